@@ -1,0 +1,115 @@
+"""All queries of one driver: observations in, histories and verdicts out. The same code serves live and offline."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+from ledgerops.decode import decode_heads, decode_host, decode_plan, decode_running, decode_tasks
+from ledgerops.diagnosis.model import Verdict
+from ledgerops.history import History
+from ledgerops.progress import BadRecord, parse_instant, parse_progress, query_name
+from ledgerops.records import Host, Observation
+from ledgerops.tally import Tally
+from ledgerops.view import View
+
+HOSTS = 60  # at a look every 10 s, ten minutes
+QUERIES = 200  # ended queries beyond this are forgotten, oldest first
+
+
+class Judge(Protocol):
+    """Keeps what it needs between looks at one query (since when, how long)."""
+
+    def __call__(self, view: View) -> Verdict: ...
+
+
+class QueryState:
+    """Everything held about one query name."""
+
+    def __init__(self, query: str, judge: Judge) -> None:
+        self.history = History(query)
+        self.tally = Tally()
+        self.judge = judge
+        self.verdict: Verdict | None = None
+
+
+class Fleet:
+    """Not thread-safe: one worker owns it. `judge` makes the diagnoser of a new query."""
+
+    def __init__(self, judge: Callable[[], Judge]) -> None:
+        self._judge = judge
+        self._names: dict[str, str] = {}  # run id -> query: idle and terminated events carry no name
+        self.queries: dict[str, QueryState] = {}
+        self.hosts: deque[Host] = deque(maxlen=HOSTS)
+
+    def ingest(self, seen: Observation) -> QueryState | None:
+        """Adds one observation. Returns the query that it changed, None for one of the whole driver.
+
+        Raises BadRecord when the data are not what their kind promises; nothing is changed then.
+        """
+        if seen.kind == "host":
+            self.hosts.append(decode_host(seen.data, seen.at))
+            return None
+        if seen.kind == "progress":
+            progress = parse_progress(seen.data)
+            state = self._state(progress.query, progress.run_id)
+            if state.history.add(progress):
+                state.tally.add(progress)
+            return state
+        run_id = seen.data.get("runId") or seen.data.get("run_id")
+        if not isinstance(run_id, str):
+            raise BadRecord(f"no run id in {seen.kind}")
+        state = self._state(self._name(seen, run_id), run_id)
+        history = state.history
+        at = parse_instant(seen.data.get("timestamp")) or seen.at
+        match seen.kind:
+            case "started":
+                history.start(at, str(seen.data.get("id") or run_id), run_id)
+            case "idle":
+                history.idle(at)
+            case "terminated":
+                history.end(at, run_id, _text(seen.data, "exception"), _text(seen.data, "errorClassOnException"))
+            case "plan":
+                history.plan = decode_plan(seen.data)
+            case "tasks":
+                history.add_tasks(decode_tasks(seen.data))
+            case "offsets":
+                history.heads.append(decode_heads(seen.data, seen.at))
+            case "batch_running":
+                history.set_running(decode_running(seen.data, seen.at))
+        return state
+
+    def view(self, state: QueryState, now: float) -> View:
+        others = [other.history for other in self.queries.values() if other is not state]
+        return View(state.history, now, self.hosts, others)
+
+    def judge(self, state: QueryState, now: float) -> Verdict:
+        """A fresh verdict on one query, which is also kept."""
+        state.verdict = state.judge(self.view(state, now))
+        return state.verdict
+
+    def _name(self, seen: Observation, run_id: str) -> str:
+        name = seen.data.get("name")
+        if isinstance(name, str) and name:
+            return name
+        return seen.query or self._names.get(run_id) or query_name(None, str(seen.data.get("id") or run_id))
+
+    def _state(self, query: str, run_id: str) -> QueryState:
+        self._names[run_id] = query
+        state = self.queries.get(query)
+        if state is None:
+            self._forget()
+            state = self.queries[query] = QueryState(query, self._judge())
+        return state
+
+    def _forget(self) -> None:
+        ended = [name for name, state in self.queries.items() if state.history.ended is not None]
+        for name in ended[: max(0, len(self.queries) - QUERIES + 1)]:
+            del self.queries[name]
+            self._names = {run: query for run, query in self._names.items() if query != name}
+
+
+def _text(data: Mapping[str, Any], key: str) -> str | None:
+    value = data.get(key)
+    return value if isinstance(value, str) and value else None

@@ -1,0 +1,165 @@
+"""What is remembered of one query: recent batches whole, older ones as a thin trend. Bounded in size.
+
+The history belongs to the query's name, so it goes on over restarts; a new run id begins a new run in it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ledgerops.records import Heads, Plan, Progress, Running, TaskSummary
+
+BATCHES = 200  # whole records; the rules look back this far at most
+TASKS = 60
+HEADS = 60  # points of the (time, head offset) table, as many as kafka-lag-exporter keeps
+TREND_SECONDS = 10.0
+TREND_POINTS = 360  # an hour
+
+
+class TrendPoint(NamedTuple):
+    """The state at the end of a stretch of TREND_SECONDS, with the rows and batch time that fell into it."""
+
+    at: float
+    rows: int
+    batches: int
+    batch_seconds: float
+    backlog: int | None
+    watermark: float | None
+    state_rows: int
+    state_bytes: int
+    heads: int | None  # sum of the head offsets: its growth is the arrival
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a run ended: `error_class` and `exception` are None after a clean stop."""
+
+    at: float
+    run_id: str
+    exception: str | None
+    error_class: str | None
+
+
+class History:
+    """Not thread-safe: one worker owns it."""
+
+    def __init__(self, query: str) -> None:
+        self.query = query
+        self.query_id: str | None = None
+        self.run_id: str | None = None
+        self.batches: deque[Progress] = deque(maxlen=BATCHES)
+        self.trend: deque[TrendPoint] = deque(maxlen=TREND_POINTS)
+        self.tasks: deque[TaskSummary] = deque(maxlen=TASKS)
+        self.heads: deque[Heads] = deque(maxlen=HEADS)
+        self.plan: Plan | None = None
+        self.running: Running | None = None  # None as soon as something newer was heard
+        self.started_at: float | None = None  # of the current run
+        self.ended: Ended | None = None  # None while a run is on
+        self.last_seen: float | None = None  # the last sign of life: start, progress or idle
+        self.last_progress: float | None = None  # when the last batch ended
+        self.idle_since: float | None = None
+        self.restarts = 0
+        self.failures: dict[str, int] = {}  # error class -> count
+        self.first_seen: float | None = None
+
+    @property
+    def last(self) -> Progress | None:
+        return self.batches[-1] if self.batches else None
+
+    @property
+    def run(self) -> Sequence[Progress]:
+        """The remembered batches of the current run, oldest first."""
+        if self.batches and self.batches[0].run_id == self.run_id:
+            return self.batches
+        return [batch for batch in self.batches if batch.run_id == self.run_id]
+
+    def start(self, at: float, query_id: str, run_id: str) -> None:
+        if run_id == self.run_id and self.ended is None:
+            return
+        if self.run_id is not None and run_id != self.run_id:
+            self.restarts += 1
+        self.query_id, self.run_id = query_id, run_id
+        self.started_at = self.last_seen = at
+        self.first_seen = at if self.first_seen is None else self.first_seen
+        self.ended = self.running = self.idle_since = None
+
+    def add(self, progress: Progress) -> bool:
+        """Remembers a batch. False when it was known: a batch counts once for each (run id, batch id)."""
+        if progress.run_id != self.run_id or self.ended is not None:
+            self.start(progress.started, progress.query_id, progress.run_id)
+        self.last_seen = max(self.last_seen or 0.0, progress.ended)
+        self.running = self.idle_since = None
+        last = self.last
+        if last is not None and last.run_id == progress.run_id and last.batch_id >= progress.batch_id:
+            return False
+        self.last_progress = progress.ended
+        self.batches.append(progress)
+        self._add_to_trend(progress)
+        return True
+
+    def idle(self, at: float) -> None:
+        self.last_seen = max(self.last_seen or 0.0, at)
+        self.idle_since = at if self.idle_since is None else self.idle_since
+        self.running = None
+
+    def end(self, at: float, run_id: str, exception: str | None, error_class: str | None) -> None:
+        if self.run_id is not None and run_id != self.run_id:
+            return
+        if self.ended is not None:
+            return
+        self.run_id = run_id
+        self.ended = Ended(at, run_id, exception, error_class)
+        self.running = None
+        if exception is not None:
+            kind = error_class or "unclassified"
+            self.failures[kind] = self.failures.get(kind, 0) + 1
+
+    def set_running(self, running: Running) -> None:
+        if running.run_id == self.run_id and self.ended is None:
+            self.running = running
+
+    def add_tasks(self, tasks: TaskSummary) -> None:
+        self.tasks.append(tasks)
+
+    def tasks_of(self, progress: Progress) -> TaskSummary | None:
+        for tasks in reversed(self.tasks):
+            if tasks.batch_id == progress.batch_id and tasks.run_id == progress.run_id:
+                return tasks
+        return None
+
+    def _add_to_trend(self, progress: Progress) -> None:
+        at = progress.ended - progress.ended % TREND_SECONDS + TREND_SECONDS
+        rows, batches, seconds = progress.rows, 1, progress.duration
+        if self.trend and self.trend[-1].at == at:
+            point = self.trend.pop()
+            rows, batches, seconds = rows + point.rows, batches + point.batches, seconds + point.batch_seconds
+        heads = [offset for source in progress.sources for offset in source.latest.values()]
+        self.trend.append(
+            TrendPoint(
+                at=at,
+                rows=rows,
+                batches=batches,
+                batch_seconds=seconds,
+                backlog=backlog(progress),
+                watermark=progress.watermark,
+                state_rows=sum(operator.rows for operator in progress.operators),
+                state_bytes=sum(operator.memory_bytes for operator in progress.operators),
+                heads=sum(heads) if heads else None,
+            )
+        )
+
+
+def backlog(progress: Progress) -> int | None:
+    """Offsets not read yet over all partitions; None when no source says how far its head is."""
+    known = [source for source in progress.sources if source.latest]
+    if not known:
+        return None
+    return sum(
+        max(0, head - source.end[partition])
+        for source in known
+        for partition, head in source.latest.items()
+        if partition in source.end
+    )

@@ -1,0 +1,18 @@
+"""Every series ledgerops exports, defined once; exporter, dashboards, alerts and docs are made from METRICS."""
+
+from ledgerops.metrics import event_time, identity, latency, pressure, resources, self_watch, skew, state, throughput, verdict
+
+QUERY_METRICS = (
+    *identity.METRICS,
+    *throughput.METRICS,
+    *latency.METRICS,
+    *event_time.METRICS,
+    *pressure.METRICS,
+    *state.METRICS,
+    *skew.METRICS,
+)
+VERDICT_METRICS = verdict.METRICS
+DRIVER_METRICS = resources.METRICS
+SELF_METRICS = self_watch.METRICS
+METRICS = (*QUERY_METRICS, *VERDICT_METRICS, *DRIVER_METRICS, *SELF_METRICS)
+PER_BATCH = tuple(metric for metric in QUERY_METRICS if metric.per_batch is not None)

@@ -1,0 +1,78 @@
+"""Latency: batches, their phases, and the event-time latency that `ledgerops.instrument` observes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ledgerops.metrics.model import Metric
+from ledgerops.records import Progress
+from ledgerops.view import View
+
+# Buckets reach from a trigger that had nothing to do to one that missed a ten-minute interval.
+BATCH_BOUNDS = (0.1, 0.25, 0.5, 1.0, 2.0, 3.0, 5.0, 7.5, 10.0, 15.0, 30.0, 60.0, 120.0, 300.0, 600.0)
+# A tuned micro-batch query has about 0.3 s at the median (Spark's own real-time-mode suite); late data take minutes.
+EVENT_BOUNDS = (0.25, 0.5, 1.0, 2.0, 3.0, 5.0, 7.5, 10.0, 15.0, 30.0, 60.0, 120.0, 300.0, 900.0, 3600.0)
+OBSERVATION = "ledgerops"  # the name under which `instrument` observes
+LE, SUM = "latency_le_", "latency_sum"  # its columns: rows at or under bound number i, and the sum of the seconds
+
+BATCH_DURATION: Metric[View] = Metric(
+    "ledgerops_batch_duration_seconds",
+    "histogram",
+    "How long each micro-batch took, from trigger to commit.",
+    bounds=BATCH_BOUNDS,
+)
+EVENT_LATENCY: Metric[View] = Metric(
+    "ledgerops_event_latency_seconds",
+    "histogram",
+    "How old each row was by its event time when its batch processed it; needs ledgerops.instrument.",
+    bounds=EVENT_BOUNDS,
+)
+PHASE_SECONDS: Metric[View] = Metric(
+    "ledgerops_batch_phase_seconds_total",
+    "counter",
+    "Batch time by phase; the phases of a batch add up to a little less than its duration.",
+    labels=("phase",),
+    per_batch=lambda batch: {(phase,): seconds for phase, seconds in batch.phases.items()},
+)
+LAST_BATCH: Metric[View] = Metric(
+    "ledgerops_last_batch_duration_seconds",
+    "gauge",
+    "How long the newest micro-batch took.",
+    read=lambda view: {(): view.last.duration} if view.last else {},
+)
+LAST_PROGRESS: Metric[View] = Metric(
+    "ledgerops_last_progress_timestamp_seconds",
+    "gauge",
+    "When the newest micro-batch ended.",
+    read=lambda view: {(): view.history.last_progress} if view.history.last_progress is not None else {},
+    survives=True,
+)
+LAST_SEEN: Metric[View] = Metric(
+    "ledgerops_last_seen_timestamp_seconds",
+    "gauge",
+    "When the query last gave a sign of life: a start, a batch, or word that it is idle.",
+    read=lambda view: {(): view.history.last_seen} if view.history.last_seen is not None else {},
+    survives=True,
+)
+RUNNING: Metric[View] = Metric(
+    "ledgerops_batch_running_seconds",
+    "gauge",
+    "How long the present trigger has been at work, as the watchdog sees it; absent between triggers.",
+    read=lambda view: {(): view.history.running.since} if view.history.running else {},
+    age=True,
+)
+METRICS = (BATCH_DURATION, EVENT_LATENCY, PHASE_SECONDS, LAST_BATCH, LAST_PROGRESS, LAST_SEEN, RUNNING)
+
+
+def event_latencies(batch: Progress) -> Iterator[tuple[list[int], float]]:
+    """Bucket counts (not cumulative, +Inf last) and the sum of seconds of each observation that `instrument` made."""
+    for name, row in batch.observed.items():
+        if name != OBSERVATION and not name.startswith(f"{OBSERVATION}_"):
+            continue
+        cumulative = [row.get(f"{LE}{index}") for index in range(len(EVENT_BOUNDS) + 1)]
+        total = row.get(SUM)
+        if not all(isinstance(count, int) for count in cumulative) or not isinstance(total, int | float):
+            continue  # an empty batch observes nulls
+        counts = [later - earlier for earlier, later in zip([0, *cumulative], cumulative, strict=False)]
+        if all(count >= 0 for count in counts):
+            yield counts, float(total)

@@ -1,0 +1,236 @@
+"""What was observed, one plain record each: our names, base units, no judgement.
+
+Instants are seconds since the epoch (UTC), durations seconds, sizes bytes. `None` means that Spark did not say:
+a value is never invented (no 0, no -1, no 1970).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Kind = Literal["started", "progress", "idle", "terminated", "plan", "tasks", "offsets", "host", "batch_running"]
+KINDS: tuple[Kind, ...] = (
+    "started",
+    "progress",
+    "idle",
+    "terminated",
+    "plan",
+    "tasks",
+    "offsets",
+    "host",
+    "batch_running",
+)
+
+Partition = tuple[str, str]  # (topic, partition); a source without topics uses its own name
+Offsets = Mapping[Partition, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """One line of a recording: when it was seen, what it is, whose it is, and the data as received."""
+
+    at: float
+    kind: Kind
+    query: str | None
+    data: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class SourceProgress:
+    """One source's part in a batch. Offsets are empty when the source does not report numbers."""
+
+    name: str  # topics, or the short class name; unique within the query
+    description: str
+    rows: int
+    start: Offsets
+    end: Offsets
+    latest: Offsets
+    metrics: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class StateOperator:
+    """One state operator after a batch. Times are sums over tasks, not wall time."""
+
+    name: str  # Spark's operator name, `-2` and so on for the second of a kind
+    rows: int
+    updated: int
+    removed: int
+    update_seconds: float
+    removal_seconds: float
+    commit_seconds: float
+    memory_bytes: int
+    dropped_rows: int  # by the watermark; a lower bound for aggregations (counted after partial aggregation)
+    shuffle_partitions: int | None
+    custom: Mapping[str, float]  # Spark's own names and units; metrics.state gives both
+    snapshot_versions: Mapping[str, int]  # store instance -> last uploaded version; -1 = never
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """One micro-batch."""
+
+    query: str
+    query_id: str
+    run_id: str
+    batch_id: int
+    started: float
+    duration: float  # the whole trigger
+    rows: int
+    phases: Mapping[str, float]  # seconds by phase; phases that did not run are absent
+    sources: tuple[SourceProgress, ...]
+    operators: tuple[StateOperator, ...]
+    sink: str
+    output_rows: int | None
+    watermark: float | None
+    event_time_min: float | None
+    event_time_avg: float | None
+    event_time_max: float | None
+    observed: Mapping[str, Mapping[str, Any]]
+
+    @property
+    def ended(self) -> float:
+        return self.started + self.duration
+
+
+@dataclass(frozen=True, slots=True)
+class StageSummary:
+    """One stage of one batch: how its tasks shared the work.
+
+    `records` are the rows that a task read (input or shuffle), `seconds` its run time.
+    """
+
+    stage_id: int
+    name: str
+    tasks: int
+    failed_tasks: int
+    started: float | None
+    ended: float | None
+    run_seconds: float  # sum over tasks
+    cpu_seconds: float
+    gc_seconds: float
+    seconds_median: float
+    seconds_max: float
+    records: int
+    records_median: float
+    records_max: float
+    reads_shuffle: bool
+    input_bytes: int
+    shuffle_read_bytes: int
+    shuffle_write_bytes: int
+    spill_bytes: int
+    executors: Mapping[str, ExecutorShare]  # by executor id
+    records_score: float | None = None  # FLIP-418 score of the tasks' records, where every task was read
+    seconds_score: float | None = None
+    slowest_task: int | None = None  # index of the partition
+
+    @property
+    def wall_seconds(self) -> float | None:
+        if self.started is None or self.ended is None:
+            return None
+        return max(0.0, self.ended - self.started)
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutorShare:
+    """What one executor did in a stage."""
+
+    tasks: int
+    run_seconds: float
+    records: int
+
+
+@dataclass(frozen=True, slots=True)
+class TaskSummary:
+    """The stages of one batch, in the order in which they ran."""
+
+    run_id: str
+    batch_id: int
+    stages: tuple[StageSummary, ...]
+    python_seconds: float | None = None  # time in Python workers, summed over tasks, where Spark reports it
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is fixed for one run of a query, read once from the query itself."""
+
+    run_id: str
+    trigger: str | None = None  # "processing_time", "available_now", "once", "continuous", "real_time"
+    trigger_interval: float | None = None  # seconds; 0.0 = back to back
+    output_mode: str | None = None
+    watermarks: Mapping[str, float] = field(default_factory=dict)  # column -> allowed lateness in seconds
+    stateful: bool | None = None
+    shuffle_partitions: int | None = None
+    keys: tuple[str, ...] = ()  # columns that rows are shuffled by, widest shuffle first
+    sink: str | None = None
+    rate_limits: Mapping[str, str] = field(default_factory=dict)  # source option -> value
+    app_id: str | None = None
+    app_name: str | None = None
+    spark_version: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """The watchdog saw a trigger at work."""
+
+    at: float
+    run_id: str
+    since: float  # when the trigger began, as far as is known
+    message: str  # Spark's own status message
+
+
+@dataclass(frozen=True, slots=True)
+class Executor:
+    """One executor as Spark's REST reports it. Counters are since the executor began."""
+
+    executor_id: str
+    active: bool
+    cores: int
+    active_tasks: int
+    failed_tasks: int
+    completed_tasks: int
+    run_seconds: float
+    gc_seconds: float
+    memory_used_bytes: int
+    memory_max_bytes: int
+    heap_peak_bytes: int | None = None
+    shuffle_read_bytes: int = 0
+    shuffle_write_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """One process of the application: the Python driver, its JVM, or the sum of its Python workers."""
+
+    role: Literal["driver_python", "driver_jvm", "python_workers"]
+    cpu_seconds: float
+    memory_bytes: int
+    threads: int
+    open_files: int | None
+    processes: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """The driver's machine, its processes, and the executors of the application."""
+
+    at: float
+    cpu_count: int
+    cpu_busy_ratio: float | None  # of all cores, since the previous look
+    memory_total_bytes: int
+    memory_available_bytes: int
+    disk_total_bytes: int | None
+    disk_free_bytes: int | None
+    processes: tuple[Process, ...] = ()
+    executors: tuple[Executor, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Heads:
+    """Offsets asked of the source itself, apart from the query."""
+
+    at: float
+    latest: Offsets
+    earliest: Offsets

@@ -1,0 +1,165 @@
+"""The arithmetic behind every signal: plain numbers in, plain numbers out, None where the data do not say."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from statistics import median
+from typing import NamedTuple
+
+from ledgerops.records import Offsets, Partition, Progress
+
+MIN_FIT_BATCHES = 8  # fewer points let one slow batch tilt the line
+MIN_FIT_SPREAD = 0.2  # (p90 - p10) / mean of the rows: below it the slope is noise
+MIN_FIT_QUALITY = 0.5  # share of the variance that the line must explain
+
+
+class Capacity(NamedTuple):
+    """What the query can do: batch time = overhead + rows / rate.
+
+    `rate` and `sustainable` are rows a second; `sustainable` is what a trigger interval T leaves of the rate,
+    rate x (1 - overhead / T). When only one is known the other is None, and `reason` says why.
+    """
+
+    overhead: float | None
+    rate: float | None
+    sustainable: float | None
+    batches: int
+    reason: str  # how it was found, or why it could not be
+
+
+def fit_capacity(rows: Sequence[int], seconds: Sequence[float]) -> tuple[float, float] | str:
+    """Least squares of batch seconds over rows: (overhead in s, rate in rows/s), or the reason why there is no answer.
+
+    A negative overhead is clamped to zero and the rate fitted through the origin.
+    """
+    count = len(rows)
+    if count < MIN_FIT_BATCHES:
+        return f"{count} batches with rows, {MIN_FIT_BATCHES} are needed"
+    ordered = sorted(rows)
+    mean_rows = sum(rows) / count
+    spread = (ordered[(count * 9) // 10] - ordered[count // 10]) / mean_rows
+    if spread < MIN_FIT_SPREAD:
+        return f"batches are of nearly one size (spread {spread:.2f}, {MIN_FIT_SPREAD} is needed)"
+    mean_seconds = sum(seconds) / count
+    variance = covariance = total = 0.0
+    for n, s in zip(rows, seconds, strict=True):
+        variance += (n - mean_rows) ** 2
+        covariance += (n - mean_rows) * (s - mean_seconds)
+        total += (s - mean_seconds) ** 2
+    if covariance <= 0 or total == 0:
+        return "batch time does not grow with the rows"
+    slope = covariance / variance
+    quality = covariance * slope / total
+    if quality < MIN_FIT_QUALITY:
+        return f"rows explain only {quality:.0%} of the batch time"
+    overhead = mean_seconds - slope * mean_rows
+    if overhead < 0:
+        overhead, slope = 0.0, mean_seconds / mean_rows
+    return overhead, 1 / slope
+
+
+def slope(points: Sequence[tuple[float, float]]) -> float | None:
+    """Least-squares slope, units of y per unit of x; None with fewer than three points or no extent in x."""
+    count = len(points)
+    if count < 3:
+        return None
+    mean_x = sum(x for x, _ in points) / count
+    mean_y = sum(y for _, y in points) / count
+    variance = sum((x - mean_x) ** 2 for x, _ in points)
+    if variance <= 0:
+        return None
+    return sum((x - mean_x) * (y - mean_y) for x, y in points) / variance
+
+
+def skew_ratio(values: Sequence[float]) -> float | None:
+    """Largest over median; None for fewer than two values or a median of zero."""
+    if len(values) < 2:
+        return None
+    middle = median(values)
+    return max(values) / middle if middle > 0 else None
+
+
+def skew_score(values: Sequence[float]) -> float | None:
+    """Mean absolute deviation over the mean, times 100, at most 100 (Flink's FLIP-418); 0 when all are zero."""
+    if not values:
+        return None
+    mean = sum(values) / len(values)
+    if mean == 0:
+        return 0.0
+    return min(100.0, sum(abs(value - mean) for value in values) / len(values) / mean * 100)
+
+
+def backlog_by_partition(progress: Progress) -> dict[Partition, int]:
+    """Offsets that a batch left unread, by (topic, partition); never negative."""
+    return {
+        partition: max(0, head - source.end[partition])
+        for source in progress.sources
+        for partition, head in source.latest.items()
+        if partition in source.end
+    }
+
+
+def read_by_partition(progress: Progress) -> dict[Partition, int]:
+    """Offsets that a batch read, by (topic, partition)."""
+    return {
+        partition: max(0, end - source.start[partition])
+        for source in progress.sources
+        for partition, end in source.end.items()
+        if partition in source.start
+    }
+
+
+def head_times(batches: Sequence[Progress], partition: Partition) -> tuple[list[int], list[float]]:
+    """The table of (head offset, time) of one partition, both rising; a head that goes back begins anew."""
+    heads: list[int] = []
+    times: list[float] = []
+    for batch in batches:
+        at = batch.started + batch.phases.get("latest_offset", 0.0)
+        for source in batch.sources:
+            head = source.latest.get(partition)
+            if head is None:
+                continue
+            if heads and head < heads[-1]:
+                heads, times = [], []
+            if heads and head == heads[-1]:
+                continue
+            if times and at <= times[-1]:
+                continue
+            heads.append(head)
+            times.append(at)
+    return heads, times
+
+
+def time_of_offset(heads: Sequence[int], times: Sequence[float], offset: int) -> float | None:
+    """When the head passed an offset, by linear interpolation (as seglo's kafka-lag-exporter does).
+
+    Below the oldest point the answer is the oldest time (a lower bound of the age), None without a point.
+    """
+    if not heads:
+        return None
+    index = bisect_left(heads, offset)
+    if index == 0:
+        return times[0]
+    if index == len(heads):
+        return times[-1]
+    low, high = heads[index - 1], heads[index]
+    return times[index - 1] + (offset - low) / (high - low) * (times[index] - times[index - 1])
+
+
+def rows_per_offset(batches: Sequence[Progress]) -> dict[str, float]:
+    """Rows per offset of each source: 1 for most topics, less with compaction or transactions, many for files."""
+    rows: dict[str, int] = {}
+    offsets: dict[str, int] = {}
+    for batch in batches:
+        for source in batch.sources:
+            read = sum(end - source.start[key] for key, end in source.end.items() if key in source.start)
+            if read > 0 and source.rows > 0:
+                rows[source.name] = rows.get(source.name, 0) + source.rows
+                offsets[source.name] = offsets.get(source.name, 0) + read
+    return {name: rows[name] / offsets[name] for name in rows}
+
+
+def growth(earlier: Offsets, later: Offsets) -> int:
+    """How far the heads moved between two looks, over the partitions in both."""
+    return sum(max(0, head - earlier[partition]) for partition, head in later.items() if partition in earlier)

@@ -1,0 +1,256 @@
+"""One query at one moment: the signals that metrics, rules and displays read, each computed at most once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from statistics import median
+
+from ledgerops import signals
+from ledgerops.history import History, backlog
+from ledgerops.records import Host, Partition, Plan, Progress, StageSummary, TaskSummary
+from ledgerops.signals import Capacity
+
+WINDOW = 60.0  # seconds over which rates are taken
+FIT_BATCHES = 60  # the fit looks back this many batches: older ones saw another load
+SATURATED = 0.9  # busy above this counts as saturated: batches run nearly back to back
+BUSY_BATCHES = 10
+ALIGNED = 0.06  # Spark starts a processing-time trigger on multiples of its interval, at most this late when idle
+SETTLED = 1  # the first batch of a run pays for planning and warm-up and says nothing about the rest
+
+
+class View:
+    """Signals of a history at `now`. Reads only; make a new one when either changes."""
+
+    def __init__(
+        self, history: History, now: float, hosts: Sequence[Host] = (), others: Sequence[History] = ()
+    ) -> None:
+        self.history = history
+        self.now = now
+        self.hosts = hosts  # oldest first
+        self.others = others  # the other queries of the driver
+
+    @property
+    def query(self) -> str:
+        return self.history.query
+
+    @property
+    def last(self) -> Progress | None:
+        return self.history.last if self.batches else None
+
+    @cached_property
+    def plan(self) -> Plan:
+        """What is known of the run's plan; all unknown when the plan was not read."""
+        plan = self.history.plan
+        return plan if plan is not None and plan.run_id == self.history.run_id else Plan(self.history.run_id or "")
+
+    @cached_property
+    def batches(self) -> Sequence[Progress]:
+        """The remembered batches of the current run, oldest first."""
+        return list(self.history.run)
+
+    @cached_property
+    def settled(self) -> Sequence[Progress]:
+        """The run's batches without its first: that one pays for warm-up."""
+        first = self.batches[0].batch_id if self.batches else 0
+        known_start = self.history.restarts == 0 and len(self.batches) < 200
+        return self.batches[SETTLED:] if first == 0 or known_start else self.batches
+
+    @cached_property
+    def stateful(self) -> bool:
+        return bool(self.plan.stateful) or bool(self.last and self.last.operators)
+
+    @cached_property
+    def trigger_interval(self) -> float | None:
+        """Seconds between triggers: told by the plan, else seen from the starts of batches that had time to wait."""
+        if self.plan.trigger_interval is not None:
+            return self.plan.trigger_interval
+        waited = [
+            later.started - earlier.started
+            for earlier, later in zip(self.batches[-20:], self.batches[-19:], strict=False)
+            if later.started - earlier.ended > ALIGNED
+        ]
+        if len(waited) < 3:
+            return None
+        guess = round(median(waited), 1)
+        aligned = [gap for gap in waited if abs(gap - guess) <= 2 * ALIGNED]
+        return guess if guess > 0 and len(aligned) >= 0.8 * len(waited) else None
+
+    @cached_property
+    def usual_duration(self) -> float | None:
+        """Median batch duration in seconds over the settled batches; None before three of them."""
+        durations = [batch.duration for batch in self.settled]
+        return median(durations) if len(durations) >= 3 else None
+
+    @cached_property
+    def recent(self) -> Sequence[Progress]:
+        """The batches that began in the last minute, at least the last three if there are so many."""
+        fresh = [batch for batch in self.batches if batch.started >= self.now - WINDOW]
+        return fresh if len(fresh) >= 3 else self.batches[-3:]
+
+    @cached_property
+    def busy_ratio(self) -> float | None:
+        """Share of the time that batches took, over the last ten; 1 when they run back to back."""
+        last = self.settled[-BUSY_BATCHES:]
+        if len(last) < 2:
+            return None
+        interval = self.trigger_interval or 0.0
+        final = max(last[-1].duration, interval)  # the last batch waits for its next trigger, too
+        span = last[-1].started + final - last[0].started
+        return min(1.0, sum(batch.duration for batch in last) / span) if span > 0 else None
+
+    @cached_property
+    def backlog(self) -> int | None:
+        """Offsets not read yet, over all partitions, when the last batch began."""
+        return backlog(self.last) if self.last else None
+
+    @cached_property
+    def backlog_by_partition(self) -> Mapping[Partition, int]:
+        return signals.backlog_by_partition(self.last) if self.last else {}
+
+    @cached_property
+    def backlog_series(self) -> Sequence[tuple[float, int]]:
+        """(end of batch, offsets left) over the remembered batches of the run; batches that do not say are left out."""
+        return [(batch.ended, left) for batch in self.batches if (left := backlog(batch)) is not None]
+
+    @cached_property
+    def backlog_slope(self) -> float | None:
+        """Offsets a second by which the backlog grew over the last minute; negative while it shrinks."""
+        fresh = [point for point in self.backlog_series[-FIT_BATCHES:] if point[0] >= self.now - WINDOW]
+        return signals.slope(fresh)
+
+    @cached_property
+    def rows_per_offset(self) -> Mapping[str, float]:
+        return signals.rows_per_offset(self.batches[-FIT_BATCHES:])
+
+    @cached_property
+    def arrival_by_source(self) -> Mapping[str, float]:
+        """Rows a second that arrive at each source, by the growth of its heads: consumption cannot hide it."""
+        if len(self.recent) < 2:
+            return {}
+        first, final = self.recent[0], self.recent[-1]
+        span = final.started - first.started
+        if span <= 0:
+            return {}
+        heads = {source.name: source.latest for source in first.sources}
+        return {
+            source.name: signals.growth(heads[source.name], source.latest)
+            / span
+            * self.rows_per_offset.get(source.name, 1.0)
+            for source in final.sources
+            if source.latest and heads.get(source.name)
+        }
+
+    @cached_property
+    def arrival(self) -> float | None:
+        """Rows a second that arrive, over all sources that report their heads."""
+        return sum(self.arrival_by_source.values()) if self.arrival_by_source else None
+
+    @cached_property
+    def processed_rate(self) -> float | None:
+        """Rows a second of batch time over the last minute: what the query works off while it works."""
+        seconds = sum(batch.duration for batch in self.recent)
+        return sum(batch.rows for batch in self.recent) / seconds if seconds > 0 else None
+
+    @cached_property
+    def capacity(self) -> Capacity:
+        """The fit of batch time over rows; when saturated, what was really worked off stands in for a fit."""
+        batches = [batch for batch in self.settled[-FIT_BATCHES:] if batch.rows > 0]
+        interval = self.trigger_interval
+        fitted = signals.fit_capacity([b.rows for b in batches], [b.duration for b in batches])
+        if not isinstance(fitted, str):
+            overhead, rate = fitted
+            sustainable = rate * max(0.0, 1 - overhead / interval) if interval else rate
+            return Capacity(overhead, rate, sustainable, len(batches), "fitted")
+        saturated = [batch for batch in batches[-BUSY_BATCHES:] if batch.duration >= SATURATED * (interval or 0.0)]
+        if (self.busy_ratio or 0.0) >= SATURATED and len(saturated) >= 3 and (self.backlog or 0) > 0:
+            observed = sum(batch.rows for batch in saturated) / sum(batch.duration for batch in saturated)
+            return Capacity(None, None, observed, len(saturated), "observed while saturated")
+        return Capacity(None, None, None, len(batches), fitted)
+
+    @cached_property
+    def pressure_ratio(self) -> float | None:
+        """Arrival over sustainable capacity: above 1 the backlog must grow."""
+        sustainable = self.capacity.sustainable
+        return self.arrival / sustainable if self.arrival is not None and sustainable else None
+
+    @cached_property
+    def drain_seconds(self) -> float | None:
+        """Seconds until the backlog is gone at the present rates; None when unknown or never."""
+        left, sustainable = self.backlog, self.capacity.sustainable
+        if left is None or self.arrival is None or sustainable is None:
+            return None
+        if left == 0:
+            return 0.0
+        spare = sustainable - self.arrival
+        factor = min(self.rows_per_offset.values(), default=1.0)
+        return left * factor / spare if spare > 0 else None
+
+    @cached_property
+    def consumed_until(self) -> Mapping[Partition, float]:
+        """When each partition's consumed offset was its head: the age of that instant is the lag in seconds.
+
+        Infinity stands for 'nothing left when the last batch began'. The resolution is the trigger interval.
+        """
+        found: dict[Partition, float] = {}
+        for partition, left in self.backlog_by_partition.items():
+            if left == 0:
+                found[partition] = float("inf")
+                continue
+            assert self.last is not None
+            end = next(source.end[partition] for source in self.last.sources if partition in source.end)
+            at = signals.time_of_offset(*signals.head_times(self.batches, partition), end)
+            if at is not None:
+                found[partition] = at
+        return found
+
+    @cached_property
+    def lag_seconds(self) -> float | None:
+        """The largest lag in seconds over all partitions, now."""
+        return max((max(0.0, self.now - at) for at in self.consumed_until.values()), default=None)
+
+    @cached_property
+    def watermark_lag(self) -> float | None:
+        """Now minus the watermark: grows while the query is stuck or its input is old."""
+        if self.last is None or self.last.watermark is None:
+            return None
+        return max(0.0, self.now - self.last.watermark)
+
+    @cached_property
+    def running_seconds(self) -> float | None:
+        """How long the present trigger has been at work, as the watchdog saw it; None when nothing runs."""
+        running = self.history.running
+        return max(0.0, self.now - running.since) if running else None
+
+    @cached_property
+    def tasks(self) -> TaskSummary | None:
+        """The stages of the newest batch whose tasks were read, of the current run."""
+        for summary in reversed(self.history.tasks):
+            if summary.run_id == self.history.run_id:
+                return summary
+        return None
+
+    @cached_property
+    def widest_stage(self) -> StageSummary | None:
+        """The stage with most task time among those with several tasks: where skew costs most."""
+        stages = [stage for stage in self.tasks.stages if stage.tasks > 1] if self.tasks else []
+        return max(stages, key=lambda stage: stage.run_seconds, default=None)
+
+    @cached_property
+    def skew(self) -> Mapping[str, tuple[float | None, float | None]]:
+        """(max / median, FLIP-418 score) by kind, of the latest batch: lifetime totals would hide it."""
+        found: dict[str, tuple[float | None, float | None]] = {}
+        if self.last is not None:
+            read = list(signals.read_by_partition(self.last).values())
+            if len(read) > 1:
+                found["source_partition"] = (signals.skew_ratio(read), signals.skew_score(read))
+        stage = self.widest_stage
+        if stage is not None:
+            if stage.records_median > 0:
+                found["task_records"] = (stage.records_max / stage.records_median, stage.records_score)
+            if stage.seconds_median > 0:
+                found["task_time"] = (stage.seconds_max / stage.seconds_median, stage.seconds_score)
+            if len(stage.executors) > 1:
+                shares = [share.run_seconds for share in stage.executors.values()]
+                found["executor"] = (signals.skew_ratio(shares), signals.skew_score(shares))
+        return found
