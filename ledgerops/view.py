@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from statistics import median
+from typing import NamedTuple
 
 from ledgerops import signals
 from ledgerops.history import History, backlog
@@ -17,6 +18,17 @@ SATURATED = 0.9  # busy above this counts as saturated: batches run nearly back 
 BUSY_BATCHES = 10
 ALIGNED = 0.06  # Spark starts a processing-time trigger on multiples of its interval, at most this late when idle
 SETTLED = 1  # the first batch of a run pays for planning and warm-up and says nothing about the rest
+
+
+OBSERVATION = "ledgerops"  # the name under which `instrument` observes
+
+
+class HotKey(NamedTuple):
+    """The most frequent key of a batch: hashed unless `instrument` was asked for plain keys."""
+
+    key: str
+    share: float  # of the rows that have a key, 0 to 1
+    rows: int
 
 
 class View:
@@ -147,6 +159,22 @@ class View:
         return sum(self.arrival_by_source.values()) if self.arrival_by_source else None
 
     @cached_property
+    def input_rate_by_source(self) -> Mapping[str, float]:
+        """Rows a second of wall time read from each source over the last minute; 0 when idle."""
+        if self.last is None:
+            return {}
+        if self.history.idle_since is not None:
+            return {source.name: 0.0 for source in self.last.sources}
+        if len(self.recent) < 2:
+            return {}
+        span = self.recent[-1].started - self.recent[0].started
+        rows: dict[str, int] = {}
+        for batch in self.recent[1:]:  # a batch reads what came since the one before it began
+            for source in batch.sources:
+                rows[source.name] = rows.get(source.name, 0) + source.rows
+        return {name: count / span for name, count in rows.items()} if span > 0 else {}
+
+    @cached_property
     def processed_rate(self) -> float | None:
         """Rows a second of batch time over the last minute: what the query works off while it works."""
         seconds = sum(batch.duration for batch in self.recent)
@@ -235,6 +263,25 @@ class View:
         """The stage with most task time among those with several tasks: where skew costs most."""
         stages = [stage for stage in self.tasks.stages if stage.tasks > 1] if self.tasks else []
         return max(stages, key=lambda stage: stage.run_seconds, default=None)
+
+    @cached_property
+    def hot_key(self) -> HotKey | None:
+        """The hottest key of the newest batch that observed keys; None without `ledgerops.instrument`."""
+        for batch in reversed(self.batches[-5:]):
+            found = [
+                HotKey(str(top[0].get("item")), top[0]["count"] / rows, int(top[0]["count"]))
+                for name, row in batch.observed.items()
+                if name.startswith(OBSERVATION)
+                and isinstance(rows := row.get("rows"), int)
+                and rows > 0
+                and isinstance(top := row.get("hot_keys"), list)
+                and top
+                and isinstance(top[0], dict)
+                and isinstance(top[0].get("count"), int)
+            ]
+            if found:
+                return max(found, key=lambda hot: hot.share)
+        return None
 
     @cached_property
     def skew(self) -> Mapping[str, tuple[float | None, float | None]]:

@@ -1,6 +1,17 @@
 """Every series ledgerops exports, defined once; exporter, dashboards, alerts and docs are made from METRICS."""
 
-from ledgerops.metrics import event_time, identity, latency, pressure, resources, self_watch, skew, state, throughput, verdict
+from ledgerops.metrics import (
+    event_time,
+    identity,
+    latency,
+    pressure,
+    resources,
+    self_watch,
+    skew,
+    state,
+    throughput,
+    verdict,
+)
 
 QUERY_METRICS = (
     *identity.METRICS,

@@ -6,14 +6,13 @@ from collections.abc import Iterator
 
 from ledgerops.metrics.model import Metric
 from ledgerops.records import Progress
-from ledgerops.view import View
+from ledgerops.view import OBSERVATION, View
 
 # Buckets reach from a trigger that had nothing to do to one that missed a ten-minute interval.
 BATCH_BOUNDS = (0.1, 0.25, 0.5, 1.0, 2.0, 3.0, 5.0, 7.5, 10.0, 15.0, 30.0, 60.0, 120.0, 300.0, 600.0)
 # A tuned micro-batch query has about 0.3 s at the median (Spark's own real-time-mode suite); late data take minutes.
 EVENT_BOUNDS = (0.25, 0.5, 1.0, 2.0, 3.0, 5.0, 7.5, 10.0, 15.0, 30.0, 60.0, 120.0, 300.0, 900.0, 3600.0)
-OBSERVATION = "ledgerops"  # the name under which `instrument` observes
-LE, SUM = "latency_le_", "latency_sum"  # its columns: rows at or under bound number i, and the sum of the seconds
+LE, SUM = "latency_le_", "latency_sum"  # columns of `instrument`: rows at or under bound i, and the sum of the seconds
 
 BATCH_DURATION: Metric[View] = Metric(
     "ledgerops_batch_duration_seconds",
@@ -69,9 +68,9 @@ def event_latencies(batch: Progress) -> Iterator[tuple[list[int], float]]:
     for name, row in batch.observed.items():
         if name != OBSERVATION and not name.startswith(f"{OBSERVATION}_"):
             continue
-        cumulative = [row.get(f"{LE}{index}") for index in range(len(EVENT_BOUNDS) + 1)]
+        cumulative = [count for i in range(len(EVENT_BOUNDS) + 1) if isinstance(count := row.get(f"{LE}{i}"), int)]
         total = row.get(SUM)
-        if not all(isinstance(count, int) for count in cumulative) or not isinstance(total, int | float):
+        if len(cumulative) <= len(EVENT_BOUNDS) or not isinstance(total, int | float):
             continue  # an empty batch observes nulls
         counts = [later - earlier for earlier, later in zip([0, *cumulative], cumulative, strict=False)]
         if all(count >= 0 for count in counts):

@@ -1,0 +1,77 @@
+"""Who a query is, and whether it lives."""
+
+from __future__ import annotations
+
+from ledgerops.metrics.model import Metric, Series
+from ledgerops.view import View
+
+
+def _info(view: View) -> Series:
+    plan = view.plan
+    trigger = plan.trigger or "unknown"
+    if plan.trigger_interval is not None:
+        trigger = f"{trigger} {plan.trigger_interval:g}s"
+    return {
+        (
+            view.history.query_id or "",
+            view.history.run_id or "",
+            plan.app_id or "",
+            plan.app_name or "",
+            plan.spark_version or "",
+            trigger,
+            plan.output_mode or "unknown",
+            plan.sink or (view.last.sink if view.last else "") or "unknown",
+        ): 1.0
+    }
+
+
+INFO: Metric[View] = Metric(
+    "ledgerops_query_info",
+    "info",
+    "What a run of a query is: join it by query; the ids change with each restart, so no other family carries them.",
+    labels=("query_id", "run_id", "app_id", "app_name", "spark_version", "trigger", "output_mode", "sink"),
+    read=_info,
+)
+ACTIVE: Metric[View] = Metric(
+    "ledgerops_query_active",
+    "gauge",
+    "1 while a run of the query is on, 0 after its end.",
+    read=lambda view: {(): 0.0 if view.history.ended else 1.0},
+    survives=True,
+)
+EXPECTED: Metric[View] = Metric(
+    "ledgerops_query_expected",
+    "gauge",
+    "1 for each query that this driver has run or was told to expect; it outlives the query.",
+    read=lambda view: {(): 1.0},
+    survives=True,
+)
+RESTARTS: Metric[View] = Metric(
+    "ledgerops_query_restarts_total",
+    "counter",
+    "Runs of the query after its first: the same name, a new run id.",
+    read=lambda view: {(): float(view.history.restarts)},
+    survives=True,
+)
+FAILURES: Metric[View] = Metric(
+    "ledgerops_query_failures_total",
+    "counter",
+    "Runs that ended with an exception, by Spark's error class; clean stops are not counted.",
+    labels=("error_class",),
+    read=lambda view: {(kind,): float(count) for kind, count in view.history.failures.items()},
+    survives=True,
+)
+STARTED: Metric[View] = Metric(
+    "ledgerops_query_start_timestamp_seconds",
+    "gauge",
+    "When the present run began.",
+    read=lambda view: {(): view.history.started_at} if view.history.started_at is not None else {},
+)
+ENDED: Metric[View] = Metric(
+    "ledgerops_query_terminated_timestamp_seconds",
+    "gauge",
+    "When the newest run ended; absent while one is on.",
+    read=lambda view: {(): view.history.ended.at} if view.history.ended else {},
+    survives=True,
+)
+METRICS = (INFO, ACTIVE, EXPECTED, RESTARTS, FAILURES, STARTED, ENDED)

@@ -1,0 +1,71 @@
+"""Pressure: what arrives against what the query can do, and what has piled up."""
+
+from __future__ import annotations
+
+from ledgerops.metrics.model import Metric, Series
+from ledgerops.view import View
+
+
+def _known(value: float | None) -> Series:
+    return {} if value is None else {(): value}
+
+
+ARRIVAL: Metric[View] = Metric(
+    "ledgerops_arrival_rows_per_second",
+    "gauge",
+    "Rows a second that arrive at a source, by the growth of its head offsets: consumption cannot hide it.",
+    labels=("source",),
+    read=lambda view: {(source,): rate for source, rate in view.arrival_by_source.items()},
+)
+CAPACITY: Metric[View] = Metric(
+    "ledgerops_capacity_rows_per_second",
+    "gauge",
+    "Rows a second that the query can sustain at its trigger interval; absent when the batches do not allow a fit.",
+    read=lambda view: _known(view.capacity.sustainable),
+)
+OVERHEAD: Metric[View] = Metric(
+    "ledgerops_batch_overhead_seconds",
+    "gauge",
+    "Fixed cost of a micro-batch by the same fit: the time that a batch takes without any row.",
+    read=lambda view: _known(view.capacity.overhead),
+)
+BUSY: Metric[View] = Metric(
+    "ledgerops_busy_ratio",
+    "gauge",
+    "Share of the time that micro-batches took, over the last ten; 1 when they run back to back.",
+    read=lambda view: _known(0.0 if view.history.idle_since is not None else view.busy_ratio),
+)
+PRESSURE: Metric[View] = Metric(
+    "ledgerops_pressure_ratio",
+    "gauge",
+    "Arrival over sustainable capacity: above 1 the backlog must grow.",
+    read=lambda view: _known(view.pressure_ratio),
+)
+INTERVAL: Metric[View] = Metric(
+    "ledgerops_trigger_interval_seconds",
+    "gauge",
+    "The trigger interval; 0 when batches run back to back. Lag in seconds cannot be finer than this.",
+    read=lambda view: _known(view.trigger_interval),
+)
+BACKLOG: Metric[View] = Metric(
+    "ledgerops_source_backlog_offsets",
+    "gauge",
+    "Offsets in a source partition that the query has not read yet, as of the start of the newest batch.",
+    labels=("topic", "partition"),
+    read=lambda view: {partition: float(left) for partition, left in view.backlog_by_partition.items()},
+)
+LAG: Metric[View] = Metric(
+    "ledgerops_source_lag_seconds",
+    "gauge",
+    "How long ago the last consumed offset of a partition was its head; 0 when nothing was left.",
+    labels=("topic", "partition"),
+    read=lambda view: {(topic, partition): at for (topic, partition), at in view.consumed_until.items()},
+    age=True,
+)
+DRAIN: Metric[View] = Metric(
+    "ledgerops_backlog_drain_seconds",
+    "gauge",
+    "Seconds until the backlog is gone at the present rates; absent when unknown or never.",
+    read=lambda view: _known(view.drain_seconds),
+)
+METRICS = (ARRIVAL, CAPACITY, OVERHEAD, BUSY, PRESSURE, INTERVAL, BACKLOG, LAG, DRAIN)

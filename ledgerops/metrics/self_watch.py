@@ -1,0 +1,80 @@
+"""ledgerops about itself: what it costs, and what it missed."""
+
+from __future__ import annotations
+
+from ledgerops import __version__
+from ledgerops.metrics.model import Metric
+from ledgerops.stats import SelfStats
+
+METRICS: tuple[Metric[SelfStats], ...] = (
+    Metric(
+        "ledgerops_build_info",
+        "info",
+        "The version of ledgerops that serves this endpoint.",
+        labels=("version",),
+        read=lambda stats: {(__version__,): 1.0},
+    ),
+    Metric(
+        "ledgerops_listener_events_total",
+        "counter",
+        "Events that Spark's listener bus delivered.",
+        labels=("event",),
+        read=lambda stats: {(event,): float(count) for event, count in stats.events.items()},
+    ),
+    Metric(
+        "ledgerops_listener_queue_size",
+        "gauge",
+        "Events that wait for the worker; good is near 0.",
+        read=lambda stats: {(): float(stats.queue_size)},
+    ),
+    Metric(
+        "ledgerops_listener_dropped_total",
+        "counter",
+        "Events thrown away because the queue was full; good is 0.",
+        read=lambda stats: {(): float(stats.dropped)},
+    ),
+    Metric(
+        "ledgerops_callback_seconds_total",
+        "counter",
+        "Time spent in Spark's listener thread; nearly all of it fetches the event's JSON.",
+        read=lambda stats: {(): stats.callback_seconds},
+    ),
+    Metric(
+        "ledgerops_callbacks_total",
+        "counter",
+        "Listener callbacks served.",
+        read=lambda stats: {(): float(stats.callbacks)},
+    ),
+    Metric(
+        "ledgerops_worker_seconds_total",
+        "counter",
+        "Time of the worker thread by what it did: record, parse, judge, snapshot.",
+        labels=("step",),
+        read=lambda stats: {(step,): seconds for step, seconds in stats.worker_seconds.items()},
+    ),
+    Metric(
+        "ledgerops_collector_errors_total",
+        "counter",
+        "Failures of a collector, the recording, a rule or a metric; the job is not touched by them.",
+        labels=("collector",),
+        read=lambda stats: {(name,): float(count) for name, count in stats.collector_errors.items()},
+    ),
+    Metric(
+        "ledgerops_series_dropped_total",
+        "counter",
+        "Series left out because a query reached its budget; raise series_per_query or read fewer partitions.",
+        read=lambda stats: {(): float(sum(stats.series_dropped.values()))},
+    ),
+    Metric(
+        "ledgerops_scrape_seconds",
+        "gauge",
+        "How long the previous scrape of this endpoint took.",
+        read=lambda stats: {} if stats.scrape_seconds is None else {(): stats.scrape_seconds},
+    ),
+    Metric(
+        "ledgerops_recording_bytes_total",
+        "counter",
+        "Bytes written to the recording.",
+        read=lambda stats: {(): float(stats.recording_bytes)},
+    ),
+)

@@ -1,0 +1,59 @@
+"""Rows in, rows out, batches."""
+
+from __future__ import annotations
+
+from ledgerops.metrics.model import Metric, Series
+from ledgerops.records import Progress
+from ledgerops.view import View
+
+
+def _rows_in(batch: Progress) -> Series:
+    return {(source.name,): float(source.rows) for source in batch.sources}
+
+
+def _rows_out(batch: Progress) -> Series:
+    return {} if batch.output_rows is None else {(): float(batch.output_rows)}
+
+
+def _rate_in(view: View) -> Series:
+    return {(source,): rate for source, rate in view.input_rate_by_source.items()}
+
+
+def _rate_processed(view: View) -> Series:
+    rate = 0.0 if view.history.idle_since is not None else view.processed_rate
+    return {} if rate is None else {(): rate}
+
+
+INPUT_ROWS: Metric[View] = Metric(
+    "ledgerops_input_rows_total",
+    "counter",
+    "Rows read from each source; a source that is scanned twice in a plan counts twice, as Spark counts it.",
+    labels=("source",),
+    per_batch=_rows_in,
+)
+OUTPUT_ROWS: Metric[View] = Metric(
+    "ledgerops_output_rows_total",
+    "counter",
+    "Rows written to the sink; absent for sinks that do not say, such as foreachBatch.",
+    per_batch=_rows_out,
+)
+BATCHES: Metric[View] = Metric(
+    "ledgerops_batches_total",
+    "counter",
+    "Micro-batches committed.",
+    per_batch=lambda batch: {(): 1.0},
+)
+INPUT_RATE: Metric[View] = Metric(
+    "ledgerops_input_rows_per_second",
+    "gauge",
+    "Rows read a second of wall time over the last minute: what was read, not what arrived.",
+    labels=("source",),
+    read=_rate_in,
+)
+PROCESSED_RATE: Metric[View] = Metric(
+    "ledgerops_processed_rows_per_second",
+    "gauge",
+    "Rows a second of batch time over the last minute: how fast the query works while it works; 0 when idle.",
+    read=_rate_processed,
+)
+METRICS = (INPUT_ROWS, OUTPUT_ROWS, BATCHES, INPUT_RATE, PROCESSED_RATE)

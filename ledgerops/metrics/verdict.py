@@ -1,0 +1,38 @@
+"""The verdict as series, so that dashboards, alerts and notifications carry it."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+from ledgerops.diagnosis.model import Status, Verdict
+from ledgerops.metrics.model import Metric
+
+FINDING: Metric[Verdict] = Metric(
+    "ledgerops_finding",
+    "gauge",
+    "1 for each rule that finds something now; the series appears and vanishes with the finding.",
+    labels=("rule", "severity"),
+    read=lambda verdict: {(finding.rule, finding.severity): 1.0 for finding in verdict.findings},
+)
+ROOT_CAUSE: Metric[Verdict] = Metric(
+    "ledgerops_root_cause",
+    "gauge",
+    "1 for each rule that is a root cause now: nothing else that is found explains it.",
+    labels=("rule",),
+    read=lambda verdict: {(cause.rule,): 1.0 for cause in verdict.root_causes},
+)
+HEALTH: Metric[Verdict] = Metric(
+    "ledgerops_health_score",
+    "gauge",
+    "100 with nothing found, less with each finding by its severity and confidence.",
+    read=lambda verdict: {(): float(verdict.health)},
+)
+STATUS: Metric[Verdict] = Metric(
+    "ledgerops_query_status",
+    "gauge",
+    "1 for the status that the query has, 0 for the others.",
+    labels=("status",),
+    read=lambda verdict: {(status,): float(status == verdict.status) for status in get_args(Status)},
+    survives=True,
+)
+METRICS = (FINDING, ROOT_CAUSE, HEALTH, STATUS)
