@@ -57,6 +57,7 @@ class History:
         self.plan: Plan | None = None
         self.running: Running | None = None  # None as soon as something newer was heard
         self.started_at: float | None = None  # of the current run
+        self.first_batch: int | None = None  # batch id of the first batch heard of in the current run
         self.ended: Ended | None = None  # None while a run is on
         self.last_seen: float | None = None  # the last sign of life: start, progress or idle
         self.last_progress: float | None = None  # when the last batch ended
@@ -84,7 +85,7 @@ class History:
         self.query_id, self.run_id = query_id, run_id
         self.started_at = self.last_seen = at
         self.first_seen = at if self.first_seen is None else self.first_seen
-        self.ended = self.running = self.idle_since = None
+        self.ended = self.running = self.idle_since = self.first_batch = None
 
     def add(self, progress: Progress) -> bool:
         """Remembers a batch. False when it was known: a batch counts once for each (run id, batch id)."""
@@ -95,6 +96,7 @@ class History:
         last = self.last
         if last is not None and last.run_id == progress.run_id and last.batch_id >= progress.batch_id:
             return False
+        self.first_batch = progress.batch_id if self.first_batch is None else self.first_batch
         self.last_progress = progress.ended
         self.batches.append(progress)
         self._add_to_trend(progress)

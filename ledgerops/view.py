@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from itertools import pairwise
 from statistics import median
 from typing import NamedTuple
 
@@ -64,9 +65,9 @@ class View:
     @cached_property
     def settled(self) -> Sequence[Progress]:
         """The run's batches without its first: that one pays for warm-up."""
-        first = self.batches[0].batch_id if self.batches else 0
-        known_start = self.history.restarts == 0 and len(self.batches) < 200
-        return self.batches[SETTLED:] if first == 0 or known_start else self.batches
+        if self.batches and self.batches[0].batch_id == self.history.first_batch:
+            return self.batches[SETTLED:]
+        return self.batches
 
     @cached_property
     def stateful(self) -> bool:
@@ -77,9 +78,10 @@ class View:
         """Seconds between triggers: told by the plan, else seen from the starts of batches that had time to wait."""
         if self.plan.trigger_interval is not None:
             return self.plan.trigger_interval
+        newest = self.batches[-20:]
         waited = [
             later.started - earlier.started
-            for earlier, later in zip(self.batches[-20:], self.batches[-19:], strict=False)
+            for earlier, later in pairwise(newest)
             if later.started - earlier.ended > ALIGNED
         ]
         if len(waited) < 3:

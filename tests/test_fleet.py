@@ -1,0 +1,178 @@
+"""Observations in, state out: the traps of names, runs and repetition, and the totals."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+
+import orjson
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ledgerops.diagnosis.model import Verdict
+from ledgerops.fleet import QUERIES, Fleet
+from ledgerops.metrics import QUERY_METRICS
+from ledgerops.progress import BadRecord
+from ledgerops.recording import read
+from ledgerops.records import Observation, StageSummary, TaskSummary
+from tests.build import T0, spark_json
+
+RECORDED = Path(__file__).parent / "recorded"
+
+
+def healthy(view):
+    return Verdict(view.query, view.now, "healthy", 100)
+
+
+def fleet(*seen):
+    made = Fleet(lambda: healthy)
+    for each in seen:
+        made.ingest(each)
+    return made
+
+
+def progress(**changes):
+    return Observation(T0, "progress", None, spark_json(**changes))
+
+
+def event(kind, run="r1", **data):
+    return Observation(T0, kind, None, {"id": "q1", "runId": run, **data})
+
+
+def test_idle_and_terminated_events_find_their_query_by_run_id():
+    made = fleet(
+        event("started", name="windowed"),
+        event("idle"),
+        event("terminated", exception=None, errorClassOnException=None),
+    )
+    assert list(made.queries) == ["windowed"]
+    assert made.queries["windowed"].history.ended is not None
+
+
+def test_per_batch_fields_are_added_once():
+    late = [{"operatorName": "dedupe", "numRowsDroppedByWatermark": 5, "customMetrics": {"rocksdbGetLatency": 1500}}]
+    made = fleet(progress(stateOperators=late), progress(stateOperators=late), progress(batchId=8, stateOperators=late))
+    counters = made.queries["daily_counts"].tally.counters
+    assert counters["ledgerops_rows_dropped_by_watermark_total"] == {("dedupe",): 10.0}
+    assert counters["ledgerops_rocksdb_get_seconds_total"] == {("dedupe",): 3.0}
+    assert counters["ledgerops_batches_total"] == {(): 2.0}
+
+
+def test_totals_go_on_over_a_restart():
+    made = fleet(progress(), progress(runId="run-2", batchId=0))
+    assert made.queries["daily_counts"].tally.counters["ledgerops_input_rows_total"] == {("transactions",): 600.0}
+    assert made.queries["daily_counts"].history.restarts == 1
+
+
+def test_minus_one_output_rows_are_never_added():
+    made = fleet(progress(sink={"description": "ForeachBatchSink", "numOutputRows": -1}))
+    assert made.queries["daily_counts"].tally.counters["ledgerops_output_rows_total"] == {}
+
+
+def test_batch_durations_become_a_histogram_with_the_batch_as_exemplar():
+    [total] = [
+        state.tally.histograms["ledgerops_batch_duration_seconds"]
+        for state in fleet(progress(), progress(batchId=8)).queries.values()
+    ]
+    assert (sum(total.counts), total.sum) == (2, pytest.approx(1.8))
+    assert total.exemplar is not None
+    assert total.exemplar[1]["batch_id"] == "8"
+
+
+def test_event_latencies_of_instrument_become_a_histogram():
+    row = {f"latency_le_{i}": min(100, 10 * (i + 1)) for i in range(16)} | {"latency_sum": 250.5, "rows": 100}
+    [state] = fleet(progress(observedMetrics={"ledgerops": row})).queries.values()
+    total = state.tally.histograms["ledgerops_event_latency_seconds"]
+    assert (sum(total.counts), total.sum) == (100, 250.5)
+    assert total.counts[:3] == [10, 10, 10]
+
+
+def test_an_empty_batch_observes_nulls_and_adds_nothing():
+    row = {f"latency_le_{i}": None for i in range(16)} | {"latency_sum": None}
+    [state] = fleet(progress(observedMetrics={"ledgerops": row})).queries.values()
+    assert "ledgerops_event_latency_seconds" not in state.tally.histograms
+
+
+def test_tasks_come_back_as_they_were_written():
+    stage = StageSummary(
+        3, "save", 2, 0, T0, T0 + 1, 1.5, 1.0, 0.1, 0.7, 0.8, 100, 50.0, 60.0, True, 0, 10, 10, 0, {}, 20.0, None, 1
+    )
+    written = orjson.loads(orjson.dumps(TaskSummary("r1", 4, (stage,), 0.3)))
+    made = fleet(event("started", name="windowed"), Observation(T0, "tasks", "windowed", written))
+    assert made.queries["windowed"].history.tasks[-1] == TaskSummary("r1", 4, (stage,), 0.3)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pytest.param({"run_id": "r1", "batch_id": "four", "stages": []}, id="text for a number"),
+        pytest.param({"run_id": "r1", "stages": []}, id="no batch id"),
+        pytest.param({"run_id": "r1", "batch_id": 4, "stages": [{}]}, id="an empty stage"),
+        pytest.param({"run_id": "r1", "batch_id": 4, "stages": "none"}, id="stages that are no list"),
+        pytest.param({"run_id": None, "batch_id": 4}, id="no run id"),
+    ],
+)
+def test_tasks_that_are_cut_are_refused(data):
+    with pytest.raises(BadRecord):
+        fleet(Observation(T0, "tasks", "windowed", data))
+
+
+def test_queries_that_come_and_go_do_not_fill_the_memory():
+    made = fleet()
+    for number in range(3 * QUERIES):
+        run = f"run-{number}"
+        made.ingest(event("started", run, name=f"query_{number}"))
+        made.ingest(event("terminated", run, exception=None))
+    assert len(made.queries) <= QUERIES
+    assert len(made._names) <= QUERIES
+
+
+RECORDS = [orjson.loads(line) for line in (RECORDED / "spark-4.2.0.jsonl").read_bytes().splitlines()]
+JUNK = st.one_of(
+    st.none(), st.booleans(), st.integers(-(2**63), 2**63), st.floats(), st.text(max_size=5), st.lists(st.integers()),
+    st.dictionaries(st.text(max_size=3), st.integers(), max_size=2),
+)  # fmt: skip
+
+
+def _paths(value, path=()):
+    yield path
+    if isinstance(value, dict):
+        for key, each in value.items():
+            yield from _paths(each, (*path, key))
+    elif isinstance(value, list):
+        for index, each in enumerate(value):
+            yield from _paths(each, (*path, index))
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.data())
+def test_a_mutated_observation_is_read_or_refused_but_never_breaks(data):
+    record = copy.deepcopy(data.draw(st.sampled_from(RECORDS)))
+    for _ in range(data.draw(st.integers(1, 3))):
+        path = data.draw(st.sampled_from([path for path in _paths(record["data"]) if path]))
+        target = record["data"]
+        for step in path[:-1]:
+            target = target[step]
+        target[path[-1]] = data.draw(JUNK)
+        if any(not isinstance(step, str | int) for step in path):
+            break
+        record["data"] = record["data"]
+    made = Fleet(lambda: healthy)
+    try:
+        state = made.ingest(Observation(T0, record["kind"], record["query"], record["data"]))
+    except BadRecord:
+        return
+    if state is not None:
+        view = made.view(state, T0 + 5)
+        for metric in QUERY_METRICS:
+            if metric.read is not None:
+                assert all(isinstance(value, int | float) for value in metric.read(view).values())
+
+
+def test_every_recorded_run_gives_series_for_every_query():
+    for path in sorted(RECORDED.glob("spark-*.jsonl")):
+        made = fleet(*read(path))
+        assert set(made.queries) == {"windowed", "dedup_rocksdb", "joined", "observed", "idle_files", "crashes"}
+        assert made.queries["crashes"].history.failures
+        assert sum(state.history.restarts for state in made.queries.values()) == 0

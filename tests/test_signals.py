@@ -1,0 +1,122 @@
+"""The arithmetic: right where the data say something, None where they do not."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ledgerops import signals
+from tests.build import batch, source, stream
+
+
+def test_a_fit_splits_batch_time_into_overhead_and_rate():
+    rows = [1000, 2000, 4000, 8000, 3000, 5000, 6000, 7000]
+    overhead, rate = signals.fit_capacity(rows, [0.5 + n / 2000 for n in rows])
+    assert overhead == pytest.approx(0.5)
+    assert rate == pytest.approx(2000)
+
+
+@pytest.mark.parametrize(
+    ("rows", "seconds", "reason"),
+    [
+        pytest.param([100] * 3, [1.0] * 3, "3 batches with rows, 8 are needed", id="too few"),
+        pytest.param(
+            [1000, 1001, 999, 1000, 1002, 1000, 998, 1000],
+            [1.0, 1.5, 0.9, 1.1, 1.0, 2.0, 1.0, 1.0],
+            "batches are of nearly one size (spread 0.00, 0.2 is needed)",
+            id="all of one size",
+        ),
+        pytest.param(
+            [100, 200, 300, 400, 500, 600, 700, 800], [2.0] * 8, "batch time does not grow with the rows", id="flat"
+        ),
+        pytest.param(
+            [100, 200, 300, 400, 500, 600, 700, 800],
+            [1.0, 5.0, 1.0, 5.0, 1.0, 5.0, 1.0, 5.0],
+            "rows explain only 5% of the batch time",
+            id="noise",
+        ),
+    ],
+)
+def test_a_fit_says_why_there_is_no_answer(rows, seconds, reason):
+    assert signals.fit_capacity(rows, seconds) == reason
+
+
+@given(st.lists(st.tuples(st.integers(0, 10**9), st.floats(0, 10**5)), min_size=8, max_size=60))
+def test_a_fit_is_never_negative_and_never_raises(points):
+    if sum(n for n, _ in points) == 0:
+        return
+    fitted = signals.fit_capacity([n for n, _ in points], [s for _, s in points])
+    if not isinstance(fitted, str):
+        assert fitted[0] >= 0
+        assert fitted[1] > 0
+
+
+@pytest.mark.parametrize(
+    ("values", "ratio", "score"),
+    [
+        pytest.param([1, 1, 1, 5, 10], 10.0, 86.67, id="FLIP-418's own example, by its formula"),
+        pytest.param([1, 1, 5, 5, 5], 1.0, 56.47, id="its other example"),
+        pytest.param([7, 7, 7], 1.0, 0.0, id="even"),
+        pytest.param([0, 0, 0], None, 0.0, id="nothing anywhere"),
+        pytest.param([0, 0, 100], None, 100.0, id="all on one: the median is zero, the score is full"),
+        pytest.param([5], None, 0.0, id="a single value has no skew"),
+        pytest.param([], None, None, id="no value"),
+    ],
+)
+def test_skew(values, ratio, score):
+    assert signals.skew_ratio(values) == ratio
+    assert signals.skew_score(values) == (None if score is None else pytest.approx(score, abs=0.01))
+
+
+def test_lag_comes_from_the_table_of_heads_by_interpolation():
+    batches = stream(heads=[100, 200, 300], ends=[0, 50, 150])
+    heads, times = signals.head_times(batches, ("transactions", "0"))
+    at = signals.time_of_offset(heads, times, 150)
+    assert at == pytest.approx((times[0] + times[1]) / 2)
+
+
+@pytest.mark.parametrize(
+    ("offset", "expected"),
+    [
+        pytest.param(50, 10.0, id="older than the table: its oldest time, a lower bound of the lag"),
+        pytest.param(100, 10.0, id="the oldest point"),
+        pytest.param(300, 30.0, id="the newest point"),
+        pytest.param(900, 30.0, id="beyond the newest point: never in the future"),
+    ],
+)
+def test_lag_outside_the_table_is_clamped_not_extrapolated(offset, expected):
+    assert signals.time_of_offset([100, 200, 300], [10.0, 20.0, 30.0], offset) == expected
+
+
+def test_an_empty_table_gives_no_lag():
+    assert signals.time_of_offset([], [], 5) is None
+
+
+def test_a_topic_that_was_made_anew_begins_a_new_table():
+    heads, _ = signals.head_times(stream(heads=[500, 600, 10, 20], ends=[0, 0, 0, 0]), ("transactions", "0"))
+    assert heads == [10, 20]
+
+
+def test_a_quiet_topic_keeps_the_time_at_which_its_head_was_reached():
+    heads, times = signals.head_times(stream(heads=[100, 100, 100], ends=[100, 100, 100]), ("transactions", "0"))
+    assert (heads, len(times)) == ([100], 1)
+
+
+def test_backlog_is_never_negative_when_the_head_was_read_before_the_end():
+    behind = batch(sources=(source(10, {("t", "0"): 0}, {("t", "0"): 10}, {("t", "0"): 8}),))
+    assert signals.backlog_by_partition(behind) == {("t", "0"): 0}
+
+
+def test_offsets_are_turned_into_rows_by_what_was_read():
+    seen = [batch(sources=(source(500, {("f", "0"): 1}, {("f", "0"): 2}, name="files"),))]
+    assert signals.rows_per_offset(seen) == {"files": 500.0}
+
+
+@pytest.mark.parametrize("points", [[], [(0.0, 1.0)], [(0.0, 1.0), (1.0, 2.0)], [(5.0, 1.0), (5.0, 2.0), (5.0, 3.0)]])
+def test_too_few_points_have_no_slope(points):
+    assert signals.slope(points) is None
+
+
+def test_slope_is_per_second():
+    assert signals.slope([(0.0, 0.0), (2.0, 10.0), (4.0, 20.0)]) == pytest.approx(5.0)
