@@ -38,6 +38,7 @@ def query_status(state: QueryState, view: View) -> dict[str, Any]:
     skew = {kind: ratio for kind, (ratio, _) in view.skew.items() if ratio is not None}
     worst = max(skew, key=skew.__getitem__, default=None)
     status: Status = verdict.status if verdict else "starting"
+    runs = history.ended is None  # of a query that ended only the totals still hold
     return {
         "query": history.query,
         "status": status,
@@ -47,20 +48,15 @@ def query_status(state: QueryState, view: View) -> dict[str, Any]:
         "ended_at": history.ended.at if history.ended else None,
         "last_seen_at": history.last_seen,
         "restarts": history.restarts,
-        "rates": {
-            "arrival": _short(view.arrival),
-            "input": _short(_input_rate(view)),
-            "processed": _short(0.0 if history.idle_since is not None else view.processed_rate),
-            "capacity": _short(view.capacity.sustainable),
-        },
+        "rates": _rates(view),
         "backlog": view.backlog,
-        "drain_seconds": _short(view.drain_seconds),
-        "lag_seconds": _short(view.lag_seconds),
-        "busy_ratio": _short(0.0 if history.idle_since is not None else view.busy_ratio),
-        "pressure_ratio": _short(view.pressure_ratio),
+        "drain_seconds": _short(view.drain_seconds) if runs else None,
+        "lag_seconds": _short(view.lag_seconds) if runs else None,
+        "busy_ratio": _now(view, view.busy_ratio),
+        "pressure_ratio": _now(view, view.pressure_ratio),
         "trigger_interval": view.trigger_interval,
         "batch": _batch(last, view),
-        "watermark_lag": _short(view.watermark_lag),
+        "watermark_lag": _short(view.watermark_lag) if runs else None,
         "state": _state(last),
         "skew": {"kind": worst, "ratio": _short(skew[worst])} if worst else None,
         "dropped_rows": int(sum(state.tally.counters.get(DROPPED.name, {}).values())),
@@ -112,8 +108,21 @@ def _finding(finding: Finding) -> dict[str, Any]:
     }
 
 
-def _input_rate(view: View) -> float | None:
-    return sum(view.input_rate_by_source.values()) if view.input_rate_by_source else None
+def _rates(view: View) -> dict[str, float | None]:
+    read = view.input_rate_by_source
+    return {
+        "arrival": _now(view, view.arrival),
+        "input": _now(view, sum(read.values()) if read else None),
+        "processed": _now(view, view.processed_rate),
+        "capacity": _short(view.capacity.sustainable) if view.history.ended is None else None,
+    }
+
+
+def _now(view: View, value: float | None) -> float | None:
+    """A rate of the last minute as it is now: nothing flows in an idle query, and one that ended has no rate."""
+    if view.history.ended is not None:
+        return None
+    return _short(0.0 if view.history.idle_since is not None else value)
 
 
 def _batch(last: Progress | None, view: View) -> dict[str, Any] | None:
@@ -122,9 +131,9 @@ def _batch(last: Progress | None, view: View) -> dict[str, Any] | None:
     return {
         "id": last.batch_id,
         "rows": last.rows,
-        "seconds": last.duration,
-        "ended_at": last.ended,
-        "phases": dict(last.phases),
+        "seconds": _short(last.duration),
+        "ended_at": _short(last.ended),
+        "phases": {phase: _short(seconds) for phase, seconds in last.phases.items()},
         "running_seconds": _short(view.running_seconds),
     }
 

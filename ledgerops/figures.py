@@ -1,0 +1,50 @@
+"""Figures as people read them: short, with their unit, and an en dash where nothing is known."""
+
+from __future__ import annotations
+
+UNKNOWN = "–"
+
+
+def count(value: float | None) -> str:
+    """8,075 · 117k · 1.2M"""
+    if value is None:
+        return UNKNOWN
+    for size, sign in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
+        if abs(value) >= size:
+            scaled = value / (1e3 if sign == "k" else size)
+            return f"{scaled:.1f}{sign}" if abs(scaled) < 100 and sign != "k" else f"{scaled:,.0f}{sign}"
+    return f"{value:,.0f}" if abs(value) >= 10 or value == int(value) else f"{value:.1f}"
+
+
+def duration(seconds: float | None) -> str:
+    """0.44 s · 6.6 s · 32 s · 17 min · 3.2 h · 5 d"""
+    if seconds is None:
+        return UNKNOWN
+    if seconds < 99.5:
+        return f"{seconds:.2f} s" if 0 < seconds < 0.995 else f"{seconds:.{1 if 0 < seconds < 9.95 else 0}f} s"
+    for size, sign in ((86_400, "d"), (3_600, "h")):
+        if seconds >= 1.5 * size:
+            return f"{seconds / size:.{1 if seconds < 10 * size else 0}f} {sign}"
+    return f"{seconds / 60:.{1 if seconds < 600 else 0}f} min"
+
+
+def size(value: float | None) -> str:
+    """812 B · 1.2 MB, in powers of 1000"""
+    if value is None:
+        return UNKNOWN
+    for step, sign in ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if value >= step:
+            return f"{value / step:.{1 if value < 100 * step else 0}f} {sign}"
+    return f"{value:.0f} B"
+
+
+def ratio(value: float | None) -> str:
+    """14.9×"""
+    return UNKNOWN if value is None else f"{value:.1f}×"
+
+
+def clock(seconds: float) -> str:
+    """1:05 · 2:03:09"""
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
