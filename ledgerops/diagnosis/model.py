@@ -74,6 +74,9 @@ class Rule:
     """One rule: its module's docstring is its runbook, `check` yields findings, `explains` are edges of the cause graph.
 
     `acquit` says in one sentence with a number why the rule is not the cause, or None when it cannot tell.
+    A rule looks back by itself as far as it needs, so a verdict hardly depends on earlier looks; `linger` is how many
+    seconds a finding stays after the rule no longer sees it, so that one good batch among bad ones does not clear it.
+    `outlives` marks a finding that stays true long after the query has ended.
     """
 
     slug: str
@@ -82,6 +85,8 @@ class Rule:
     runbook: str
     explains: tuple[str, ...] = ()
     acquit: Callable[[View], str | None] | None = None
+    linger: float = 10.0
+    outlives: bool = False
 
     @property
     def title(self) -> str:

@@ -1,0 +1,160 @@
+"""Findings of all rules -> one verdict: root causes with what they explain, status, health and forecast."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from ledgerops.diagnosis import strain
+from ledgerops.diagnosis.model import SEVERITIES, Finding, Forecast, Rule, RuledOut, Severity, Status, Verdict
+from ledgerops.diagnosis.rules import RULES
+from ledgerops.view import SATURATED, View
+
+FRESHNESS = 300.0  # seconds: results older than this break the promise, unless the configuration says otherwise
+WEIGHTS: Mapping[Severity, float] = {"critical": 0.6, "warning": 0.25, "info": 0.05}
+CATCH_UP = 5.0  # seconds of backlog that must be there to speak of catching up
+STARTING_BATCHES = 1
+AFTERMATH = 300.0  # seconds after its end for which a query's findings are still told
+
+
+class Diagnoser:
+    """Judges one query again and again: remembers since when each finding holds and how long it may linger.
+
+    A rule that raises is counted in `errors` by its slug and finds nothing: a bug in one rule must not hide the rest.
+    """
+
+    def __init__(self, rules: Sequence[Rule] = RULES, freshness: float = FRESHNESS) -> None:
+        self.rules = rules
+        self.freshness = freshness
+        self.errors: dict[str, int] = {}
+        self._held: dict[tuple[str, str, str], tuple[Finding, float]] = {}  # with when it was last seen
+
+    def __call__(self, view: View) -> Verdict:
+        now = view.now
+        ended = view.history.ended
+        if ended is not None:  # what was wrong at the end is what a post-mortem asks for
+            view = View(view.history, ended.at, view.hosts, view.others)
+        self._look(view, long_over=ended is not None and now - ended.at > AFTERMATH)
+        findings = sorted((finding for finding, _ in self._held.values()), key=_rank)
+        active = {finding.rule for finding in findings}
+        reach = {rule.slug: _explained(rule.slug, self.rules, active) for rule in self.rules if rule.slug in active}
+        folded = {slug for explained in reach.values() for slug in explained}
+        findings = [replace(finding, explains=reach[finding.rule]) for finding in findings]
+        roots = [self._root(finding, findings, view) for finding in findings if finding.rule not in folded]
+        status = _status(view, active)
+        return Verdict(
+            query=view.query,
+            at=now,
+            status=status,
+            health=_health(findings, status),
+            root_causes=tuple(sorted(roots, key=_rank)),
+            findings=tuple(findings),
+            forecast=forecast(view, self.freshness),
+        )
+
+    def _look(self, view: View, long_over: bool) -> None:
+        """Takes up what the rules find now, and drops what they have not seen for as long as it may linger."""
+        seen = set()
+        for rule in self.rules:
+            if long_over and not rule.outlives:
+                continue
+            try:
+                found = list(rule.check(view))
+            except Exception:  # whatever a rule trips over, the other rules must still be heard
+                self.errors[rule.slug] = self.errors.get(rule.slug, 0) + 1
+                continue
+            for finding in found:
+                if not finding.evidence or not all(math.isfinite(each.value) for each in finding.evidence):
+                    continue  # no evidence, no finding
+                key = (rule.slug, finding.component.kind, finding.component.name)
+                earlier = self._held.get(key)
+                since = earlier[0].since if earlier else min(view.now, finding.began or view.now)
+                whole = replace(finding, rule=rule.slug, severity=rule.severity, since=since)
+                self._held[key] = (whole, view.now)
+                seen.add(key)
+        linger = {rule.slug: rule.linger for rule in self.rules}
+        for key, (_, last_seen) in list(self._held.items()):
+            if key not in seen and (long_over or view.now - last_seen >= linger[key[0]]):
+                del self._held[key]
+
+    def _root(self, finding: Finding, findings: Sequence[Finding], view: View) -> Finding:
+        """A root cause is as severe as the worst that it explains; other possible causes of that are ruled out."""
+        symptoms = {finding.rule, *finding.explains}
+        worst = max((each.severity for each in findings if each.rule in symptoms), key=SEVERITIES.index)
+        active = {each.rule for each in findings}
+        ruled_out = []
+        for rule in self.rules:
+            if rule.slug in active or rule.acquit is None or not symptoms.intersection(rule.explains):
+                continue
+            try:
+                because = rule.acquit(view)
+            except Exception:
+                self.errors[rule.slug] = self.errors.get(rule.slug, 0) + 1
+                continue
+            if because:
+                ruled_out.append(RuledOut(rule.slug, because))
+        return replace(finding, severity=worst, ruled_out=tuple(ruled_out))
+
+
+def _rank(finding: Finding) -> tuple[int, int, float, str]:
+    """Most severe first, then what explains most, then what is surest."""
+    return -SEVERITIES.index(finding.severity), -len(finding.explains), -finding.confidence, finding.rule
+
+
+def _explained(slug: str, rules: Sequence[Rule], active: set[str]) -> tuple[str, ...]:
+    """All active rules that can be reached over `explains` edges, through inactive ones too; sorted by the catalogue."""
+    edges = {rule.slug: rule.explains for rule in rules}
+    reached: set[str] = set()
+    todo = list(edges.get(slug, ()))
+    while todo:
+        each = todo.pop()
+        if each not in reached and each != slug:
+            reached.add(each)
+            todo.extend(edges.get(each, ()))
+    return tuple(rule.slug for rule in rules if rule.slug in reached and rule.slug in active)
+
+
+def _health(findings: Sequence[Finding], status: Status) -> int:
+    """100 x product over the findings of (1 - weight x confidence); 0 for a query that failed.
+
+    The product keeps it between 0 and 100 and lets each further finding count less than the one before.
+    """
+    if status == "failed":
+        return 0
+    return round(100 * math.prod(1 - WEIGHTS[finding.severity] * finding.confidence for finding in findings))
+
+
+def _status(view: View, active: set[str]) -> Status:
+    history = view.history
+    if history.ended is not None:
+        return "failed" if history.ended.exception is not None else "stopped"
+    if "query-stuck" in active:
+        return "stuck"
+    if "falling-behind" in active:
+        return "falling_behind"
+    if len(view.batches) <= STARTING_BATCHES and history.idle_since is None:
+        return "starting"
+    if history.idle_since is not None:
+        return "idle"
+    if (view.lag_seconds or 0.0) > max(CATCH_UP, 2 * (view.trigger_interval or 0.0)) and (view.backlog_slope or 0) < 0:
+        return "catching_up"
+    if active & {"trigger-overrun", "input-overload", "slow-sink", "key-skew", "source-partition-skew"}:
+        return "pressured"
+    if (view.trigger_interval or 0) > 0 and (view.busy_ratio or 0) >= SATURATED and (view.backlog or 0) > 0:
+        return "pressured"
+    return "healthy"
+
+
+def forecast(view: View, freshness: float) -> Forecast:
+    """When the backlog will be gone, and when results will be older than `freshness` at the present rates.
+
+    While arrival is R times what is worked off, the lag grows by (R - 1) / R seconds a second.
+    """
+    if view.history.ended is not None or view.last is None:
+        return Forecast()
+    grown, load = strain.growth(view), strain.load(view)
+    if grown is None or load is None or load.worked_off <= 0 or load.arrival <= load.worked_off:
+        return Forecast(drain_seconds=view.drain_seconds)
+    rising = 1 - load.worked_off / load.arrival
+    return Forecast(seconds_to_slo_breach=max(0.0, freshness - grown.lag) / rising)

@@ -1,0 +1,62 @@
+"""Falling behind: the backlog of a query grows batch after batch.
+
+Meaning: more rows arrive than the query works off. Where the source limits its batches, rows pile up in the source;
+    where it does not, each batch takes all there is and becomes longer than the one before.
+Impact: results are late, by more every minute. Once the retention of the topic is reached, rows are lost.
+Diagnosis: read the root cause that is named beside this finding; without one, compare the phases of a batch with
+    `sum by (phase) (rate(ledgerops_batch_phase_seconds_total{query="QUERY"}[5m]))`, and arrival with capacity with
+    `sum(ledgerops_arrival_rows_per_second{query="QUERY"}) / ledgerops_capacity_rows_per_second{query="QUERY"}`.
+    `ledgerops diagnose --query QUERY` says what was ruled out.
+Mitigation: remove the cause. If there is none but load, add cores up to the number of source partitions, then
+    partitions. A higher limit on rows for each trigger helps only while batches end well within their interval.
+"""
+
+from collections.abc import Iterator
+
+from ledgerops.diagnosis import strain
+from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.metrics.pressure import BACKLOG, LAG
+from ledgerops.view import View
+
+SURE_AFTER = 8  # batches in a row; from here on confidence grows no more
+
+
+def check(view: View) -> Iterator[Finding]:
+    grown = strain.growth(view)
+    if grown is None or view.last is None:
+        return
+    at = view.now
+    if grown.form == "backlog":
+        summary = (
+            f"the backlog grew over {grown.batches} batches from {grown.first:,.0f} to {grown.last:,.0f} offsets; "
+            f"the oldest unread row has waited {grown.lag:.0f} s"
+        )
+        evidence = (
+            Evidence(BACKLOG.name, grown.last, "offsets", f"not above {grown.first:,.0f}", at),
+            Evidence(LAG.name, grown.lag, "seconds", f"<= {strain.LAG:g}", at),
+        )
+    else:
+        summary = (
+            f"each of the last {grown.batches} batches took longer than its rows took to arrive, "
+            f"up to {grown.last:.0f} s; results are {grown.lag:.0f} s late"
+        )
+        evidence = (
+            Evidence("batch_seconds", grown.last, "seconds", "no longer than its rows took to arrive", at),
+            Evidence("result_delay_seconds", grown.lag, "seconds", f"<= {strain.LONG_LAG:g}", at),
+        )
+    yield Finding(
+        summary,
+        Component("query", view.query),
+        evidence,
+        (
+            Remedy(
+                "remove the root cause that is named; if there is none, give the query more cores",
+                "a backlog shrinks only when more is worked off than arrives",
+            ),
+        ),
+        confidence=min(0.95, 0.7 + 0.25 * grown.batches / SURE_AFTER),
+        began=grown.since,
+    )
+
+
+RULE = Rule(slug="falling-behind", severity="critical", check=check, runbook=__doc__)

@@ -1,0 +1,100 @@
+"""Input overload: rows arrive faster than the query can work them off.
+
+Meaning: the arrival rate is above what the query does while it works without a pause, and the query itself is as
+    fast as it was. The load changed, not the query.
+Impact: the backlog grows by the difference for as long as the load stays; every result is later than the one before.
+Diagnosis: compare `sum(ledgerops_arrival_rows_per_second{query="QUERY"})` with
+    `ledgerops_capacity_rows_per_second{query="QUERY"}`; the ratio is `ledgerops_pressure_ratio`. Look which source
+    brings the rows with the `source` label, and ask its producer whether that is meant.
+Mitigation: give the query more cores, at most as many as the source has partitions; or take the load away at the
+    producer. If batches end well within their interval, the limit of the source holds the query back: raise it.
+"""
+
+from collections.abc import Iterator
+
+from ledgerops.diagnosis import strain, work
+from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.view import View
+
+OVERLOADED = 1.15  # arrival over what is worked off; below it the noise of a few batches may do the same
+SLOWER = 1.5  # the query needs so much longer than usual for its rows: then the query changed, not (only) the load
+
+
+def check(view: View) -> Iterator[Finding]:
+    grown, load = strain.growth(view), strain.load(view)
+    if grown is None or load is None or view.last is None or load.worked_off <= 0:
+        return
+    ratio = load.arrival / load.worked_off
+    if ratio < OVERLOADED or _other_cause(view, ratio) is not None:
+        return
+    interval = view.trigger_interval or 0.0
+    held_back = bool(view.plan.rate_limits) and all(
+        batch.duration < 0.7 * interval for batch in view.batches[-strain.RECENT :]
+    )
+    where = max(view.last.sources, key=lambda source: source.rows, default=None)
+    at = view.last.ended
+    evidence = [
+        Evidence("arrival_rows_per_second", load.arrival, "rows/s", f"<= {load.worked_off:,.0f}", at),
+        Evidence("worked_off_rows_per_second", load.worked_off, "rows/s", f">= {load.arrival:,.0f}", at),
+        Evidence("arrival_ratio", ratio, "ratio", "<= 1", at),
+    ]
+    lost = strain.slowdown(view)
+    if lost is not None:
+        evidence.append(Evidence("slowdown_at_equal_rows", lost.factor, "ratio", f"< {SLOWER:g}", at))
+    yield Finding(
+        f"{load.arrival:,.0f} rows/s arrive, {ratio:.1f} times the {load.worked_off:,.0f} rows/s that the query works off",
+        Component("source", where.name if where else view.query),
+        tuple(evidence),
+        _remedies(view, held_back),
+        confidence=min(0.95, 0.6 + 0.2 * (ratio - 1) + (0.15 if lost is not None else 0.0)),
+        began=grown.since,
+    )
+
+
+def _remedies(view: View, held_back: bool) -> tuple[Remedy, ...]:
+    if held_back:
+        limits = ", ".join(sorted(view.plan.rate_limits))
+        return (Remedy(f"raise {limits}", "batches end well within the interval: the limit holds the query back"),)
+    partitions = len(view.backlog_by_partition)
+    return (
+        Remedy(
+            f"add cores, up to {partitions} for this source" if partitions > 1 else "add cores",
+            "each source partition is read by one task at a time",
+            safe=False,
+        ),
+        Remedy("ask the producer whether the load is meant, and spread or reduce it", "the query is as fast as it was"),
+    )
+
+
+def _other_cause(view: View, ratio: float) -> str | None:
+    """What took the capacity away, if the query would keep up without it."""
+    lost = strain.slowdown(view)
+    if lost is not None and lost.factor >= SLOWER and ratio / lost.factor < OVERLOADED:
+        return (
+            f"a batch of {lost.rows:,.0f} rows takes {lost.seconds:.1f} s where {lost.usual_rows:,.0f} rows took "
+            f"{lost.usual_seconds:.1f} s: the query became slower"
+        )
+    waste = work.wasted(view)
+    if waste is not None and ratio / waste.factor < OVERLOADED:
+        return f"{waste.seconds:.1f} s of a batch of {waste.duration:.1f} s go into {waste.what}"
+    return None
+
+
+def acquit(view: View) -> str | None:
+    load = strain.load(view)
+    if load is None or load.worked_off <= 0:
+        return None
+    ratio = load.arrival / load.worked_off
+    if ratio < OVERLOADED:
+        return f"{load.arrival:,.0f} rows/s arrive and {load.worked_off:,.0f} rows/s are worked off"
+    return _other_cause(view, ratio)
+
+
+RULE = Rule(
+    slug="input-overload",
+    severity="warning",
+    check=check,
+    runbook=__doc__,
+    explains=("falling-behind", "trigger-overrun"),
+    acquit=acquit,
+)

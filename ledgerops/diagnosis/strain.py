@@ -1,0 +1,185 @@
+"""Is a query under strain, since when, and compared with what: the ground that several rules stand on.
+
+`duration` is a batch's, `interval` the trigger interval, both in seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from math import prod
+from statistics import median
+from typing import NamedTuple
+
+from ledgerops import signals
+from ledgerops.history import backlog
+from ledgerops.records import Progress
+from ledgerops.view import View
+
+WARM_UP = 10.0  # seconds: six queries that start together on two cores need this long until their batches settle
+OVER = 1.1  # a batch that outlasts its trigger interval by less is a matter of alignment
+RECENT = 3  # batches: one slow batch is noise, three are how it is now
+PAST = 5  # healthy batches needed before 'slower than usual' means anything
+GROWING = 1.2  # a batch this much longer than the time in which its rows came: more came meanwhile than it read
+
+
+def steady(view: View) -> Sequence[Progress]:
+    """The run's batches without its start: not the first one, none that began in the first WARM_UP seconds."""
+    batches = view.batches
+    if not batches:
+        return []
+    began = min(batches[0].started, view.history.started_at or batches[0].started)
+    kept = [batch for batch in batches if batch.started >= began + WARM_UP]
+    return kept[1:] if kept and kept[0] is batches[0] and kept[0].batch_id == 0 else kept
+
+
+def overran(batch: Progress, interval: float | None) -> bool:
+    """Whether the batch outlasted a trigger interval that is known and not zero."""
+    return bool(interval) and batch.duration > OVER * (interval or 0.0)
+
+
+def strained(view: View) -> bool:
+    """Whether most of the latest four batches outlast the interval by a third; without one, twice the usual time."""
+    latest = steady(view)[-RECENT - 1 :]
+    if len(latest) < RECENT:
+        return False
+    middle = median(batch.duration for batch in latest)
+    if view.trigger_interval:
+        over = sum(overran(batch, view.trigger_interval) for batch in latest)
+        return over >= RECENT and middle > 1.33 * view.trigger_interval
+    usual = past(view)
+    return bool(usual) and middle > 2 * median(batch.duration for batch in usual)
+
+
+def past(view: View) -> Sequence[Progress]:
+    """The batches of the run that serve as 'usual': not the latest few, none that overran; empty if too few."""
+    older = [batch for batch in steady(view)[: -RECENT - 1] if not overran(batch, view.trigger_interval)]
+    with_rows = [batch for batch in older if batch.rows > 0]
+    return with_rows if len(with_rows) >= PAST else []
+
+
+class Slowdown(NamedTuple):
+    """The latest batches against the usual ones. `factor` allows for more rows: they may take longer in proportion."""
+
+    factor: float
+    seconds: float
+    usual_seconds: float
+    rows: float
+    usual_rows: float
+
+
+def slowdown(view: View) -> Slowdown | None:
+    """None without a past to compare with."""
+    usual, latest = past(view), [batch for batch in steady(view)[-RECENT:] if batch.rows > 0]
+    if not usual or not latest:
+        return None
+    usual_seconds = median(batch.duration for batch in usual)
+    usual_rows = median(batch.rows for batch in usual)
+    rows, seconds = median(batch.rows for batch in latest), median(batch.duration for batch in latest)
+    allowed = usual_seconds * max(1.0, rows / usual_rows)
+    return Slowdown(seconds / allowed, seconds, usual_seconds, rows, usual_rows) if allowed > 0 else None
+
+
+class Growth(NamedTuple):
+    """How a query falls behind. `form` is "backlog" where rows are left in the source, "batches" where each batch
+    takes all there is and so gets longer and longer. `lag` is how late results are, in seconds."""
+
+    form: str
+    since: float
+    batches: int
+    first: float  # offsets, or seconds of batch duration
+    last: float
+    lag: float
+
+
+LAG = 10.0  # seconds; a burst of 1.5 times the capacity for 20 s stays below it
+LONG_LAG = 15.0  # where only batch times tell: a machine's hiccup also makes a few batches longer
+SERIES = 12  # batches looked at for growth
+MIN_SERIES = 4
+RISING = 0.75  # share of the steps that must rise: a single quick batch does not end a trend
+STILL = 0.95  # below this share of its peak the backlog is being worked off
+CHAIN_SECONDS = 20.0  # longer batches in a row must add up to this
+ALONE_SECONDS = 15.0  # one batch is enough if it is this long and took half as long again as its rows took to come
+
+
+def growth(view: View) -> Growth | None:
+    """Whether the query falls behind, in either form; None when it does not, or when there is too little to tell."""
+    return _growing_backlog(view) or _growing_batches(view)
+
+
+def _growing_backlog(view: View) -> Growth | None:
+    """The backlog has risen in most batches since its lowest point and is at its highest now."""
+    series = [(batch, left) for batch in steady(view)[-SERIES:] if (left := backlog(batch)) is not None]
+    if len(series) < MIN_SERIES:
+        return None
+    lefts = [left for _, left in series]
+    lowest = len(lefts) - 1 - lefts[::-1].index(min(lefts))
+    rising = lefts[lowest:]
+    steps = [later > earlier for earlier, later in pairwise(rising)]
+    if len(rising) < MIN_SERIES or sum(steps) < RISING * len(steps):
+        return None
+    if rising[-1] < STILL * max(rising) or rising[-1] < GROWING * rising[0]:
+        return None
+    lag = view.lag_seconds
+    if lag is None or lag < max(LAG, 2 * (view.trigger_interval or 0.0)):
+        return None
+    return Growth("backlog", series[lowest][0].started, len(rising), rising[0], rising[-1], lag)
+
+
+def _growing_batches(view: View) -> Growth | None:
+    """Without a limit on its batches a query reads all there is: overload shows as batches that get longer.
+
+    The batch that runs now counts with the time it has run, as soon as that is long enough to say something.
+    """
+    interval = view.trigger_interval or 0.0
+    times = [(batch.started, batch.duration) for batch in view.batches[-SERIES:]]
+    if not times or view.batches[-1].rows == 0:
+        return None
+    running = view.running_seconds
+    if running is not None:
+        began = max(view.now - running, view.batches[-1].ended)
+        if running >= GROWING * max(interval, began - times[-1][0]):
+            times.append((began, running))
+    ratios: list[float] = []
+    for (before, _), (began, seconds) in zip(reversed(times[:-1]), reversed(times[1:]), strict=True):
+        came_in = max(interval, began - before)
+        if came_in <= 0 or seconds < GROWING * came_in:
+            break
+        ratios.append(seconds / came_in)
+    if not ratios:
+        return None
+    chain = times[-len(ratios) :]
+    patience = 1.0 if interval else 2.0  # without an interval nobody was promised a rhythm
+    several = len(chain) >= 2 and prod(ratios) >= 2 and sum(each for _, each in chain) >= CHAIN_SECONDS * patience
+    alone = ratios[0] >= 1.5 and chain[-1][1] >= ALONE_SECONDS * patience
+    lag = times[-1][0] + times[-1][1] - times[-2][0]  # the oldest row of a batch came when the one before it began
+    if not (several or alone) or lag < LONG_LAG * patience:
+        return None
+    return Growth("batches", chain[0][0], len(chain), chain[0][1], chain[-1][1], lag)
+
+
+class Load(NamedTuple):
+    """Rows a second that arrive and that are worked off while the query can do no more."""
+
+    arrival: float
+    worked_off: float
+
+
+def load(view: View, count: int = RECENT) -> Load | None:
+    """Over the latest batches. A batch that waits for its trigger works off its rows in one interval."""
+    latest = view.batches[-count:]
+    if len(latest) < 2:
+        return None
+    interval = view.trigger_interval or 0.0
+    spent = sum(max(batch.duration, interval) for batch in latest)
+    span = latest[-1].started - latest[0].started
+    if spent <= 0 or span <= 0:
+        return None
+    arrived, known = 0.0, False
+    heads = {source.name: source.latest for source in latest[0].sources}
+    for source in latest[-1].sources:
+        if source.latest and heads.get(source.name):
+            factor = view.rows_per_offset.get(source.name, 1.0)
+            arrived += signals.growth(heads[source.name], source.latest) * factor
+            known = True
+    return Load(arrived / span, sum(batch.rows for batch in latest) / spent) if known else None

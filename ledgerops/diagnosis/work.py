@@ -1,0 +1,156 @@
+"""Where the time of a batch goes: what Spark's tasks explain, what they do not, and what uneven tasks waste."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import median
+from typing import NamedTuple
+
+from ledgerops.diagnosis import strain
+from ledgerops.records import Progress, StageSummary, TaskSummary
+from ledgerops.view import View
+
+PAIRS = 5  # newest batches whose tasks are known
+ENOUGH = 2  # of them, to say anything
+MOSTLY = 0.5  # share of a batch from which one thing is what the batch does
+UNEVEN = 1.5  # the slowest task takes the stage so much longer than an even split would
+
+
+def pairs(view: View) -> Sequence[tuple[Progress, TaskSummary]]:
+    """The newest settled batches with their tasks, newest first."""
+    found = []
+    for batch in reversed(view.settled[-2 * PAIRS :]):
+        tasks = view.history.tasks_of(batch)
+        if tasks is not None and tasks.stages:
+            found.append((batch, tasks))
+        if len(found) == PAIRS:
+            break
+    return found
+
+
+def slots(view: View, tasks: int) -> int:
+    """How many tasks of a stage can run at once: its tasks, or the cores if they are known to be fewer."""
+    cores = 0
+    if view.hosts:
+        cores = sum(executor.cores for executor in view.hosts[-1].executors if executor.active)
+    return max(1, min(tasks, cores)) if cores else max(1, tasks)
+
+
+def stage_seconds(tasks: TaskSummary) -> float | None:
+    """Wall time in which at least one stage was at work; None when a stage does not tell its times."""
+    spans = [(stage.started, stage.ended) for stage in tasks.stages]
+    total, until = 0.0, float("-inf")
+    for started, ended in sorted((s, e) for s, e in spans if s is not None and e is not None):
+        total += max(0.0, ended - max(started, until))
+        until = max(until, ended)
+    return total if all(s is not None and e is not None for s, e in spans) else None
+
+
+class Outside(NamedTuple):
+    """Medians over batches: seconds of `add_batch` in which no task ran, and the batch duration."""
+
+    seconds: float
+    duration: float
+    batches: int
+
+    @property
+    def share(self) -> float:
+        return self.seconds / self.duration if self.duration > 0 else 0.0
+
+
+def outside_tasks(view: View) -> Outside | None:
+    """None when the tasks of too few batches are known."""
+    found = [
+        (max(0.0, batch.phases["add_batch"] - inside), batch.duration)
+        for batch, tasks in pairs(view)
+        if "add_batch" in batch.phases and (inside := stage_seconds(tasks)) is not None
+    ]
+    if len(found) < ENOUGH:
+        return None
+    return Outside(median(each for each, _ in found), median(duration for _, duration in found), len(found))
+
+
+class Waiting(NamedTuple):
+    """The stage that writes, when its tasks mostly wait: neither CPU, nor garbage collection, nor Python."""
+
+    stage: str
+    seconds: float  # wall time of the stage
+    cpu_share: float
+    duration: float
+
+
+def waiting_sink_stage(view: View) -> Waiting | None:
+    """The last stage of a batch is the one that writes."""
+    found = []
+    for batch, tasks in pairs(view):
+        stage = tasks.stages[-1]
+        busy = stage.cpu_seconds + stage.gc_seconds + (tasks.python_seconds or 0.0)
+        wall = stage.wall_seconds
+        if wall is None or stage.run_seconds <= 0:
+            continue
+        found.append(Waiting(stage.name, wall, min(1.0, busy / stage.run_seconds), batch.duration))
+    if len(found) < ENOUGH:
+        return None
+    return sorted(found, key=lambda each: each.cpu_share)[len(found) // 2]
+
+
+class Uneven(NamedTuple):
+    """A stage whose largest task holds `share` of the records, which makes the stage `factor` times as long."""
+
+    stage: StageSummary
+    share: float
+    factor: float
+    slots: int
+    batches: int
+
+
+MIN_RECORDS = 200  # fewer records fall on few tasks unevenly by chance
+
+
+def uneven_stage(view: View, shuffle: bool) -> Uneven | None:
+    """The stage (that reads a shuffle, or that reads the source) with the most uneven records, by medians."""
+    by_place: dict[int, list[Uneven]] = {}
+    for _, tasks in pairs(view):
+        several = [stage for stage in tasks.stages if stage.tasks > 1 and stage.reads_shuffle is shuffle]
+        for place, stage in enumerate(several):
+            if stage.records >= MIN_RECORDS:
+                width = slots(view, stage.tasks)
+                share = min(1.0, stage.records_max / stage.records)
+                by_place.setdefault(place, []).append(Uneven(stage, share, width * share, width, 0))
+    worst = [
+        sorted(found, key=lambda each: each.factor)[len(found) // 2]._replace(batches=len(found))
+        for found in by_place.values()
+        if len(found) >= ENOUGH
+    ]
+    return max(worst, key=lambda each: each.factor, default=None)
+
+
+class Waste(NamedTuple):
+    """Time of a batch that goes into something other than the work on its rows."""
+
+    what: str
+    seconds: float
+    duration: float
+
+    @property
+    def factor(self) -> float:
+        """How much faster a batch would be without it."""
+        return self.duration / max(self.duration - self.seconds, 0.05 * self.duration)
+
+
+def wasted(view: View) -> Waste | None:
+    """The larger of: time outside tasks or waiting in the writing stage, and time that uneven tasks cost."""
+    found = []
+    outside = outside_tasks(view)
+    if outside is not None and outside.share >= MOSTLY:
+        found.append(Waste("the sink, outside Spark's tasks", outside.seconds, outside.duration))
+    waiting = waiting_sink_stage(view)
+    if waiting is not None and waiting.cpu_share < 0.3 and waiting.seconds >= MOSTLY * waiting.duration:
+        found.append(Waste("waiting in the stage that writes", waiting.seconds, waiting.duration))
+    uneven = uneven_stage(view, shuffle=True)
+    if uneven is not None and uneven.factor >= UNEVEN and uneven.stage.wall_seconds is not None:
+        ideal = uneven.stage.run_seconds / uneven.slots
+        lost = max(0.0, uneven.stage.wall_seconds - ideal)
+        newest = strain.steady(view)[-strain.RECENT :] or view.batches[-1:]
+        found.append(Waste("one task that has most of the rows", lost, median(batch.duration for batch in newest)))
+    return max(found, key=lambda each: each.seconds, default=None)

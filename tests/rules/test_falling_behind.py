@@ -1,0 +1,44 @@
+import pytest
+
+from ledgerops.diagnosis.rules.falling_behind import RULE
+
+
+def test_growing_backlog_is_found(history):
+    [finding] = RULE.check(history(seconds=[2] * 8, backlog=[1000 * n for n in range(1, 9)], rows=1000))
+
+    assert finding.summary == (
+        "the backlog grew over 9 batches from 0 to 8,000 offsets; the oldest unread row has waited 10 s"
+    )
+
+
+def test_batches_that_get_longer_are_found_where_nothing_limits_them(history):
+    [finding] = RULE.check(history(seconds=[4, 8, 16], rows=[2000, 4000, 8000]))
+
+    assert finding.summary == (
+        "each of the last 3 batches took longer than its rows took to arrive, up to 16 s; results are 24 s late"
+    )
+
+
+def test_the_batch_that_runs_now_counts(history):
+    [finding] = RULE.check(history(seconds=[4, 8], rows=[2000, 4000], running=10))
+
+    assert finding.began is not None
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param({"warm": 0}, id="no batch yet"),
+        pytest.param({"seconds": [2] * 3, "backlog": [1000, 9000, 20000]}, id="too few batches to tell"),
+        pytest.param({"seconds": [1.5] * 12, "backlog": [900] * 12}, id="large but steady"),
+        pytest.param({"seconds": [2] * 8, "backlog": [0, 9000, 8000, 6000, 4000, 2000, 500, 0]}, id="a burst"),
+        pytest.param({"seconds": [1] * 12, "backlog": [0, 400, 0] * 4}, id="a saw-tooth"),
+        pytest.param({"seconds": [2] * 6, "backlog": [5, 10, 20, 40, 60, 90]}, id="growing, but far below a second"),
+        pytest.param({"seconds": [9], "rows": [1000]}, id="one slow batch"),
+        pytest.param({"seconds": [2.5, 2.75, 2.9, 2.95, 3, 3, 3]}, id="batches that settle above the interval"),
+        pytest.param({"seconds": [1], "idle": True}, id="idle"),
+        pytest.param({"seconds": [20, 70], "interval": 60.0}, id="one batch over a long interval"),
+    ],
+)
+def test_others_are_not(history, case):
+    assert list(RULE.check(history(**case))) == []
