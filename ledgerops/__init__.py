@@ -1,3 +1,27 @@
-"""Watches Spark Structured Streaming queries, says what is wrong with them and why, and proves it."""
+"""Watches Spark Structured Streaming queries, says what is wrong with them and why, and proves it.
+
+Nothing heavy is imported before it is used: an application pays for this module at every start.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from ledgerops.watch import Watch
 
 __version__ = "0.1.0"
+
+
+def attach(spark: SparkSession, **overrides: Any) -> Watch:
+    """Watches every streaming query of a session, running or to come, and serves what is seen of them.
+
+    `overrides` are settings of `ledgerops.config.Config`, `port=0` for instance. Never raises into the job: a taken
+    port is replaced by a free one, and after any other failure the watch that comes back is inert and says why in its
+    `error`. Attaching twice to one session gives the same watch; the sessions of one driver share an exporter.
+    """
+    from ledgerops.watch import attach as attach_session
+
+    return attach_session(spark, **overrides)

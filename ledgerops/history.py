@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -76,6 +77,14 @@ class History:
         if self.batches and self.batches[0].run_id == self.run_id:
             return self.batches
         return [batch for batch in self.batches if batch.run_id == self.run_id]
+
+    def copy(self) -> History:
+        """One that does not change when this one does; the records in it are shared."""
+        still = copy(self)
+        still.batches, still.trend = self.batches.copy(), self.trend.copy()
+        still.tasks, still.heads = self.tasks.copy(), self.heads.copy()
+        still.failures = dict(self.failures)
+        return still
 
     def start(self, at: float, query_id: str, run_id: str) -> None:
         if run_id == self.run_id and self.ended is None:

@@ -1,0 +1,1 @@
+"""What reads Spark and the machine: each collector puts observations on the worker's queue."""

@@ -1,0 +1,72 @@
+"""One Spark session under watch, classic or Connect: the only place that knows which of the two it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from ledgerops.collect.inbox import Inbox
+from ledgerops.collect.listener import EventSink, JavaListener, add_connect_listener, add_java_listener
+
+
+class ActiveQuery(NamedTuple):
+    """A running query with PySpark's handle on it."""
+
+    query_id: str
+    run_id: str
+    name: str | None
+    handle: Any
+
+
+class Session:
+    """Registers a listener when made; raises what Spark raises when that fails."""
+
+    def __init__(self, session: Any, inbox: Inbox) -> None:
+        self.spark = session
+        self.classic = is_classic(session)
+        self.key = session_key(session)
+        sink = EventSink(inbox, origin=self)
+        self._sink = sink
+        self._remove: Callable[[], None] | None
+        if self.classic:
+            self._remove = add_java_listener(session, JavaListener(sink))
+        else:
+            self._remove = add_connect_listener(session, sink)
+
+    @property
+    def alive(self) -> bool:
+        """False once the session's context or channel was stopped."""
+        if self.classic:
+            return getattr(self.spark.sparkContext, "_jsc", None) is not None
+        return not getattr(self.spark, "is_stopped", False)
+
+    def active(self) -> list[ActiveQuery]:
+        """The queries that run now."""
+        return [ActiveQuery(str(each.id), str(each.runId), each.name, each) for each in self.spark.streams.active]
+
+    def listen_again(self) -> bool:
+        """Adds the listener anew where a broken stream to the Connect server has thrown all listeners out."""
+        if self.classic or self._remove is None or not self.alive:
+            return False
+        bus = getattr(self.spark.streams, "_sqlb", None)
+        if bus is None or bus._listener_bus:
+            return False
+        self._remove = add_connect_listener(self.spark, self._sink)
+        return True
+
+    def close(self) -> None:
+        """Removes the listener. May be called twice, and after the session was stopped."""
+        remove, self._remove = self._remove, None
+        if remove is not None and self.alive:
+            remove()
+
+
+def is_classic(session: Any) -> bool:
+    return "connect" not in type(session).__module__.split(".")
+
+
+def session_key(session: Any) -> str:
+    """The same for all Python objects that stand for one session."""
+    if is_classic(session):
+        return str(session._jsparkSession.sessionUUID())
+    return str(session.session_id if hasattr(session, "session_id") else session._session_id)

@@ -1,0 +1,134 @@
+"""Settings: ledgerops.toml, then LEDGEROPS_* variables, then keyword arguments or flags; the later wins."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import Field, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from ledgerops.errors import UserError
+
+FILE = "ledgerops.toml"
+PREFIX = "LEDGEROPS_"
+YES, NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
+
+
+def _setting(default: Any, doc: str) -> Any:
+    return field(default=default, metadata={"doc": doc})
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """Every setting with its default; `doc` in the metadata of a field says what it does."""
+
+    host: str = _setting("127.0.0.1", "Address that the exporter binds; 0.0.0.0 opens it to the network.")
+    port: int = _setting(9464, "Port of the exporter; 0 takes any free one.")
+    recording: str | None = _setting(None, "Folder of the recording; without it nothing is written to disk.")
+    recording_segment_bytes: int = _setting(16 * 1024 * 1024, "Size at which the recording begins a new file.")
+    recording_total_bytes: int = _setting(256 * 1024 * 1024, "Size of the whole recording; the oldest files go first.")
+    series_per_query: int = _setting(500, "Series that one query may export; partitions beyond it are left out.")
+    tasks_collector: bool = _setting(True, "Whether task summaries are read from Spark's REST interface.")
+    tasks_interval: float = _setting(5.0, "Seconds between two looks at the tasks of one query.")
+    host_interval: float = _setting(10.0, "Seconds between two looks at machine, processes and executors.")
+    watchdog_interval: float = _setting(1.0, "Seconds between two looks for stuck and vanished queries.")
+    freshness_objective_seconds: float = _setting(60.0, "How old results may be before their readers suffer.")
+    tls_certificate: str | None = _setting(None, "PEM file with the exporter's certificate; turns TLS on.")
+    tls_key: str | None = _setting(None, "PEM file with the certificate's private key.")
+    basic_auth_user: str | None = _setting(None, "User name that every request must give.")
+    basic_auth_password_file: str | None = _setting(None, "File with the password of that user.")
+    bearer_token_file: str | None = _setting(None, "File with a token that every request must give.")
+    ui_url: str | None = _setting(None, "Address of Spark's UI, where it is not the one that Spark reports.")
+    expected_queries: tuple[str, ...] = _setting((), "Names of the queries that should run; absent ones are reported.")
+
+
+def load(file: Path | str | None = None, environ: Mapping[str, str] | None = None, **overrides: object) -> Config:
+    """The configuration. Raises UserError that names the file, variable or argument and its key.
+
+    `file` defaults to ledgerops.toml in the working directory, which may be absent; a named file must exist. An
+    override of None counts as not given.
+    """
+    environ = os.environ if environ is None else environ
+    named = file if file is not None else environ.get("LEDGEROPS_CONFIG")
+    path = Path(named or FILE)
+    known: dict[str, Field[Any]] = {each.name: each for each in fields(Config)}
+    values: dict[str, object] = {}
+    if named is not None or path.is_file():
+        for key, value in _read(path).items():
+            values[key] = _typed(known, key, value, str(path))
+    for name, text in environ.items():
+        key = name.removeprefix(PREFIX).lower()
+        if name.startswith(PREFIX) and key in known:
+            values[key] = _typed(known, key, _from_text(known[key], text), f"variable {name}")
+    for key, given in overrides.items():
+        if given is not None or key not in known:
+            values[key] = _typed(known, key, given, "arguments")
+    return _checked(Config(**values))  # type: ignore[arg-type]
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text("utf-8"))
+    except OSError as error:
+        raise UserError(f"cannot read {path}: {(error.strerror or str(error)).lower()}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UserError(f"cannot read {path}: {str(error)[:1].lower()}{str(error)[1:]}") from None
+
+
+def _from_text(setting: Field[Any], text: str) -> object:
+    kind = _kind(setting)
+    try:
+        if kind == "int":
+            return int(text)
+        if kind == "float":
+            return float(text)
+    except ValueError:
+        return text
+    if kind == "bool":
+        return text.lower() in YES if text.lower() in (*YES, *NO) else text
+    if kind == "tuple[str, ...]":
+        return [name.strip() for name in text.split(",") if name.strip()]
+    return text or None
+
+
+def _typed(known: Mapping[str, Field[Any]], key: str, value: object, where: str) -> object:
+    if key not in known:
+        raise UserError(f"{where}: no setting {key!r}; known are {', '.join(sorted(known))}")
+    kind = _kind(known[key])
+    if value is None and known[key].default is None:
+        return None
+    if kind == "bool" and isinstance(value, bool):
+        return value
+    if kind == "int" and isinstance(value, int) and not isinstance(value, bool):
+        return value
+    if kind == "float" and isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value)
+    if kind == "str" and isinstance(value, str | Path):
+        return str(value)
+    if kind == "tuple[str, ...]" and isinstance(value, list | tuple) and all(isinstance(each, str) for each in value):
+        return tuple(value)
+    words = {"bool": "true or false", "int": "a whole number", "float": "a number", "str": "text"}
+    raise UserError(f"{where}: {key} must be {words.get(kind, 'a list of texts')}, not {value!r:.60}")
+
+
+def _kind(setting: Field[Any]) -> str:
+    return str(setting.type).removesuffix(" | None")
+
+
+def _checked(config: Config) -> Config:
+    """Refuses values of the right type that make no sense."""
+    if not 0 <= config.port <= 65535:
+        raise UserError(f"port must be between 0 and 65535, not {config.port}")
+    for name in ("tasks_interval", "host_interval", "watchdog_interval", "freshness_objective_seconds"):
+        if not getattr(config, name) > 0:
+            raise UserError(f"{name} must be above 0, not {getattr(config, name):g}")
+    for name in ("series_per_query", "recording_segment_bytes", "recording_total_bytes"):
+        if getattr(config, name) < 1:
+            raise UserError(f"{name} must be at least 1, not {getattr(config, name)}")
+    if config.tls_key and not config.tls_certificate:
+        raise UserError("tls_key is set without tls_certificate: name both or neither")
+    if bool(config.basic_auth_user) != bool(config.basic_auth_password_file):
+        raise UserError("basic_auth_user and basic_auth_password_file belong together: set both or neither")
+    return config

@@ -1,0 +1,165 @@
+"""What a scrape reads: every family of every query at one moment, made by the worker and never changed after."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from ledgerops.diagnosis.model import Verdict
+from ledgerops.fleet import Fleet, QueryState
+from ledgerops.metrics import DRIVER_METRICS, QUERY_METRICS, VERDICT_METRICS
+from ledgerops.metrics.model import HistogramTotal, Labels, Metric
+from ledgerops.records import Host
+from ledgerops.view import View
+
+LABEL_LENGTH = 256  # Prometheus refuses a whole scrape whose label values are longer than its limit
+DIGITS = re.compile(r"(\d+)")
+
+
+class Family(NamedTuple):
+    """One metric with its series in a stable order. For an `age` metric the values are instants."""
+
+    metric: Metric[Any]
+    series: Sequence[tuple[Labels, float]] = ()
+    histogram: HistogramTotal | None = None
+
+    @property
+    def size(self) -> int:
+        """How many series it exports."""
+        return len(self.histogram.counts) + 2 if self.histogram else len(self.series)
+
+
+@dataclass(frozen=True, slots=True)
+class QuerySnapshot:
+    """One query. `state` is a copy that nobody changes: displays derive from it what they need."""
+
+    query: str
+    at: float
+    families: Mapping[str, Family]  # by metric name
+    dropped: int  # series over the budget
+    state: QueryState
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """All queries of the driver, and its machine."""
+
+    at: float = 0.0
+    queries: Mapping[str, QuerySnapshot] = field(default_factory=dict)
+    hosts: Sequence[Host] = ()
+    driver: Mapping[str, Family] = field(default_factory=dict)
+
+    def fleet(self) -> Fleet:
+        """The same as a fleet, for whoever wants views; it is not to be changed."""
+        fleet = Fleet(_no_judge)
+        fleet.queries = {name: query.state for name, query in self.queries.items()}
+        fleet.hosts.extend(self.hosts)
+        return fleet
+
+    def verdicts(self) -> list[Verdict]:
+        """The newest verdict on each query, by name."""
+        found = (self.queries[name].state.verdict for name in sorted(self.queries))
+        return [verdict for verdict in found if verdict is not None]
+
+
+def snapshot_query(
+    state: QueryState, view: View, budget: int, failed: Callable[[str, Exception], None]
+) -> QuerySnapshot:
+    """One query's families at `view.now`, at most `budget` series of them. `failed(metric, error)` hears of readers
+    that raise: the family is left out."""
+    families = [
+        *_families(QUERY_METRICS, view, state, failed),
+        *(_families(VERDICT_METRICS, state.verdict, state, failed) if state.verdict else ()),
+    ]
+    if view.history.ended is not None:
+        families = [family for family in families if family.metric.survives]
+    kept, dropped = _fit(families, budget)
+    return QuerySnapshot(view.query, view.now, {family.metric.name: family for family in kept}, dropped, _frozen(state))
+
+
+def snapshot_driver(host: Host | None, failed: Callable[[str, Exception], None]) -> dict[str, Family]:
+    return {family.metric.name: family for family in _families(DRIVER_METRICS, host, None, failed)} if host else {}
+
+
+def _families(
+    metrics: Iterable[Metric[Any]], subject: object, state: QueryState | None, failed: Callable[[str, Exception], None]
+) -> Iterator[Family]:
+    for metric in metrics:
+        try:
+            if metric.kind == "histogram":
+                total = state.tally.histograms.get(metric.name) if state else None
+                if total is not None:
+                    frozen = HistogramTotal(total.bounds, list(total.counts), total.sum, total.exemplar)
+                    yield Family(metric, histogram=frozen)
+                continue
+            if metric.read is not None:
+                series = metric.read(subject)
+            else:
+                series = state.tally.counters.get(metric.name, {}) if state else {}
+            if series:
+                yield Family(metric, series_of(metric, series))
+        except Exception as error:
+            failed(metric.name, error)
+
+
+def series_of(metric: Metric[Any], series: Mapping[Labels, float]) -> Sequence[tuple[Labels, float]]:
+    """The series that can be published, in a stable order: numbers only, labels of bounded length."""
+    clean = {
+        tuple(clean_label(value) for value in labels): float(value)
+        for labels, value in series.items()
+        if len(labels) == len(metric.labels) and (math.isfinite(value) or (metric.age and value > 0))
+    }
+    return sorted(clean.items(), key=_natural) if len(clean) > 1 else tuple(clean.items())
+
+
+def clean_label(value: str) -> str:
+    """A label value that can be encoded and is not too long."""
+    if len(value) > LABEL_LENGTH:
+        value = value[:LABEL_LENGTH]
+    return value if value.isascii() else value.encode("utf-8", "replace").decode("utf-8")
+
+
+def _natural(item: tuple[Labels, float]) -> list[tuple[int, int | str]]:
+    """Partition 10 comes after partition 9."""
+    return [
+        (0, int(part)) if part.isdecimal() else (1, part) for label in item[0] for part in DIGITS.split(label) if part
+    ]
+
+
+def _fit(families: Sequence[Family], budget: int) -> tuple[list[Family], int]:
+    """Cuts the widest families until the budget holds: narrow ones stay whole, wide ones keep the same first series.
+
+    The limit is the same for all that are cut, so the partitions that remain are the same in each of them.
+    """
+    total = sum(family.size for family in families)
+    if total <= budget:
+        return list(families), 0
+    limit, left = 0, budget
+    sizes = sorted(family.size for family in families)
+    for index, size in enumerate(sizes):
+        limit = left // (len(sizes) - index)
+        if size > limit:
+            break
+        left -= size
+    kept = [
+        family._replace(series=family.series[:limit])
+        for family in families
+        if (family.size <= limit or family.histogram is None) and limit > 0
+    ]
+    return kept, total - sum(family.size for family in kept)
+
+
+def _frozen(state: QueryState) -> QueryState:
+    still = copy(state)
+    still.history = state.history.copy()
+    still.tally = copy(state.tally)
+    still.tally.counters = {name: dict(totals) for name, totals in state.tally.counters.items()}
+    return still
+
+
+def _no_judge() -> Any:
+    raise AssertionError("a snapshot is not judged again")

@@ -1,0 +1,155 @@
+"""Attaching to Spark: one worker and one exporter a driver, shared by a watch for each session."""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ledgerops.collect.inbox import Inbox
+from ledgerops.collect.sessions import Session, session_key
+from ledgerops.config import Config, load
+from ledgerops.diagnosis.engine import Diagnoser
+from ledgerops.exporter import Exporter
+from ledgerops.fleet import Fleet
+from ledgerops.recording import Recorder
+from ledgerops.stats import SelfStats
+from ledgerops.worker import Worker
+
+log = logging.getLogger("ledgerops")
+
+
+class Hub:
+    """What the sessions of a driver share. Raises OSError when no port can be had, UserError on bad settings."""
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        self.stats = SelfStats()
+        self.inbox = Inbox(self.stats)
+        self.sessions: dict[str, Session] = {}
+        recorder = None
+        if config.recording is not None:
+            recorder = Recorder(Path(config.recording), config.recording_segment_bytes, config.recording_total_bytes)
+        self.worker = Worker(self.inbox, Fleet(Diagnoser), self.stats, config.series_per_query, recorder)
+        self.exporter = _serve(config, self.worker, self.stats)
+        self.worker.start()
+        self.exporter.start()
+
+    def close(self) -> None:
+        """Listeners first, while the gateway is there; then the worker writes what is left."""
+        for session in list(self.sessions.values()):
+            _quietly(session.close)
+        self.sessions.clear()
+        self.worker.stop()
+        _quietly(self.exporter.close)
+
+
+class Watch:
+    """One session under watch. When attaching failed, `error` says why and everything else does nothing."""
+
+    def __init__(self, hub: Hub | None, session: Session | None, error: str | None = None) -> None:
+        self._hub, self._session = hub, session
+        self.error = error
+
+    @property
+    def url(self) -> str | None:
+        """Where the exporter listens."""
+        return self._hub.exporter.url if self._hub else None
+
+    @property
+    def port(self) -> int | None:
+        return self._hub.exporter.port if self._hub else None
+
+    def diagnose(self) -> dict[str, Any]:
+        """The diagnosis document, as `ledgerops diagnose --json` prints it; without queries when nothing was seen."""
+        from ledgerops.diagnosis.report import document
+
+        verdicts = self._hub.worker.snapshot.verdicts() if self._hub else []
+        return document(verdicts, time.time(), self.url or "not attached")
+
+    def close(self) -> None:
+        """Detaches from the session; the exporter ends with the last one. May be called twice."""
+        hub, session, self._hub, self._session = self._hub, self._session, None, None
+        if hub is not None and session is not None:
+            _detach(hub, session)
+
+
+_lock = threading.Lock()
+_hub: Hub | None = None
+_watches: dict[str, Watch] = {}
+
+
+def attach(spark: Any, **overrides: Any) -> Watch:
+    """Watches every streaming query of a session, running or to come. Never raises into the job.
+
+    `overrides` are settings of ledgerops.config.Config. Attaching twice to one session gives the same watch; sessions
+    of one driver share an exporter, whose settings are those of the first.
+    """
+    global _hub
+    try:
+        with _lock:
+            key = session_key(spark)
+            if key in _watches:
+                return _watches[key]
+            hub = _hub
+            if hub is None:
+                hub = Hub(load(**overrides))
+            elif overrides:
+                log.warning("ledgerops already serves at %s; the settings of the first attach hold", hub.exporter.url)
+            try:
+                session = Session(spark, hub.inbox)
+            except BaseException:
+                if _hub is None:
+                    hub.close()
+                raise
+            hub.sessions[key] = session
+            _hub, _watches[key] = hub, Watch(hub, session)
+            atexit.register(_close_all)
+            return _watches[key]
+    except Exception as error:
+        reason = f"{type(error).__name__}: {error}".splitlines()[0]
+        log.warning("ledgerops is not attached (%.300s); the job goes on without it", reason)
+        return Watch(None, None, reason)
+
+
+def _detach(hub: Hub, session: Session) -> None:
+    global _hub
+    with _lock:
+        _quietly(session.close)
+        hub.sessions.pop(session.key, None)
+        _watches.pop(session.key, None)
+        last = not hub.sessions and _hub is hub
+        if last:
+            _hub = None
+            atexit.unregister(_close_all)
+    if last:
+        hub.close()
+
+
+def _close_all() -> None:
+    """At the interpreter's exit: listeners must be gone before py4j's callback server is."""
+    for watch in list(_watches.values()):
+        watch.close()
+
+
+def _serve(config: Config, worker: Worker, stats: SelfStats) -> Exporter:
+    try:
+        return Exporter(config, worker, stats)
+    except OSError as error:
+        if config.port == 0:
+            raise
+        exporter = Exporter(replace(config, port=0), worker, stats)
+        log.warning("port %d is taken (%s): serving at %s instead", config.port, error.strerror or error, exporter.url)
+        return exporter
+
+
+def _quietly(close: Callable[[], object]) -> None:
+    try:
+        close()
+    except Exception as error:
+        log.debug("while closing: %s", error)
