@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from ledgerops.records import Heads, Plan, Progress, Running, TaskSummary
 
-BATCHES = 200  # whole records; the rules look back this far at most
+BATCHES = 200  # the rules look back this far at most
+WHOLE = 30  # of these the newest keep the state stores' custom metrics, the bulk of a record
 TASKS = 60
 HEADS = 60  # points of the (time, head offset) table, as many as kafka-lag-exporter keeps
 TREND_SECONDS = 10.0
@@ -108,6 +109,8 @@ class History:
         self.first_batch = progress.batch_id if self.first_batch is None else self.first_batch
         self.last_progress = progress.ended
         self.batches.append(progress)
+        if len(self.batches) > WHOLE:
+            self.batches[-WHOLE - 1] = _thin(self.batches[-WHOLE - 1])
         self._add_to_trend(progress)
         return True
 
@@ -161,6 +164,15 @@ class History:
                 heads=sum(heads) if heads else None,
             )
         )
+
+
+def _thin(progress: Progress) -> Progress:
+    if not progress.operators:
+        return progress
+    return replace(
+        progress,
+        operators=tuple(replace(operator, custom={}, snapshot_versions={}) for operator in progress.operators),
+    )
 
 
 def backlog(progress: Progress) -> int | None:

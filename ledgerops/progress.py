@@ -143,6 +143,7 @@ def _sources(values: object) -> tuple[SourceProgress, ...]:
         start = parse_offsets(value.get("startOffset"), short)
         end = parse_offsets(value.get("endOffset"), short)
         latest = parse_offsets(value.get("latestOffset"), short)
+        latest = end if latest == end else latest  # one object for both: histories keep many of them
         topics = sorted({topic for topic, _ in end or latest})
         name = _unique(",".join(topics[:3]) + (",..." if len(topics) > 3 else "") or short, names)
         metrics = {str(key): str(text) for key, text in _mapping(value.get("metrics")).items()}

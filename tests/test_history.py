@@ -91,6 +91,13 @@ def test_memory_is_bounded():
     assert len(remembered.trend) == TREND_POINTS
 
 
+def test_older_batches_keep_their_figures_but_not_the_state_stores_custom_metrics():
+    full = (operator(custom={"rocksdbGetCount": 5}, rows=7),)
+    remembered = history([batch(number, operators=full) for number in range(100)])
+    assert [bool(each.operators[0].custom) for each in remembered.batches] == [False] * 70 + [True] * 30
+    assert all(each.operators[0].rows == 7 for each in remembered.batches)
+
+
 def test_the_trend_adds_up_what_fell_into_its_stretch():
     remembered = history([batch(number, operators=(operator(rows=number),)) for number in range(5)])
     assert sum(point.rows for point in remembered.trend) == 500

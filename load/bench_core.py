@@ -1,0 +1,199 @@
+"""What the observer's own code costs, without Spark: worker time an event, scrape, memory, replay, start-up.
+
+The records are synthetic but whole: a stateful query with RocksDB metrics and five source partitions.
+"""
+
+from __future__ import annotations
+
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import orjson
+
+from ledgerops.diagnosis.engine import Diagnoser
+from ledgerops.fleet import Fleet
+from ledgerops.progress import format_instant
+from ledgerops.recording import decode, encode
+from ledgerops.snapshot import Snapshot, snapshot_query
+
+T0 = 1_800_000_000.0
+PARTITIONS = 5
+ROCKSDB = (
+    "rocksdbBytesCopied rocksdbChangeLogWriterCommitLatencyMs rocksdbCommitCheckpointLatency rocksdbCommitCompactLatency "
+    "rocksdbCommitFileSyncLatencyMs rocksdbCommitFlushLatency rocksdbFilesCopied rocksdbFilesReused "
+    "rocksdbForceSnapshotCount rocksdbGetCount rocksdbGetLatency rocksdbLoadFromSnapshotLatencyMs rocksdbLoadLatencyMs "
+    "rocksdbNumExternalColumnFamilies rocksdbNumInternalColFamiliesKeys rocksdbNumInternalColumnFamilies "
+    "rocksdbNumLoadedFromDfs rocksdbNumReplayChangelogFiles rocksdbNumSnapshotsAutoRepaired "
+    "rocksdbPinnedBlocksMemoryUsage rocksdbPutCount rocksdbPutLatency rocksdbReadBlockCacheHitCount "
+    "rocksdbReadBlockCacheMissCount rocksdbReplayChangeLogLatencyMs rocksdbSaveZipFilesLatencyMs rocksdbSstFileSize "
+    "rocksdbTotalBytesRead rocksdbTotalBytesReadByCompaction rocksdbTotalBytesReadThroughIterator "
+    "rocksdbTotalBytesWritten rocksdbTotalBytesWrittenByCompaction rocksdbTotalBytesWrittenByFlush "
+    "rocksdbTotalCompactionLatencyMs rocksdbWriterStallLatencyMs rocksdbZipFileBytesUncompressed"
+).split()
+
+
+def progress(query: int, batch: int) -> bytes:
+    """One batch's JSON of query number `query`: 2,000 rows or so in 0.8 s at a 2 s trigger, healthy."""
+    rows = 1800 + (batch * 37 + query * 11) % 400
+    read = {"transactions": {str(p): batch * 400 + p for p in range(PARTITIONS)}}
+    end = {"transactions": {str(p): (batch + 1) * 400 + p for p in range(PARTITIONS)}}
+    at = T0 + 2 * batch
+    return orjson.dumps(
+        {
+            "id": f"id-{query:04}",
+            "runId": f"run-{query:04}",
+            "name": f"query_{query:02}",
+            "timestamp": format_instant(at),
+            "batchId": batch,
+            "batchDuration": 800,
+            "numInputRows": rows,
+            "inputRowsPerSecond": rows / 2,
+            "processedRowsPerSecond": rows / 0.8,
+            "durationMs": {
+                "addBatch": 500 + rows // 10,
+                "commitOffsets": 40,
+                "getBatch": 0,
+                "latestOffset": 3,
+                "queryPlanning": 30,
+                "triggerExecution": 620 + rows // 10,
+                "walCommit": 40,
+            },
+            "eventTime": {
+                "avg": format_instant(at - 1),
+                "max": format_instant(at),
+                "min": format_instant(at - 3),
+                "watermark": format_instant(at - 62),
+            },
+            "stateOperators": [
+                {
+                    "operatorName": "stateStoreSave",
+                    "numRowsTotal": 4500,
+                    "numRowsUpdated": 1500,
+                    "allUpdatesTimeMs": 60,
+                    "numRowsRemoved": 1500,
+                    "allRemovalsTimeMs": 10,
+                    "commitTimeMs": 90,
+                    "memoryUsedBytes": 1_700_000,
+                    "numRowsDroppedByWatermark": 0,
+                    "numShufflePartitions": 2,
+                    "numStateStoreInstances": 2,
+                    "customMetrics": {
+                        **{name: (batch + index) % 900 for index, name in enumerate(ROCKSDB)},
+                        "SnapshotLastUploaded.partition_0_default": batch,
+                        "SnapshotLastUploaded.partition_1_default": batch,
+                    },
+                }
+            ],
+            "sources": [
+                {
+                    "description": "KafkaV2[Subscribe[transactions]]",
+                    "startOffset": read,
+                    "endOffset": end,
+                    "latestOffset": end,
+                    "numInputRows": rows,
+                    "inputRowsPerSecond": rows / 2,
+                    "processedRowsPerSecond": rows / 0.8,
+                }
+            ],
+            "sink": {"description": "FileSink[file:/out]", "numOutputRows": 1500},
+            "observedMetrics": {},
+        }
+    )
+
+
+def lines(queries: int, batches: int) -> Iterator[bytes]:
+    """A recording of so many queries and batches, in the order of time."""
+    for batch in range(batches):
+        for query in range(queries):
+            data = progress(query, batch)
+            yield encode(T0 + 2 * batch + 0.9, "progress", f"query_{query:02}", data)
+
+
+def _fail(name: str, error: Exception) -> None:
+    raise AssertionError(f"{name} failed") from error
+
+
+def worker(events: int = 600, history: int = 200) -> dict[str, float]:
+    """Milliseconds an event with `history` batches remembered: parse, signals, all rules, encode, snapshot."""
+    fleet = Fleet(Diagnoser)
+    took = []
+    for number, line in enumerate(lines(1, history + events)):
+        data = line.split(b'"data":', 1)[1][:-2]
+        began = time.perf_counter()
+        written = encode(T0 + 2 * number, "progress", "query_00", data)
+        seen = decode(written)
+        state = fleet.ingest(seen)
+        assert state is not None
+        fleet.judge(state, seen.at)
+        snapshot_query(state, fleet.view(state, seen.at), 500, _fail)
+        if number >= history:
+            took.append((time.perf_counter() - began) * 1000)
+    took.sort()
+    return {"median": statistics.median(took), "p99": took[int(len(took) * 0.99)], "mean": statistics.fmean(took)}
+
+
+def replay(batches: int = 3000) -> float:
+    """Batches a second through decode, ingest and all rules at every batch."""
+    recorded = list(lines(1, batches))
+    fleet = Fleet(Diagnoser)
+    began = time.perf_counter()
+    for line in recorded:
+        seen = decode(line)
+        state = fleet.ingest(seen)
+        assert state is not None
+        fleet.judge(state, seen.at)
+    return batches / (time.perf_counter() - began)
+
+
+def memory(queries: int = 50, batches: int = 1800) -> float:
+    """MiB that histories, verdicts and snapshots of an hour at a batch every 2 s add to a fresh process."""
+    code = (
+        "import resource, sys\n"
+        "from load.bench_core import fill\n"
+        "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+        f"kept = fill({queries}, {batches})\n"
+        "print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)\n"
+    )
+    return float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
+
+
+def fill(queries: int, batches: int) -> object:
+    """A fleet with its snapshots, as the worker holds them."""
+    fleet = Fleet(Diagnoser)
+    snapshots = {}
+    for line in lines(queries, batches):
+        seen = decode(line)
+        state = fleet.ingest(seen)
+        assert state is not None
+        if seen.at > T0 + 2 * (batches - 3):  # the rules' cost is measured elsewhere; their memory is the last verdict
+            fleet.judge(state, seen.at)
+            snapshots[state.history.query] = snapshot_query(state, fleet.view(state, seen.at), 500, _fail)
+    return fleet, Snapshot(T0, snapshots)
+
+
+def diagnose_hour() -> float:
+    """Seconds from the start of `ledgerops diagnose` to its answer on an hour of one query."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "hour.jsonl"
+        path.write_bytes(b"".join(lines(1, 1800)))
+        began = time.perf_counter()
+        done = subprocess.run(
+            [sys.executable, "-m", "ledgerops", "diagnose", "--from", str(path)], capture_output=True, check=False
+        )
+        assert done.returncode in (0, 1), done.stderr.decode()
+        return time.perf_counter() - began
+
+
+def start_up() -> float:
+    """Seconds of `ledgerops --help`, best of five."""
+    took = []
+    for _ in range(5):
+        began = time.perf_counter()
+        subprocess.run([sys.executable, "-m", "ledgerops", "--help"], capture_output=True, check=True)
+        took.append(time.perf_counter() - began)
+    return min(took)
