@@ -22,6 +22,8 @@ from prometheus_client.registry import Collector as Base
 from ledgerops.metrics import DRIVER_METRICS, QUERY_METRICS, VERDICT_METRICS
 from ledgerops.snapshot import Family, Snapshot
 
+PER_QUERY: tuple[Any, ...] = (*QUERY_METRICS, *VERDICT_METRICS)
+
 
 class Collector(Base):
     """Builds the families from `snapshot()` at each scrape and keeps none: what is gone vanishes by itself."""
@@ -35,7 +37,7 @@ class Collector(Base):
 
     def collect(self) -> Iterator[Metric]:
         snapshot, now = self._snapshot(), self._clock()
-        for metric in (*QUERY_METRICS, *VERDICT_METRICS):
+        for metric in PER_QUERY:
             found = {
                 query: each.families[metric.name]
                 for query, each in sorted(snapshot.queries.items())

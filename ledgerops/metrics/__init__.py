@@ -1,5 +1,7 @@
 """Every series ledgerops exports, defined once; exporter, dashboards, alerts and docs are made from METRICS."""
 
+from typing import Any
+
 from ledgerops.metrics import (
     event_time,
     identity,
@@ -12,6 +14,7 @@ from ledgerops.metrics import (
     throughput,
     verdict,
 )
+from ledgerops.metrics.model import Metric
 
 QUERY_METRICS = (
     *identity.METRICS,
@@ -25,5 +28,5 @@ QUERY_METRICS = (
 VERDICT_METRICS = verdict.METRICS
 DRIVER_METRICS = resources.METRICS
 SELF_METRICS = self_watch.METRICS
-METRICS = (*QUERY_METRICS, *VERDICT_METRICS, *DRIVER_METRICS, *SELF_METRICS)
+METRICS: tuple[Metric[Any], ...] = (*QUERY_METRICS, *VERDICT_METRICS, *DRIVER_METRICS, *SELF_METRICS)
 PER_BATCH = tuple(metric for metric in QUERY_METRICS if metric.per_batch is not None)
