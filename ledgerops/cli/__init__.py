@@ -36,11 +36,19 @@ COMMANDS = (
 )
 
 
+class Formatter(argparse.RawDescriptionHelpFormatter):
+    """Keeps docstrings as they are written, and each command's line in one line."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, max_help_position=28)
+        self._action_max_length = 16  # argparse forgets that commands are indented once more
+
+
 class Parser(argparse.ArgumentParser):
-    """Keeps docstrings as they are written, and turns bad usage into the one line that every error is."""
+    """Turns bad usage into the one line that every error is."""
 
     def __init__(self, **options: object) -> None:
-        options["formatter_class"] = argparse.RawDescriptionHelpFormatter
+        options["formatter_class"] = Formatter
         super().__init__(**options)  # type: ignore[arg-type]
 
     def error(self, message: str) -> NoReturn:
@@ -55,7 +63,7 @@ def build_parser(chosen: str | None) -> Parser:
         epilog="example: ledgerops run --duration 60",
     )
     parser.add_argument("--version", action="version", version=f"ledgerops {__version__}")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    commands = parser.add_subparsers(title="commands", dest="command", metavar="COMMAND", required=True)
     for command in COMMANDS:
         if command.name != chosen:
             commands.add_parser(command.name, help=command.summary)

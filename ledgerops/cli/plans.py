@@ -1,0 +1,37 @@
+"""Lists the load plans that `ledgerops run --plan` knows by name; any YAML file of the same form does as well.
+
+Examples:
+    ledgerops plans
+    ledgerops plans whale > mine.yaml
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from importlib.resources import files
+
+from ledgerops.errors import UserError
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", nargs="?", help="print this plan's YAML")
+
+
+def run(args: argparse.Namespace) -> int:
+    from ledgerops.ledger.plan import PLANS
+
+    if args.name is None:
+        width = max(map(len, PLANS))
+        for name in PLANS:
+            first = _text(name).partition("\n")[0]
+            print(f"{name:{width}}  {first.removeprefix('#').strip()}")
+        return 0
+    if args.name not in PLANS:
+        raise UserError(f"no plan {args.name!r}; there are {', '.join(PLANS)}")
+    sys.stdout.write(_text(args.name))
+    return 0
+
+
+def _text(name: str) -> str:
+    return files("ledgerops.ledger").joinpath("plans", f"{name}.yaml").read_text("utf-8")

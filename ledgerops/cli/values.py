@@ -1,0 +1,45 @@
+"""Values that several commands read from their arguments."""
+
+from __future__ import annotations
+
+import argparse
+import re
+
+UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+def seconds(text: str) -> float:
+    """A length of time: 90, 90s, 1.5m, 2h."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smh]?)", text.strip())
+    if not found or float(found.group(1)) <= 0:
+        raise argparse.ArgumentTypeError(f"not a length of time: {text!r}; write 90, 90s, 2m or 1h")
+    return float(found.group(1)) * UNITS[found.group(2)]
+
+
+def whole(text: str) -> int:
+    """A whole number above zero."""
+    try:
+        value = int(text)
+    except ValueError:
+        value = 0
+    if value <= 0:
+        raise argparse.ArgumentTypeError(f"not a whole number above zero: {text!r}")
+    return value
+
+
+def factor(text: str) -> float:
+    """A number above zero."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"not a number above zero: {text!r}")
+    return value
+
+
+def port(text: str) -> int:
+    """A TCP port; 0 stands for any free one."""
+    if not text.isdecimal() or int(text) > 65535:
+        raise argparse.ArgumentTypeError(f"not a port: {text!r}; write a number from 0 to 65535")
+    return int(text)

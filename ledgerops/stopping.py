@@ -1,0 +1,81 @@
+"""Ending a run: signals, and queries that are stopped between two batches, so that nothing is cut off in the middle."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import contextmanager
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql.streaming import StreamingQuery
+
+GRACE = 15.0  # seconds for the batches at work to end; a longer one is run again by the next start, with no loss
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+class Stop:
+    """Whether and why the run shall end. Until `calm()` a signal interrupts at once; after it, it only asks."""
+
+    def __init__(self) -> None:
+        self.reason: str | None = None
+        self._event = threading.Event()
+        self._calm = False
+
+    def ask(self, reason: str) -> None:
+        if self.reason is None:
+            self.reason = reason
+        self._event.set()
+
+    def wait(self, seconds: float) -> bool:
+        """True as soon as somebody asked; False after `seconds`."""
+        return self._event.wait(max(0.0, seconds))
+
+    @contextmanager
+    def on_signals(self) -> Iterator[None]:
+        before = {number: signal.signal(number, self._heard) for number in SIGNALS}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def calm(self) -> None:
+        """From now on a signal ends the run in order. Spark installs a handler of its own: this takes its place."""
+        self._calm = True
+        for number in SIGNALS:
+            signal.signal(number, self._heard)
+
+    def _heard(self, number: int, frame: FrameType | None) -> None:
+        self.ask({signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}[signal.Signals(number)])
+        if not self._calm:
+            raise KeyboardInterrupt
+
+
+def stop_queries(queries: Sequence[StreamingQuery], grace: float = GRACE) -> list[str]:
+    """Stops every query, each between two batches where it comes to one within `grace` seconds in all.
+
+    Returns the names of those that had to be stopped within a batch.
+    """
+    limit = time.monotonic() + grace
+    left = [query for query in queries if query.isActive]
+    while left and time.monotonic() < limit:
+        for query in list(left):
+            if not _busy(query):
+                query.stop()
+                left.remove(query)
+        if left:
+            time.sleep(0.05)
+    for query in left:
+        query.stop()
+    return [str(query.name) for query in left]
+
+
+def _busy(query: StreamingQuery) -> bool:
+    status: dict[str, Any] = query.status
+    return bool(status["isTriggerActive"]) and query.isActive

@@ -1,0 +1,163 @@
+"""What holds for every command."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from ledgerops import __version__
+from ledgerops.cli import COMMANDS, build_parser, main
+from ledgerops.cli.completion import command_parser
+
+NAMES = [command.name for command in COMMANDS]
+
+
+def refused(capsys, *argv):
+    """The one line that a refused command line gives."""
+    assert main(argv) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err.count("\n") == 1
+    return told.err.strip()
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=NAMES)
+def test_every_command_has_help_with_an_example_that_parses(command, capsys):
+    module = import_module(command.module)
+    assert module.__doc__
+    examples = re.findall(rf"(?:^ {{4}}.*|example: .*)\bledgerops ({command.name}\b[^`|>)\n]*)", module.__doc__, re.M)
+    assert examples, f"{command.module} has no example"
+    for example in examples:
+        args = build_parser(command.name).parse_args(re.sub(r"\s#.*", "", example).split())
+        assert callable(args.run)
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=NAMES)
+def test_every_option_is_explained(command):
+    parser = command_parser(build_parser(command.name), command.name)
+
+    assert [action.dest for action in parser._actions if not action.help] == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_command_that_is_listed_prints_its_help(name, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main([name, "--help"])
+
+    assert ended.value.code == 0
+    assert f"usage: ledgerops {name}" in capsys.readouterr().out
+
+
+def test_help_lists_the_commands(capsys):
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    out = capsys.readouterr().out
+
+    for command in COMMANDS:
+        assert re.search(rf"^ +{command.name} +{re.escape(command.summary[:20])}", out, re.MULTILINE)
+
+
+def test_help_imports_nothing_heavy():
+    code = "import sys, ledgerops.cli as c\ntry: c.main(['--help'])\nexcept SystemExit: print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.splitlines()[-1].split())
+
+    assert loaded & {"pyspark", "pandas", "numpy", "pyarrow", "rich", "prometheus_client", "yaml", "http.server"} == set()
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=NAMES)
+def test_a_command_imports_spark_only_when_it_runs(command):
+    tree = ast.parse(Path(import_module(command.module).__file__).read_text("utf-8"))
+    imported = [
+        name
+        for node in tree.body
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for name in ([node.module] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names])
+    ]
+
+    assert [name for name in imported if name and name.split(".")[0] in ("pyspark", "pandas", "rich")] == []
+
+
+def test_the_version_is_printed(capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+
+    assert (ended.value.code, capsys.readouterr().out) == (0, f"ledgerops {__version__}\n")
+
+
+def test_no_command_prints_the_help_and_is_refused(capsys):
+    assert main([]) == 2
+    assert "usage: ledgerops" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("argv", "line"),
+    [
+        pytest.param(["diagnos"], "ledgerops: no command 'diagnos'; did you mean diagnose?", id="a slip"),
+        pytest.param(["xyz"], "ledgerops: no command 'xyz'; see ledgerops --help", id="no command at all"),
+        pytest.param(
+            ["status", "--nope"],
+            "ledgerops: unrecognized arguments: --nope; see ledgerops --help",
+            id="an option that there is not",
+        ),
+        pytest.param(
+            ["completion", "fish"],
+            "ledgerops: argument shell: invalid choice: 'fish' (choose from 'bash', 'zsh'); "
+            "see ledgerops completion --help",
+            id="a value that there is not",
+        ),
+        pytest.param(
+            ["status", "--url", "http://127.0.0.1:1"],
+            "ledgerops: no exporter answers at http://127.0.0.1:1: [errno 111] connection refused; "
+            "is ledgerops run at work?",
+            id="an exporter that is not there",
+        ),
+    ],
+)
+def test_what_cannot_be_done_is_one_line_and_exit_code_2(capsys, argv, line):
+    assert refused(capsys, *argv) == line
+
+
+def test_an_interrupt_is_exit_code_130(monkeypatch):
+    import ledgerops.cli.jobs as jobs
+
+    def interrupted(args):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(jobs, "run", interrupted)
+    assert main(["jobs"]) == 130
+
+
+def test_a_reader_that_goes_away_is_no_traceback():
+    command = f"{sys.executable} -m ledgerops rules | true; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
+
+    assert done.stderr == ""
+    assert done.returncode in (0, 141)  # 0 when all was written before the reader left
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh"])
+def test_completion_knows_commands_options_and_jobs(shell, capsys):
+    assert main(["completion", shell]) == 0
+    script = capsys.readouterr().out
+
+    assert subprocess.run(["bash", "-n"], input=script, text=True).returncode == 0
+    for word in (*NAMES, "--duration", "--once", "daily_counts"):
+        assert word in script
+
+
+def test_completion_proposes_what_fits(capsys):
+    main(["completion", "bash"])
+    script = capsys.readouterr().out + (
+        'COMP_WORDS=(ledgerops run --dur); COMP_CWORD=2; _ledgerops; echo "${COMPREPLY[@]}"\n'
+        'COMP_WORDS=(ledgerops dia); COMP_CWORD=1; _ledgerops; echo "${COMPREPLY[@]}"\n'
+    )
+    done = subprocess.run(["bash"], input=script, capture_output=True, text=True)
+
+    assert done.stdout.splitlines() == ["--duration", "diagnose"]
