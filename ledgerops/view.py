@@ -267,22 +267,22 @@ class View:
         return max(stages, key=lambda stage: stage.run_seconds, default=None)
 
     @cached_property
+    def hot_keys(self) -> Sequence[HotKey]:
+        """The hottest key of each of the newest batches that observed keys, newest first; needs `instrument`."""
+        return [hot for batch in reversed(self.batches[-5:]) if (hot := hottest_key(batch)) is not None]
+
+    @cached_property
     def hot_key(self) -> HotKey | None:
         """The hottest key of the newest batch that observed keys; None without `ledgerops.instrument`."""
+        return self.hot_keys[0] if self.hot_keys else None
+
+    @cached_property
+    def key_column(self) -> str | None:
+        """The column that `instrument` observes as the key; None where it does not say."""
         for batch in reversed(self.batches[-5:]):
-            found = [
-                HotKey(str(top[0].get("item")), top[0]["count"] / rows, int(top[0]["count"]))
-                for name, row in batch.observed.items()
-                if name.startswith(OBSERVATION)
-                and isinstance(rows := row.get("rows"), int)
-                and rows > 0
-                and isinstance(top := row.get("hot_keys"), list)
-                and top
-                and isinstance(top[0], dict)
-                and isinstance(top[0].get("count"), int)
-            ]
-            if found:
-                return max(found, key=lambda hot: hot.share)
+            for name, row in batch.observed.items():
+                if name.startswith(OBSERVATION) and isinstance(column := row.get("key"), str):
+                    return column
         return None
 
     @cached_property
@@ -303,3 +303,19 @@ class View:
                 shares = [share.run_seconds for share in stage.executors.values()]
                 found["executor"] = (signals.skew_ratio(shares), signals.skew_score(shares))
         return found
+
+
+def hottest_key(batch: Progress) -> HotKey | None:
+    """The key with the largest share of the rows that a batch observed."""
+    found = [
+        HotKey(str(top[0].get("item")), top[0]["count"] / rows, int(top[0]["count"]))
+        for name, row in batch.observed.items()
+        if name.startswith(OBSERVATION)
+        and isinstance(rows := row.get("rows"), int)
+        and rows > 0
+        and isinstance(top := row.get("hot_keys"), list)
+        and top
+        and isinstance(top[0], dict)
+        and isinstance(top[0].get("count"), int)
+    ]
+    return max(found, key=lambda hot: hot.share, default=None)

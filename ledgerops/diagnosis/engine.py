@@ -6,12 +6,13 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from ledgerops.config import Config
 from ledgerops.diagnosis import strain
 from ledgerops.diagnosis.model import SEVERITIES, Finding, Forecast, Rule, RuledOut, Severity, Status, Verdict
 from ledgerops.diagnosis.rules import RULES
 from ledgerops.view import SATURATED, View
 
-FRESHNESS = 300.0  # seconds: results older than this break the promise, unless the configuration says otherwise
+FRESHNESS = Config().freshness_objective_seconds
 WEIGHTS: Mapping[Severity, float] = {"critical": 0.6, "warning": 0.25, "info": 0.05}
 CATCH_UP = 5.0  # seconds of backlog that must be there to speak of catching up
 STARTING_BATCHES = 1
@@ -51,6 +52,7 @@ class Diagnoser:
             root_causes=tuple(sorted(roots, key=_rank)),
             findings=tuple(findings),
             forecast=forecast(view, self.freshness),
+            figures=_figures(view),
         )
 
     def _look(self, view: View, long_over: bool) -> None:
@@ -103,7 +105,7 @@ def _rank(finding: Finding) -> tuple[int, int, float, str]:
 
 
 def _explained(slug: str, rules: Sequence[Rule], active: set[str]) -> tuple[str, ...]:
-    """All active rules that can be reached over `explains` edges, through inactive ones too; sorted by the catalogue."""
+    """All active rules reached over `explains` edges, through inactive ones too; in the order of the catalogue."""
     edges = {rule.slug: rule.explains for rule in rules}
     reached: set[str] = set()
     todo = list(edges.get(slug, ()))
@@ -144,6 +146,18 @@ def _status(view: View, active: set[str]) -> Status:
     if (view.trigger_interval or 0) > 0 and (view.busy_ratio or 0) >= SATURATED and (view.backlog or 0) > 0:
         return "pressured"
     return "healthy"
+
+
+def _figures(view: View) -> dict[str, float]:
+    """Known figures only: rows read a second, the newest batch, the interval, backlog and lag."""
+    known = {
+        "input_rows_per_second": sum(view.input_rate_by_source.values()) if view.input_rate_by_source else None,
+        "batch_seconds": view.last.duration if view.last else None,
+        "trigger_interval_seconds": view.trigger_interval,
+        "backlog_offsets": view.backlog,
+        "lag_seconds": view.lag_seconds,
+    }
+    return {name: float(value) for name, value in known.items() if value is not None}
 
 
 def forecast(view: View, freshness: float) -> Forecast:

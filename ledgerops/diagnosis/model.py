@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -71,7 +71,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule: its module's docstring is its runbook, `check` yields findings, `explains` are edges of the cause graph.
+    """One rule: the docstring of its module is its runbook, `check` yields findings, `explains` are edges of the graph.
 
     `acquit` says in one sentence with a number why the rule is not the cause, or None when it cannot tell.
     A rule looks back by itself as far as it needs, so a verdict hardly depends on earlier looks; `linger` is how many
@@ -113,3 +113,4 @@ class Verdict:
     root_causes: tuple[Finding, ...] = ()
     findings: tuple[Finding, ...] = ()
     forecast: Forecast = field(default_factory=Forecast)
+    figures: Mapping[str, float] = field(default_factory=dict)  # what a reader wants to see of a healthy query, too

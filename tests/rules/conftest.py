@@ -111,7 +111,8 @@ def history() -> MakeView:
     ) -> View:
         past = History("daily_counts")
         past.start(START, "id-1", "run-1")
-        past.plan = Plan("run-1", trigger="processing_time", trigger_interval=interval, **(plan or {}))
+        told_plan = {"trigger": "processing_time", "trigger_interval": interval} | dict(plan or {})
+        past.plan = Plan("run-1", **told_plan)
         count = len(seconds)
         each_rows = [rows] * count if isinstance(rows, int) else list(rows)
         partitions = len(read[0]) if read else 1

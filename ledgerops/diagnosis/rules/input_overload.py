@@ -42,7 +42,7 @@ def check(view: View) -> Iterator[Finding]:
     if lost is not None:
         evidence.append(Evidence("slowdown_at_equal_rows", lost.factor, "ratio", f"< {SLOWER:g}", at))
     yield Finding(
-        f"{load.arrival:,.0f} rows/s arrive, {ratio:.1f} times the {load.worked_off:,.0f} rows/s that the query works off",
+        f"{load.arrival:,.0f} rows/s arrive, {ratio:.1f} times the {load.worked_off:,.0f} rows/s that are worked off",
         Component("source", where.name if where else view.query),
         tuple(evidence),
         _remedies(view, held_back),

@@ -1,0 +1,223 @@
+"""A verdict as a document (JSON) and as text for a person who was woken up."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from ledgerops import figures
+from ledgerops.diagnosis.model import SEVERITIES, Finding, Severity, Verdict
+from ledgerops.progress import format_instant
+
+VERSION = 1
+DIGITS = 6  # of evidence, after the point: enough to recompute it, short enough to read
+STYLES = {
+    "critical": "bold red",
+    "warning": "bold yellow",
+    "info": "bold cyan",
+    "healthy": "green",
+    "idle": "green",
+    "faint": "dim",
+    "strong": "bold",
+}
+PLAIN = ("healthy", "idle", "starting", "stopped", "catching_up")
+Line = list[tuple[str, str]]  # (text, style)
+
+
+def document(verdicts: Iterable[Verdict], at: float, source: str) -> dict[str, Any]:
+    """The diagnosis document: plain JSON types, instants in ISO 8601, queries by name."""
+    return {
+        "version": VERSION,
+        "at": format_instant(at),
+        "source": source,
+        "queries": [_query(verdict) for verdict in sorted(verdicts, key=lambda verdict: verdict.query)],
+    }
+
+
+def _query(verdict: Verdict) -> dict[str, Any]:
+    return {
+        "query": verdict.query,
+        "status": verdict.status,
+        "health": verdict.health,
+        "root_causes": [_finding(finding) for finding in verdict.root_causes],
+        "findings": [_finding(finding) for finding in verdict.findings],
+        "forecast": {
+            "drain_seconds": _rounded(verdict.forecast.drain_seconds),
+            "seconds_to_slo_breach": _rounded(verdict.forecast.seconds_to_slo_breach),
+        },
+        "figures": {name: _rounded(value) for name, value in verdict.figures.items()},
+    }
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    component = finding.component
+    return {
+        "rule": finding.rule,
+        "severity": finding.severity,
+        "since": format_instant(finding.since),
+        "confidence": round(finding.confidence, 2),
+        "component": {"kind": component.kind, "name": component.name, "detail": component.detail},
+        "summary": finding.summary,
+        "evidence": [
+            {
+                "name": each.name,
+                "value": _rounded(each.value),
+                "unit": each.unit,
+                "expected": each.expected,
+                "at": format_instant(each.at),
+            }
+            for each in finding.evidence
+        ],
+        "remedies": [
+            {"action": each.action, "why": each.why, "command": each.command, "safe": each.safe}
+            for each in finding.remedies
+        ],
+        "explains": list(finding.explains),
+        "ruled_out": [{"rule": each.rule, "because": each.because} for each in finding.ruled_out],
+    }
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, DIGITS)
+
+
+def worst(document: Mapping[str, Any]) -> Severity | None:
+    """The highest severity in a document; None when nothing was found."""
+    found = [
+        finding["severity"]
+        for query in document["queries"]
+        for finding in (*query["root_causes"], *query["findings"])
+        if finding["severity"] in SEVERITIES
+    ]
+    return max(found, key=SEVERITIES.index, default=None)
+
+
+def text(document: Mapping[str, Any], colour: bool = False, lowest: Severity = "info") -> str:
+    """The report: one block a query, at most six lines a root cause, and one line to sum up.
+
+    Queries with root causes come first, the least healthy on top. `lowest` leaves out findings below it.
+    """
+    queries = sorted(document["queries"], key=lambda query: (not query["root_causes"], query["health"], query["query"]))
+    lines: list[Line] = []
+    for query in queries:
+        shown = [cause for cause in query["root_causes"] if _at_least(cause["severity"], lowest)]
+        if shown and lines:
+            lines.append([])
+        lines += _block(query, shown)
+    lines += [[], _sum_up(document, lowest)]
+    if colour:
+        return _painted(lines)
+    return "\n".join("".join(part for part, _ in line).rstrip() for line in lines) + "\n"
+
+
+def _block(query: Mapping[str, Any], causes: Sequence[Mapping[str, Any]]) -> list[Line]:
+    status = str(query["status"])
+    style = "healthy" if not causes and status in PLAIN else causes[0]["severity"] if causes else "warning"
+    head: Line = [
+        (f"{clean(query['query']):<24} ", "strong"),
+        (f"{status.replace('_', ' '):<15}", style),
+        (f" health {query['health']:>3}  ", "faint"),
+        (_figures(query), "faint"),
+    ]
+    lines = [head]
+    for cause in causes:
+        lines += _cause(cause, query)
+    return lines
+
+
+def _figures(query: Mapping[str, Any]) -> str:
+    known = query.get("figures", {})
+    parts = []
+    if "input_rows_per_second" in known:
+        parts.append(f"{figures.count(known['input_rows_per_second'])} rows/s")
+    if "batch_seconds" in known:
+        interval = known.get("trigger_interval_seconds")
+        of = f" of {figures.duration(interval)}" if interval else ""
+        parts.append(f"batch {figures.duration(known['batch_seconds'])}{of}")
+    if known.get("backlog_offsets"):
+        parts.append(f"backlog {figures.count(known['backlog_offsets'])}")
+    if known.get("lag_seconds"):
+        parts.append(f"lag {figures.duration(known['lag_seconds'])}")
+    drain, breach = query["forecast"]["drain_seconds"], query["forecast"]["seconds_to_slo_breach"]
+    if drain:
+        parts.append(f"gone in {figures.duration(drain)}")
+    if breach is not None:
+        parts.append(f"promise broken in {figures.duration(breach)}" if breach > 0 else "promise broken")
+    return ", ".join(parts)
+
+
+def _cause(cause: Mapping[str, Any], query: Mapping[str, Any]) -> list[Line]:
+    """What, the evidence, what it explains and what was ruled out, the next step, the runbook."""
+    component = cause["component"]
+    detail = f" ({clean(component['detail'])})" if component["detail"] else ""
+    where = f"{component['kind']} {clean(component['name'])}{detail}" if component["kind"] != "query" else ""
+    since = str(cause["since"])[11:19]
+    head: Line = [
+        (f"  {cause['severity']} {cause['rule']}", cause["severity"]),
+        (f"  {clean(query['query'])}{', ' + where if where else ''}", "strong"),
+        (f"  since {since} UTC, {cause['confidence']:.0%} sure", "faint"),
+    ]
+    lines = [head, [(f"    {clean(cause['summary'])}", "")]]
+    told = "; ".join(
+        f"{clean(each['name'])} {_value(each['value'], each['unit'])} (expected {clean(each['expected'])})"
+        for each in cause["evidence"]
+    )
+    lines.append([("    evidence: ", "faint"), (told, "")])
+    out = "; ".join(f"not {each['rule']}: {clean(each['because'])}" for each in cause["ruled_out"])
+    explains = f"explains {', '.join(cause['explains'])}" if cause["explains"] else ""
+    if explains or out:
+        lines.append([(f"    {'; '.join(part for part in (explains, out) if part)}", "")])
+    for remedy in cause["remedies"][:1]:
+        command = f": {remedy['command']}" if remedy["command"] else ""
+        lines.append([("    next: ", "faint"), (f"{clean(remedy['action'])}{command} ({clean(remedy['why'])})", "")])
+    lines.append([("    runbook: ", "faint"), (f"ledgerops rules {cause['rule']}", "")])
+    return lines
+
+
+def _value(value: float, unit: str) -> str:
+    match unit:
+        case "seconds":
+            return figures.duration(value)
+        case "bytes":
+            return figures.size(value)
+        case "ratio":
+            return f"{value:.2f}"
+        case "count":
+            return f"{value:,.0f}"
+    return f"{figures.count(value)} {unit}"
+
+
+def _sum_up(document: Mapping[str, Any], lowest: Severity) -> Line:
+    queries = document["queries"]
+    counted = (
+        f"{len(queries)} {'query' if len(queries) == 1 else 'queries'} at {document['at'][:19].replace('T', ' ')} UTC"
+    )
+    sick = [
+        f"{clean(query['query'])} ({', '.join(cause['rule'] for cause in query['root_causes'])})"
+        for query in queries
+        if any(_at_least(cause["severity"], lowest) for cause in query["root_causes"])
+    ]
+    if not sick:
+        return [(f"{counted}: nothing found", "healthy")]
+    return [(f"{counted}: {len(sick)} with findings: {', '.join(sick)}", worst(document) or "")]
+
+
+def _at_least(severity: str, lowest: Severity) -> bool:
+    return SEVERITIES.index(severity) >= SEVERITIES.index(lowest)  # type: ignore[arg-type]
+
+
+def clean(text: object) -> str:
+    """Without control characters: names and messages come from other people's code."""
+    return "".join(sign if sign.isprintable() else "?" for sign in str(text))
+
+
+def _painted(lines: Sequence[Line]) -> str:
+    from rich.console import Console
+    from rich.text import Text
+
+    out = io.StringIO()
+    console = Console(file=out, force_terminal=True, color_system="standard", width=10_000, highlight=False)
+    for line in lines:
+        console.print(Text.assemble(*((part, STYLES.get(style, "")) for part, style in line)), soft_wrap=True)
+    return out.getvalue()

@@ -1,0 +1,166 @@
+"""Key skew: one key holds so many rows that one task does most of the work.
+
+Meaning: rows of one key go to one task. A key with the share s of the rows gives its task at least s of them, so the
+    stage can never be faster than 1/s of one task, however many cores there are.
+Impact: one task runs while the others are done. Batches take longer, and adding cores does not help.
+Diagnosis: `ledgerops_hot_key_share{query="QUERY"}` is the share of the hottest key (with `ledgerops.instrument`), and
+    `ledgerops_skew_ratio{query="QUERY", kind="task_records"}` how uneven the tasks of the longest stage are (with two
+    tasks it cannot exceed 2). In the Spark UI, open the stage and compare median and maximum of "Shuffle Read Records".
+Mitigation: split the key: add a random suffix to it (a salt), aggregate twice, first with the salt and then without.
+    Set a key that stands for "unknown" aside. More cores, more shuffle partitions and adaptive execution do not help:
+    a stateful query has its number of partitions from its checkpoint, and runs without adaptive execution.
+"""
+
+from collections.abc import Iterator
+from statistics import median
+
+from ledgerops.diagnosis import strain, work
+from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.metrics.skew import HOT_KEY
+from ledgerops.signals import read_by_partition
+from ledgerops.view import View
+
+HOT = 0.3  # share of one key; a Zipf exponent of 0.8 over some thousands of keys gives the hottest less than 0.05
+SLOWER = 1.5  # the stage takes so much longer than with an even split; by chance it stays below 1.2
+BALANCED = 1.25  # tasks this even prove that no key weighs on them
+COMBINED = 0.5  # fewer records shuffled than this share of the rows: rows are combined before, keys do not matter
+BATCHES = 3  # that must show it
+ROWS = 100  # of the hot key in a batch; fewer say nothing about a share
+
+
+def check(view: View) -> Iterator[Finding]:
+    uneven = work.uneven_stage(view, shuffle=True)
+    if uneven is not None and (uneven.factor < SLOWER or uneven.batches < BATCHES):
+        uneven = uneven if uneven.factor < BALANCED else None
+    proven = uneven if uneven is not None and uneven.factor >= SLOWER else None
+    share = _hot_share(view)
+    hot = view.hot_key if share is not None and (proven or _weighs(view, share, uneven)) else None
+    if proven is None and hot is None:
+        return
+    at = view.last.ended if view.last else view.now
+    column = view.key_column or ", ".join(view.plan.keys[:2]) or None
+    evidence: list[Evidence] = []
+    told: list[str] = []
+    if hot is not None and share is not None:
+        width = _width(view, proven)
+        evidence.append(Evidence(HOT_KEY.name, hot.share, "ratio", f"< {HOT:g}", at))
+        evidence.append(Evidence("hot_key_rows", float(hot.rows), "rows", f"< {HOT * hot.rows / hot.share:,.0f}", at))
+        evidence.append(Evidence("slower_by_hot_key", _factor(share, width), "ratio", f"< {SLOWER:g}", at))
+        told.append(
+            f"key {hot.key}{f' of {column}' if column else ''} holds {hot.share:.0%} of the rows, "
+            f"which caps the speed-up of any number of tasks at {1 / hot.share:.1f}"
+        )
+    if proven is not None:
+        stage = proven.stage
+        evidence.append(Evidence("largest_task_records", stage.records_max, "rows", "even", at))
+        evidence.append(Evidence("largest_task_share", proven.share, "ratio", f"< {SLOWER / proven.slots:.2f}", at))
+        evidence.append(Evidence("stage_slower_than_even", proven.factor, "ratio", f"< {SLOWER:g}", at))
+        told.append(f"one of {stage.tasks} tasks of stage {stage.name} reads {proven.share:.0%} of the records")
+    yield Finding(
+        "; ".join(told),
+        Component("stage", proven.stage.name, column) if proven else Component("key", hot.key if hot else "", column),
+        tuple(evidence),
+        (
+            Remedy(
+                "salt the key and aggregate in two steps, or set the hot key aside",
+                "only splitting the key spreads its rows over tasks",
+                safe=False,
+            ),
+            *_no_use(view),
+        ),
+        confidence=min(0.95, (0.6 if hot is None or proven is None else 0.8) + 0.15 * (hot.share if hot else 0.5)),
+        began=_began(view, hot is not None),
+    )
+
+
+def _no_use(view: View) -> tuple[Remedy, ...]:
+    if not view.stateful:
+        return ()
+    return (
+        Remedy(
+            "do not add cores or shuffle partitions for this",
+            "one key stays in one task, and the checkpoint fixes the partitions of a stateful query",
+        ),
+    )
+
+
+def _hot_share(view: View) -> float | None:
+    """Median share of the hottest key over the newest batches, the key may change; None when it is not hot."""
+    hot = [each for each in view.hot_keys if each.rows >= ROWS]
+    if len(hot) < BATCHES:
+        return None
+    share = median(each.share for each in hot)
+    return share if share >= HOT else None
+
+
+def _width(view: View, uneven: work.Uneven | None) -> int:
+    """Tasks that could share the work."""
+    if uneven is not None:
+        return uneven.slots
+    operators = view.last.operators if view.last else ()
+    told = view.plan.shuffle_partitions or next((o.shuffle_partitions for o in operators if o.shuffle_partitions), None)
+    return work.slots(view, told or 2)
+
+
+def _factor(share: float, width: int) -> float:
+    """A task with a key of that share and an even part of the rest, against an even split of all."""
+    return width * (share + (1 - share) / width)
+
+
+def _weighs(view: View, share: float, uneven: work.Uneven | None) -> bool:
+    """Whether a hot key loads one task: rows are shuffled by it, not combined before, and the tasks do not deny it."""
+    if uneven is not None and uneven.factor < BALANCED:
+        return False
+    if _factor(share, _width(view, None)) < SLOWER:
+        return False
+    if not view.stateful and not view.plan.keys:
+        return _in_one_partition(view, share)
+    if view.key_column is not None and view.plan.keys and view.key_column not in view.plan.keys:
+        return False
+    return not _combined(view)
+
+
+def _combined(view: View) -> bool:
+    shuffled = [
+        sum(stage.records for stage in tasks.stages if stage.reads_shuffle) < COMBINED * batch.rows
+        for batch, tasks in work.pairs(view)
+        if batch.rows > 0
+    ]
+    return bool(shuffled) and sum(shuffled) > len(shuffled) / 2
+
+
+def _in_one_partition(view: View, share: float) -> bool:
+    """Without a shuffle a key weighs only if the source keeps its rows in one of several partitions."""
+    if view.last is None:
+        return False
+    read = read_by_partition(view.last)
+    return len(read) > 1 and max(read.values()) >= share * sum(read.values())
+
+
+def _began(view: View, by_key: bool) -> float | None:
+    if by_key and len(view.batches) >= BATCHES:
+        return view.batches[-BATCHES].started
+    newest = strain.steady(view)[-BATCHES:]
+    return newest[0].started if newest else None
+
+
+def acquit(view: View) -> str | None:
+    uneven = work.uneven_stage(view, shuffle=True)
+    if uneven is not None:
+        return (
+            f"the largest of {uneven.stage.tasks} tasks of stage {uneven.stage.name} reads "
+            f"{uneven.share:.0%} of the records"
+        )
+    if view.hot_key is not None:
+        return f"the hottest key holds {view.hot_key.share:.1%} of the rows"
+    return None
+
+
+RULE = Rule(
+    slug="key-skew",
+    severity="warning",
+    check=check,
+    runbook=__doc__,
+    explains=("falling-behind", "trigger-overrun", "source-partition-skew"),
+    acquit=acquit,
+)

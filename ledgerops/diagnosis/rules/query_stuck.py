@@ -1,0 +1,98 @@
+"""Query stuck: a batch runs, or nothing is heard, for far longer than usual.
+
+Meaning: Spark reports a batch only when it has ended. A batch that hangs reports nothing, and every gauge keeps its
+    last, good value. The watchdog asks the query itself and saw one trigger at work for far too long.
+Impact: no result comes out. The backlog grows unseen; watermark and state stand still.
+Diagnosis: `ledgerops_batch_running_seconds{query="QUERY"}` and
+    `time() - ledgerops_last_seen_timestamp_seconds{query="QUERY"}` say for how long. Open the Spark UI, page "Stages":
+    a stage with running tasks hangs in its tasks (thread dump of the executor), none means that the driver or the sink
+    hangs (thread dump of the driver: `jstack PID`).
+Mitigation: repair what the batch waits for (sink, broker, external service). If it does not come back, stop the query
+    and start it again from its checkpoint: the batch is repeated, nothing is lost.
+"""
+
+from collections.abc import Iterator
+
+from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.metrics.latency import RUNNING
+from ledgerops.view import View
+
+FLOOR = 30.0  # seconds; anything may pause so long: a full garbage collection, a broker that elects a leader
+TIMES_USUAL = 10.0  # the median batch
+TIMES_LONGEST = 4.0  # the longest of the latest batches; under overload each may well be twice the one before
+FIRST = 300.0  # seconds for the first batch of a run: it may read a long backlog, restore state, start executors
+ONE_BATCH = 3600.0  # a trigger that takes all there is in one run may rightly work for long
+LATEST = 10
+SILENCE = 60.0  # seconds without progress and without word of being idle, which comes each 10 s
+REPORTS_RARELY = ("continuous", "real_time")  # progress comes with each checkpoint, by default every 5 minutes
+
+
+def check(view: View) -> Iterator[Finding]:
+    history = view.history
+    if history.ended is not None or history.last_seen is None:
+        return
+    running, limit = view.running_seconds, _limit(view)
+    if history.running is not None and running is not None:
+        if running > limit:
+            usual = _usual(view)
+            phase = history.running.message.strip() or "no message"
+            yield _finding(
+                view,
+                f"a batch has run for {running:.0f} s{usual}; Spark says: {phase}",
+                Evidence(RUNNING.name, running, "seconds", f"<= {limit:.0f}", view.now),
+                phase,
+                history.running.since,
+            )
+        return
+    if history.idle_since is not None:
+        return
+    silent = view.now - history.last_seen
+    if silent > max(limit, SILENCE):
+        yield _finding(
+            view,
+            f"neither a batch nor word of being idle for {silent:.0f} s{_usual(view)}",
+            Evidence("seconds_since_last_seen", silent, "seconds", f"<= {max(limit, SILENCE):.0f}", view.now),
+            None,
+            history.last_seen,
+        )
+
+
+def _limit(view: View) -> float:
+    """Seconds from which a trigger counts as stuck."""
+    if view.plan.trigger in REPORTS_RARELY:
+        return max(2 * FIRST, 3 * (view.trigger_interval or 0.0))
+    if view.plan.trigger in ("available_now", "once"):
+        return ONE_BATCH
+    latest = [batch.duration for batch in view.batches[-LATEST:]]
+    interval = view.trigger_interval or 0.0
+    if view.usual_duration is None:
+        return max(FIRST, TIMES_USUAL * interval, TIMES_LONGEST * max(latest, default=0.0))
+    return max(FLOOR, TIMES_USUAL * view.usual_duration, TIMES_LONGEST * max(latest), 2 * interval)
+
+
+def _usual(view: View) -> str:
+    return f"; usual are {view.usual_duration:.1f} s" if view.usual_duration is not None else ""
+
+
+def _finding(view: View, summary: str, evidence: Evidence, phase: str | None, since: float) -> Finding:
+    told = [evidence]
+    if view.usual_duration is not None:
+        told.append(Evidence("batch_seconds_median", view.usual_duration, "seconds", "the usual", view.now))
+    return Finding(
+        summary,
+        Component("query", view.query, phase),
+        tuple(told),
+        (
+            Remedy(
+                "take a thread dump of the driver, then stop the query and start it from its checkpoint",
+                "the dump shows what the batch waits for; a restart repeats the batch and loses nothing",
+                command="jstack $(jps -l | awk '/SparkSubmit/ {print $1}')",
+                safe=False,
+            ),
+        ),
+        confidence=0.9 if view.usual_duration is not None else 0.7,
+        began=since,
+    )
+
+
+RULE = Rule(slug="query-stuck", severity="critical", check=check, runbook=__doc__, linger=0.0)

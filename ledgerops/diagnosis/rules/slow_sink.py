@@ -1,0 +1,130 @@
+"""Slow sink: a batch spends most of its time writing, not computing.
+
+Meaning: the phase `add_batch` takes long, and Spark's tasks do not explain it: the time passes in the driver while
+    the sink is at work (`foreachBatch`, a commit), or in the tasks that write, which wait instead of computing.
+Impact: batches outlast their interval and the query falls behind, although there are cores to spare.
+Diagnosis: compare `rate(ledgerops_batch_phase_seconds_total{query="QUERY", phase="add_batch"}[5m])` with the run time
+    of the tasks, `sum(rate(ledgerops_executor_run_seconds_total[5m]))`: much of the first and little of the second is
+    waiting. Time a write by hand at the target (`\\timing` in psql, `time hadoop fs -put`), look for locks and limits.
+Mitigation: repair or scale the target. Write in larger pieces, from the executors rather than the driver, with a
+    bounded number of connections. More cores do not help while everything waits for the same target.
+"""
+
+from collections.abc import Iterator
+from statistics import median
+from typing import NamedTuple
+
+from ledgerops.diagnosis import strain, work
+from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.view import View
+
+MIN_SECONDS = 1.0  # outside tasks; planning, scheduling and a file commit take up to this on a small machine
+MORE_THAN_USUAL = 2.0  # without tasks: add_batch against its own past at no more rows
+OTHERS = 1.7  # if the other phases slowed down as much, the machine is slow, not the sink
+WAITS = 0.3  # tasks that compute less than this share of their time wait
+
+
+class Slow(NamedTuple):
+    """What was found, and how sure that is."""
+
+    what: str
+    seconds: float
+    duration: float
+    evidence: tuple[tuple[str, float, str, str], ...]
+    confidence: float
+
+
+def check(view: View) -> Iterator[Finding]:
+    if view.last is None or not strain.strained(view):
+        return
+    slow = _outside(view) or _waiting(view) or _slower_than_usual(view)
+    if slow is None:
+        return
+    sink = view.plan.sink or view.last.sink or "sink"
+    yield Finding(
+        f"{slow.seconds:.1f} s of a batch of {slow.duration:.1f} s {slow.what}",
+        Component("sink", sink),
+        tuple(Evidence(name, value, unit, expected, view.last.ended) for name, value, unit, expected in slow.evidence),
+        (
+            Remedy("time one write at the target of the sink", "more cores do not help while all wait for one target"),
+            Remedy("write larger pieces from the executors", "each round trip from the driver stops the whole batch"),
+        ),
+        confidence=slow.confidence,
+        began=strain.steady(view)[-strain.RECENT].started,
+    )
+
+
+def _outside(view: View) -> Slow | None:
+    outside = work.outside_tasks(view)
+    if outside is None or outside.share < work.MOSTLY or outside.seconds < MIN_SECONDS:
+        return None
+    return Slow(
+        "pass in the sink while no task runs",
+        outside.seconds,
+        outside.duration,
+        (
+            ("add_batch_seconds_outside_tasks", outside.seconds, "seconds", f"< {MIN_SECONDS:g}"),
+            ("outside_tasks_share", outside.share, "ratio", f"< {work.MOSTLY:g}"),
+        ),
+        min(0.95, 0.6 + 0.4 * outside.share),
+    )
+
+
+def _waiting(view: View) -> Slow | None:
+    waiting = work.waiting_sink_stage(view)
+    if waiting is None or waiting.cpu_share >= WAITS or waiting.seconds < work.MOSTLY * waiting.duration:
+        return None
+    return Slow(
+        f"pass in the stage that writes ({waiting.stage}), whose tasks compute for {waiting.cpu_share:.0%} of it",
+        waiting.seconds,
+        waiting.duration,
+        (
+            ("writing_stage_seconds", waiting.seconds, "seconds", f"< {work.MOSTLY * waiting.duration:.1f}"),
+            ("writing_stage_cpu_share", waiting.cpu_share, "ratio", f">= {WAITS:g}"),
+        ),
+        0.7,
+    )
+
+
+def _slower_than_usual(view: View) -> Slow | None:
+    """Without tasks: only add_batch got slower, at no more rows than usual."""
+    usual, latest = strain.past(view), strain.steady(view)[-strain.RECENT :]
+    if work.pairs(view) or not usual:
+        return None
+    before = median(batch.phases.get("add_batch", 0.0) for batch in usual)
+    now = median(batch.phases.get("add_batch", 0.0) for batch in latest)
+    others_before = median(batch.duration - batch.phases.get("add_batch", 0.0) for batch in usual)
+    others = median(batch.duration - batch.phases.get("add_batch", 0.0) for batch in latest)
+    duration = median(batch.duration for batch in latest)
+    allowed = before * max(1.0, median(batch.rows for batch in latest) / median(batch.rows for batch in usual))
+    if before <= 0 or now < MORE_THAN_USUAL * allowed or now - before < MIN_SECONDS or now < work.MOSTLY * duration:
+        return None
+    if others_before > 0 and others > OTHERS * others_before:
+        return None
+    return Slow(
+        f"pass in add_batch, which took {before:.1f} s at as many rows; the tasks are not known",
+        now,
+        duration,
+        (
+            ("add_batch_seconds", now, "seconds", f"<= {MORE_THAN_USUAL * allowed:.1f}"),
+            ("usual_add_batch_seconds", before, "seconds", "the usual"),
+        ),
+        0.5,
+    )
+
+
+def acquit(view: View) -> str | None:
+    outside = work.outside_tasks(view)
+    if outside is None or outside.duration <= 0:
+        return None
+    return f"no task runs in {outside.seconds:.1f} s of a batch of {outside.duration:.1f} s ({outside.share:.0%})"
+
+
+RULE = Rule(
+    slug="slow-sink",
+    severity="warning",
+    check=check,
+    runbook=__doc__,
+    explains=("falling-behind", "trigger-overrun"),
+    acquit=acquit,
+)

@@ -1,0 +1,101 @@
+"""Trigger overrun: batches outlast the trigger interval.
+
+Meaning: a batch takes longer than the time between triggers, so the next one begins late. The query has no rest left.
+Impact: results come later than the interval promises. With a little more load the backlog begins to grow.
+Diagnosis: look which phase takes the time with
+    `sum by (phase) (rate(ledgerops_batch_phase_seconds_total{query="QUERY"}[5m]))`. Mostly `add_batch`: see
+    `slow-sink`, `key-skew`, `input-overload`. Mostly `query_planning`, `wal_commit` or `commit_offsets`: fixed costs
+    of each batch, `ledgerops_batch_overhead_seconds` shows them. `ledgerops diagnose --query QUERY` compares them.
+Mitigation: remove the root cause if one is named. Otherwise make the interval as long as a batch really takes, if
+    results may be that old, or give the query more cores.
+"""
+
+from collections.abc import Iterator
+from statistics import median
+
+from ledgerops.diagnosis import strain
+from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.metrics.latency import LAST_BATCH
+from ledgerops.metrics.pressure import INTERVAL
+from ledgerops.view import View
+
+BATCHES = 10  # looked at
+SHARE = 0.8  # of them must overrun: a garbage collection or a compaction lengthens one in five at most
+FACTOR = 1.5  # the median batch against the interval; below it a batch only misses the next tick
+EXCESS = 1.0  # seconds over the interval; nobody waits for less
+ROW = 3  # batches in a row, the running one included, that prove it when they are long
+ROW_SECONDS = 20.0  # what those must add up to
+
+
+def check(view: View) -> Iterator[Finding]:
+    interval = view.trigger_interval
+    if not interval or view.last is None:
+        return
+    latest = strain.steady(view)[-BATCHES:]
+    durations = [batch.duration for batch in latest]
+    if view.running_seconds is not None and view.running_seconds > max(strain.OVER * interval, interval + EXCESS):
+        durations.append(view.running_seconds)
+    row = _row(durations, interval)
+    enough = len(latest) == BATCHES and sum(each > strain.OVER * interval for each in durations) >= SHARE * BATCHES
+    if not enough and not (len(row) >= ROW and sum(row) >= ROW_SECONDS):
+        return
+    counted = durations if enough else row
+    middle = median(counted)
+    if middle < FACTOR * interval or middle < interval + EXCESS:
+        return
+    over = sum(each > strain.OVER * interval for each in counted)
+    phases = {
+        phase: median(batch.phases.get(phase, 0.0) for batch in latest) for batch in latest for phase in batch.phases
+    }
+    longest = max(phases, key=lambda phase: phases[phase], default=None)
+    at = view.now
+    evidence = [
+        Evidence("batch_seconds_median", middle, "seconds", f"<= {interval:g}", at),
+        Evidence(INTERVAL.name, interval, "seconds", f">= {middle:.1f}", at),
+        Evidence(LAST_BATCH.name, view.last.duration, "seconds", f"<= {interval:g}", at),
+    ]
+    tail = ""
+    if longest is not None:
+        evidence.append(Evidence(f"{longest}_seconds_median", phases[longest], "seconds", f"<= {interval:g}", at))
+        tail = f", most of it {longest}"
+    yield Finding(
+        f"{over} of the last {len(counted)} batches outlast the interval of {interval:g} s; "
+        f"the median is {middle:.1f} s{tail}",
+        Component("query", view.query, longest),
+        tuple(evidence),
+        (
+            Remedy(
+                f"set the trigger interval to {middle * 1.5:.0f} s if results may be that old",
+                "fewer, larger batches pay the fixed cost of a batch less often",
+            ),
+        ),
+        confidence=min(0.95, 0.6 + 0.1 * middle / interval),
+        began=latest[-min(len(latest), len(counted))].started if latest else None,
+    )
+
+
+def _row(durations: list[float], interval: float) -> list[float]:
+    """The latest batches in a row that outlast the interval."""
+    row: list[float] = []
+    for each in reversed(durations):
+        if each <= strain.OVER * interval:
+            break
+        row.append(each)
+    return row
+
+
+def acquit(view: View) -> str | None:
+    interval, latest = view.trigger_interval, strain.steady(view)[-BATCHES:]
+    if not interval or not latest:
+        return None
+    return f"the median batch takes {median(batch.duration for batch in latest):.1f} s of {interval:g} s"
+
+
+RULE = Rule(
+    slug="trigger-overrun",
+    severity="warning",
+    check=check,
+    runbook=__doc__,
+    explains=("falling-behind",),
+    acquit=acquit,
+)

@@ -1,0 +1,56 @@
+import pytest
+
+from ledgerops.diagnosis.rules.input_overload import RULE
+from tests.rules.conftest import stage
+
+CAPPED = {"seconds": [2] * 8, "backlog": [1000 * n for n in range(1, 9)]}
+HEAVY = {"seconds": [4, 8, 16], "rows": [2000, 4000, 8000]}
+
+
+def test_arrival_above_what_is_worked_off_is_found(history):
+    [finding] = RULE.check(history(**CAPPED))
+
+    assert finding.summary == "1,000 rows/s arrive, 2.0 times the 500 rows/s that are worked off"
+
+
+def test_it_shows_as_longer_batches_where_nothing_limits_them(history):
+    [finding] = RULE.check(history(**HEAVY))
+
+    assert finding.summary == "1,000 rows/s arrive, 2.0 times the 500 rows/s that are worked off"
+
+
+def test_a_limit_that_holds_a_quick_query_back_is_the_remedy(history):
+    [finding] = RULE.check(
+        history(
+            seconds=[0.5] * 10,
+            backlog=[1000 * n for n in range(1, 11)],
+            plan={"rate_limits": {"maxRowsPerTrigger": "1000"}},
+        )
+    )
+
+    assert finding.remedies[0].action == "raise maxRowsPerTrigger"
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param({"warm": 0}, id="no batch yet"),
+        pytest.param({"seconds": [1] * 8}, id="keeps up"),
+        pytest.param({"seconds": [2] * 8, "backlog": [9000, 8000, 7000, 6000, 5000, 3000, 1000, 0]}, id="catching up"),
+        pytest.param({"warm": 14, "seconds": [6, 18], "rows": [1000, 3000]}, id="the same load takes longer"),
+    ],
+)
+def test_others_are_not(history, case):
+    assert list(RULE.check(history(**case))) == []
+
+
+def test_a_sink_that_takes_the_time_is_the_cause_instead(history):
+    quick = [[stage(seconds=[0.3, 0.3], wall=0.3)]] * 3
+    view = history(**HEAVY, stages=quick)
+
+    assert list(RULE.check(view)) == []
+    assert RULE.acquit(view) == "6.1 s of a batch of 8.0 s go into the sink, outside Spark's tasks"
+
+
+def test_it_is_ruled_out_with_its_numbers(history):
+    assert RULE.acquit(history(seconds=[1] * 8)) == "500 rows/s arrive and 500 rows/s are worked off"

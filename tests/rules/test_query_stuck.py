@@ -1,0 +1,40 @@
+import pytest
+
+from ledgerops.diagnosis.rules.query_stuck import RULE
+
+
+def test_a_batch_that_runs_far_too_long_is_found(history):
+    [finding] = RULE.check(history(running=31, message="Processing new data"))
+
+    assert finding.summary == "a batch has run for 31 s; usual are 1.0 s; Spark says: Processing new data"
+
+
+def test_silence_is_found(history):
+    [finding] = RULE.check(history(quiet_for=61))
+
+    assert finding.summary == "neither a batch nor word of being idle for 61 s; usual are 1.0 s"
+
+
+def test_a_first_batch_may_hang_too(history):
+    [finding] = RULE.check(history(warm=0, running=301))
+
+    assert finding.evidence[0].value == pytest.approx(301)
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param({"warm": 0}, id="just started"),
+        pytest.param({"warm": 0, "running": 200}, id="a long first batch"),
+        pytest.param({"running": 29}, id="long, but a pause may be"),
+        pytest.param({"seconds": [4, 8, 16], "running": 32}, id="batches that double under overload"),
+        pytest.param({"quiet_for": 300, "idle": True}, id="idle"),
+        pytest.param({"quiet_for": 900, "stopped": True}, id="stopped"),
+        pytest.param({"quiet_for": 900, "exception": "boom"}, id="failed: that is another rule"),
+        pytest.param({"quiet_for": 119, "interval": 60.0}, id="waiting for a long interval"),
+        pytest.param({"quiet_for": 500, "plan": {"trigger": "real_time"}}, id="real-time mode reports every 5 minutes"),
+        pytest.param({"running": 600, "plan": {"trigger": "available_now"}}, id="one run over a long backlog"),
+    ],
+)
+def test_others_are_not(history, case):
+    assert list(RULE.check(history(**case))) == []

@@ -1,0 +1,38 @@
+import pytest
+
+from ledgerops.diagnosis.rules.source_partition_skew import RULE
+
+PINNED = [100, 100, 1600, 100, 100]
+EVEN = [400, 380, 420, 410, 390]
+
+
+def test_a_heavy_partition_is_named(history):
+    [finding] = RULE.check(history(seconds=[1] * 6, read=[PINNED] * 6, cores=2))
+
+    assert finding.summary == (
+        "partition 2 of transactions got 80% of the 12,000 rows of the last minute, 20% would be even"
+    )
+    assert finding.component.name == "transactions-2"
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param({"warm": 0}, id="no batch yet"),
+        pytest.param({"seconds": [1] * 6, "read": [EVEN] * 6}, id="even"),
+        pytest.param({"seconds": [1] * 6, "read": [[100] * 4 + [160]] * 6}, id="a hot key among many"),
+        pytest.param({"seconds": [1] * 6, "read": [[0, 0, 400, 400, 400]] * 6}, id="idle partitions"),
+        pytest.param({"seconds": [1] * 6, "read": [[1, 1, 16, 1, 1]] * 6}, id="a trickle"),
+        pytest.param({"seconds": [1] * 6, "read": [[2000]] * 6}, id="one partition"),
+        pytest.param({"seconds": [1] * 6, "read": [EVEN] * 5 + [PINNED]}, id="one batch"),
+        pytest.param({"seconds": [1] * 6, "read": [[100, 300]] * 6, "cores": 1}, id="one core reads one at a time"),
+    ],
+)
+def test_others_are_not(history, case):
+    assert list(RULE.check(history(**case))) == []
+
+
+def test_it_is_ruled_out_with_its_number(history):
+    view = history(seconds=[1] * 6, read=[EVEN] * 6)
+
+    assert RULE.acquit(view) == "the largest partition of transactions got 21% of the rows of the last minute"

@@ -1,0 +1,62 @@
+import pytest
+
+from ledgerops.diagnosis.rules.unbounded_state import RULE
+
+
+def growing(count: int, step: int = 1000, removed: int = 0, name: str = "dedupe") -> list[dict]:
+    return [
+        {"name": name, "rows": step * (n + 1), "removed": removed, "memory_bytes": 100 * step * n} for n in range(count)
+    ]
+
+
+def filling(count: int, keys: int = 5000) -> list[dict]:
+    """State of a count by key: it grows until each key was seen."""
+    return [{"name": "stateStoreSave", "rows": int(keys * (1 - 0.8 ** (n + 1)))} for n in range(count)]
+
+
+def test_state_that_only_grows_is_found(history):
+    [finding] = RULE.check(history(warm=0, seconds=[1] * 30, operators=growing(30)))
+
+    assert finding.summary == (
+        "the state of dedupe grew by 24,000 to 30,000 rows in 48 s, none was removed, there is no watermark; "
+        "at this rate 4.0 GiB more in a day"
+    )
+
+
+def test_a_watermark_that_never_removes_is_found_after_days_of_event_time(history):
+    marks = [1.79e9 + 7200.0 * n for n in range(30)]
+    [finding] = RULE.check(history(warm=0, seconds=[1] * 30, operators=growing(30), watermark=marks))
+
+    assert "the watermark removes nothing" in finding.summary
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param({"seconds": [1] * 12}, id="no state"),
+        pytest.param({"warm": 0, "seconds": [1] * 12, "operators": growing(12)}, id="too early to tell"),
+        pytest.param({"warm": 0, "seconds": [1] * 30, "operators": growing(30, removed=10)}, id="it forgets"),
+        pytest.param({"warm": 0, "seconds": [1] * 30, "operators": filling(30)}, id="keys that fill up"),
+        pytest.param({"warm": 0, "seconds": [1] * 30, "operators": growing(30, step=0)}, id="a plateau"),
+        pytest.param({"warm": 0, "seconds": [1] * 30, "operators": growing(30, step=20)}, id="few rows stay"),
+        pytest.param(
+            {
+                "warm": 0,
+                "seconds": [1] * 30,
+                "operators": growing(30),
+                "watermark": [1.79e9 + 2 * n for n in range(30)],
+            },
+            id="the first window is not over",
+        ),
+        pytest.param(
+            {"warm": 0, "seconds": [1] * 30, "operators": growing(30), "plan": {"watermarks": {"event_time": 30.0}}},
+            id="a watermark that is not set yet",
+        ),
+        pytest.param(
+            {"warm": 0, "seconds": [1] * 30, "operators": growing(30, name="transformWithStateInPySparkExec")},
+            id="an operator with its own time to live",
+        ),
+    ],
+)
+def test_others_are_not(history, case):
+    assert list(RULE.check(history(**case))) == []
