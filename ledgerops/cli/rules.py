@@ -1,0 +1,34 @@
+"""Lists the diagnosis rules, or prints the runbook of one.
+
+Examples:
+    ledgerops rules
+    ledgerops rules key-skew
+"""
+
+from __future__ import annotations
+
+import argparse
+from difflib import get_close_matches
+
+from ledgerops.diagnosis.rules import BY_SLUG, RULES
+from ledgerops.errors import UserError
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("slug", nargs="?", metavar="RULE", help="the rule whose runbook to print")
+
+
+def run(args: argparse.Namespace) -> int:
+    if args.slug is None:
+        for rule in RULES:
+            print(f"{rule.slug:<24} {rule.severity:<9} {rule.title.split(': ', 1)[-1]}")
+        return 0
+    found = BY_SLUG.get(args.slug)
+    if found is None:
+        near = get_close_matches(args.slug, BY_SLUG, n=1)
+        raise UserError(f"no rule {args.slug!r}; {f'did you mean {near[0]}?' if near else 'see ledgerops rules'}")
+    print(f"{found.slug} ({found.severity})")
+    print(found.runbook.strip())
+    if found.explains:
+        print(f"Explains: {', '.join(found.explains)}.")
+    return 0
