@@ -1,0 +1,165 @@
+"""Data sources over a prepared Arrow file: batch, and streaming at a chosen rate.
+
+At time t the first `rate * (t - origin)` rows of the file have arrived. A limit of rows takes the next ones in file
+order over all partitions, so the event time of one partition never runs ahead of another's. Keep the `origin` of the
+first run on a restart: with a later one nothing new arrives until the clock has caught up with the checkpoint.
+
+Options: `path` (of the Arrow file), `rate` (rows a second, 0: all at once), `origin` (seconds since the epoch),
+`limit` (only the first rows of the file), `maxRowsPerTrigger`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxRows,
+    SupportsTriggerAvailableNow,
+)
+
+from ledgerops.errors import UserError
+from ledgerops.ledger import arrowfile
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options of a source, checked."""
+
+    path: Path
+    rate: float
+    origin: float
+    limit: int | None
+    max_rows: int | None
+
+    @classmethod
+    def of(cls, options: Mapping[str, str]) -> Options:
+        """UserError when one is missing or not a number in its range."""
+        if "path" not in options:
+            raise UserError("option path is missing: give the file that prepare() made")
+        limit, max_rows = (_number(options, name, 1, None) for name in ("limit", "maxRowsPerTrigger"))
+        return cls(
+            path=Path(options["path"]),
+            rate=_number(options, "rate", 0, 0) or 0.0,
+            origin=_number(options, "origin", 0, 0) or 0.0,
+            limit=None if limit is None else int(limit),
+            max_rows=None if max_rows is None else int(max_rows),
+        )
+
+    @property
+    def total(self) -> int:
+        rows = arrowfile.order(self.path).total
+        return rows if self.limit is None else min(rows, self.limit)
+
+
+def _number(options: Mapping[str, str], name: str, least: float, default: float | None) -> float | None:
+    if name not in options:
+        return default
+    try:
+        value = float(options[name])
+    except ValueError:
+        value = float("nan")
+    if not least <= value < float("inf"):
+        raise UserError(f"option {name} must be a number from {least:g} up, not {options[name]!r}")
+    return value
+
+
+class Rows(InputPartition):  # type: ignore[misc]
+    """Rows `first` to `end` (not included) of the Arrow file."""
+
+    def __init__(self, first: int, end: int) -> None:
+        self.first = first
+        self.end = end
+
+
+def ranges(order: arrowfile.Order, start: Sequence[int], end: Sequence[int]) -> list[Rows]:
+    """What to read of each partition between two offsets; partitions without new rows are left out."""
+    found, base = [], 0
+    for rows, low, high in zip(order.positions, start, end, strict=True):
+        if high > low:
+            found.append(Rows(base + low, base + high))
+        base += len(rows)
+    return found
+
+
+class BatchReader(DataSourceReader):  # type: ignore[misc]
+    """All rows at once, whatever the rate."""
+
+    def __init__(self, options: Options) -> None:
+        self.options = options
+
+    def partitions(self) -> Sequence[Rows]:
+        order = arrowfile.order(self.options.path)
+        return ranges(order, [0] * len(order.positions), order.offsets(self.options.total))
+
+    def read(self, partition: Rows) -> Iterator[pa.RecordBatch]:
+        return arrowfile.batches(self.options.path, partition.first, partition.end)
+
+
+class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc]
+    """Offsets as Kafka writes them: {topic: {partition: next row}}."""
+
+    def __init__(self, topic: str, options: Options) -> None:
+        self.topic = topic
+        self.options = options
+        self.target: int | None = None
+        self.reached = 0
+
+    def initialOffset(self) -> dict[str, dict[str, int]]:
+        return self._offset(0)
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        return ReadMaxRows(self.options.max_rows) if self.options.max_rows else ReadAllAvailable()
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        self.target = self._arrived()
+
+    def latestOffset(self, start: dict[str, dict[str, int]], limit: ReadLimit) -> dict[str, dict[str, int]]:
+        position = arrowfile.order(self.options.path).position(self._list(start))
+        head = self._arrived() if self.target is None else self.target
+        rows = limit.max_rows if isinstance(limit, ReadMaxRows) else None
+        self.reached = arrowfile.advance(position, head, rows)
+        return self._offset(self.reached)
+
+    def reportLatestOffset(self) -> dict[str, dict[str, int]]:
+        return self._offset(max(self.reached, self._arrived()))  # the head is never behind what was read
+
+    def partitions(self, start: dict[str, dict[str, int]], end: dict[str, dict[str, int]]) -> Sequence[Rows]:
+        return ranges(arrowfile.order(self.options.path), self._list(start), self._list(end))
+
+    def read(self, partition: Rows) -> Iterator[pa.RecordBatch]:
+        return arrowfile.batches(self.options.path, partition.first, partition.end)
+
+    def _arrived(self) -> int:
+        return arrowfile.available(self.options.total, self.options.rate, time.time() - self.options.origin)
+
+    def _offset(self, position: int) -> dict[str, dict[str, int]]:
+        offsets = arrowfile.order(self.options.path).offsets(position)
+        return {self.topic: {str(partition): offset for partition, offset in enumerate(offsets)}}
+
+    def _list(self, offset: dict[str, dict[str, int]]) -> list[int]:
+        by_partition = {int(partition): value for partition, value in offset[self.topic].items()}
+        return [by_partition[partition] for partition in sorted(by_partition)]
+
+
+class FileSource(DataSource):  # type: ignore[misc]
+    """A source over one Arrow file; a subclass gives its name, topic and columns (Spark DDL)."""
+
+    topic: ClassVar[str]
+    columns: ClassVar[str]
+
+    def schema(self) -> str:
+        return self.columns
+
+    def reader(self, schema: object) -> BatchReader:
+        return BatchReader(Options.of(self.options))
+
+    def streamReader(self, schema: object) -> StreamReader:
+        return StreamReader(self.topic, Options.of(self.options))
