@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from ledgerops.watch import Watch
 
@@ -25,3 +25,22 @@ def attach(spark: SparkSession, **overrides: Any) -> Watch:
     from ledgerops.watch import attach as attach_session
 
     return attach_session(spark, **overrides)
+
+
+def instrument(
+    df: DataFrame,
+    event_time: str,
+    key: str | None = None,
+    plain_keys: bool = False,
+    name: str | None = None,
+    lateness: float | None = None,
+) -> DataFrame:
+    """The same rows, observed on their way: their age by `event_time` as a histogram, and the hot keys of each batch.
+
+    Rows without event time are left out of the histogram. Keys are shown as hashes unless `plain_keys` is set; they
+    need Spark 4.1. With `lateness` in seconds, older rows are counted as candidates for being late. A query that is
+    instrumented twice needs a `name` for each place. Raises UserError when there is no such column.
+    """
+    from ledgerops.instrument import observed
+
+    return observed(df, event_time, key, plain_keys, name, lateness)

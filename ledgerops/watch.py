@@ -11,8 +11,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from ledgerops.collect.host import HostCollector
 from ledgerops.collect.inbox import Inbox
+from ledgerops.collect.periodic import Periodic
+from ledgerops.collect.plan import PlanReader
+from ledgerops.collect.rest import SparkRest
+from ledgerops.collect.roster import Roster
 from ledgerops.collect.sessions import Session, session_key
+from ledgerops.collect.tasks import TaskCollector
+from ledgerops.collect.watchdog import Watchdog
 from ledgerops.config import Config, load
 from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.exporter import Exporter
@@ -32,21 +39,64 @@ class Hub:
         self.stats = SelfStats()
         self.inbox = Inbox(self.stats)
         self.sessions: dict[str, Session] = {}
-        recorder = None
-        if config.recording is not None:
-            recorder = Recorder(Path(config.recording), config.recording_segment_bytes, config.recording_total_bytes)
-        self.worker = Worker(self.inbox, Fleet(Diagnoser), self.stats, config.series_per_query, recorder)
+        self.roster = Roster()
+        self._rest: SparkRest | None = None
+        folder = Path(config.recording) if config.recording is not None else None
+        recorder = Recorder(folder, config.recording_segment_bytes, config.recording_total_bytes) if folder else None
+        fleet = Fleet(Diagnoser)
+        self.worker = Worker(self.inbox, fleet, self.stats, config.series_per_query, recorder, self.roster.note)
         self.exporter = _serve(config, self.worker, self.stats)
+        self.collectors = self._collectors(folder)
         self.worker.start()
         self.exporter.start()
 
+    def start(self) -> None:
+        """Begins to look around; the first session is there."""
+        for collector in self.collectors:
+            collector.start()
+
+    def rest(self) -> SparkRest | None:
+        """Spark's REST interface; None when the UI is off, which is said once."""
+        if self._rest is None:
+            session = next((each for each in list(self.sessions.values()) if each.alive), None)
+            url = self.config.ui_url or (session.ui_url if session else None)
+            app_id = session.app_id if session else None
+            if url is None or app_id is None:
+                if session is not None and not self.stats.collector_errors["rest"]:
+                    self.stats.error("rest")
+                    log.warning("Spark's UI is off or unknown: no task and executor figures (see the setting ui_url)")
+                return None
+            self._rest = SparkRest(url, app_id)
+        return self._rest
+
+    def forget_rest(self) -> None:
+        """After a session went: the next application has an interface of its own."""
+        self._rest = None
+
+    def _collectors(self, folder: Path | None) -> list[Periodic]:
+        config, stats, inbox, roster = self.config, self.stats, self.inbox, self.roster
+        watchdog = Watchdog(inbox, roster, lambda: list(self.sessions.values()))
+        looks: list[tuple[str, float, Callable[[], None]]] = [
+            ("watchdog", config.watchdog_interval, watchdog.look),
+            ("plan", 1.0, PlanReader(inbox, roster).look),
+            ("host", config.host_interval, HostCollector(inbox, folder or Path.cwd(), self.rest).look),
+        ]
+        if config.tasks_collector:
+            tasks = TaskCollector(inbox, roster, self.rest, config.tasks_interval)
+            looks.append(("tasks", min(1.0, config.tasks_interval), tasks.look))
+        return [Periodic(name, interval, look, stats) for name, interval, look in looks]
+
     def close(self) -> None:
         """Listeners first, while the gateway is there; then the worker writes what is left."""
+        for collector in self.collectors:
+            collector.stop(0.0)
         for session in list(self.sessions.values()):
             _quietly(session.close)
         self.sessions.clear()
         self.worker.stop()
         _quietly(self.exporter.close)
+        for collector in self.collectors:
+            collector.stop()
 
 
 class Watch:
@@ -71,6 +121,13 @@ class Watch:
 
         verdicts = self._hub.worker.snapshot.verdicts() if self._hub else []
         return document(verdicts, time.time(), self.url or "not attached")
+
+    def status(self) -> dict[str, Any]:
+        """The document that the exporter serves at /status, and that the displays show."""
+        from ledgerops.status import status_document
+
+        fleet = self._hub.worker.snapshot.fleet() if self._hub else Fleet(Diagnoser)
+        return status_document(fleet, time.time())
 
     def close(self) -> None:
         """Detaches from the session; the exporter ends with the last one. May be called twice."""
@@ -108,6 +165,8 @@ def attach(spark: Any, **overrides: Any) -> Watch:
                     hub.close()
                 raise
             hub.sessions[key] = session
+            if _hub is None:
+                hub.start()
             _hub, _watches[key] = hub, Watch(hub, session)
             atexit.register(_close_all)
             return _watches[key]
@@ -122,6 +181,7 @@ def _detach(hub: Hub, session: Session) -> None:
     with _lock:
         _quietly(session.close)
         hub.sessions.pop(session.key, None)
+        hub.forget_rest()
         _watches.pop(session.key, None)
         last = not hub.sessions and _hub is hub
         if last:

@@ -40,6 +40,20 @@ class Session:
             return getattr(self.spark.sparkContext, "_jsc", None) is not None
         return not getattr(self.spark, "is_stopped", False)
 
+    @property
+    def app_id(self) -> str | None:
+        return str(self.spark.sparkContext.applicationId) if self.classic else self.setting("spark.app.id")
+
+    @property
+    def ui_url(self) -> str | None:
+        """Where Spark's UI listens; None when it is off, or not to be known (Connect)."""
+        url = self.spark.sparkContext.uiWebUrl if self.classic else None
+        return str(url) if url else None
+
+    def setting(self, key: str) -> str | None:
+        value = self.spark.conf.get(key, None)
+        return None if value is None else str(value)
+
     def active(self) -> list[ActiveQuery]:
         """The queries that run now."""
         return [ActiveQuery(str(each.id), str(each.runId), each.name, each) for each in self.spark.streams.active]

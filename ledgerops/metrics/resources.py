@@ -153,7 +153,7 @@ METRICS = (
         "kind",
     ),
     _gauge(
-        "ledgerops_process_count",
+        "ledgerops_processes",
         "Processes of each kind; Python workers come and go with the load.",
         _processes(lambda p: p.processes),
         "kind",

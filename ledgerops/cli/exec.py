@@ -1,0 +1,71 @@
+"""Runs your own PySpark script, unchanged, with every session that it makes watched.
+
+The script sees its own arguments, name and exit code as with python. Settings come from ledgerops.toml and the
+LEDGEROPS_* variables. Where the figures are served is said on stderr.
+
+Example:
+    LEDGEROPS_PORT=9464 ledgerops exec app.py --input topic
+"""
+
+from __future__ import annotations
+
+import argparse
+import runpy
+import sys
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+from ledgerops.errors import UserError
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("script", metavar="SCRIPT", help="the PySpark script")
+    parser.add_argument("args", nargs=argparse.REMAINDER, metavar="ARGS", help="the script's own arguments")
+
+
+def run(args: argparse.Namespace) -> int:
+    """0 when the script ran to its end; what it raises, SystemExit too, goes on up as it would without us."""
+    script = Path(args.script)
+    if not script.is_file():
+        raise UserError(f"no script {script}: name a Python file")
+    watch_new_sessions()
+    sys.argv = [str(script), *args.args]
+    sys.path[0] = str(script.resolve().parent)
+    runpy.run_path(str(script), run_name="__main__")
+    return 0
+
+
+def watch_new_sessions() -> None:
+    """From now on every session that this process makes is attached to. Raises UserError without pyspark."""
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError:
+        raise UserError("there is no pyspark in this environment; install it beside ledgerops") from None
+    _after(SparkSession.Builder, "getOrCreate")
+    _after(SparkSession.Builder, "create")
+    _after(SparkSession, "newSession")
+
+
+def _after(owner: Any, method: str) -> None:
+    """Attaches to what a method returns. Spark Connect hands its sessions out through the same methods."""
+    original: Callable[..., Any] | None = getattr(owner, method, None)
+    if original is None:
+        return
+
+    @wraps(original)
+    def attached(*args: Any, **kwargs: Any) -> Any:
+        import ledgerops
+
+        session = original(*args, **kwargs)
+        new = ledgerops.attach(session)
+        if new.url is not None and new.url not in _told:
+            _told.add(new.url)
+            print(f"ledgerops: watching, figures at {new.url}", file=sys.stderr)
+        return session
+
+    setattr(owner, method, attached)
+
+
+_told: set[str] = set()
