@@ -13,6 +13,9 @@ from ledgerops.view import View
 PAIRS = 5  # newest batches whose tasks are known
 ENOUGH = 2  # of them, to say anything
 MOSTLY = 0.5  # share of a batch from which one thing is what the batch does
+TRUNCATED = 8  # stages of a batch: of more, only the newest were read, and the others' time is unknown
+BUSY = 0.85  # of all cores
+BUSY_LOOKS = 3  # at one look every 10 s
 UNEVEN = 1.5  # the slowest task takes the stage so much longer than an even split would
 
 
@@ -36,20 +39,24 @@ def slots(view: View, tasks: int) -> int:
     return max(1, min(tasks, cores)) if cores else max(1, tasks)
 
 
-def stage_seconds(tasks: TaskSummary) -> float | None:
-    """Wall time in which at least one stage was at work; None when a stage does not tell its times."""
+def stage_seconds(tasks: TaskSummary) -> tuple[float, float] | None:
+    """Wall time in which at least one stage was at work, and when the last ended; None when not all is known."""
     spans = [(stage.started, stage.ended) for stage in tasks.stages]
+    if not spans or len(spans) >= TRUNCATED:
+        return None
     total, until = 0.0, float("-inf")
     for started, ended in sorted((s, e) for s, e in spans if s is not None and e is not None):
         total += max(0.0, ended - max(started, until))
         until = max(until, ended)
-    return total if all(s is not None and e is not None for s, e in spans) else None
+    return (total, until) if all(s is not None and e is not None for s, e in spans) else None
 
 
 class Outside(NamedTuple):
-    """Medians over batches: seconds of `add_batch` in which no task ran, and the batch duration."""
+    """Medians over batches: seconds of `add_batch` in which no task ran, how many of them after the last task, and
+    the batch duration."""
 
     seconds: float
+    after: float
     duration: float
     batches: int
 
@@ -60,14 +67,35 @@ class Outside(NamedTuple):
 
 def outside_tasks(view: View) -> Outside | None:
     """None when the tasks of too few batches are known."""
-    found = [
-        (max(0.0, batch.phases["add_batch"] - inside), batch.duration)
-        for batch, tasks in pairs(view)
-        if "add_batch" in batch.phases and (inside := stage_seconds(tasks)) is not None
-    ]
+    found = []
+    for batch, tasks in pairs(view):
+        inside = stage_seconds(tasks)
+        if inside is None or "add_batch" not in batch.phases:
+            continue
+        seconds, last = inside
+        outside = max(0.0, batch.phases["add_batch"] - seconds)
+        after = batch.ended - batch.phases.get("commit_offsets", 0.0) - last
+        found.append((outside, min(max(0.0, after), outside), batch.duration))
     if len(found) < ENOUGH:
         return None
-    return Outside(median(each for each, _ in found), median(duration for _, duration in found), len(found))
+    seconds, after, duration = (median(each) for each in zip(*found, strict=True))
+    return Outside(seconds, after, duration, len(found))
+
+
+def machine_busy(view: View) -> bool:
+    """Whether the driver's machine has hardly any CPU left: stages then wait for cores, whatever the sink does."""
+    looks = [host.cpu_busy_ratio for host in list(view.hosts)[-BUSY_LOOKS:] if host.cpu_busy_ratio is not None]
+    return bool(looks) and median(looks) >= BUSY
+
+
+def sink_blocks(view: View, outside: Outside) -> bool:
+    """Whether that time is the sink's: most of the batch, and not the wait of stages for cores of a busy machine.
+
+    What passes after the last task has ended is the sink's in any case.
+    """
+    if outside.after >= MOSTLY * outside.duration:
+        return True
+    return outside.share >= MOSTLY and not machine_busy(view)
 
 
 class Waiting(NamedTuple):
@@ -88,7 +116,7 @@ def waiting_sink_stage(view: View) -> Waiting | None:
         wall = stage.wall_seconds
         if wall is None or stage.run_seconds <= 0:
             continue
-        found.append(Waiting(stage.name, wall, min(1.0, busy / stage.run_seconds), batch.duration))
+        found.append(Waiting(f"stage {stage.stage_id}", wall, min(1.0, busy / stage.run_seconds), batch.duration))
     if len(found) < ENOUGH:
         return None
     return sorted(found, key=lambda each: each.cpu_share)[len(found) // 2]
@@ -142,7 +170,7 @@ def wasted(view: View) -> Waste | None:
     """The larger of: time outside tasks or waiting in the writing stage, and time that uneven tasks cost."""
     found = []
     outside = outside_tasks(view)
-    if outside is not None and outside.share >= MOSTLY:
+    if outside is not None and sink_blocks(view, outside):
         found.append(Waste("the sink, outside Spark's tasks", outside.seconds, outside.duration))
     waiting = waiting_sink_stage(view)
     if waiting is not None and waiting.cpu_share < 0.3 and waiting.seconds >= MOSTLY * waiting.duration:

@@ -23,7 +23,7 @@ def test_uneven_tasks_are_named_with_their_stage(history):
     uneven = [stage("customers", records=[100, 900])]
     [finding] = RULE.check(history(seconds=[1] * 4, stages=[uneven] * 4, plan=KEYED))
 
-    assert finding.summary == "one of 2 tasks of stage customers reads 90% of the records"
+    assert finding.summary == "one of 2 tasks of stage 0 reads 90% of the records"
     assert finding.component.detail == "customer_id"
 
 
@@ -93,6 +93,6 @@ def test_others_are_not(history, case):
 def test_it_is_ruled_out_with_its_number(history):
     even = history(seconds=[1] * 4, stages=[[stage("customers", records=[480, 520])]] * 4)
 
-    assert RULE.acquit(even) == "the largest of 2 tasks of stage customers reads 52% of the records"
+    assert RULE.acquit(even) == "the largest of 2 tasks of stage 0 reads 52% of the records"
     assert RULE.acquit(history(seconds=[1] * 4, observed=[hot(0.045)] * 4)) == "the hottest key holds 4.5% of the rows"
     assert RULE.acquit(history(seconds=[1] * 4)) is None

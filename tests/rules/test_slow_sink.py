@@ -18,7 +18,7 @@ def test_writing_tasks_that_wait_are_found(history):
     [finding] = RULE.check(history(seconds=[5] * 4, phases=[ADD_BATCH] * 4, stages=[[QUICK, writing]] * 4))
 
     assert finding.summary == (
-        "4.1 s of a batch of 5.0 s pass in the stage that writes (foreachPartition), whose tasks compute for 5% of it"
+        "4.1 s of a batch of 5.0 s pass in stage 1, which writes, whose tasks compute for 5% of it"
     )
 
 

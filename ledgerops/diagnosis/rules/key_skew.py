@@ -55,10 +55,10 @@ def check(view: View) -> Iterator[Finding]:
         evidence.append(Evidence("largest_task_records", stage.records_max, "rows", "even", at))
         evidence.append(Evidence("largest_task_share", proven.share, "ratio", f"< {SLOWER / proven.slots:.2f}", at))
         evidence.append(Evidence("stage_slower_than_even", proven.factor, "ratio", f"< {SLOWER:g}", at))
-        told.append(f"one of {stage.tasks} tasks of stage {stage.name} reads {proven.share:.0%} of the records")
+        told.append(f"one of {stage.tasks} tasks of stage {stage.stage_id} reads {proven.share:.0%} of the records")
     yield Finding(
         "; ".join(told),
-        Component("stage", proven.stage.name, column) if proven else Component("key", hot.key if hot else "", column),
+        _component(view, column, proven is not None),
         tuple(evidence),
         (
             Remedy(
@@ -71,6 +71,13 @@ def check(view: View) -> Iterator[Finding]:
         confidence=min(0.95, (0.6 if hot is None or proven is None else 0.8) + 0.15 * (hot.share if hot else 0.5)),
         began=_began(view, hot is not None),
     )
+
+
+def _component(view: View, column: str | None, by_tasks: bool) -> Component:
+    """Stage ids and hot keys change from batch to batch, what is shuffled by does not."""
+    if by_tasks:
+        return Component("stage", f"shuffle by {', '.join(view.plan.keys[:2])}" if view.plan.keys else "shuffle", column)
+    return Component("key", column or "key")
 
 
 def _no_use(view: View) -> tuple[Remedy, ...]:
@@ -148,7 +155,7 @@ def acquit(view: View) -> str | None:
     uneven = work.uneven_stage(view, shuffle=True)
     if uneven is not None:
         return (
-            f"the largest of {uneven.stage.tasks} tasks of stage {uneven.stage.name} reads "
+            f"the largest of {uneven.stage.tasks} tasks of stage {uneven.stage.stage_id} reads "
             f"{uneven.share:.0%} of the records"
         )
     if view.hot_key is not None:

@@ -56,7 +56,7 @@ def check(view: View) -> Iterator[Finding]:
 
 def _outside(view: View) -> Slow | None:
     outside = work.outside_tasks(view)
-    if outside is None or outside.share < work.MOSTLY or outside.seconds < MIN_SECONDS:
+    if outside is None or outside.seconds < MIN_SECONDS or not work.sink_blocks(view, outside):
         return None
     return Slow(
         "pass in the sink while no task runs",
@@ -75,7 +75,7 @@ def _waiting(view: View) -> Slow | None:
     if waiting is None or waiting.cpu_share >= WAITS or waiting.seconds < work.MOSTLY * waiting.duration:
         return None
     return Slow(
-        f"pass in the stage that writes ({waiting.stage}), whose tasks compute for {waiting.cpu_share:.0%} of it",
+        f"pass in {waiting.stage}, which writes, whose tasks compute for {waiting.cpu_share:.0%} of it",
         waiting.seconds,
         waiting.duration,
         (
