@@ -217,10 +217,10 @@ class Host:
     """The driver's machine, its processes, and the executors of the application."""
 
     at: float
-    cpu_count: int
+    cpu_count: int | None  # of the machine; an event log tells the executors only
     cpu_busy_ratio: float | None  # of all cores, since the previous look
-    memory_total_bytes: int
-    memory_available_bytes: int
+    memory_total_bytes: int | None
+    memory_available_bytes: int | None
     disk_total_bytes: int | None
     disk_free_bytes: int | None
     processes: tuple[Process, ...] = ()
