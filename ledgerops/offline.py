@@ -21,8 +21,11 @@ class Replay:
         self.bad = 0
 
 
-def replay(observations: Iterable[Observation], at: float | None = None) -> Replay:
-    """Goes through the observations, with a verdict at each batch, up to the instant `at` (or to the end)."""
+def replay(observations: Iterable[Observation], at: float | None = None, now: float | None = None) -> Replay:
+    """Goes through the observations, with a verdict at each batch, up to the instant `at` (or to the end).
+
+    The last verdicts are of `at`, else of `now`, else of the last observation.
+    """
     result = Replay()
     fleet = result.fleet
     for seen in observations:
@@ -36,9 +39,8 @@ def replay(observations: Iterable[Observation], at: float | None = None) -> Repl
             continue
         if state is not None and seen.kind in JUDGED:
             fleet.judge(state, result.at)
-    if at is not None and result.at is not None:
-        result.at = at
     if result.at is not None:
+        result.at = at if at is not None else max(result.at, now or result.at)
         for state in fleet.queries.values():
             fleet.judge(state, result.at)
     return result

@@ -204,7 +204,7 @@ def _sum_up(document: Mapping[str, Any], lowest: Severity) -> Line:
 
 
 def _at_least(severity: str, lowest: Severity) -> bool:
-    return SEVERITIES.index(severity) >= SEVERITIES.index(lowest)  # type: ignore[arg-type]
+    return SEVERITIES.index(severity) >= SEVERITIES.index(lowest)
 
 
 def clean(text: object) -> str:

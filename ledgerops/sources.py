@@ -1,0 +1,63 @@
+"""Where a diagnosis reads from: an exporter's /recording, a recording file or folder, a Spark event log."""
+
+from __future__ import annotations
+
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from email.utils import parsedate_to_datetime
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from ledgerops import recording
+from ledgerops.errors import UserError
+from ledgerops.records import Observation
+
+EXPORTER = "http://127.0.0.1:9464"
+TIMEOUT = 10.0  # seconds
+
+
+class Source(NamedTuple):
+    """`now` is the exporter's clock where there is one: what was recorded ends with its last observation."""
+
+    name: str
+    observations: Iterator[Observation]
+    now: float | None
+
+
+def open_source(place: str) -> Source:
+    """Raises UserError at once, or while it is read, when the place cannot be looked at."""
+    if place.startswith(("http://", "https://")):
+        return _exporter(place.rstrip("/"))
+    path = Path(place)
+    if not path.exists():
+        raise UserError(f"cannot read {place}: no such file or folder; give a recording, a Spark event log or a URL")
+    from ledgerops.collect import eventlog
+
+    if eventlog.is_event_log(path):
+        return Source(place, eventlog.read(path), None)
+    return Source(place, recording.read(path), None)
+
+
+def _exporter(url: str) -> Source:
+    address = url if urlsplit(url).path.endswith("/recording") else f"{url}/recording"
+    # an exporter of this machine is never behind a proxy, whatever the environment says
+    local = urlsplit(url).hostname in ("127.0.0.1", "localhost", "::1")
+    opener = urllib.request.build_opener(*([urllib.request.ProxyHandler({})] if local else []))
+    try:
+        with opener.open(address, timeout=TIMEOUT) as answer:
+            lines, date = answer.read().splitlines(keepends=True), answer.headers.get("Date")
+    except urllib.error.HTTPError as error:
+        raise UserError(f"{address} answers {error.code} {str(error.reason).lower()}; is it an exporter?") from None
+    except (OSError, ValueError) as error:
+        reason = str(getattr(error, "reason", None) or error).lower()
+        raise UserError(f"no exporter answers at {url}: {reason}; start one, or give a recording with --from") from None
+    return Source(url, recording.read_lines(iter(lines), address), _instant(date))
+
+
+def _instant(date: str | None) -> float | None:
+    try:
+        return parsedate_to_datetime(date).timestamp() if date else None
+    except ValueError:
+        return None
