@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import json
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -76,6 +77,15 @@ def _places(path: Path, header: list[str], columns: Sequence[str]) -> list[int]:
     if twice:
         raise UserError(f"cannot read {path}:1: column {', '.join(twice)} occurs more than once")
     return [header.index(column) for column in columns]
+
+
+def content_hash(path: Path) -> str:
+    """Sixteen hexadecimal digits that stand for the bytes of a file; UserError when it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()[:16]
+    except OSError as problem:
+        raise UserError(f"cannot read {path}: {(problem.strerror or str(problem)).lower()}") from problem
 
 
 def keep_rejects(folder: Path, name: str, content: str, rejects: Sequence[Reject]) -> None:

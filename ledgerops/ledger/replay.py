@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 import zlib
 from collections.abc import Sequence
@@ -17,10 +16,9 @@ from typing import Any, ClassVar
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from ledgerops.errors import UserError
 from ledgerops.ledger import arrowfile
 from ledgerops.ledger.arrowfile import Prepared
-from ledgerops.ledger.csvfile import Reject, read_rows
+from ledgerops.ledger.csvfile import Reject, content_hash, read_rows
 from ledgerops.ledger.filesource import FileSource
 from ledgerops.ledger.schemas import TRANSACTIONS
 
@@ -110,15 +108,6 @@ def prepare(csv: Path, folder: Path) -> Prepared:
         return table, [partition_of(row[1]) for row in rows], rejects
 
     return arrowfile.keep(folder, csv.name, content_hash(csv), PARTITIONS, make)
-
-
-def content_hash(path: Path) -> str:
-    """Sixteen hexadecimal digits that stand for the bytes of a file; UserError when it cannot be read."""
-    try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()[:16]
-    except OSError as problem:
-        raise UserError(f"cannot read {path}: {(problem.strerror or str(problem)).lower()}") from problem
 
 
 class ReplaySource(FileSource):
