@@ -1,0 +1,36 @@
+"""Write the generated files, or check that the committed ones are true.
+
+The reference pages under docs/ come from the catalogues of metrics, rules, settings and commands.
+
+example: `ledgerops render --check`
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 and name the files that differ")
+    parser.add_argument(
+        "--out", type=Path, default=Path(), metavar="FOLDER", help="root to write below (default: here)"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    os.environ["COLUMNS"] = "100"  # argparse wraps help to the terminal; the pages must not depend on it
+    from ledgerops import render
+
+    if args.check:
+        differing = list(render.drift(args.out))
+        for name in differing:
+            print(f"differs: {name}")
+        if differing:
+            print("run ledgerops render and commit what it writes", file=sys.stderr)
+        return 1 if differing else 0
+    for name in render.write(args.out):
+        print(f"wrote {name}")
+    return 0

@@ -1,0 +1,46 @@
+"""The committed files are those that the code makes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ledgerops import render
+from ledgerops.diagnosis.rules import RULES
+from ledgerops.metrics import METRICS
+from ledgerops.render.docs import SECTIONS
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.fixture(autouse=True)
+def wide(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+
+
+def test_the_committed_files_are_true():
+    assert list(render.drift(ROOT)) == []
+
+
+def test_a_changed_a_missing_and_a_stale_file_are_named(tmp_path):
+    render.write(tmp_path)
+    assert list(render.drift(tmp_path)) == []
+    (tmp_path / "docs/metrics.md").write_text("by hand")
+    (tmp_path / "docs/cli.md").unlink()
+    (tmp_path / "docs/rules/gone.md").write_text(f"<!-- {render.MARK} -->")
+    (tmp_path / "docs/rules/notes.md").write_text("mine")
+    assert list(render.drift(tmp_path)) == ["docs/cli.md", "docs/metrics.md", "docs/rules/gone.md"]
+    assert render.write(tmp_path) == ["docs/cli.md", "docs/metrics.md", "docs/rules/gone.md"]
+    assert (tmp_path / "docs/rules/notes.md").exists()
+
+
+def test_every_metric_and_every_rule_has_its_place():
+    made = render.outputs()
+    assert all(f"`{metric.name}`" in made["docs/metrics.md"] for metric in METRICS)
+    for rule in RULES:
+        assert all(f"## {section}" in made[f"docs/rules/{rule.slug}.md"] for section in SECTIONS)
+
+
+def test_what_is_made_does_not_depend_on_the_run():
+    assert render.outputs() == render.outputs()
