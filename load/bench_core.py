@@ -15,26 +15,18 @@ from pathlib import Path
 
 import orjson
 
+from ledgerops import exposition
 from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.fleet import Fleet
+from ledgerops.metrics.state import CUSTOM
 from ledgerops.progress import format_instant
 from ledgerops.recording import decode, encode
 from ledgerops.snapshot import Snapshot, snapshot_query
+from ledgerops.stats import SelfStats
 
 T0 = 1_800_000_000.0
 PARTITIONS = 5
-ROCKSDB = (
-    "rocksdbBytesCopied rocksdbChangeLogWriterCommitLatencyMs rocksdbCommitCheckpointLatency rocksdbCommitCompactLatency "
-    "rocksdbCommitFileSyncLatencyMs rocksdbCommitFlushLatency rocksdbFilesCopied rocksdbFilesReused "
-    "rocksdbForceSnapshotCount rocksdbGetCount rocksdbGetLatency rocksdbLoadFromSnapshotLatencyMs rocksdbLoadLatencyMs "
-    "rocksdbNumExternalColumnFamilies rocksdbNumInternalColFamiliesKeys rocksdbNumInternalColumnFamilies "
-    "rocksdbNumLoadedFromDfs rocksdbNumReplayChangelogFiles rocksdbNumSnapshotsAutoRepaired "
-    "rocksdbPinnedBlocksMemoryUsage rocksdbPutCount rocksdbPutLatency rocksdbReadBlockCacheHitCount "
-    "rocksdbReadBlockCacheMissCount rocksdbReplayChangeLogLatencyMs rocksdbSaveZipFilesLatencyMs rocksdbSstFileSize "
-    "rocksdbTotalBytesRead rocksdbTotalBytesReadByCompaction rocksdbTotalBytesReadThroughIterator "
-    "rocksdbTotalBytesWritten rocksdbTotalBytesWrittenByCompaction rocksdbTotalBytesWrittenByFlush "
-    "rocksdbTotalCompactionLatencyMs rocksdbWriterStallLatencyMs rocksdbZipFileBytesUncompressed"
-).split()
+ROCKSDB = [row[0] for row in CUSTOM if row[0].startswith("rocksdb")]
 
 
 def progress(query: int, batch: int) -> bytes:
@@ -135,6 +127,43 @@ def worker(events: int = 600, history: int = 200) -> dict[str, float]:
             took.append((time.perf_counter() - began) * 1000)
     took.sort()
     return {"median": statistics.median(took), "p99": took[int(len(took) * 0.99)], "mean": statistics.fmean(took)}
+
+
+def scrape(queries: int = 50) -> dict[str, tuple[int, int, float]]:
+    """By format: series, bytes and median milliseconds of one scrape, for 10,000 series or a few more."""
+
+    def widen(query: int, batch: int) -> bytes:
+        data = orjson.loads(progress(query, batch))
+        wide = {str(p): batch * 400 + p for p in range(80)}
+        later = {p: offset + 400 for p, offset in wide.items()}
+        data["sources"][0] |= {
+            "startOffset": {"transactions": wide},
+            "endOffset": {"transactions": later},
+            "latestOffset": {"transactions": later},
+        }
+        return orjson.dumps(data)
+
+    fleet = Fleet(Diagnoser)
+    snapshots = {}
+    for batch in range(12):
+        for query in range(queries):
+            at = T0 + 2 * batch
+            state = fleet.ingest(decode(encode(at, "progress", None, widen(query, batch))))
+            assert state is not None
+            fleet.judge(state, at)
+            snapshots[state.history.query] = snapshot_query(state, fleet.view(state, at), 500, _fail)
+    snapshot = Snapshot(T0, snapshots)
+    series = sum(family.size for each in snapshots.values() for family in each.families.values())
+    found = {}
+    for kind, accept in (("text", "text/plain"), ("OpenMetrics", "application/openmetrics-text;version=1.0.0")):
+        took = []
+        body = b""
+        for _ in range(15):
+            began = time.perf_counter()
+            body = exposition.render(snapshot, SelfStats(), T0 + 100, exposition.accepted(accept))
+            took.append((time.perf_counter() - began) * 1000)
+        found[kind] = (series, len(body), statistics.median(took))
+    return found
 
 
 def replay(batches: int = 3000) -> float:
