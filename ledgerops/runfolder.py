@@ -43,6 +43,11 @@ class RunFolder:
         return self.path / "recording"
 
     @property
+    def work(self) -> Path:
+        """Prepared input files, and the rows of a file that could not be read."""
+        return self.path / "input"
+
+    @property
     def log(self) -> Path:
         return self.path / "spark.log"
 

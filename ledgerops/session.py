@@ -27,6 +27,7 @@ def session_conf(cores: int, folder: Path) -> dict[str, str]:
         "spark.sql.streaming.stateStore.providerClass": ROCKSDB,
         "spark.sql.streaming.metricsEnabled": "false",
         "spark.sql.streaming.stopTimeout": "30s",
+        "spark.sql.adaptive.enabled": "false",  # Spark refuses it for streaming and warns at every start
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.ui.port": "0",

@@ -32,6 +32,10 @@ class Stop:
             self.reason = reason
         self._event.set()
 
+    @property
+    def asked(self) -> bool:
+        return self._event.is_set()
+
     def wait(self, seconds: float) -> bool:
         """True as soon as somebody asked; False after `seconds`."""
         return self._event.wait(max(0.0, seconds))

@@ -162,6 +162,12 @@ def plain_line(query: Document) -> str:
     return clean(f"{query['query']}: {query['status'].replace('_', ' ')}; {', '.join(parts)}; {verdict}")
 
 
+def verdict_line(query: Document) -> str:
+    """The query's last word: status, health and verdict."""
+    health = UNKNOWN if query["health"] is None else str(query["health"])
+    return f"{query['query']:{NAME}} {query['status'].replace('_', ' '):14} health {health:>3}  {_verdict(query).plain}"
+
+
 def is_live(console: Console) -> bool:
     """Whether to draw: a terminal that can, and nobody asked for plain text."""
     return console.is_terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") not in (None, "", "dumb")

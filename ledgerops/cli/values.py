@@ -38,6 +38,17 @@ def factor(text: str) -> float:
     return value
 
 
+def rate(text: str) -> float:
+    """A number, zero or above."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < float("inf"):
+        raise argparse.ArgumentTypeError(f"not a number of rows: {text!r}")
+    return value
+
+
 def port(text: str) -> int:
     """A TCP port; 0 stands for any free one."""
     if not text.isdecimal() or int(text) > 65535:
