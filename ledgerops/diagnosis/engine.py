@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from ledgerops.config import Config
 from ledgerops.diagnosis import strain
@@ -15,6 +16,7 @@ from ledgerops.view import SATURATED, View
 FRESHNESS = Config().freshness_objective_seconds
 WEIGHTS: Mapping[Severity, float] = {"critical": 0.6, "warning": 0.25, "info": 0.05}
 CATCH_UP = 5.0  # seconds of backlog that must be there to speak of catching up
+SHRINKING = 4  # batches over which the backlog must fall
 STARTING_BATCHES = 1
 AFTERMATH = 300.0  # seconds after its end for which a query's findings are still told
 
@@ -139,13 +141,19 @@ def _status(view: View, active: set[str]) -> Status:
         return "starting"
     if history.idle_since is not None:
         return "idle"
-    if (view.lag_seconds or 0.0) > max(CATCH_UP, 2 * (view.trigger_interval or 0.0)) and (view.backlog_slope or 0) < 0:
+    if (view.lag_seconds or 0.0) > max(CATCH_UP, 2 * (view.trigger_interval or 0.0)) and _shrinks(view):
         return "catching_up"
     if active & {"trigger-overrun", "input-overload", "slow-sink", "key-skew", "source-partition-skew"}:
         return "pressured"
     if (view.trigger_interval or 0) > 0 and (view.busy_ratio or 0) >= SATURATED and (view.backlog or 0) > 0:
         return "pressured"
     return "healthy"
+
+
+def _shrinks(view: View) -> bool:
+    """Whether the backlog fell over each of the latest batches."""
+    latest = [left for _, left in view.backlog_series[-SHRINKING:]]
+    return len(latest) == SHRINKING and all(later < earlier for earlier, later in pairwise(latest))
 
 
 def _figures(view: View) -> dict[str, float]:

@@ -36,7 +36,3 @@ def test_a_few_long_ones_in_a_row_are_enough(history):
 )
 def test_others_are_not(history, case):
     assert list(RULE.check(history(**case))) == []
-
-
-def test_it_is_ruled_out_with_its_number(history):
-    assert RULE.acquit(history(seconds=[1] * 10)) == "the median batch takes 1.0 s of 2 s"

@@ -76,7 +76,9 @@ def check(view: View) -> Iterator[Finding]:
 def _component(view: View, column: str | None, by_tasks: bool) -> Component:
     """Stage ids and hot keys change from batch to batch, what is shuffled by does not."""
     if by_tasks:
-        return Component("stage", f"shuffle by {', '.join(view.plan.keys[:2])}" if view.plan.keys else "shuffle", column)
+        return Component(
+            "stage", f"shuffle by {', '.join(view.plan.keys[:2])}" if view.plan.keys else "shuffle", column
+        )
     return Component("key", column or "key")
 
 

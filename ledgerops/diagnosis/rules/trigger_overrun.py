@@ -84,18 +84,4 @@ def _row(durations: list[float], interval: float) -> list[float]:
     return row
 
 
-def acquit(view: View) -> str | None:
-    interval, latest = view.trigger_interval, strain.steady(view)[-BATCHES:]
-    if not interval or not latest:
-        return None
-    return f"the median batch takes {median(batch.duration for batch in latest):.1f} s of {interval:g} s"
-
-
-RULE = Rule(
-    slug="trigger-overrun",
-    severity="warning",
-    check=check,
-    runbook=__doc__,
-    explains=("falling-behind",),
-    acquit=acquit,
-)
+RULE = Rule(slug="trigger-overrun", severity="warning", check=check, runbook=__doc__, explains=("falling-behind",))

@@ -1,0 +1,181 @@
+"""The cause graph, what lingers, and what a verdict sums up, with rules made for the case."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from ledgerops.diagnosis.engine import AFTERMATH, Diagnoser
+from ledgerops.diagnosis.model import Component, Evidence, Finding, Rule
+from ledgerops.history import History
+from ledgerops.view import View
+from tests.rules.conftest import history, stage
+
+__all__ = ["history"]  # the fixture
+
+NOW = 1_790_000_000.0
+
+
+def rule(slug, active, explains=(), severity="warning", confidence=0.5, because=None, linger=0.0, outlives=False):
+    """A rule that finds something while `active` (a list with one flag) says so."""
+
+    def check(view: View) -> Iterator[Finding]:
+        if active[0]:
+            evidence = (Evidence("x", 1.0, "count", "0", view.now),)
+            yield Finding(f"{slug} it is", Component("query", view.query), evidence, confidence=confidence)
+
+    acquit = None if because is None else lambda view: because
+    return Rule(slug, severity, check, "Meaning", explains, acquit, linger, outlives)
+
+
+def view(at: float = NOW, ended: float | None = None) -> View:
+    past = History("daily_counts")
+    past.start(NOW - 100, "id", "run")
+    if ended is not None:
+        past.end(ended, "run", None, None)
+    return View(past, at)
+
+
+YES, NO = [True], [False]
+
+
+def test_what_nothing_explains_is_a_root_cause_as_severe_as_what_it_explains():
+    rules = (
+        rule("falling-behind", YES, severity="critical"),
+        rule("trigger-overrun", YES, ("falling-behind",)),
+        rule("key-skew", YES, ("trigger-overrun",)),
+        rule("slow-sink", NO, ("trigger-overrun",), because="0.1 s of 5 s"),
+        rule("late-data", NO, because="not asked: it explains nothing here"),
+    )
+    verdict = Diagnoser(rules)(view())
+
+    [root] = verdict.root_causes
+    assert (root.rule, root.severity, root.explains) == ("key-skew", "critical", ("falling-behind", "trigger-overrun"))
+    assert [(each.rule, each.because) for each in root.ruled_out] == [("slow-sink", "0.1 s of 5 s")]
+    assert {each.rule: each.severity for each in verdict.findings}["key-skew"] == "warning"
+    assert len(verdict.findings) == 3
+
+
+def test_an_inactive_rule_between_two_does_not_cut_the_chain():
+    rules = (rule("c", YES), rule("b", NO, ("c",)), rule("a", YES, ("b",)))
+
+    assert [root.rule for root in Diagnoser(rules)(view()).root_causes] == ["a"]
+
+
+def test_root_causes_are_ranked_by_severity_then_reach_then_confidence():
+    rules = (
+        rule("symptom", YES),
+        rule("unsure", YES, confidence=0.4),
+        rule("sure", YES, confidence=0.9),
+        rule("explains", YES, ("symptom",), confidence=0.1),
+        rule("critical", YES, severity="critical", confidence=0.1),
+    )
+
+    assert [root.rule for root in Diagnoser(rules)(view()).root_causes] == ["critical", "explains", "sure", "unsure"]
+
+
+def test_a_finding_keeps_its_beginning_and_lingers_for_a_while():
+    active = [True]
+    judge = Diagnoser((rule("a", active, linger=10.0),))
+
+    assert judge(view(NOW)).findings[0].since == NOW
+    assert judge(view(NOW + 5)).findings[0].since == NOW
+    active[0] = False
+    assert judge(view(NOW + 14)).findings[0].since == NOW
+    assert judge(view(NOW + 15)).findings == ()
+    active[0] = True
+    assert judge(view(NOW + 16)).findings[0].since == NOW + 16
+
+
+def test_a_rule_that_raises_is_counted_and_the_others_are_heard():
+    def broken(view: View) -> Iterator[Finding]:
+        raise ZeroDivisionError
+        yield
+
+    rules = (Rule("broken", "critical", broken, ""), rule("a", YES))
+    judge = Diagnoser(rules)
+
+    assert [finding.rule for finding in judge(view()).findings] == ["a"]
+    assert judge.errors == {"broken": 1}
+
+
+@pytest.mark.parametrize(
+    "evidence", [(), (Evidence("x", float("nan"), "count", "0", NOW),)], ids=["none", "not finite"]
+)
+def test_without_evidence_there_is_no_finding(evidence):
+    def check(view: View) -> Iterator[Finding]:
+        yield Finding("a guess", Component("query", view.query), evidence)
+
+    assert Diagnoser((Rule("guess", "critical", check, ""),))(view()).findings == ()
+
+
+def test_what_was_wrong_at_the_end_is_told_for_a_while_after_it():
+    rules = (rule("a", YES), rule("b", YES, outlives=True))
+    judge = Diagnoser(rules)
+
+    assert [f.rule for f in judge(view(NOW + 10, ended=NOW)).findings] == ["a", "b"]
+    assert [f.rule for f in judge(view(NOW + AFTERMATH + 1, ended=NOW)).findings] == ["b"]
+
+
+def test_health_falls_with_severity_and_confidence():
+    assert Diagnoser(())(view()).health == 100
+    assert Diagnoser((rule("a", YES, confidence=0.8),))(view()).health == 80
+    assert Diagnoser((rule("a", YES, severity="critical", confidence=1.0),))(view()).health == 40
+
+
+@pytest.mark.parametrize(
+    ("case", "status"),
+    [
+        pytest.param({"warm": 0}, "starting", id="no batch yet"),
+        pytest.param({}, "healthy", id="quiet"),
+        pytest.param({"idle": True}, "idle", id="idle"),
+        pytest.param({"stopped": True}, "stopped", id="stopped"),
+        pytest.param({"exception": "boom"}, "failed", id="failed"),
+        pytest.param({"running": 40}, "stuck", id="hangs"),
+        pytest.param({"seconds": [4] * 12}, "pressured", id="batches outlast the interval"),
+        pytest.param({"seconds": [2] * 8, "backlog": [1000 * n for n in range(1, 9)]}, "falling_behind", id="overload"),
+        pytest.param(
+            {"seconds": [2] * 8, "backlog": [9000, 9000, 9000, 8000, 7000, 6000, 5500, 5000]},
+            "catching_up",
+            id="a backlog that shrinks",
+        ),
+    ],
+)
+def test_the_status_in_a_word(history, case, status):
+    assert Diagnoser()(history(**case)).status == status
+
+
+def test_overload_is_the_root_of_falling_behind_and_its_rivals_are_ruled_out(history):
+    seen = [[stage(records=[480, 520], seconds=[1.6, 1.7], wall=1.8)]] * 8
+    verdict = Diagnoser()(history(seconds=[2.5] * 8, backlog=[1500 * n for n in range(1, 9)], stages=seen, cores=2))
+
+    [root] = verdict.root_causes
+    assert (root.rule, root.severity) == ("input-overload", "critical")
+    assert "falling-behind" in root.explains
+    assert [each.rule for each in root.ruled_out] == ["slow-sink", "key-skew"]
+    assert verdict.forecast.seconds_to_slo_breach > 0
+
+
+def test_a_slow_sink_is_the_root_and_overload_is_not(history):
+    quick = [[stage(seconds=[0.3, 0.3], wall=0.3)]] * 8
+    verdict = Diagnoser()(history(seconds=[5] * 8, backlog=[1500 * n for n in range(1, 9)], stages=quick, cores=2))
+
+    assert [root.rule for root in verdict.root_causes] == ["slow-sink"]
+    assert "falling-behind" in verdict.root_causes[0].explains
+
+
+def test_a_hot_key_that_costs_the_capacity_is_the_root_and_overload_is_not(history):
+    uneven = [[stage(records=[100, 900], seconds=[0.4, 3.6], wall=3.7)]] * 8
+    verdict = Diagnoser()(
+        history(
+            seconds=[4] * 8,
+            backlog=[600 * n for n in range(1, 9)],
+            stages=uneven,
+            cores=2,
+            plan={"keys": ("customer_id",), "stateful": True},
+        )
+    )
+
+    assert [root.rule for root in verdict.root_causes] == ["key-skew"]
+    assert "falling-behind" in verdict.root_causes[0].explains

@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+from ledgerops.diagnosis import report
+from ledgerops.diagnosis.model import Component, Evidence, Finding, Forecast, Remedy, RuledOut, Verdict
+
+NOW = 1_790_000_000.0
+SKEW = Finding(
+    "one of 2 tasks of stage 7 reads 90% of the records",
+    Component("stage", "shuffle by customer_id", "customer_id"),
+    (
+        Evidence("largest_task_share", 0.9012345678, "ratio", "< 0.75", NOW),
+        Evidence("largest_task_records", 48_120, "rows", "even", NOW),
+    ),
+    (Remedy("salt the key", "only splitting the key spreads its rows", "echo salt", safe=False), Remedy("b", "c")),
+    confidence=0.934,
+    rule="key-skew",
+    severity="critical",
+    since=NOW - 60,
+    explains=("falling-behind",),
+    ruled_out=(RuledOut("slow-sink", "no task runs in 0.1 s of a batch of 4.0 s (2%)"),),
+)
+SICK = Verdict(
+    "daily_counts", NOW, "falling_behind", 41, (SKEW,), (SKEW,), Forecast(None, 120.0), {"lag_seconds": 12.0}
+)
+WELL = Verdict(
+    "large\x1bcredits",
+    NOW,
+    "healthy",
+    100,
+    figures={"input_rows_per_second": 980.0, "batch_seconds": 1.2, "trigger_interval_seconds": 2.0},
+)
+
+
+def test_a_cause_takes_six_lines_and_a_healthy_query_one():
+    document = report.document([WELL, SICK], NOW, "a recording")
+
+    assert report.text(document) == (
+        "daily_counts             falling behind  health  41  lag 12 s, promise broken in 2.0 min\n"
+        "  critical key-skew  daily_counts, stage shuffle by customer_id (customer_id)  since 14:12:20 UTC, 93% sure\n"
+        "    one of 2 tasks of stage 7 reads 90% of the records\n"
+        "    evidence: largest_task_share 0.90 (expected < 0.75); largest_task_records 48k rows (expected even)\n"
+        "    explains falling-behind; not slow-sink: no task runs in 0.1 s of a batch of 4.0 s (2%)\n"
+        "    next: salt the key: echo salt (only splitting the key spreads its rows)\n"
+        "    runbook: ledgerops rules key-skew\n"
+        "large?credits            healthy         health 100  980 rows/s, batch 1.2 s of 2.0 s\n"
+        "\n"
+        "2 queries at 2026-09-21 14:13:20 UTC: 1 with findings: daily_counts (key-skew)\n"
+    )
+
+
+def test_colour_is_only_paint():
+    document = report.document([WELL, SICK], NOW, "a recording")
+    painted = report.text(document, colour=True)
+
+    assert "\x1b[1;31m" in painted
+    import re
+
+    bare = "\n".join(line.rstrip() for line in re.sub(r"\x1b\[[\d;]*m", "", painted).splitlines()) + "\n"
+    assert bare == report.text(document)
+
+
+def test_findings_below_the_wanted_severity_are_left_out():
+    mild = Verdict("a", NOW, "healthy", 98, (SKEW,), (SKEW,))
+    document = report.document([mild], NOW, "x")
+    document["queries"][0]["root_causes"][0]["severity"] = "info"
+
+    assert "key-skew" not in report.text(document, lowest="warning")
+    assert report.text(document, lowest="warning").endswith("1 query at 2026-09-21 14:13:20 UTC: nothing found\n")
+
+
+def test_the_worst_severity_decides():
+    assert report.worst(report.document([SICK], NOW, "x")) == "critical"
+    assert report.worst(report.document([WELL], NOW, "x")) is None

@@ -1,0 +1,138 @@
+from __future__ import annotations
+
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import pytest
+
+from ledgerops.cli import main
+
+RECORDED = Path(__file__).parent / "recorded"
+CRASH = str(RECORDED / "spark-4.2.0.jsonl")
+KEYS = {
+    "rule",
+    "severity",
+    "since",
+    "confidence",
+    "component",
+    "summary",
+    "evidence",
+    "remedies",
+    "explains",
+    "ruled_out",
+}
+
+
+def test_the_report_names_the_cause_and_sums_up(capsys):
+    assert main(["diagnose", "--from", CRASH]) == 1
+
+    out = capsys.readouterr().out
+    block = out[: out.index("dedup_rocksdb")].rstrip().splitlines()
+    assert block[0].startswith("crashes                  failed          health   0")
+    assert block[1].startswith("  critical query-failed  crashes")
+    assert len(block) <= 7
+    assert "runbook: ledgerops rules query-failed" in out
+    assert out.splitlines()[-1] == "6 queries at 2026-11-21 07:02:23 UTC: 1 with findings: crashes (query-failed)"
+    assert "\x1b" not in out
+
+
+def test_the_document_has_the_promised_form(capsys):
+    assert main(["diagnose", "--from", CRASH, "--json"]) == 1
+
+    document = json.loads(capsys.readouterr().out)
+    assert document["version"] == 1 and document["source"] == CRASH and document["at"].endswith("Z")
+    crashes = document["queries"][0]
+    assert set(crashes) >= {"query", "status", "health", "root_causes", "findings", "forecast"}
+    assert set(crashes["root_causes"][0]) == KEYS
+    assert set(crashes["root_causes"][0]["evidence"][0]) == {"name", "value", "unit", "expected", "at"}
+    assert set(crashes["root_causes"][0]["remedies"][0]) == {"action", "why", "command", "safe"}
+    assert set(crashes["forecast"]) == {"drain_seconds", "seconds_to_slo_breach"}
+
+
+def test_nothing_found_is_zero(capsys):
+    assert main(["diagnose", "--from", CRASH, "--query", "windowed"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "1 query at 2026-11-21 07:02:23 UTC: nothing found"
+
+
+def test_a_past_moment_can_be_judged(capsys):
+    assert main(["diagnose", "--from", CRASH, "--at", "2026-11-21T07:02:00Z"]) == 0
+    assert "critical" not in capsys.readouterr().out
+
+
+def test_what_fails_and_what_is_shown_are_two_knobs(tmp_path, capsys):
+    assert main(["diagnose", "--from", CRASH, "--fail-on", "critical", "--min-severity", "critical", "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["queries"][0]["root_causes"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--from", "absent.jsonl"], "cannot read absent.jsonl: no such file or folder"),
+        (["--from", "http://127.0.0.1:9"], "no exporter answers at http://127.0.0.1:9"),
+        (["--from", CRASH, "--query", "nobody"], "no query 'nobody' in"),
+        (["--from", CRASH, "--at", "yesterday"], "--at yesterday: not a time"),
+        (["--from", CRASH, "--at", "2020-01-01"], "nothing can be said"),
+        (["--from", CRASH, "--fail-on", "terrible"], "argument --fail-on: invalid choice"),
+    ],
+    ids=["no file", "no exporter", "no such query", "no time", "before the first line", "no severity"],
+)
+def test_could_not_look_is_two_and_one_line(arguments, said, capsys):
+    assert main(["diagnose", *arguments]) == 2
+
+    out, err = capsys.readouterr()
+    assert out == "" and said in err and err.count("\n") == 1
+
+
+def test_a_file_that_is_no_recording_is_named_with_its_line(tmp_path, capsys):
+    path = tmp_path / "notes.jsonl"
+    path.write_text("hello\nworld\n")
+
+    assert main(["diagnose", "--from", str(path)]) == 2
+    assert "notes.jsonl:1: not a recording line" in capsys.readouterr().err
+
+
+@pytest.fixture
+def exporter():
+    """An exporter's /recording with the lines of a file; other paths are unknown to it."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            known = self.path == "/recording"
+            self.send_response(200 if known else 404)
+            self.end_headers()
+            if known:
+                self.wfile.write(Path(CRASH).read_bytes())
+
+        def log_message(self, *args):
+            pass
+
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def test_a_running_exporter_is_asked_for_its_recording(exporter, capsys, monkeypatch):
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+
+    assert main(["diagnose", "--from", exporter, "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["source"] == exporter
+
+
+def test_an_address_that_is_no_exporter_is_said(exporter, capsys):
+    assert main(["diagnose", "--from", f"{exporter}/elsewhere"]) == 2
+    assert "answers 404" in capsys.readouterr().err
+
+
+def test_rules_are_listed_and_their_runbooks_printed(capsys):
+    assert main(["rules"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) >= 10
+    assert main(["rules", "key-skew"]) == 0
+    assert "Mitigation: split the key" in capsys.readouterr().out
+    assert main(["rules", "key-skow"]) == 2
+    assert "did you mean key-skew?" in capsys.readouterr().err
