@@ -62,7 +62,7 @@ def read_rows(
     except csv.Error as problem:
         raise UserError(f"cannot read {path}:1: {problem}; expected {','.join(columns)}") from problem
     except OSError as problem:
-        raise UserError(f"cannot read {path}: {(problem.strerror or str(problem)).lower()}") from problem
+        raise UserError(_unreadable(path, problem)) from problem
 
 
 def _fields(text: str) -> list[str]:
@@ -85,7 +85,12 @@ def content_hash(path: Path) -> str:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()[:16]
     except OSError as problem:
-        raise UserError(f"cannot read {path}: {(problem.strerror or str(problem)).lower()}") from problem
+        raise UserError(_unreadable(path, problem)) from problem
+
+
+def _unreadable(path: Path, problem: OSError) -> str:
+    reason = (problem.strerror or str(problem)).lower()
+    return f"cannot read {path}: {reason}; LEDGEROPS_DATA must name the folder that holds {path.name}"
 
 
 def keep_rejects(folder: Path, name: str, content: str, rejects: Sequence[Reject]) -> None:

@@ -102,7 +102,10 @@ def test_missing_texts_are_absent_not_empty(tmp_path: Path) -> None:
 def test_a_missing_file_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(UserError) as caught:
         reference.read_customers(tmp_path, tmp_path / "work")
-    assert str(caught.value) == f"cannot read {tmp_path / 'customers.csv'}: no such file or directory"
+    assert str(caught.value) == (
+        f"cannot read {tmp_path / 'customers.csv'}: no such file or directory; "
+        "LEDGEROPS_DATA must name the folder that holds customers.csv"
+    )
 
 
 def test_the_real_files_are_read_whole(tmp_path: Path, data_dir: Path) -> None:

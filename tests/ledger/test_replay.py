@@ -138,7 +138,10 @@ def test_bytes_that_are_not_utf8_spoil_only_their_row(tmp_path: Path) -> None:
 def test_a_missing_file_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(UserError) as caught:
         replay.prepare(tmp_path / "no.csv", tmp_path)
-    assert str(caught.value) == f"cannot read {tmp_path / 'no.csv'}: no such file or directory"
+    assert str(caught.value) == (
+        f"cannot read {tmp_path / 'no.csv'}: no such file or directory; "
+        "LEDGEROPS_DATA must name the folder that holds no.csv"
+    )
 
 
 @pytest.mark.parametrize(
