@@ -81,7 +81,10 @@ class Exporter:
 
     def answer(self, target: str, accept: str) -> Answer:
         """The answer to a GET of `target`; what goes wrong is an answer, too."""
-        parts = urlsplit(target)
+        try:
+            parts = urlsplit(target)
+        except ValueError:
+            return _problem(HTTPStatus.BAD_REQUEST, "not an address")
         page = self._pages.get(parts.path)
         if page is None:
             return _problem(HTTPStatus.NOT_FOUND, f"no page {parts.path[:80]}; there are {', '.join(self._pages)}")

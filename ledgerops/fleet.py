@@ -60,6 +60,7 @@ class Fleet:
         run_id = seen.data.get("runId") or seen.data.get("run_id")
         if not isinstance(run_id, str):
             raise BadRecord(f"no run id in {seen.kind}")
+        record = _decoded(seen)
         state = self._state(self._name(seen, run_id), run_id)
         history = state.history
         at = parse_instant(seen.data.get("timestamp")) or seen.at
@@ -71,13 +72,13 @@ class Fleet:
             case "terminated":
                 history.end(at, run_id, _text(seen.data, "exception"), _text(seen.data, "errorClassOnException"))
             case "plan":
-                history.plan = decode_plan(seen.data)
+                history.plan = record
             case "tasks":
-                history.add_tasks(decode_tasks(seen.data))
+                history.add_tasks(record)
             case "offsets":
-                history.heads.append(decode_heads(seen.data, seen.at))
+                history.heads.append(record)
             case "batch_running":
-                history.set_running(decode_running(seen.data, seen.at))
+                history.set_running(record)
         return state
 
     def view(self, state: QueryState, now: float) -> View:
@@ -108,6 +109,20 @@ class Fleet:
         for name in ended[: max(0, len(self.queries) - QUERIES + 1)]:
             del self.queries[name]
             self._names = {run: query for run, query in self._names.items() if query != name}
+
+
+def _decoded(seen: Observation) -> Any:
+    """The record that an observation of ours holds; None for an event of Spark's."""
+    match seen.kind:
+        case "plan":
+            return decode_plan(seen.data)
+        case "tasks":
+            return decode_tasks(seen.data)
+        case "offsets":
+            return decode_heads(seen.data, seen.at)
+        case "batch_running":
+            return decode_running(seen.data, seen.at)
+    return None
 
 
 def _text(data: Mapping[str, Any], key: str) -> str | None:

@@ -1,0 +1,128 @@
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from ledgerops.config import Config, load
+from ledgerops.errors import UserError
+
+
+def test_without_anything_the_defaults_hold(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    assert load(environ={}) == Config()
+
+
+def test_the_file_is_overridden_by_variables_and_they_by_arguments(tmp_path):
+    file = tmp_path / "ledgerops.toml"
+    file.write_text('port = 1\nhost = "10.0.0.1"\nseries_per_query = 7\nexpected_queries = ["a", "b"]\n')
+
+    config = load(file, {"LEDGEROPS_PORT": "2", "LEDGEROPS_HOST": "10.0.0.2"}, port=3)
+
+    assert (config.port, config.host, config.series_per_query) == (3, "10.0.0.2", 7)
+    assert config.expected_queries == ("a", "b")
+
+
+def test_the_file_of_the_working_directory_is_found(tmp_path, monkeypatch):
+    (tmp_path / "ledgerops.toml").write_text("port = 5\n")
+    monkeypatch.chdir(tmp_path)
+
+    assert load(environ={}).port == 5
+
+
+def test_variables_of_other_parts_are_left_alone():
+    assert load(environ={"LEDGEROPS_DATA": "somewhere", "HOME": "x"}) == Config()
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("true", True), ("ON", True), ("1", True), ("no", False), ("0", False)],
+)
+def test_switches_are_read_from_words(text, value):
+    assert load(environ={"LEDGEROPS_TASKS_COLLECTOR": text}).tasks_collector is value
+
+
+def test_a_list_is_read_from_commas():
+    assert load(environ={"LEDGEROPS_EXPECTED_QUERIES": "a, b,"}).expected_queries == ("a", "b")
+
+
+def test_an_argument_of_none_counts_as_not_given():
+    assert load(environ={"LEDGEROPS_PORT": "4"}, port=None).port == 4
+
+
+def test_a_path_may_be_given_for_text(tmp_path):
+    assert load(environ={}, recording=tmp_path).recording == str(tmp_path)
+
+
+def test_whole_numbers_serve_as_seconds():
+    assert load(environ={}, tasks_interval=3).tasks_interval == 3.0
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        pytest.param('port = "x"', "{file}: port must be a whole number, not 'x'", id="wrong type"),
+        pytest.param("port = true", "{file}: port must be a whole number, not True", id="a switch is no number"),
+        pytest.param("port = ", "cannot read {file}: invalid value (at end of document)", id="not TOML"),
+        pytest.param("tasks_collector = 1", "{file}: tasks_collector must be true or false, not 1", id="not a switch"),
+        pytest.param(
+            "expected_queries = [1]", "{file}: expected_queries must be a list of texts, not [1]", id="not texts"
+        ),
+    ],
+)
+def test_a_bad_file_is_one_line_with_file_and_key(tmp_path, content, message):
+    file = tmp_path / "my.toml"
+    file.write_text(content)
+
+    with pytest.raises(UserError) as error:
+        load(file, {})
+
+    assert str(error.value) == message.format(file=file)
+
+
+def test_an_unknown_key_names_the_known_ones(tmp_path):
+    file = tmp_path / "my.toml"
+    file.write_text("prot = 1")
+
+    with pytest.raises(UserError, match=r"my\.toml: no setting 'prot'; known are basic_auth_password_file, .*port"):
+        load(file, {})
+
+
+def test_a_named_file_must_exist(tmp_path):
+    with pytest.raises(UserError, match="no such file"):
+        load(tmp_path / "absent.toml", {})
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"port": 70000}, "port must be between 0 and 65535, not 70000"),
+        ({"host_interval": 0}, "host_interval must be above 0, not 0"),
+        ({"series_per_query": 0}, "series_per_query must be at least 1, not 0"),
+        ({"tls_key": "k"}, "tls_key is set without tls_certificate: name both or neither"),
+        ({"basic_auth_user": "u"}, "basic_auth_user and basic_auth_password_file belong together: set both or neither"),
+    ],
+)
+def test_values_that_make_no_sense_are_refused(settings, message):
+    with pytest.raises(UserError) as error:
+        load(environ={}, **settings)
+
+    assert str(error.value) == message
+
+
+def test_a_variable_of_the_wrong_type_is_named():
+    with pytest.raises(UserError, match="variable LEDGEROPS_PORT: port must be a whole number, not 'http'"):
+        load(environ={"LEDGEROPS_PORT": "http"})
+
+
+@pytest.mark.parametrize("setting", fields(Config), ids=lambda setting: setting.name)
+def test_every_setting_is_described_in_a_sentence(setting):
+    assert setting.metadata["doc"][0].isupper() and setting.metadata["doc"].endswith(".")
+
+
+def test_nothing_is_read_from_the_machine_when_a_mapping_is_given(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("LEDGEROPS_PORT", "1")
+
+    assert load(environ={}).port == 9464
+    assert not Path("ledgerops.toml").exists()
