@@ -52,10 +52,16 @@ class Order:
         return [int(np.searchsorted(each, position)) for each in self.positions]
 
     def position(self, offsets: Sequence[int]) -> int:
-        """How many rows of the file `offsets` stand for; ValueError when they are not those of its first rows."""
+        """How many rows of the file `offsets` stand for; UserError when they are not those of its first rows.
+
+        A file that has only grown at its end still knows them.
+        """
         position = sum(offsets)
         if self.offsets(position) != list(offsets):
-            raise ValueError(f"offsets {list(offsets)} do not belong to this file of {self.total} rows")
+            raise UserError(
+                f"the offsets {list(offsets)} are not of this file of {self.total} rows: the checkpoint was written with "
+                "another one; take that, or start anew"
+            )
         return position
 
 

@@ -232,8 +232,16 @@ def test_any_sequence_of_limits_gives_every_row_once_and_in_file_order(
 
 
 def test_offsets_of_another_file_are_refused() -> None:
-    with pytest.raises(ValueError, match="do not belong to this file of 3 rows"):
+    with pytest.raises(UserError) as caught:
         order_of([0, 1, 2]).position([0, 0, 1, 0, 0])
+    assert str(caught.value) == (
+        "the offsets [0, 0, 1, 0, 0] are not of this file of 3 rows: the checkpoint was written with another one; "
+        "take that, or start anew"
+    )
+
+
+def test_offsets_stay_valid_when_the_file_grows_at_its_end() -> None:
+    assert order_of([0, 1, 2, 1, 0]).position(order_of([0, 1, 2]).offsets(3)) == 3
 
 
 @pytest.mark.parametrize(
