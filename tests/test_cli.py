@@ -68,7 +68,7 @@ def test_help_imports_nothing_heavy():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = set(done.stdout.splitlines()[-1].split())
 
-    assert loaded & {"pyspark", "pandas", "numpy", "pyarrow", "rich", "prometheus_client", "yaml", "http.server"} == set()
+    assert loaded & {"pyspark", "pandas", "numpy", "pyarrow", "rich", "prometheus_client", "yaml"} == set()
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=NAMES)

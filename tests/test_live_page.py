@@ -14,6 +14,7 @@ from importlib.resources import files
 
 import pytest
 
+from ledgerops.exporter import POLICY
 from ledgerops.status import status_document
 from ledgerops.terminal import PHASES, STATUSES
 from tests.fleets import HOSTILE, NOW, demo_fleet
@@ -51,9 +52,6 @@ class Server:
     def close(self) -> None:
         self.server.shutdown()
         self.server.server_close()
-
-
-POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'; img-src data:"
 
 
 @pytest.fixture
@@ -130,7 +128,7 @@ def test_the_page_needs_nothing_from_elsewhere():
 
 def test_the_page_knows_every_status_and_phase():
     for name in (*STATUSES, *PHASES):
-        assert re.search(rf'\b{name}\b', PAGE)
+        assert re.search(rf"\b{name}\b", PAGE)
 
 
 @pytest.mark.slow
@@ -152,7 +150,9 @@ def test_each_query_is_a_card_with_status_verdict_figures_and_plots(dom):
     ):
         assert part in page.text
     labels = [figure["aria-label"] for figure in page.of("figure") if figure.get("aria-label")]
-    assert any(label.startswith("batch duration of daily_counts, last five minutes: batch now 6.6 s") for label in labels)
+    assert any(
+        label.startswith("batch duration of daily_counts, last five minutes: batch now 6.6 s") for label in labels
+    )
     assert all(figure["tabindex"] == "0" for figure in page.of("figure"))
     drawn = [path for path in page.of("path") if path.get("class", "").startswith("l-in") and path.get("d")]
     assert len(drawn) == 6  # all but the query that has not begun

@@ -25,7 +25,10 @@ from typing import TYPE_CHECKING, Any
 
 from ledgerops.cli.values import factor, port, rate, seconds, whole
 from ledgerops.errors import UserError
-from ledgerops.figures import clock
+from ledgerops.figures import clock, duration
+
+# what came due while nobody ran is taken in bites: one batch over all of it would show nothing for minutes
+RESUMED_ROWS = 50_000
 
 if TYPE_CHECKING:
     from ledgerops.running import Running, Setup
@@ -48,7 +51,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="where rows come from (default: replay of transactions.csv when LEDGEROPS_DATA is set, else embedded)",
     )
     parser.add_argument("--trigger", type=seconds, default=2.0, metavar="TIME", help="trigger interval (default 2s)")
-    parser.add_argument("--max-rows-per-trigger", type=whole, metavar="ROWS", help="the most rows that a batch reads")
+    parser.add_argument(
+        "--max-rows-per-trigger",
+        type=whole,
+        metavar="ROWS",
+        help="the most rows that a batch reads (default: no limit; after a restart 50000)",
+    )
     parser.add_argument("--port", type=port, help="port of the live page and the metrics (default 9464, or a free one)")
     parser.add_argument(
         "--out", type=Path, default=Path("runs"), metavar="FOLDER", help="where runs are kept (default runs)"
@@ -100,7 +108,7 @@ def _setup(args: argparse.Namespace) -> Setup:
         master=args.master,
         port=args.port,
         trigger=args.trigger,
-        max_rows=args.max_rows_per_trigger,
+        max_rows=args.max_rows_per_trigger or (RESUMED_ROWS if resumed else None),
         record=args.record,
     )
 
@@ -133,12 +141,16 @@ def _run(setup: Setup, args: argparse.Namespace, stop: Stop) -> int:
 
 
 def _announce(running: Running, took: float) -> None:
+    from ledgerops.jobs import JOBS
+
     setup = running.setup
-    print(f"live page {running.watch.url}/   metrics {running.watch.url}/metrics")
-    names = ", ".join(job.name for job in setup.jobs)
-    print(
-        f"{'going on with' if setup.resumed else 'running'} {names} on {setup.feed}; Spark took {took:.0f} s to start"
-    )
+    names = [job.name for job in setup.jobs]
+    what = f"all {len(names)} jobs" if len(names) == len(JOBS) else ", ".join(names)
+    print(f"live page {running.watch.url}/  metrics {running.watch.url}/metrics")
+    print(f"{what} on {setup.feed}; Spark took {took:.0f} s to start")
+    if setup.resumed:
+        since = duration(time.time() - setup.note.origin)
+        print(f"goes on where the last run ended (its clock began {since} ago; --fresh begins anew)")
     print(f"everything goes to {_short(setup.folder.path)}; end it with Ctrl-C", flush=True)
 
 
