@@ -26,6 +26,7 @@ PHASES = {
     "commitOffsets": "commit_offsets",
 }
 WHOLE = "triggerExecution"
+LATEST = 253_402_300_799.0  # the last second that a date can say: a record may claim any time
 UNSET = (None, "null", "None", "")  # PySpark's fromJObject turns a null offset into the words
 SNAPSHOT = "SnapshotLastUploaded."  # its keys change from batch to batch, so they are no metric of their own
 SUBSCRIBED = re.compile(r"Subscribe\[(.*?)\]")
@@ -100,7 +101,7 @@ def parse_instant(text: object) -> float | None:
 
 def format_instant(at: float) -> str:
     """Seconds since the epoch -> ISO 8601 UTC with milliseconds and `Z`, as Spark writes it."""
-    return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return datetime.fromtimestamp(min(max(at, 0.0), LATEST), UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def parse_offsets(value: object, source: str) -> Offsets:

@@ -1,0 +1,33 @@
+"""Real recordings: what is healthy stays silent at every moment, each fault is named and nothing else critical is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ledgerops import recording
+from ledgerops.diagnosis.engine import Diagnoser
+from ledgerops.fleet import Fleet
+
+RECORDED = Path(__file__).parent.parent / "recorded"
+
+
+def every_verdict(path: Path):
+    """The verdict after each observation, as live: on the query that changed."""
+    fleet = Fleet(Diagnoser)
+    for seen in recording.read(path):
+        state = fleet.ingest(seen)
+        if state is not None:
+            yield fleet.judge(state, seen.at)
+    for state in fleet.queries.values():
+        assert state.judge.errors == {}
+
+
+@pytest.mark.parametrize("version", ["3.5.7", "4.0.5", "4.1.3", "4.2.0", "4.3.0"])
+def test_a_healthy_application_is_left_alone_at_every_moment(version):
+    verdicts = list(every_verdict(RECORDED / f"spark-{version}.jsonl"))
+    found = {(verdict.query, finding.rule) for verdict in verdicts for finding in verdict.findings}
+
+    assert found == {("crashes", "query-failed")}
+    assert {verdict.status for verdict in verdicts if verdict.query == "idle_files"} <= {"starting", "idle", "stopped"}
