@@ -10,6 +10,7 @@ from ledgerops.jobs import (
     daily_counts,
     debit_credit_pairs,
     dedup_transactions,
+    enriched_transactions,
     large_credits,
 )
 from ledgerops.jobs.job import Job
@@ -20,6 +21,7 @@ JOBS: tuple[Job, ...] = (
     daily_counts.JOB,
     customer_sessions.JOB,
     debit_credit_pairs.JOB,
+    enriched_transactions.JOB,
 )
 
 

@@ -27,4 +27,5 @@ class Job:
     output_mode: str = "append"
     key: str | None = None  # the column by which rows meet in state, if there is one
     event_time: str = "event_time"
+    timers: bool = False  # has timers on the clock, for which a batch runs at every trigger, input or none
     lateness: str | None = None  # default allowance of its watermark; None: the job has no watermark

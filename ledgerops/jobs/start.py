@@ -8,7 +8,8 @@ checkpoint belong together, which is checked before anything starts.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ from ledgerops.jobs.job import Job
 from ledgerops.jobs.outputs import last_batch
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming import StreamingQuery
 
 # For the session and not for single queries: Spark reads these from the session that starts the query, and a listener
@@ -54,15 +55,29 @@ def start(
     allowance = {} if job.lateness is None else {"lateness": lateness or job.lateness}
     rows = job.transform(*(inputs[name] for name in job.inputs), **allowance)
     trigger: dict[str, Any] = {"processingTime": f"{round((trigger_seconds or 0) * 1000)} milliseconds"}
-    return (
+    writer = (
         rows.writeStream.queryName(job.name)
         .outputMode(job.output_mode)
         .format("parquet")
         .option("path", str(output))
         .option("checkpointLocation", str(checkpoint))
         .trigger(**({"availableNow": True} if available_now else trigger))
-        .start()
     )
+    if job.timers and available_now:
+        with _conf(rows.sparkSession, "spark.sql.streaming.noDataMicroBatches.enabled", "false"):
+            return writer.start()
+    return writer.start()
+
+
+@contextmanager
+def _conf(session: SparkSession, key: str, value: str) -> Iterator[None]:
+    """For the time of a start: without input the timers' batches would go on for ever and the query never end."""
+    before = session.conf.get(key)
+    session.conf.set(key, value)
+    try:
+        yield
+    finally:
+        session.conf.set(key, before)
 
 
 def _claim(job: Job, checkpoint: Path, output: Path, fingerprint: str) -> None:
