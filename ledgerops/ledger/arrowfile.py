@@ -59,8 +59,8 @@ class Order:
         position = sum(offsets)
         if self.offsets(position) != list(offsets):
             raise UserError(
-                f"the offsets {list(offsets)} are not of this file of {self.total} rows: the checkpoint was written with "
-                "another one; take that, or start anew"
+                f"the offsets {list(offsets)} are not of this file of {self.total} rows: the checkpoint was "
+                "written with another one; take that, or start anew"
             )
         return position
 
