@@ -101,13 +101,13 @@ def open_tables(
     return tables
 
 
-def total_rows(feed: Feed, work_dir: Path) -> int | None:
-    """How many transactions there are in all; None when they never end."""
+def total_rows(feed: Feed, names: Collection[str], work_dir: Path) -> dict[str, int]:
+    """How many rows there are in all, by table; empty when they never end."""
     if feed.kind == "embedded":
-        return None
+        return {}
     from ledgerops.ledger.sources import prepare
 
-    return prepare("transactions", feed.kind, PLAN, feed.data, work_dir).rows
+    return {name: prepare(cast("Table", name), feed.kind, PLAN, feed.data, work_dir).rows for name in names}
 
 
 def _digest(content: bytes) -> str:

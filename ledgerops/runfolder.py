@@ -57,10 +57,22 @@ class RunFolder:
         Raises UserError when the earlier run was of another source or plan, or is still at work.
         """
         self._acquire()
+        try:
+            return self._note(wanted, fresh)
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
+    def _note(self, wanted: Note, fresh: bool) -> tuple[Note, bool]:
         if fresh and (self.path / "run.json").exists():
             self._move_aside()
         earlier = self._read()
-        if earlier is None:
+        if earlier is None or not any(self.checkpoints.glob("*/offsets/*")):  # nothing planned: the clock begins now
             self._write(wanted)
             return wanted, False
         if (earlier.source, earlier.digest) != (wanted.source, wanted.digest):
@@ -69,11 +81,6 @@ class RunFolder:
                 f"({earlier.plan}, since changed?); add --fresh to begin anew, or --out another folder"
             )
         return earlier, True
-
-    def close(self) -> None:
-        if self._lock is not None:
-            self._lock.close()
-            self._lock = None
 
     def _acquire(self) -> None:
         try:

@@ -40,13 +40,18 @@ class Setup:
     max_rows: int | None
     record: bool
 
+    @property
+    def inputs(self) -> set[str]:
+        """The tables that the jobs read."""
+        return {name for job in self.jobs for name in job.inputs}
+
 
 class Running:
     """Everything that `begin` opened. Not thread-safe."""
 
     def __init__(self, setup: Setup, spark: SparkSession, watch: Watch, queries: Sequence[StreamingQuery]) -> None:
         self.setup, self.spark, self.watch, self.queries = setup, spark, watch, queries
-        self._total = total_rows(setup.feed, setup.folder.work)
+        self._totals = total_rows(setup.feed, setup.inputs, setup.folder.work)
         self._done: set[str] = set()
 
     def status(self) -> dict[str, Any]:
@@ -60,12 +65,12 @@ class Running:
 
     def dry(self) -> bool:
         """Whether a bounded feed has given all its rows and every query has worked them off."""
-        if self._total is None:
+        if not self._totals:
             return False
         for query in self.queries:
             if str(query.name) not in self._done and not query.status["isTriggerActive"]:
                 progress = query.lastProgress
-                if progress is not None and _read_all(progress["sources"], self._total):
+                if progress is not None and _read_all(progress["sources"], self._totals):
                     self._done.add(str(query.name))
         return len(self._done) == len(self.queries)
 
@@ -106,8 +111,7 @@ def begin(setup: Setup) -> Running:
                 expected_queries=tuple(job.name for job in setup.jobs),
             )
             _check_watch(watch, setup.port)
-            names = {name for job in setup.jobs for name in job.inputs}
-            inputs = open_tables(setup.feed, setup.note, spark, names, setup.max_rows, folder.work)
+            inputs = open_tables(setup.feed, setup.note, spark, setup.inputs, setup.max_rows, folder.work)
             queries = [
                 start(
                     job,
@@ -128,14 +132,15 @@ def begin(setup: Setup) -> Running:
     return Running(setup, spark, watch, queries)
 
 
-def _read_all(sources: Sequence[Mapping[str, Any]], total: int) -> bool:
-    """Whether every source is read up to its head, and the transactions up to their end."""
+def _read_all(sources: Sequence[Mapping[str, Any]], totals: Mapping[str, int]) -> bool:
+    """Whether every source is read to its end."""
     for source in sources:
-        end, latest = (parse_offsets(source[key], "") for key in ("endOffset", "latestOffset"))
-        read = [offset for (topic, _), offset in end.items() if topic == "transactions"]
-        if end != latest or (read and sum(read) < total):
+        read: dict[str, int] = {}
+        for (topic, _), offset in parse_offsets(source["endOffset"], "").items():
+            read[topic] = read.get(topic, 0) + offset
+        if not read or any(offset < totals.get(topic, 0) for topic, offset in read.items()):
             return False
-    return bool(sources)
+    return True
 
 
 def _check_watch(watch: Watch, wanted: int | None) -> None:
