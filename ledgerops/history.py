@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from ledgerops.records import Heads, Plan, Progress, Running, TaskSummary
+from ledgerops.signals import HeadTable, note_heads
 
 BATCHES = 200  # the rules look back this far at most
 WHOLE = 30  # of these the newest keep the state stores' custom metrics, the bulk of a record
@@ -56,6 +57,7 @@ class History:
         self.trend: deque[TrendPoint] = deque(maxlen=TREND_POINTS)
         self.tasks: deque[TaskSummary] = deque(maxlen=TASKS)
         self.heads: deque[Heads] = deque(maxlen=HEADS)
+        self.head_times: HeadTable = {}
         self.plan: Plan | None = None
         self.running: Running | None = None  # None as soon as something newer was heard
         self.started_at: float | None = None  # of the current run
@@ -109,6 +111,7 @@ class History:
         self.first_batch = progress.batch_id if self.first_batch is None else self.first_batch
         self.last_progress = progress.ended
         self.batches.append(progress)
+        note_heads(self.head_times, progress)
         if len(self.batches) > WHOLE:
             self.batches[-WHOLE - 1] = _thin(self.batches[-WHOLE - 1])
         self._add_to_trend(progress)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_left
 from collections.abc import Sequence
 from statistics import median
@@ -110,28 +111,28 @@ def read_by_partition(progress: Progress) -> dict[Partition, int]:
     }
 
 
-def head_times(batches: Sequence[Progress], partition: Partition) -> tuple[list[int], list[float]]:
-    """The table of (head offset, time) of one partition, both rising; a head that goes back begins anew."""
-    heads: list[int] = []
-    times: list[float] = []
-    for batch in batches:
-        at = batch.started + batch.phases.get("latest_offset", 0.0)
-        for source in batch.sources:
-            head = source.latest.get(partition)
-            if head is None:
-                continue
+HEADS = 200  # points of the table that are kept for each partition, at least
+LARGEST = 2**63  # a head beyond it is no offset
+HeadTable = dict[Partition, tuple["array[float]", "array[float]"]]  # head offsets and when, both rising
+
+
+def note_heads(table: HeadTable, progress: Progress) -> None:
+    """Adds a batch's heads to the table of (head offset, time); a head that goes back begins anew."""
+    at = progress.started + progress.phases.get("latest_offset", 0.0)
+    for source in progress.sources:
+        for partition, head in source.latest.items():
+            heads, times = table.setdefault(partition, (array("d"), array("d")))
             if heads and head < heads[-1]:
-                heads, times = [], []
-            if heads and head == heads[-1]:
-                continue
-            if times and at <= times[-1]:
+                del heads[:], times[:]
+            if head > LARGEST or (heads and (head == heads[-1] or at <= times[-1])):
                 continue
             heads.append(head)
             times.append(at)
-    return heads, times
+            if len(heads) >= 2 * HEADS:
+                del heads[:HEADS], times[:HEADS]
 
 
-def time_of_offset(heads: Sequence[int], times: Sequence[float], offset: int) -> float | None:
+def time_of_offset(heads: Sequence[float], times: Sequence[float], offset: int) -> float | None:
     """When the head passed an offset, by linear interpolation (as seglo's kafka-lag-exporter does).
 
     Below the oldest point the answer is the oldest time (a lower bound of the age), None without a point.

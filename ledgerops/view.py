@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
 from statistics import median
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ledgerops import signals
 from ledgerops.history import History, backlog
@@ -18,6 +19,7 @@ FIT_BATCHES = 60  # the fit looks back this many batches: older ones saw another
 SATURATED = 0.9  # busy above this counts as saturated: batches run nearly back to back
 BUSY_BATCHES = 10
 ALIGNED = 0.06  # Spark starts a processing-time trigger on multiples of its interval, at most this late when idle
+WARM_UP = 10.0  # seconds: six queries that start together on two cores need this long until their batches settle
 SETTLED = 1  # the first batch of a run pays for planning and warm-up and says nothing about the rest
 
 
@@ -42,6 +44,7 @@ class View:
         self.now = now
         self.hosts = hosts  # oldest first
         self.others = others  # the other queries of the driver
+        self.answers: dict[object, Any] = {}  # of functions of this view that are asked more than once
 
     @property
     def query(self) -> str:
@@ -68,6 +71,17 @@ class View:
         if self.batches and self.batches[0].batch_id == self.history.first_batch:
             return self.batches[SETTLED:]
         return self.batches
+
+    @cached_property
+    def steady(self) -> Sequence[Progress]:
+        """The run's batches without its start: not the first one, none that began in the first WARM_UP seconds."""
+        if not self.batches:
+            return []
+        first = self.batches[0]
+        began = min(first.started, self.history.started_at or first.started) + WARM_UP
+        if first.started >= began:
+            return self.batches[SETTLED:] if first.batch_id == 0 else self.batches
+        return self.batches[bisect_left(self.batches, began, key=lambda batch: batch.started) :]
 
     @cached_property
     def stateful(self) -> bool:
@@ -130,8 +144,8 @@ class View:
     @cached_property
     def backlog_slope(self) -> float | None:
         """Offsets a second by which the backlog grew over the last minute; negative while it shrinks."""
-        fresh = [point for point in self.backlog_series[-FIT_BATCHES:] if point[0] >= self.now - WINDOW]
-        return signals.slope(fresh)
+        fresh = [batch for batch in self.batches[-FIT_BATCHES:] if batch.ended >= self.now - WINDOW]
+        return signals.slope([(batch.ended, left) for batch in fresh if (left := backlog(batch)) is not None])
 
     @cached_property
     def rows_per_offset(self) -> Mapping[str, float]:
@@ -229,7 +243,8 @@ class View:
                 continue
             assert self.last is not None
             end = next(source.end[partition] for source in self.last.sources if partition in source.end)
-            at = signals.time_of_offset(*signals.head_times(self.batches, partition), end)
+            heads, times = self.history.head_times[partition]
+            at = signals.time_of_offset(heads, times, end)
             if at is not None:
                 found[partition] = at
         return found

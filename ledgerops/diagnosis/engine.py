@@ -11,6 +11,7 @@ from ledgerops.config import Config
 from ledgerops.diagnosis import strain
 from ledgerops.diagnosis.model import SEVERITIES, Finding, Forecast, Rule, RuledOut, Severity, Status, Verdict
 from ledgerops.diagnosis.rules import RULES
+from ledgerops.history import backlog
 from ledgerops.view import SATURATED, View
 
 FRESHNESS = Config().freshness_objective_seconds
@@ -152,7 +153,7 @@ def _status(view: View, active: set[str]) -> Status:
 
 def _shrinks(view: View) -> bool:
     """Whether the backlog fell over each of the latest batches."""
-    latest = [left for _, left in view.backlog_series[-SHRINKING:]]
+    latest = [left for batch in view.batches[-SHRINKING:] if (left := backlog(batch)) is not None]
     return len(latest) == SHRINKING and all(later < earlier for earlier, later in pairwise(latest))
 
 

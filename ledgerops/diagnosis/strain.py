@@ -5,32 +5,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import wraps
 from itertools import pairwise
 from math import prod
 from statistics import median
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from ledgerops import signals
 from ledgerops.history import backlog
 from ledgerops.records import Progress
 from ledgerops.view import View
 
-WARM_UP = 10.0  # seconds: six queries that start together on two cores need this long until their batches settle
+Answer = TypeVar("Answer")
+
 OVER = 1.1  # a batch that outlasts its trigger interval by less is a matter of alignment
 RECENT = 3  # batches: one slow batch is noise, three are how it is now
 PAST = 5  # healthy batches needed before 'slower than usual' means anything
 GROWING = 1.2  # a batch this much longer than the time in which its rows came: more came meanwhile than it read
 
 
-def steady(view: View) -> Sequence[Progress]:
-    """The run's batches without its start: not the first one, none that began in the first WARM_UP seconds."""
-    batches = view.batches
-    if not batches:
-        return []
-    began = min(batches[0].started, view.history.started_at or batches[0].started)
-    kept = [batch for batch in batches if batch.started >= began + WARM_UP]
-    return kept[1:] if kept and kept[0] is batches[0] and kept[0].batch_id == 0 else kept
+def once(judge: Callable[[View], Answer]) -> Callable[[View], Answer]:
+    """Asks a function of a view once: several rules want the same answer."""
+
+    @wraps(judge)
+    def ask(view: View) -> Answer:
+        if judge not in view.answers:
+            view.answers[judge] = judge(view)
+        answer: Answer = view.answers[judge]
+        return answer
+
+    return ask
 
 
 def overran(batch: Progress, interval: float | None) -> bool:
@@ -38,9 +43,10 @@ def overran(batch: Progress, interval: float | None) -> bool:
     return bool(interval) and batch.duration > OVER * (interval or 0.0)
 
 
+@once
 def strained(view: View) -> bool:
     """Whether most of the latest four batches outlast the interval by a third; without one, twice the usual time."""
-    latest = steady(view)[-RECENT - 1 :]
+    latest = view.steady[-RECENT - 1 :]
     if len(latest) < RECENT:
         return False
     middle = median(batch.duration for batch in latest)
@@ -51,9 +57,10 @@ def strained(view: View) -> bool:
     return bool(usual) and middle > 2 * median(batch.duration for batch in usual)
 
 
+@once
 def past(view: View) -> Sequence[Progress]:
     """The batches of the run that serve as 'usual': not the latest few, none that overran; empty if too few."""
-    older = [batch for batch in steady(view)[: -RECENT - 1] if not overran(batch, view.trigger_interval)]
+    older = [batch for batch in view.steady[: -RECENT - 1] if not overran(batch, view.trigger_interval)]
     with_rows = [batch for batch in older if batch.rows > 0]
     return with_rows if len(with_rows) >= PAST else []
 
@@ -68,9 +75,10 @@ class Slowdown(NamedTuple):
     usual_rows: float
 
 
+@once
 def slowdown(view: View) -> Slowdown | None:
     """None without a past to compare with."""
-    usual, latest = past(view), [batch for batch in steady(view)[-RECENT:] if batch.rows > 0]
+    usual, latest = past(view), [batch for batch in view.steady[-RECENT:] if batch.rows > 0]
     if not usual or not latest:
         return None
     usual_seconds = median(batch.duration for batch in usual)
@@ -97,11 +105,13 @@ LONG_LAG = 15.0  # where only batch times tell: a machine's hiccup also makes a 
 SERIES = 12  # batches looked at for growth
 MIN_SERIES = 4
 RISING = 0.75  # share of the steps that must rise: a single quick batch does not end a trend
+LEFT_OVER = 0.1  # share of what came in meanwhile that must have been left; less is noise on a large backlog
 STILL = 0.95  # below this share of its peak the backlog is being worked off
 CHAIN_SECONDS = 20.0  # longer batches in a row must add up to this
 ALONE_SECONDS = 15.0  # one batch is enough if it is this long and took half as long again as its rows took to come
 
 
+@once
 def growth(view: View) -> Growth | None:
     """Whether the query falls behind, in either form; None when it does not, or when there is too little to tell."""
     return _growing_backlog(view) or _growing_batches(view)
@@ -109,7 +119,7 @@ def growth(view: View) -> Growth | None:
 
 def _growing_backlog(view: View) -> Growth | None:
     """The backlog has risen in most batches since its lowest point and is at its highest now."""
-    series = [(batch, left) for batch in steady(view)[-SERIES:] if (left := backlog(batch)) is not None]
+    series = [(batch, left) for batch in view.steady[-SERIES:] if (left := backlog(batch)) is not None]
     if len(series) < MIN_SERIES:
         return None
     lefts = [left for _, left in series]
@@ -118,12 +128,17 @@ def _growing_backlog(view: View) -> Growth | None:
     steps = [later > earlier for earlier, later in pairwise(rising)]
     if len(rising) < MIN_SERIES or sum(steps) < RISING * len(steps):
         return None
-    if rising[-1] < STILL * max(rising) or rising[-1] < GROWING * rising[0]:
+    came_in = _head(series[-1][0]) - _head(series[lowest][0])
+    if rising[-1] < STILL * max(rising) or rising[-1] - rising[0] < LEFT_OVER * came_in:
         return None
     lag = view.lag_seconds
     if lag is None or lag < max(LAG, 2 * (view.trigger_interval or 0.0)):
         return None
     return Growth("backlog", series[lowest][0].started, len(rising), rising[0], rising[-1], lag)
+
+
+def _head(batch: Progress) -> int:
+    return sum(head for source in batch.sources for head in source.latest.values())
 
 
 def _growing_batches(view: View) -> Growth | None:

@@ -19,6 +19,7 @@ BUSY_LOOKS = 3  # at one look every 10 s
 UNEVEN = 1.5  # the slowest task takes the stage so much longer than an even split would
 
 
+@strain.once
 def pairs(view: View) -> Sequence[tuple[Progress, TaskSummary]]:
     """The newest settled batches with their tasks, newest first."""
     found = []
@@ -65,6 +66,7 @@ class Outside(NamedTuple):
         return self.seconds / self.duration if self.duration > 0 else 0.0
 
 
+@strain.once
 def outside_tasks(view: View) -> Outside | None:
     """None when the tasks of too few batches are known."""
     found = []
@@ -179,6 +181,6 @@ def wasted(view: View) -> Waste | None:
     if uneven is not None and uneven.factor >= UNEVEN and uneven.stage.wall_seconds is not None:
         ideal = uneven.stage.run_seconds / uneven.slots
         lost = max(0.0, uneven.stage.wall_seconds - ideal)
-        newest = strain.steady(view)[-strain.RECENT :] or view.batches[-1:]
+        newest = view.steady[-strain.RECENT :] or view.batches[-1:]
         found.append(Waste("one task that has most of the rows", lost, median(batch.duration for batch in newest)))
     return max(found, key=lambda each: each.seconds, default=None)

@@ -28,10 +28,10 @@ ODD = st.one_of(
     st.integers(-(2**63), 2**63),
     st.floats(allow_nan=False, allow_infinity=False),
     st.text(max_size=8),
-    st.just([]),
-    st.just({}),
-    st.just([None]),
-    st.just({"0": {"0": -5}}),
+    st.builds(list),  # made anew each time: a later change may go into it
+    st.builds(dict),
+    st.builds(lambda: [None]),
+    st.builds(lambda: {"0": {"0": -5}}),
 )
 
 

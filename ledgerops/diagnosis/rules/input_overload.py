@@ -68,6 +68,9 @@ def _remedies(view: View, held_back: bool) -> tuple[Remedy, ...]:
 
 def _other_cause(view: View, ratio: float) -> str | None:
     """What took the capacity away, if the query would keep up without it."""
+    interval = view.trigger_interval or 0.0
+    if all(batch.duration < interval for batch in view.batches[-strain.RECENT :]):
+        return None  # the query rests between its batches: no time is wasted
     lost = strain.slowdown(view)
     if lost is not None and lost.factor >= SLOWER and ratio / lost.factor < OVERLOADED:
         return (

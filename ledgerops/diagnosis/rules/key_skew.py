@@ -14,7 +14,7 @@ Mitigation: split the key: add a random suffix to it (a salt), aggregate twice, 
 from collections.abc import Iterator
 from statistics import median
 
-from ledgerops.diagnosis import strain, work
+from ledgerops.diagnosis import work
 from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
 from ledgerops.metrics.skew import HOT_KEY
 from ledgerops.signals import read_by_partition
@@ -149,7 +149,7 @@ def _in_one_partition(view: View, share: float) -> bool:
 def _began(view: View, by_key: bool) -> float | None:
     if by_key and len(view.batches) >= BATCHES:
         return view.batches[-BATCHES].started
-    newest = strain.steady(view)[-BATCHES:]
+    newest = view.steady[-BATCHES:]
     return newest[0].started if newest else None
 
 

@@ -50,7 +50,7 @@ def check(view: View) -> Iterator[Finding]:
             Remedy("write larger pieces from the executors", "each round trip from the driver stops the whole batch"),
         ),
         confidence=slow.confidence,
-        began=strain.steady(view)[-strain.RECENT].started,
+        began=view.steady[-strain.RECENT].started,
     )
 
 
@@ -88,7 +88,7 @@ def _waiting(view: View) -> Slow | None:
 
 def _slower_than_usual(view: View) -> Slow | None:
     """Without tasks: only add_batch got slower, at no more rows than usual."""
-    usual, latest = strain.past(view), strain.steady(view)[-strain.RECENT :]
+    usual, latest = strain.past(view), view.steady[-strain.RECENT :]
     if work.pairs(view) or not usual:
         return None
     before = median(batch.phases.get("add_batch", 0.0) for batch in usual)

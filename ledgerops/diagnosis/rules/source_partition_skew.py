@@ -13,7 +13,7 @@ Mitigation: repair the producer's choice of partition, then wait until the parti
 
 from collections.abc import Iterator
 
-from ledgerops.diagnosis import strain, work
+from ledgerops.diagnosis import work
 from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
 from ledgerops.records import Partition
 from ledgerops.signals import read_by_partition
@@ -27,7 +27,7 @@ SECONDS = 5.0  # over which these must spread: a single flush of a producer is n
 
 
 def check(view: View) -> Iterator[Finding]:
-    fresh = [batch for batch in strain.steady(view) if batch.ended >= view.now - WINDOW and batch.rows > 0]
+    fresh = [batch for batch in view.steady if batch.ended >= view.now - WINDOW and batch.rows > 0]
     if len(fresh) < BATCHES or fresh[-1].ended - fresh[0].started < SECONDS:
         return
     for topic, arrived in _by_topic(view).items():
@@ -73,7 +73,7 @@ def check(view: View) -> Iterator[Finding]:
 def _by_topic(view: View) -> dict[str, dict[Partition, int]]:
     """Offsets that arrived in the latest minute by partition: what was read and what more is waiting than before."""
     arrived: dict[Partition, int] = {}
-    fresh = [batch for batch in strain.steady(view) if batch.ended >= view.now - WINDOW]
+    fresh = [batch for batch in view.steady if batch.ended >= view.now - WINDOW]
     for batch in fresh:
         for partition, count in read_by_partition(batch).items():
             arrived[partition] = arrived.get(partition, 0) + count

@@ -31,7 +31,7 @@ def check(view: View) -> Iterator[Finding]:
     interval = view.trigger_interval
     if not interval or view.last is None:
         return
-    latest = strain.steady(view)[-BATCHES:]
+    latest = view.steady[-BATCHES:]
     durations = [batch.duration for batch in latest]
     if view.running_seconds is not None and view.running_seconds > max(strain.OVER * interval, interval + EXCESS):
         durations.append(view.running_seconds)

@@ -14,7 +14,6 @@ Mitigation: call `withWatermark` on the event time before the operator, and use 
 
 from collections.abc import Iterator, Sequence
 
-from ledgerops.diagnosis import strain
 from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
 from ledgerops.records import Progress, StateOperator
 from ledgerops.view import View
@@ -32,7 +31,7 @@ OWN_SECONDS = 1800.0  # so only half an hour without a removal says something
 def check(view: View) -> Iterator[Finding]:
     if view.last is None or not view.last.operators:
         return
-    batches = strain.steady(view)
+    batches = view.steady
     if len(batches) < BATCHES or not _may_never_forget(view, batches):
         return
     for index, operator in enumerate(view.last.operators):
