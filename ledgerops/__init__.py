@@ -41,6 +41,6 @@ def instrument(
     need Spark 4.1. With `lateness` in seconds, older rows are counted as candidates for being late. A query that is
     instrumented twice needs a `name` for each place. Raises UserError when there is no such column.
     """
-    from ledgerops.instrument import observed
+    from ledgerops.instrumented import observed
 
     return observed(df, event_time, key, plain_keys, name, lateness)

@@ -69,7 +69,7 @@ class Exporter:
         host = "127.0.0.1" if config.host in ("0.0.0.0", "", "::") else config.host
         self.url = f"{'https' if secure else 'http'}://{f'[{host}]' if ':' in host else host}:{self.port}"
         self._thread = threading.Thread(
-            target=self._server.serve_forever, kwargs={"poll_interval": 0.25}, name="ledgerops-exporter", daemon=True
+            target=self._server.serve_forever, kwargs={"poll_interval": 0.1}, name="ledgerops-exporter", daemon=True
         )
 
     def start(self) -> None:

@@ -70,6 +70,7 @@ class Worker:
     def stop(self, timeout: float = 5.0) -> None:
         """Works off what is queued, then ends. May be called twice."""
         self._stopping.set()
+        self._inbox.wake()
         if self._thread.is_alive() and self._thread is not threading.current_thread():
             self._thread.join(timeout)
 

@@ -27,7 +27,7 @@ class Inbox:
 
     def __init__(self, stats: SelfStats, size: int = SIZE) -> None:
         self.stats = stats
-        self._queue: queue.Queue[Event] = queue.Queue(size)
+        self._queue: queue.Queue[Event | None] = queue.Queue(size)
 
     def put(self, kind: Kind, data: str | bytes, query: str | None = None, origin: object = None) -> bool:
         """False when the queue was full: the event is lost, and counted."""
@@ -38,6 +38,13 @@ class Inbox:
                 self.stats.dropped += 1
             return False
         return True
+
+    def wake(self) -> None:
+        """Ends a wait that is under way, without an event."""
+        try:
+            self._queue.put_nowait(None)
+        except queue.Full:
+            pass
 
     def take(self, timeout: float) -> list[Event]:
         """All that waits, after waiting for the first at most `timeout` seconds."""
@@ -50,7 +57,7 @@ class Inbox:
                 events.append(self._queue.get_nowait())
             except queue.Empty:
                 break
-        return events
+        return [event for event in events if event is not None]
 
     def __len__(self) -> int:
         return self._queue.qsize()

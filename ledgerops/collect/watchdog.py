@@ -77,6 +77,7 @@ class Watchdog:
                 self._missing.pop(run.run_id, None)
                 continue
             if now - self._missing.setdefault(run.run_id, now) >= GONE_SECONDS:
+                self._missing[run.run_id] = math.inf  # reported
                 self._ended(run)
         for query in active.values():
             if not self._roster.knows(query.run_id):

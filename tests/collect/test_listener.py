@@ -1,0 +1,77 @@
+import json
+
+from ledgerops.collect.inbox import Inbox
+from ledgerops.collect.listener import EventSink, JavaListener, unwrapped
+from ledgerops.stats import SelfStats
+from tests.build import spark_json
+
+
+class JavaEvent:
+    """What py4j hands to a callback: here its JSON is at hand."""
+
+    def __init__(self, text):
+        self.text = text
+
+    def json(self):
+        if self.text is None:
+            raise ConnectionError("the gateway is gone")
+        return self.text
+
+
+def listener():
+    inbox = Inbox(SelfStats())
+    return inbox, JavaListener(EventSink(inbox, origin="the session"))
+
+
+def test_a_progress_event_is_queued_as_its_record():
+    inbox, heard = listener()
+    record = json.dumps(spark_json(), separators=(",", ":"))
+    heard.onQueryProgress(JavaEvent(f'{{"progress":{record}}}'))
+
+    [event] = inbox.take(0.0)
+    assert (event.kind, event.data, event.origin) == ("progress", record, "the session")
+
+
+def test_a_record_without_its_event_is_left_as_it_is():
+    assert unwrapped('{"id":"progress"}') == '{"id":"progress"}'
+
+
+def test_each_kind_of_event_is_told_apart():
+    inbox, heard = listener()
+    heard.onQueryStarted(JavaEvent('{"a":1}'))
+    heard.onQueryIdle(JavaEvent('{"b":1}'))
+    heard.onQueryTerminated(JavaEvent('{"c":1}'))
+
+    assert [(event.kind, event.data) for event in inbox.take(0.0)] == [
+        ("started", '{"a":1}'),
+        ("idle", '{"b":1}'),
+        ("terminated", '{"c":1}'),
+    ]
+
+
+def test_callbacks_are_counted_and_timed():
+    inbox, heard = listener()
+    heard.onQueryIdle(JavaEvent("{}"))
+    heard.onQueryIdle(JavaEvent("{}"))
+
+    assert inbox.stats.events == {"idle": 2}
+    assert inbox.stats.callbacks == 2
+    assert 0 < inbox.stats.callback_seconds < 1
+
+
+def test_an_error_in_a_callback_is_counted_and_never_reaches_spark():
+    inbox, heard = listener()
+    heard.onQueryProgress(JavaEvent(None))
+
+    assert inbox.take(0.0) == []
+    assert inbox.stats.collector_errors == {"listener": 1}
+
+
+def test_a_full_queue_drops_without_waiting():
+    inbox = Inbox(SelfStats(), size=1)
+    heard = JavaListener(EventSink(inbox))
+    for _ in range(3):
+        heard.onQueryIdle(JavaEvent("{}"))
+
+    assert inbox.stats.dropped == 2
+    assert inbox.stats.collector_errors == {}

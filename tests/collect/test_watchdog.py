@@ -1,0 +1,140 @@
+import pytest
+
+from ledgerops.collect.sessions import ActiveQuery
+from ledgerops.collect.watchdog import Watchdog, trigger_began
+from tests.build import T0
+from tests.collect.fakes import FakeQuery, FakeSession, inbox, roster_of, run_of, taken
+
+
+class Bench:
+    def __init__(self, *runs, sessions):
+        self.now = T0
+        self.inbox = inbox()
+        self.roster = roster_of(*runs)
+        self.dog = Watchdog(self.inbox, self.roster, lambda: sessions, clock=lambda: self.now)
+
+    def look_until(self, seconds, step=1.0):
+        """All that is reported while looking every `step` seconds up to `seconds` after T0."""
+        found = []
+        while self.now < T0 + seconds:
+            self.now += step
+            self.dog.look()
+            found += [(round(self.now - T0), *each) for each in taken(self.inbox)]
+        return found
+
+
+def working(session, handle, **changes):
+    session.queries = [ActiveQuery("id-1", "run-1", "daily_counts", handle)]
+    return run_of(session, **changes)
+
+
+def test_a_batch_that_does_not_end_is_reported_every_five_seconds():
+    session = FakeSession()
+    bench = Bench(working(session, FakeQuery()), sessions=[session])
+
+    found = bench.look_until(14)
+
+    data = {"run_id": "run-1", "since": T0, "message": "Processing new data"}
+    assert found == [(4, "batch_running", data), (9, "batch_running", data), (14, "batch_running", data)]
+
+
+def test_the_patience_grows_with_the_trigger_interval():
+    session = FakeSession()
+    bench = Bench(working(session, FakeQuery(), interval=10.0), sessions=[session])
+
+    assert [at for at, *_ in bench.look_until(22)] == [21]
+
+
+@pytest.mark.parametrize(
+    ("handle", "changes"),
+    [
+        pytest.param(FakeQuery("Waiting for next trigger", working=False), {}, id="between triggers"),
+        pytest.param(FakeQuery(), {"last_seen": T0 + 8}, id="batches come in time"),
+        pytest.param(FakeQuery("Getting offsets from KafkaV2"), {}, id="looking for new data"),
+        pytest.param(FakeQuery(), {"idle": True}, id="idle for less than the next idle event takes"),
+    ],
+)
+def test_it_is_silent_when_nothing_is_stuck(handle, changes):
+    session = FakeSession()
+    bench = Bench(working(session, handle, **changes), sessions=[session])
+
+    assert bench.look_until(11) == []
+
+
+def test_a_source_that_does_not_answer_is_seen():
+    session = FakeSession()
+    bench = Bench(working(session, FakeQuery("Getting offsets from KafkaV2")), sessions=[session])
+
+    assert [at for at, *_ in bench.look_until(13)] == [12]
+
+
+def test_while_batches_come_in_time_only_the_list_is_asked_for():
+    session = FakeSession()
+    run = working(session, FakeQuery())
+    bench = Bench(run, sessions=[session])
+    for _ in range(100):
+        bench.now += 1
+        run.last_seen = bench.now - 0.5
+        bench.dog.look()
+
+    assert bench.dog.calls == 10
+
+
+def test_a_query_that_vanished_without_an_event_is_reported_as_ended():
+    session = FakeSession()
+    run = working(session, FakeQuery(working=False, problem="boom: it broke"))
+    bench = Bench(run, sessions=[session])
+    bench.look_until(1)
+    session.queries = []
+
+    found = bench.look_until(25)
+
+    data = {"id": "id-1", "runId": "run-1", "exception": "boom: it broke", "errorClassOnException": None}
+    assert found[0] == (21, "terminated", data)
+
+
+def test_a_query_of_a_stopped_session_is_reported_as_ended():
+    session = FakeSession()
+    bench = Bench(working(session, FakeQuery(working=False)), sessions=[session])
+    bench.look_until(1)
+    session.up = False
+
+    assert [kind for _, kind, _ in bench.look_until(22)] == ["terminated"]
+
+
+def test_a_query_that_ran_before_we_came_gets_its_start():
+    session = FakeSession()
+    session.queries = [ActiveQuery("id-9", "run-9", "early", FakeQuery(working=False))]
+    bench = Bench(sessions=[session])
+
+    [(_, kind, data)] = bench.look_until(1)
+
+    assert (kind, data["id"], data["runId"], data["name"]) == ("started", "id-9", "run-9", "early")
+
+
+def test_a_query_that_is_known_or_has_ended_gets_none():
+    session = FakeSession()
+    bench = Bench(working(session, FakeQuery(working=False)), sessions=[session])
+    session.queries.append(ActiveQuery("id-2", "run-2", "gone", FakeQuery(working=False)))
+    bench.roster._ended.append("run-2")
+
+    assert bench.look_until(3) == []
+
+
+def test_a_session_that_fails_does_not_hide_another():
+    broken, fine = FakeSession("broken"), FakeSession("fine")
+    broken.active = lambda: 1 / 0
+    fine.queries = [ActiveQuery("id-9", "run-9", "early", FakeQuery(working=False))]
+    bench = Bench(sessions=[broken, fine])
+
+    with pytest.raises(ZeroDivisionError):
+        bench.look_until(1)
+    assert [kind for kind, _ in taken(bench.inbox)] == ["started"]
+
+
+def test_the_trigger_began_on_a_multiple_of_its_interval():
+    session = FakeSession()
+
+    assert trigger_began(run_of(session, interval=2.0, last_seen=T0 + 0.5)) == T0 + 2
+    assert trigger_began(run_of(session, interval=0.0, last_seen=T0 + 0.5)) == T0 + 0.5
+    assert trigger_began(run_of(session, plan=None, last_seen=T0 + 0.5)) == T0 + 0.5
