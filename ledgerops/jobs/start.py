@@ -30,6 +30,8 @@ SESSION_CONF: dict[str, str] = {
     ),
     # batches upload what changed and not a snapshot of the whole store
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    # instants, for every reader; Spark's default type has no time zone elsewhere
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
 }
 
 
@@ -86,10 +88,10 @@ def _claim(job: Job, checkpoint: Path, output: Path, fingerprint: str) -> None:
     wanted = {"job": job.name, "fingerprint": fingerprint}
     planned, done, written = _newest(checkpoint / "offsets"), _newest(checkpoint / "commits"), last_batch(output)
     try:
-        found = json.loads(note.read_text("utf-8"))
+        found = dict(json.loads(note.read_text("utf-8")))
     except FileNotFoundError:
         found = None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, TypeError) as error:
         raise UserError(f"cannot read {note} ({error}); move {checkpoint} and {output} away to begin anew") from None
     if planned is not None and found is None:
         raise UserError(

@@ -91,7 +91,7 @@ class Feed:
         self.checkpoint = folder / "checkpoints" / job.name
         self._files = 0
         for name in job.inputs:
-            (folder / name).mkdir(parents=True)
+            (folder / name).mkdir(parents=True, exist_ok=True)
 
     def add(self, *batches: Iterable[Mapping[str, Any]], name: str = "transactions") -> None:
         """Adds files, to be read one a batch in this order."""
