@@ -7,7 +7,6 @@ Two dialects are read: the listener's JSON (Spark 3.5 to 4.3) and the event log'
 from __future__ import annotations
 
 import json
-import math
 import re
 import sys
 from collections.abc import Mapping, Sequence
@@ -26,6 +25,7 @@ PHASES = {
     "commitOffsets": "commit_offsets",
 }
 WHOLE = "triggerExecution"
+LARGEST = 2.0**63  # nothing that Spark counts or times is beyond it
 LATEST = 253_402_300_799.0  # the last second that a date can say: a record may claim any time
 UNSET = (None, "null", "None", "")  # PySpark's fromJObject turns a null offset into the words
 SNAPSHOT = "SnapshotLastUploaded."  # its keys change from batch to batch, so they are no metric of their own
@@ -101,7 +101,8 @@ def parse_instant(text: object) -> float | None:
 
 def format_instant(at: float) -> str:
     """Seconds since the epoch -> ISO 8601 UTC with milliseconds and `Z`, as Spark writes it."""
-    return datetime.fromtimestamp(min(max(at, 0.0), LATEST), UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    moment = datetime.fromtimestamp(min(max(at, 0.0), LATEST), UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def parse_offsets(value: object, source: str) -> Offsets:
@@ -224,7 +225,7 @@ def _is_whole(value: object) -> bool:
 def _number(value: object) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return value if math.isfinite(value) else None
+    return value if abs(value) <= LARGEST else None  # NaN and infinity are not, either
 
 
 def _count(value: object) -> int | None:

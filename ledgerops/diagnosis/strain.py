@@ -107,8 +107,10 @@ MIN_SERIES = 4
 RISING = 0.75  # share of the steps that must rise: a single quick batch does not end a trend
 LEFT_OVER = 0.1  # share of what came in meanwhile that must have been left; less is noise on a large backlog
 STILL = 0.95  # below this share of its peak the backlog is being worked off
-CHAIN_SECONDS = 20.0  # longer batches in a row must add up to this
-ALONE_SECONDS = 15.0  # one batch is enough if it is this long and took half as long again as its rows took to come
+CHAIN = 3  # longer batches in a row, the one that runs now included; a pause of the machine makes one or two
+CRAWLS = 0.5  # of the rows a second of the batch before
+CHAIN_SECONDS = 20.0  # and they must add up to this
+ALONE_SECONDS = 15.0  # one is enough if it is this long, has twice the rows, and took half as long again as they came
 
 
 @once
@@ -165,12 +167,24 @@ def _growing_batches(view: View) -> Growth | None:
         return None
     chain = times[-len(ratios) :]
     patience = 1.0 if interval else 2.0  # without an interval nobody was promised a rhythm
-    several = len(chain) >= 2 and prod(ratios) >= 2 and sum(each for _, each in chain) >= CHAIN_SECONDS * patience
-    alone = ratios[0] >= 1.5 and chain[-1][1] >= ALONE_SECONDS * patience
+    several = len(chain) >= CHAIN and prod(ratios) >= 2 and sum(each for _, each in chain) >= CHAIN_SECONDS * patience
+    alone = ratios[0] >= 1.5 and chain[-1][1] >= ALONE_SECONDS * patience and _swelled(view, chain[-1][0])
     lag = times[-1][0] + times[-1][1] - times[-2][0]  # the oldest row of a batch came when the one before it began
     if not (several or alone) or lag < LONG_LAG * patience:
         return None
     return Growth("batches", chain[0][0], len(chain), chain[0][1], chain[-1][1], lag)
+
+
+def _swelled(view: View, began: float) -> bool:
+    """Whether the newest batch is the one that began then, had twice the rows of the one before it, and did not crawl.
+
+    A batch that is merely held up (a busy machine, a pause) does fewer rows a second than the others.
+    """
+    if len(view.batches) < 2 or view.batches[-1].started != began:
+        return False
+    before, newest = view.batches[-2:]
+    crawls = newest.rows * before.duration < CRAWLS * before.rows * newest.duration
+    return newest.rows >= 2 * max(1, before.rows) and not crawls
 
 
 class Load(NamedTuple):

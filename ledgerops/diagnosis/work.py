@@ -12,6 +12,8 @@ from ledgerops.view import View
 
 PAIRS = 5  # newest batches whose tasks are known
 ENOUGH = 2  # of them, to say anything
+WAITS = 0.3  # tasks that compute less than this share of their time wait
+MORE_THAN_USUAL = 2.0  # batch time against the query's own past, at equal rows
 MOSTLY = 0.5  # share of a batch from which one thing is what the batch does
 TRUNCATED = 8  # stages of a batch: of more, only the newest were read, and the others' time is unknown
 BUSY = 0.85  # of all cores
@@ -124,6 +126,17 @@ def waiting_sink_stage(view: View) -> Waiting | None:
     return sorted(found, key=lambda each: each.cpu_share)[len(found) // 2]
 
 
+def sink_waits(view: View, waiting: Waiting) -> bool:
+    """Whether the writing tasks wait for the sink: most of the batch, more than they used to, on a machine with CPU.
+
+    Tasks that read a Python source or run Python wait for their worker in just the same way; so the past decides.
+    """
+    lost = strain.slowdown(view)
+    if lost is None or lost.factor < MORE_THAN_USUAL or machine_busy(view):
+        return False
+    return waiting.cpu_share < WAITS and waiting.seconds >= MOSTLY * waiting.duration
+
+
 class Uneven(NamedTuple):
     """A stage whose largest task holds `share` of the records, which makes the stage `factor` times as long."""
 
@@ -175,7 +188,7 @@ def wasted(view: View) -> Waste | None:
     if outside is not None and sink_blocks(view, outside):
         found.append(Waste("the sink, outside Spark's tasks", outside.seconds, outside.duration))
     waiting = waiting_sink_stage(view)
-    if waiting is not None and waiting.cpu_share < 0.3 and waiting.seconds >= MOSTLY * waiting.duration:
+    if waiting is not None and sink_waits(view, waiting):
         found.append(Waste("waiting in the stage that writes", waiting.seconds, waiting.duration))
     uneven = uneven_stage(view, shuffle=True)
     if uneven is not None and uneven.factor >= UNEVEN and uneven.stage.wall_seconds is not None:

@@ -19,6 +19,14 @@ def test_batches_that_get_longer_are_found_where_nothing_limits_them(history):
     )
 
 
+def test_one_batch_with_far_more_rows_is_enough_when_it_is_long(history):
+    [finding] = RULE.check(history(warm_seconds=1.9, seconds=[16], rows=[8000]))
+
+    assert finding.summary == (
+        "the last batch took longer than its rows took to arrive, up to 16 s; results are 18 s late"
+    )
+
+
 def test_the_batch_that_runs_now_counts(history):
     [finding] = RULE.check(history(seconds=[4, 8], rows=[2000, 4000], running=10))
 
@@ -35,6 +43,8 @@ def test_the_batch_that_runs_now_counts(history):
         pytest.param({"seconds": [1] * 12, "backlog": [0, 400, 0] * 4}, id="a saw-tooth"),
         pytest.param({"seconds": [2] * 6, "backlog": [5, 10, 20, 40, 60, 90]}, id="growing, but far below a second"),
         pytest.param({"seconds": [9], "rows": [1000]}, id="one slow batch"),
+        pytest.param({"seconds": [60], "rows": [1000]}, id="one batch held up for a minute"),
+        pytest.param({"seconds": [4, 60], "rows": [1000, 2000]}, id="a slow one and one that is held up"),
         pytest.param({"seconds": [2.5, 2.75, 2.9, 2.95, 3, 3, 3]}, id="batches that settle above the interval"),
         pytest.param({"seconds": [1], "idle": True}, id="idle"),
         pytest.param({"seconds": [20, 70], "interval": 60.0}, id="one batch over a long interval"),

@@ -15,7 +15,7 @@ def test_time_outside_tasks_is_found(history):
 
 def test_writing_tasks_that_wait_are_found(history):
     writing = stage("foreachPartition", seconds=[4, 4], wall=4.1, cpu=0.05)
-    [finding] = RULE.check(history(seconds=[5] * 4, phases=[ADD_BATCH] * 4, stages=[[QUICK, writing]] * 4))
+    [finding] = RULE.check(history(warm=14, seconds=[5] * 4, phases=[ADD_BATCH] * 4, stages=[[QUICK, writing]] * 4))
 
     assert finding.summary == (
         "4.1 s of a batch of 5.0 s pass in stage 1, which writes, whose tasks compute for 5% of it"
@@ -39,6 +39,10 @@ def test_without_tasks_the_past_decides(history):
         pytest.param({"seconds": [1.8] * 4, "stages": [[QUICK]] * 4}, id="most time outside tasks, but no harm"),
         pytest.param(
             {"seconds": [5] * 4, "stages": [[stage(seconds=[3.5, 3.6], wall=3.8)]] * 4}, id="tasks explain the time"
+        ),
+        pytest.param(
+            {"seconds": [5] * 4, "stages": [[stage(seconds=[4, 4], wall=4.1, cpu=0.05)]] * 4},
+            id="tasks that always waited: a Python source, perhaps",
         ),
         pytest.param({"seconds": [1, 1, 5, 1], "stages": [[QUICK]] * 4}, id="one slow write"),
         pytest.param(

@@ -36,9 +36,10 @@ def check(view: View) -> Iterator[Finding]:
             Evidence(LAG.name, grown.lag, "seconds", f"<= {strain.LAG:g}", at),
         )
     else:
+        which = "the last batch" if grown.batches == 1 else f"each of the last {grown.batches} batches"
         summary = (
-            f"each of the last {grown.batches} batches took longer than its rows took to arrive, "
-            f"up to {grown.last:.0f} s; results are {grown.lag:.0f} s late"
+            f"{which} took longer than its rows took to arrive, up to {grown.last:.0f} s; "
+            f"results are {grown.lag:.0f} s late"
         )
         evidence = (
             Evidence("batch_seconds", grown.last, "seconds", "no longer than its rows took to arrive", at),

@@ -44,7 +44,7 @@ def check(view: View) -> Iterator[Finding]:
     if hot is not None and share is not None:
         width = _width(view, proven)
         evidence.append(Evidence(HOT_KEY.name, hot.share, "ratio", f"< {HOT:g}", at))
-        evidence.append(Evidence("hot_key_rows", float(hot.rows), "rows", f"< {HOT * hot.rows / hot.share:,.0f}", at))
+        evidence.append(Evidence("hot_key_rows", float(hot.rows), "rows", f"< {HOT:.0%} of the rows", at))
         evidence.append(Evidence("slower_by_hot_key", _factor(share, width), "ratio", f"< {SLOWER:g}", at))
         told.append(
             f"key {hot.key}{f' of {column}' if column else ''} holds {hot.share:.0%} of the rows, "

@@ -19,9 +19,7 @@ from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
 from ledgerops.view import View
 
 MIN_SECONDS = 1.0  # outside tasks; planning, scheduling and a file commit take up to this on a small machine
-MORE_THAN_USUAL = 2.0  # without tasks: add_batch against its own past at no more rows
 OTHERS = 1.7  # if the other phases slowed down as much, the machine is slow, not the sink
-WAITS = 0.3  # tasks that compute less than this share of their time wait
 
 
 class Slow(NamedTuple):
@@ -40,7 +38,7 @@ def check(view: View) -> Iterator[Finding]:
     slow = _outside(view) or _waiting(view) or _slower_than_usual(view)
     if slow is None:
         return
-    sink = view.plan.sink or view.last.sink or "sink"
+    sink = (view.plan.sink or view.last.sink).partition("[")[0] or "sink"
     yield Finding(
         f"{slow.seconds:.1f} s of a batch of {slow.duration:.1f} s {slow.what}",
         Component("sink", sink),
@@ -72,7 +70,7 @@ def _outside(view: View) -> Slow | None:
 
 def _waiting(view: View) -> Slow | None:
     waiting = work.waiting_sink_stage(view)
-    if waiting is None or waiting.cpu_share >= WAITS or waiting.seconds < work.MOSTLY * waiting.duration:
+    if waiting is None or not work.sink_waits(view, waiting):
         return None
     return Slow(
         f"pass in {waiting.stage}, which writes, whose tasks compute for {waiting.cpu_share:.0%} of it",
@@ -80,7 +78,7 @@ def _waiting(view: View) -> Slow | None:
         waiting.duration,
         (
             ("writing_stage_seconds", waiting.seconds, "seconds", f"< {work.MOSTLY * waiting.duration:.1f}"),
-            ("writing_stage_cpu_share", waiting.cpu_share, "ratio", f">= {WAITS:g}"),
+            ("writing_stage_cpu_share", waiting.cpu_share, "ratio", f">= {work.WAITS:g}"),
         ),
         0.7,
     )
@@ -97,7 +95,12 @@ def _slower_than_usual(view: View) -> Slow | None:
     others = median(batch.duration - batch.phases.get("add_batch", 0.0) for batch in latest)
     duration = median(batch.duration for batch in latest)
     allowed = before * max(1.0, median(batch.rows for batch in latest) / median(batch.rows for batch in usual))
-    if before <= 0 or now < MORE_THAN_USUAL * allowed or now - before < MIN_SECONDS or now < work.MOSTLY * duration:
+    if (
+        before <= 0
+        or now < work.MORE_THAN_USUAL * allowed
+        or now - before < MIN_SECONDS
+        or now < work.MOSTLY * duration
+    ):
         return None
     if others_before > 0 and others > OTHERS * others_before:
         return None
@@ -106,7 +109,7 @@ def _slower_than_usual(view: View) -> Slow | None:
         now,
         duration,
         (
-            ("add_batch_seconds", now, "seconds", f"<= {MORE_THAN_USUAL * allowed:.1f}"),
+            ("add_batch_seconds", now, "seconds", f"<= {work.MORE_THAN_USUAL * allowed:.1f}"),
             ("usual_add_batch_seconds", before, "seconds", "the usual"),
         ),
         0.5,
