@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ledgerops.collect.inbox import Inbox
 from ledgerops.collect.listener import EventSink, JavaListener, add_connect_listener, add_java_listener
+
+REMOVE_SECONDS = 3.0
 
 
 class ActiveQuery(NamedTuple):
@@ -71,8 +74,14 @@ class Session:
     def close(self) -> None:
         """Removes the listener. May be called twice, and after the session was stopped."""
         remove, self._remove = self._remove, None
-        if remove is not None and self.alive:
+        if remove is None or not self.alive:
+            return
+        if self.classic:
             remove()
+        else:  # Connect waits for the server to end the stream of events, which it may never do
+            removing = threading.Thread(target=remove, name="ledgerops-remove", daemon=True)
+            removing.start()
+            removing.join(REMOVE_SECONDS)
 
 
 def is_classic(session: Any) -> bool:
