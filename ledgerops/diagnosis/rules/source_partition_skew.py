@@ -11,11 +11,11 @@ Mitigation: repair the producer's choice of partition, then wait until the parti
     rows, and only if their keys differ.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ledgerops.diagnosis import work
 from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
-from ledgerops.records import Partition
+from ledgerops.records import Partition, Progress
 from ledgerops.signals import read_by_partition
 from ledgerops.view import WINDOW, View
 
@@ -27,7 +27,7 @@ SECONDS = 5.0  # over which these must spread: a single flush of a producer is n
 
 
 def check(view: View) -> Iterator[Finding]:
-    fresh = [batch for batch in view.steady if batch.ended >= view.now - WINDOW and batch.rows > 0]
+    fresh = [batch for batch in _latest_minute(view) if batch.rows > 0]
     if len(fresh) < BATCHES or fresh[-1].ended - fresh[0].started < SECONDS:
         return
     for topic, arrived in _by_topic(view).items():
@@ -70,22 +70,28 @@ def check(view: View) -> Iterator[Finding]:
         )
 
 
+def _latest_minute(view: View) -> Sequence[Progress]:
+    began = view.steady[0].started if view.steady else view.now
+    return [batch for batch in view.recent if batch.started >= began and batch.ended >= view.now - WINDOW]
+
+
 def _by_topic(view: View) -> dict[str, dict[Partition, int]]:
-    """Offsets that arrived in the latest minute by partition: what was read and what more is waiting than before."""
-    arrived: dict[Partition, int] = {}
-    fresh = [batch for batch in view.steady if batch.ended >= view.now - WINDOW]
-    for batch in fresh:
-        for partition, count in read_by_partition(batch).items():
-            arrived[partition] = arrived.get(partition, 0) + count
-    if fresh:
-        for source in fresh[-1].sources:
-            first = next((s for s in fresh[0].sources if s.name == source.name), source)
-            for partition, head in source.latest.items():
-                if partition in first.latest and partition in arrived:
-                    arrived[partition] = max(0, head - first.latest[partition])
+    """Offsets that arrived in the latest minute by partition: by the heads, else by what was read."""
+    fresh = _latest_minute(view)
     by_topic: dict[str, dict[Partition, int]] = {}
-    for partition, count in arrived.items():
-        by_topic.setdefault(partition[0], {})[partition] = count
+    if not fresh:
+        return by_topic
+    heads = {source.name: source.latest for source in fresh[0].sources}
+    for source in fresh[-1].sources:
+        first = heads.get(source.name, {})
+        for partition, head in source.latest.items():
+            if partition in first:
+                by_topic.setdefault(partition[0], {})[partition] = max(0, head - first[partition])
+    if not by_topic:
+        for batch in fresh:
+            for partition, count in read_by_partition(batch).items():
+                arrived = by_topic.setdefault(partition[0], {})
+                arrived[partition] = arrived.get(partition, 0) + count
     return by_topic
 
 
