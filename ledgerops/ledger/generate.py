@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 from ledgerops.ledger import arrow
 from ledgerops.ledger.hashing import HALF, hashes, high_half, low_half, unit
 from ledgerops.ledger.layout import Ints, Layout
-from ledgerops.ledger.plan import Amounts, Keys, Plan
+from ledgerops.ledger.plan import Plan
+from ledgerops.ledger.planparts import Amounts, Keys
 
 CHUNK = 16_384  # rows a record batch: its columns fit a core's second-level cache
 

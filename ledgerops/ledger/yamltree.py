@@ -48,7 +48,7 @@ class Entry:
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise self.error(f"expected {expected}, got {value!r}")
         if not math.isfinite(value) or not low <= value <= high or value >= below:
-            raise self.error(f"expected {expected}, got {value}")
+            raise self.error(f"expected {expected}, got {value:g}")
         return float(value)
 
     def integer(self, low: int = 0, high: int = 2**31 - 1) -> int:
@@ -110,9 +110,20 @@ class Entry:
 
     def section(self, keys: Iterable[str]) -> Section:
         """This entry as a mapping that may hold `keys` and no others."""
+        self._pairs()
+        return Section(self, tuple(keys))
+
+    def member(self, key: str) -> Entry:
+        """One key of a mapping, whatever others it holds: the one that says which others are meant."""
+        for key_node, node in self._pairs():
+            if key_node.value == key:
+                return Entry(self.file, f"{self.path}.{key}", node)
+        raise self.error(f"the key {key} is missing")
+
+    def _pairs(self) -> list[tuple[yaml.Node, yaml.Node]]:
         if not isinstance(self.node, yaml.MappingNode):
             raise self.error(f"expected keys with values, got {self.value()!r}")
-        return Section(self, tuple(keys))
+        return list(self.node.value)
 
 
 class Section:

@@ -1,0 +1,83 @@
+"""How fast the embedded source is: rows a second through a windowed count, and of generation alone.
+
+python -m load.bench_source
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+BATCHES = 4  # after a first one that warms the JVM and the Python workers
+
+
+def rows_per_second(spark: Any, rows: int = 4_000_000) -> float:
+    """Rows over wall time of `BATCHES` equal batches of a count by minute, from the end of the first batch on."""
+    from pyspark.sql import functions as F
+
+    from ledgerops.ledger.plan import load_plan
+    from ledgerops.ledger.sources import open_source
+
+    each = rows // BATCHES
+    # far enough back for the default plan's rate to have all rows due
+    origin = time.time() - 2 * (BATCHES + 1) * each / 600
+    frame = open_source(
+        spark,
+        plan=load_plan("default"),
+        origin=origin,
+        max_rows_per_trigger=each,
+        limit=(BATCHES + 1) * each,
+    )
+    counts = frame.withWatermark("event_time", "1 minute").groupBy(F.window("event_time", "1 minute")).count()
+    with tempfile.TemporaryDirectory() as folder:
+        query = (
+            counts.writeStream.format("noop")
+            .outputMode("update")
+            .option("checkpointLocation", str(Path(folder) / "checkpoint"))
+            .trigger(availableNow=True)
+            .start()
+        )
+        query.awaitTermination()
+        seconds = [p.durationMs["triggerExecution"] / 1000 for p in query.recentProgress if p.numInputRows]
+    return len(seconds[1:]) * each / sum(seconds[1:])
+
+
+def generated_per_second(rows: int = 2_000_000) -> float:
+    """Rows over wall time of generation alone, on one core."""
+    from ledgerops.ledger.generate import Generator
+    from ledgerops.ledger.plan import load_plan
+
+    made = Generator(load_plan("default"), 0.0)
+    for _ in made.batches(0, 0, 1):  # makes the tables of keys and amounts
+        pass
+    began = time.perf_counter()
+    count = sum(batch.num_rows for batch in made.batches(0, 0, rows))
+    return count / (time.perf_counter() - began)
+
+
+def main() -> int:
+    print(f"generation alone, one core: {generated_per_second():,.0f} rows/s")
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    from pyspark.sql import SparkSession
+
+    spark = (
+        SparkSession.builder.master("local[2]")
+        .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.ui.port", "0")
+        .config("spark.ui.showConsoleProgress", "false")
+        .getOrCreate()
+    )
+    spark.sparkContext.setLogLevel("ERROR")
+    try:
+        print(f"through a windowed count, local[2]: {rows_per_second(spark):,.0f} rows/s (budget 300,000)")
+    finally:
+        spark.stop()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
