@@ -153,14 +153,16 @@ def _growing_batches(view: View) -> Growth | None:
     if not times or view.batches[-1].rows == 0:
         return None
     running = view.running_seconds
+    enough: list[float] = []
     if running is not None:
         began = max(view.now - running, view.batches[-1].ended)
-        if running >= GROWING * max(interval, began - times[-1][0]):
+        if running >= max(interval, began - times[-1][0]):  # and it still runs
             times.append((began, running))
+            enough = [1.0]
     ratios: list[float] = []
     for (before, _), (began, seconds) in zip(reversed(times[:-1]), reversed(times[1:]), strict=True):
         came_in = max(interval, began - before)
-        if came_in <= 0 or seconds < GROWING * came_in:
+        if came_in <= 0 or seconds < (enough.pop() if enough else GROWING) * came_in:
             break
         ratios.append(seconds / came_in)
     if not ratios:
@@ -169,7 +171,9 @@ def _growing_batches(view: View) -> Growth | None:
     patience = 1.0 if interval else 2.0  # without an interval nobody was promised a rhythm
     several = len(chain) >= CHAIN and prod(ratios) >= 2 and sum(each for _, each in chain) >= CHAIN_SECONDS * patience
     alone = ratios[0] >= 1.5 and chain[-1][1] >= ALONE_SECONDS * patience and _swelled(view, chain[-1][0])
-    lag = times[-1][0] + times[-1][1] - times[-2][0]  # the oldest row of a batch came when the one before it began
+    lag = (
+        max(view.now, view.batches[-1].ended) - times[-2][0]
+    )  # the oldest row of a batch came when the one before it began
     if not (several or alone) or lag < LONG_LAG * patience:
         return None
     return Growth("batches", chain[0][0], len(chain), chain[0][1], chain[-1][1], lag)

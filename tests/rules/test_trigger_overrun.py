@@ -12,10 +12,10 @@ def test_batches_that_outlast_the_interval_are_found(history):
 
 
 def test_a_few_long_ones_in_a_row_are_enough(history):
-    [finding] = RULE.check(history(seconds=[4, 8], running=9))
+    [finding] = RULE.check(history(seconds=[8, 16], running=18))
 
     assert finding.summary == (
-        "3 of the last 3 batches outlast the interval of 2 s; the median is 8.0 s, most of it add_batch"
+        "3 of the last 3 batches outlast the interval of 2 s; the median is 16.0 s, most of it add_batch"
     )
 
 

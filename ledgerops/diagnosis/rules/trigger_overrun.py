@@ -24,7 +24,8 @@ SHARE = 0.8  # of them must overrun: a garbage collection or a compaction length
 FACTOR = 1.5  # the median batch against the interval; below it a batch only misses the next tick
 EXCESS = 1.0  # seconds over the interval; nobody waits for less
 ROW = 3  # batches in a row, the running one included, that prove it when they are long
-ROW_SECONDS = 20.0  # what those must add up to
+STILL = 0.8  # below this share of the longest of them the query works itself free
+ROW_SECONDS = 40.0  # what they must add up to; a burst of 20 s is worked off in that time
 
 
 def check(view: View) -> Iterator[Finding]:
@@ -36,8 +37,12 @@ def check(view: View) -> Iterator[Finding]:
     if view.running_seconds is not None and view.running_seconds > max(strain.OVER * interval, interval + EXCESS):
         durations.append(view.running_seconds)
     row = _row(durations, interval)
-    enough = len(latest) == BATCHES and sum(each > strain.OVER * interval for each in durations) >= SHARE * BATCHES
-    if not enough and not (len(row) >= ROW and sum(row) >= ROW_SECONDS):
+    enough = (
+        len(latest) == BATCHES
+        and sum(durations) >= ROW_SECONDS
+        and sum(each > strain.OVER * interval for each in durations) >= SHARE * BATCHES
+    )
+    if not enough and not (len(row) >= ROW and sum(row) >= ROW_SECONDS and row[0] >= STILL * max(row)):
         return
     counted = durations if enough else row
     middle = median(counted)
