@@ -48,6 +48,10 @@ def test_a_hot_key_that_changes_stays_one_finding(history):
         pytest.param({"warm": 0}, id="no batch yet"),
         pytest.param({"seconds": [1] * 4, "observed": [hot(0.045)] * 4, "plan": KEYED}, id="mild Zipf"),
         pytest.param({"seconds": [1] * 4, "observed": [hot(0.4)] * 4, "plan": KEYED}, id="40 % cost two tasks little"),
+        pytest.param(
+            {"seconds": [1] * 4, "observed": [hot(0.2)] * 4, "plan": KEYED | {"shuffle_partitions": 8}},
+            id="a fifth of the rows leaves room for five tasks",
+        ),
         pytest.param({"seconds": [1] * 4, "observed": [hot(0.9, rows=20)] * 4, "plan": KEYED}, id="a trickle"),
         pytest.param(
             {"seconds": [1] * 4, "observed": [hot(0.1), hot(0.1), hot(0.9), hot(0.1)], "plan": KEYED}, id="one batch"

@@ -28,7 +28,7 @@ def test_an_aggregation_says_at_least(history):
     [
         pytest.param({"warm": 0}, id="no batch yet"),
         pytest.param({"seconds": [1] * 5, "operators": [drops(0)] * 5}, id="late, but inside the delay"),
-        pytest.param({"seconds": [1] * 5, "operators": [drops(9)] * 5}, id="a few stragglers"),
+        pytest.param({"seconds": [1] * 5, "operators": [drops(9)] * 5, "rows": 100}, id="a few stragglers"),
         pytest.param({"seconds": [1] * 5, "operators": [drops(20)] * 5, "rows": 100_000}, id="a tiny share"),
         pytest.param({"seconds": [1] * 40, "operators": [drops(500)] + [drops(0)] * 39}, id="over a minute ago"),
     ],
