@@ -31,6 +31,7 @@ from ledgerops.errors import UserError
 from ledgerops.ledger.generate import Generator
 from ledgerops.ledger.plan import parse_plan
 from ledgerops.ledger.schemas import TRANSACTIONS
+from ledgerops.ledger.workers import make_importable
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -184,7 +185,8 @@ class LedgerStreamReader(_Rows, DataSourceStreamReader, SupportsTriggerAvailable
 
 
 def register(spark: SparkSession) -> None:
-    """Makes the format `ledger` known to a session. Any number of times."""
+    """Makes the format `ledger` known to a session, and ledgerops to its workers. Any number of times."""
+    make_importable(spark)
     spark.dataSource.register(LedgerSource)
 
 

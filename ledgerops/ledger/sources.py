@@ -9,6 +9,7 @@ from ledgerops.errors import UserError
 from ledgerops.ledger.csvfile import rejected
 from ledgerops.ledger.generate import customer_ids
 from ledgerops.ledger.plan import Plan, load_plan
+from ledgerops.ledger.workers import make_importable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -61,6 +62,7 @@ def open_source(
         from ledgerops.ledger.reference import register
     else:
         from ledgerops.ledger.replay import register
+    make_importable(spark)
     register(spark)
     name = "ledger_customers" if table == "customers" else "ledger_replay"
     return spark.readStream.format(name).options(**options).load()

@@ -1,0 +1,28 @@
+"""Lets Spark's Python workers import ledgerops."""
+
+from __future__ import annotations
+
+import os
+import sysconfig
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import ledgerops
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def make_importable(spark: SparkSession) -> None:
+    """Workers look for ledgerops where this process found it, too: they do not inherit the driver's sys.path.
+
+    An installed package needs nothing. A checkout has to be at the same path on every host; on a cluster, install the
+    wheel there instead. Must come before the data sources are registered.
+    """
+    root = str(Path(ledgerops.__file__).parent.parent)
+    context = getattr(spark, "sparkContext", None)  # a Spark Connect session has none: its server needs the package
+    if context is None or root == sysconfig.get_path("purelib"):
+        return
+    paths = context.environment.get("PYTHONPATH", "").split(os.pathsep)
+    if root not in paths:
+        context.environment["PYTHONPATH"] = os.pathsep.join(path for path in [root, *paths] if path)
