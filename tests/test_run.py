@@ -16,31 +16,55 @@ import pytest
 
 from ledgerops.cli import main
 
+SLOW = 600  # seconds for what takes ten on an idle machine: a build machine may run other things
+
 TWO_JOBS = ("large_credits", "daily_counts")
 
 
+class Ledgerops:
+    """A process of ledgerops in a folder, without the variables of this machine; its output goes to files."""
+
+    def __init__(self, folder, name, *argv, **variables):
+        environ = {name: value for name, value in os.environ.items() if not name.startswith("LEDGEROPS_")}
+        self._out, self._err = folder / f"{name}.out", folder / f"{name}.err"
+        with self._out.open("w") as out, self._err.open("w") as err:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "ledgerops", *argv], cwd=folder, env=environ | variables, stdout=out, stderr=err
+            )
+
+    @property
+    def out(self):
+        return self._out.read_text("utf-8")
+
+    @property
+    def err(self):
+        return self._err.read_text("utf-8")
+
+    def url(self):
+        """The exporter's address, from the first line of the output."""
+        until(lambda: "\n" in self.out or self.process.poll() is not None, SLOW, "the first line")
+        line = self.out.partition("\n")[0]
+        found = re.fullmatch(r"live page (http://127\.0\.0\.1:\d+)/  metrics http://127\.0\.0\.1:\d+/metrics", line)
+        assert found, (line, self.err)
+        return found.group(1)
+
+    def ended(self):
+        """The exit code."""
+        return self.process.wait(SLOW)
+
+
 @pytest.fixture
-def command(tmp_path, monkeypatch):
-    """Starts ledgerops in an empty folder, without the variables of the machine."""
-    environ = {name: value for name, value in os.environ.items() if not name.startswith("LEDGEROPS_")}
-    processes = []
+def command(tmp_path):
+    begun = []
 
     def begin(*argv, **variables):
-        process = subprocess.Popen(
-            [sys.executable, "-m", "ledgerops", *argv],
-            cwd=tmp_path,
-            env=environ | variables,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        processes.append(process)
-        return process
+        begun.append(Ledgerops(tmp_path, f"process-{len(begun)}", *argv, **variables))
+        return begun[-1]
 
     yield begin
-    for process in processes:
-        process.kill()
-        process.communicate()
+    for each in begun:
+        each.process.kill()
+        each.process.wait()
 
 
 @pytest.fixture
@@ -70,22 +94,13 @@ def until(condition, seconds, what):
     raise AssertionError(f"not within {seconds} s: {what}")
 
 
-def url_of(process):
-    """The exporter's address, from the first line of the output."""
-    found = re.match(r"live page (http://127\.0\.0\.1:\d+)/  metrics http://127\.0\.0\.1:\d+/metrics$", first(process))
-    assert found
-    return found.group(1)
-
-
-def first(process):
-    line = process.stdout.readline()
-    assert line, process.stderr.read()
-    return line.strip()
-
-
 def fetch(url):
     with urllib.request.urlopen(url, timeout=10) as answer:
         return answer.read().decode()
+
+
+def queries(url):
+    return [query["query"] for query in json.loads(fetch(f"{url}/status"))["queries"]]
 
 
 def committed(folder):
@@ -182,17 +197,15 @@ def test_a_folder_that_cannot_be_written_is_refused(refused, tmp_path):
     assert refused("--out", "file") == f"cannot write to {tmp_path}/file/default: not a directory"
 
 
+@pytest.mark.timeout(3 * SLOW)
 @pytest.mark.spark
 def test_two_jobs_run_are_served_and_end_after_the_duration(command, tmp_path):
-    process = command("run", *TWO_JOBS, "--duration", "25", "--port", "0", "--out", "runs")
-    url = url_of(process)
-    until(lambda: "ledgerops_batches_total" in fetch(f"{url}/metrics"), 60, "a batch on /metrics")
-    status = json.loads(fetch(f"{url}/status"))
-    out, err = process.communicate(timeout=120)
+    run = command("run", *TWO_JOBS, "--duration", "25", "--port", "0", "--out", "runs")
+    url = run.url()
+    until(lambda: queries(url) == sorted(TWO_JOBS), 20, "both jobs on /status")
 
-    assert [query["query"] for query in status["queries"]] == sorted(TWO_JOBS)
-    assert process.returncode == 0, err
-    assert err.splitlines() == ["starting Spark and 2 jobs ..."]
+    assert run.ended() == 0, run.err
+    assert run.err.splitlines() == ["starting Spark and 2 jobs ..."]
     for part in (
         "large_credits, daily_counts on the embedded source, plan default",
         "\ndaily_counts: ",
@@ -200,92 +213,73 @@ def test_two_jobs_run_are_served_and_end_after_the_duration(command, tmp_path):
         "output      runs/default/output/JOB",
         "next: ledgerops diagnose --from runs/default/recording",
     ):
-        assert part in out
-    assert "\x1b" not in out
-    run = tmp_path / "runs" / "default"
-    assert list((run / "output" / "large_credits").glob("*.parquet"))
-    assert list((run / "recording").iterdir())
-    assert (run / "spark.log").stat().st_size > 0
+        assert part in run.out
+    assert "\x1b" not in run.out
+    folder = tmp_path / "runs" / "default"
+    assert list((folder / "recording").iterdir())
+    assert (folder / "spark.log").stat().st_size > 0
 
 
+@pytest.mark.timeout(3 * SLOW)
 @pytest.mark.spark
 def test_a_run_that_is_terminated_ends_in_order_and_goes_on_where_it_ended(command, tmp_path):
     argv = ("run", "large_credits", "--port", "0", "--no-view", "--trigger", "1s")
-    run = tmp_path / "runs" / "default"
-    checkpoint = run / "checkpoints" / "large_credits"
-    process = command(*argv)
-    url_of(process)
-    until(lambda: committed(checkpoint) >= 1, 90, "two batches")
-    process.send_signal(signal.SIGTERM)
-    out, err = process.communicate(timeout=60)
-    origin = json.loads((run / "run.json").read_text())["origin"]
-    done = committed(checkpoint)
+    folder = tmp_path / "runs" / "default"
+    checkpoint = folder / "checkpoints" / "large_credits"
+    first = command(*argv)
+    url = first.url()
+    until(lambda: committed(checkpoint) >= 1, SLOW, "two batches")
+    until(lambda: "ledgerops_batches_total" in fetch(f"{url}/metrics"), SLOW, "a batch on /metrics")
+    first.process.send_signal(signal.SIGTERM)
 
-    assert process.returncode == 0, err
-    assert ": terminated\n" in out
-    assert "Traceback" not in err
+    assert first.ended() == 0, first.err
+    assert ": terminated\n" in first.out
+    assert "Traceback" not in first.err
+    assert list((folder / "output" / "large_credits").glob("*.parquet"))
 
-    process = command(*argv)
-    url_of(process)
-    until(lambda: committed(checkpoint) > done, 90, "a batch after the restart")
+    note, done = (folder / "run.json").read_text(), committed(checkpoint)
+    second = command(*argv)
+    second.url()
+    until(lambda: committed(checkpoint) > done, SLOW, "a batch after the restart")
     other = command(*argv)
-    told = other.communicate(timeout=30)[1]
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
 
-    assert other.returncode == 2
-    assert re.fullmatch(r"ledgerops: .*/runs/default is in use by process \d+; stop that run, or .*\n", told)
-    assert process.returncode == 0, err
-    assert "goes on where the last run ended" in out
-    assert ": interrupted\n" in out
-    assert json.loads((run / "run.json").read_text())["origin"] == origin
+    assert other.ended() == 2
+    assert re.fullmatch(r"ledgerops: .*/runs/default is in use by process \d+; stop that run, or .*\n", other.err)
 
-    (run / "run.json").write_text(json.dumps(json.loads((run / "run.json").read_text()) | {"digest": "another"}))
-    process = command(*argv)
-    err = process.communicate(timeout=60)[1]
+    second.process.send_signal(signal.SIGINT)
 
-    assert process.returncode == 2
-    assert "holds a run of another plan" in err
-    assert committed(checkpoint) > done
-
-    process = command(*argv, "--fresh", "--duration", "1")
-    out, err = process.communicate(timeout=120)
-
-    assert process.returncode == 0, err
-    [aside] = (tmp_path / "runs").glob("default-before-*")
-    assert committed(aside / "checkpoints" / "large_credits") > done
+    assert second.ended() == 0, second.err
+    assert "goes on where the last run ended" in second.out
+    assert ": interrupted\n" in second.out
+    assert (folder / "run.json").read_text() == note
 
 
+@pytest.mark.timeout(3 * SLOW)
 @pytest.mark.spark
 def test_a_checkpoint_of_another_job_is_refused_and_left_alone(command, tmp_path):
-    run = tmp_path / "runs" / "default"
-    process = command("run", "large_credits", "--port", "0", "--no-view", "--duration", "1")
-    process.communicate(timeout=120)
-    (run / "checkpoints" / "large_credits").rename(run / "checkpoints" / "daily_counts")
-    note = run / "checkpoints" / "large_credits.job.json"
-    note.rename(run / "checkpoints" / "daily_counts.job.json")
-    process = command("run", "daily_counts", "--port", "0", "--no-view", "--duration", "1")
-    out, err = process.communicate(timeout=120)
+    checkpoints = tmp_path / "runs" / "default" / "checkpoints"
+    assert command("run", "large_credits", "--port", "0", "--no-view", "--duration", "1").ended() == 0
+    for name in ("{}", "{}.job.json"):
+        (checkpoints / name.format("large_credits")).rename(checkpoints / name.format("daily_counts"))
+    run = command("run", "daily_counts", "--port", "0", "--no-view", "--duration", "1")
 
-    assert process.returncode == 2, out
-    assert "is the checkpoint of job large_credits, not daily_counts" in err.splitlines()[-1]
-    assert (run / "checkpoints" / "daily_counts").is_dir()
+    assert run.ended() == 2, run.out
+    assert "is the checkpoint of job large_credits, not daily_counts" in run.err.splitlines()[-1]
+    assert (checkpoints / "daily_counts" / "offsets").is_dir()
 
 
+@pytest.mark.timeout(3 * SLOW)
 @pytest.mark.spark
 def test_a_replay_ends_by_itself_when_the_file_is_worked_off(command, tmp_path):
-    data = tmp_path / "data"
-    data.mkdir()
     header = "trans_id,account_id,type,operation,amount,balance,k_symbol,fulldatewithtime,customer_id\n"
     rows = [
         f"T{n:08},A{n % 7:08},Credit,Credit in Cash,50000.00,1.00,,2013-01-01T{n % 24:02}:00:00,C{n % 5:08}\n"
         for n in range(200)
     ]
-    (data / "transactions.csv").write_text(header + "".join(rows))
-    process = command("run", "large_credits", "--port", "0", "--no-view", "--rate", "100", LEDGEROPS_DATA=str(data))
-    out, err = process.communicate(timeout=150)
+    (tmp_path / "transactions.csv").write_text(header + "".join(rows))
+    run = command("run", "large_credits", "--port", "0", "--no-view", "--rate", "100", LEDGEROPS_DATA=str(tmp_path))
 
-    assert process.returncode == 0, err
-    assert "everything is worked off" in out
-    assert f"a replay of {data}/transactions.csv" in out
+    assert run.ended() == 0, run.err
+    assert "everything is worked off" in run.out
+    assert f"a replay of {tmp_path}/transactions.csv" in run.out
     assert list((tmp_path / "runs" / "replay" / "output" / "large_credits").glob("*.parquet"))
