@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 KEYS = 10  # of the most frequent keys of a batch
+AGE = "__ledgerops_age"
 TOP_KEYS_SINCE = (4, 1)  # the Spark version that brought approx_top_k
 HASH_LENGTH = 12  # hexadecimal digits: enough to tell keys apart, too few to be a directory of customers
 
@@ -32,7 +33,8 @@ def observed(
     from pyspark.sql import functions as F
 
     when = F.col(event_time).cast("timestamp")
-    age = (F.unix_micros(F.current_timestamp()) - F.unix_micros(when)) / 1_000_000  # null where there is no event time
+    seconds = (F.unix_micros(F.current_timestamp()) - F.unix_micros(when)) / 1_000_000
+    age = F.col(AGE)  # null where there is no event time
     found: list[Column] = [_count(age <= bound).alias(f"{LE}{index}") for index, bound in enumerate(EVENT_BOUNDS)]
     found += [
         F.count(age).alias(f"{LE}{len(EVENT_BOUNDS)}"),
@@ -48,7 +50,8 @@ def observed(
             value = F.col(key).cast("string")
             shown = value if plain_keys else F.substring(F.sha2(value, 256), 1, HASH_LENGTH)
             found.append(F.call_function("approx_top_k", shown, F.lit(KEYS)).alias("hot_keys"))
-    return df.observe(f"{OBSERVATION}_{name}" if name else OBSERVATION, *found)
+    aged = df.withColumn(AGE, seconds)  # Spark 3.5 refuses the time of the batch within an observation
+    return aged.observe(f"{OBSERVATION}_{name}" if name else OBSERVATION, *found).drop(AGE)
 
 
 def _count(condition: Column) -> Column:
