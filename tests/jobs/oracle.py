@@ -113,7 +113,10 @@ def disordered(seed: int = 7) -> tuple[list[Rows], list[Rows]]:
         again = random_.sample(sent, min(len(sent), 4))
         sent += rows
         batches.append(rows + again + rows[:1])
-    closing = [transaction(f"end {kind}", "2024-03-09T00:00", "C9", type=kind) for kind in ("Credit", "Debit")]
+    closing = [
+        transaction(f"end {kind}", "2024-03-09T00:00", "C9", type=kind, amount=Decimal(20_000))
+        for kind in ("Credit", "Debit")
+    ]
     return batches[:4], [*batches[4:], closing]
 
 
