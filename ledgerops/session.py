@@ -39,6 +39,8 @@ def session_conf(cores: int, folder: Path) -> dict[str, str]:
         "spark.sql.ui.retainedExecutions": "50",
         "spark.sql.streaming.ui.retainedQueries": "20",
         "spark.driver.memory": "2g",
+        # a busy machine may need longer than the 15 s of the default to bring up a Python worker
+        "spark.python.authenticate.socketTimeout": "60s",
     }
 
 
