@@ -114,3 +114,16 @@ def test_a_year_later_the_schedule_is_still_exact():
 
     assert schedule.due(365 * 86_400) == number
     assert schedule.due_time(np.array([number - 1]))[0] == 365 * 86_400
+
+
+def test_the_last_record_before_a_calm_does_not_wait_for_its_end():
+    schedule = Schedule((Constant(10, 10), Constant(0, 10), Constant(10, math.inf)), repeat=False)
+
+    assert schedule.due_time(np.array([98, 99, 100])).tolist() == pytest.approx([9.9, 10.0, 20.1])
+
+
+def test_the_inverse_of_a_sine_is_exact_to_a_thousandth_of_a_record():
+    sine = Sine(100, 5000, 3600, math.inf)
+    amounts = np.linspace(1, 10**8, 10_001)
+
+    assert np.abs(sine.amount(sine.when(amounts)) - amounts).max() < 1e-3
