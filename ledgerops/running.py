@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -18,10 +19,15 @@ from ledgerops.session import open_session, output_to
 from ledgerops.stopping import stop_queries
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming import StreamingQuery
 
     from ledgerops.watch import Watch
+
+OPENING = ("Initializing", "Getting offsets")  # what a query's status says until its source has answered
+SOURCE_SECONDS = 60.0
+ATTEMPTS = 3
+NO_ANSWER = "Python worker failed to connect back"
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,24 +118,38 @@ def begin(setup: Setup) -> Running:
             )
             _check_watch(watch, setup.port)
             inputs = open_tables(setup.feed, setup.note, spark, setup.inputs, setup.max_rows, folder.work)
-            queries = [
-                start(
-                    job,
-                    inputs,
-                    output=folder.outputs / job.name,
-                    checkpoint=folder.checkpoints / job.name,
-                    trigger_seconds=setup.trigger,
-                    fingerprint=f"{setup.note.source} {setup.note.digest}",
-                    lateness=REPLAY_LATENESS if setup.feed.kind == "replay" else None,
-                )
-                for job in setup.jobs
-            ]
+            queries = [_start_one(job, setup, inputs) for job in setup.jobs]
         except BaseException:
             if watch is not None:
                 watch.close()
             spark.stop()
             raise
     return Running(setup, spark, watch, queries)
+
+
+def _start_one(job: Job, setup: Setup, inputs: Mapping[str, DataFrame]) -> StreamingQuery:
+    """Starts a job and waits until its source has answered.
+
+    Each source begins with a Python process of its own, to which Spark gives ten seconds: six at once on two busy cores
+    take longer. A query that died of it has done nothing yet, so it may simply be started again.
+    """
+    folder, attempt = setup.folder, 0
+    while True:
+        attempt += 1
+        query = start(
+            job,
+            inputs,
+            output=folder.outputs / job.name,
+            checkpoint=folder.checkpoints / job.name,
+            trigger_seconds=setup.trigger,
+            fingerprint=f"{setup.note.source} {setup.note.digest}",
+            lateness=REPLAY_LATENESS if setup.feed.kind == "replay" else None,
+        )
+        limit = time.monotonic() + SOURCE_SECONDS
+        while query.isActive and time.monotonic() < limit and query.status["message"].startswith(OPENING):
+            time.sleep(0.05)
+        if attempt == ATTEMPTS or query.isActive or NO_ANSWER not in str(query.exception()):
+            return query
 
 
 def _read_all(sources: Sequence[Mapping[str, Any]], totals: Mapping[str, int]) -> bool:
