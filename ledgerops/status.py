@@ -84,11 +84,12 @@ def _sentence(status: Status, view: View) -> str:
         return "no new rows to read"
     if status == "catching_up" and view.drain_seconds is not None:
         return f"works off its backlog, done in about {view.drain_seconds:,.0f} s"
+    found = "near its limit" if status == "pressured" else "nothing wrong found"
     if view.pressure_ratio is not None:
-        return f"nothing wrong found; the load is {view.pressure_ratio:.0%} of what the query can do"
+        return f"{found}; the load is {view.pressure_ratio:.0%} of what the query can do"
     if view.busy_ratio is not None:
-        return f"nothing wrong found; batches take {view.busy_ratio:.0%} of the time"
-    return "nothing wrong found"
+        return f"{found}; batches take {view.busy_ratio:.0%} of the time"
+    return found
 
 
 def _finding(finding: Finding) -> dict[str, Any]:

@@ -46,6 +46,15 @@ def test_a_healthy_query_says_how_much_of_its_capacity_is_used(document):
     assert told["verdict"]["summary"] == "nothing wrong found; the load is 19% of what the query can do"
 
 
+def test_a_query_under_pressure_without_a_finding_is_not_called_well():
+    fleet = Fleet(no_judge)
+    state = add_query(fleet, "busy", "pressured", 100, batches=batches("busy", seconds=1.85))
+
+    assert query_status(state, fleet.view(state, NOW))["verdict"]["summary"] == (
+        "near its limit; the load is 87% of what the query can do"
+    )
+
+
 def test_a_query_before_its_first_batch_has_no_figures(document):
     told = of(document, "debit_credit_pairs")
 
