@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import ClassVar
 
 import pyarrow as pa
-from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader
 from pyspark.sql.streaming.datasource import (
     ReadAllAvailable,
     ReadLimit,
@@ -27,6 +27,7 @@ from pyspark.sql.streaming.datasource import (
 
 from ledgerops.errors import UserError
 from ledgerops.ledger import arrowfile
+from ledgerops.ledger.splits import Slice, Split, splits
 
 
 @dataclass(frozen=True)
@@ -71,22 +72,13 @@ def _number(options: Mapping[str, str], name: str, least: float, default: float 
     return value
 
 
-class Rows(InputPartition):  # type: ignore[misc]
-    """Rows `first` to `end` (not included) of the Arrow file."""
-
-    def __init__(self, first: int, end: int) -> None:
-        self.first = first
-        self.end = end
-
-
-def ranges(order: arrowfile.Order, start: Sequence[int], end: Sequence[int]) -> list[Rows]:
-    """What to read of each partition between two offsets; partitions without new rows are left out."""
+def ranges(order: arrowfile.Order, start: Sequence[int], end: Sequence[int]) -> list[Split]:
+    """The tasks that read what lies between two offsets: rows of the file, which holds partition after partition."""
     found, base = [], 0
-    for rows, low, high in zip(order.positions, start, end, strict=True):
-        if high > low:
-            found.append(Rows(base + low, base + high))
+    for partition, (rows, low, high) in enumerate(zip(order.positions, start, end, strict=True)):
+        found.append(Slice(partition, base + low, base + high))
         base += len(rows)
-    return found
+    return splits(found)
 
 
 class BatchReader(DataSourceReader):  # type: ignore[misc]
@@ -95,12 +87,13 @@ class BatchReader(DataSourceReader):  # type: ignore[misc]
     def __init__(self, options: Options) -> None:
         self.options = options
 
-    def partitions(self) -> Sequence[Rows]:
+    def partitions(self) -> Sequence[Split]:
         order = arrowfile.order(self.options.path)
         return ranges(order, [0] * len(order.positions), order.offsets(self.options.total))
 
-    def read(self, partition: Rows) -> Iterator[pa.RecordBatch]:
-        return arrowfile.batches(self.options.path, partition.first, partition.end)
+    def read(self, partition: Split) -> Iterator[pa.RecordBatch]:
+        for each in partition.slices:
+            yield from arrowfile.batches(self.options.path, each.start, each.end)
 
 
 class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc]
@@ -131,11 +124,12 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
     def reportLatestOffset(self) -> dict[str, dict[str, int]]:
         return self._offset(max(self.reached, self._arrived()))  # the head is never behind what was read
 
-    def partitions(self, start: dict[str, dict[str, int]], end: dict[str, dict[str, int]]) -> Sequence[Rows]:
+    def partitions(self, start: dict[str, dict[str, int]], end: dict[str, dict[str, int]]) -> Sequence[Split]:
         return ranges(arrowfile.order(self.options.path), self._list(start), self._list(end))
 
-    def read(self, partition: Rows) -> Iterator[pa.RecordBatch]:
-        return arrowfile.batches(self.options.path, partition.first, partition.end)
+    def read(self, partition: Split) -> Iterator[pa.RecordBatch]:
+        for each in partition.slices:
+            yield from arrowfile.batches(self.options.path, each.start, each.end)
 
     def _arrived(self) -> int:
         return arrowfile.available(self.options.total, self.options.rate, time.time() - self.options.origin)

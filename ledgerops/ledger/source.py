@@ -31,6 +31,7 @@ from ledgerops.errors import UserError
 from ledgerops.ledger.generate import Generator
 from ledgerops.ledger.plan import parse_plan
 from ledgerops.ledger.schemas import TRANSACTIONS
+from ledgerops.ledger.splits import Slice, Split, splits
 from ledgerops.ledger.workers import make_importable
 
 if TYPE_CHECKING:
@@ -68,13 +69,6 @@ class Options:
         )
 
 
-class Slice(InputPartition):  # type: ignore[misc]
-    """Offsets [start, end) of a partition."""
-
-    def __init__(self, partition: int, start: int, end: int) -> None:
-        self.partition, self.start, self.end = partition, start, end
-
-
 @lru_cache(maxsize=16)
 def generator(plan: str, origin: float) -> Generator:
     """Kept for the life of a Python worker: a plan is parsed and its tables are made once, not once a batch."""
@@ -97,10 +91,10 @@ def count_at(rows: Generator, offsets: Offsets) -> int:
     return count
 
 
-def slices(start: Offsets, end: Offsets) -> list[Slice]:
-    """One for each partition that has rows between the two."""
+def between(start: Offsets, end: Offsets) -> list[Split]:
+    """The tasks that read what lies between two offsets."""
     first = start[TOPIC]
-    return [Slice(int(p), first.get(p, 0), head) for p, head in end[TOPIC].items() if head > first.get(p, 0)]
+    return splits(Slice(int(p), first.get(p, 0), head) for p, head in end[TOPIC].items())
 
 
 class LedgerSource(DataSource):  # type: ignore[misc]
@@ -130,19 +124,20 @@ class _Rows:
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         # Spark makes up a partition when a bounded read has none
-        if isinstance(partition, Slice):
-            yield from self.rows.batches(partition.partition, partition.start, partition.end)
+        if isinstance(partition, Split):
+            for each in partition.slices:
+                yield from self.rows.batches(*each)
 
 
 class LedgerReader(_Rows, DataSourceReader):  # type: ignore[misc]
     """From `startingOffsets` (default: the beginning) to `endingOffsets` (default: `limit` rows); the clock is moot."""
 
-    def partitions(self) -> list[Slice]:
+    def partitions(self) -> list[Split]:
         options, rows = self.options, self.rows
         if options.end is None and options.limit is None:
             raise UserError("a bounded read of the source ledger needs the option limit or endingOffsets")
         start = _offsets("startingOffsets", options.start) or offsets_at(rows, 0)
-        return slices(start, _offsets("endingOffsets", options.end) or offsets_at(rows, options.limit or 0))
+        return between(start, _offsets("endingOffsets", options.end) or offsets_at(rows, options.limit or 0))
 
 
 class LedgerStreamReader(_Rows, DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc]
@@ -172,8 +167,8 @@ class LedgerStreamReader(_Rows, DataSourceStreamReader, SupportsTriggerAvailable
     def reportLatestOffset(self) -> dict[str, dict[str, int]]:
         return offsets_at(self.rows, max(self.reached, self._due()))
 
-    def partitions(self, start: Offsets, end: Offsets) -> list[Slice]:
-        return slices(start, end)
+    def partitions(self, start: Offsets, end: Offsets) -> list[Split]:
+        return between(start, end)
 
     def _due(self) -> int:
         if self.options.origin is None:
