@@ -105,9 +105,13 @@ def total_rows(feed: Feed, names: Collection[str], work_dir: Path) -> dict[str, 
     """How many rows there are in all, by table; empty when they never end."""
     if feed.kind == "embedded":
         return {}
-    from ledgerops.ledger.sources import prepare
+    from ledgerops.ledger import sources
 
-    return {name: prepare(cast("Table", name), feed.kind, PLAN, feed.data, work_dir).rows for name in names}
+    totals = {
+        name: sources.total_rows(cast("Table", name), kind=feed.kind, data_dir=feed.data, work_dir=work_dir)
+        for name in names
+    }
+    return {name: total for name, total in totals.items() if total is not None}
 
 
 def _digest(content: bytes) -> str:

@@ -13,6 +13,7 @@ from ledgerops.errors import UserError
 from ledgerops.feed import Feed, open_tables, total_rows
 from ledgerops.jobs.job import REPLAY_LATENESS, Job
 from ledgerops.jobs.start import SESSION_CONF, start
+from ledgerops.ledger.csvfile import rejected
 from ledgerops.progress import parse_offsets
 from ledgerops.runfolder import Note, RunFolder
 from ledgerops.session import open_session, output_to
@@ -79,6 +80,10 @@ class Running:
                 if progress is not None and _read_all(progress["sources"], self._totals):
                     self._done.add(str(query.name))
         return len(self._done) == len(self.queries)
+
+    def refused(self) -> int:
+        """How many rows of the data files were not readable; they are kept in the work folder's rejects.jsonl."""
+        return len(rejected(self.setup.folder.work))
 
     def failures(self) -> dict[str, str]:
         """What each failed query says, by name, in one line."""

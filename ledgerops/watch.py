@@ -8,8 +8,9 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ledgerops.collect.host import HostCollector
 from ledgerops.collect.inbox import Inbox
@@ -25,8 +26,12 @@ from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.exporter import Exporter
 from ledgerops.fleet import Fleet
 from ledgerops.recording import Recorder
+from ledgerops.snapshot import Snapshot
 from ledgerops.stats import SelfStats
 from ledgerops.worker import Worker
+
+if TYPE_CHECKING:
+    from ledgerops.collector import Collector
 
 log = logging.getLogger("ledgerops")
 
@@ -43,7 +48,7 @@ class Hub:
         self._rest: SparkRest | None = None
         folder = Path(config.recording) if config.recording is not None else None
         recorder = Recorder(folder, config.recording_segment_bytes, config.recording_total_bytes) if folder else None
-        fleet = Fleet(Diagnoser)
+        fleet = Fleet(partial(Diagnoser, freshness=config.freshness_objective_seconds))
         self.worker = Worker(self.inbox, fleet, self.stats, config.series_per_query, recorder, self.roster.note)
         self.exporter = _serve(config, self.worker, self.stats)
         self.collectors = self._collectors(folder)
@@ -128,6 +133,13 @@ class Watch:
 
         fleet = self._hub.worker.snapshot.fleet() if self._hub else Fleet(Diagnoser)
         return status_document(fleet, time.time())
+
+    def collector(self) -> Collector:
+        """For an application that serves a prometheus_client registry of its own: register this there."""
+        from ledgerops.collector import Collector
+
+        hub = self._hub
+        return Collector(lambda: hub.worker.snapshot if hub else Snapshot())
 
     def close(self) -> None:
         """Detaches from the session; the exporter ends with the last one. May be called twice."""

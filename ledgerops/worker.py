@@ -188,7 +188,8 @@ class Worker:
                 self._failed("snapshot", error)
             else:
                 with self._stats.lock:
-                    self._stats.series_dropped[name] = queries[name].dropped
+                    most = max(self._stats.series_dropped[name], queries[name].dropped)
+                    self._stats.series_dropped[name] = most  # exported as a counter, which must not fall
             self._stats.spent("judge", judged - began)
             self._stats.spent("snapshot", time.perf_counter() - judged)
         driver = self.snapshot.driver

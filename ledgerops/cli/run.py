@@ -155,6 +155,9 @@ def _announce(running: Running, took: float) -> None:
     if setup.resumed:
         since = duration(time.time() - setup.note.origin)
         print(f"goes on where the last run ended (its clock began {since} ago; --fresh begins anew)")
+    refused = running.refused()
+    if refused:
+        print(f"refused {refused:,} rows of the data files: see {_short(setup.folder.work / 'rejects.jsonl')}")
     print(f"everything goes to {_short(setup.folder.path)}; end it with Ctrl-C", flush=True)
 
 

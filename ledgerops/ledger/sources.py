@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from ledgerops.errors import UserError
-from ledgerops.ledger.csvfile import rejected
 from ledgerops.ledger.generate import customer_ids
 from ledgerops.ledger.plan import Plan, load_plan
 from ledgerops.ledger.workers import make_importable
@@ -100,8 +99,3 @@ def total_rows(
         return limit
     rows = prepare(table, kind, plan, data_dir, work_dir).rows
     return rows if limit is None else min(rows, limit)
-
-
-def rejects(work_dir: Path) -> int:
-    """How many rows of the CSV files were refused; they are in `work_dir`/rejects.jsonl."""
-    return len(rejected(work_dir))

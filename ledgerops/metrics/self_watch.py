@@ -6,6 +6,11 @@ from ledgerops import __version__
 from ledgerops.metrics.model import Metric
 from ledgerops.stats import SelfStats
 
+# there before the first error: an alert on an increase needs a series to increase
+NO_ERRORS = dict.fromkeys(
+    ("listener", "parse", "recording", "judge", "snapshot", "tasks", "plan", "host", "watchdog"), 0
+)
+
 METRICS: tuple[Metric[SelfStats], ...] = (
     Metric(
         "ledgerops_build_info",
@@ -57,12 +62,12 @@ METRICS: tuple[Metric[SelfStats], ...] = (
         "counter",
         "Failures of a collector, the recording, a rule or a metric; the job is not touched by them.",
         labels=("collector",),
-        read=lambda stats: {(name,): float(count) for name, count in stats.collector_errors.items()},
+        read=lambda stats: {(name,): float(count) for name, count in ({**NO_ERRORS, **stats.collector_errors}).items()},
     ),
     Metric(
         "ledgerops_series_dropped_total",
         "counter",
-        "Series left out because a query reached its budget; raise series_per_query or read fewer partitions.",
+        "Series left out because a query reached its budget, at most at one time; see the setting series_per_query.",
         read=lambda stats: {(): float(sum(stats.series_dropped.values()))},
     ),
     Metric(

@@ -48,7 +48,7 @@ def check(view: View) -> Iterator[Finding]:
         evidence.append(Evidence("slower_by_hot_key", _factor(share, width), "ratio", f"< {SLOWER:g}", at))
         told.append(
             f"key {hot.key}{f' of {column}' if column else ''} holds {hot.share:.0%} of the rows, "
-            f"which caps the speed-up of any number of tasks at {1 / hot.share:.1f}"
+            f"which caps the speed-up of any number of tasks at {1 / hot.share:.2f}"
         )
     if proven is not None:
         stage = proven.stage
