@@ -20,6 +20,7 @@ SATURATED = 0.9  # busy above this counts as saturated: batches run nearly back 
 BUSY_BATCHES = 10
 ALIGNED = 0.06  # Spark starts a processing-time trigger on multiples of its interval, at most this late when idle
 WARM_UP = 10.0  # seconds: six queries that start together on two cores need this long until their batches settle
+LEFT = 0.1  # share of a batch's rows that must be left over to speak of a backlog
 SETTLED = 1  # the first batch of a run pays for planning and warm-up and says nothing about the rest
 
 
@@ -74,14 +75,20 @@ class View:
 
     @cached_property
     def steady(self) -> Sequence[Progress]:
-        """The run's batches without its start: not the first one, none that began in the first WARM_UP seconds."""
+        """The run's batches without its start: not the first one, none that began in the first WARM_UP seconds.
+
+        A long first batch is followed by a long warm-up: what waited meanwhile makes the second one large.
+        """
         if not self.batches:
             return []
         first = self.batches[0]
-        began = min(first.started, self.history.started_at or first.started) + WARM_UP
-        if first.started >= began:
-            return self.batches[SETTLED:] if first.batch_id == 0 else self.batches
-        return self.batches[bisect_left(self.batches, began, key=lambda batch: batch.started) :]
+        if first.batch_id != self.history.first_batch:
+            return self.batches
+        began = max(
+            min(first.started, self.history.started_at or first.started) + WARM_UP,
+            first.ended + min(WARM_UP, first.duration),
+        )
+        return self.batches[max(SETTLED, bisect_left(self.batches, began, key=lambda batch: batch.started)) :]
 
     @cached_property
     def stateful(self) -> bool:
@@ -154,6 +161,8 @@ class View:
     @cached_property
     def arrival_by_source(self) -> Mapping[str, float]:
         """Rows a second that arrive at each source, by the growth of its heads: consumption cannot hide it."""
+        if self.last is not None and self.history.idle_since is not None:
+            return {source.name: 0.0 for source in self.last.sources if source.latest}
         if len(self.recent) < 2:
             return {}
         first, final = self.recent[0], self.recent[-1]
@@ -198,16 +207,22 @@ class View:
 
     @cached_property
     def capacity(self) -> Capacity:
-        """The fit of batch time over rows; when saturated, what was really worked off stands in for a fit."""
-        batches = [batch for batch in self.settled[-FIT_BATCHES:] if batch.rows > 0]
+        """The fit of batch time over rows; when saturated, what was really worked off stands in for a fit.
+
+        What the query has just worked off it can work off: no fit gives less.
+        """
+        batches = [batch for batch in self.steady[-FIT_BATCHES:] if batch.rows > 0]
         interval = self.trigger_interval
         fitted = signals.fit_capacity([b.rows for b in batches], [b.duration for b in batches])
         if not isinstance(fitted, str):
             overhead, rate = fitted
-            sustainable = rate * max(0.0, 1 - overhead / interval) if interval else rate
+            newest = batches[-BUSY_BATCHES:]
+            shown = sum(each.rows for each in newest) / sum(max(each.duration, interval or 0.0) for each in newest)
+            sustainable = max(shown, rate * max(0.0, 1 - overhead / interval) if interval else rate)
             return Capacity(overhead, rate, sustainable, len(batches), "fitted")
         saturated = [batch for batch in batches[-BUSY_BATCHES:] if batch.duration >= SATURATED * (interval or 0.0)]
-        if (self.busy_ratio or 0.0) >= SATURATED and len(saturated) >= 3 and (self.backlog or 0) > 0:
+        left = (self.backlog or 0) * min(self.rows_per_offset.values(), default=1.0)
+        if (self.busy_ratio or 0.0) >= SATURATED and len(saturated) >= 3 and left >= LEFT * batches[-1].rows:
             observed = sum(batch.rows for batch in saturated) / sum(batch.duration for batch in saturated)
             return Capacity(None, None, observed, len(saturated), "observed while saturated")
         return Capacity(None, None, None, len(batches), fitted)
@@ -242,11 +257,13 @@ class View:
                 found[partition] = float("inf")
                 continue
             assert self.last is not None
+            slack = ALIGNED + self.last.phases.get("latest_offset", 0.0)
             end = next(source.end[partition] for source in self.last.sources if partition in source.end)
             heads, times = self.history.head_times[partition]
             at = signals.time_of_offset(heads, times, end)
             if at is not None:
-                found[partition] = at
+                # what came in while the batch was being planned was not left behind
+                found[partition] = float("inf") if at >= times[-1] - slack else at
         return found
 
     @cached_property

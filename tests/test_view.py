@@ -36,6 +36,17 @@ def test_lag_in_seconds_grows_while_nothing_happens():
     assert view(batches, after=60).lag_seconds == pytest.approx(view(batches, after=1).lag_seconds + 59)
 
 
+def test_what_came_in_while_the_batch_was_planned_was_not_left_behind():
+    batches = stream(heads=[100, 200, 309], ends=[100, 200, 300], phases={"latest_offset": 0.2})
+    assert view(batches, after=30).lag_seconds == 0.0
+
+
+def test_an_idle_query_has_no_arrival():
+    remembered = history(stream(heads=[100, 200, 300], ends=[100, 200, 300]))
+    remembered.idle(T0 + 30)
+    assert View(remembered, T0 + 31).arrival == 0.0
+
+
 def test_lag_is_zero_when_nothing_was_left_however_long_ago():
     assert view(stream(heads=[100, 200, 300], ends=[100, 200, 300]), after=500).lag_seconds == 0.0
 
@@ -84,7 +95,7 @@ def test_an_interval_that_cannot_be_seen_is_unknown(batches):
 def test_capacity_leaves_out_the_first_batch_that_pays_for_warm_up():
     rows = [1000, 2000, 4000, 8000, 3000, 5000, 6000, 7000, 2500]
     batches = [batch(0, rows=10, duration=30.0)]
-    batches += [batch(n, rows=count, duration=0.5 + count / 10_000) for n, count in enumerate(rows, 1)]
+    batches += [batch(n, rows=count, duration=0.5 + count / 10_000) for n, count in enumerate(rows, 20)]
     capacity = view(batches, plan={"trigger_interval": 2.0}).capacity
     assert capacity.overhead == pytest.approx(0.5)
     assert capacity.rate == pytest.approx(10_000)
@@ -119,8 +130,16 @@ def test_drain_time_is_backlog_over_spare_capacity():
     assert shrinking.pressure_ratio == pytest.approx(500 / 450, rel=0.01)
 
 
-def test_nothing_to_drain_takes_no_time():
+def test_what_was_just_worked_off_can_be_worked_off_whatever_the_fit_says():
     rows = [1000, 2000, 4000, 8000, 3000, 5000, 6000, 7000, 2500]
+    batches = [batch(0)] + [batch(n, rows=count, duration=1.95 + count / 10_000) for n, count in enumerate(rows, 10)]
+    capacity = view(batches, plan={"trigger_interval": 2.0}).capacity
+    assert capacity.overhead == pytest.approx(1.95)
+    assert capacity.sustainable == pytest.approx(sum(rows) / sum(1.95 + count / 10_000 for count in rows))
+
+
+def test_nothing_to_drain_takes_no_time():
+    rows = [100] * 6 + [1000, 2000, 4000, 8000, 3000, 5000, 6000, 7000, 2500]
     heads = [sum(rows[: n + 1]) for n in range(len(rows))]
     batches = [
         batch(n, rows=count, duration=0.2 + count / 10_000, sources=each.sources)

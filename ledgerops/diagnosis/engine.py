@@ -61,8 +61,9 @@ class Diagnoser:
     def _look(self, view: View, long_over: bool) -> None:
         """Takes up what the rules find now, and drops what they have not seen for as long as it may linger."""
         seen = set()
+        resting = view.history.idle_since is not None and view.running_seconds is None
         for rule in self.rules:
-            if long_over and not rule.outlives:
+            if (long_over and not rule.outlives) or (resting and not rule.at_rest):
                 continue
             try:
                 found = list(rule.check(view))
@@ -80,7 +81,7 @@ class Diagnoser:
                 seen.add(key)
         linger = {rule.slug: rule.linger for rule in self.rules}
         for key, (_, last_seen) in list(self._held.items()):
-            if key not in seen and (long_over or view.now - last_seen >= linger[key[0]]):
+            if key not in seen and (long_over or resting or view.now - last_seen >= linger[key[0]]):
                 del self._held[key]
 
     def _root(self, finding: Finding, findings: Sequence[Finding], view: View) -> Finding:
@@ -144,9 +145,9 @@ def _status(view: View, active: set[str]) -> Status:
         return "idle"
     if (view.lag_seconds or 0.0) > max(CATCH_UP, 2 * (view.trigger_interval or 0.0)) and _shrinks(view):
         return "catching_up"
-    if active & {"trigger-overrun", "input-overload", "slow-sink", "key-skew", "source-partition-skew"}:
+    if active & {"trigger-overrun", "input-overload", "slow-sink"}:
         return "pressured"
-    if (view.trigger_interval or 0) > 0 and (view.busy_ratio or 0) >= SATURATED and (view.backlog or 0) > 0:
+    if (view.trigger_interval or 0) > 0 and (view.busy_ratio or 0) >= SATURATED:
         return "pressured"
     return "healthy"
 

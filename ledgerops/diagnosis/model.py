@@ -76,7 +76,8 @@ class Rule:
     `acquit` says in one sentence with a number why the rule is not the cause, or None when it cannot tell.
     A rule looks back by itself as far as it needs, so a verdict hardly depends on earlier looks; `linger` is how many
     seconds a finding stays after the rule no longer sees it, so that one good batch among bad ones does not clear it.
-    `outlives` marks a finding that stays true long after the query has ended.
+    `outlives` marks a finding that stays true long after the query has ended, `at_rest` one that can be true of a query
+    that has nothing to read.
     """
 
     slug: str
@@ -87,6 +88,7 @@ class Rule:
     acquit: Callable[[View], str | None] | None = None
     linger: float = 10.0
     outlives: bool = False
+    at_rest: bool = False
 
     @property
     def title(self) -> str:

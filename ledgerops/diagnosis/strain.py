@@ -102,6 +102,7 @@ class Growth(NamedTuple):
 
 LAG = 10.0  # seconds; a burst of 1.5 times the capacity for 20 s stays below it
 LONG_LAG = 15.0  # where only batch times tell: a machine's hiccup also makes a few batches longer
+ENDS_BY_ITSELF = ("available_now", "once")  # such a run works off a backlog that does not grow
 SERIES = 12  # batches looked at for growth
 MIN_SERIES = 4
 RISING = 0.75  # share of the steps that must rise: a single quick batch does not end a trend
@@ -116,6 +117,8 @@ ALONE_SECONDS = 15.0  # one is enough if it is this long, has twice the rows, an
 @once
 def growth(view: View) -> Growth | None:
     """Whether the query falls behind, in either form; None when it does not, or when there is too little to tell."""
+    if view.history.idle_since is not None or view.plan.trigger in ENDS_BY_ITSELF:
+        return None
     return _growing_backlog(view) or _growing_batches(view)
 
 
@@ -146,23 +149,30 @@ def _head(batch: Progress) -> int:
 def _growing_batches(view: View) -> Growth | None:
     """Without a limit on its batches a query reads all there is: overload shows as batches that get longer.
 
-    The batch that runs now counts with the time it has run, as soon as that is long enough to say something.
+    The batch that runs now counts with the time it has run, as soon as that is long enough to say something; until
+    then what the batches before it proved still holds.
     """
     interval = view.trigger_interval or 0.0
-    times = [(batch.started, batch.duration) for batch in view.batches[-SERIES:]]
+    times = [(batch.started, batch.duration) for batch in view.settled[-SERIES:]]
     if not times or view.batches[-1].rows == 0:
         return None
     running = view.running_seconds
-    enough: list[float] = []
     if running is not None:
         began = max(view.now - running, view.batches[-1].ended)
         if running >= max(interval, began - times[-1][0]):  # and it still runs
-            times.append((began, running))
-            enough = [1.0]
+            grown = _chain(view, [*times, (began, running)], unfinished=True)
+            if grown is not None:
+                return grown
+    return _chain(view, times)
+
+
+def _chain(view: View, times: Sequence[tuple[float, float]], unfinished: bool = False) -> Growth | None:
+    """The newest batches, (start, seconds) each, of which every one took longer than its rows took to come."""
+    interval = view.trigger_interval or 0.0
     ratios: list[float] = []
     for (before, _), (began, seconds) in zip(reversed(times[:-1]), reversed(times[1:]), strict=True):
         came_in = max(interval, began - before)
-        if came_in <= 0 or seconds < (enough.pop() if enough else GROWING) * came_in:
+        if came_in <= 0 or seconds < (1.0 if unfinished and not ratios else GROWING) * came_in:
             break
         ratios.append(seconds / came_in)
     if not ratios:
@@ -171,9 +181,8 @@ def _growing_batches(view: View) -> Growth | None:
     patience = 1.0 if interval else 2.0  # without an interval nobody was promised a rhythm
     several = len(chain) >= CHAIN and prod(ratios) >= 2 and sum(each for _, each in chain) >= CHAIN_SECONDS * patience
     alone = ratios[0] >= 1.5 and chain[-1][1] >= ALONE_SECONDS * patience and _swelled(view, chain[-1][0])
-    lag = (
-        max(view.now, view.batches[-1].ended) - times[-2][0]
-    )  # the oldest row of a batch came when the one before it began
+    # the oldest row of a batch came when the one before it began
+    lag = max(view.now, view.batches[-1].ended) - times[-2][0]
     if not (several or alone) or lag < LONG_LAG * patience:
         return None
     return Growth("batches", chain[0][0], len(chain), chain[0][1], chain[-1][1], lag)

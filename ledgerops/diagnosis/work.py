@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ledgerops.diagnosis import strain
 from ledgerops.records import Progress, StageSummary, TaskSummary
-from ledgerops.view import View
+from ledgerops.view import WINDOW, View
 
 PAIRS = 5  # newest batches whose tasks are known
 ENOUGH = 2  # of them, to say anything
@@ -87,9 +87,30 @@ def outside_tasks(view: View) -> Outside | None:
 
 
 def machine_busy(view: View) -> bool:
-    """Whether the driver's machine has hardly any CPU left: stages then wait for cores, whatever the sink does."""
+    """Whether there is hardly any CPU left for the query: stages then wait for cores, whatever the sink does.
+
+    The machine's own figure does not tell it on a large host of which the driver may use only a part; then it shows
+    in as many other queries as there are cores outlasting their interval, too.
+    """
     looks = [host.cpu_busy_ratio for host in list(view.hosts)[-BUSY_LOOKS:] if host.cpu_busy_ratio is not None]
-    return bool(looks) and median(looks) >= BUSY
+    return (bool(looks) and median(looks) >= BUSY) or _crowded(view)
+
+
+def _crowded(view: View) -> bool:
+    cores = sum(executor.cores for executor in view.hosts[-1].executors if executor.active) if view.hosts else 0
+    fresh = view.now - WINDOW
+    late = [
+        other
+        for other in view.others
+        if (other.ended is None or other.ended.at >= fresh)
+        and other.idle_since is None
+        and other.last is not None
+        and other.last.ended >= fresh
+        and other.plan is not None
+        and other.plan.trigger_interval
+        and other.last.duration > other.plan.trigger_interval
+    ]
+    return 0 < cores <= len(late)
 
 
 def sink_blocks(view: View, outside: Outside) -> bool:

@@ -13,6 +13,7 @@ FINDING: Metric[Verdict] = Metric(
     "1 for each rule that finds something now; the series appears and vanishes with the finding.",
     labels=("rule", "severity"),
     read=lambda verdict: {(finding.rule, finding.severity): 1.0 for finding in verdict.findings},
+    survives=True,
 )
 ROOT_CAUSE: Metric[Verdict] = Metric(
     "ledgerops_root_cause",
@@ -20,12 +21,14 @@ ROOT_CAUSE: Metric[Verdict] = Metric(
     "1 for each rule that is a root cause now: nothing else that is found explains it.",
     labels=("rule",),
     read=lambda verdict: {(cause.rule,): 1.0 for cause in verdict.root_causes},
+    survives=True,
 )
 HEALTH: Metric[Verdict] = Metric(
     "ledgerops_health_score",
     "gauge",
     "100 with nothing found, less with each finding by its severity and confidence.",
     read=lambda verdict: {(): float(verdict.health)},
+    survives=True,
 )
 STATUS: Metric[Verdict] = Metric(
     "ledgerops_query_status",

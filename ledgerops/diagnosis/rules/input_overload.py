@@ -62,7 +62,9 @@ def _remedies(view: View, held_back: bool) -> tuple[Remedy, ...]:
             "each source partition is read by one task at a time",
             safe=False,
         ),
-        Remedy("ask the producer whether the load is meant, and spread or reduce it", "the query is as fast as it was"),
+        Remedy(
+            "ask the producer whether the load is meant, and spread or reduce it", "only fewer rows or more cores help"
+        ),
     )
 
 

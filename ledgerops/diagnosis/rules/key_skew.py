@@ -34,7 +34,8 @@ def check(view: View) -> Iterator[Finding]:
         uneven = uneven if uneven.factor < BALANCED else None
     proven = uneven if uneven is not None and uneven.factor >= SLOWER else None
     share = _hot_share(view)
-    hot = view.hot_key if share is not None and (proven or _weighs(view, share, uneven)) else None
+    weighs = share is not None and (proven is not None or _weighs(view, share, uneven))
+    hot = next((key for key in view.hot_keys if key.rows >= ROWS and key.share >= HOT), None) if weighs else None
     if proven is None and hot is None:
         return
     at = view.last.ended if view.last else view.now

@@ -89,4 +89,4 @@ def _lateness(view: View) -> float | None:
     return max((each for each in found if each > 0), default=None)
 
 
-RULE = Rule(slug="late-data", severity="warning", check=check, runbook=__doc__, linger=30.0)
+RULE = Rule(slug="late-data", severity="warning", check=check, runbook=__doc__, linger=30.0, at_rest=True)

@@ -55,4 +55,6 @@ def first_line(exception: str) -> str:
     return line if len(line) <= LINE else line[: LINE - 3] + "..."
 
 
-RULE = Rule(slug="query-failed", severity="critical", check=check, runbook=__doc__, linger=0.0, outlives=True)
+RULE = Rule(
+    slug="query-failed", severity="critical", check=check, runbook=__doc__, linger=0.0, outlives=True, at_rest=True
+)

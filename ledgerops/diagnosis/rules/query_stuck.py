@@ -95,4 +95,4 @@ def _finding(view: View, summary: str, evidence: Evidence, phase: str | None, si
     )
 
 
-RULE = Rule(slug="query-stuck", severity="critical", check=check, runbook=__doc__, linger=0.0)
+RULE = Rule(slug="query-stuck", severity="critical", check=check, runbook=__doc__, linger=0.0, at_rest=True)

@@ -49,9 +49,8 @@ def check(view: View) -> Iterator[Finding]:
     if middle < FACTOR * interval or middle < interval + EXCESS:
         return
     over = sum(each > strain.OVER * interval for each in counted)
-    phases = {
-        phase: median(batch.phases.get(phase, 0.0) for batch in latest) for batch in latest for phase in batch.phases
-    }
+    told = latest[-len(counted) :]
+    phases = {phase: median(batch.phases.get(phase, 0.0) for batch in told) for batch in told for phase in batch.phases}
     longest = max(phases, key=lambda phase: phases[phase], default=None)
     at = view.now
     evidence = [
