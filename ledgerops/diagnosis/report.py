@@ -100,10 +100,12 @@ def text(document: Mapping[str, Any], colour: bool = False, lowest: Severity = "
     """
     queries = sorted(document["queries"], key=lambda query: (not query["root_causes"], query["health"], query["query"]))
     lines: list[Line] = []
+    told = False
     for query in queries:
         shown = [cause for cause in query["root_causes"] if _at_least(cause["severity"], lowest)]
-        if shown and lines:
+        if lines and (shown or told):
             lines.append([])
+        told = bool(shown)
         lines += _block(query, shown)
     lines += [[], _sum_up(document, lowest)]
     if colour:

@@ -41,7 +41,7 @@ def test_a_cause_takes_six_lines_and_a_healthy_query_one():
         "    evidence: largest_task_share 0.90 (expected < 0.75); largest_task_records 48k rows (expected even)\n"
         "    explains falling-behind; not slow-sink: no task runs in 0.1 s of a batch of 4.0 s (2%)\n"
         "    next: salt the key: echo salt (only splitting the key spreads its rows)\n"
-        "    runbook: ledgerops rules key-skew\n"
+        "    runbook: ledgerops rules key-skew\n\n"
         "large?credits            healthy         health 100  980 rows/s, batch 1.2 s of 2.0 s\n"
         "\n"
         "2 queries at 2026-09-21 14:13:20 UTC: 1 with findings: daily_counts (key-skew)\n"

@@ -46,7 +46,7 @@ def test_findings_clear_when_the_query_has_worked_everything_off():
 
 
 def test_a_run_that_works_off_what_is_there_and_ends_does_not_fall_behind():
-    fleet, state, _ = overrun({"trigger": "available_now", "trigger_interval": None})
+    _, state, _ = overrun({"trigger": "available_now", "trigger_interval": None})
     assert state.verdict.findings == ()
 
 

@@ -120,7 +120,10 @@ def acquit(view: View) -> str | None:
     outside = work.outside_tasks(view)
     if outside is None or outside.duration <= 0:
         return None
-    return f"no task runs in {outside.seconds:.1f} s of a batch of {outside.duration:.1f} s ({outside.share:.0%})"
+    spent = f"no task runs in {outside.seconds:.1f} s of a batch of {outside.duration:.1f} s"
+    if outside.share >= work.MOSTLY:
+        return f"{spent}, but other queries hold the cores then" if work.machine_busy(view) else None
+    return f"{spent} ({outside.share:.0%})"
 
 
 RULE = Rule(
