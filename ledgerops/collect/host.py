@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -23,6 +24,7 @@ class HostCollector:
 
     def __init__(self, inbox: Inbox, folder: Path | None, rest: Callable[[], SparkRest | None]) -> None:
         self._inbox, self._folder, self._rest = inbox, folder, rest
+        self._cpu_seconds: dict[str, float] = {}  # by role, the most that was seen
         psutil.cpu_percent()  # the first call only starts the measurement
 
     def look(self) -> None:
@@ -45,12 +47,18 @@ class HostCollector:
             memory_available_bytes=memory.available,
             disk_total_bytes=disk[0] if disk else None,
             disk_free_bytes=disk[1] if disk else None,
-            processes=tuple(_measure()),
+            processes=tuple(self._never_falling(each) for each in _measure()),
             executors=tuple(executors),
         )
         self._inbox.put("host", orjson.dumps(seen))
         if problem is not None:
             raise problem
+
+    def _never_falling(self, process: Process) -> Process:
+        """Processor time is exported as a counter: what a process that is gone has used stays counted."""
+        most = max(process.cpu_seconds, self._cpu_seconds.get(process.role, 0.0))
+        self._cpu_seconds[process.role] = most
+        return replace(process, cpu_seconds=most)
 
     def _disk(self) -> tuple[int, int] | None:
         folder = self._folder
@@ -90,6 +98,8 @@ def _summed(
             with process.oneshot():
                 times = process.cpu_times()
                 cpu += times.user + times.system
+                if role == "python_workers":  # those that have ended: Spark's Python daemon has reaped them
+                    cpu += times.children_user + times.children_system
                 memory += process.memory_info().rss
                 threads += process.num_threads()
                 files += process.num_fds() if os.name == "posix" else 0
