@@ -68,10 +68,12 @@ class TaskCollector:
         now = self._clock()
         rest = self._rest()
         wanted = {run.run_id: run for run in self._roster.runs() if self._due(run, now)}
+        # noted before the question: a batch that ends after it may be in the answer by half
+        finished = {run_id: run.last_batch for run_id, run in wanted.items() if run.last_batch is not None}
         if rest is None or not wanted or now < self._rests_until:
             return
         try:
-            newest = newest_batches(self._page(rest), wanted)
+            newest = newest_batches(self._page(rest), finished)
             for run_id, found in newest.items():
                 if found.batch_id <= self._looked.get(run_id, (-1, 0.0))[0]:
                     continue
@@ -122,12 +124,15 @@ class TaskCollector:
         return TaskSummary(run_id, found.batch_id, tuple(stages), python)
 
 
-def newest_batches(page: Iterable[Mapping[str, Any]], wanted: Mapping[str, Run]) -> dict[str, Execution]:
-    """The newest batch of each wanted run whose executions are all done, by run id."""
+def newest_batches(page: Iterable[Mapping[str, Any]], finished: Mapping[str, int]) -> dict[str, Execution]:
+    """The newest batch of each run that is done, by run id; `finished` names the runs and their last finished batch.
+
+    A batch may write several times: when no execution of it is running, the next may be about to begin.
+    """
     batches: dict[tuple[str, int], Execution] = {}
     for each in page:
         match = BATCH.search(str(each.get("description", "")))
-        if match is None or match[1] not in wanted:
+        if match is None or int(match[2]) > finished.get(match[1], -1):
             continue
         run_id, batch_id = match[1], int(match[2])
         found = batches.setdefault((run_id, batch_id), Execution(batch_id))

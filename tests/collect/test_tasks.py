@@ -260,18 +260,49 @@ def test_an_answer_that_is_no_json_counts_as_away(spark):
 def test_a_batch_that_still_runs_waits_for_its_turn():
     page = [execution(1, 4, [6]), execution(2, 5, [7]), execution(3, 5, [8], status="RUNNING")]
 
-    assert newest_batches(page, {RUN: None})[RUN].batch_id == 4
+    assert newest_batches(page, {RUN: 9})[RUN].batch_id == 4
+
+
+def test_a_batch_between_two_of_its_writes_waits_for_its_progress(spark):
+    one_batch(spark, 5)
+    spark.executions += [execution(2, 6, [8])]  # the first of two writes; the second has not begun
+    spark.jobs[8] = [42]
+    spark.stages[42] = stage(42, 4)
+    spark.tasks[42] = spark.tasks[41]
+    bench = Bench(spark.rest)
+    assert [data["batch_id"] for data in bench.look()] == [5]
+
+    spark.executions += [execution(3, 6, [9])]
+    spark.jobs[9] = [43]
+    spark.stages[43] = stage(43, 4)
+    spark.tasks[43] = spark.tasks[41]
+    bench.run.last_batch, bench.now = 6, bench.now + 5
+    [data] = bench.look()
+    assert (data["batch_id"], [each["stage_id"] for each in data["stages"]]) == (6, [42, 43])
+
+
+def test_a_batch_that_ends_while_the_interface_answers_waits_for_the_next_look(spark):
+    one_batch(spark, 6)
+    bench = Bench(spark.rest)
+    answer = spark.answer
+
+    def slow(target):
+        bench.run.last_batch = 6
+        return answer(target)
+
+    spark.answer = slow
+    assert bench.look() == []
 
 
 @pytest.mark.parametrize("description", ["count at app.py:5", "", "id = x\nrunId = y\nbatch = z"])
 def test_executions_of_others_are_passed_over(description):
-    assert newest_batches([{**execution(1, 4, [6]), "description": description}], {RUN: None}) == {}
+    assert newest_batches([{**execution(1, 4, [6]), "description": description}], {RUN: 9}) == {}
 
 
 def test_older_spark_writes_the_description_with_line_break_tags():
     text = f"q<br/>id = ffc59b0f-896c-4c1d-9fe7-875fd598ee3a<br/>runId = {RUN}<br/>batch = 8"
 
-    assert newest_batches([{**execution(1, 4, [6]), "description": text}], {RUN: None})[RUN].batch_id == 8
+    assert newest_batches([{**execution(1, 4, [6]), "description": text}], {RUN: 9})[RUN].batch_id == 8
 
 
 @pytest.mark.parametrize(
