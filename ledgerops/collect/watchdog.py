@@ -43,6 +43,7 @@ class Watchdog:
         self._reported: dict[str, float] = {}
 
     def look(self) -> None:
+        """Raises the last error, after everything was looked at."""
         now = self._clock()
         error: Exception | None = None
         for session in self._sessions():
@@ -56,7 +57,10 @@ class Watchdog:
         runs = self._roster.runs()
         for run in runs:
             if now - run.last_seen > quiet_seconds(run) and now - self._reported.get(run.run_id, 0.0) >= REPEAT:
-                self._ask(run, now)
+                try:
+                    self._ask(run, now)
+                except Exception as problem:  # the handle's JVM side may be gone; the other runs are asked all the same
+                    error = problem
         on = {run.run_id for run in runs}
         self._reported = {run_id: at for run_id, at in self._reported.items() if run_id in on}
         self._missing = {run_id: at for run_id, at in self._missing.items() if run_id in on}

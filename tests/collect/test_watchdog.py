@@ -132,6 +132,27 @@ def test_a_session_that_fails_does_not_hide_another():
     assert [kind for kind, _ in taken(bench.inbox)] == ["started"]
 
 
+def test_a_query_whose_handle_fails_does_not_hide_another():
+    class Broken(FakeQuery):
+        @property
+        def status(self):
+            raise ConnectionError("gateway away")
+
+        @status.setter
+        def status(self, value):
+            pass
+
+    session = FakeSession()
+    runs = [run_of(session, name, handle=handle) for name, handle in [("run-1", Broken()), ("run-2", FakeQuery())]]
+    session.queries = [ActiveQuery("id-1", run.run_id, "daily_counts", run.handle) for run in runs]
+    bench = Bench(*runs, sessions=[session])
+    bench.now += 4
+
+    with pytest.raises(ConnectionError, match="gateway away"):
+        bench.dog.look()
+    assert [data["run_id"] for _, data in taken(bench.inbox)] == ["run-2"]
+
+
 def test_the_trigger_began_on_a_multiple_of_its_interval():
     session = FakeSession()
 
