@@ -45,7 +45,7 @@ class Hub:
         self.inbox = Inbox(self.stats)
         self.sessions: dict[str, Session] = {}
         self.roster = Roster()
-        self._rest: SparkRest | None = None
+        self._rest: tuple[Session, SparkRest] | None = None
         folder = Path(config.recording) if config.recording is not None else None
         recorder = Recorder(folder, config.recording_segment_bytes, config.recording_total_bytes) if folder else None
         fleet = Fleet(partial(Diagnoser, freshness=config.freshness_objective_seconds))
@@ -62,17 +62,21 @@ class Hub:
 
     def rest(self) -> SparkRest | None:
         """Spark's REST interface; None when the UI is off, which is said once."""
-        if self._rest is None:
-            session = next((each for each in list(self.sessions.values()) if each.alive), None)
-            url = self.config.ui_url or (session.ui_url if session else None)
-            app_id = session.app_id if session else None
-            if url is None or app_id is None:
-                if session is not None and not self.stats.collector_errors["rest"]:
-                    self.stats.error("rest")
-                    log.warning("Spark's UI is off or unknown: no task and executor figures (see the setting ui_url)")
-                return None
-            self._rest = SparkRest(url, app_id)
-        return self._rest
+        known = self._rest
+        if known is not None and known[0].alive:
+            return known[1]
+        self._rest = None  # the application may be gone, and the next has an interface of its own
+        session = next((each for each in list(self.sessions.values()) if each.alive), None)
+        url = self.config.ui_url or (session.ui_url if session else None)
+        app_id = session.app_id if session else None
+        if session is None or url is None or app_id is None:
+            if session is not None and not self.stats.collector_errors["rest"]:
+                self.stats.error("rest")
+                log.warning("Spark's UI is off or unknown: no task and executor figures (see the setting ui_url)")
+            return None
+        rest = SparkRest(url, app_id)
+        self._rest = session, rest
+        return rest
 
     def forget_rest(self) -> None:
         """After a session went: the next application has an interface of its own."""

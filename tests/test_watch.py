@@ -13,9 +13,11 @@ from prometheus_client.parser import text_string_to_metric_families
 
 import ledgerops
 from ledgerops import watch as watch_module
+from ledgerops.config import load
 from ledgerops.errors import UserError
 from ledgerops.recording import read
-from ledgerops.watch import Watch
+from ledgerops.watch import Hub, Watch
+from tests.collect.fakes import FakeSession
 
 ROOT = Path(__file__).parent.parent
 
@@ -270,6 +272,38 @@ def test_bad_settings_do_not_stop_the_job(caplog):
         watch = ledgerops.attach(Session(), port="http")
 
     assert watch.error == "UserError: arguments: port must be a whole number, not 'http'"
+
+
+class StoppableSession(FakeSession):
+    """A session of an application with a user interface."""
+
+    def __init__(self, app):
+        super().__init__(app)
+        self.app = app
+
+    @property
+    def app_id(self):
+        return self.app
+
+    @property
+    def ui_url(self):
+        return f"http://127.0.0.1/{self.app}"
+
+
+def test_the_interface_of_a_stopped_application_gives_way_to_that_of_the_next():
+    hub = Hub(load(port=0))
+    try:
+        first, second = StoppableSession("app-1"), StoppableSession("app-2")
+        hub.sessions["1"] = first
+        before = hub.rest()
+        assert hub.rest() is before and before.base.endswith("/app-1")
+
+        first.up = False  # stopped, and its watch was not closed
+        assert hub.rest() is None
+        hub.sessions["2"] = second
+        assert hub.rest().base.endswith("/app-2")
+    finally:
+        hub.close()
 
 
 def test_an_inert_watch_does_nothing():
