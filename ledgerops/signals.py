@@ -117,19 +117,22 @@ HeadTable = dict[Partition, tuple["array[float]", "array[float]"]]  # head offse
 
 
 def note_heads(table: HeadTable, progress: Progress) -> None:
-    """Adds a batch's heads to the table of (head offset, time); a head that goes back begins anew."""
+    """Adds a batch's heads to the table of (head offset, time); a head that goes back begins anew.
+
+    Other threads may be reading: an array never gets shorter, and never holds a head without its time.
+    """
     at = progress.started + progress.phases.get("latest_offset", 0.0)
     for source in progress.sources:
         for partition, head in source.latest.items():
             heads, times = table.setdefault(partition, (array("d"), array("d")))
             if heads and head < heads[-1]:
-                del heads[:], times[:]
+                heads, times = table[partition] = (array("d"), array("d"))
             if head > LARGEST or (heads and (head == heads[-1] or at <= times[-1])):
                 continue
-            heads.append(head)
             times.append(at)
+            heads.append(head)
             if len(heads) >= 2 * HEADS:
-                del heads[:HEADS], times[:HEADS]
+                table[partition] = (heads[HEADS:], times[HEADS:])
 
 
 def time_of_offset(heads: Sequence[float], times: Sequence[float], offset: int) -> float | None:

@@ -105,6 +105,41 @@ def test_a_topic_that_was_made_anew_begins_a_new_table():
     assert list(heads) == [10, 20]
 
 
+@pytest.mark.parametrize(
+    "heads",
+    [
+        pytest.param([500, 600, 10], id="the topic was made anew"),
+        pytest.param(list(range(1, 2 * signals.HEADS + 1)), id="the table is full"),
+    ],
+)
+def test_a_table_that_another_thread_reads_does_not_get_shorter(heads):
+    partition = ("transactions", "0")
+    *earlier, last = stream(heads=heads, ends=[0] * len(heads))
+    table = {}
+    for each in earlier:
+        signals.note_heads(table, each)
+    read = table[partition]
+    signals.note_heads(table, last)
+
+    assert min(map(len, read)) >= len(earlier)
+    assert len(table[partition][0]) == len(table[partition][1]) < len(earlier)
+
+
+def test_a_head_is_not_in_the_table_before_its_time():
+    lengths = []
+
+    class Watched(list):
+        def append(self, value):
+            super().append(value)
+            lengths.append((len(heads), len(times)))
+
+    heads, times = Watched(), Watched()
+    [seen] = stream(heads=[100], ends=[0])
+    signals.note_heads({("transactions", "0"): (heads, times)}, seen)
+
+    assert lengths == [(0, 1), (1, 1)]
+
+
 def test_a_quiet_topic_keeps_the_time_at_which_its_head_was_reached():
     heads, times = head_times(stream(heads=[100, 100, 100], ends=[100, 100, 100]), ("transactions", "0"))
     assert (list(heads), len(times)) == ([100], 1)
