@@ -123,7 +123,10 @@ class Worker:
             return None
         finally:
             self._stats.spent("parse", time.perf_counter() - began)
-        self._record(event, seen, state)
+        try:
+            self._record(event, seen, state)
+        except Exception as error:  # text that cannot be written as UTF-8
+            self._failed("record", error)
         if self._hook is not None and state is not None:
             try:
                 self._hook(event, seen, state)
@@ -220,5 +223,5 @@ def _short_exception(data: Mapping[str, Any]) -> Mapping[str, Any]:
     exception = data.get("exception")
     if not isinstance(exception, str):
         return data
-    lines = exception.strip().splitlines()
+    lines = exception.encode("utf-8", "replace").decode("utf-8").strip().splitlines()
     return {**data, "exception": lines[0][:EXCEPTION_LENGTH] if lines else "unknown"}

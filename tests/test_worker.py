@@ -196,6 +196,30 @@ def test_of_a_stack_trace_only_the_first_line_is_kept(make, tmp_path):
     assert bench.queries["daily_counts"].state.history.failures == {"BAD": 1}
 
 
+def test_text_that_cannot_be_recorded_is_counted_and_the_events_after_it_are_taken(make, tmp_path, caplog):
+    bench = make(Recorder(tmp_path))
+    bench.see(data=spark_json(batchId=1))
+    text = {"id": ID, "runId": RUN, "exception": "boom", "errorClassOnException": "half a letter: \ud83d"}
+    bench.inbox.put("terminated", json.dumps(text))
+    bench.inbox.put("progress", json.dumps(spark_json(name="other", runId="run-2", batchId=2)))
+    with caplog.at_level(logging.WARNING, "ledgerops"):
+        bench.worker.turn()
+
+    assert bench.stats.collector_errors["record"] == 1
+    assert len(caplog.records) == 1
+    assert sum(bench.queries["daily_counts"].state.history.failures.values()) == 1
+    assert [seen.query for seen in read(tmp_path)] == ["daily_counts", "other"]
+
+
+def test_half_a_letter_in_an_exception_is_replaced(make, tmp_path):
+    bench = make(Recorder(tmp_path))
+    bench.see()
+    bench.see("terminated", {"id": ID, "runId": RUN, "exception": "bad \ud83d", "errorClassOnException": "BAD"})
+
+    *_, seen = read(tmp_path)
+    assert seen.data["exception"] == "bad ?"
+
+
 def test_a_clean_stop_keeps_its_null(make, tmp_path):
     bench = make(Recorder(tmp_path))
     bench.see()
