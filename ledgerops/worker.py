@@ -23,6 +23,7 @@ from ledgerops.recording import Recorder, encode
 from ledgerops.records import Observation
 from ledgerops.snapshot import Snapshot, snapshot_driver, snapshot_query
 from ledgerops.stats import SelfStats
+from ledgerops.view import View
 
 log = logging.getLogger("ledgerops")
 
@@ -180,10 +181,7 @@ class Worker:
             self._judged[name] = now
             view = self._fleet.view(state, now)
             began = time.perf_counter()
-            try:
-                state.verdict = state.judge(view)
-            except Exception as error:
-                self._failed("judge", error)
+            self._judge(state, view)
             judged = time.perf_counter()
             try:
                 queries[name] = snapshot_query(state, view, self._series_per_query, self._failed)
@@ -199,6 +197,20 @@ class Worker:
         if hosts != self.snapshot.hosts:
             driver = snapshot_driver(hosts[-1] if hosts else None, self._failed)
         self.snapshot = Snapshot(now, queries, hosts, driver)
+
+    def _judge(self, state: QueryState, view: View) -> None:
+        """A diagnoser goes on when one of its rules raises, and counts that by rule in `errors`."""
+        before = dict(getattr(state.judge, "errors", {}))
+        try:
+            state.verdict = state.judge(view)
+        except Exception as error:
+            self._failed("judge", error)
+        for rule, count in getattr(state.judge, "errors", {}).items():
+            for _ in range(count - before.get(rule, 0)):
+                self._stats.error("rule")
+            if count > before.get(rule, 0) and f"rule {rule}" not in self._warned:
+                self._warned.add(f"rule {rule}")
+                log.warning("the rule %s failed on %.80s; the others go on; said once", rule, view.query)
 
     def _failed(self, part: str, error: Exception, text: str = "") -> None:
         self._stats.error(part)

@@ -173,6 +173,40 @@ def test_a_judge_that_raises_leaves_the_metrics_in_place(make, caplog):
     assert bench.worker.snapshot.verdicts() == []
 
 
+class Ruled:
+    """A judge that counts the rules that raised, as a diagnoser does."""
+
+    def __init__(self, failing):
+        self.failing = failing
+        self.errors = {}
+
+    def __call__(self, view):
+        for rule in self.failing:
+            self.errors[rule] = self.errors.get(rule, 0) + 1
+        return Verdict(view.query, view.now, "healthy", 100)
+
+
+@pytest.mark.parametrize(
+    ("failing", "count", "said"),
+    [
+        pytest.param((), 0, [], id="none"),
+        pytest.param(("key-skew",), 3, ["key-skew"], id="one"),
+        pytest.param(("key-skew", "slow-sink"), 6, ["key-skew", "slow-sink"], id="two"),
+    ],
+)
+def test_a_rule_that_raises_is_counted_and_said_once(make, caplog, failing, count, said):
+    bench = make(judge=lambda: Ruled(failing))
+    with caplog.at_level(logging.WARNING, "ledgerops"):
+        for number in range(3):
+            bench.see(data=spark_json(batchId=number))
+
+    assert bench.stats.collector_errors["rule"] == count
+    assert [record.getMessage() for record in caplog.records] == [
+        f"the rule {rule} failed on daily_counts; the others go on; said once" for rule in said
+    ]
+    assert [verdict.status for verdict in bench.worker.snapshot.verdicts()] == ["healthy"]
+
+
 def test_a_hook_that_raises_is_isolated(make, caplog):
     def hook(event, seen, state):
         raise RuntimeError
