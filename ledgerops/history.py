@@ -100,8 +100,11 @@ class History:
         self.ended = self.running = self.idle_since = self.first_batch = None
 
     def add(self, progress: Progress) -> bool:
-        """Remembers a batch. False when it was known: a batch counts once for each (run id, batch id)."""
-        if progress.run_id != self.run_id or self.ended is not None:
+        """Remembers a batch. False when it was known: a batch counts once for each (run id, batch id).
+
+        A batch that is heard of after its run's end does not begin the run again.
+        """
+        if progress.run_id != self.run_id:
             self.start(progress.started, progress.query_id, progress.run_id)
         self.last_seen = max(self.last_seen or 0.0, progress.ended)
         self.running = self.idle_since = None

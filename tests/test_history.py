@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from ledgerops.history import BATCHES, TREND_POINTS, History, backlog
 from ledgerops.records import Running
 from tests.build import T0, batch, history, operator, source, stream
@@ -62,6 +64,19 @@ def test_a_batch_after_the_end_means_that_the_run_is_on():
     remembered.end(T0 + 9, "run-1", None, None)
     remembered.add(batch(1, run_id="run-2", started=T0 + 30))
     assert remembered.ended is None
+
+
+@pytest.mark.parametrize("exception", [None, "boom"])
+def test_a_batch_that_is_heard_of_after_its_runs_end_is_remembered_but_does_not_revive_the_run(exception):
+    remembered = history([batch(0)])
+    remembered.end(T0 + 9, "run-1", exception, None)
+    assert remembered.add(batch(1)) is True
+    remembered.end(T0 + 9, "run-1", exception, None)
+
+    assert remembered.last is not None and remembered.last.batch_id == 1
+    assert remembered.ended is not None and remembered.ended.at == T0 + 9
+    assert remembered.failures == ({"unclassified": 1} if exception else {})
+    assert remembered.restarts == 0
 
 
 def test_idle_keeps_the_instant_at_which_it_began():
