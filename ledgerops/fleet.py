@@ -15,6 +15,7 @@ from ledgerops.tally import Tally
 from ledgerops.view import View
 
 HOSTS = 60  # at a look every 10 s, ten minutes
+DOUBTED = 3  # runs of one name that were replaced without having ended
 QUERIES = 200  # ended queries beyond this are forgotten, oldest first
 
 
@@ -32,6 +33,7 @@ class QueryState:
         self.tally = Tally()
         self.judge = judge
         self.verdict: Verdict | None = None
+        self.doubted: list[History] = []  # as they were when a run that had not ended was replaced, oldest first
 
 
 class Fleet:
@@ -40,6 +42,7 @@ class Fleet:
     def __init__(self, judge: Callable[[], Judge]) -> None:
         self._judge = judge
         self._names: dict[str, str] = {}  # run id -> query: idle and terminated events carry no name
+        self._apart: dict[str, str] = {}  # run id -> the name that it was given, for Spark's belongs to another run
         self.queries: dict[str, QueryState] = {}
         self.hosts: deque[Host] = deque(maxlen=HOSTS)
 
@@ -54,6 +57,7 @@ class Fleet:
         if seen.kind == "progress":
             progress = parse_progress(seen.data)
             state = self._state(progress.query, progress.run_id)
+            self._tell_apart(state, progress.run_id, progress.started, begins=True)
             if state.history.add(progress):
                 state.tally.add(progress)
             return state
@@ -62,14 +66,17 @@ class Fleet:
             raise BadRecord(f"no run id in {seen.kind}")
         record = _decoded(seen)
         state = self._state(self._name(seen, run_id), run_id)
-        history = state.history
         at = parse_instant(seen.data.get("timestamp")) or seen.at
+        if seen.kind in ("started", "idle"):
+            self._tell_apart(state, run_id, at, begins=seen.kind == "started")
+        history = state.history
         match seen.kind:
             case "started":
                 history.start(at, str(seen.data.get("id") or run_id), run_id)
             case "idle":
                 history.idle(at)
             case "terminated":
+                state.doubted = [each for each in state.doubted if each.run_id != run_id]
                 history.end(at, run_id, _text(seen.data, "exception"), _text(seen.data, "errorClassOnException"))
             case "plan":
                 history.plan = record
@@ -97,6 +104,7 @@ class Fleet:
         return seen.query or self._names.get(run_id) or query_name(None, str(seen.data.get("id") or run_id))
 
     def _state(self, query: str, run_id: str) -> QueryState:
+        query = self._apart.get(run_id, query)
         self._names[run_id] = query
         state = self.queries.get(query)
         if state is None:
@@ -104,11 +112,44 @@ class Fleet:
             state = self.queries[query] = QueryState(query, self._judge())
         return state
 
+    def _tell_apart(self, state: QueryState, run_id: str, at: float, begins: bool) -> None:
+        """Two sessions may each run a query of one name: Spark wants names to differ within a session only.
+
+        A new run is taken for a restart, until the one before, whose end nobody told, does something after it began.
+        """
+        history = state.history
+        if history.run_id in (None, run_id) or history.is_late(run_id, at):
+            return
+        if any(each.run_id == run_id for each in state.doubted):
+            while state.history.run_id != run_id:
+                self._set_aside(state)
+        elif begins and history.ended is None:
+            state.doubted = [*state.doubted, history.copy()][-DOUBTED:]
+
+    def _set_aside(self, state: QueryState) -> None:
+        """Gives the present run a name of its own, and the history back to the run before it."""
+        newer = state.history
+        assert newer.run_id is not None and newer.query_id is not None
+        *state.doubted, state.history = state.doubted
+        state.history.restarts, state.history.failures = newer.restarts, newer.failures  # counters must not fall
+        self._apart[newer.run_id] = f"{newer.query}-{newer.run_id[:8]}"
+        second = self._state(newer.query, newer.run_id)
+        second.history.start(newer.started_at or 0.0, newer.query_id, newer.run_id)
+        for batch in newer.run:
+            if second.history.add(batch):
+                second.tally.add(batch)
+        if newer.plan is not None and newer.plan.run_id == newer.run_id:
+            second.history.plan = newer.plan
+        if newer.ended is not None:
+            ended = newer.ended
+            second.history.end(ended.at, ended.run_id, ended.exception, ended.error_class)
+
     def _forget(self) -> None:
         ended = [name for name, state in self.queries.items() if state.history.ended is not None]
         for name in ended[: max(0, len(self.queries) - QUERIES + 1)]:
             del self.queries[name]
             self._names = {run: query for run, query in self._names.items() if query != name}
+            self._apart = {run: query for run, query in self._apart.items() if query != name}
 
 
 def _decoded(seen: Observation) -> Any:

@@ -18,6 +18,7 @@ BATCHES = 200  # the rules look back this far at most
 WHOLE = 30  # of these the newest keep the state stores' custom metrics, the bulk of a record
 TASKS = 60
 HEADS = 60  # points of the (time, head offset) table, as many as kafka-lag-exporter keeps
+FORMER = 20  # run ids
 TREND_SECONDS = 10.0
 TREND_POINTS = 360  # an hour
 
@@ -53,6 +54,7 @@ class History:
         self.query = query
         self.query_id: str | None = None
         self.run_id: str | None = None
+        self.former: deque[str] = deque(maxlen=FORMER)  # ids of earlier runs
         self.batches: deque[Progress] = deque(maxlen=BATCHES)
         self.trend: deque[TrendPoint] = deque(maxlen=TREND_POINTS)
         self.tasks: deque[TaskSummary] = deque(maxlen=TASKS)
@@ -86,7 +88,7 @@ class History:
         still = copy(self)
         still.batches, still.trend = self.batches.copy(), self.trend.copy()
         still.tasks, still.heads = self.tasks.copy(), self.heads.copy()
-        still.failures = dict(self.failures)
+        still.failures, still.former = dict(self.failures), self.former.copy()
         return still
 
     def start(self, at: float, query_id: str, run_id: str) -> None:
@@ -94,6 +96,7 @@ class History:
             return
         if self.run_id is not None and run_id != self.run_id:
             self.restarts += 1
+            self.former.append(self.run_id)
         self.query_id, self.run_id = query_id, run_id
         self.started_at = self.last_seen = at
         self.first_seen = at if self.first_seen is None else self.first_seen
@@ -102,16 +105,20 @@ class History:
     def add(self, progress: Progress) -> bool:
         """Remembers a batch. False when it was known: a batch counts once for each (run id, batch id).
 
-        A batch that is heard of after its run's end does not begin the run again.
+        A batch that is heard of after its run's end, or after the next run's start, does not begin its run again.
         """
-        if progress.run_id != self.run_id:
+        last = self.last
+        late = self.is_late(progress.run_id, progress.started)  # Spark tells of a start at once, of a batch in its turn
+        if late and last is not None and last.run_id == self.run_id:
+            return False  # out of order
+        if progress.run_id != self.run_id and not late:
             self.start(progress.started, progress.query_id, progress.run_id)
         self.last_seen = max(self.last_seen or 0.0, progress.ended)
         self.running = self.idle_since = None
-        last = self.last
         if last is not None and last.run_id == progress.run_id and last.batch_id >= progress.batch_id:
             return False
-        self.first_batch = progress.batch_id if self.first_batch is None else self.first_batch
+        if self.first_batch is None and not late:
+            self.first_batch = progress.batch_id
         self.last_progress = progress.ended
         self.batches.append(progress)
         note_heads(self.head_times, progress)
@@ -119,6 +126,10 @@ class History:
             self.batches[-WHOLE - 1] = _thin(self.batches[-WHOLE - 1])
         self._add_to_trend(progress)
         return True
+
+    def is_late(self, run_id: str, at: float) -> bool:
+        """Whether what an earlier run did at `at` was before the start of the present one."""
+        return run_id != self.run_id and run_id in self.former and at <= (self.started_at or 0.0)
 
     def idle(self, at: float) -> None:
         self.last_seen = max(self.last_seen or 0.0, at)

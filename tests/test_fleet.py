@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from ledgerops.diagnosis.model import Verdict
 from ledgerops.fleet import QUERIES, Fleet
 from ledgerops.metrics import QUERY_METRICS
-from ledgerops.progress import BadRecord
+from ledgerops.progress import BadRecord, format_instant
 from ledgerops.recording import read
 from ledgerops.records import Observation, StageSummary, TaskSummary
 from tests.build import T0, spark_json
@@ -48,6 +48,104 @@ def test_idle_and_terminated_events_find_their_query_by_run_id():
     )
     assert list(made.queries) == ["windowed"]
     assert made.queries["windowed"].history.ended is not None
+
+
+A, B, C = "aaaaaaaa-0000", "bbbbbbbb-0000", "cccccccc-0000"
+
+
+def at(seconds):
+    return format_instant(T0 + seconds)
+
+
+def begun(run, seconds):
+    return event("started", run, name="daily_counts", timestamp=at(seconds))
+
+
+def read_batch(run, number, seconds):
+    return progress(runId=run, batchId=number, timestamp=at(seconds))
+
+
+def over(run, exception=None):
+    return event("terminated", run, exception=exception, errorClassOnException=None)
+
+
+def batches_of(made):
+    return {name: [(each.run_id, each.batch_id) for each in state.history.run] for name, state in made.queries.items()}
+
+
+def test_queries_of_one_name_in_two_sessions_are_told_apart():
+    made = fleet(begun(A, 0), read_batch(A, 0, 1), begun(B, 5), read_batch(B, 0, 6))
+    assert list(made.queries) == ["daily_counts"]
+    made.ingest(read_batch(A, 1, 7))
+    restarts = made.queries["daily_counts"].history.restarts
+    for number in range(2, 10):
+        made.ingest(read_batch(B, number, 6 + number))
+        made.ingest(read_batch(A, number, 6.5 + number))
+
+    numbers = [0, 1, *range(2, 10)]
+    assert batches_of(made) == {
+        "daily_counts": [(A, number) for number in numbers],
+        "daily_counts-bbbbbbbb": [(B, number) for number in numbers if number != 1],
+    }
+    assert made.queries["daily_counts"].history.started_at == T0
+    assert made.queries["daily_counts"].history.restarts == restarts
+    assert made.queries["daily_counts-bbbbbbbb"].history.restarts == 0
+
+
+def test_everything_about_a_run_that_was_told_apart_goes_to_its_own_name():
+    made = fleet(begun(A, 0), begun(B, 5), event("idle", A, timestamp=at(7)))
+    made.ingest(Observation(T0 + 8, "plan", "daily_counts", {"run_id": B, "trigger": "once"}))
+    made.ingest(event("idle", B, timestamp=at(9)))
+    made.ingest(over(B, "boom"))
+
+    first, second = made.queries["daily_counts"].history, made.queries["daily_counts-bbbbbbbb"].history
+    assert (first.plan, first.ended, first.failures, first.idle_since) == (None, None, {}, T0 + 7)
+    assert second.plan is not None and second.ended is not None and second.idle_since == T0 + 9
+
+
+def test_a_run_that_had_failed_already_when_it_was_told_apart_stays_counted_for_both():
+    made = fleet(begun(A, 0), begun(B, 5), over(B, "boom"), read_batch(A, 0, 7))
+
+    first, second = made.queries["daily_counts"].history, made.queries["daily_counts-bbbbbbbb"].history
+    assert (first.ended, first.run_id, first.failures) == (None, A, {"unclassified": 1})
+    assert second.ended is not None and second.failures == {"unclassified": 1}
+
+
+def test_three_sessions_make_three_queries():
+    made = fleet(begun(A, 0), begun(B, 1), begun(C, 2))
+    for number in range(3):
+        for run in (B, A, C):
+            made.ingest(read_batch(run, number, 3 + number))
+
+    assert {name: state.history.run_id for name, state in made.queries.items()} == {
+        "daily_counts": A,
+        "daily_counts-bbbbbbbb": B,
+        "daily_counts-cccccccc": C,
+    }
+    assert [len(state.history.run) for state in made.queries.values()] == [3, 3, 3]
+
+
+@pytest.mark.parametrize(
+    "seen",
+    [
+        pytest.param([over(A), begun(B, 5), read_batch(B, 0, 6)], id="the old run ended"),
+        pytest.param([begun(B, 5), read_batch(B, 0, 6)], id="the old run is never heard of again"),
+        pytest.param(
+            [begun(B, 5), read_batch(A, 1, 4), over(A), read_batch(B, 0, 6)],
+            id="the old run's last batch and end are told after the start",
+        ),
+        pytest.param([begun(B, 5), event("idle", A, timestamp=at(4)), read_batch(B, 0, 6)], id="and so is its rest"),
+        pytest.param([read_batch(B, 0, 6), read_batch(A, 1, 4), over(A)], id="the start was not heard of"),
+        pytest.param([over(A), begun(B, 5), read_batch(A, 1, 4), read_batch(B, 0, 6)], id="a batch after the end"),
+    ],
+)
+def test_a_restart_keeps_the_name(seen):
+    made = fleet(begun(A, 0), read_batch(A, 0, 1), *seen)
+
+    [state] = made.queries.values()
+    assert (state.history.query, state.history.run_id, state.history.restarts) == ("daily_counts", B, 1)
+    assert state.history.ended is None
+    assert batches_of(made) == {"daily_counts": [(B, 0)]}
 
 
 def test_per_batch_fields_are_added_once():

@@ -79,6 +79,18 @@ def test_a_batch_that_is_heard_of_after_its_runs_end_is_remembered_but_does_not_
     assert remembered.restarts == 0
 
 
+def test_the_last_runs_last_batch_may_be_heard_of_after_the_next_runs_start():
+    remembered = history([batch(0)])
+    remembered.start(T0 + 20, "id-1", "run-2")
+    assert [remembered.add(batch(1, started=T0 + 19.5)) for _ in range(2)] == [True, False]
+    remembered.add(batch(5, run_id="run-2", started=T0 + 21))
+    assert remembered.add(batch(2, started=T0 + 19.8)) is False
+
+    assert (remembered.run_id, remembered.restarts, remembered.started_at) == ("run-2", 1, T0 + 20)
+    assert [each.batch_id for each in remembered.run] == [5]
+    assert remembered.first_batch == 5
+
+
 def test_idle_keeps_the_instant_at_which_it_began():
     remembered = history([batch(0)])
     remembered.idle(T0 + 10)
