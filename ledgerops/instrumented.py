@@ -47,11 +47,19 @@ def observed(
     if key is not None:
         found.append(F.max(F.lit(key)).alias("key"))
         if _version(df.sparkSession.version) >= TOP_KEYS_SINCE:
-            value = F.col(key).cast("string")
-            shown = value if plain_keys else F.substring(F.sha2(value, 256), 1, HASH_LENGTH)
-            found.append(F.call_function("approx_top_k", shown, F.lit(KEYS)).alias("hot_keys"))
+            top = F.call_function("approx_top_k", F.col(key).cast("string"), F.lit(KEYS))
+            if not plain_keys:  # ten hashes a batch and not one a row
+                top = F.transform(top, _hashed)
+            found.append(top.alias("hot_keys"))
     aged = df.withColumn(AGE, seconds)  # Spark 3.5 refuses the time of the batch within an observation
     return aged.observe(f"{OBSERVATION}_{name}" if name else OBSERVATION, *found).drop(AGE)
+
+
+def _hashed(top: Column) -> Column:
+    from pyspark.sql import functions as F
+
+    digest = F.substring(F.sha2(top["item"], 256), 1, HASH_LENGTH)
+    return F.struct(digest.alias("item"), top["count"].alias("count"))
 
 
 def _count(condition: Column) -> Column:

@@ -124,7 +124,8 @@ def _scrape(url: str, stop: threading.Event) -> None:
 def overhead(spark: Any, folder: Path, job: str) -> Iterator[Line]:
     """Throughput attached against bare, with the noise floor of bare against bare; callback time."""
     runs = Runs(spark, folder, job)
-    runs.rows_per_second(attached=True)  # warms the JVM, the Python workers and our own code
+    for instrumented in (False, True, False, True):  # warms the JVM, the Python workers and our own code
+        runs.rows_per_second(attached=True, instrumented=instrumented)
     seen: dict[str, list[float]] = {"bare": [], "bare again": [], "attached": [], "instrumented": []}
     for number in range(ROUNDS):
         order = list(seen)
