@@ -145,7 +145,8 @@ def _status(view: View, active: set[str]) -> Status:
         return "idle"
     if (view.lag_seconds or 0.0) > max(CATCH_UP, 2 * (view.trigger_interval or 0.0)) and _shrinks(view):
         return "catching_up"
-    if active & {"trigger-overrun", "input-overload", "slow-sink"}:
+    # with room to spare a skew does no harm yet; but no query is healthy of which something is found
+    if active & {"trigger-overrun", "input-overload", "slow-sink", "key-skew", "source-partition-skew"}:
         return "pressured"
     if (view.trigger_interval or 0) > 0 and (view.busy_ratio or 0) >= SATURATED:
         return "pressured"
