@@ -70,7 +70,6 @@ class History:
         self.idle_since: float | None = None
         self.restarts = 0
         self.failures: dict[str, int] = {}  # error class -> count
-        self.first_seen: float | None = None
 
     @property
     def last(self) -> Progress | None:
@@ -99,7 +98,6 @@ class History:
             self.former.append(self.run_id)
         self.query_id, self.run_id = query_id, run_id
         self.started_at = self.last_seen = at
-        self.first_seen = at if self.first_seen is None else self.first_seen
         self.ended = self.running = self.idle_since = self.first_batch = None
 
     def add(self, progress: Progress) -> bool:

@@ -14,8 +14,6 @@ from ledgerops.java import java_home
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-
 
 def session_conf(cores: int, folder: Path) -> dict[str, str]:
     """What the jobs need of Spark, and what keeps a driver with six queries small and quiet."""
@@ -23,8 +21,6 @@ def session_conf(cores: int, folder: Path) -> dict[str, str]:
         "spark.app.name": "ledgerops",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": str(cores),
-        # transformWithState from Python works with this provider only; the others gain bounded memory
-        "spark.sql.streaming.stateStore.providerClass": ROCKSDB,
         "spark.sql.streaming.metricsEnabled": "false",
         "spark.sql.streaming.stopTimeout": "30s",
         "spark.sql.adaptive.enabled": "false",  # Spark refuses it for streaming and warns at every start

@@ -144,11 +144,6 @@ class View:
         return signals.backlog_by_partition(self.last) if self.last else {}
 
     @cached_property
-    def backlog_series(self) -> Sequence[tuple[float, int]]:
-        """(end of batch, offsets left) over the remembered batches of the run; batches that do not say are left out."""
-        return [(batch.ended, left) for batch in self.batches if (left := backlog(batch)) is not None]
-
-    @cached_property
     def backlog_slope(self) -> float | None:
         """Offsets a second by which the backlog grew over the last minute; negative while it shrinks."""
         fresh = [batch for batch in self.batches[-FIT_BATCHES:] if batch.ended >= self.now - WINDOW]
