@@ -12,6 +12,7 @@ import ledgerops
 from ledgerops.errors import UserError
 from ledgerops.feed import Feed, open_tables, total_rows
 from ledgerops.jobs.job import REPLAY_LATENESS, Job
+from ledgerops.jobs.sinks import ParquetSink
 from ledgerops.jobs.start import SESSION_CONF, start
 from ledgerops.ledger.csvfile import rejected
 from ledgerops.progress import parse_offsets
@@ -144,7 +145,7 @@ def _start_one(job: Job, setup: Setup, inputs: Mapping[str, DataFrame]) -> Strea
         query = start(
             job,
             inputs,
-            output=folder.outputs / job.name,
+            sink=ParquetSink(folder.outputs / job.name),
             checkpoint=folder.checkpoints / job.name,
             trigger_seconds=setup.trigger,
             fingerprint=f"{setup.note.source} {setup.note.digest}",

@@ -51,6 +51,7 @@ class Runs:
         """Wall time of ROWS rows that are all there at the start, taken in batches of BATCH_ROWS."""
         import ledgerops
         from ledgerops.jobs import find_job
+        from ledgerops.jobs.sinks import ParquetSink
         from ledgerops.jobs.start import start
         from ledgerops.ledger.plan import load_plan
         from ledgerops.ledger.sources import open_source
@@ -73,7 +74,7 @@ class Runs:
             query = start(
                 find_job(self.job),
                 {"transactions": frame},
-                output=folder / "out",
+                sink=ParquetSink(folder / "out"),
                 checkpoint=folder / "checkpoint",
                 available_now=True,
             )

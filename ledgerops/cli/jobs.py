@@ -1,4 +1,4 @@
-"""Lists the ledger's jobs, with what each does.
+"""Lists the ledger's jobs by group, with what each does.
 
 Example:
     ledgerops jobs
@@ -14,9 +14,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from ledgerops.jobs import JOBS
+    from ledgerops.jobs import JOBS, TOUR
+    from ledgerops.jobs.job import GROUPS
 
     width = max(len(job.name) for job in JOBS)
-    for job in JOBS:
-        print(f"{job.name:{width}}  {job.summary}")
+    for group in GROUPS:
+        jobs = [job for job in JOBS if job.group == group]
+        if jobs:
+            print(group)
+        for job in jobs:
+            print(f"  {job.name:{width}} {'*' if job in TOUR else ' '} {job.summary}")
+    print("\n* runs without being named; ledgerops run GROUP runs a group, ledgerops run all every job")
     return 0

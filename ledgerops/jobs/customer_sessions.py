@@ -40,6 +40,7 @@ def transform(transactions: DataFrame, lateness: str = LATENESS) -> DataFrame:
 
 JOB = Job(
     name="customer_sessions",
+    group="windows",
     summary=f"Each customer's bursts of transactions, ended by a pause of {GAP}.",
     transform=transform,
     stateful=True,

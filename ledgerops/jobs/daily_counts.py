@@ -40,6 +40,7 @@ def transform(transactions: DataFrame, lateness: str = LATENESS) -> DataFrame:
 
 JOB = Job(
     name="daily_counts",
+    group="windows",
     summary="Number and sum of each customer's transactions in a day.",
     transform=transform,
     stateful=True,

@@ -56,6 +56,7 @@ def _side(transactions: DataFrame, kind: str, lateness: str) -> DataFrame:
 
 JOB = Job(
     name="debit_credit_pairs",
+    group="joins",
     summary=f"Debits and credits above {LEAST:,} of one customer within {WITHIN}.",
     transform=transform,
     stateful=True,

@@ -25,6 +25,7 @@ def transform(transactions: DataFrame, lateness: str = LATENESS) -> DataFrame:
 
 JOB = Job(
     name="dedup_transactions",
+    group="sql",
     summary="Every transaction once, however often it was sent.",
     transform=transform,
     stateful=True,

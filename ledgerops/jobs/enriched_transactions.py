@@ -139,6 +139,7 @@ def transform(transactions: DataFrame, customers: DataFrame, wait: float = WAIT)
 
 JOB = Job(
     name="enriched_transactions",
+    group="stateful",
     summary="Every transaction with its customer, waiting for the customer if need be.",
     transform=transform,
     stateful=True,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -14,14 +14,20 @@ LATENESS = "1 minute"  # generated rows are late by 10 s at most
 # A second day is for partitions of the replay that run ahead of others.
 REPLAY_LATENESS = "2 days"
 
+Group = Literal["sql", "windows", "joins", "udfs", "stateful", "benchmark"]
+GROUPS: tuple[Group, ...] = ("sql", "windows", "joins", "udfs", "stateful", "benchmark")
+Service = Literal["accounts", "risk"]  # something besides Spark that a job asks, by URL
+
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
     """One streaming query. Its module, the query, the checkpoint folder and the `query` label bear the same name."""
 
     name: str
+    group: Group
     summary: str  # one sentence, for lists of jobs
-    transform: Callable[..., DataFrame]  # one DataFrame for each input, in their order; `lateness=` if the job has one
+    # one DataFrame for each input, in their order; `lateness=` if the job has one, and each of `services=` by its name
+    transform: Callable[..., DataFrame]
     stateful: bool  # keeps rows between batches
     inputs: tuple[str, ...] = ("transactions",)
     output_mode: str = "append"
@@ -29,3 +35,9 @@ class Job:
     event_time: str = "event_time"
     timers: bool = False  # has timers on the clock, for which a batch runs at every trigger, input or none
     lateness: str | None = None  # default allowance of its watermark; None: the job has no watermark
+    services: tuple[Service, ...] = ()
+    upsert: tuple[str, ...] = ()  # columns that identify an output row: a later row with the same replaces it
+    route: str | None = None  # column that names the output of a row (topic, table or folder); None: the job's own
+    # Applied to the rows of each batch before they are written. The second argument is the watermark (seconds since the
+    # epoch) by which Spark calls a row of that batch late: that of the batch before; None before there is one.
+    on_batch: Callable[[DataFrame, float | None], DataFrame] | None = None

@@ -28,6 +28,7 @@ def transform(transactions: DataFrame) -> DataFrame:
 
 JOB = Job(
     name="large_credits",
+    group="sql",
     summary=f"Credits above {THRESHOLD:,}.",
     transform=transform,
     stateful=False,

@@ -1,8 +1,8 @@
-"""Starts a job as a query with a Parquet output.
+"""Starts a job as a query.
 
-Spark's file sink writes each row exactly once: a batch counts from the moment its files are named in `_spark_metadata`,
-and a batch that is repeated after a crash finds itself named and is skipped. That holds only while output and
-checkpoint belong together, which is checked before anything starts.
+A sink writes each row exactly once if it can tell which batches it has: one that is repeated after a crash is skipped
+or overwrites itself. That holds only while output and checkpoint belong together, which is checked before anything
+starts.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ledgerops.errors import UserError
 from ledgerops.jobs.job import Job
-from ledgerops.jobs.outputs import last_batch
+from ledgerops.jobs.sinks import Sink
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -39,31 +39,33 @@ def start(
     job: Job,
     inputs: Mapping[str, DataFrame],
     *,
-    output: Path,
+    sink: Sink,
     checkpoint: Path,
     trigger_seconds: float | None = None,
     available_now: bool = False,
     fingerprint: str = "",
     lateness: str | None = None,
+    services: Mapping[str, str] | None = None,
 ) -> StreamingQuery:
     """The running query of `job`, named after it, fed by `inputs` (by name, at least those that the job reads).
 
     `available_now` works off what is there and ends; otherwise a batch starts every `trigger_seconds`, or without
     these as soon as the last has ended. `fingerprint` says where the rows come from (kind of source and plan): the
     offsets in a checkpoint mean nothing for another source. `lateness` replaces the job's own allowance, where it has
-    one. Raises UserError, before anything is started or written, when checkpoint or output belong to something else.
+    one. `services` are the URLs, by name, of what the job asks besides Spark. Raises UserError, before anything is
+    started or written, when checkpoint or output belong to something else.
     """
-    _claim(job, checkpoint, output, fingerprint)
-    allowance = {} if job.lateness is None else {"lateness": lateness or job.lateness}
-    rows = job.transform(*(inputs[name] for name in job.inputs), **allowance)
+    _claim(job, checkpoint, sink, fingerprint)
+    named = {} if job.lateness is None else {"lateness": lateness or job.lateness}
+    named |= {name: (services or {})[name] for name in job.services}
+    rows = job.transform(*(inputs[name] for name in job.inputs), **named)
     trigger: dict[str, Any] = {"processingTime": f"{round((trigger_seconds or 0) * 1000)} milliseconds"}
-    writer = (
+    writer = sink.write(
+        job,
         rows.writeStream.queryName(job.name)
         .outputMode(job.output_mode)
-        .format("parquet")
-        .option("path", str(output))
         .option("checkpointLocation", str(checkpoint))
-        .trigger(**({"availableNow": True} if available_now else trigger))
+        .trigger(**({"availableNow": True} if available_now else trigger)),
     )
     if job.timers and available_now:
         with _conf(rows.sparkSession, "spark.sql.streaming.noDataMicroBatches.enabled", "false"):
@@ -82,11 +84,11 @@ def _conf(session: SparkSession, key: str, value: str) -> Iterator[None]:
         session.conf.set(key, before)
 
 
-def _claim(job: Job, checkpoint: Path, output: Path, fingerprint: str) -> None:
+def _claim(job: Job, checkpoint: Path, output: Sink, fingerprint: str) -> None:
     """Marks the checkpoint as the job's, or refuses: a note beside it says whose it is, its logs what it has done."""
     note = checkpoint.with_name(f"{checkpoint.name}.job.json")
     wanted = {"job": job.name, "fingerprint": fingerprint}
-    planned, done, written = _newest(checkpoint / "offsets"), _newest(checkpoint / "commits"), last_batch(output)
+    planned, done, written = _newest(checkpoint / "offsets"), _newest(checkpoint / "commits"), output.last_batch(job)
     try:
         found = dict(json.loads(note.read_text("utf-8")))
     except FileNotFoundError:

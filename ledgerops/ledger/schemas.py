@@ -9,3 +9,12 @@ CUSTOMERS = (
     "state STRING, district_id INT, updated_at TIMESTAMP"
 )
 ACCOUNTS = "account_id STRING, district_id INT, frequency STRING, opened_on DATE"
+AD_EVENTS = "user_id STRING, page_id STRING, ad_id STRING, ad_type STRING, event_type STRING, event_time TIMESTAMP"
+# by table: what a job that names it as input gets
+TABLES = {
+    "transactions": TRANSACTIONS,
+    "customers": CUSTOMERS,
+    "debits": TRANSACTIONS,  # of type Debit
+    "credits": TRANSACTIONS,  # of type Credit
+    "ad_events": AD_EVENTS,
+}

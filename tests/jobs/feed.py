@@ -15,25 +15,34 @@ import pyarrow.parquet as pq
 
 from ledgerops.jobs.job import Job
 from ledgerops.jobs.outputs import committed_files
+from ledgerops.jobs.sinks import ParquetSink, Sink
 from ledgerops.jobs.start import start
-from ledgerops.ledger.schemas import CUSTOMERS, TRANSACTIONS
+from ledgerops.ledger.schemas import TABLES
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-SCHEMAS = {"transactions": TRANSACTIONS, "customers": CUSTOMERS}
 TIMESTAMP = pa.timestamp("us", tz="UTC")
+TRANSACTIONS = pa.schema(
+    [
+        ("transaction_id", pa.string()),
+        ("account_id", pa.string()),
+        ("customer_id", pa.string()),
+        ("event_time", TIMESTAMP),
+        ("type", pa.string()),
+        ("operation", pa.string()),
+        ("amount", pa.decimal128(18, 2)),
+        ("balance", pa.decimal128(18, 2)),
+    ]
+)
 ARROW = {
-    "transactions": pa.schema(
+    "transactions": TRANSACTIONS,
+    "debits": TRANSACTIONS,
+    "credits": TRANSACTIONS,
+    "ad_events": pa.schema(
         [
-            ("transaction_id", pa.string()),
-            ("account_id", pa.string()),
-            ("customer_id", pa.string()),
+            *((name, pa.string()) for name in ("user_id", "page_id", "ad_id", "ad_type", "event_type")),
             ("event_time", TIMESTAMP),
-            ("type", pa.string()),
-            ("operation", pa.string()),
-            ("amount", pa.decimal128(18, 2)),
-            ("balance", pa.decimal128(18, 2)),
         ]
     ),
     "customers": pa.schema(
@@ -107,16 +116,21 @@ class Feed:
 
     def inputs(self) -> dict[str, DataFrame]:
         return {
-            name: self.spark.readStream.schema(SCHEMAS[name])
+            name: self.spark.readStream.schema(TABLES[name])
             .option("maxFilesPerTrigger", 1)
             .parquet(str(self.folder / name))
             for name in self.job.inputs
         }
 
-    def run(self, timeout: float = 120, **options: Any) -> list[dict[str, Any]]:
+    def run(self, timeout: float = 120, sink: Sink | None = None, **options: Any) -> list[dict[str, Any]]:
         """Works off what is there on the same checkpoint, then says what was done in each batch (Spark's progress)."""
         query = start(
-            self.job, self.inputs(), output=self.output, checkpoint=self.checkpoint, available_now=True, **options
+            self.job,
+            self.inputs(),
+            sink=sink or ParquetSink(self.output),
+            checkpoint=self.checkpoint,
+            available_now=True,
+            **options,
         )
         try:
             assert query.awaitTermination(timeout), "the query has not ended in time"

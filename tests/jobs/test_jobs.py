@@ -3,8 +3,10 @@ import importlib
 import pytest
 
 from ledgerops.errors import UserError
-from ledgerops.jobs import JOBS, find_job
+from ledgerops.jobs import JOBS, TOUR, choose_jobs, find_job
+from ledgerops.jobs.job import GROUPS
 from ledgerops.jobs.large_credits import JOB
+from ledgerops.jobs.sinks import ParquetSink
 from ledgerops.jobs.start import start
 
 
@@ -22,11 +24,23 @@ def test_a_job_is_found_by_its_name():
     assert find_job("large_credits") is JOB
 
 
+def test_jobs_are_chosen_by_name_by_group_all_or_the_tour():
+    windows = tuple(job for job in JOBS if job.group == "windows")
+
+    assert choose_jobs([]) == TOUR
+    assert choose_jobs(["windows", "large_credits", "daily_counts"]) == (*windows, JOB)
+    assert choose_jobs(["all"]) == JOBS
+
+
 @pytest.mark.parametrize(
     ("name", "message"),
     [
         pytest.param("daily_count", "no job named 'daily_count'; did you mean daily_counts?", id="near"),
-        pytest.param("x", f"no job named 'x'; there are {', '.join(job.name for job in JOBS)}", id="far"),
+        pytest.param(
+            "x",
+            f"no job named 'x'; there are {', '.join(job.name for job in JOBS)}, the groups {', '.join(GROUPS)}, and all",
+            id="far",
+        ),
     ],
 )
 def test_an_unknown_name_is_refused_with_a_hint(name, message):
@@ -46,7 +60,7 @@ def batches(folder, *numbers):
 def refusal(checkpoint, output, fingerprint="plan a"):
     """What is said when the checks fail; with `inputs` empty, a start that passes them fails on its missing input."""
     try:
-        start(JOB, {}, output=output, checkpoint=checkpoint, fingerprint=fingerprint)
+        start(JOB, {}, sink=ParquetSink(output), checkpoint=checkpoint, fingerprint=fingerprint)
     except UserError as error:
         return str(error)
     except KeyError:

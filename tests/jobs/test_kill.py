@@ -20,6 +20,7 @@ import sys
 from pathlib import Path
 from pyspark.sql import SparkSession
 from ledgerops.jobs.enriched_transactions import JOB
+from ledgerops.jobs.sinks import ParquetSink
 from ledgerops.jobs.start import SESSION_CONF, start
 from tests.jobs.feed import Feed
 
@@ -27,7 +28,8 @@ builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "fa
 for key, value in {"spark.sql.shuffle.partitions": "2", "spark.sql.session.timeZone": "UTC", **SESSION_CONF}.items():
     builder = builder.config(key, value)
 case = Feed(builder.getOrCreate(), JOB, Path(sys.argv[1]))
-start(JOB, case.inputs(), output=case.output, checkpoint=case.checkpoint, trigger_seconds=0.1).awaitTermination()
+sink = ParquetSink(case.output)
+start(JOB, case.inputs(), sink=sink, checkpoint=case.checkpoint, trigger_seconds=0.1).awaitTermination()
 """
 
 
