@@ -17,6 +17,9 @@ partitions: {count: 5, idle: [3], pinned: {partition: 2, share: 0.8}}
 disorder: {late: {share: 0.01, delay: uniform, low: 1s, high: 10s}}         # or delay: fixed, exponential
 duplicates: {share: 0.01, within: 5s}
 amounts: {median: 2100, sigma: 1.6, max: 90000}
+poison: {share: 0.001, kinds: [invalid_json, tombstone]}    # records besides the good ones that no reader can take;
+                            # kinds (all unless given): invalid_json, missing_field, wrong_type, oversized, null_key,
+                            # tombstone. For `ledgerops load` only: the embedded source ignores it
 ```
 """
 
@@ -34,7 +37,7 @@ from ledgerops.errors import UserError
 from ledgerops.ledger import planparts
 from ledgerops.ledger.layout import Partitions
 from ledgerops.ledger.phases import Phase
-from ledgerops.ledger.planparts import Amounts, Duplicates, Keys, Late
+from ledgerops.ledger.planparts import Amounts, Duplicates, Keys, Late, Poison
 from ledgerops.ledger.schedule import Schedule
 from ledgerops.ledger.yamltree import parse
 
@@ -56,6 +59,7 @@ class Plan:
     late: Late
     duplicates: Duplicates
     amounts: Amounts
+    poison: Poison
 
     @property
     def digest(self) -> str:
@@ -97,7 +101,10 @@ def parse_plan(text: str, name: str = "plan") -> Plan:
     """The plan of a YAML text. Raises UserError that names file, line and key."""
     file = name if name.endswith((".yaml", ".yml")) else f"{name}.yaml"
     top = parse(text, file).section(
-        ("seed", "start", "scale", "repeat", "phases", "keys", "partitions", "disorder", "duplicates", "amounts")
+        (
+            *("seed", "start", "scale", "repeat", "phases", "keys", "partitions", "disorder", "duplicates", "amounts"),
+            "poison",
+        )
     )
     start = top.get("start")
     repeat = (entry := top.get("repeat")) is not None and entry.boolean()
@@ -114,4 +121,5 @@ def parse_plan(text: str, name: str = "plan") -> Plan:
         late=planparts.late(entry) if (entry := top.get("disorder")) else Late(),
         duplicates=planparts.duplicates(entry) if (entry := top.get("duplicates")) else Duplicates(),
         amounts=planparts.amounts(entry) if (entry := top.get("amounts")) else Amounts(),
+        poison=planparts.poison(entry) if (entry := top.get("poison")) else Poison(),
     )

@@ -10,6 +10,7 @@ from ledgerops.ledger.phases import Burst, Constant, Phase, Ramp, Sine
 from ledgerops.ledger.yamltree import Entry
 
 DISTRIBUTIONS = ("uniform", "zipf", "whale")
+POISON_KINDS = ("invalid_json", "missing_field", "wrong_type", "oversized", "null_key", "tombstone")
 _SHAPES = {
     "constant": ("rate",),
     "ramp": ("from", "to"),
@@ -56,6 +57,14 @@ class Amounts:
     median: float = 2100.0
     sigma: float = 1.6
     most: float = 90_000.0
+
+
+@dataclass(frozen=True)
+class Poison:
+    """After `share` of the records comes one that no reader can take; the embedded source has none."""
+
+    share: float = 0.0
+    kinds: tuple[str, ...] = POISON_KINDS
 
 
 def phases(entry: Entry, scale: float, repeat: bool) -> tuple[Phase, ...]:
@@ -171,3 +180,17 @@ def amounts(entry: Entry) -> Amounts:
     sigma = item.number(0.0, 10.0) if (item := section.get("sigma")) else Amounts.sigma
     most = item.number(median, 1e12) if (item := section.get("max")) else max(Amounts.most, median)
     return Amounts(median, sigma, most)
+
+
+def poison(entry: Entry) -> Poison:
+    section = entry.section(("share", "kinds"))
+    share = section.need("share").number(0.0, 0.5)
+    found = section.get("kinds")
+    if found is None:
+        return Poison(share)
+    kinds = tuple(item.choice(POISON_KINDS) for item in found.items())
+    if not kinds:
+        raise found.error("expected at least one kind")
+    if len(set(kinds)) < len(kinds):
+        raise found.error("expected each kind once")
+    return Poison(share, kinds)

@@ -9,7 +9,7 @@ from ledgerops.errors import UserError
 from ledgerops.ledger import plan as plan_module
 from ledgerops.ledger.phases import Burst, Constant, Ramp, Sine
 from ledgerops.ledger.plan import PLANS, load_plan, parse_plan
-from ledgerops.ledger.planparts import Keys, Late
+from ledgerops.ledger.planparts import POISON_KINDS, Keys, Late, Poison
 
 ONE = "phases: [{shape: constant, rate: 10}]\n"
 
@@ -113,6 +113,12 @@ def test_a_fixed_delay_is_the_same_for_every_late_row():
     assert plan.late == Late(0.1, "fixed", 90, 90)
 
 
+def test_poison_is_of_every_kind_unless_it_says_which():
+    assert parse_plan(ONE).poison.share == 0
+    assert parse_plan(ONE + "poison: {share: 0.01}").poison == Poison(0.01, POISON_KINDS)
+    assert parse_plan(ONE + "poison: {share: 0.01, kinds: [tombstone]}").poison == Poison(0.01, ("tombstone",))
+
+
 def test_the_digest_is_that_of_the_meaning():
     one = parse_plan(ONE, "one")
 
@@ -138,7 +144,7 @@ def test_the_digest_is_that_of_the_meaning():
         pytest.param(
             ONE + "keyz: {}",
             "plan.yaml:2: keyz: unknown key (did you mean keys?); known here: seed, start, scale, repeat, phases, "
-            "keys, partitions, disorder, duplicates, amounts",
+            "keys, partitions, disorder, duplicates, amounts, poison",
             id="unknown key",
         ),
         pytest.param("seed: 1\nseed: 2\n" + ONE, "plan.yaml:2: seed: this key was given before", id="a key twice"),
@@ -273,6 +279,22 @@ def test_the_digest_is_that_of_the_meaning():
             ONE + "amounts: {median: 10, max: 5}",
             "plan.yaml:2: amounts.max: expected a number from 10 to 1e+12, got 5",
             id="a maximum below the middle",
+        ),
+        pytest.param(
+            ONE + "poison: {share: 0.1, kinds: [null_keys]}",
+            "plan.yaml:2: poison.kinds[0]: expected one of invalid_json, missing_field, wrong_type, oversized, null_key, "
+            "tombstone; got 'null_keys' (did you mean null_key?)",
+            id="an unknown poison",
+        ),
+        pytest.param(
+            ONE + "poison: {share: 0.1, kinds: []}",
+            "plan.yaml:2: poison.kinds: expected at least one kind",
+            id="poison of no kind",
+        ),
+        pytest.param(
+            ONE + "poison: {share: 0.1, kinds: [tombstone, tombstone]}",
+            "plan.yaml:2: poison.kinds: expected each kind once",
+            id="a poison twice",
         ),
     ],
 )
