@@ -1,8 +1,11 @@
 """Write the generated files, or check that the committed ones are true.
 
-The reference pages under docs/ come from the catalogues of metrics, rules, settings and commands.
+The reference pages under docs/ and everything under alerts/ come from the catalogues of metrics, rules, alerts,
+settings and commands. Selectors, objectives, windows and links stand in the table `render` of a TOML file.
 
-example: `ledgerops render --check`
+Examples:
+    ledgerops render --check
+    ledgerops render --config ledgerops.toml --out deploy
 """
 
 from __future__ import annotations
@@ -18,19 +21,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--out", type=Path, default=Path(), metavar="FOLDER", help="root to write below (default: here)"
     )
+    parser.add_argument("--config", type=Path, metavar="FILE", help="TOML file whose table `render` describes the site")
 
 
 def run(args: argparse.Namespace) -> int:
     os.environ["COLUMNS"] = "100"  # argparse wraps help to the terminal; the pages must not depend on it
     from ledgerops import render
+    from ledgerops.alerts.site import read_site
 
+    site = read_site(args.config)
     if args.check:
-        differing = list(render.drift(args.out))
+        differing = list(render.drift(args.out, site))
         for name in differing:
             print(f"differs: {name}")
         if differing:
             print("run ledgerops render and commit what it writes", file=sys.stderr)
         return 1 if differing else 0
-    for name in render.write(args.out):
+    for name in render.write(args.out, site):
         print(f"wrote {name}")
     return 0

@@ -59,8 +59,9 @@ def _short(rule: Rule) -> str:
     return rule.title.split(":", 1)[-1].strip().rstrip(".")
 
 
-def _rule_page(rule: Rule) -> str:
-    body = rule.runbook.strip().split("\n", 1)[1]
+def runbook_body(runbook: str) -> str:
+    """The sections of a docstring as headings and paragraphs."""
+    body = runbook.strip().split("\n", 1)[1]
     for section in SECTIONS:
         body = re.sub(
             rf"^{section}: *(\S)",
@@ -69,8 +70,12 @@ def _rule_page(rule: Rule) -> str:
             flags=re.MULTILINE,
         )
     body = re.sub(r"^ {4}(?! )", "", body, flags=re.MULTILINE)
-    body = re.sub(r"\n{3,}", "\n\n", body).strip()
+    return re.sub(r"\n{3,}", "\n\n", body).strip()
+
+
+def _rule_page(rule: Rule) -> str:
     explains = ", ".join(f"[{slug}]({slug}.md)" for slug in rule.explains) or "nothing else, it is a symptom"
+    body = runbook_body(rule.runbook)
     return f"{HEAD}# {rule.slug}\n\n{rule.title}\n\nSeverity: {rule.severity}. Explains: {explains}.\n\n{body}\n"
 
 

@@ -1,0 +1,41 @@
+"""The alerts: symptoms that a reader of the data feels, what watches the watcher, and a ticket for each cause."""
+
+from __future__ import annotations
+
+from ledgerops.alerts import (
+    crash_loop,
+    exporter_absent,
+    falling_behind,
+    freshness,
+    observer_degraded,
+    query_down,
+    query_failed,
+    query_stuck,
+    rows_dropped,
+    target_down,
+    trigger_overrun,
+    watchdog,
+)
+from ledgerops.alerts.causes import ticket
+from ledgerops.alerts.model import Alert
+from ledgerops.diagnosis.rules import RULES
+
+SYMPTOMS: tuple[Alert, ...] = (
+    query_down.ALERT,
+    query_failed.ALERT,
+    crash_loop.ALERT,
+    query_stuck.ALERT,
+    falling_behind.ALERT,
+    trigger_overrun.ALERT,
+    rows_dropped.ALERT,
+)
+FRESHNESS: tuple[Alert, ...] = (freshness.PAGE, freshness.TICKET)
+OBSERVER: tuple[Alert, ...] = (
+    exporter_absent.ALERT,
+    target_down.ALERT,
+    observer_degraded.ALERT,
+    watchdog.ALERT,
+)
+_SEEN = {alert.rule for alert in SYMPTOMS}
+CAUSES: tuple[Alert, ...] = tuple(ticket(rule) for rule in RULES if rule.slug not in _SEEN)
+ALERTS: tuple[Alert, ...] = (*SYMPTOMS, *FRESHNESS, *OBSERVER, *CAUSES)

@@ -1,0 +1,40 @@
+"""Pieces of PromQL and of alert texts that several alerts share."""
+
+from __future__ import annotations
+
+import re
+
+from ledgerops.alerts.site import Site
+
+BY = "by (job, query)"
+CAUSE = "[cause]"  # in a description: stands for what `cause` gives
+
+
+def lines(expression: str) -> str:
+    """The expression with each operand of a set operator on a line of its own."""
+    return re.sub(r" (and|or|unless) ", r"\n\1 ", expression)
+
+
+def worst(site: Site, metric: str, *more: str) -> str:
+    """The largest value of a metric for each query, over partitions and drivers."""
+    return f"max {BY} ({site.series(metric, *more)})"
+
+
+def total(site: Site, metric: str, *more: str) -> str:
+    """The sum of a metric for each query."""
+    return f"sum {BY} ({site.series(metric, *more)})"
+
+
+def alive(site: Site) -> str:
+    """1 for each query of which a run is on."""
+    return f"{worst(site, 'ledgerops_query_active')} == 1"
+
+
+def cause(site: Site) -> str:
+    """Template text that names the root cause, asked of Prometheus when the alert is sent: no other process needed."""
+    selector = site.series("ledgerops_root_cause", "query=%q").replace('"', '\\"')
+    return (
+        f'{{{{ with printf "max by (rule) ({selector} == 1)" $labels.query | query }}}}'
+        "{{ range $i, $cause := . }}{{ if $i }}, {{ else }}Root cause: {{ end }}{{ $cause.Labels.rule }}{{ end }}."
+        "{{ else }}No cause is named yet.{{ end }}"
+    )

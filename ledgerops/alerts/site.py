@@ -1,0 +1,82 @@
+"""Where generated alerts and dashboards are to work: selectors, objectives, windows, links, in one typed place."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+from ledgerops.errors import UserError
+
+
+def duration(seconds: float) -> str:
+    """Seconds in Prometheus' notation, exactly: 90 -> "90s", 3600 -> "1h", 0.5 -> "500ms"."""
+    millis = round(seconds * 1000)
+    for unit, size in (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000)):
+        if millis and millis % size == 0:
+            return f"{millis // size}{unit}"
+    return f"{millis}ms"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Site:
+    """Read from the table `render` of ledgerops.toml; each field has a default that fits docker-compose.yaml."""
+
+    job: str = "ledgerops"  # the scrape job's name: every selector carries it
+    scrape_seconds: float = 5.0  # the scrape interval, also of Grafana's data source
+    evaluation_seconds: float = 15.0  # how often rules are evaluated
+    time_scale: float = 1.0  # multiplies every window and `for`: a drill or a demonstration has minutes, not days
+    freshness_seconds: float = 60.0  # results older than this are bad
+    freshness_objective: float = 0.99  # share of the time in which they are not
+    period_days: float = 30.0  # of the objective
+    retention_seconds: float = 3600.0  # the least time that unread rows must still be kept
+    runbooks: str = "https://github.com/ledgerops/ledgerops/blob/main/alerts/runbooks"
+    grafana: str = "http://localhost:3000"
+
+    def __post_init__(self) -> None:
+        objective = self.freshness_objective
+        if not objective < 1:
+            raise UserError(f"render: freshness_objective is a share below 1, not {objective:g}")
+        if 14.4 * (1 - objective) >= 1:
+            raise UserError(
+                f"render: with freshness_objective {objective:g} the fast burn alert could never fire "
+                "(14.4 x the error budget is above 1); choose 0.94 or more"
+            )
+        for name in ("scrape_seconds", "evaluation_seconds", "time_scale", "freshness_seconds", "period_days"):
+            if getattr(self, name) <= 0:
+                raise UserError(f"render: {name} must be above 0")
+
+    def window(self, seconds: float) -> str:
+        """A window or `for` of so many seconds, scaled; never below two scrapes."""
+        return duration(max(seconds * self.time_scale, 2 * self.scrape_seconds))
+
+    def matchers(self, *more: str) -> str:
+        """`{job="...", ...}`."""
+        return "{" + ", ".join((f'job="{self.job}"', *more)) + "}"
+
+    def series(self, name: str, *more: str) -> str:
+        """A selector of a metric at this site."""
+        return f"{name}{self.matchers(*more)}"
+
+
+def read_site(file: Path | None) -> Site:
+    """The table `render` of a TOML file; the defaults without one. Raises UserError for what it does not know."""
+    if file is None:
+        return Site()
+    try:
+        table = tomllib.loads(file.read_text("utf-8")).get("render", {})
+    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UserError(f"cannot read {file}: {str(error)[:1].lower()}{str(error)[1:]}") from None
+    known = {each.name: each for each in fields(Site)}
+    values: dict[str, object] = {}
+    for key, value in table.items():
+        if key not in known:
+            raise UserError(f"{file}: no setting render.{key}; known are {', '.join(known)}")
+        wanted = type(known[key].default)
+        if wanted is float and isinstance(value, int) and not isinstance(value, bool):
+            value = float(value)
+        if not isinstance(value, wanted):
+            kind = "a number" if wanted is float else "text"
+            raise UserError(f"{file}: render.{key} must be {kind}, not {value!r:.40}")
+        values[key] = value
+    return Site(**values)  # type: ignore[arg-type]

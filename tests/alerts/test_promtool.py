@@ -1,0 +1,52 @@
+"""The generated rules under Prometheus' own tools, with the cases that stand beside each alert."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from ledgerops.render.rules import FILES
+from tests.programs import needed
+
+ALERTS = Path(__file__).parents[2] / "alerts"
+
+
+def promtool(*args):
+    return subprocess.run([needed("promtool"), *map(str, args)], capture_output=True, text=True)
+
+
+def test_the_rules_pass_the_linter():
+    done = promtool("check", "rules", "--lint=all", "--lint-fatal", *sorted((ALERTS / "rules").glob("*.yaml")))
+
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_the_alerts_fire_and_stay_silent_as_their_cases_say(name):
+    done = promtool("test", "rules", ALERTS / "tests" / f"{name}.yaml")
+
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "after", "said"),
+    [
+        ("observer", "== 0", "== 2", "LedgerTargetDown fires"),
+        ("symptoms", "0.001 *", "0.9 *", "LedgerRowsDropped fires"),
+        ("causes", 'rule="key-skew"', 'rule="late-data"', "LedgerKeySkew fires"),
+        ("symptoms", " for: 1m", " for: 5s", "LedgerQueryDown query restarts"),
+    ],
+    ids=["never true", "another threshold", "another label", "no patience"],
+)
+def test_a_rule_that_is_wrong_fails_its_cases(tmp_path, name, before, after, said):
+    for folder in ("rules", "tests"):
+        shutil.copytree(ALERTS / folder, tmp_path / folder)
+    file = tmp_path / "rules" / f"{name}.yaml"
+    assert before in file.read_text()
+    file.write_text(file.read_text().replace(before, after))
+
+    done = promtool("test", "rules", tmp_path / "tests" / f"{name}.yaml")
+
+    assert done.returncode != 0
+    assert said.split()[0] in done.stdout + done.stderr
