@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ledgerops.alerts.site import Site
 from ledgerops.render.alertmanager import alertmanager_file
+from ledgerops.render.dashboards import dashboard_files, datasource_file, provider_file
 from ledgerops.render.docs import cli_page, config_page, metrics_page, rule_pages
 from ledgerops.render.promtests import test_files
 from ledgerops.render.rules import rule_files
@@ -20,11 +21,16 @@ PAGES: Mapping[str, Callable[[], str]] = {
 }
 FOLDERS: Mapping[str, Callable[[], Mapping[str, str]]] = {"docs/rules": rule_pages}
 # what depends on where it is to work
-SITE_FILES: Mapping[str, Callable[[Site], str]] = {"alerts/alertmanager.yml": alertmanager_file}
+SITE_FILES: Mapping[str, Callable[[Site], str]] = {
+    "alerts/alertmanager.yml": alertmanager_file,
+    "dashboards/provisioning/dashboards/ledgerops.yaml": provider_file,
+    "dashboards/provisioning/datasources/prometheus.yaml": datasource_file,
+}
 SITE_FOLDERS: Mapping[str, Callable[[Site], Mapping[str, str]]] = {
     "alerts/rules": rule_files,
     "alerts/tests": test_files,
     "alerts/runbooks": runbook_pages,
+    "dashboards": dashboard_files,
 }
 
 
@@ -64,5 +70,5 @@ def drift(root: Path, site: Site | None = None) -> Iterator[str]:
     for folder in (*FOLDERS, *SITE_FOLDERS):
         for path in sorted((root / folder).glob("*")):
             name = path.relative_to(root).as_posix()
-            if name not in made and MARK in path.read_text(encoding="utf-8"):
+            if path.is_file() and name not in made and MARK in path.read_text(encoding="utf-8"):
                 yield name

@@ -1,0 +1,1 @@
+"""The Grafana dashboards: pages as data, and what makes Grafana's JSON of them."""

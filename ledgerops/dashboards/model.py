@@ -1,0 +1,78 @@
+"""What a dashboard consists of: pages of rows of panels, as data. `build` makes Grafana's JSON of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Kind = Literal["timeseries", "stat", "table", "state-timeline", "heatmap", "bargauge"]
+
+# readable by people who confuse red and green: Okabe and Ito, "Color Universal Design"
+GOOD, WARN, BAD, COLD = "#009E73", "#E69F00", "#D55E00", "#56B4E9"
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One PromQL expression; `legend` is a template of labels."""
+
+    expr: str
+    legend: str = "{{query}}"
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One panel. `help` says what is shown and what good looks like."""
+
+    title: str
+    targets: tuple[Target, ...]
+    unit: str
+    help: str
+    kind: Kind = "timeseries"
+    warn: float | None = None  # value from which it is drawn as a warning, and as bad: an alert's own threshold
+    bad: float | None = None
+    width: int = 8
+    height: int = 8
+    stacked: bool = False
+    least: float | None = 0.0  # lower end of the axis
+    most: float | None = None
+    names: tuple[tuple[str, str], ...] = ()  # of a table's or timeline's values: what is shown for it
+    link: str | None = None  # uid of the page that a click on a query opens
+    waits: str | None = None  # what must happen before it shows data: a fault, a kind of query
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    title: str
+    panels: tuple[Panel, ...]
+    collapsed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    uid: str
+    title: str
+    help: str
+    rows: tuple[Row, ...]
+    single: bool = False  # shows one query, not several
+
+
+SELECT = 'job=~"$job", instance=~"$instance", query=~"$query"'
+DRIVER = 'job=~"$job", instance=~"$instance"'
+
+
+def q(metric: str, *more: str) -> str:
+    """A selector of a query's metric."""
+    return f"{metric}{{{', '.join((SELECT, *more))}}}"
+
+
+def d(metric: str, *more: str) -> str:
+    """A selector of a driver's metric."""
+    return f"{metric}{{{', '.join((DRIVER, *more))}}}"
+
+
+def rate(selector: str) -> str:
+    return f"rate({selector}[$__rate_interval])"
+
+
+def by(function: str, labels: str, expression: str) -> str:
+    return f"{function} by ({labels}) ({expression})"

@@ -1,0 +1,14 @@
+"""The dashboards, in the order in which people need them."""
+
+from ledgerops.dashboards.pages import fleet, kafka, observer, query, resources, skew, slo, state
+
+PAGES = (
+    fleet.PAGE,
+    query.PAGE,
+    state.PAGE,
+    skew.PAGE,
+    resources.PAGE,
+    kafka.PAGE,
+    slo.PAGE,
+    observer.PAGE,
+)

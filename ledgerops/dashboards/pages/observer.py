@@ -1,0 +1,93 @@
+"""Observer: what ledgerops itself costs and misses."""
+
+from __future__ import annotations
+
+from ledgerops.dashboards.model import Page, Panel, Row, Target, by, d, rate
+
+PAGE = Page(
+    uid="ledgerops-observer",
+    title="ledgerops / Observer",
+    help="What observation costs the driver, and what it missed.",
+    rows=(
+        Row(
+            "Cost",
+            (
+                Panel(
+                    "Time in Spark's listener thread",
+                    (
+                        Target(
+                            by("sum", "instance", rate(d("ledgerops_callback_seconds_total")))
+                            + " / ("
+                            + by("sum", "instance", rate(d("ledgerops_callbacks_total")))
+                            + " > 0)",
+                            "{{instance}}",
+                        ),
+                    ),
+                    "s",
+                    "Mean time of a callback; nearly all of it fetches the event's JSON. Good: below 1.5 ms.",
+                    warn=0.005,
+                ),
+                Panel(
+                    "Worker by step",
+                    (Target(by("sum", "step", rate(d("ledgerops_worker_seconds_total"))), "{{step}}"),),
+                    "s",
+                    "Seconds of the worker thread in each second. Good: below 0.25 in sum.",
+                    stacked=True,
+                ),
+                Panel(
+                    "Scrape",
+                    (Target(by("max", "instance", d("ledgerops_scrape_seconds")), "{{instance}}"),),
+                    "s",
+                    "How long the previous scrape took. Good: below 60 ms.",
+                    warn=0.06,
+                ),
+                Panel(
+                    "Recording",
+                    (Target(by("sum", "instance", rate(d("ledgerops_recording_bytes_total"))), "{{instance}}"),),
+                    "Bps",
+                    "Bytes written to the recording. Good: some kB a batch.",
+                    waits="a recording",
+                ),
+            ),
+        ),
+        Row(
+            "Missed",
+            (
+                Panel(
+                    "Events dropped",
+                    (Target(by("sum", "instance", rate(d("ledgerops_listener_dropped_total"))), "{{instance}}"),),
+                    "ops",
+                    "Events thrown away because the queue was full. Good: 0.",
+                    bad=0.001,
+                ),
+                Panel(
+                    "Queue",
+                    (Target(by("max", "instance", d("ledgerops_listener_queue_size")), "{{instance}}"),),
+                    "short",
+                    "Events that wait for the worker. Good: near 0.",
+                    warn=100,
+                ),
+                Panel(
+                    "Errors",
+                    (Target(by("sum", "collector", rate(d("ledgerops_collector_errors_total"))), "{{collector}}"),),
+                    "ops",
+                    "Failures of collectors, rules or the recording; the job is not touched. Good: 0.",
+                    warn=0.001,
+                ),
+                Panel(
+                    "Series left out",
+                    (Target(by("sum", "instance", d("ledgerops_series_dropped_total")), "{{instance}}"),),
+                    "short",
+                    "Series beyond a query's budget. Good: 0; raise series_per_query if they are missed.",
+                    warn=1,
+                ),
+                Panel(
+                    "Events",
+                    (Target(by("sum", "event", rate(d("ledgerops_listener_events_total"))), "{{event}}"),),
+                    "ops",
+                    "Events that Spark's listener bus delivered. Good: one for each batch of each query.",
+                ),
+            ),
+        ),
+    ),
+)

@@ -1,0 +1,273 @@
+"""Query: one query from its input to its output, and what the diagnosis says of it."""
+
+from __future__ import annotations
+
+from ledgerops.dashboards.model import Page, Panel, Row, Target, by, q, rate
+from ledgerops.dashboards.status import NAMES, status
+
+PAGE = Page(
+    uid="ledgerops-query",
+    title="ledgerops / Query",
+    help="One query: throughput, batch time by phase, event time, backlog and lag by partition, pressure, and the verdict.",
+    single=True,
+    rows=(
+        Row(
+            "Verdict",
+            (
+                Panel(
+                    "Status",
+                    (Target(by("max", "query", status()), "{{query}}"),),
+                    "short",
+                    "The status over time. Good: healthy or idle.",
+                    kind="state-timeline",
+                    names=NAMES,
+                    width=16,
+                    height=5,
+                ),
+                Panel(
+                    "Health",
+                    (Target(by("min", "query", q("ledgerops_health_score"))),),
+                    "short",
+                    "100 with nothing found. Good: 100.",
+                    kind="stat",
+                    most=100,
+                    width=4,
+                    height=5,
+                ),
+                Panel(
+                    "Restarts in the last hour",
+                    (Target(by("sum", "query", "increase(" + q("ledgerops_query_restarts_total") + "[1h])")),),
+                    "short",
+                    "Runs begun after the first. Good: 0 outside of deployments.",
+                    kind="stat",
+                    warn=1,
+                    bad=3,
+                    width=4,
+                    height=5,
+                ),
+                Panel(
+                    "Findings",
+                    (Target(by("max", "rule, severity", q("ledgerops_finding")), "{{rule}} ({{severity}})"),),
+                    "short",
+                    "What the rules find, over time; causes and symptoms. Good: empty.",
+                    kind="state-timeline",
+                    names=(("1", "bad:found"),),
+                    width=16,
+                    height=7,
+                    waits="a finding",
+                ),
+                Panel(
+                    "Root causes now",
+                    (Target(by("max", "rule", q("ledgerops_root_cause")), "root cause"),),
+                    "short",
+                    "Nothing else that is found explains these. Good: empty.",
+                    kind="table",
+                    width=8,
+                    height=7,
+                    waits="a finding",
+                ),
+            ),
+        ),
+        Row(
+            "Throughput and pressure",
+            (
+                Panel(
+                    "Arrival, input and capacity",
+                    (
+                        Target(by("sum", "query", q("ledgerops_arrival_rows_per_second")), "arrival"),
+                        Target(by("sum", "query", rate(q("ledgerops_input_rows_total"))), "read"),
+                        Target(by("max", "query", q("ledgerops_capacity_rows_per_second")), "capacity"),
+                    ),
+                    "rowsps",
+                    "What arrives by the growth of the source's heads, what is read, and what the query can sustain. Good: arrival well below capacity, read equal to arrival.",
+                    width=12,
+                ),
+                Panel(
+                    "Pressure and busy",
+                    (
+                        Target(by("max", "query", q("ledgerops_pressure_ratio")), "pressure"),
+                        Target(by("max", "query", q("ledgerops_busy_ratio")), "busy"),
+                    ),
+                    "percentunit",
+                    "Arrival over capacity, and the share of the time that batches take. Good: pressure below 70 %.",
+                    warn=0.7,
+                    bad=1.0,
+                    width=6,
+                ),
+                Panel(
+                    "Rows out",
+                    (Target(by("sum", "query", rate(q("ledgerops_output_rows_total"))), "written"),),
+                    "rowsps",
+                    "Rows written, for sinks that say so. Good: follows the rows read.",
+                    width=6,
+                    waits="a sink that counts its rows",
+                ),
+            ),
+        ),
+        Row(
+            "Batch time",
+            (
+                Panel(
+                    "Batch time by phase",
+                    (Target(by("sum", "phase", rate(q("ledgerops_batch_phase_seconds_total"))), "{{phase}}"),),
+                    "s",
+                    "Seconds of batch time in each second, by phase. Good: add_batch dominates; latest_offset, wal_commit and commit_offsets stay thin.",
+                    stacked=True,
+                    width=8,
+                ),
+                Panel(
+                    "Batch time percentiles",
+                    (
+                        Target(
+                            "histogram_quantile(0.5, "
+                            + by("sum", "le", rate(q("ledgerops_batch_duration_seconds_bucket")))
+                            + ")",
+                            "p50",
+                        ),
+                        Target(
+                            "histogram_quantile(0.95, "
+                            + by("sum", "le", rate(q("ledgerops_batch_duration_seconds_bucket")))
+                            + ")",
+                            "p95",
+                        ),
+                        Target(
+                            "histogram_quantile(0.99, "
+                            + by("sum", "le", rate(q("ledgerops_batch_duration_seconds_bucket")))
+                            + ")",
+                            "p99",
+                        ),
+                        Target(by("max", "query", q("ledgerops_trigger_interval_seconds")), "trigger"),
+                    ),
+                    "s",
+                    "How long batches take against the trigger interval. Good: p99 below the trigger interval.",
+                    width=8,
+                ),
+                Panel(
+                    "Batch running now",
+                    (
+                        Target(by("max", "query", q("ledgerops_batch_running_seconds"))),
+                        Target(by("max", "query", q("ledgerops_last_batch_duration_seconds")), "last batch"),
+                    ),
+                    "s",
+                    "How long the present batch has been at work, as the watchdog sees it: it grows while a query is stuck. Good: never far above the last batch.",
+                    width=8,
+                ),
+                Panel(
+                    "Overhead",
+                    (Target(by("max", "query", q("ledgerops_batch_overhead_seconds")), "fixed cost of a batch"),),
+                    "s",
+                    "What a batch costs without any row, by the fit of batch time over rows. Good: a small part of the trigger interval.",
+                    width=8,
+                    waits="enough spread in batch sizes for a fit",
+                ),
+                Panel(
+                    "Batches",
+                    (Target(by("sum", "query", rate(q("ledgerops_batches_total")))),),
+                    "ops",
+                    "Batches committed a second. Good: one each trigger interval while there is input.",
+                    width=8,
+                ),
+                Panel(
+                    "Time since the last sign of life",
+                    (Target("time() - " + by("max", "query", q("ledgerops_last_seen_timestamp_seconds"))),),
+                    "s",
+                    "Since the last start, batch or word that the query is idle. Good: below three trigger intervals.",
+                    width=8,
+                    warn=60,
+                ),
+            ),
+        ),
+        Row(
+            "Backlog and lag",
+            (
+                Panel(
+                    "Backlog by partition",
+                    (
+                        Target(
+                            by("sum", "topic, partition", q("ledgerops_source_backlog_offsets")),
+                            "{{topic}} {{partition}}",
+                        ),
+                    ),
+                    "short",
+                    "Offsets not read yet. Good: returns to near 0 with each batch, alike in all partitions.",
+                    width=8,
+                    stacked=True,
+                ),
+                Panel(
+                    "Lag by partition",
+                    (
+                        Target(
+                            by("max", "topic, partition", q("ledgerops_source_lag_seconds")), "{{topic}} {{partition}}"
+                        ),
+                    ),
+                    "s",
+                    "Age of the oldest unread row of each partition; it cannot be finer than the trigger interval. Good: below a few trigger intervals.",
+                    width=8,
+                    warn=30,
+                    bad=60,
+                ),
+                Panel(
+                    "Time to drain",
+                    (Target(by("max", "query", q("ledgerops_backlog_drain_seconds"))),),
+                    "s",
+                    "Until the backlog is gone at the present rates. Good: seconds; absent when it would never be.",
+                    width=8,
+                    waits="a backlog that shrinks",
+                ),
+            ),
+        ),
+        Row(
+            "Event time",
+            (
+                Panel(
+                    "Watermark lag",
+                    (Target(by("max", "query", q("ledgerops_watermark_lag_seconds"))),),
+                    "s",
+                    "Now minus the watermark; grows while the query is stuck, idle or reads old data. Good: the lateness plus a trigger interval.",
+                    width=8,
+                    waits="a query with a watermark",
+                ),
+                Panel(
+                    "Event latency percentiles",
+                    (
+                        Target(
+                            "histogram_quantile(0.5, "
+                            + by("sum", "le", rate(q("ledgerops_event_latency_seconds_bucket")))
+                            + ")",
+                            "p50",
+                        ),
+                        Target(
+                            "histogram_quantile(0.95, "
+                            + by("sum", "le", rate(q("ledgerops_event_latency_seconds_bucket")))
+                            + ")",
+                            "p95",
+                        ),
+                        Target(
+                            "histogram_quantile(0.99, "
+                            + by("sum", "le", rate(q("ledgerops_event_latency_seconds_bucket")))
+                            + ")",
+                            "p99",
+                        ),
+                    ),
+                    "s",
+                    "How old rows are when they are processed, for queries with ledgerops.instrument. Good: about a trigger interval.",
+                    width=8,
+                    warn=60,
+                    waits="ledgerops.instrument in the query",
+                ),
+                Panel(
+                    "Rows dropped as late",
+                    (
+                        Target(
+                            by("sum", "operator", rate(q("ledgerops_rows_dropped_by_watermark_total"))), "{{operator}}"
+                        ),
+                    ),
+                    "rowsps",
+                    "Rows behind the watermark that an operator dropped; for aggregations a lower bound. Good: 0.",
+                    width=8,
+                    warn=0.001,
+                ),
+            ),
+        ),
+    ),
+)

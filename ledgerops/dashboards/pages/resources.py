@@ -1,0 +1,198 @@
+"""Resources: executors, the driver's JVM and Python, and its machine."""
+
+from __future__ import annotations
+
+from ledgerops.dashboards.model import Page, Panel, Row, Target, by, d, rate
+
+PAGE = Page(
+    uid="ledgerops-resources",
+    title="ledgerops / Resources",
+    help="Executors, the processes of the driver, and the driver's machine.",
+    rows=(
+        Row(
+            "Executors",
+            (
+                Panel(
+                    "Active",
+                    (Target(by("sum", "instance", d("ledgerops_executor_active")), "{{instance}}"),),
+                    "short",
+                    "Executors alive, the driver itself in local mode. Good: as many as were asked for.",
+                    width=6,
+                ),
+                Panel(
+                    "Busy",
+                    (
+                        Target(
+                            by("sum", "executor", rate(d("ledgerops_executor_run_seconds_total")))
+                            + " / "
+                            + by("sum", "executor", d("ledgerops_executor_cores")),
+                            "{{executor}}",
+                        ),
+                    ),
+                    "percentunit",
+                    "Task time over cores. Good: below 80 %.",
+                    warn=0.8,
+                    width=6,
+                ),
+                Panel(
+                    "Garbage collection",
+                    (
+                        Target(
+                            by("sum", "executor", rate(d("ledgerops_executor_gc_seconds_total")))
+                            + " / ("
+                            + by("sum", "executor", rate(d("ledgerops_executor_run_seconds_total")))
+                            + " > 0)",
+                            "{{executor}}",
+                        ),
+                    ),
+                    "percentunit",
+                    "Share of the task time that goes into garbage collection. Good: below 10 %.",
+                    warn=0.1,
+                    width=6,
+                ),
+                Panel(
+                    "Heap peak",
+                    (Target(by("max", "executor", d("ledgerops_executor_heap_peak_bytes")), "{{executor}}"),),
+                    "bytes",
+                    "Highest heap use reported. Good: below the executor's memory.",
+                    width=6,
+                    waits="an executor that reports its peak",
+                ),
+                Panel(
+                    "Tasks",
+                    (
+                        Target(by("sum", "executor", rate(d("ledgerops_executor_tasks_total"))), "{{executor}}"),
+                        Target(
+                            by("sum", "executor", rate(d("ledgerops_executor_failed_tasks_total"))),
+                            "{{executor}} failed",
+                        ),
+                    ),
+                    "ops",
+                    "Tasks completed and failed. Good: none failed.",
+                    width=6,
+                ),
+                Panel(
+                    "Active tasks",
+                    (
+                        Target(by("sum", "executor", d("ledgerops_executor_active_tasks")), "{{executor}}"),
+                        Target(by("sum", "executor", d("ledgerops_executor_cores")), "{{executor}} cores"),
+                    ),
+                    "short",
+                    "Tasks at work against task slots. Good: below the slots.",
+                    width=6,
+                ),
+                Panel(
+                    "Shuffle",
+                    (
+                        Target(
+                            by("sum", "executor", rate(d("ledgerops_executor_shuffle_read_bytes_total"))),
+                            "{{executor}} read",
+                        ),
+                        Target(
+                            by("sum", "executor", rate(d("ledgerops_executor_shuffle_write_bytes_total"))),
+                            "{{executor}} write",
+                        ),
+                    ),
+                    "Bps",
+                    "Bytes moved between stages. Good: in proportion to the rows read.",
+                    width=6,
+                ),
+                Panel(
+                    "Storage memory",
+                    (
+                        Target(
+                            by("sum", "executor", d("ledgerops_executor_storage_memory_bytes"))
+                            + " / ("
+                            + by("sum", "executor", d("ledgerops_executor_storage_memory_max_bytes"))
+                            + " > 0)",
+                            "{{executor}}",
+                        ),
+                    ),
+                    "percentunit",
+                    "Storage memory in use. Good: below 80 %.",
+                    warn=0.8,
+                    most=1.0,
+                    width=6,
+                ),
+            ),
+        ),
+        Row(
+            "Driver",
+            (
+                Panel(
+                    "CPU by process",
+                    (Target(by("sum", "kind", rate(d("ledgerops_process_cpu_seconds_total"))), "{{kind}}"),),
+                    "short",
+                    "Cores in use by the driver's Python, its JVM and its Python workers. Good: below the machine's cores.",
+                    stacked=True,
+                ),
+                Panel(
+                    "Memory by process",
+                    (Target(by("sum", "kind", d("ledgerops_process_memory_bytes")), "{{kind}}"),),
+                    "bytes",
+                    "Resident memory. Good: a plateau.",
+                    stacked=True,
+                ),
+                Panel(
+                    "Threads",
+                    (Target(by("sum", "kind", d("ledgerops_process_threads")), "{{kind}}"),),
+                    "short",
+                    "Threads. Good: a plateau; a steady rise is a leak.",
+                ),
+                Panel(
+                    "Open files",
+                    (Target(by("sum", "kind", d("ledgerops_process_open_files")), "{{kind}}"),),
+                    "short",
+                    "Open file descriptors. Good: a plateau.",
+                ),
+                Panel(
+                    "Processes",
+                    (Target(by("sum", "kind", d("ledgerops_processes")), "{{kind}}"),),
+                    "short",
+                    "Python workers come and go with the load. Good: a small multiple of the cores.",
+                ),
+            ),
+        ),
+        Row(
+            "Machine",
+            (
+                Panel(
+                    "CPU",
+                    (Target(by("max", "instance", d("ledgerops_host_cpu_busy_ratio")), "{{instance}}"),),
+                    "percentunit",
+                    "All cores in use. Good: below 85 %.",
+                    warn=0.85,
+                    most=1.0,
+                ),
+                Panel(
+                    "Memory available",
+                    (
+                        Target(
+                            by("min", "instance", d("ledgerops_host_memory_available_bytes"))
+                            + " / "
+                            + by("max", "instance", d("ledgerops_host_memory_bytes")),
+                            "{{instance}}",
+                        ),
+                    ),
+                    "percentunit",
+                    "Memory that can still be given without swapping. Good: above 10 %.",
+                    most=1.0,
+                ),
+                Panel(
+                    "Disk free",
+                    (
+                        Target(
+                            by("min", "instance", d("ledgerops_host_disk_free_bytes"))
+                            + " / "
+                            + by("max", "instance", d("ledgerops_host_disk_bytes")),
+                            "{{instance}}",
+                        ),
+                    ),
+                    "percentunit",
+                    "Free space on the disk that ledgerops records to. Good: above 10 %.",
+                    most=1.0,
+                ),
+            ),
+        ),
+    ),
+)

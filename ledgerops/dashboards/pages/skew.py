@@ -1,0 +1,68 @@
+"""Skew: which partition, key, task or executor has more than its share."""
+
+from __future__ import annotations
+
+from ledgerops.dashboards.model import Page, Panel, Row, Target, by, d, q, rate
+
+PAGE = Page(
+    uid="ledgerops-skew",
+    title="ledgerops / Skew",
+    help="Uneven load over source partitions, keys, tasks and executors, of the newest batch and not of the lifetime.",
+    rows=(
+        Row(
+            "How uneven",
+            (
+                Panel(
+                    "Largest over median",
+                    (Target(by("max", "query, kind", q("ledgerops_skew_ratio")), "{{query}} {{kind}}"),),
+                    "short",
+                    "Largest over median by kind. Good: below 2; of two tasks it cannot exceed 2.",
+                    warn=3,
+                    bad=10,
+                    width=12,
+                ),
+                Panel(
+                    "Skew score (FLIP-418)",
+                    (Target(by("max", "query, kind", q("ledgerops_skew_score")), "{{query}} {{kind}}"),),
+                    "short",
+                    "Mean absolute deviation over the mean, times 100, at most 100: the score that Flink users know. Good: below 20.",
+                    warn=50,
+                    most=100,
+                    width=12,
+                ),
+            ),
+        ),
+        Row(
+            "Where",
+            (
+                Panel(
+                    "Hottest key",
+                    (Target(by("max", "query", q("ledgerops_hot_key_share"))),),
+                    "percentunit",
+                    "Share of the rows that the most frequent key holds, for queries with ledgerops.instrument. Good: below 30 %.",
+                    warn=0.3,
+                    bad=0.5,
+                    most=1.0,
+                    waits="ledgerops.instrument with a key",
+                ),
+                Panel(
+                    "Backlog by partition",
+                    (
+                        Target(
+                            by("sum", "query, topic, partition", q("ledgerops_source_backlog_offsets")),
+                            "{{query}} {{topic}} {{partition}}",
+                        ),
+                    ),
+                    "short",
+                    "A pinned partition stands out here. Good: alike.",
+                ),
+                Panel(
+                    "Task time by executor",
+                    (Target(by("sum", "executor", rate(d("ledgerops_executor_run_seconds_total"))), "{{executor}}"),),
+                    "s",
+                    "Task seconds in each second: scheduler skew shows as one executor far above the others. Good: alike.",
+                ),
+            ),
+        ),
+    ),
+)

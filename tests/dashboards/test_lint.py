@@ -1,0 +1,203 @@
+"""What dashboard-linter asks of a dashboard (its 17 rules), and what it does not look at, for every generated file."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from ledgerops.alerts.freshness import records
+from ledgerops.alerts.site import Site
+from ledgerops.dashboards.build import page_json
+from ledgerops.dashboards.model import BAD, GOOD, WARN
+from ledgerops.dashboards.pages import PAGES
+from ledgerops.metrics import METRICS
+
+FOLDER = Path(__file__).parents[2] / "dashboards"
+RECORDED = {name for name, _ in records(Site())}
+FAMILIES = {metric.name: metric for metric in METRICS}
+PARTS = ("_bucket", "_sum", "_count")
+UNITS = {"short", "s", "bytes", "Bps", "ops", "rowsps", "percentunit"}
+
+
+@pytest.fixture(params=PAGES, ids=lambda page: page.uid)
+def board(request):
+    return json.loads((FOLDER / f"{request.param.uid}.json").read_text())
+
+
+def panels(board):
+    for panel in board["panels"]:
+        if panel["type"] != "row":
+            yield panel
+        yield from panel.get("panels", ())
+
+
+def expressions(board):
+    return [target["expr"] for panel in panels(board) for target in panel["targets"]]
+
+
+def selectors(expression):
+    """(name, matchers) of each selector."""
+    return re.findall(r"\b([a-zA-Z_:][\w:]*)\{([^}]*)\}", expression)
+
+
+def family(name):
+    if name in FAMILIES:
+        return FAMILIES[name]
+    for part in PARTS:
+        if name.endswith(part) and name.removesuffix(part) in FAMILIES:
+            return FAMILIES[name.removesuffix(part)]
+    return None
+
+
+def test_the_files_are_those_that_the_pages_make():
+    assert {page.uid: page_json(page) for page in PAGES} == {
+        page.uid: (FOLDER / f"{page.uid}.json").read_text() for page in PAGES
+    }
+
+
+def test_variables_are_named_labelled_and_reloaded(board):
+    variables = {variable["name"]: variable for variable in board["templating"]["list"]}
+    assert list(variables) == ["datasource", "job", "instance", "query"]
+    assert (variables["datasource"]["type"], variables["datasource"]["label"]) == ("datasource", "Data source")
+    for name in ("job", "instance", "query"):
+        variable = variables[name]
+        assert variable["label"] == name.capitalize()
+        assert variable["datasource"]["uid"] == "${datasource}"
+        assert variable["refresh"] == 2
+        assert variable["query"].startswith("label_values(")
+        if name != "query":
+            assert variable["multi"] is True and variable["allValue"] == ".+"
+
+
+def test_it_can_only_be_changed_where_it_is_made(board):
+    assert board["editable"] is False
+    assert (board["timezone"], board["refresh"]) == ("utc", "10s")
+
+
+def test_every_panel_says_what_it_shows_and_what_good_looks_like(board):
+    for panel in panels(board):
+        assert panel["title"] and "Good: " in panel["description"], panel["title"]
+        assert panel["datasource"]["uid"] == "${datasource}"
+        assert panel["fieldConfig"]["defaults"]["unit"] in UNITS, panel["title"]
+        assert panel["targets"], panel["title"]
+        assert all(target["datasource"]["uid"] == "${datasource}" for target in panel["targets"])
+
+
+def test_ids_and_references_are_unique_and_nothing_overlaps(board):
+    everything = [*board["panels"], *(inner for panel in board["panels"] for inner in panel.get("panels", ()))]
+    ids = [panel["id"] for panel in everything]
+    assert len(set(ids)) == len(ids)
+    taken = set()
+    for panel in everything:
+        place = panel["gridPos"]
+        cells = {
+            (x, y)
+            for x in range(place.get("x", 0), place.get("x", 0) + place["w"])
+            for y in range(place["y"], place["y"] + place["h"])
+        }
+        assert place.get("x", 0) + place["w"] <= 24 and not cells & taken, panel["title"]
+        taken |= cells
+    for panel in panels(board):
+        references = [target["refId"] for target in panel["targets"]]
+        assert len(set(references)) == len(references)
+
+
+def test_every_selector_names_job_and_instance_and_a_metric_that_is_exported(board):
+    for expression in expressions(board):
+        found = selectors(expression)
+        assert found, expression
+        for name, matchers in found:
+            assert 'job=~"$job"' in matchers, expression
+            if name in RECORDED or name == "ALERTS":
+                continue  # recording rules keep the query only
+            assert 'instance=~"$instance"' in matchers, expression
+            metric = family(name)
+            assert metric is not None, f"{name} is exported by nothing"
+            used = set(re.findall(r"(\w+)=", matchers)) - {"job", "instance", "query"}
+            assert used <= set(metric.labels), f"{name} has no label {used - set(metric.labels)}"
+
+
+def test_nothing_is_grouped_by_a_label_that_is_not_there(board):
+    for expression in expressions(board):
+        for labels, name in re.findall(r"by \(([^)]*)\) \((?:\w+\()?([\w:]+)\{", expression):
+            metric = family(name)
+            if metric is not None:
+                more = {"le"} if metric.kind == "histogram" else set()
+                assert set(labels.split(", ")) <= {"job", "instance", "query", *metric.labels, *more}, expression
+
+
+def test_counters_are_rated_and_gauges_are_not(board):
+    for expression in expressions(board):
+        for function, name in re.findall(r"\b(rate|increase|irate)\(([\w:]+)\{", expression):
+            assert family(name).kind in ("counter", "histogram"), f"{function} of {name}"
+        for name, _ in selectors(expression):
+            metric = family(name)
+            if metric is not None and (metric.kind == "counter" or metric.kind == "histogram"):
+                assert re.search(rf"(rate|increase)\({re.escape(name)}\{{", expression) or name.endswith(
+                    "ledgerops_series_dropped_total"
+                ), expression
+
+
+def test_rates_use_the_interval_that_fits_the_scrapes(board):
+    for expression in expressions(board):
+        assert all(span == "$__rate_interval" for span in re.findall(r"\brate\([^\[]*\[([^\]]*)\]", expression))
+
+
+def test_labels_in_legends_exist(board):
+    for panel in panels(board):
+        for target in panel["targets"]:
+            grouped = re.findall(r"by \(([^)]*)\)", target["expr"])
+            for label in re.findall(r"\{\{(\w+)\}\}", target.get("legendFormat", "")):
+                assert any(label in labels for labels in grouped), f"{panel['title']}: {{{{{label}}}}}"
+
+
+def test_colours_can_be_told_apart_by_everybody(board):
+    for panel in panels(board):
+        steps = panel["fieldConfig"]["defaults"]["thresholds"]["steps"]
+        assert [step["color"] for step in steps] == [
+            colour
+            for colour, wanted in (
+                (GOOD, True),
+                (WARN, len(steps) > 1 and WARN in str(steps)),
+                (BAD, BAD in str(steps)),
+            )
+            if wanted
+        ]
+        values = [step["value"] for step in steps[1:]]
+        assert values == sorted(values)
+
+
+def test_links_keep_time_and_variables_and_lead_to_pages_that_exist(board):
+    [dropdown] = board["links"]
+    assert dropdown["includeVars"] and dropdown["keepTime"] and dropdown["asDropdown"] and "placement" not in dropdown
+    for panel in panels(board):
+        for link in panel["fieldConfig"]["defaults"].get("links", ()):
+            uid = re.match(r"/d/([\w-]+)\?", link["url"])[1]
+            assert (FOLDER / f"{uid}.json").is_file()
+            assert "__url_time_range" in link["url"]
+
+
+def test_firing_alerts_and_restarts_are_marked(board):
+    marks = {mark["name"]: mark for mark in board["annotations"]["list"]}
+
+    assert {"Firing alerts", "Restarts"} <= set(marks)
+
+
+def test_the_pages_have_names_of_their_own():
+    assert len({page.uid for page in PAGES}) == len({page.title for page in PAGES}) == len(PAGES)
+
+
+def test_every_family_that_people_watch_is_on_some_page():
+    shown = " ".join(expression for page in PAGES for expression in expressions(json.loads(page_json(page))))
+    unused = {name for name in FAMILIES if name not in shown}
+    # looked up by name when they are needed: identities, and parts of RocksDB that no panel is worth
+    kept = {name for name in unused if re.search(r"_info$|_timestamp_seconds$|rocksdb|hdfs|_variables$|_state_", name)}
+    assert unused - kept <= set(WITHOUT_PANEL), sorted(unused - kept)
+
+
+WITHOUT_PANEL = (
+    "ledgerops_input_rows_per_second",  # the counter says it at any resolution
+    "ledgerops_query_failures_total",  # in the alert's text
+    "ledgerops_host_cpus",
+)
