@@ -56,7 +56,17 @@ def decode_host(data: Mapping[str, Any], at: float) -> Host:
 
 
 def decode_heads(data: Mapping[str, Any], at: float) -> Heads:
-    return Heads(at, parse_offsets(data.get("latest"), ""), parse_offsets(data.get("earliest"), ""))
+    return _build(
+        Heads,
+        data,
+        at=at,
+        latest=parse_offsets(data.get("latest"), ""),
+        earliest=parse_offsets(data.get("earliest"), ""),
+        retention_seconds={
+            str(topic): _float(seconds) for topic, seconds in _object(data.get("retention_seconds", {})).items()
+        },
+        retention_bytes={str(topic): _int(size) for topic, size in _object(data.get("retention_bytes", {})).items()},
+    )
 
 
 def _float(value: object) -> float:

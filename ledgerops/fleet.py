@@ -83,7 +83,7 @@ class Fleet:
             case "tasks":
                 history.add_tasks(record)
             case "offsets":
-                history.heads.append(record)
+                history.add_heads(record)
             case "batch_running":
                 history.set_running(record)
         return state

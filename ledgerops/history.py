@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from ledgerops.records import Heads, Plan, Progress, Running, TaskSummary
-from ledgerops.signals import HeadTable, note_heads
+from ledgerops.signals import HeadTable, looked_at, note_heads
 
 BATCHES = 200  # the rules look back this far at most
 WHOLE = 30  # of these the newest keep the state stores' custom metrics, the bulk of a record
@@ -59,7 +59,8 @@ class History:
         self.trend: deque[TrendPoint] = deque(maxlen=TREND_POINTS)
         self.tasks: deque[TaskSummary] = deque(maxlen=TASKS)
         self.heads: deque[Heads] = deque(maxlen=HEADS)
-        self.head_times: HeadTable = {}
+        self.head_times: HeadTable = {}  # by the batches and by whoever asks the source itself
+        self.earliest_times: HeadTable = {}  # of the oldest offset that the source still has
         self.plan: Plan | None = None
         self.running: Running | None = None  # None as soon as something newer was heard
         self.started_at: float | None = None  # of the current run
@@ -119,7 +120,8 @@ class History:
             self.first_batch = progress.batch_id
         self.last_progress = progress.ended
         self.batches.append(progress)
-        note_heads(self.head_times, progress)
+        for source in progress.sources:
+            note_heads(self.head_times, looked_at(progress), source.latest.items())
         if len(self.batches) > WHOLE:
             self.batches[-WHOLE - 1] = _thin(self.batches[-WHOLE - 1])
         self._add_to_trend(progress)
@@ -149,6 +151,14 @@ class History:
     def set_running(self, running: Running) -> None:
         if running.run_id == self.run_id and self.ended is None:
             self.running = running
+
+    def add_heads(self, heads: Heads) -> None:
+        """What the source itself said; a look that is older than the newest one is passed over."""
+        if self.heads and heads.at <= self.heads[-1].at:
+            return
+        self.heads.append(heads)
+        note_heads(self.head_times, heads.at, heads.latest.items())
+        note_heads(self.earliest_times, heads.at, heads.earliest.items())
 
     def add_tasks(self, tasks: TaskSummary) -> None:
         self.tasks.append(tasks)

@@ -229,8 +229,15 @@ class Host:
 
 @dataclass(frozen=True, slots=True)
 class Heads:
-    """Offsets asked of the source itself, apart from the query."""
+    """Offsets asked of the source itself, apart from the query. Without an answer only `error` and its time are there.
+
+    The retentions are by topic, and only of topics that delete: one that is merely compacted keeps every key.
+    """
 
     at: float
     latest: Offsets
     earliest: Offsets
+    retention_seconds: Mapping[str, float] = field(default_factory=dict)  # absent = without limit, or unknown
+    retention_bytes: Mapping[str, int] = field(default_factory=dict)  # of each partition
+    error: str | None = None  # why the source could not be asked
+    unreachable_since: float | None = None  # when the first of the vain looks began

@@ -49,7 +49,7 @@ def query_status(state: QueryState, view: View) -> dict[str, Any]:
         "last_seen_at": history.last_seen,
         "restarts": history.restarts,
         "rates": _rates(view),
-        "backlog": view.backlog,
+        "backlog": view.unread_offsets,
         "drain_seconds": _short(view.drain_seconds) if runs else None,
         "lag_seconds": _short(view.lag_seconds) if runs else None,
         "busy_ratio": _now(view, view.busy_ratio),

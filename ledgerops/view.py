@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from ledgerops import signals
 from ledgerops.history import History, backlog
-from ledgerops.records import Host, Partition, Plan, Progress, StageSummary, TaskSummary
+from ledgerops.records import Heads, Host, Partition, Plan, Progress, StageSummary, TaskSummary
 from ledgerops.signals import Capacity
 
 WINDOW = 60.0  # seconds over which rates are taken
@@ -253,12 +253,101 @@ class View:
                 continue
             assert self.last is not None
             slack = ALIGNED + self.last.phases.get("latest_offset", 0.0)
-            end = next(source.end[partition] for source in self.last.sources if partition in source.end)
-            heads, times = self.history.head_times[partition]
-            at = signals.time_of_offset(heads, times, end)
+            at = self._was_head(partition)
             if at is not None:
                 # what came in while the batch was being planned was not left behind
-                found[partition] = float("inf") if at >= times[-1] - slack else at
+                found[partition] = float("inf") if at >= signals.looked_at(self.last) - slack else at
+        return found
+
+    def _was_head(self, partition: Partition) -> float | None:
+        """When the consumed offset of a partition was last its head."""
+        heads, times = self.history.head_times.get(partition, ((), ()))
+        return signals.time_of_offset(heads, times, self.consumed[partition])
+
+    @cached_property
+    def consumed(self) -> Mapping[Partition, int]:
+        """The next offset to read of each partition; where two sources read one, that of the slower."""
+        found: dict[Partition, int] = {}
+        for source in self.last.sources if self.last else ():
+            for partition, end in source.end.items():
+                found[partition] = min(end, found.get(partition, end))
+        return found
+
+    @cached_property
+    def asked(self) -> Heads | None:
+        """The newest look of the collector that asks the source itself, answered or not; None without one."""
+        return next((heads for heads in reversed(self.history.heads) if heads.at <= self.now), None)
+
+    @cached_property
+    def heads(self) -> Heads | None:
+        """The newest answer of the source itself; None without a collector."""
+        known = (heads for heads in reversed(self.history.heads) if heads.at <= self.now and heads.error is None)
+        return next(known, None)
+
+    @cached_property
+    def unread(self) -> Mapping[Partition, int]:
+        """Offsets not read yet by the newest heads known: those of the last batch, or later ones of the source itself.
+
+        So it grows while a long batch runs; without a collector it is `backlog_by_partition`.
+        """
+        heads = self.heads
+        if self.last is None or heads is None or heads.at <= signals.looked_at(self.last):
+            return self.backlog_by_partition
+        asked = {
+            partition: max(0, heads.latest[partition] - end)
+            for partition, end in self.consumed.items()
+            if partition in heads.latest
+        }
+        return {**self.backlog_by_partition, **asked}
+
+    @cached_property
+    def unread_offsets(self) -> int | None:
+        """The same over all partitions; None when no source says how far its head is."""
+        return sum(self.unread.values()) if self.unread else None
+
+    @cached_property
+    def unread_since(self) -> Mapping[Partition, float]:
+        """`consumed_until` by the newest heads known; infinity where nothing is left."""
+        if self.unread is self.backlog_by_partition:
+            return self.consumed_until
+        found = {p: float("inf") if left == 0 else self._was_head(p) for p, left in self.unread.items()}
+        return {partition: at for partition, at in found.items() if at is not None}
+
+    @cached_property
+    def headroom(self) -> Mapping[Partition, float]:
+        """Seconds until the oldest unread record of each partition is deleted; 0 where it is gone already.
+
+        The smaller of two: the topic's retention less the age of that record, and the records before it over the rate
+        at which the partition's beginning advances. Where all is read it is the whole retention. A partition of which
+        neither can be known is absent, and so are all without a collector.
+        """
+        heads = self.heads
+        found: dict[Partition, float] = {}
+        if heads is None:
+            return found
+        for partition, end in self.consumed.items():
+            earliest, left = heads.earliest.get(partition), self.unread.get(partition)
+            if earliest is None or left is None:
+                continue
+            if end < earliest:
+                found[partition] = 0.0
+                continue
+            keeps = heads.retention_seconds.get(partition[0])
+            if left == 0:
+                if keeps is not None:
+                    found[partition] = keeps
+                continue
+            limits = []
+            known = self.history.head_times.get(partition)
+            since = self._was_head(partition)
+            if keeps is not None and since is not None and known and known[0][0] <= end:
+                limits.append(max(0.0, keeps - (self.now - since)))
+            offsets, times = self.history.earliest_times.get(partition, ((), ()))
+            rate = signals.advance(offsets, times, self.now)
+            if rate is not None:
+                limits.append((end - earliest) / rate)
+            if limits:
+                found[partition] = min(limits)
         return found
 
     @cached_property

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ledgerops.history import BATCHES, TREND_POINTS, History, backlog
-from ledgerops.records import Running
+from ledgerops.records import Heads, Running
 from tests.build import T0, batch, history, operator, source, stream
 
 
@@ -135,3 +135,14 @@ def test_the_trend_adds_up_what_fell_into_its_stretch():
 def test_backlog_sums_over_partitions_and_is_unknown_without_heads():
     assert backlog(stream(heads=[100], ends=[40])[0]) == 60
     assert backlog(batch(sources=(source(),))) is None
+
+
+def test_an_answer_of_the_source_that_comes_late_is_passed_over():
+    remembered, partition = history([batch(0)]), ("t", "0")
+    for at, head in [(10, 100), (20, 300), (15, 200)]:
+        remembered.add_heads(Heads(T0 + at, {partition: head}, {partition: head - 100}))
+    assert [heads.at - T0 for heads in remembered.heads] == [10, 20]
+    assert [list(table[partition][0]) for table in (remembered.head_times, remembered.earliest_times)] == [
+        [100, 300],
+        [0, 200],
+    ]

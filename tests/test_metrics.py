@@ -22,7 +22,7 @@ LABELS = {
 COUNTED = {
     "rows", "ratio", "score", "share", "seconds", "bytes", "offsets", "batches", "partitions", "cores", "tasks", "cpus",
     "threads", "files", "count", "size", "active", "expected", "status", "finding", "cause", "second", "variables",
-    "keys", "families", "processes",
+    "keys", "families", "processes", "reachable",
 }  # fmt: skip
 NAMED_BY_THE_CONTRACT = {
     "ledgerops_build_info", "ledgerops_query_info", "ledgerops_query_active", "ledgerops_query_expected",

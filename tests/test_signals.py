@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ledgerops import signals
-from tests.build import batch, source, stream
+from tests.build import T0, batch, source, stream
 
 
 def test_a_fit_splits_batch_time_into_overhead_and_rate():
@@ -69,10 +69,14 @@ def test_skew(values, ratio, score):
     assert signals.skew_score(values) == (None if score is None else pytest.approx(score, abs=0.01))
 
 
+def note(table, progress):
+    signals.note_heads(table, signals.looked_at(progress), progress.sources[0].latest.items())
+
+
 def head_times(batches, partition):
     table = {}
     for each in batches:
-        signals.note_heads(table, each)
+        note(table, each)
     return table[partition]
 
 
@@ -117,9 +121,9 @@ def test_a_table_that_another_thread_reads_does_not_get_shorter(heads):
     *earlier, last = stream(heads=heads, ends=[0] * len(heads))
     table = {}
     for each in earlier:
-        signals.note_heads(table, each)
+        note(table, each)
     read = table[partition]
-    signals.note_heads(table, last)
+    note(table, last)
 
     assert min(map(len, read)) >= len(earlier)
     assert len(table[partition][0]) == len(table[partition][1]) < len(earlier)
@@ -135,14 +139,52 @@ def test_a_head_is_not_in_the_table_before_its_time():
 
     heads, times = Watched(), Watched()
     [seen] = stream(heads=[100], ends=[0])
-    signals.note_heads({("transactions", "0"): (heads, times)}, seen)
+    note({("transactions", "0"): (heads, times)}, seen)
 
     assert lengths == [(0, 1), (1, 1)]
 
 
-def test_a_quiet_topic_keeps_the_time_at_which_its_head_was_reached():
-    heads, times = head_times(stream(heads=[100, 100, 100], ends=[100, 100, 100]), ("transactions", "0"))
-    assert (list(heads), len(times)) == ([100], 1)
+def test_of_a_quiet_stretch_the_table_keeps_both_ends():
+    heads, times = head_times(stream(heads=[100] * 5 + [150], ends=[100] * 6), ("transactions", "0"))
+    assert (list(heads), list(times)) == ([100, 100, 150], [T0, T0 + 8, T0 + 10])
+
+
+def test_what_comes_after_a_quiet_hour_has_not_waited_for_an_hour():
+    assert signals.time_of_offset([100, 100, 150], [0.0, 3600.0, 3610.0], 100) == 3600.0
+
+
+def test_of_two_observers_the_one_that_looked_earlier_changes_nothing():
+    partition, table = ("t", "0"), {}
+    for at, head in [(10.0, 100), (20.0, 300), (15.0, 200), (30.0, 400)]:
+        signals.note_heads(table, at, [(partition, head)])
+    assert [list(column) for column in table[partition]] == [[100, 300, 400], [10.0, 20.0, 30.0]]
+
+
+@pytest.mark.parametrize("quiet", [1, 7], ids=["always moving", "with quiet stretches"])
+def test_a_full_table_forgets_detail_and_not_the_past(quiet):
+    partition, table = ("t", "0"), {}
+    seen = [(float(at), at // quiet) for at in range(5000)]
+    for at, head in seen:
+        signals.note_heads(table, at, [(partition, head)])
+    heads, times = table[partition]
+    assert (times[0] <= quiet, times[-1], len(heads) <= 2 * signals.HEADS) == (True, 4999.0, True)
+    for at, head in seen[::50]:
+        found = signals.time_of_offset(heads, times, head)
+        assert found == pytest.approx(at - at % quiet + quiet - 1, abs=max(30.0, 0.25 * (5000 - at)))
+
+
+@pytest.mark.parametrize(
+    ("offsets", "times", "rate"),
+    [
+        pytest.param([0, 0, 500, 500], [0.0, 90.0, 100.0, 200.0], 2.5, id="a segment was deleted"),
+        pytest.param([0, 9000, 9000], [0.0, 100.0, 10_000.0], None, id="long ago"),
+        pytest.param([0, 0], [0.0, 500.0], None, id="nothing was deleted"),
+        pytest.param([0, 500], [0.0, 20.0], None, id="watched for too short a time"),
+        pytest.param([], [], None, id="not watched"),
+    ],
+)
+def test_the_pace_of_deletion(offsets, times, rate):
+    assert signals.advance(offsets, times, times[-1] if times else 0.0) == rate
 
 
 def test_backlog_is_never_negative_when_the_head_was_read_before_the_end():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ledgerops.history import History
-from ledgerops.records import Plan, Running
+from ledgerops.records import Heads, Plan, Running
 from ledgerops.view import View
 from tests.build import T0, batch, history, source, stream
 
@@ -180,3 +180,93 @@ def test_a_query_that_never_ran_a_batch_has_no_signals():
     unknown = (empty.last, empty.backlog, empty.arrival, empty.busy_ratio, empty.lag_seconds, empty.pressure_ratio)
     assert unknown == (None,) * 6
     assert (empty.skew, empty.tasks, empty.capacity.sustainable) == ({}, None, None)
+
+
+PARTITION = ("transactions", "0")
+KEEPS = 600.0
+
+
+def asked(batches, *looks, keeps=KEEPS, after=0.0):
+    """A view after the broker was asked: (seconds after T0, head, earliest) of each look."""
+    remembered = history(batches)
+    for at, head, earliest in looks:
+        retention = {} if keeps is None else {"transactions": keeps}
+        remembered.add_heads(Heads(T0 + at, {PARTITION: head}, {PARTITION: earliest}, retention))
+    return View(remembered, T0 + max([batches[-1].ended - T0, *(at for at, *_ in looks)]) + after)
+
+
+READ = stream(heads=[100, 200, 300], ends=[100, 200, 300])  # the last at T0 + 4
+LEFT = stream(heads=[100, 200, 300], ends=[100, 150, 200])
+
+
+def test_the_backlog_grows_while_a_long_batch_runs_where_the_broker_is_asked():
+    running = asked(READ, (10, 800, 0), (15, 1300, 0))
+    assert (running.unread, running.unread_offsets, running.backlog) == ({PARTITION: 1000}, 1000, 0)
+
+
+def test_the_lag_is_that_of_the_consumed_offset_in_the_table_of_both():
+    running = asked(READ, (10, 800, 0), (15, 1300, 0))
+    assert running.now - running.unread_since[PARTITION] == pytest.approx(11)
+    assert running.lag_seconds == 0.0  # as of the start of the last batch
+
+
+@pytest.mark.parametrize(
+    "looks",
+    [
+        pytest.param([], id="nobody asks"),
+        pytest.param([(3, 260, 0)], id="asked before the last batch began"),
+    ],
+)
+def test_without_a_later_answer_the_backlog_is_the_batches(looks):
+    seen = asked(LEFT, *looks)
+    assert (seen.unread, seen.unread_since) == ({PARTITION: 100}, seen.consumed_until)
+
+
+def test_a_partition_that_the_broker_does_not_tell_keeps_its_backlog():
+    seen = history(LEFT)
+    seen.add_heads(Heads(T0 + 30, {("accounts", "0"): 7}, {}))
+    assert View(seen, T0 + 31).unread == {PARTITION: 100}
+
+
+def test_a_broker_without_an_answer_leaves_what_it_said_before():
+    seen = history(READ)
+    seen.add_heads(Heads(T0 + 10, {PARTITION: 800}, {PARTITION: 0}))
+    seen.add_heads(Heads(T0 + 15, {}, {}, error="Connection refused", unreachable_since=T0 + 13))
+    late = View(seen, T0 + 20)
+    assert (late.unread, late.asked.error, late.heads.at) == ({PARTITION: 500}, "Connection refused", T0 + 10)
+
+
+def test_what_was_asked_after_the_moment_that_is_judged_is_not_known_then():
+    seen = history(READ)
+    seen.add_heads(Heads(T0 + 10, {PARTITION: 800}, {PARTITION: 0}))
+    assert View(seen, T0 + 5).heads is None and View(seen, T0 + 5).asked is None
+
+
+@pytest.mark.parametrize(
+    ("batches", "looks", "keeps", "headroom"),
+    [
+        pytest.param(LEFT, [(104, 300, 0)], KEEPS, KEEPS - 102, id="the retention less the age of the next record"),
+        pytest.param(LEFT, [(1004, 300, 0)], KEEPS, 0.0, id="never negative"),
+        pytest.param(READ, [(104, 300, 0)], KEEPS, KEEPS, id="all is read"),
+        pytest.param(READ, [(104, 300, 300)], None, None, id="all is read, and deleted"),
+        pytest.param(LEFT, [(104, 300, 250)], KEEPS, 0.0, id="lost"),
+        pytest.param(LEFT, [(104, 300, 0)], None, None, id="the topic keeps all"),
+        pytest.param(LEFT, [(4, 300, 0), (104, 300, 100)], None, 100.0, id="by the pace of deletion"),
+        pytest.param(LEFT, [(4, 300, 0), (104, 300, 100)], KEEPS, 100.0, id="the smaller of both"),
+        pytest.param(LEFT, [], KEEPS, None, id="nobody asks the broker"),
+        pytest.param([], [(104, 300, 0)], KEEPS, None, id="nothing was consumed yet"),
+    ],
+)
+def test_headroom(batches, looks, keeps, headroom):
+    seen = asked(batches, *looks, keeps=keeps) if batches else View(History("q"), T0)
+    assert seen.headroom == ({} if headroom is None else {PARTITION: pytest.approx(headroom)})
+
+
+def test_an_offset_older_than_the_table_has_no_known_age():
+    [old] = stream(heads=[500], ends=[100])
+    assert asked([old], (100, 600, 0)).headroom == {}
+
+
+def test_of_two_sources_that_read_one_partition_the_slower_counts():
+    ahead, behind = (source(0, {PARTITION: 0}, {PARTITION: end}, {PARTITION: 100}) for end in (90, 40))
+    assert view([batch(sources=(behind, ahead))]).consumed == {PARTITION: 40}

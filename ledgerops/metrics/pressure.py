@@ -50,16 +50,17 @@ INTERVAL: Metric[View] = Metric(
 BACKLOG: Metric[View] = Metric(
     "ledgerops_source_backlog_offsets",
     "gauge",
-    "Offsets in a source partition that the query has not read yet, as of the start of the newest batch.",
+    "Offsets in a source partition that the query has not read yet: as of the start of the newest batch, or of the "
+    "last look at the broker where ledgerops asks it, so that it grows while a long batch runs.",
     labels=("topic", "partition"),
-    read=lambda view: {partition: float(left) for partition, left in view.backlog_by_partition.items()},
+    read=lambda view: {partition: float(left) for partition, left in view.unread.items()},
 )
 LAG: Metric[View] = Metric(
     "ledgerops_source_lag_seconds",
     "gauge",
     "How long ago the last consumed offset of a partition was its head; 0 when nothing was left.",
     labels=("topic", "partition"),
-    read=lambda view: {(topic, partition): at for (topic, partition), at in view.consumed_until.items()},
+    read=lambda view: {(topic, partition): at for (topic, partition), at in view.unread_since.items()},
     age=True,
 )
 DRAIN: Metric[View] = Metric(
@@ -68,4 +69,19 @@ DRAIN: Metric[View] = Metric(
     "Seconds until the backlog is gone at the present rates; absent when unknown or never.",
     read=lambda view: _known(view.drain_seconds),
 )
-METRICS = (ARRIVAL, CAPACITY, OVERHEAD, BUSY, PRESSURE, INTERVAL, BACKLOG, LAG, DRAIN)
+HEADROOM: Metric[View] = Metric(
+    "ledgerops_retention_headroom_seconds",
+    "gauge",
+    "Seconds until the broker deletes the oldest record of a partition that is not read yet, by the topic's retention "
+    "or by the pace of deletion; 0 when records are lost. Absent when unknown, and where ledgerops does not ask the "
+    "broker.",
+    labels=("topic", "partition"),
+    read=lambda view: {(topic, partition): left for (topic, partition), left in view.headroom.items()},
+)
+REACHABLE: Metric[View] = Metric(
+    "ledgerops_source_reachable",
+    "gauge",
+    "1 while the broker answers ledgerops, 0 while it does not; absent where ledgerops does not ask it.",
+    read=lambda view: {} if view.asked is None else {(): float(view.asked.error is None)},
+)
+METRICS = (ARRIVAL, CAPACITY, OVERHEAD, BUSY, PRESSURE, INTERVAL, BACKLOG, LAG, DRAIN, HEADROOM, REACHABLE)
