@@ -19,6 +19,10 @@ WEIGHTS: Mapping[Severity, float] = {"critical": 0.6, "warning": 0.25, "info": 0
 CATCH_UP = 5.0  # seconds of backlog that must be there to speak of catching up
 SHRINKING = 4  # batches over which the backlog must fall
 STARTING_BATCHES = 1
+PRESSED = {
+    "trigger-overrun", "input-overload", "slow-sink", "key-skew", "source-partition-skew", "slow-source",
+    "rate-limited", "retention-risk", "data-loss", "input-stopped",
+}  # fmt: skip
 AFTERMATH = 300.0  # seconds after its end for which a query's findings are still told
 
 
@@ -79,9 +83,10 @@ class Diagnoser:
                 whole = replace(finding, rule=rule.slug, severity=rule.severity, since=since)
                 self._held[key] = (whole, view.now)
                 seen.add(key)
-        linger = {rule.slug: rule.linger for rule in self.rules}
+        rules = {rule.slug: rule for rule in self.rules}
         for key, (_, last_seen) in list(self._held.items()):
-            if key not in seen and (long_over or resting or view.now - last_seen >= linger[key[0]]):
+            over = long_over or (resting and not rules[key[0]].at_rest)
+            if key not in seen and (over or view.now - last_seen >= rules[key[0]].linger):
                 del self._held[key]
 
     def _root(self, finding: Finding, findings: Sequence[Finding], view: View) -> Finding:
@@ -135,7 +140,7 @@ def _status(view: View, active: set[str]) -> Status:
     history = view.history
     if history.ended is not None:
         return "failed" if history.ended.exception is not None else "stopped"
-    if "query-stuck" in active:
+    if active & {"query-stuck", "source-unreachable"}:
         return "stuck"
     if "falling-behind" in active:
         return "falling_behind"
@@ -146,7 +151,7 @@ def _status(view: View, active: set[str]) -> Status:
     if (view.lag_seconds or 0.0) > max(CATCH_UP, 2 * (view.trigger_interval or 0.0)) and _shrinks(view):
         return "catching_up"
     # with room to spare a skew does no harm yet; but no query is healthy of which something is found
-    if active & {"trigger-overrun", "input-overload", "slow-sink", "key-skew", "source-partition-skew"}:
+    if active & PRESSED:
         return "pressured"
     if (view.trigger_interval or 0) > 0 and (view.busy_ratio or 0) >= SATURATED:
         return "pressured"
@@ -165,7 +170,7 @@ def _figures(view: View) -> dict[str, float]:
         "input_rows_per_second": sum(view.input_rate_by_source.values()) if view.input_rate_by_source else None,
         "batch_seconds": view.last.duration if view.last else None,
         "trigger_interval_seconds": view.trigger_interval,
-        "backlog_offsets": view.backlog,
+        "backlog_offsets": view.unread_offsets,
         "lag_seconds": view.lag_seconds,
     }
     return {name: float(value) for name, value in known.items() if value is not None}

@@ -153,7 +153,7 @@ def test_overload_is_the_root_of_falling_behind_and_its_rivals_are_ruled_out(his
     [root] = verdict.root_causes
     assert (root.rule, root.severity) == ("input-overload", "critical")
     assert "falling-behind" in root.explains
-    assert [each.rule for each in root.ruled_out] == ["slow-sink", "key-skew"]
+    assert [each.rule for each in root.ruled_out] == ["slow-source", "slow-sink", "key-skew"]
     assert verdict.forecast.seconds_to_slo_breach > 0
 
 

@@ -23,7 +23,7 @@ EXACT = ("dedupe", "dedupeWithinWatermark")  # these see each row; others count 
 
 
 def check(view: View) -> Iterator[Finding]:
-    dropped, rows = _dropped(view)
+    dropped, rows = dropped_rows(view)
     if not dropped or rows <= 0:
         return
     operator = max(dropped, key=lambda name: dropped[name])
@@ -68,7 +68,7 @@ def _of(operators: tuple[StateOperator, ...]) -> int:
     return sum(operator.dropped_rows for operator in operators)
 
 
-def _dropped(view: View) -> tuple[dict[str, int], int]:
+def dropped_rows(view: View) -> tuple[dict[str, int], int]:
     """Rows dropped by operator, and rows read, by the batches of the last minute."""
     dropped: dict[str, int] = {}
     fresh = [batch for batch in view.recent if batch.ended >= view.now - WINDOW]

@@ -1,0 +1,66 @@
+"""Catching up: the query works off what had piled up before it began, and will be done.
+
+Meaning: the run began with a backlog, after a restart or from the earliest offsets, and the backlog shrinks. It is the
+    consequence of the pause, not a fault of its own.
+Impact: results are late until the backlog is gone; the finding says when that will be.
+Diagnosis: `sum(ledgerops_source_backlog_offsets{query="QUERY"})` falls since
+    `ledgerops_query_start_timestamp_seconds{query="QUERY"}`; `ledgerops_backlog_drain_seconds` is an estimate from the
+    capacity, the finding's own one from the pace of the last batches. Ask why the query was away:
+    `ledgerops_query_restarts_total{query="QUERY"}`.
+Mitigation: wait. If it takes too long, give the query more cores for the time being, at most as many as the source has
+    partitions, and compare with what the topic keeps: `ledgerops_retention_headroom_seconds`.
+"""
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from ledgerops.diagnosis import strain
+from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.history import backlog
+from ledgerops.metrics.pressure import BACKLOG
+from ledgerops.view import View
+
+BATCHES = 4  # over which the backlog must fall, each time: a single larger batch is no trend
+PACE = 12  # batches from which the pace is taken
+FROM_START = 3  # the most must have been there by this batch of the run: what piled up later is another matter
+LAG_SECONDS = 5.0  # of backlog that must be there to speak of catching up
+
+
+def check(view: View) -> Iterator[Finding]:
+    series = [(batch, left) for batch in view.batches if (left := backlog(batch)) is not None]
+    if len(series) < BATCHES or strain.growth(view) is not None:
+        return
+    lefts = [left for _, left in series]
+    latest = lefts[-BATCHES:]
+    if latest[-1] == 0 or not all(later < earlier for earlier, later in pairwise(latest)):
+        return
+    most = max(lefts)
+    if lefts.index(most) > FROM_START:
+        return
+    lag = view.lag_seconds or 0.0
+    if lag <= max(LAG_SECONDS, 2 * (view.trigger_interval or 0.0)):
+        return
+    first, since = series[-PACE:][0]
+    pace = (since - latest[-1]) / (series[-1][0].ended - first.ended)
+    if pace <= 0:
+        return
+    seconds = latest[-1] / pace
+    last = series[-1][0]
+    yield Finding(
+        f"{latest[-1]:,} of {most:,} offsets are left of what had piled up; {pace:,.0f} fewer a second: "
+        f"done in about {seconds:,.0f} s",
+        Component("query", view.query),
+        (
+            Evidence(BACKLOG.name, float(latest[-1]), "offsets", f"below {latest[-2]:,}", last.ended),
+            Evidence("backlog_falls_by", pace, "offsets", "> 0 a second", last.ended),
+            Evidence("seconds_to_drain", seconds, "seconds", "falling", last.ended),
+        ),
+        (Remedy("wait until it is worked off", "the backlog came from the time before the query began, and shrinks"),),
+        confidence=0.9,
+        began=view.batches[0].started,
+    )
+
+
+RULE = Rule(
+    slug="catching-up", severity="info", check=check, runbook=__doc__, explains=("trigger-overrun",), linger=0.0
+)

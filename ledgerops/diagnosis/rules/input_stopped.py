@@ -1,0 +1,111 @@
+"""Input stopped: an input that used to flow is silent while others go on.
+
+Meaning: the heads of a topic moved steadily and have not moved for far longer than ever before; other inputs of this
+    driver go on moving. So it is not night, and not the driver that fails to look.
+Impact: results that need this input are missing. In a join the watermark of the silent input stands still: no window
+    closes, and the state of the other input grows.
+Diagnosis: `ledgerops_arrival_rows_per_second{query="QUERY"}` is 0 for this source and above 0 for others. Ask the
+    producer; look whether it writes to another topic (`kafka-topics.sh --list`) or is refused (its own log).
+Mitigation: repair the producer. If the input may rightly pause for so long, nothing is to be done; for a join, think of
+    a time limit on the state.
+"""
+
+from collections.abc import Iterator
+from itertools import pairwise
+from statistics import median
+
+from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.history import History
+from ledgerops.signals import HEADS
+from ledgerops.view import View
+
+FLOOR = 60.0  # seconds of silence; producers restart in less
+TIMES_LONGEST = 3.0  # the longest pause so far
+TIMES_USUAL = 10.0  # the usual pause
+MOVES = 20  # looks in which the topic had grown, to call it flowing: reference data come in a few
+FLOWED = 120.0  # seconds over which they must spread: a load of reference data is done in less
+
+
+def check(view: View) -> Iterator[Finding]:
+    known = _known_until(view.history, view.now)
+    moved = _last_moves(view.history)
+    for topic, last in moved.items():
+        silent = known - last
+        if silent < FLOOR:
+            continue
+        moves = _moves(view.history, topic)
+        if len(moves) < MOVES or moves[-1] - moves[0] < FLOWED:
+            continue
+        pauses = [later - earlier for earlier, later in pairwise(moves)]
+        longest = max(pauses)
+        limit = max(FLOOR, TIMES_LONGEST * longest, TIMES_USUAL * median(pauses))
+        going_on = _others(view, topic, (last + known) / 2)
+        if silent < limit or not going_on:
+            continue
+        yield Finding(
+            f"nothing has come into {topic} for {silent:.0f} s; its longest pause was {longest:.0f} s, and "
+            f"{going_on[0]} goes on",
+            Component("source", topic),
+            (
+                Evidence("seconds_without_arrival", silent, "seconds", f"< {limit:.0f}", known),
+                Evidence("longest_pause_seconds", longest, "seconds", "the longest so far", last),
+            ),
+            (
+                Remedy(
+                    f"ask the producer of {topic}", "the query reads all there is; what does not come cannot be read"
+                ),
+            ),
+            confidence=min(0.9, 0.5 + 0.1 * silent / limit),
+            began=last,
+        )
+
+
+def _known_until(history: History, now: float) -> float:
+    """Heads are known up to the newest batch, the newest answer of the source, or the newest word of being idle."""
+    batch = history.last.started if history.last is not None else 0.0
+    answered = next((heads.at for heads in reversed(history.heads) if heads.error is None and heads.at <= now), 0.0)
+    resting = (history.last_seen or 0.0) if history.idle_since is not None else 0.0
+    return min(now, max(batch, answered, resting))
+
+
+def _last_moves(history: History) -> dict[str, float]:
+    """When the heads of each topic that is read had last grown. Two equal heads are the ends of a quiet stretch."""
+    read = {topic for source in history.last.sources for topic, _ in source.latest} if history.last else set()
+    found: dict[str, float] = {}
+    for (topic, _), (heads, times) in history.head_times.items():
+        if topic in read and heads:
+            still = len(heads) > 1 and heads[-2] == heads[-1]
+            found[topic] = max(found.get(topic, 0.0), times[-2] if still else times[-1])
+    return found
+
+
+def _moves(history: History, topic: str) -> list[float]:
+    """The instants at which a topic's heads had grown, as far back as all of its partitions are known in detail."""
+    found: set[float] = set()
+    since = 0.0
+    for (each, _), (heads, times) in history.head_times.items():
+        if each == topic:
+            heads, newest = heads[-HEADS:], times[-HEADS:]  # before that the table is thinned out
+            if len(times) > HEADS:
+                since = max(since, newest[0])
+            found.update(at for before, head, at in zip(heads, heads[1:], newest[1:], strict=False) if head > before)
+    return sorted(at for at in found if at >= since)
+
+
+def _others(view: View, topic: str, since: float) -> list[str]:
+    """Other topics, of this query or of another one of the driver, that have moved after `since`."""
+    found: set[str] = set()
+    for history in (view.history, *view.others):
+        if history.ended is None:
+            found.update(each for each, at in _last_moves(history).items() if since < at <= view.now)
+    return sorted(found - {topic})
+
+
+RULE = Rule(
+    slug="input-stopped",
+    severity="warning",
+    check=check,
+    runbook=__doc__,
+    linger=0.0,
+    at_rest=True,
+)

@@ -1,0 +1,94 @@
+"""Partition time spread: a partition that is read ahead makes the rows of another late.
+
+Meaning: a query has one watermark, which follows the newest event time of all partitions. One partition has been read
+    up to now, another only up to some time ago; the rows of the second are older than the watermark when they come.
+Impact: the rows of the slow partition are dropped, without an error. Nothing is wrong with their producer.
+Diagnosis: compare the partitions: `ledgerops_source_lag_seconds{query="QUERY"}` differs between them by more than the
+    allowed lateness, while `increase(ledgerops_rows_dropped_by_watermark_total{query="QUERY"}[5m])` is above 0.
+Mitigation: even the partitions out: a cap on the batch that shares itself out over them (`maxOffsetsPerTrigger` gives
+    each partition its share of the backlog), or the cause of the lag of the one that is behind. Until then allow as
+    much lateness as the partitions are apart; state grows in proportion, and it holds from the query's next start.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ledgerops.diagnosis import strain
+from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.diagnosis.rules.late_data import ROWS, SHARE, dropped_rows
+from ledgerops.records import Partition
+from ledgerops.signals import looked_at
+from ledgerops.view import View
+
+APART = 10.0  # seconds, at least: partitions are always a batch or two apart
+
+
+class Spread(NamedTuple):
+    slowest: Partition
+    seconds: float  # how far it is behind the one that is read furthest, in time of arrival
+    partitions: int
+
+
+def check(view: View) -> Iterator[Finding]:
+    dropped, rows = dropped_rows(view)
+    count = sum(dropped.values())
+    spread = _spread(view)
+    if view.last is None or spread is None or rows <= 0 or count < ROWS or count / rows < SHARE:
+        return
+    delay = max(view.plan.watermarks.values(), default=None)
+    if spread.seconds < max(APART, delay or 0.0, 2 * (view.trigger_interval or 0.0)):
+        return
+    topic, partition = spread.slowest
+    at = view.last.ended
+    allowed = f" (allowed lateness {delay:g} s)" if delay is not None else ""
+    evidence = [
+        Evidence("partitions_apart_seconds", spread.seconds, "seconds", f"< {max(APART, delay or 0.0):g}", at),
+        Evidence("rows_dropped_last_minute", float(count), "rows", f"< {ROWS}", at),
+    ]
+    if delay is not None:
+        evidence.append(Evidence("allowed_lateness_seconds", delay, "seconds", f"> {spread.seconds:.0f}", at))
+    yield Finding(
+        f"partition {partition} of {topic} is read {spread.seconds:.0f} s behind the foremost of {spread.partitions}"
+        f"{allowed}, and {count:,} rows were dropped as late in the last minute",
+        Component("partition", f"{topic}-{partition}", topic),
+        tuple(evidence),
+        (
+            Remedy(
+                "bring the partitions to the same time: work off or even out the one that is behind",
+                "the watermark follows the foremost partition",
+            ),
+            Remedy(
+                f"allow more lateness with withWatermark, at least {spread.seconds + (delay or 0.0):.0f} s",
+                "the rows of the slow partition then count; state grows in proportion",
+                safe=False,
+            ),
+        ),
+        confidence=0.8 if delay is not None else 0.6,
+        began=next((batch.started for batch in view.recent if any(o.dropped_rows for o in batch.operators)), None),
+    )
+
+
+@strain.once
+def _spread(view: View) -> Spread | None:
+    """The topic whose partitions are furthest apart, by when the consumed offset of each was its head."""
+    if view.last is None:
+        return None
+    now = looked_at(view.last)
+    by_topic: dict[str, dict[Partition, float]] = {}
+    for partition, until in view.consumed_until.items():
+        by_topic.setdefault(partition[0], {})[partition] = min(now, until)  # infinity: nothing was left then
+    found = []
+    for times in by_topic.values():
+        slowest = min(times, key=lambda partition: times[partition])
+        found.append(Spread(slowest, max(times.values()) - times[slowest], len(times)))
+    return max((each for each in found if each.partitions > 1), key=lambda each: each.seconds, default=None)
+
+
+RULE = Rule(
+    slug="partition-time-spread",
+    severity="warning",
+    check=check,
+    runbook=__doc__,
+    explains=("late-data",),
+    linger=30.0,
+)

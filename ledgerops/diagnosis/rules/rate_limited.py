@@ -1,0 +1,121 @@
+"""Rate limited: the cap of the source holds the query back while there is room.
+
+Meaning: each batch reads exactly as much as `maxOffsetsPerTrigger` (or its like) allows, leaves rows behind, and ends
+    well before the next trigger. The query could do more than it may.
+Impact: the backlog stays or grows although nothing is short: neither cores nor the sink.
+Diagnosis: `ledgerops_busy_ratio{query="QUERY"}` is well below 1 while
+    `sum(ledgerops_source_backlog_offsets{query="QUERY"})` does not fall. The trigger's interval times
+    `sum(ledgerops_arrival_rows_per_second{query="QUERY"})` is what a batch must be allowed to read at least.
+Mitigation: raise the cap so that a batch takes most of its interval; it holds from the next start of the query, with
+    the same checkpoint. A cap is there to bound the first batch after a pause: keep one.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ledgerops.diagnosis import strain
+from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.history import backlog
+from ledgerops.metrics.pressure import LAG
+from ledgerops.signals import read_by_partition
+from ledgerops.view import LEFT, View
+
+CAPS = ("maxoffsetspertrigger", "maxrowspertrigger")  # counted in offsets; a cap in bytes or files is not
+BATCHES = 5
+AT_CAP = 0.9  # Spark shares the cap out over the partitions and rounds
+ROOM = 0.7  # of the interval: a batch that takes more has no room for a larger one
+LAG_SECONDS = 10.0  # as for falling behind; nobody waits for less
+SOON = 600.0  # a backlog that will be gone by then needs no restart with another cap
+
+
+class Held(NamedTuple):
+    option: str
+    cap: int
+    longest: float  # seconds of a batch
+    left: int
+    lag: float
+
+
+def check(view: View) -> Iterator[Finding]:
+    held = _held(view)
+    if held is None or view.last is None:
+        return
+    interval = view.trigger_interval or 0.0
+    better = round(held.cap * ROOM * interval / held.longest, -2) if held.longest > 0 else 2 * held.cap
+    at = view.last.ended
+    yield Finding(
+        f"each of the last {BATCHES} batches read what {held.option} allows, {held.cap:,} offsets, in at most "
+        f"{held.longest:.1f} s of {interval:g} s, and left {held.left:,} behind",
+        Component("source", ",".join(source.name for source in view.last.sources), held.option),
+        (
+            Evidence(
+                "batch_offsets", float(sum(read_by_partition(view.last).values())), "offsets", "below the cap", at
+            ),
+            Evidence("batch_seconds_longest", held.longest, "seconds", f">= {ROOM * interval:.1f}", at),
+            Evidence("backlog_offsets", float(held.left), "offsets", f"< {LEFT * held.cap:,.0f}", at),
+            Evidence(LAG.name, held.lag, "seconds", f"<= {LAG_SECONDS:g}", view.now),
+        ),
+        (
+            Remedy(
+                f"raise {held.option} to about {max(better, 2 * held.cap):,.0f} and start the query again",
+                "a batch ends well within the interval: there is room for more rows",
+                safe=False,
+            ),
+        ),
+        confidence=0.9,
+        began=view.steady[-BATCHES].started,
+    )
+
+
+@strain.once
+def _held(view: View) -> Held | None:
+    cap = _cap(view)
+    interval, latest = view.trigger_interval, view.steady[-BATCHES:]
+    if cap is None or not interval or len(latest) < BATCHES:
+        return None
+    option, limit = cap
+    lefts = [left for batch in latest if (left := backlog(batch)) is not None]
+    longest = max(batch.duration for batch in latest)
+    if len(lefts) < BATCHES or min(lefts) < LEFT * limit or longest > ROOM * interval:
+        return None
+    if any(sum(read_by_partition(batch).values()) < AT_CAP * limit for batch in latest):
+        return None
+    span = latest[-1].started - latest[0].started
+    shrinks = (lefts[0] - lefts[-1]) / span if span > 0 else 0.0
+    lag = view.lag_seconds or 0.0
+    if lag < max(LAG_SECONDS, 2 * interval) or (shrinks > 0 and lefts[-1] / shrinks < SOON):
+        return None
+    return Held(option, limit, longest, lefts[-1], lag)
+
+
+def _cap(view: View) -> tuple[str, int] | None:
+    """The option that caps the offsets of a batch, with its value; the smallest where sources differ."""
+    caps = [
+        (int(value), option)
+        for option, value in view.plan.rate_limits.items()
+        if option.lower() in CAPS and value.isdecimal() and int(value) > 0
+    ]
+    return (min(caps)[1], min(caps)[0]) if caps else None
+
+
+def acquit(view: View) -> str | None:
+    cap, latest = _cap(view), view.steady[-BATCHES:]
+    if cap is None or not latest or _held(view) is not None:
+        return None
+    most = max(sum(read_by_partition(batch).values()) for batch in latest)
+    longest = max(batch.duration for batch in latest)
+    if most < AT_CAP * cap[1]:
+        return f"batches read at most {most:,} of the {cap[1]:,} offsets that {cap[0]} allows"
+    if view.trigger_interval and longest > ROOM * view.trigger_interval:
+        return f"batches take up to {longest:.1f} s of {view.trigger_interval:g} s: there is no room for larger ones"
+    return None
+
+
+RULE = Rule(
+    slug="rate-limited",
+    severity="warning",
+    check=check,
+    runbook=__doc__,
+    explains=("input-overload", "falling-behind"),
+    acquit=acquit,
+)

@@ -1,0 +1,118 @@
+"""Retention risk: the broker will soon delete rows that the query has not read.
+
+Meaning: a topic keeps its records for a time, or up to a size. The oldest record of a partition that the query has not
+    read yet is near that limit, and the query does not come away from it.
+Impact: what is deleted before it is read is lost: the query fails, or goes on without it, as `failOnDataLoss` says.
+Diagnosis: `min by (topic, partition) (ledgerops_retention_headroom_seconds{query="QUERY"})` is the time that is left.
+    Compare `ledgerops_source_lag_seconds{query="QUERY"}` with the topic's `retention.ms`
+    (`kafka-configs.sh --describe --entity-type topics --entity-name TOPIC`).
+Mitigation: raise the topic's `retention.ms` (and `retention.bytes`) now, it holds at once and needs no restart; then
+    repair what keeps the query from reading. Lower it again when the backlog is gone.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterator
+
+from ledgerops import signals
+from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.metrics.pressure import HEADROOM, LAG
+from ledgerops.records import Partition
+from ledgerops.view import WINDOW, View
+
+SHARE = 0.2  # of what the topic keeps: below it a longer pause of the query is enough to lose rows
+NOT_YET = 0.5  # of what the topic keeps: above it the time that is left says more of the topic than of the query
+SECONDS = 3600.0  # until rows are lost at the present pace: what somebody on call needs to do something about it
+SHRINKS = 0.05  # seconds of headroom lost each second: less is the to and fro of batches
+
+
+def check(view: View) -> Iterator[Finding]:
+    heads = view.heads
+    if heads is None or view.last is None:
+        return
+    risks: list[tuple[float, float, float, Partition]] = []
+    for each, left in view.headroom.items():
+        if view.unread.get(each, 0) == 0 or view.consumed[each] < heads.earliest[each]:
+            continue  # nothing to lose, or lost already
+        pace, keeps = _pace(view, each), _keeps(view, each)
+        if pace is None or keeps is None or keeps <= 0 or pace < SHRINKS:
+            continue
+        share = left / keeps
+        if share < SHARE or (share < NOT_YET and left / pace < SECONDS):
+            risks.append((left, share, pace, each))
+    if not risks:
+        return
+    left, share, pace, worst = min(risks)
+    topic, partition = worst
+    lag = view.unread_since.get(worst)
+    evidence = [
+        Evidence(HEADROOM.name, left, "seconds", f">= {SECONDS:g}", view.now),
+        Evidence("headroom_share", share, "ratio", f">= {SHARE:g}", heads.at),
+        Evidence("headroom_lost_each_second", pace, "ratio", f"< {SHRINKS:g}", view.now),
+    ]
+    if lag is not None:
+        evidence.append(Evidence(LAG.name, max(0.0, view.now - lag), "seconds", "falling", view.now))
+    more = f" (and {len(risks) - 1} more)" if len(risks) > 1 else ""
+    yield Finding(
+        f"the oldest unread row of partition {partition} of {topic}{more} is deleted in {left:,.0f} s, "
+        f"{share:.0%} of what the topic keeps, and the query does not come away from it",
+        Component("partition", f"{topic}-{partition}", topic),
+        tuple(evidence),
+        (
+            Remedy(
+                f"raise retention.ms of {topic} now, and retention.bytes if it is set",
+                "it holds at once and needs no restart of the query",
+                command="kafka-configs.sh --bootstrap-server SERVERS --alter --entity-type topics "
+                f"--entity-name {topic} --add-config retention.ms=MILLISECONDS",
+            ),
+            Remedy("remove what keeps the query from reading", "a larger retention only buys time"),
+        ),
+        confidence=min(0.95, 0.7 + 0.25 * (1 - share)),
+    )
+
+
+def _keeps(view: View, partition: Partition) -> float | None:
+    """Seconds that the topic keeps: its retention, else the length of the log over the pace at which it is deleted."""
+    assert view.heads is not None
+    told = view.heads.retention_seconds.get(partition[0])
+    offsets, times = view.history.earliest_times.get(partition, ((), ()))
+    rate = signals.advance(offsets, times, view.now)
+    length = view.heads.latest.get(partition, 0) - view.heads.earliest[partition]
+    known = [each for each in (told, length / rate if rate else None) if each is not None]
+    return min(known, default=None)
+
+
+def _pace(view: View, partition: Partition) -> float | None:
+    """Seconds of headroom that each second takes: 1 while the query stands still, below 0 while it catches up.
+
+    Compared with the newest batch that is at least a minute old; None before there is one.
+    """
+    index = bisect_right(view.batches, view.now - WINDOW, key=lambda batch: batch.started)
+    if index == 0:
+        return None
+    earlier = view.batches[index - 1]
+    ends = [source.end[partition] for source in earlier.sources if partition in source.end]
+    if not ends or partition not in view.history.head_times:
+        return None
+    heads, times = view.history.head_times[partition]
+    now_at = signals.time_of_offset(heads, times, view.consumed[partition])
+    if now_at is None or view.last is None:
+        return None
+    if view.now - now_at <= (view.trigger_interval or 0.0) + view.last.duration:
+        return 0.0  # the saw-tooth of the trigger
+    if min(ends) == view.consumed[partition]:
+        return 1.0
+    then_at = signals.time_of_offset(heads, times, min(ends))
+    if then_at is None or heads[0] > min(ends):
+        return None
+    elapsed = view.now - signals.looked_at(earlier)
+    lag, earlier_lag = view.now - now_at, max(0.0, signals.looked_at(earlier) - then_at)
+    return (lag - earlier_lag) / elapsed if elapsed > 0 else None
+
+
+RULE = Rule(
+    slug="retention-risk",
+    severity="critical",
+    check=check,
+    runbook=__doc__,
+    at_rest=True,
+)

@@ -1,0 +1,137 @@
+"""Source unreachable: the broker does not answer.
+
+Meaning: ledgerops asks the broker itself for its offsets and gets no answer, or the query waits for offsets that do not
+    come, or it has just failed because they did not.
+Impact: nothing is read, and nobody knows what has arrived. Spark's Kafka source gives up after about a minute unless
+    its options allow it more, and the query fails.
+Diagnosis: `ledgerops_source_reachable{query="QUERY"}` is 0 while the broker does not answer ledgerops, and
+    `ledgerops_batch_running_seconds{query="QUERY"}` tells how long the query has waited. Ask from the driver's machine:
+    `kafka-broker-api-versions.sh --bootstrap-server SERVERS`. No answer there either: the broker or the network. An
+    answer: name resolution, the firewall, or the credentials of the query.
+Mitigation: bring the broker back; the query goes on by itself if it has not failed yet. If it has, start it with the
+    same checkpoint: nothing is lost as long as the topic keeps the records.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.diagnosis.rules.query_failed import first_line
+from ledgerops.metrics.latency import RUNNING
+from ledgerops.metrics.pressure import REACHABLE
+from ledgerops.view import View
+
+PATIENCE = 10.0  # seconds; while a broker restarts, others take over its partitions in less
+STALE = 60.0  # seconds after which a look that failed says nothing of now: whoever looks has ended
+TIMES_LONGEST = 4.0  # the longest that the query had to wait for offsets so far
+WAITING = re.compile(r"getting offsets from kafka", re.IGNORECASE)  # Spark's status message
+TIMED_OUT = re.compile(
+    r"kafka\.common\.errors\.(Timeout|Disconnect|BrokerNotAvailable)Exception"
+    r"|Timed out waiting for a node assignment|Timeout .*topic metadata|No resolvable bootstrap urls"
+)
+
+
+class Silence(NamedTuple):
+    """What tells that the broker does not answer, since when, and how sure that is."""
+
+    what: str
+    since: float
+    evidence: tuple[Evidence, ...]
+    confidence: float
+
+
+def check(view: View) -> Iterator[Finding]:
+    if view.history.ended is not None and view.history.ended.exception is None:
+        return
+    found = [silence for silence in (_unanswered(view), _waits(view), _gave_up(view)) if silence is not None]
+    if not found:
+        return
+    asked = view.asked
+    names = [source.name for source in view.history.last.sources] if view.history.last is not None else []
+    yield Finding(
+        "; ".join(silence.what for silence in found),
+        Component("source", ",".join(names) or view.query, asked.error if asked is not None else None),
+        tuple(each for silence in found for each in silence.evidence),
+        (
+            Remedy(
+                "bring the broker back, or the network to it",
+                "the query goes on by itself unless it has failed already",
+            ),
+            Remedy(
+                "let the source wait longer: raise kafka.default.api.timeout.ms and kafka.request.timeout.ms",
+                "without it Spark's Kafka source fails the query after a minute without a broker",
+                safe=False,
+            ),
+        ),
+        confidence=min(0.98, max(silence.confidence for silence in found) + 0.05 * (len(found) - 1)),
+        began=min(silence.since for silence in found),
+    )
+
+
+def _unanswered(view: View) -> Silence | None:
+    asked = view.asked
+    if asked is None or asked.error is None or asked.unreachable_since is None or view.now - asked.at > STALE:
+        return None
+    seconds = view.now - asked.unreachable_since
+    if seconds < PATIENCE or _heard_since(view) > asked.unreachable_since:
+        return None
+    evidence = (
+        Evidence(REACHABLE.name, 0.0, "count", "1", asked.at),
+        Evidence("seconds_without_answer", seconds, "seconds", f"< {PATIENCE:g}", view.now),
+    )
+    return Silence(
+        f"the broker has not answered for {seconds:.0f} s ({asked.error})", asked.unreachable_since, evidence, 0.9
+    )
+
+
+def _heard_since(view: View) -> float:
+    """When the query itself last got an answer of its source: then only ledgerops cannot reach the broker."""
+    history = view.history
+    began = history.last.started if history.last is not None else 0.0
+    return max(began, (history.last_seen or 0.0) if history.idle_since is not None else 0.0)
+
+
+def _waits(view: View) -> Silence | None:
+    running, seconds = view.history.running, view.running_seconds
+    if running is None or seconds is None or not WAITING.search(running.message):
+        return None
+    longest = max((batch.phases.get("latest_offset", 0.0) for batch in view.batches), default=0.0)
+    limit = max(PATIENCE, TIMES_LONGEST * longest)
+    if seconds < limit:
+        return None
+    evidence = (Evidence(RUNNING.name, seconds, "seconds", f"< {limit:.0f}", view.now),)
+    answers = view.asked is not None and view.asked.error is None and view.asked.at >= running.since + PATIENCE
+    tail = ", although the broker answers ledgerops" if answers else ""
+    return Silence(
+        f"the query has waited {seconds:.0f} s for offsets{tail}", running.since, evidence, 0.6 if answers else 0.8
+    )
+
+
+def _gave_up(view: View) -> Silence | None:
+    ended = view.history.ended
+    if ended is None or ended.exception is None or not TIMED_OUT.search(ended.exception):
+        return None
+    failures = float(max(1, sum(view.history.failures.values())))
+    evidence = (Evidence("ledgerops_query_failures_total", failures, "count", "0", ended.at),)
+    return Silence(f"the query gave up waiting for the broker: {first_line(ended.exception)}", ended.at, evidence, 0.8)
+
+
+def acquit(view: View) -> str | None:
+    asked = view.asked
+    if asked is None or asked.error is not None:
+        return None
+    return f"the broker answered ledgerops {max(0.0, view.now - asked.at):.0f} s ago"
+
+
+RULE = Rule(
+    slug="source-unreachable",
+    severity="critical",
+    check=check,
+    runbook=__doc__,
+    explains=("query-stuck", "query-failed", "falling-behind", "trigger-overrun", "slow-source"),
+    acquit=acquit,
+    linger=0.0,
+    outlives=True,
+    at_rest=True,
+)

@@ -1,0 +1,33 @@
+"""What the broker says when it is asked, added to a view that the fixture `history` built."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ledgerops.records import Heads
+from ledgerops.view import View
+from tests.rules.conftest import TOPIC
+
+
+def asked(
+    view: View,
+    latest: Sequence[int] = (),
+    earliest: Sequence[int] = (),
+    later: float = 0.0,
+    keeps: float | None = None,
+    error: str | None = None,
+    silent_for: float = 0.0,
+) -> View:
+    """The view `later` seconds on, at which the broker was asked; offsets are by partition of the one topic."""
+    now = view.now + later
+    view.history.add_heads(
+        Heads(
+            at=now,
+            latest={(TOPIC, str(p)): offset for p, offset in enumerate(latest)},
+            earliest={(TOPIC, str(p)): offset for p, offset in enumerate(earliest)},
+            retention_seconds={TOPIC: keeps} if keeps is not None else {},
+            error=error,
+            unreachable_since=now - silent_for if error else None,
+        )
+    )
+    return View(view.history, now, view.hosts, view.others)

@@ -1,0 +1,55 @@
+import pytest
+
+from ledgerops.diagnosis.engine import Diagnoser
+from ledgerops.diagnosis.rules.catching_up import RULE
+
+FALLS = [60_000 - 4000 * n for n in range(10)]
+
+
+def restarted(**changes):
+    return {"warm": 0, "seconds": [1.5] * 10, "rows": 5000, "backlog": FALLS} | changes
+
+
+def test_a_backlog_that_is_worked_off_after_a_start_is_found(history):
+    [finding] = RULE.check(history(**restarted()))
+
+    assert finding.summary == "24,000 of 60,000 offsets are left of what had piled up; 2,000 fewer a second: " + (
+        "done in about 12 s"
+    )
+
+
+def test_nothing_worse_is_said_meanwhile(history):
+    verdict = Diagnoser()(history(**restarted(seconds=[1.5] * 10)))
+
+    assert (verdict.status, [root.rule for root in verdict.root_causes]) == ("catching_up", ["catching-up"])
+    assert verdict.root_causes[0].severity == "info" and verdict.health >= 95
+
+
+def test_batches_at_the_cap_that_outlast_the_interval_are_its_consequence(history):
+    view = history(**restarted(seconds=[5.0] * 14, backlog=[90_000 - 4000 * n for n in range(14)]))
+    verdict = Diagnoser()(view)
+
+    assert [root.rule for root in verdict.root_causes] == ["catching-up"]
+    assert verdict.root_causes[0].explains == ("trigger-overrun",)
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param({}, id="healthy"),
+        pytest.param({"warm": 0}, id="no batch yet"),
+        pytest.param(restarted(backlog=[0] * 10), id="no backlog"),
+        pytest.param(restarted(backlog=FALLS[::-1]), id="it grows: falling behind"),
+        pytest.param(restarted(backlog=[60_000] * 10), id="it stays"),
+        pytest.param(restarted(backlog=[*FALLS[:9], FALLS[8] + 1]), id="not in the last batch"),
+        pytest.param(restarted(seconds=[1.5] * 3, backlog=FALLS[:3]), id="too few batches"),
+        pytest.param({"seconds": [1.5] * 10, "rows": 5000, "backlog": FALLS}, id="a burst in the middle of a run"),
+        pytest.param(
+            restarted(interval=60.0, seconds=[5] * 6, rows=90_000, backlog=[60, 50, 40, 30, 20, 10]),
+            id="the saw-tooth of a long trigger",
+        ),
+        pytest.param(restarted(idle=True, backlog=[*FALLS[:9], 0]), id="done and idle"),
+    ],
+)
+def test_others_are_not(history, case):
+    assert list(RULE.check(history(**case))) == []

@@ -1,0 +1,95 @@
+import pytest
+
+from ledgerops.diagnosis.engine import Diagnoser
+from ledgerops.diagnosis.rules.data_loss import RULE
+from ledgerops.view import View
+from tests.rules.broker import asked
+
+LOST = (
+    "org.apache.spark.sql.kafka010.KafkaIllegalStateException: [KAFKA_DATA_LOSS.PARTITION_OFFSET_CHANGED] Some data "
+    "may have been lost because they are not available in Kafka any more; set failOnDataLoss to false. "
+    "Reason: Partition transactions-3 offset was changed from 1200 to 200."
+)
+
+
+def test_an_offset_that_is_gone_before_it_was_read_is_found(history):
+    [finding] = RULE.check(asked(history(running=20), [9000], [6500]))
+
+    assert finding.summary == "500 offsets of partition 0 of transactions were deleted before the query had read them"
+    assert finding.component.name == "transactions-0"
+    assert finding.evidence[0].value == 500
+
+
+def test_several_partitions_are_added_up(history):
+    view = history(seconds=[1.0] * 2, read=[[500, 500]] * 2, warm=0)
+    [finding] = RULE.check(asked(view, [3000, 3000], [1100, 2500]))
+
+    assert finding.summary == "1,500 offsets of partition 1 of transactions, and 100 of 1 more partitions were " + (
+        "deleted before the query had read them"
+    )
+
+
+@pytest.mark.parametrize(
+    ("exception", "summary"),
+    [
+        pytest.param(
+            LOST,
+            "1,000 offsets of partition 3 of transactions were deleted before the query had read them",
+            id="Spark 4",
+        ),
+        pytest.param(
+            "Partition bank.tx-0's offset was changed from 10 to 25, some data may have been missed. ",
+            "15 offsets of partition 0 of bank.tx were deleted before the query had read them",
+            id="Spark 3.5",
+        ),
+        pytest.param(
+            "Cannot fetch records in offset range, see failOnDataLoss",
+            "offsets that the query had not read are gone from the source",
+            id="without a number",
+        ),
+    ],
+)
+def test_a_query_that_failed_of_it_tells_the_gap(history, exception, summary):
+    [finding] = RULE.check(history(exception=exception))
+
+    assert finding.summary == f"{summary}; the query failed of it"
+
+
+def test_it_is_the_root_of_the_failure(history):
+    verdict = Diagnoser()(history(exception=LOST, error_class="STREAM_FAILED"))
+
+    [root] = verdict.root_causes
+    assert (root.rule, root.severity, root.explains) == ("data-loss", "critical", ("query-failed",))
+
+
+def test_it_is_told_for_some_minutes_after_the_query_went_on(history):
+    judge, lost = Diagnoser(), asked(history(running=20), [9000], [6500])
+    judge(lost)
+    later = asked(View(lost.history, lost.now + 300), [9000], [5000])
+
+    assert "data-loss" in [finding.rule for finding in judge(later).findings]
+    assert "data-loss" not in [finding.rule for finding in judge(View(later.history, lost.now + 900)).findings]
+
+
+@pytest.mark.parametrize(
+    ("case", "said"),
+    [
+        pytest.param({}, None, id="nobody asks the broker"),
+        pytest.param({}, {"latest": [6000], "earliest": [0]}, id="healthy"),
+        pytest.param({"idle": True}, {"latest": [6000], "earliest": [6000]}, id="idle, and all was deleted after it"),
+        pytest.param({"running": 500}, {"latest": [90_000], "earliest": [6000]}, id="behind, but nothing is lost"),
+        pytest.param({"warm": 0}, {"latest": [6000], "earliest": [5000]}, id="no batch yet: from the earliest offset"),
+        pytest.param({"exception": "java.lang.ArithmeticException: / by zero"}, None, id="failed of something else"),
+        pytest.param({"stopped": True}, None, id="stopped"),
+        pytest.param({}, {"latest": [6000], "error": "Connection refused", "silent_for": 30.0}, id="no answer"),
+        pytest.param(
+            {"warm": 0, "seconds": [9.0], "backlog": [5000]},
+            {"latest": [9000], "earliest": [500]},
+            id="a first backlog",
+        ),
+    ],
+)
+def test_others_are_not(history, case, said):
+    view = history(**case)
+
+    assert list(RULE.check(asked(view, **said) if said else view)) == []

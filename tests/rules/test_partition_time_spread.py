@@ -1,0 +1,48 @@
+import pytest
+
+from ledgerops.diagnosis.engine import Diagnoser
+from ledgerops.diagnosis.rules.partition_time_spread import RULE
+
+DELAY = {"watermarks": {"event_time": 10.0}}
+DROPS = [{"dropped_rows": 50}] * 20
+BEHIND = [[0, 500 * n] for n in range(20)]  # the second partition is not read at all
+
+
+def apart(**changes):
+    """Two partitions of which each gets 500 rows a batch; only the first is read."""
+    case = {"seconds": [1.0] * 20, "read": [[500, 0]] * 20, "backlog": BEHIND, "operators": DROPS, "plan": DELAY}
+    return case | changes
+
+
+def test_a_partition_that_is_read_behind_another_is_found(history):
+    [finding] = RULE.check(history(**apart()))
+
+    assert finding.summary == "partition 1 of transactions is read 38 s behind the foremost of 2 (allowed lateness " + (
+        "10 s), and 1,000 rows were dropped as late in the last minute"
+    )
+    assert finding.remedies[1].action == "allow more lateness with withWatermark, at least 48 s"
+
+
+def test_it_explains_the_late_rows(history):
+    roots = Diagnoser()(history(**apart())).root_causes
+
+    assert [root.explains for root in roots if root.rule == "partition-time-spread"] == [("late-data",)]
+    assert "late-data" not in [root.rule for root in roots]
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param({}, id="healthy"),
+        pytest.param(apart(operators=None), id="apart, but nothing is dropped"),
+        pytest.param(apart(operators=[{"dropped_rows": 1}] * 20), id="stragglers"),
+        pytest.param(apart(backlog=[[0, 0]] * 20, read=[[500, 500]] * 20), id="late rows, but partitions are level"),
+        pytest.param(apart(backlog=[500 * n for n in range(20)], read=[[1000]] * 20), id="one partition"),
+        pytest.param(apart(plan={"watermarks": {"event_time": 60.0}}), id="apart by less than the allowed lateness"),
+        pytest.param(apart(interval=20.0, seconds=[1.0] * 2, read=[[500, 0]] * 2, backlog=BEHIND[:2]), id="a trigger"),
+        pytest.param({"warm": 0}, id="no batch yet"),
+        pytest.param({"idle": True}, id="idle"),
+    ],
+)
+def test_others_are_not(history, case):
+    assert list(RULE.check(history(**case))) == []

@@ -1,0 +1,68 @@
+import pytest
+
+from ledgerops.diagnosis.engine import Diagnoser
+from ledgerops.diagnosis.rules.rate_limited import RULE
+
+CAPPED = {"rate_limits": {"maxOffsetsPerTrigger": "1000"}}
+GROWS = [3000 + 1000 * n for n in range(12)]
+
+
+def held(**changes):
+    case = {"seconds": [0.5] * 12, "rows": 1000, "backlog": GROWS, "plan": CAPPED}
+    return case | changes
+
+
+def test_a_cap_that_holds_the_query_back_is_found(history):
+    [finding] = RULE.check(history(**held()))
+
+    assert (
+        finding.summary
+        == "each of the last 5 batches read what maxOffsetsPerTrigger allows, 1,000 offsets, in at "
+        + ("most 0.5 s of 2 s, and left 14,000 behind")
+    )
+    assert finding.remedies[0].action == "raise maxOffsetsPerTrigger to about 2,800 and start the query again"
+
+
+def test_it_is_the_root_of_falling_behind(history):
+    verdict = Diagnoser()(history(**held()))
+
+    [root] = verdict.root_causes
+    assert (root.rule, root.explains) == ("rate-limited", ("falling-behind", "input-overload"))
+
+
+def test_a_large_backlog_that_would_take_hours_is_found(history):
+    lefts = [9_000_000 - 10 * n for n in range(12)]
+    assert [each.component.detail for each in RULE.check(history(**held(backlog=lefts)))] == ["maxOffsetsPerTrigger"]
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param({}, id="healthy"),
+        pytest.param(held(plan={}), id="no cap is known"),
+        pytest.param(held(plan={"rate_limits": {"maxFilesPerTrigger": "1000"}}), id="a cap that counts files"),
+        pytest.param(held(plan={"rate_limits": {"maxOffsetsPerTrigger": "lots"}}), id="a cap that is no number"),
+        pytest.param(held(backlog=[0] * 12), id="nothing is left behind"),
+        pytest.param(held(rows=800), id="batches below the cap"),
+        pytest.param(held(seconds=[1.9] * 12), id="no room in the interval"),
+        pytest.param(held(seconds=[0.5] * 11 + [1.9]), id="room, but not always"),
+        pytest.param(held(interval=None, plan=CAPPED | {"trigger_interval": 0.0}), id="back to back"),
+        pytest.param(held(backlog=[60_000 - 4000 * n for n in range(12)]), id="a first backlog that is worked off"),
+        pytest.param({"warm": 0, **held(seconds=[0.5] * 3, backlog=GROWS[:3])}, id="just started"),
+        pytest.param(held(idle=True, backlog=[0] * 12), id="idle"),
+    ],
+)
+def test_others_are_not(history, case):
+    assert list(RULE.check(history(**case))) == []
+
+
+@pytest.mark.parametrize(
+    ("case", "because"),
+    [
+        pytest.param({}, None, id="no cap"),
+        pytest.param(held(rows=500), "batches read at most 500 of the 1,000 offsets that maxOffsetsPerTrigger allows"),
+        pytest.param(held(seconds=[1.9] * 12), "batches take up to 1.9 s of 2 s: there is no room for larger ones"),
+    ],
+)
+def test_a_cap_is_acquitted_with_its_number(history, case, because):
+    assert RULE.acquit(history(**case)) == because
