@@ -1,0 +1,248 @@
+"""A risk service for trials and tests: scores transactions over HTTP, as slowly and unreliably as it is told to.
+
+    GET /score?transaction_id=T1&type=Debit&amount=12.50      {"transaction_id": "T1", "score": 0.2731}
+    POST /scores {"transactions": [{...}, ...]}               {"scores": [{...}, ...]}, in their order, 1000 at most
+
+A transaction that cannot be scored has `error`, the reason, in place of `score`; by GET the status is 422 then.
+The score is a function of the transaction alone: half of crc32(transaction_id) / 2^32, plus 0.3 x amount / 100,000 (at
+most 0.3), plus 0.2 for a debit; rounded to four digits. `Risk` runs the service as a process, which ends with its
+parent.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import select
+import subprocess
+import sys
+import threading
+import time
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+from urllib.parse import parse_qsl, urlsplit
+
+from ledgerops.errors import UserError
+
+MOST = 1000  # transactions a call
+HANG_SECONDS = 60.0  # how long a call that hangs keeps its connection
+START_SECONDS = 30.0
+LARGE = 100_000.0
+
+
+class Refused(ValueError):
+    """A transaction that has no score; the message says why."""
+
+
+def score(transaction: Mapping[str, Any]) -> float:
+    """Between 0 and 1, by the formula above. Raises Refused."""
+    name, amount = transaction.get("transaction_id"), transaction.get("amount")
+    if not isinstance(name, str) or not name:
+        raise Refused("no transaction_id")
+    if amount is None:
+        raise Refused("no amount")
+    try:
+        size = min(abs(float(amount)) / LARGE, 1.0)
+    except (TypeError, ValueError):
+        raise Refused("amount is not a number") from None
+    debit = 0.2 if transaction.get("type") == "Debit" else 0.0
+    return round(0.5 * zlib.crc32(name.encode()) / 2**32 + 0.3 * size + debit, 4)
+
+
+@dataclass(frozen=True)
+class Behaviour:
+    """How the service bears itself. Shares are of calls, drawn in their order from the seed."""
+
+    latency: float = 0.005  # seconds before each answer
+    fail_share: float = 0.0  # answered with status 503
+    hang_share: float = 0.0  # not answered for HANG_SECONDS
+    seed: int = 0
+
+
+@dataclass
+class Fate:
+    """Draws what becomes of each call."""
+
+    behaviour: Behaviour
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __post_init__(self) -> None:
+        self._draw = random.Random(self.behaviour.seed)
+
+    def next(self) -> str:
+        with self._lock:
+            drawn = self._draw.random()
+        if drawn < self.behaviour.hang_share:
+            return "hang"
+        return "fail" if drawn < self.behaviour.hang_share + self.behaviour.fail_share else "answer"
+
+
+class Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 128
+
+    def __init__(self, port: int, behaviour: Behaviour) -> None:
+        super().__init__(("127.0.0.1", port), Handler)
+        self.behaviour, self.fate = behaviour, Fate(behaviour)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}"
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that gave up is no event."""
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    wbufsize = -1  # head and body in one packet
+    timeout = 300.0
+    server: Server
+
+    def do_GET(self) -> None:
+        address = urlsplit(self.path)
+        if address.path != "/score":
+            self._answer(HTTPStatus.NOT_FOUND, {"error": f"no {address.path}"})
+        elif self._lives():
+            answer = _scored(dict(parse_qsl(address.query)))
+            self._answer(HTTPStatus.UNPROCESSABLE_ENTITY if "error" in answer else HTTPStatus.OK, answer)
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        if urlsplit(self.path).path != "/scores":
+            self._answer(HTTPStatus.NOT_FOUND, {"error": f"no {self.path}"})
+            return
+        try:
+            transactions = json.loads(body)["transactions"]
+            if not all(isinstance(one, dict) for one in transactions):
+                raise TypeError
+        except (ValueError, KeyError, TypeError):
+            self._answer(HTTPStatus.BAD_REQUEST, {"error": 'expected {"transactions": [{...}, ...]}'})
+            return
+        if len(transactions) > MOST:
+            self._answer(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, {"error": f"more than {MOST} transactions"})
+        elif self._lives():
+            self._answer(HTTPStatus.OK, {"scores": [_scored(one) for one in transactions]})
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Says nothing: thousands of calls would drown what matters."""
+
+    def _lives(self) -> bool:
+        """Whether this call is to be answered; one that is not has been dealt with."""
+        fate = self.server.fate.next()
+        time.sleep(HANG_SECONDS if fate == "hang" else self.server.behaviour.latency)
+        if fate == "hang":
+            self.close_connection = True
+        elif fate == "fail":
+            self._answer(HTTPStatus.SERVICE_UNAVAILABLE, {"error": "told to fail"})
+        return fate == "answer"
+
+    def _answer(self, status: HTTPStatus, document: Mapping[str, Any]) -> None:
+        body = json.dumps(document).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+def _scored(transaction: Mapping[str, Any]) -> dict[str, Any]:
+    try:
+        return {"transaction_id": transaction.get("transaction_id"), "score": score(transaction)}
+    except Refused as problem:
+        return {"transaction_id": transaction.get("transaction_id"), "error": str(problem)}
+
+
+class Risk:
+    """The service as a process: started at once, stopped by `stop`, by the end of a `with`, or with this process."""
+
+    def __init__(self, behaviour: Behaviour | None = None) -> None:
+        self.behaviour = behaviour or Behaviour()
+        self.url = ""
+        self._process: subprocess.Popen[str] | None = None
+        self.start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Starts it, on the port that it had before if it had one. Raises UserError when it does not come up."""
+        asked = self.behaviour
+        options = {
+            "port": urlsplit(self.url).port or 0,
+            "parent": os.getpid(),
+            "latency-ms": 1000 * asked.latency,
+            "fail-share": asked.fail_share,
+            "hang-share": asked.hang_share,
+            "seed": asked.seed,
+        }
+        arguments = [text for name, value in options.items() for text in (f"--{name}", str(value))]
+        root = str(Path(__file__).parents[2])
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))}
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "ledgerops.servers.risk", *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=environment,
+            start_new_session=True,  # Ctrl-C is for the run, which stops the service after its last batch
+        )
+        assert self._process.stdout is not None
+        ready, _, _ = select.select([self._process.stdout], [], [], START_SECONDS)
+        self.url = self._process.stdout.readline().strip() if ready else ""
+        if not self.url:
+            self.stop()
+            raise UserError("the risk service did not start; run python -m ledgerops.servers.risk to see why")
+
+    def stop(self) -> None:
+        """Ends it; calls under way get no answer."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            if self._process.stdout is not None:
+                self._process.stdout.close()
+            self._process = None
+
+
+def _end_with(parent: int) -> None:
+    """Ends this process once its parent is gone, however it went: then another process takes the parent's place."""
+    while os.getppid() == parent:
+        time.sleep(0.5)
+    os._exit(0)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m ledgerops.servers.risk", description=__doc__)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("--port", type=int, default=0, help="0 takes any free one (default)")
+    parser.add_argument("--latency-ms", type=float, default=5.0, help="before each answer (default 5)")
+    parser.add_argument("--fail-share", type=float, default=0.0, help="of the calls get status 503 (default 0)")
+    parser.add_argument("--hang-share", type=float, default=0.0, help="of the calls get no answer (default 0)")
+    parser.add_argument("--seed", type=int, default=0, help="of what becomes of each call (default 0)")
+    parser.add_argument("--parent", type=int, help="end when this parent process is gone")
+    args = parser.parse_args(arguments)
+    behaviour = Behaviour(args.latency_ms / 1000, args.fail_share, args.hang_share, args.seed)
+    server = Server(args.port, behaviour)
+    if args.parent:
+        threading.Thread(target=_end_with, args=(args.parent,), daemon=True).start()
+    print(server.url, flush=True)
+    try:
+        server.serve_forever()
+    except KeyboardInterrupt:
+        pass
+
+
+if __name__ == "__main__":
+    main()

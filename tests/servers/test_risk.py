@@ -1,0 +1,151 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import zlib
+
+import pytest
+import urllib3
+
+from ledgerops.servers.risk import MOST, Behaviour, Refused, Risk, score
+
+
+@pytest.fixture(scope="module")
+def risk():
+    with Risk(Behaviour(latency=0.0)) as running:
+        yield running
+
+
+def get(url, **options):
+    return urllib3.request("GET", url, retries=False, timeout=5.0, **options)
+
+
+def post(risk, body, path="/scores"):
+    return urllib3.request("POST", f"{risk.url}{path}", body=body, retries=False, timeout=5.0)
+
+
+@pytest.mark.parametrize(
+    ("transaction", "rest"),
+    [
+        pytest.param({"type": "Credit", "amount": "0"}, 0.0, id="a credit of nothing"),
+        pytest.param({"type": "Debit", "amount": "50000.00"}, 0.35, id="a debit"),
+        pytest.param({"type": None, "amount": -50000}, 0.15, id="no type, an amount below zero"),
+        pytest.param({"type": "Credit", "amount": 1e9}, 0.3, id="more than counts"),
+    ],
+)
+def test_the_score_is_a_function_of_the_transaction(transaction, rest):
+    found = score({"transaction_id": "T1", **transaction})
+
+    assert found == round(zlib.crc32(b"T1") / 2**33 + rest, 4)
+
+
+@pytest.mark.parametrize(
+    ("transaction", "reason"),
+    [
+        pytest.param({"amount": "1"}, "no transaction_id", id="no id"),
+        pytest.param({"transaction_id": 5, "amount": "1"}, "no transaction_id", id="an id that is no text"),
+        pytest.param({"transaction_id": "T1"}, "no amount", id="no amount"),
+        pytest.param({"transaction_id": "T1", "amount": "much"}, "amount is not a number", id="words"),
+        pytest.param({"transaction_id": "T1", "amount": [1]}, "amount is not a number", id="a list"),
+    ],
+)
+def test_a_transaction_without_what_it_takes_is_refused(transaction, reason):
+    with pytest.raises(Refused) as refused:
+        score(transaction)
+
+    assert str(refused.value) == reason
+
+
+def test_one_transaction_is_scored_by_get(risk):
+    answer = get(f"{risk.url}/score?transaction_id=T1&type=Debit&amount=12.50")
+
+    expected = score({"transaction_id": "T1", "type": "Debit", "amount": 12.5})
+    assert (answer.status, answer.json()) == (200, {"transaction_id": "T1", "score": expected})
+    assert get(f"{risk.url}/score?transaction_id=T1").status == 422
+    assert get(f"{risk.url}/other").status == 404
+
+
+def test_many_are_scored_by_post_and_a_bad_one_spoils_only_itself(risk):
+    good = {"transaction_id": "T1", "type": "Debit", "amount": "12.50"}
+
+    answer = post(risk, json.dumps({"transactions": [good, {"transaction_id": "T2"}, good]}))
+
+    one = {"transaction_id": "T1", "score": score(good)}
+    assert answer.json() == {"scores": [one, {"transaction_id": "T2", "error": "no amount"}, one]}
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        pytest.param("{", 400, id="not JSON"),
+        pytest.param("[]", 400, id="not an object"),
+        pytest.param('{"transactions": [1]}', 400, id="not transactions"),
+        pytest.param(json.dumps({"transactions": [{}] * (MOST + 1)}), 413, id="too many"),
+        pytest.param(json.dumps({"transactions": [{}] * MOST}), 200, id="just not too many"),
+    ],
+)
+def test_a_bad_question_gets_a_status_and_the_service_lives_on(risk, body, status):
+    assert post(risk, body).status == status
+    assert post(risk, "{}", path="/other").status == 404
+
+
+def test_calls_fail_and_hang_in_the_share_that_was_asked_for():
+    with Risk(Behaviour(latency=0.0, fail_share=0.3, hang_share=0.02, seed=1)) as risk:
+        connections = urllib3.PoolManager(timeout=0.3, retries=False)
+        found = []
+        for _ in range(100):
+            try:
+                found.append(connections.request("GET", f"{risk.url}/score?transaction_id=T1&amount=1").status)
+            except urllib3.exceptions.HTTPError:
+                found.append("hung")
+        connections.clear()
+
+    assert set(found) == {200, 503, "hung"}
+    assert 15 <= found.count(503) <= 45
+    assert found.count("hung") <= 8
+
+
+def test_an_answer_takes_its_time():
+    with Risk(Behaviour(latency=0.2)) as risk:
+        began = time.monotonic()
+        get(f"{risk.url}/score?transaction_id=T1&amount=1")
+
+        assert time.monotonic() - began >= 0.2
+
+
+def test_it_comes_back_on_its_port():
+    with Risk() as risk:
+        before = risk.url
+        risk.stop()
+        with pytest.raises(urllib3.exceptions.HTTPError):
+            get(f"{before}/score")
+        risk.start()
+
+        assert risk.url == before
+        assert get(f"{risk.url}/score?transaction_id=T1&amount=1").status == 200
+
+
+def test_it_ends_with_its_parent_however_that_ends():
+    script = (
+        "import time\nfrom ledgerops.servers.risk import Risk\n"
+        "risk = Risk()\nprint(risk.url, risk._process.pid, flush=True)\ntime.sleep(60)"
+    )
+    parent = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
+    url, pid = parent.stdout.readline().split()
+    assert get(f"{url}/score").status == 422
+
+    parent.send_signal(signal.SIGKILL)
+    parent.wait()
+    parent.stdout.close()
+
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        try:
+            get(f"{url}/score")
+        except urllib3.exceptions.HTTPError:
+            return
+        time.sleep(0.05)
+    os.kill(int(pid), signal.SIGKILL)
+    pytest.fail("the service has outlived its parent")
