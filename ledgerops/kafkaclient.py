@@ -167,13 +167,14 @@ def reach(client: KafkaClient, seconds: float = 8.0) -> Any:
     end = time.monotonic() + seconds
     while True:
         try:
-            admin.list_topics(timeout=max(0.1, min(1.0, end - time.monotonic())))
-            return admin
+            if admin.list_topics(timeout=max(0.1, min(1.0, end - time.monotonic()))).brokers:
+                return admin
+            told = "it has no broker yet"
         except KafkaException as error:
             admin.poll(0)
-            if time.monotonic() >= end or _hopeless(reasons):
-                told = _without_secrets(client, reasons[0]) if reasons else _reason(client, error)
-                raise UserError(f"cannot reach Kafka at {client.servers}: {_plain(told)}") from None
+            told = _without_secrets(client, reasons[0]) if reasons else _reason(client, error)
+        if time.monotonic() >= end or _hopeless(reasons):
+            raise UserError(f"cannot reach Kafka at {client.servers}: {_plain(told)}") from None
 
 
 def _hopeless(reasons: list[str]) -> bool:

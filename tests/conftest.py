@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+import uuid
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from ledgerops import jars
+from ledgerops.errors import UserError
+from ledgerops.kafkaclient import reach
+from ledgerops.servers.kafka import Kafka
+from ledgerops.servers.postgres import Postgres, binaries
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+MakeTopic = Callable[..., str]
 
 ROOT = Path(__file__).parent.parent
 
@@ -26,8 +35,75 @@ def data_dir() -> Path:
 
 
 @pytest.fixture(scope="session")
+def server_jars() -> list[Path]:
+    """The jars for Spark, fetched when they are not there; without a network the test is skipped."""
+    try:
+        jars.fetch()
+    except UserError as error:
+        _absent(error)
+    return jars.connector_jars()
+
+
+@pytest.fixture(scope="session")
+def kafka(server_jars: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
+    """One real broker a test run. A test that stops or kills it starts one of its own instead."""
+    with Kafka(tmp_path_factory.mktemp("kafka")) as broker:
+        yield broker
+
+
+@pytest.fixture(scope="session")
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Postgres]:
+    """One real Postgres a test run; a test makes a schema or tables of its own."""
+    try:
+        binaries()
+    except UserError as error:
+        _absent(error)
+    with Postgres(tmp_path_factory.mktemp("postgres")) as server:
+        yield server
+
+
+@pytest.fixture
+def make_topic(kafka: Kafka) -> MakeTopic:
+    """Makes a topic of a new name on the broker: `make_topic(partitions=5, **{"cleanup.policy": "compact"})`."""
+    from confluent_kafka.admin import NewTopic
+
+    admin = reach(kafka.client)
+
+    def make(partitions: int = 5, **config: str) -> str:
+        name = f"topic-{uuid.uuid4().hex[:12]}"
+        for done in admin.create_topics([NewTopic(name, partitions, 1, config=config)]).values():
+            done.result(30)
+        return name
+
+    return make
+
+
+@pytest.fixture
+def topic(make_topic: MakeTopic) -> str:
+    """A new topic of five partitions."""
+    return make_topic()
+
+
+def _absent(error: UserError) -> None:
+    if os.environ.get("LEDGEROPS_REQUIRE_SERVERS") == "1":
+        pytest.fail(f"{error}; LEDGEROPS_REQUIRE_SERVERS=1 asks for it")
+    pytest.skip(str(error))
+
+
+def _connector() -> str:
+    """The value of spark.jars: empty where the jars cannot be had, so that tests without Kafka still run."""
+    try:
+        jars.fetch()
+    except UserError:
+        if os.environ.get("LEDGEROPS_REQUIRE_SERVERS") == "1":
+            raise
+        return ""
+    return ",".join(map(str, jars.connector_jars()))
+
+
+@pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """One session a test run: two cores, two shuffle partitions, UTC, UI on a free port."""
+    """One session a test run: two cores, two shuffle partitions, UTC, UI on a free port, Kafka where it can be had."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
     from pyspark.sql import SparkSession
 
@@ -41,6 +117,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         .config("spark.ui.port", "0")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.driver.memory", "2g")
+        .config("spark.jars", _connector())
         .getOrCreate()
     )
     session.sparkContext.setLogLevel("ERROR")

@@ -1,0 +1,171 @@
+"""A real Kafka broker: one process, KRaft, free ports of 127.0.0.1, from the jars that `ledgerops jars` fetched."""
+
+from __future__ import annotations
+
+import subprocess
+import uuid
+from base64 import urlsafe_b64encode
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ledgerops.errors import UserError
+from ledgerops.jars import broker_jars
+from ledgerops.java import java_home
+from ledgerops.kafkaclient import KafkaClient, reach
+from ledgerops.servers.process import Process, free_port
+
+HEAP = "-Xmx512m"
+READY = 60.0  # seconds; it takes 3 on an idle machine
+TOOL = 60.0
+_LOGGING = """<Configuration status="ERROR">
+  <Appenders>
+    <RollingFile name="file" fileName="{log}" filePattern="{log}.%i">
+      <PatternLayout pattern="%d{{ISO8601}} %p %c{{1}}: %m%n"/>
+      <SizeBasedTriggeringPolicy size="20MB"/>
+      <DefaultRolloverStrategy max="2"/>
+    </RollingFile>
+  </Appenders>
+  <Loggers><Root level="INFO"><AppenderRef ref="file"/></Root></Loggers>
+</Configuration>
+"""
+
+
+class Kafka:
+    """A broker with its data in `folder`, started on entering the context and ended on leaving it.
+
+    `properties` are added to its server.properties or replace what is there; the listener for clients is called
+    CLIENT. `options` are the client's (see `KafkaClient`), for a broker that was told to ask for a password.
+    Raises UserError when jars or Java are missing, or when the broker does not start.
+    """
+
+    def __init__(
+        self, folder: Path, properties: Mapping[str, str] | None = None, options: Mapping[str, str] | None = None
+    ) -> None:
+        self.folder = folder.absolute()
+        self.port, self._controller = free_port(), free_port()
+        self.servers = f"127.0.0.1:{self.port}"
+        self.client = KafkaClient(self.servers, options or {})
+        self.log = self.folder / "server.log"
+        self._properties = {**self._defaults(), **(properties or {})}
+        self._process: Process | None = None
+
+    def __enter__(self) -> Kafka:
+        self._prepare()
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        # nobody will read the data again, so nothing is gained by a gentle end
+        self.kill()
+
+    @property
+    def pid(self) -> int | None:
+        """The broker's process id; None while it is down."""
+        return self._process.pid if self._process and self._process.alive else None
+
+    def start(self) -> None:
+        """Starts the broker, again on its port and data, and returns when it serves clients."""
+        if self.pid is not None:
+            return
+        options = [HEAP, "-Xms128m", f"-Dlog4j2.configurationFile={self.folder / 'log4j2.xml'}"]
+        command = self._java("kafka.Kafka", self.folder / "server.properties", options=options)
+        process = Process("Kafka", command, self.folder / "out.log", self.log, cwd=self.folder)
+        self._process = process
+
+        def ready() -> bool:
+            try:
+                reach(self.client, 0.5)
+            except UserError:
+                return False
+            return True
+
+        process.wait_until(ready, READY)
+
+    def stop(self) -> None:
+        """SIGTERM: a controlled shutdown."""
+        if self._process:
+            self._process.stop()
+
+    def kill(self) -> None:
+        """SIGKILL: nothing is flushed, no connection is closed in order."""
+        if self._process:
+            self._process.kill()
+
+    def pause(self) -> None:
+        """Lets the broker answer nothing until `resume`."""
+        if self._process:
+            self._process.pause()
+
+    def resume(self) -> None:
+        if self._process:
+            self._process.resume()
+
+    def tool(self, name: str, *args: str) -> str:
+        """What one of Kafka's own command line tools prints, given by its class.
+
+        For example "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"; --bootstrap-server is added where
+        `args` have none. Raises UserError when the tool fails.
+        """
+        where = () if "--bootstrap-server" in args else ("--bootstrap-server", self.servers)
+        return self._tool(name, *where, *args)
+
+    def _tool(self, name: str, *args: str) -> str:
+        command = self._java(name, *args, options=["-Xmx256m", "-XX:TieredStopAtLevel=1"])
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=TOOL,
+            cwd=self.folder,
+            check=False,
+        )
+        if done.returncode:
+            told = [line.strip() for line in f"{done.stdout}\n{done.stderr}".splitlines() if line.strip()]
+            raise UserError(f"{name.rpartition('.')[2]} failed: {told[0] if told else f'exit code {done.returncode}'}")
+        return done.stdout
+
+    def _java(self, main: str, *args: str | Path, options: list[str]) -> list[str | Path]:
+        path = ":".join(map(str, broker_jars()))
+        return [java_home() / "bin" / "java", *options, "-cp", path, main, *args]
+
+    def _prepare(self) -> None:
+        """Writes the configuration and, in a new folder, formats the storage."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        (self.folder / "log4j2.xml").write_text(_LOGGING.format(log=self.log), "utf-8")
+        properties = self.folder / "server.properties"
+        properties.write_text("".join(f"{name}={value}\n" for name, value in self._properties.items()), "utf-8")
+        properties.chmod(0o600)  # it may hold passwords
+        if not (self.folder / "data" / "meta.properties").exists():
+            cluster = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+            # StorageTool reads a leading - as an option
+            self._tool("kafka.tools.StorageTool", "format", f"--cluster-id={cluster}", "-c", str(properties))
+
+    def _defaults(self) -> dict[str, Any]:
+        return {
+            "process.roles": "broker,controller",
+            "node.id": "1",
+            "controller.quorum.voters": f"1@127.0.0.1:{self._controller}",
+            "controller.listener.names": "CONTROLLER",
+            "listeners": f"CLIENT://{self.servers},CONTROLLER://127.0.0.1:{self._controller}",
+            "advertised.listeners": f"CLIENT://{self.servers}",
+            "listener.security.protocol.map": "CLIENT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+            "inter.broker.listener.name": "CLIENT",
+            "log.dirs": str(self.folder / "data"),
+            "auto.create.topics.enable": "false",
+            # one broker: no second one for a replica, and no member of a group worth waiting for
+            "offsets.topic.replication.factor": "1",
+            "offsets.topic.num.partitions": "5",
+            "transaction.state.log.replication.factor": "1",
+            "transaction.state.log.min.isr": "1",
+            "transaction.state.log.num.partitions": "5",
+            "share.coordinator.state.topic.replication.factor": "1",
+            "share.coordinator.state.topic.min.isr": "1",
+            "group.initial.rebalance.delay.ms": "0",
+            # a killed broker may come back only when its lease is over, by default after 9 s
+            "broker.session.timeout.ms": "4000",
+            "broker.heartbeat.interval.ms": "500",
+            # the default buffer is a quarter of this heap
+            "log.cleaner.dedupe.buffer.size": str(16 * 1024 * 1024),
+        }

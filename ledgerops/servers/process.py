@@ -1,0 +1,125 @@
+"""A server process in a session of its own, that is ended together with its children."""
+
+from __future__ import annotations
+
+import random
+import re
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from ledgerops.errors import UserError
+
+# below what Linux gives to outgoing connections: a port from there may be taken by one while its server is down, and a
+# client that knocks on a free port of that range can be connected to itself
+PORTS = range(20_000, 32_000)
+_ERROR = re.compile(r"\b(ERROR|FATAL|Exception)\b")
+
+
+class Process:
+    """Starts `command`; what it prints is added to the file `printed`, what it logs it writes to `log` itself.
+
+    Further options are those of Popen.
+    """
+
+    def __init__(
+        self, name: str, command: Sequence[str | Path], printed: Path, log: Path | None = None, **options: Any
+    ) -> None:
+        self.name = name
+        self._printed, self._log = printed, log
+        with printed.open("ab") as out:
+            self._process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True, **options
+            )
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def alive(self) -> bool:
+        return self._process.poll() is None
+
+    def wait_until(self, ready: Callable[[], bool], seconds: float) -> None:
+        """Returns once `ready` says so. UserError with the end of the log when the process dies or takes too long."""
+        end = time.monotonic() + seconds
+        while not ready():
+            if not self.alive:
+                raise UserError(f"{self.name} ended at its start: {self.last_words()}")
+            if time.monotonic() > end:
+                self.kill()
+                raise UserError(f"{self.name} was not ready after {seconds:.0f} s: {self.last_words()}")
+            time.sleep(0.05)
+
+    def last_words(self) -> str:
+        """The last error that it logged or printed, else the last line, and in which file that is."""
+        said: list[tuple[bool, str]] = []
+        for file in (self._log, self._printed):
+            if file is not None and file.is_file():
+                lines = filter(str.strip, file.read_text("utf-8", "replace").splitlines())
+                said += [(bool(_ERROR.search(line)), f"{line.strip()} (see {file})") for line in lines]
+        errors = [line for error, line in said if error]
+        return (errors or [line for _, line in said] or [f"it said nothing (see {self._printed})"])[-1]
+
+    def stop(self, gently: signal.Signals = signal.SIGTERM, seconds: float = 30.0) -> None:
+        """Asks it to end, and kills what is left after so many seconds."""
+        if self.alive:
+            self.resume()
+            self._process.send_signal(gently)
+            try:
+                self._process.wait(seconds)
+            except subprocess.TimeoutExpired:
+                pass
+        self.kill()
+
+    def kill(self) -> None:
+        """SIGKILL to it and its children, the parent first, so that it restarts none; returns when all are gone."""
+        family = self._family()
+        for member in family:
+            _send(member, signal.SIGKILL)
+        self._process.wait()
+        psutil.wait_procs(family, timeout=10)
+
+    def pause(self) -> None:
+        """SIGSTOP: connections stay open, nothing is answered."""
+        for member in self._family():
+            _send(member, signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """SIGCONT, after `pause`; changes nothing otherwise."""
+        for member in self._family():
+            _send(member, signal.SIGCONT)
+
+    def _family(self) -> list[psutil.Process]:
+        if not self.alive:
+            return []
+        try:
+            parent = psutil.Process(self.pid)
+            return [parent, *parent.children(recursive=True)]
+        except psutil.NoSuchProcess:
+            return []
+
+
+def free_port() -> int:
+    """A TCP port of 127.0.0.1 that nobody listens on now."""
+    for port in random.SystemRandom().sample(PORTS, 200):
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
+    raise UserError(f"no free port between {PORTS.start} and {PORTS.stop} on 127.0.0.1")
+
+
+def _send(member: psutil.Process, what: signal.Signals) -> None:
+    try:
+        member.send_signal(what)
+    except psutil.NoSuchProcess:
+        pass

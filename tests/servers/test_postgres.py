@@ -1,0 +1,59 @@
+import shutil
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from ledgerops.errors import UserError
+from ledgerops.servers import postgres as module
+from ledgerops.servers.postgres import Postgres
+
+
+def test_the_url_leads_to_a_database_named_ledger(postgres):
+    with psycopg.connect(postgres.url) as connection:
+        assert connection.execute("SELECT current_database(), current_user").fetchone() == ("ledger", "ledger")
+        assert connection.execute("SHOW timezone").fetchone() == ("UTC",)
+
+
+def test_nobody_from_outside_can_connect(postgres):
+    with psycopg.connect(postgres.url) as connection:
+        assert connection.execute("SHOW listen_addresses").fetchone() == ("127.0.0.1",)
+        assert connection.execute("SHOW unix_socket_directories").fetchone() == ("",)
+
+
+def test_data_outlive_a_stop_and_a_kill_on_the_same_port(postgres, tmp_path):
+    with Postgres(tmp_path / "deep" / "postgres") as own:
+        url = own.url
+        with psycopg.connect(url) as connection:
+            connection.execute("CREATE TABLE t (x int)")
+            connection.execute("INSERT INTO t VALUES (1)")
+        own.stop()
+        assert own.pid is None
+        with pytest.raises(psycopg.OperationalError):
+            psycopg.connect(url)
+        own.start()
+        with psycopg.connect(url) as connection:
+            connection.execute("INSERT INTO t VALUES (2)")
+        own.kill()
+        own.start()
+        assert own.url == url
+        with psycopg.connect(url) as connection:
+            assert connection.execute("SELECT x FROM t ORDER BY x").fetchall() == [(1,), (2,)]
+    assert own.pid is None
+
+
+def test_nothing_is_left_of_the_temporary_data(postgres, tmp_path):
+    with Postgres(tmp_path) as own:
+        where = own._data
+        assert (where / "PG_VERSION").exists()
+    assert where.is_relative_to(tmp_path) or not where.exists()
+
+
+def test_without_a_server_one_line_says_what_to_install(monkeypatch):
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    monkeypatch.setattr(module, "DEBIAN", Path("/nowhere"))
+
+    with pytest.raises(UserError) as error:
+        module.binaries()
+
+    assert str(error.value) == "no Postgres server found; install one (Debian: apt-get install postgresql)"

@@ -1,0 +1,69 @@
+import socket
+import sys
+import time
+
+import psutil
+import pytest
+
+from ledgerops.errors import UserError
+from ledgerops.servers.process import PORTS, Process, free_port
+
+
+def python(tmp_path, code):
+    return Process("Snake", [sys.executable, "-c", code], tmp_path / "log")
+
+
+def test_children_are_killed_too(tmp_path):
+    code = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'import time; time.sleep(600)'])"
+    process = python(tmp_path, code)
+    children = []
+
+    def has_child():
+        children[:] = psutil.Process(process.pid).children()
+        return bool(children)
+
+    process.wait_until(has_child, 20)
+    process.kill()
+
+    assert not process.alive
+    assert not any(child.is_running() and child.status() != psutil.STATUS_ZOMBIE for child in children)
+
+
+def test_a_process_that_does_not_listen_is_killed_in_the_end(tmp_path):
+    process = python(
+        tmp_path,
+        "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('up', flush=True); time.sleep(600)",
+    )
+    process.wait_until(lambda: "up" in (tmp_path / "log").read_text(), 20)
+    began = time.monotonic()
+    process.stop(seconds=0.2)
+
+    assert not process.alive
+    assert time.monotonic() - began < 10
+
+
+def test_a_process_that_ends_at_its_start_is_quoted(tmp_path):
+    process = python(tmp_path, "print('x'); print('FATAL no luck'); print('bye'); raise SystemExit(1)")
+
+    with pytest.raises(UserError) as error:
+        process.wait_until(lambda: False, 20)
+
+    assert str(error.value) == f"Snake ended at its start: FATAL no luck (see {tmp_path / 'log'})"
+
+
+def test_a_process_that_never_gets_ready_is_ended(tmp_path):
+    process = python(tmp_path, "import time; time.sleep(600)")
+
+    with pytest.raises(UserError) as error:
+        process.wait_until(lambda: False, 0.2)
+
+    assert str(error.value) == f"Snake was not ready after 0 s: it said nothing (see {tmp_path / 'log'})"
+    assert not process.alive
+
+
+def test_a_free_port_is_one_that_outgoing_connections_do_not_take():
+    port = free_port()
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", port))
+
+    assert port in PORTS
