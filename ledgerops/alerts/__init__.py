@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ledgerops.alerts import (
     crash_loop,
+    data_loss,
     exporter_absent,
     falling_behind,
     freshness,
@@ -11,7 +12,9 @@ from ledgerops.alerts import (
     query_down,
     query_failed,
     query_stuck,
+    retention_risk,
     rows_dropped,
+    source_unreachable,
     target_down,
     trigger_overrun,
     watchdog,
@@ -25,9 +28,12 @@ SYMPTOMS: tuple[Alert, ...] = (
     query_failed.ALERT,
     crash_loop.ALERT,
     query_stuck.ALERT,
+    source_unreachable.ALERT,
     falling_behind.ALERT,
     trigger_overrun.ALERT,
     rows_dropped.ALERT,
+    retention_risk.ALERT,
+    data_loss.ALERT,
 )
 FRESHNESS: tuple[Alert, ...] = (freshness.PAGE, freshness.TICKET)
 OBSERVER: tuple[Alert, ...] = (

@@ -1,0 +1,46 @@
+"""The alert of the rule retention-risk: unread rows will soon be deleted."""
+
+from __future__ import annotations
+
+from ledgerops.alerts.model import Alert, Case
+from ledgerops.alerts.promql import BY, CAUSE
+from ledgerops.alerts.site import Site
+from ledgerops.diagnosis.rules import retention_risk
+
+HEADROOM = 'ledgerops_retention_headroom_seconds{topic="t", partition="0"}'
+BACKLOG = 'ledgerops_source_backlog_offsets{topic="t", partition="0"}'
+WINDOW = 300.0
+
+
+def _expression(site: Site) -> str:
+    headroom = site.series("ledgerops_retention_headroom_seconds")
+    # only where it shrinks and something is unread: a topic that keeps its rows for less than the limit is none
+    shrinks = f"min {BY} (deriv({headroom}[{site.window(WINDOW)}])) < 0"
+    unread = f"sum {BY} ({site.series('ledgerops_source_backlog_offsets')}) > 0"
+    return (
+        f"min {BY} ({headroom}) < {site.retention_seconds:g} and on (job, query) {shrinks} and on (job, query) {unread}"
+    )
+
+
+ALERT = Alert(
+    name="LedgerRetentionRisk",
+    severity="critical",
+    expression=_expression,
+    hold=60.0,
+    summary="Rows will be deleted before a query has read them.",
+    description=(
+        "In {{ $value | humanizeDuration }} the topic deletes rows that {{ $labels.query }} has not read, at the "
+        f"present pace. {CAUSE}"
+    ),
+    runbook=retention_risk.__doc__ or "",
+    rule="retention-risk",
+    page="ledgerops-kafka",
+    cases=(
+        Case("fires", "half an hour left and shrinking", {HEADROOM: "2400-10x80", BACKLOG: "0+1000x80"}, 600, True),
+        Case("stays quiet", "half an hour, and growing", {HEADROOM: "1200+5x80", BACKLOG: "9000-10x80"}, 600, False),
+        Case("stays quiet", "everything is read", {HEADROOM: "2400-10x80", BACKLOG: "0x80"}, 600, False),
+        Case("resolves", "retention was raised", {HEADROOM: "2400-10x40 90000x80", BACKLOG: "0+1000x120"}, 1500, False),
+        Case("series vanishes", "it ended", {HEADROOM: "2400-10x20 stale", BACKLOG: "0+9x20 stale"}, 900, False),
+        Case("query restarts", "catching up", {HEADROOM: "2400x8 2400+40x60", BACKLOG: "9000-100x60"}, 600, False),
+    ),
+)  # fmt: skip
