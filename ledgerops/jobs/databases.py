@@ -1,0 +1,176 @@
+"""Tables of databases that jobs look rows up in, by key: PostgreSQL and SQLite.
+
+URLs: `postgresql://user:password@host:port/database` and `sqlite:///path`. The password appears in no message.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import date
+from typing import TYPE_CHECKING, Any, Protocol
+from urllib.parse import quote, unquote, urlsplit
+
+from ledgerops.errors import UserError
+
+if TYPE_CHECKING:
+    import psycopg
+
+Values = tuple[Any, ...]  # the columns of a row, without its key
+
+CONNECT_SECONDS = 5
+STATEMENT_SECONDS = 30
+SQLITE, POSTGRES = "sqlite", ("postgresql", "postgres")
+
+
+class Unreachable(Exception):
+    """The database does not answer now; it may later."""
+
+
+class LookupFailed(Exception):
+    """The rows cannot be had; the message says whose, from where and why."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """What is looked up. Names are put into SQL as they are: never take them from outside."""
+
+    name: str
+    key: str
+    columns: tuple[str, ...]
+    dates: tuple[str, ...] = ()  # those of the columns that hold dates, which SQLite keeps as text
+
+
+class Database(Protocol):
+    def fetch(self, keys: Sequence[str]) -> Mapping[str, Values]:
+        """The rows of those keys that are there, in one question. Raises Unreachable."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class Sqlite:
+    """A table in an SQLite file, opened anew for each question: one that was put in its place is seen, too."""
+
+    def __init__(self, url: str, table: Table) -> None:
+        self._path, self._table = sqlite_path(url), table
+        wanted = ", ".join((table.key, *table.columns))
+        self._question = f"SELECT {wanted} FROM {table.name} WHERE {table.key} IN (SELECT value FROM json_each(?))"
+        self._dates = [place for place, column in enumerate(table.columns, start=1) if column in table.dates]
+
+    def fetch(self, keys: Sequence[str]) -> Mapping[str, Values]:
+        try:
+            with closing(sqlite3.connect(f"file:{quote(self._path)}?mode=ro", timeout=1.0, uri=True)) as connection:
+                rows = [list(row) for row in connection.execute(self._question, [json.dumps(keys)])]
+        except sqlite3.Error as problem:
+            if "locked" in str(problem):
+                raise Unreachable(str(problem)) from None
+            raise LookupFailed(f"cannot look up {self._table.name} in {self._path}: {problem}") from None
+        for row in rows:
+            for place in self._dates:
+                row[place] = row[place] and date.fromisoformat(row[place])
+        return {row[0]: tuple(row[1:]) for row in rows}
+
+    def close(self) -> None:
+        """Nothing stays open between two questions."""
+
+
+class Postgres:
+    """A table of a PostgreSQL database. A connection that broke is opened anew by the next question."""
+
+    def __init__(self, url: str, table: Table) -> None:
+        self._url, self._table = url, table
+        wanted = ", ".join((table.key, *table.columns))
+        self._question = f"SELECT {wanted} FROM {table.name} WHERE {table.key} = ANY(%s)"
+        self._connection: psycopg.Connection[tuple[Any, ...]] | None = None
+
+    def fetch(self, keys: Sequence[str]) -> Mapping[str, Values]:
+        import psycopg
+
+        try:
+            if self._connection is None:
+                self._connection = self._connect()
+            rows = self._connection.execute(self._question, [list(keys)]).fetchall()
+        except (psycopg.OperationalError, psycopg.InterfaceError) as problem:
+            self.close()
+            raise Unreachable(_one_line(problem, self._url)) from None
+        except psycopg.Error as problem:
+            self.close()
+            reason = _one_line(problem, self._url)
+            raise LookupFailed(f"cannot look up {self._table.name} in {safe_url(self._url)}: {reason}") from None
+        return {row[0]: tuple(row[1:]) for row in rows}
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _connect(self) -> psycopg.Connection[tuple[Any, ...]]:
+        import psycopg
+
+        connection = psycopg.connect(
+            self._url,
+            autocommit=True,
+            connect_timeout=CONNECT_SECONDS,
+            prepare_threshold=None,  # a pooler between us and the server may not keep prepared statements
+            application_name="ledgerops",
+            tcp_user_timeout=1000 * STATEMENT_SECONDS,  # or a host that vanished would hold the batch for hours
+        )
+        connection.execute(f"SET statement_timeout = {1000 * STATEMENT_SECONDS}")
+        return connection
+
+
+def check_table(url: str, table: Table) -> None:
+    """Asks once, without patience. Raises UserError in one line when `url` is wrong, does not answer or lacks it."""
+    try:
+        with closing(open_database(url, table)) as database:
+            database.fetch([""])
+    except Unreachable as problem:
+        raise UserError(f"cannot look up {table.name} in {safe_url(url)}: {problem}") from None
+    except LookupFailed as problem:
+        raise UserError(str(problem)) from None
+
+
+def safe_url(url: str) -> str:
+    """The URL without password and options, for messages."""
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+        port = f":{parts.port}" if parts.port else ""
+    except ValueError:
+        return f"{url.partition(':')[0]}://..."
+    user = f"{parts.username}@" if parts.username else ""
+    return f"{parts.scheme}://{user}{host}{port}{parts.path}"
+
+
+def sqlite_path(url: str) -> str:
+    """The file of an `sqlite:///path` URL."""
+    return unquote(url.partition("://")[2].removeprefix("/") if url.startswith("sqlite:///") else "")
+
+
+def open_database(url: str, table: Table) -> Database:
+    """Where `table` is asked for; nothing is connected yet. UserError for another kind of URL."""
+    scheme = url.partition(":")[0]
+    if scheme == SQLITE and sqlite_path(url):
+        return Sqlite(url, table)
+    if scheme in POSTGRES:
+        return Postgres(url, table)
+    raise UserError(
+        f"cannot look up {table.name} in {safe_url(url)}: expected postgresql://user@host:port/database "
+        "or sqlite:///path"
+    )
+
+
+def _one_line(problem: Exception, url: str) -> str:
+    """The driver's words without line breaks and without the password, of which some errors quote the whole URL."""
+    text = " ".join(str(problem).split()) or type(problem).__name__
+    try:
+        password = urlsplit(url).password
+    except ValueError:
+        password = None
+    for secret in {password, unquote(password or "")} - {None, ""}:
+        text = text.replace(str(secret), "***")
+    return text.replace(url, safe_url(url))
