@@ -17,6 +17,7 @@ from ledgerops.jobs.start import SESSION_CONF, start
 from ledgerops.ledger.csvfile import rejected
 from ledgerops.progress import parse_offsets
 from ledgerops.runfolder import Note, RunFolder
+from ledgerops.services import Services, open_services
 from ledgerops.session import open_session, output_to
 from ledgerops.stopping import stop_queries
 
@@ -47,18 +48,27 @@ class Setup:
     trigger: float
     max_rows: int | None
     record: bool
+    service_urls: Mapping[str, str]  # those that were given, by name; for the others a local one is opened
 
     @property
     def inputs(self) -> set[str]:
         """The tables that the jobs read."""
         return {name for job in self.jobs for name in job.inputs}
 
+    @property
+    def services(self) -> set[str]:
+        """What the jobs ask besides Spark."""
+        return {name for job in self.jobs for name in job.services}
+
 
 class Running:
     """Everything that `begin` opened. Not thread-safe."""
 
-    def __init__(self, setup: Setup, spark: SparkSession, watch: Watch, queries: Sequence[StreamingQuery]) -> None:
+    def __init__(
+        self, setup: Setup, spark: SparkSession, watch: Watch, queries: Sequence[StreamingQuery], services: Services
+    ) -> None:
         self.setup, self.spark, self.watch, self.queries = setup, spark, watch, queries
+        self._services = services
         self._totals = total_rows(setup.feed, setup.inputs, setup.folder.work)
         self._done: set[str] = set()
 
@@ -106,6 +116,7 @@ class Running:
         with output_to(self.setup.folder.log):
             self.watch.close()
             self.spark.stop()
+            self._services.close()
 
 
 def begin(setup: Setup) -> Running:
@@ -113,9 +124,10 @@ def begin(setup: Setup) -> Running:
     folder = setup.folder
     logging.basicConfig(filename=folder.log, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     with output_to(folder.log):
-        spark = open_session(setup.master, setup.cores, folder.path, SESSION_CONF)
-        watch = None
+        services = open_services(setup.services, setup.service_urls, folder.work, setup.feed)
+        spark = watch = None
         try:
+            spark = open_session(setup.master, setup.cores, folder.path, SESSION_CONF)
             watch = ledgerops.attach(
                 spark,
                 port=setup.port,
@@ -124,16 +136,18 @@ def begin(setup: Setup) -> Running:
             )
             _check_watch(watch, setup.port)
             inputs = open_tables(setup.feed, setup.note, spark, setup.inputs, setup.max_rows, folder.work)
-            queries = [_start_one(job, setup, inputs) for job in setup.jobs]
+            queries = [_start_one(job, setup, inputs, services.urls) for job in setup.jobs]
         except BaseException:
             if watch is not None:
                 watch.close()
-            spark.stop()
+            if spark is not None:
+                spark.stop()
+            services.close()
             raise
-    return Running(setup, spark, watch, queries)
+    return Running(setup, spark, watch, queries, services)
 
 
-def _start_one(job: Job, setup: Setup, inputs: Mapping[str, DataFrame]) -> StreamingQuery:
+def _start_one(job: Job, setup: Setup, inputs: Mapping[str, DataFrame], services: Mapping[str, str]) -> StreamingQuery:
     """Starts a job and waits until its source has answered.
 
     Each source begins with a Python process of its own, to which Spark gives ten seconds: six at once on two busy cores
@@ -150,6 +164,7 @@ def _start_one(job: Job, setup: Setup, inputs: Mapping[str, DataFrame]) -> Strea
             trigger_seconds=setup.trigger,
             fingerprint=f"{setup.note.source} {setup.note.digest}",
             lateness=REPLAY_LATENESS if setup.feed.kind == "replay" else None,
+            services=services,
         )
         limit = time.monotonic() + SOURCE_SECONDS
         while query.isActive and time.monotonic() < limit and query.status["message"].startswith(OPENING):

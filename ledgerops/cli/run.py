@@ -53,6 +53,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="where rows come from (default: replay of transactions.csv when LEDGEROPS_DATA is set, else embedded)",
     )
     parser.add_argument(
+        "--accounts-url",
+        metavar="URL",
+        help="database that account_lookup asks: postgresql://user@host:port/database or sqlite:///path "
+        "(default: a local file of the plan's or the bank's accounts)",
+    )
+    parser.add_argument(
+        "--risk-url", metavar="URL", help="service that risk_scores asks, http://host:port (default: a local one)"
+    )
+    parser.add_argument(
         "--trigger", type=seconds, default=TRIGGER, metavar="TIME", help=f"trigger interval (default {TRIGGER:g}s)"
     )
     parser.add_argument(
@@ -114,6 +123,9 @@ def _setup(args: argparse.Namespace) -> Setup:
         trigger=args.trigger,
         max_rows=args.max_rows_per_trigger or (RESUMED_ROWS if resumed else None),
         record=args.record,
+        service_urls={
+            name: url for name, url in (("accounts", args.accounts_url), ("risk", args.risk_url)) if url is not None
+        },
     )
 
 
