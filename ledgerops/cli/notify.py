@@ -1,0 +1,130 @@
+"""Turns alerts into messages with a cause: receives Alertmanager's webhook, asks the query's driver for its diagnosis,
+and sends at most twelve lines to chat, mail or a webhook.
+
+Give Alertmanager the URL http://HOST:9465/alerts (alerts/alertmanager.yml does). Senders are apprise URLs, or http(s)
+webhooks; they hold secrets, so `--senders FILE` (one URL a line) or the variable LEDGEROPS_NOTIFY_SENDERS is better
+than the command line. What was accepted is kept on disk until every sender has taken it.
+
+Examples:
+    ledgerops notify --senders senders.txt --prometheus http://prometheus:9090
+    ledgerops notify --send https://chat.example.com/hook --exporter http://driver:9464
+    ledgerops notify --senders senders.txt --exporter http://driver:9464 --test daily_counts
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ledgerops.cli.values import port
+from ledgerops.errors import UserError
+
+if TYPE_CHECKING:
+    from ledgerops.notify.lookup import Lookup
+    from ledgerops.notify.senders import Sender
+
+PORT = 9465
+SENDERS, TOKEN = "LEDGEROPS_NOTIFY_SENDERS", "LEDGEROPS_NOTIFY_TOKEN"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--send", action="append", default=[], metavar="URL", help="where messages go; may be repeated")
+    parser.add_argument("--senders", type=Path, metavar="FILE", help="file with one such URL a line")
+    parser.add_argument(
+        "--exporter", action="append", default=[], metavar="URL", help="an exporter to ask; may be repeated"
+    )
+    parser.add_argument("--prometheus", metavar="URL", help="Prometheus, to find the driver that runs a query")
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default 127.0.0.1)")
+    parser.add_argument("--port", type=port, default=PORT, help=f"port to listen on (default {PORT}; 0 for any)")
+    parser.add_argument("--token-file", type=Path, metavar="FILE", help="bearer token that Alertmanager must give")
+    parser.add_argument(
+        "--exporter-token-file", type=Path, metavar="FILE", help="bearer token that the exporters ask for"
+    )
+    parser.add_argument("--queue", type=Path, default=Path("notify.db"), metavar="FILE", help="where the queue is kept")
+    parser.add_argument("--test", metavar="QUERY", help="send a made-up alert about this query, then end")
+
+
+def run(args: argparse.Namespace) -> int:
+    from ledgerops.notify.lookup import Lookup
+    from ledgerops.notify.senders import open_senders
+
+    senders = open_senders([*args.send, *_listed(args.senders)])
+    if not senders:
+        raise UserError(f"no sender; give --send URL, --senders FILE or the variable {SENDERS}")
+    lookup = Lookup(exporters=args.exporter, prometheus=args.prometheus, token=_secret(args.exporter_token_file, None))
+    if args.test:
+        return _test(args.test, lookup, senders)
+    return _serve(args, lookup, senders)
+
+
+def _serve(args: argparse.Namespace, lookup: Lookup, senders: Sequence[Sender]) -> int:
+    from ledgerops.notify.service import Service
+    from ledgerops.notify.spool import Spool
+    from ledgerops.stopping import Stop
+
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    token = _secret(args.token_file, TOKEN)
+    service = Service(
+        Spool(args.queue),
+        lookup,
+        senders,
+        host=args.host,
+        port=args.port,
+        token=token,
+    )
+    stop = Stop()
+    with stop.on_signals():
+        service.start()
+        print(f"listening at {service.url}/alerts; end it with Ctrl-C", flush=True)
+        while not stop.asked:
+            stop.wait(1.0)
+    left = service.waiting()
+    service.close()
+    print(f"ended; {left} incidents wait in {args.queue}")
+    return 0
+
+
+def _test(query: str, lookup: Lookup, senders: Sequence[Sender]) -> int:
+    """Sends at once, past the queue, so that what fails is told here."""
+    import time
+
+    from ledgerops.notify.incident import Firing, Incident
+    from ledgerops.notify.message import compose
+
+    now = time.time()
+    alert = Firing(
+        "LedgerTest", "firing", "warning", "This is a test of ledgerops notify.", "Nothing is wrong because of it.",
+        now, None, "test", None, None,
+    )  # fmt: skip
+    found = lookup.diagnose(query, "")
+    message = compose(Incident("test", "firing", "", query, (alert,), None), found.diagnosis, now, found.trouble)
+    print(message.text)
+    failed = 0
+    for sender in senders:
+        try:
+            sender.send(message)
+            print(f"sent: {sender.name}")
+        except Exception as error:
+            failed += 1
+            print(f"not sent: {sender.name}: {error}")
+    return 1 if failed else 0
+
+
+def _listed(file: Path | None) -> list[str]:
+    lines = _text(file).splitlines() if file else os.environ.get(SENDERS, "").split()
+    return [line.strip() for line in lines if line.strip() and not line.lstrip().startswith("#")]
+
+
+def _secret(file: Path | None, variable: str | None) -> str | None:
+    return (_text(file).strip() if file else os.environ.get(variable or "")) or None
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"cannot read {file}: {getattr(error, 'strerror', None) or error}".lower()) from None

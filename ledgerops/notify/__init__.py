@@ -1,0 +1,1 @@
+"""From an alert to a message with a cause: Alertmanager's webhook, the diagnosis of the query, senders."""

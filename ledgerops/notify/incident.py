@@ -1,0 +1,123 @@
+"""Alertmanager's webhook (version 4) as plain data: one incident is one group of alerts about one query."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+from ledgerops.diagnosis.model import SEVERITIES
+from ledgerops.errors import UserError
+
+
+@dataclass(frozen=True, slots=True)
+class Firing:
+    """One alert of a group."""
+
+    name: str
+    status: Literal["firing", "resolved"]
+    severity: str
+    summary: str
+    description: str
+    began: float  # seconds since the epoch
+    ended: float | None
+    fingerprint: str
+    runbook: str | None
+    dashboard: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Incident:
+    """One notification: the group's alerts, worst first."""
+
+    group: str  # Alertmanager's key of the group
+    status: Literal["firing", "resolved"]
+    job: str
+    query: str | None
+    alerts: tuple[Firing, ...]
+    alertmanager: str | None
+    cut: int = 0  # alerts that Alertmanager left out
+
+    @property
+    def worst(self) -> Firing:
+        return self.alerts[0]
+
+    @property
+    def began(self) -> float:
+        return min(alert.began for alert in self.alerts)
+
+    @property
+    def identity(self) -> str:
+        """The same for the same alerts in the same state: a repeated delivery is not a new page."""
+        parts = [self.group, self.status, *sorted(f"{a.fingerprint} {a.status} {a.began}" for a in self.alerts)]
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+def parse_webhook(payload: object) -> Incident:
+    """The incident in a webhook's JSON. Raises UserError that says what is missing or of the wrong kind."""
+    if not isinstance(payload, Mapping):
+        raise UserError("not a webhook of Alertmanager: expected a JSON object")
+    version = payload.get("version")
+    if version != "4":
+        raise UserError(f"not a webhook of Alertmanager that is understood: version {version!r}, expected '4'")
+    given = payload.get("alerts")
+    if not isinstance(given, Sequence) or isinstance(given, str) or not given:
+        raise UserError("webhook without alerts")
+    alerts = [_firing(each) for each in given]
+    firing = [alert for alert in alerts if alert.status == "firing"]
+    common = {**_texts(payload, "commonLabels"), **_texts(payload, "groupLabels")}
+    rank: dict[str, int] = {severity: -n for n, severity in enumerate(SEVERITIES)}
+    return Incident(
+        group=str(payload.get("groupKey", "")),
+        status="firing" if firing else "resolved",
+        job=common.get("job", ""),
+        query=common.get("query"),
+        alerts=tuple(sorted(alerts, key=lambda a: (a.status != "firing", rank.get(a.severity, 1), a.began, a.name))),
+        alertmanager=str(payload["externalURL"]) if payload.get("externalURL") else None,
+        cut=int(payload.get("truncatedAlerts") or 0),
+    )
+
+
+def _firing(given: object) -> Firing:
+    if not isinstance(given, Mapping):
+        raise UserError("webhook with an alert that is not an object")
+    labels, annotations = _texts(given, "labels"), _texts(given, "annotations")
+    if "alertname" not in labels:
+        raise UserError("webhook with an alert without the label alertname")
+    status = given.get("status")
+    if status not in ("firing", "resolved"):
+        raise UserError(f"webhook with an alert of status {status!r}, expected firing or resolved")
+    began = _instant(given.get("startsAt"))
+    if began is None:
+        raise UserError(f"webhook with an alert whose startsAt is no instant: {given.get('startsAt')!r}")
+    return Firing(
+        name=labels["alertname"],
+        status="firing" if status == "firing" else "resolved",
+        severity=labels.get("severity", "warning"),
+        summary=annotations.get("summary", labels["alertname"]),
+        description=annotations.get("description", ""),
+        began=began,
+        ended=_instant(given.get("endsAt")) if status == "resolved" else None,
+        fingerprint=str(given.get("fingerprint", "")),
+        runbook=annotations.get("runbook_url"),
+        dashboard=annotations.get("dashboard_url"),
+    )
+
+
+def _texts(given: Mapping[str, Any], key: str) -> dict[str, str]:
+    found = given.get(key)
+    return {str(k): str(v) for k, v in found.items()} if isinstance(found, Mapping) else {}
+
+
+def _instant(text: object) -> float | None:
+    """Alertmanager writes nanoseconds and Z; year 1 stands for never."""
+    if not isinstance(text, str):
+        return None
+    head, dot, tail = text.removesuffix("Z").partition(".")
+    try:
+        found = datetime.fromisoformat(f"{head}{dot}{tail[:6]}+00:00" if text.endswith("Z") else text)
+        return found.timestamp() if found.year > 1 else None
+    except (ValueError, OverflowError):
+        return None

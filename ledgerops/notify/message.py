@@ -1,0 +1,120 @@
+"""What is sent: at most twelve lines that somebody woken up can act on.
+
+Line 1: what the reader loses, how bad, since when. Then the most likely cause with the number that says so, what was
+ruled out, the first safe thing to do, and links.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from ledgerops.figures import duration
+from ledgerops.notify.incident import Incident
+
+LINES = 12
+WIDTH = 300  # characters of a line: chat clients fold it, pagers cut it
+RULED_OUT = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    title: str
+    body: str
+    severity: str
+    resolved: bool
+
+    @property
+    def text(self) -> str:
+        return f"{self.title}\n{self.body}" if self.body else self.title
+
+
+def compose(
+    incident: Incident,
+    diagnosis: Mapping[str, Any] | None,
+    now: float,
+    trouble: str | None = None,
+    before: Mapping[str, Any] | None = None,
+) -> Message:
+    """The message. `diagnosis` is the query's part of the diagnosis document, None where there is none and then
+    `trouble` says why; `before` is that of when the incident began, for what changed."""
+    lines = (
+        _resolved(incident, diagnosis, before) if incident.status == "resolved" else _firing(incident, diagnosis, now)
+    )
+    if diagnosis is None and incident.query:
+        lines.insert(1, f"diagnosis: none ({trouble or 'no driver answered'})")
+    lines += _links(incident)
+    cut = [line if len(line) <= WIDTH else line[: WIDTH - 1] + "…" for line in lines[:LINES]]
+    return Message(cut[0], "\n".join(cut[1:]), incident.worst.severity, incident.status == "resolved")
+
+
+def _firing(incident: Incident, diagnosis: Mapping[str, Any] | None, now: float) -> list[str]:
+    worst = incident.worst
+    about = incident.query or incident.job
+    since = f"since {_clock(incident.began)}, {duration(max(0.0, now - incident.began))}"
+    lines = [f"{worst.severity.upper()} {about}: {worst.summary.rstrip('.')} ({since})"]
+    if worst.description:
+        # the alert's own guess at the cause is said better by the diagnosis
+        lines.append(worst.description.split(" Root cause:")[0].split(" No cause is")[0])
+    if diagnosis is not None:
+        lines += _causes(diagnosis)
+    others = [alert.name for alert in incident.alerts[1:] if alert.status == "firing" and alert.name != worst.name]
+    if others:
+        lines.append(
+            f"also firing: {', '.join(dict.fromkeys(others))}" + (f" and {incident.cut} more" if incident.cut else "")
+        )
+    return lines
+
+
+def _causes(diagnosis: Mapping[str, Any]) -> list[str]:
+    causes = diagnosis.get("root_causes") or []
+    lines = []
+    for cause in causes[:2]:
+        lines.append(f"cause: {cause['rule']} ({cause['confidence']:.0%} sure): {cause['summary']}")
+    if not causes:
+        return [f"cause: none found; status {diagnosis.get('status')}, health {diagnosis.get('health')}"]
+    ruled_out = [f"{each['rule']} ({each['because']})" for each in causes[0].get("ruled_out", [])[:RULED_OUT]]
+    if ruled_out:
+        lines.append(f"ruled out: {'; '.join(ruled_out)}")
+    remedy = next((each for each in causes[0].get("remedies", []) if each.get("safe")), None)
+    if remedy is not None:
+        command = f": {remedy['command']}" if remedy.get("command") else ""
+        lines.append(f"first: {remedy['action']}{command} ({remedy['why']})")
+    return lines
+
+
+def _resolved(incident: Incident, diagnosis: Mapping[str, Any] | None, before: Mapping[str, Any] | None) -> list[str]:
+    worst = incident.worst
+    about = incident.query or incident.job
+    ended = max((alert.ended or alert.began for alert in incident.alerts), default=worst.began)
+    lines = [f"RESOLVED {about}: {worst.summary.rstrip('.')} (lasted {duration(max(0.0, ended - incident.began))})"]
+    if diagnosis is not None:
+        lines.append(f"now: {diagnosis.get('status')}, health {diagnosis.get('health')}")
+    was = [cause["rule"] for cause in (before or {}).get("root_causes", [])]
+    now = {cause["rule"] for cause in (diagnosis or {}).get("root_causes", [])}
+    if was and diagnosis is not None:
+        gone = [rule for rule in was if rule not in now]
+        stays = [rule for rule in was if rule in now]
+        if gone:
+            lines.append(f"gone: {', '.join(gone)}")
+        if stays:
+            lines.append(f"still there: {', '.join(stays)}")
+    return lines
+
+
+def _links(incident: Incident) -> list[str]:
+    worst = incident.worst
+    links = [("runbook", worst.runbook), ("dashboard", worst.dashboard), ("silence", _silence(incident))]
+    return [f"{name}: {url}" for name, url in links if url]
+
+
+def _silence(incident: Incident) -> str | None:
+    if incident.alertmanager is None or incident.status == "resolved" or incident.query is None:
+        return None
+    return f'{incident.alertmanager}/#/silences/new?filter=%7Bquery%3D"{incident.query}"%7D'
+
+
+def _clock(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).strftime("%H:%M:%S UTC")

@@ -1,0 +1,89 @@
+"""Ways out: any service that apprise knows (chat, mail, pagers), and a plain webhook.
+
+A sender takes a message or raises; it never says yes to what it did not deliver.
+"""
+
+from __future__ import annotations
+
+import json
+import urllib.request
+import warnings
+from collections.abc import Sequence
+from typing import Protocol
+from urllib.parse import urlsplit
+
+from ledgerops.errors import UserError
+from ledgerops.notify.message import Message
+
+SECONDS = 10.0
+
+
+class Sender(Protocol):
+    """`name` tells senders apart in the queue and in logs: it holds no secret."""
+
+    name: str
+
+    def send(self, message: Message) -> None:
+        """Delivers, or raises an exception that says why not."""
+        ...
+
+
+class Webhook:
+    """POSTs the message as JSON: {"title", "body", "severity", "resolved"}."""
+
+    def __init__(self, url: str) -> None:
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise UserError(f"cannot send to {parts.scheme or 'that'}: a webhook is an http or https URL")
+        self._url = url
+        self.name = f"webhook {parts.hostname}"
+
+    def send(self, message: Message) -> None:
+        content = {
+            "title": message.title,
+            "body": message.body,
+            "severity": message.severity,
+            "resolved": message.resolved,
+        }
+        request = urllib.request.Request(
+            self._url, json.dumps(content).encode(), {"Content-Type": "application/json"}, method="POST"
+        )
+        with urllib.request.urlopen(request, timeout=SECONDS) as answer:
+            answer.read(1024)
+
+
+class Apprise:
+    """One apprise URL: mailto://, slack://, msteams://, pagerduty:// and many more."""
+
+    def __init__(self, url: str, number: int) -> None:
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", DeprecationWarning)  # apprise's own imports
+                import apprise
+        except ImportError:
+            raise UserError("apprise is not installed; install ledgerops[notify], or give an http(s) webhook") from None
+        self._apprise = apprise
+        self._sender = apprise.Apprise()
+        scheme = url.split("://", 1)[0]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # it loads its services only now
+            understood = self._sender.add(url)
+        if not understood:  # the URL holds secrets: it is not repeated
+            raise UserError(
+                f"apprise does not understand the {scheme}:// URL of sender {number}; see its list of services"
+            )
+        self.name = f"{scheme} {number}"
+
+    def send(self, message: Message) -> None:
+        kinds = self._apprise.NotifyType
+        kind = kinds.SUCCESS if message.resolved else kinds.FAILURE if message.severity == "critical" else kinds.WARNING
+        if not self._sender.notify(title=message.title, body=message.body or message.title, notify_type=kind):
+            raise ConnectionError("not delivered; apprise's log says why")
+
+
+def open_senders(urls: Sequence[str]) -> list[Sender]:
+    """A sender for each URL. Raises UserError for one that nothing understands."""
+    return [
+        Webhook(url) if url.startswith(("http://", "https://")) else Apprise(url, number)
+        for number, url in enumerate(urls, start=1)
+    ]

@@ -1,0 +1,58 @@
+from ledgerops.notify.incident import parse_webhook
+from ledgerops.notify.message import LINES, WIDTH, compose
+from tests.notify.build import CAUSE, DIAGNOSIS, HEALTHY, alert, resolved, webhook
+
+NOW = 1772359200.0 + 180
+
+
+def test_a_page_says_what_since_when_why_and_what_to_do():
+    message = compose(parse_webhook(webhook(alert(), alert("LedgerTriggerOverrun", "warning"))), DIAGNOSIS, NOW)
+
+    assert message.text.splitlines() == [
+        "CRITICAL daily_counts: A query falls behind its input (since 10:00:00 UTC, 3.0 min)",
+        "daily_counts reads rows that are 3m old.",
+        "cause: key-skew (93% sure): key 789087abc47c of customer_id holds 80% of the rows",
+        "ruled out: slow-sink (the sink takes 3% of the batch)",
+        "first: salt the key (only splitting the key spreads its rows)",
+        "also firing: LedgerTriggerOverrun",
+        "runbook: https://example.com/runbooks/LedgerFallingBehind.md",
+        "dashboard: https://example.com/d/ledgerops-query",
+        'silence: http://alertmanager:9093/#/silences/new?filter=%7Bquery%3D"daily_counts"%7D',
+    ]
+
+
+def test_without_a_diagnosis_the_page_says_why():
+    message = compose(parse_webhook(webhook()), None, NOW, "http://driver:9464: timed out")
+
+    assert message.body.splitlines()[0] == "diagnosis: none (http://driver:9464: timed out)"
+
+
+def test_an_unsafe_remedy_is_never_the_first_thing_to_do():
+    unsafe = {**DIAGNOSIS, "root_causes": [{**CAUSE, "remedies": CAUSE["remedies"][:1]}]}
+
+    assert "first:" not in compose(parse_webhook(webhook()), unsafe, NOW).text
+
+
+def test_the_end_says_how_long_it_took_and_what_changed():
+    message = compose(parse_webhook(resolved()), HEALTHY, NOW, before=DIAGNOSIS)
+
+    assert message.text.splitlines()[:3] == [
+        "RESOLVED daily_counts: A query falls behind its input (lasted 7.0 min)",
+        "now: healthy, health 100",
+        "gone: key-skew",
+    ]
+
+
+def test_a_cause_that_is_still_there_is_told_at_the_end():
+    message = compose(parse_webhook(resolved()), DIAGNOSIS, NOW, before=DIAGNOSIS)
+
+    assert "still there: key-skew" in message.text
+
+
+def test_a_page_is_never_longer_than_a_screen():
+    alerts = [alert(f"Ledger{n:03}") for n in range(200)]
+    causes = [{**CAUSE, "summary": "x" * 5000} for _ in range(9)]
+
+    lines = compose(parse_webhook(webhook(*alerts)), {**DIAGNOSIS, "root_causes": causes}, NOW).text.splitlines()
+
+    assert len(lines) <= LINES and max(map(len, lines)) <= WIDTH

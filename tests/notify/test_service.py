@@ -1,0 +1,246 @@
+import json
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import pytest
+import yaml
+
+from ledgerops.errors import UserError
+from ledgerops.notify import spool as spool_module
+from ledgerops.notify.lookup import Lookup
+from ledgerops.notify.senders import Webhook, open_senders
+from ledgerops.notify.service import Service
+from ledgerops.notify.spool import Spool
+from tests.notify.build import DIAGNOSIS, HEALTHY, alert, resolved, webhook
+from tests.notify.conftest import until
+from tests.programs import needed
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def notify(tmp_path):
+    running = []
+
+    def begin(senders, lookup=None, **options):
+        service = Service(Spool(tmp_path / "queue.db"), lookup or Lookup(), senders, **options)
+        service.start()
+        running.append(service)
+        return service
+
+    yield begin
+    for service in running:
+        service.close()
+
+
+def post(url, payload, token=None):
+    body = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
+    request = urllib.request.Request(url, body, {"Authorization": f"Bearer {token}"} if token else {})
+    try:
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            return answer.status, answer.read().decode().strip()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode().strip()
+
+
+def test_an_alert_becomes_a_message_with_its_cause(notify, receiver, driver):
+    driver.pages["/diagnosis"] = {"version": 1, "queries": [DIAGNOSIS]}
+    service = notify([Webhook(receiver.url)], Lookup(exporters=["http://127.0.0.1:9", driver.url]))
+
+    assert post(f"{service.url}/alerts", webhook()) == (200, "taken")
+
+    until(lambda: receiver.got, 10, "the message")
+    [sent] = receiver.got
+    assert "cause: key-skew (93% sure)" in sent["body"]
+    assert (sent["severity"], sent["resolved"]) == ("critical", False)
+
+
+def test_the_driver_is_found_through_prometheus(notify, receiver, driver):
+    driver.pages["/diagnosis"] = {"version": 1, "queries": [DIAGNOSIS]}
+    driver.pages["/api/v1/query"] = {"data": {"result": [{"metric": {"instance": driver.url.removeprefix("http://")}}]}}
+    service = notify([Webhook(receiver.url)], Lookup(prometheus=driver.url, token="secret"))
+
+    post(f"{service.url}/alerts", webhook())
+
+    until(lambda: receiver.got, 10, "the message")
+    assert "cause: key-skew" in receiver.got[0]["body"]
+    assert driver.authorization == ["", "Bearer secret"]
+
+
+def test_a_repeated_delivery_is_no_second_page(notify, receiver):
+    service = notify([Webhook(receiver.url)])
+
+    first, second = (post(f"{service.url}/alerts", webhook()) for _ in range(2))
+    post(f"{service.url}/alerts", webhook(alert("LedgerOther")))
+
+    until(lambda: len(receiver.got) == 2, 10, "two messages")
+    assert (first, second) == ((200, "taken"), (200, "known already"))
+
+
+def test_a_sender_that_fails_is_asked_again_and_the_others_are_not(notify, receiver, driver, monkeypatch):
+    monkeypatch.setattr(spool_module, "BACKOFF", (0.05,))
+    receiver.refuse = 2
+    second = Webhook(driver.url)
+    second.name = "second"
+    service = notify([Webhook(receiver.url), second])
+
+    post(f"{service.url}/alerts", webhook())
+
+    until(lambda: receiver.got, 10, "the third attempt")
+    until(lambda: service.waiting() == 0, 10, "an empty queue")
+    assert (len(receiver.got), receiver.refused, len(driver.got)) == (1, 2, 1)
+
+
+def test_nothing_is_lost_when_the_service_ends_before_it_could_send(notify, receiver, tmp_path):
+    receiver.refuse = 1
+    first = Service(Spool(tmp_path / "queue.db"), Lookup(), [Webhook(receiver.url)])
+    first.start()
+    post(f"{first.url}/alerts", webhook())
+    until(lambda: receiver.refused, 10, "the refused attempt")
+    first.close()
+
+    notify([Webhook(receiver.url)], clock=lambda: time.time() + 60)
+
+    until(lambda: receiver.got, 10, "the message")
+
+
+def test_the_end_of_an_incident_says_what_changed(notify, receiver, driver):
+    driver.pages["/diagnosis"] = {"version": 1, "queries": [DIAGNOSIS]}
+    service = notify([Webhook(receiver.url)], Lookup(exporters=[driver.url]))
+    post(f"{service.url}/alerts", webhook())
+    until(lambda: receiver.got, 10, "the page")
+    driver.pages["/diagnosis"] = {"version": 1, "queries": [HEALTHY]}
+
+    post(f"{service.url}/alerts", resolved())
+
+    until(lambda: len(receiver.got) == 2, 10, "the end")
+    assert receiver.got[1]["resolved"] is True
+    assert "now: healthy, health 100\ngone: key-skew" in receiver.got[1]["body"]
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "token", "answer"),
+    [
+        ("/alerts", b"{", "t", (400, "Expecting property name enclosed in double quotes: line 1 column 2 (char 1)")),
+        ("/alerts", b"[]", "t", (400, "not a webhook of Alertmanager: expected a JSON object")),
+        ("/alerts", b"[" * 100_000, "t", (400, None)),
+        ("/alerts", b"x" * 1_100_000, "t", (413, "at most 1048576 bytes")),
+        ("/alerts", b"{}", None, (401, "the bearer token is missing or wrong")),
+        ("/alerts", b"{}", "wrong", (401, "the bearer token is missing or wrong")),
+        ("/other", b"{}", "t", (404, "POST goes to /alerts")),
+    ],
+)
+def test_bad_requests_are_told_and_nothing_is_queued(notify, receiver, path, body, token, answer):
+    service = notify([Webhook(receiver.url)], token="t")
+
+    status, text = post(f"{service.url}{path}", body, token)
+
+    assert (status, text) == (answer[0], answer[1] or text)
+    assert service.waiting() == 0
+
+
+def test_mail_goes_through_a_real_smtp_server(notify):
+    from aiosmtpd.controller import Controller
+
+    got = []
+
+    class Mailbox:
+        async def handle_DATA(self, server, session, envelope):
+            got.append(envelope)
+            return "250 OK"
+
+    port = _free_port()
+    mail = Controller(Mailbox(), hostname="127.0.0.1", port=port)
+    mail.start()
+    try:
+        url = f"mailto://127.0.0.1:{port}?from=ledgerops@example.com&to=oncall@example.com&mode=insecure"
+        service = notify(open_senders([url]))
+        post(f"{service.url}/alerts", webhook())
+        until(lambda: got, 20, "the mail")
+        [envelope] = got
+        assert envelope.rcpt_tos == ["oncall@example.com"]
+        assert b"CRITICAL daily_counts" in envelope.content
+    finally:
+        mail.stop()
+
+
+def test_alertmanager_routes_by_the_generated_configuration(notify, receiver, tmp_path):
+    """A page arrives; a ticket, the watchdog and what another alert explains do not."""
+    service = notify([Webhook(receiver.url)])
+    config = yaml.safe_load((ROOT / "alerts/alertmanager.yml").read_text())
+    config["route"]["group_wait"] = "1s"
+    config["receivers"][0]["webhook_configs"][0]["url"] = f"{service.url}/alerts"
+    (tmp_path / "alertmanager.yml").write_text(yaml.safe_dump(config))
+    port = _free_port()
+    with (tmp_path / "log").open("w") as log:
+        process = subprocess.Popen(
+            [
+                needed("prometheus-alertmanager"),
+                f"--config.file={tmp_path / 'alertmanager.yml'}",
+                f"--storage.path={tmp_path / 'data'}",
+                f"--web.listen-address=127.0.0.1:{port}",
+                "--cluster.listen-address=",
+            ],
+            stdout=log,
+            stderr=log,
+        )
+    try:
+        until(lambda: _ready(f"http://127.0.0.1:{port}/-/ready"), 30, "Alertmanager")
+        alerts = [
+            {"labels": each["labels"], "annotations": each["annotations"]}
+            for each in (
+                alert("LedgerQueryStuck"),
+                alert("LedgerFallingBehind"),
+                alert("LedgerKeySkew", "info"),
+                alert("LedgerWatchdog", "info"),
+            )
+        ]
+        request = urllib.request.Request(
+            f"http://127.0.0.1:{port}/api/v2/alerts",
+            json.dumps(alerts).encode(),
+            {"Content-Type": "application/json"},
+        )
+        urllib.request.urlopen(request, timeout=10).close()
+        until(lambda: receiver.got, 30, "the page")
+        assert [sent["title"].split(":")[0] for sent in receiver.got] == ["CRITICAL daily_counts"]
+        assert "LedgerFallingBehind" not in receiver.got[0]["body"].split("runbook")[0]
+        assert "LedgerQueryStuck.md" in receiver.got[0]["body"]
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
+def _free_port():
+    import socket
+
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def _ready(url):
+    try:
+        with urllib.request.urlopen(url, timeout=2) as answer:
+            return answer.status == 200
+    except OSError:
+        return False
+
+
+@pytest.mark.parametrize(
+    ("url", "message"),
+    [
+        (
+            "ftp-nonsense://x",
+            "apprise does not understand the ftp-nonsense:// URL of sender 1; see its list of services",
+        ),
+        ("http://", "cannot send to http: a webhook is an http or https URL"),
+    ],
+)
+def test_a_sender_that_makes_no_sense_is_refused_without_its_secrets(url, message):
+    with pytest.raises(UserError) as refused:
+        open_senders([url])
+
+    assert str(refused.value) == message
