@@ -282,8 +282,8 @@ def test_the_digest_is_that_of_the_meaning():
         ),
         pytest.param(
             ONE + "poison: {share: 0.1, kinds: [null_keys]}",
-            "plan.yaml:2: poison.kinds[0]: expected one of invalid_json, missing_field, wrong_type, oversized, null_key, "
-            "tombstone; got 'null_keys' (did you mean null_key?)",
+            "plan.yaml:2: poison.kinds[0]: expected one of invalid_json, missing_field, wrong_type, oversized, "
+            "null_key, tombstone; got 'null_keys' (did you mean null_key?)",
             id="an unknown poison",
         ),
         pytest.param(

@@ -1,0 +1,181 @@
+"""The ledger as one stream of numbered records: made by a plan, or read from the bank's file.
+
+Who sends it and who checks what became of it take it from here, so both mean the same rows. Record n has a place and
+an instant at which it is due; rows of any range can be had at any time.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from ledgerops.errors import UserError
+from ledgerops.ledger.generate import Generator
+from ledgerops.ledger.layout import Ints
+from ledgerops.ledger.plan import Plan
+from ledgerops.ledger.planparts import Poison
+
+Table = Literal["transactions", "debits", "credits", "ad_events"]
+TABLES: tuple[Table, ...] = ("transactions", "debits", "credits", "ad_events")
+_TYPES = {"debits": "Debit", "credits": "Credit"}
+CHUNK = 8_192  # records at a time: 10 ms of work, so that a sender that makes them between two sends is not late
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Some records of a stream, in their order; arrays have one entry a row."""
+
+    numbers: Ints  # of the records
+    batch: pa.RecordBatch
+    partitions: Ints
+    first: NDArray[np.bool_]  # whether no earlier record carries the same transaction
+    delays: NDArray[np.float64]  # seconds by which it happened before it was due
+
+    def where(self, mask: NDArray[np.bool_]) -> Rows:
+        """Those rows for which `mask` holds."""
+        return Rows(
+            self.numbers[mask],
+            self.batch.filter(pa.array(mask)),
+            self.partitions[mask],
+            self.first[mask],
+            self.delays[mask],
+        )
+
+    def before(self, number: int) -> Rows:
+        """The rows of records before record `number`."""
+        return self.where(self.numbers < number)
+
+
+class Stream(Protocol):
+    """Records from 0 on."""
+
+    table: Table
+
+    @property
+    def partitions(self) -> int: ...
+    @property
+    def total(self) -> int | None:
+        """How many records there are; None: as many as are asked for."""
+        ...
+
+    @property
+    def poison(self) -> Poison: ...
+    @property
+    def seed(self) -> int: ...
+    def due(self, seconds: float) -> int:
+        """How many records are due so many seconds after the beginning."""
+        ...
+
+    def due_time(self, records: Ints) -> NDArray[np.float64]:
+        """When each record is due, in seconds after the beginning."""
+        ...
+
+    def rows(self, start: int, end: int) -> Rows:
+        """The rows of records [start, end), those of another table left out."""
+        ...
+
+
+class PlanStream:
+    """What a plan gives whose clock stood at zero at `origin` (seconds since the epoch)."""
+
+    total: int | None = None
+
+    def __init__(self, plan: Plan, origin: float, table: Table = "transactions") -> None:
+        self.plan, self.origin, self.table = plan, origin, table
+        self.poison, self.seed, self.partitions = plan.poison, plan.seed, plan.partitions.count
+        self._generator = Generator(plan, origin)
+
+    def due(self, seconds: float) -> int:
+        return self._generator.due(seconds)
+
+    def due_time(self, records: Ints) -> NDArray[np.float64]:
+        return self.plan.schedule.due_time(records)
+
+    def rows(self, start: int, end: int) -> Rows:
+        numbers = np.arange(start, end, dtype=np.int64)
+        carried = self._generator.carried(numbers)
+        partitions, _ = self._generator.layout.places(numbers)
+        # a record carries its own transaction or that of an earlier record, which is in the stream, too
+        found = Rows(
+            numbers,
+            self._generator.transactions(carried),
+            partitions,
+            carried == numbers,
+            self._generator.delays(carried),
+        )
+        return _of_table(found, self.table)
+
+
+class ReplayStream:
+    """The good rows of a transactions CSV in the order of the file, at `rate` rows a second; held in memory."""
+
+    poison, seed = Poison(), 0
+
+    def __init__(self, file: Path, rate: float, table: Table = "transactions") -> None:
+        from ledgerops.ledger import replay
+        from ledgerops.ledger.csvfile import Reject, content_hash, read_rows
+
+        rejects: list[Reject] = []
+        rows = list(read_rows(file, replay.COLUMNS, replay.parse_transaction, rejects))
+        if not rows:
+            raise UserError(f"no usable row in {file}: {len(rejects)} rejected")
+        columns = [
+            pa.array(values, kind.type) for kind, values in zip(replay.ARROW, zip(*rows, strict=True), strict=True)
+        ]
+        self.file, self.rate, self.table, self.partitions = file, rate, table, replay.PARTITIONS
+        self.digest, self.rejected = content_hash(file), len(rejects)
+        self._batch = pa.RecordBatch.from_arrays(columns, schema=replay.ARROW)
+        self._partition = np.array([replay.partition_of(row[1]) for row in rows], np.int64)
+        self._first = np.zeros(len(rows), np.bool_)
+        self._first[np.unique(np.array([row[0] for row in rows]), return_index=True)[1]] = True
+
+    @property
+    def total(self) -> int | None:
+        return len(self._first)
+
+    def due(self, seconds: float) -> int:
+        return math.floor(seconds * self.rate + 1e-6)
+
+    def due_time(self, records: Ints) -> NDArray[np.float64]:
+        return (records + 1) / self.rate
+
+    def rows(self, start: int, end: int) -> Rows:
+        numbers = np.arange(start, min(end, len(self._first)), dtype=np.int64)
+        part = slice(start, end)
+        # delays are unknown: the file tells when a transaction happened, and not when it came
+        found = Rows(
+            numbers,
+            self._batch.slice(start, len(numbers)),
+            self._partition[part],
+            self._first[part],
+            np.zeros(len(numbers)),
+        )
+        return _of_table(found, self.table)
+
+
+def chunks(stream: Stream, end: int | None, start: int = 0) -> Iterator[tuple[int, Rows]]:
+    """The records [start, end), or to the stream's own end, some thousand at a time, each with where it ends."""
+    last = min((each for each in (end, stream.total) if each is not None), default=None)
+    while last is None or start < last:
+        upto = start + CHUNK if last is None else min(start + CHUNK, last)
+        yield upto, stream.rows(start, upto)
+        start = upto
+
+
+def _of_table(rows: Rows, table: Table) -> Rows:
+    if table in _TYPES:
+        kept = pc.equal(rows.batch.column("type"), _TYPES[table])
+        return rows.where(kept.to_numpy(zero_copy_only=False))
+    if table == "ad_events":
+        from ledgerops.ledger.ads import ad_events
+
+        return Rows(rows.numbers, ad_events(rows.batch), rows.partitions, rows.first, rows.delays)
+    return rows
