@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
+import time
+import urllib.request
+from collections.abc import Callable
 
 import pytest
 
@@ -16,3 +20,27 @@ def needed(program: str) -> str:
     if os.environ.get("LEDGEROPS_REQUIRE_SERVERS") == "1":
         pytest.fail(f"{program} is absent, and LEDGEROPS_REQUIRE_SERVERS=1 asks for it")
     pytest.skip(f"{program} is absent")
+
+
+def free_port() -> int:
+    """A port that was free a moment ago."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def until(condition: Callable[[], object], seconds: float, what: str) -> None:
+    """Waits for the condition, at most so long."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"not within {seconds} s: {what}"
+        time.sleep(0.05)
+
+
+def answers(url: str) -> bool:
+    """Whether an HTTP server is there and well."""
+    try:
+        with urllib.request.urlopen(url, timeout=2) as answer:
+            return bool(answer.status == 200)
+    except OSError:
+        return False

@@ -9,6 +9,7 @@ from ledgerops.alerts.site import Site
 from ledgerops.render.alertmanager import alertmanager_file
 from ledgerops.render.dashboards import dashboard_files, datasource_file, provider_file
 from ledgerops.render.docs import cli_page, config_page, metrics_page, rule_pages
+from ledgerops.render.prometheus import prometheus_file
 from ledgerops.render.promtests import test_files
 from ledgerops.render.rules import rule_files
 from ledgerops.render.runbooks import runbook_pages
@@ -23,6 +24,7 @@ FOLDERS: Mapping[str, Callable[[], Mapping[str, str]]] = {"docs/rules": rule_pag
 # what depends on where it is to work
 SITE_FILES: Mapping[str, Callable[[Site], str]] = {
     "alerts/alertmanager.yml": alertmanager_file,
+    "alerts/prometheus.yml": prometheus_file,
     "dashboards/provisioning/dashboards/ledgerops.yaml": provider_file,
     "dashboards/provisioning/datasources/prometheus.yaml": datasource_file,
 }

@@ -15,8 +15,7 @@ from ledgerops.notify.senders import Webhook, open_senders
 from ledgerops.notify.service import Service
 from ledgerops.notify.spool import Spool
 from tests.notify.build import DIAGNOSIS, HEALTHY, alert, resolved, webhook
-from tests.notify.conftest import until
-from tests.programs import needed
+from tests.programs import answers, free_port, needed, until
 
 ROOT = Path(__file__).parents[2]
 
@@ -152,7 +151,7 @@ def test_mail_goes_through_a_real_smtp_server(notify):
             got.append(envelope)
             return "250 OK"
 
-    port = _free_port()
+    port = free_port()
     mail = Controller(Mailbox(), hostname="127.0.0.1", port=port)
     mail.start()
     try:
@@ -174,7 +173,7 @@ def test_alertmanager_routes_by_the_generated_configuration(notify, receiver, tm
     config["route"]["group_wait"] = "1s"
     config["receivers"][0]["webhook_configs"][0]["url"] = f"{service.url}/alerts"
     (tmp_path / "alertmanager.yml").write_text(yaml.safe_dump(config))
-    port = _free_port()
+    port = free_port()
     with (tmp_path / "log").open("w") as log:
         process = subprocess.Popen(
             [
@@ -188,7 +187,7 @@ def test_alertmanager_routes_by_the_generated_configuration(notify, receiver, tm
             stderr=log,
         )
     try:
-        until(lambda: _ready(f"http://127.0.0.1:{port}/-/ready"), 30, "Alertmanager")
+        until(lambda: answers(f"http://127.0.0.1:{port}/-/ready"), 30, "Alertmanager")
         alerts = [
             {"labels": each["labels"], "annotations": each["annotations"]}
             for each in (
@@ -211,22 +210,6 @@ def test_alertmanager_routes_by_the_generated_configuration(notify, receiver, tm
     finally:
         process.terminate()
         process.wait(20)
-
-
-def _free_port():
-    import socket
-
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
-def _ready(url):
-    try:
-        with urllib.request.urlopen(url, timeout=2) as answer:
-            return answer.status == 200
-    except OSError:
-        return False
 
 
 @pytest.mark.parametrize(

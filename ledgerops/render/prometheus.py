@@ -1,0 +1,35 @@
+"""alerts/prometheus.yml: what Prometheus scrapes and evaluates. Its targets are files, so that it fits every place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ledgerops.alerts.site import Site, duration
+from ledgerops.render.yamltext import document
+
+
+def prometheus(site: Site) -> dict[str, Any]:
+    """The configuration. `targets/ledgerops.json` and `targets/alertmanager.json` beside it name the hosts."""
+    return {
+        "global": {
+            "scrape_interval": duration(site.scrape_seconds),
+            "scrape_timeout": duration(min(site.scrape_seconds, 10.0)),
+            "evaluation_interval": duration(site.evaluation_seconds),
+        },
+        "rule_files": ["rules/*.yaml"],
+        "alerting": {"alertmanagers": [{"file_sd_configs": [{"files": ["targets/alertmanager.json"]}]}]},
+        "scrape_configs": [
+            {
+                "job_name": site.job,
+                "file_sd_configs": [{"files": ["targets/ledgerops.json"], "refresh_interval": "10s"}],
+                # beyond it the whole scrape fails: the exporter's own budget (series_per_query) is to cut first
+                "sample_limit": 50_000,
+                "label_limit": 20,
+                "label_value_length_limit": 500,
+            }
+        ],
+    }
+
+
+def prometheus_file(site: Site) -> str:
+    return document(prometheus(site))
