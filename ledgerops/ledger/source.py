@@ -2,6 +2,7 @@
 
 Options (all text, as Spark has it):
     plan                the plan's YAML text itself, which so reaches every executor
+    table               transactions (default), or ad_events: one for each transaction, at the same offsets
     origin              seconds since the epoch at which the plan's clock stood at zero. A stream needs it, and a
                         restart must give the same one: then a checkpoint means the same rows, and what fell due in
                         between is there as backlog
@@ -28,9 +29,10 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStrea
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 
 from ledgerops.errors import UserError
+from ledgerops.ledger.ads import ad_events
 from ledgerops.ledger.generate import Generator
 from ledgerops.ledger.plan import parse_plan
-from ledgerops.ledger.schemas import TRANSACTIONS
+from ledgerops.ledger.schemas import TABLES
 from ledgerops.ledger.splits import Slice, Split, splits
 from ledgerops.ledger.workers import make_importable
 
@@ -47,6 +49,7 @@ class Options:
     """The options of a source, checked; they travel to the workers."""
 
     plan: str
+    table: str
     origin: float | None
     limit: int | None
     max_rows: int | None
@@ -61,6 +64,7 @@ class Options:
             raise UserError("the source ledger needs the option plan: the plan's YAML text")
         return cls(
             plan=by_name["plan"],
+            table=_table(by_name.get("table", TOPIC)),
             origin=_number(by_name, "origin"),
             limit=_whole(by_name, "limit", 0),
             max_rows=_whole(by_name, "maxRowsPerTrigger", 1),
@@ -103,7 +107,7 @@ class LedgerSource(DataSource):  # type: ignore[misc]
         return "ledger"
 
     def schema(self) -> str:
-        return TRANSACTIONS
+        return TABLES[Options.of(self.options).table]
 
     def reader(self, schema: Any) -> LedgerReader:
         return LedgerReader(Options.of(self.options))
@@ -126,7 +130,8 @@ class _Rows:
         # Spark makes up a partition when a bounded read has none
         if isinstance(partition, Split):
             for each in partition.slices:
-                yield from self.rows.batches(*each)
+                transactions = self.rows.batches(*each)
+                yield from map(ad_events, transactions) if self.options.table == "ad_events" else transactions
 
 
 class LedgerReader(_Rows, DataSourceReader):  # type: ignore[misc]
@@ -183,6 +188,12 @@ def register(spark: SparkSession) -> None:
     """Makes the format `ledger` known to a session, and ledgerops to its workers. Any number of times."""
     make_importable(spark)
     spark.dataSource.register(LedgerSource)
+
+
+def _table(name: str) -> str:
+    if name not in (TOPIC, "ad_events"):
+        raise UserError(f"option table of the source ledger: expected {TOPIC} or ad_events, got {name!r}")
+    return name
 
 
 def _number(given: Mapping[str, str], name: str) -> float | None:

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from ledgerops.errors import UserError
+from ledgerops.ledger.ads import ad_events
 from ledgerops.ledger.generate import customer_ids
 from ledgerops.ledger.plan import Plan, load_plan
+from ledgerops.ledger.schemas import AD_EVENTS
 from ledgerops.ledger.workers import make_importable
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
     from ledgerops.ledger.arrowfile import Prepared
 
 Kind = Literal["embedded", "replay"]
-Table = Literal["transactions", "customers"]
+Table = Literal["transactions", "customers", "ad_events"]
 
 REPLAY_RATE = 500.0  # rows a second: the 49,102 real transactions in 98 s
 ARRIVAL_SECONDS = 60.0  # in which all customers arrive: long enough for the first transactions to have to wait
@@ -35,7 +39,7 @@ def open_source(
     max_rows_per_trigger: int | None = None,
     limit: int | None = None,
 ) -> DataFrame:
-    """A streaming DataFrame of schemas.TRANSACTIONS or schemas.CUSTOMERS.
+    """A streaming DataFrame of schemas.TABLES[table]. Ad events are made of the transactions, one of each.
 
     `origin` (seconds since the epoch) is when the clock of plan or replay stood at zero: keep it with the checkpoint
     and give the same one at a restart. `rate` (rows a second, 0 = all at once): of a replay (default 500), or of
@@ -47,15 +51,15 @@ def open_source(
     for name, value in (("maxRowsPerTrigger", max_rows_per_trigger), ("limit", limit)):
         if value is not None:
             options[name] = str(value)
-    if kind == "embedded" and table == "transactions":
+    if kind == "embedded" and table != "customers":
         from ledgerops.ledger.source import register
 
         register(spark)
         read = plan if isinstance(plan, Plan) else load_plan(plan)
-        return spark.readStream.format("ledger").options(plan=read.text, **options).load()
+        return spark.readStream.format("ledger").options(plan=read.text, table=table, **options).load()
     prepared = prepare(table, kind, plan, data_dir, work_dir)
     if rate is None:
-        rate = REPLAY_RATE if table == "transactions" else prepared.rows / ARRIVAL_SECONDS
+        rate = prepared.rows / ARRIVAL_SECONDS if table == "customers" else REPLAY_RATE
     options |= {"path": str(prepared.path.resolve()), "rate": repr(float(rate))}
     if table == "customers":
         from ledgerops.ledger.reference import register
@@ -64,7 +68,12 @@ def open_source(
     make_importable(spark)
     register(spark)
     name = "ledger_customers" if table == "customers" else "ledger_replay"
-    return spark.readStream.format(name).options(**options).load()
+    rows = spark.readStream.format(name).options(**options).load()
+    return rows.mapInArrow(_ad_events, AD_EVENTS) if table == "ad_events" else rows
+
+
+def _ad_events(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    return map(ad_events, batches)
 
 
 def prepare(
@@ -95,7 +104,7 @@ def total_rows(
     limit: int | None = None,
 ) -> int | None:
     """How many rows the stream gives in all; None when it never ends. Raises UserError for a missing file."""
-    if kind == "embedded" and table == "transactions":
+    if kind == "embedded" and table != "customers":
         return limit
     rows = prepare(table, kind, plan, data_dir, work_dir).rows
     return rows if limit is None else min(rows, limit)

@@ -13,6 +13,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
 from ledgerops.errors import UserError
 from ledgerops.ledger import arrow
+from ledgerops.ledger.ads import ad_events
 from ledgerops.ledger.generate import Generator, manifest
 from ledgerops.ledger.layout import Layout
 from ledgerops.ledger.plan import parse_plan
@@ -121,6 +122,10 @@ def test_offsets_of_another_plan_are_refused(start):
         ({"origin": "now"}, "option origin of the source ledger: expected a number >= 0, got 'now'"),
         ({"limit": "-1"}, "option limit of the source ledger: expected a whole number >= 0, got '-1'"),
         (
+            {"table": "customers"},
+            "option table of the source ledger: expected transactions or ad_events, got 'customers'",
+        ),
+        (
             {"maxRowsPerTrigger": "0"},
             "option maxRowsPerTrigger of the source ledger: expected a whole number >= 1, got '0'",
         ),
@@ -192,6 +197,17 @@ def test_a_bounded_read_gives_exactly_the_generated_rows(spark):
     assert rows(frame.toArrow()) == expected(1001, 1700000000.5)
     assert part.load().count() == 15
     assert spark.read.format("ledger").options(**given, limit=0).load().count() == 0
+
+
+@pytest.mark.spark
+def test_ad_events_are_those_of_the_transactions_at_the_same_offsets(spark):
+    register(spark)
+    given = {"plan": TEXT, "origin": "1700000000.5", "endingOffsets": json.dumps(offsets(20, 30, 40))}
+    transactions = spark.read.format("ledger").options(**given).load().toArrow().combine_chunks().to_batches()
+    events = spark.read.format("ledger").options(**given, table="ad_events").load().toArrow()
+
+    assert sum(batch.num_rows for batch in transactions) == 90
+    assert events.to_pylist() == [event for batch in transactions for event in ad_events(batch).to_pylist()]
 
 
 @pytest.mark.spark

@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING
 
 import duckdb
 import pytest
+from pyspark.sql.types import StructType
 
 from ledgerops.errors import UserError
 from ledgerops.ledger import reference, sources
 from ledgerops.ledger.csvfile import rejected
 from ledgerops.ledger.plan import load_plan
 from ledgerops.ledger.replay import COLUMNS
+from ledgerops.ledger.schemas import AD_EVENTS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -34,7 +36,7 @@ def bank(tmp_path: Path) -> Path:
 def test_a_replay_tells_how_many_rows_it_gives(
     bank: Path, tmp_path: Path, limit: int | None, transactions: int, customers: int
 ) -> None:
-    for table, expected in (("transactions", transactions), ("customers", customers)):
+    for table, expected in (("transactions", transactions), ("ad_events", transactions), ("customers", customers)):
         total = sources.total_rows(table, kind="replay", data_dir=bank, work_dir=tmp_path / "work", limit=limit)
         assert total == expected
 
@@ -42,6 +44,7 @@ def test_a_replay_tells_how_many_rows_it_gives(
 def test_the_embedded_source_ends_only_at_its_limit(tmp_path: Path) -> None:
     assert sources.total_rows(work_dir=tmp_path) is None
     assert sources.total_rows(work_dir=tmp_path, limit=500) == 500
+    assert sources.total_rows("ad_events", work_dir=tmp_path, limit=500) == 500
 
 
 def test_embedded_customers_are_those_of_the_plan(tmp_path: Path) -> None:
@@ -92,6 +95,21 @@ def test_a_replay_streams_both_tables(spark: SparkSession, bank: Path, tmp_path:
     customers = sources.open_source(spark, "customers", **given)
     assert sorted(ids(transactions, "transaction_id", "replayed")) == sorted(f"T{n}" for n in range(30))
     assert sorted(ids(customers, "customer_id", "real_customers")) == ["C0", "C1", "C2"]
+
+
+@pytest.mark.spark
+def test_a_replay_streams_ad_events_of_its_transactions(spark: SparkSession, bank: Path, tmp_path: Path) -> None:
+    given = {"kind": "replay", "data_dir": bank, "work_dir": tmp_path / "work", "origin": 0.0}
+    events = sources.open_source(spark, "ad_events", **given)
+    assert events.schema == StructType.fromDDL(AD_EVENTS)
+    assert sorted(ids(events, "page_id", "replayed_ads")) == sorted(f"page-A{n}" for n in range(30))
+
+
+@pytest.mark.spark
+def test_the_embedded_source_streams_ad_events_of_its_transactions(spark: SparkSession, tmp_path: Path) -> None:
+    events = sources.open_source(spark, "ad_events", origin=time.time() - 600, limit=500)
+    assert events.schema == StructType.fromDDL(AD_EVENTS)
+    assert set(ids(events, "event_type", "embedded_ads")) == {"view", "click", "purchase"}
 
 
 @pytest.mark.spark
