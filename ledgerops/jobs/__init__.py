@@ -7,12 +7,15 @@ from collections.abc import Iterable
 
 from ledgerops.errors import UserError
 from ledgerops.jobs import (
+    cumulative_counts,
     customer_sessions,
     daily_counts,
     debit_credit_pairs,
     dedup_transactions,
     enriched_transactions,
     large_credits,
+    sliding_counts,
+    top_customers,
 )
 from ledgerops.jobs.job import GROUPS, Job
 
@@ -20,7 +23,10 @@ JOBS: tuple[Job, ...] = (
     large_credits.JOB,
     dedup_transactions.JOB,
     daily_counts.JOB,
+    sliding_counts.JOB,
+    cumulative_counts.JOB,
     customer_sessions.JOB,
+    top_customers.JOB,
     debit_credit_pairs.JOB,
     enriched_transactions.JOB,
 )

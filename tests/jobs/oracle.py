@@ -59,6 +59,11 @@ def in_time(batches: Iterable[Batch], reach: timedelta = timedelta(0)) -> Rows:
     return [row for batch in batches for row in batch.rows if row["event_time"] + reach > batch.late]
 
 
+def with_late(batches: Iterable[Batch]) -> Rows:
+    """All rows, with the watermark by which their batch calls them late as text in the column `operation`."""
+    return [{**row, "operation": batch.late.isoformat()} for batch in batches for row in batch.rows]
+
+
 SESSIONS = """
 WITH marked AS (
     SELECT *, event_time > lag(event_time) OVER each + INTERVAL 5 MINUTES AS opens
