@@ -9,6 +9,7 @@ from ledgerops.errors import UserError
 from ledgerops.jobs import (
     cumulative_counts,
     customer_sessions,
+    customer_transactions,
     daily_counts,
     debit_credit_pairs,
     dedup_transactions,
@@ -16,6 +17,7 @@ from ledgerops.jobs import (
     large_credits,
     sliding_counts,
     top_customers,
+    versioned_customers,
 )
 from ledgerops.jobs.job import GROUPS, Job
 
@@ -28,6 +30,8 @@ JOBS: tuple[Job, ...] = (
     customer_sessions.JOB,
     top_customers.JOB,
     debit_credit_pairs.JOB,
+    customer_transactions.JOB,
+    versioned_customers.JOB,
     enriched_transactions.JOB,
 )
 
