@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from ledgerops.errors import UserError
 from ledgerops.jobs import (
+    campaign_views,
     cumulative_counts,
     customer_sessions,
     customer_transactions,
@@ -33,6 +34,7 @@ JOBS: tuple[Job, ...] = (
     customer_transactions.JOB,
     versioned_customers.JOB,
     enriched_transactions.JOB,
+    campaign_views.JOB,
 )
 
 
