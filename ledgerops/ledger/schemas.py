@@ -10,6 +10,11 @@ CUSTOMERS = (
 )
 ACCOUNTS = "account_id STRING, district_id INT, frequency STRING, opened_on DATE"
 AD_EVENTS = "user_id STRING, page_id STRING, ad_id STRING, ad_type STRING, event_type STRING, event_time TIMESTAMP"
+# what a source could not read as a row of its table; a file has neither partition nor offset nor key
+REJECTS = (
+    "reason STRING, detail STRING, topic STRING, partition INT, offset BIGINT, timestamp TIMESTAMP, "
+    "key BINARY, value BINARY"
+)
 # by table: what a job that names it as input gets
 TABLES = {
     "transactions": TRANSACTIONS,
@@ -17,4 +22,5 @@ TABLES = {
     "debits": TRANSACTIONS,  # of type Debit
     "credits": TRANSACTIONS,  # of type Credit
     "ad_events": AD_EVENTS,
+    "rejects": REJECTS,
 }
