@@ -1,0 +1,158 @@
+"""Shows what is in the state of a query, live or stopped, from its checkpoint alone.
+
+Give the folder of a checkpoint: operators, stores, columns, rows and bytes by partition, the keys with most state, and
+how it grew over the batches that the checkpoint keeps. Give the folder of a run: all its jobs in a table, without
+starting Spark. Nothing is written into the checkpoint. Keys and texts are shown as hashes unless --show-keys.
+
+Exit code: 0 told, also that a query keeps no state; 2 could not read.
+
+Examples:
+    ledgerops state runs/default
+    ledgerops state runs/default/checkpoints/daily_counts
+    ledgerops state runs/default/checkpoints/debit_credit_pairs --store left --since 40 --rows 3
+    ledgerops state /data/checkpoints/my_query --operator 1 --key account_id --json
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ledgerops.cli.values import whole
+from ledgerops.errors import UserError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+OLDEST = 4  # Spark's first version with the readers of state
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("checkpoint", type=Path, metavar="CHECKPOINT", help="folder of a checkpoint, or of a run")
+    parser.add_argument("--operator", type=_number, metavar="N", help="only this operator")
+    parser.add_argument("--store", metavar="NAME", help="only this store, side of a join (left, right) or variable")
+    parser.add_argument("--batch", type=_number, metavar="N", help="as of the end of this batch (default: the newest)")
+    parser.add_argument("--since", type=_number, metavar="N", help="growth since this batch (default: the oldest kept)")
+    parser.add_argument("--top", type=_number, default=5, metavar="K", help="keys with the most state (default 5)")
+    parser.add_argument("--key", metavar="COLUMN", help="column of the key by which to rank (default: all but times)")
+    parser.add_argument("--rows", type=_number, default=0, metavar="N", help="sample rows of each store (default 0)")
+    parser.add_argument("--show-keys", action="store_true", help="show keys and texts in full and not as hashes")
+    parser.add_argument("--json", action="store_true", help="print the document and nothing else")
+    parser.add_argument("--cores", type=whole, default=2, help="cores to read with (default 2)")
+    parser.add_argument("--master", help="read on this Spark master, whose workers reach the checkpoint at its path")
+
+
+def run(args: argparse.Namespace) -> int:
+    from ledgerops.state.checkpoint import is_checkpoint, open_checkpoint
+    from ledgerops.state.listing import checkpoints_in, listing
+
+    path = args.checkpoint.absolute()
+    if not is_checkpoint(path) and path.is_dir() and (found := checkpoints_in(path)):
+        _print(listing(path, found), args.json, listed=True)
+        return 0
+    _check_runs(path)
+    checkpoint = open_checkpoint(path)
+    if not checkpoint.operators:
+        return _stateless(path, args.json)
+    _print(_read(path, args), args.json)
+    return 0
+
+
+def _check_runs(path: Path) -> None:
+    from ledgerops.state.listing import checkpoints_in
+
+    runs = [
+        entry.name for entry in sorted(path.glob("*")) if (entry / "checkpoints").is_dir() and checkpoints_in(entry)
+    ]
+    if runs:
+        raise UserError(f"{path} holds several runs; give one of them: {', '.join(runs)}")
+
+
+def _stateless(path: Path, as_json: bool) -> int:
+    from ledgerops.state.checkpoint import open_checkpoint
+    from ledgerops.state.survey import head
+
+    if as_json:
+        _print(head(open_checkpoint(path)), as_json)
+    else:
+        print(f"{path}: the query keeps no state")
+    return 0
+
+
+def _read(path: Path, args: argparse.Namespace) -> dict[str, Any]:
+    from ledgerops.state.checkpoint import open_checkpoint
+    from ledgerops.state.survey import Wanted, choose, survey
+
+    wanted = Wanted(
+        args.operator, args.store, args.batch, args.since, args.top, args.key, args.rows, show_keys=args.show_keys
+    )
+    choose(open_checkpoint(path), wanted)  # what can be refused is refused before Spark starts
+    with _session(args) as session:
+        return survey(path, wanted, session)
+
+
+@contextmanager
+def _session(args: argparse.Namespace) -> Iterator[SparkSession]:
+    """The session at work, else one of its own for as long as it takes, whose log nobody sees."""
+    _check_version()
+    from pyspark.sql import SparkSession
+
+    from ledgerops.session import open_session, output_to
+    from ledgerops.state.reader import reason, spark_errors
+
+    at_work = SparkSession.getActiveSession()
+    if at_work is not None:
+        yield at_work
+        return
+    print("starting Spark to read the state ...", file=sys.stderr, flush=True)
+    with tempfile.TemporaryDirectory(prefix="ledgerops-state-") as folder:
+        extra = {"spark.ui.enabled": "false", "spark.local.dir": folder}
+        try:
+            with output_to(Path(folder) / "spark.log"):
+                session = open_session(args.master, args.cores, Path(folder), extra)
+        except spark_errors() as error:
+            raise UserError(f"cannot start Spark: {reason(error)}") from None
+        try:
+            yield session
+        finally:
+            session.stop()
+
+
+def _check_version() -> None:
+    try:
+        found = version("pyspark")
+    except PackageNotFoundError:
+        raise UserError("reading state needs pyspark 4; install it with: pip install 'ledgerops[ledger]'") from None
+    if int(found.split(".", 1)[0]) < OLDEST:
+        raise UserError(f"reading state needs pyspark {OLDEST}.0 or later, this is {found}")
+
+
+def _print(document: dict[str, Any], as_json: bool, listed: bool = False) -> None:
+    if as_json:
+        json.dump(document, sys.stdout)
+        print()
+        return
+    from rich.console import Console
+
+    from ledgerops.state.picture import Listing, Picture
+
+    plain = not sys.stdout.isatty()
+    # without a terminal there is no width to keep to but what a reader of text expects
+    width = int(os.environ.get("COLUMNS") or 120) if plain else None
+    console = Console(width=width, no_color=plain or bool(os.environ.get("NO_COLOR")), highlight=False)
+    console.print(Listing(document) if listed else Picture(document))
+
+
+def _number(text: str) -> int:
+    """A whole number from zero on."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"not a whole number: {text!r}")
+    return int(text)
