@@ -27,12 +27,12 @@ LAG_SECONDS = 5.0  # of backlog that must be there to speak of catching up
 
 
 def check(view: View) -> Iterator[Finding]:
-    series = [(batch, left) for batch in view.batches if (left := backlog(batch)) is not None]
-    if len(series) < BATCHES or strain.growth(view) is not None:
+    latest = [left for batch in view.batches[-BATCHES:] if (left := backlog(batch))]  # the whole run would take long
+    if len(latest) < BATCHES or not all(later < earlier for earlier, later in pairwise(latest)):
         return
+    series = [(batch, left) for batch in view.batches if (left := backlog(batch)) is not None]
     lefts = [left for _, left in series]
-    latest = lefts[-BATCHES:]
-    if latest[-1] == 0 or not all(later < earlier for earlier, later in pairwise(latest)):
+    if strain.growth(view) is not None:
         return
     most = max(lefts)
     if lefts.index(most) > FROM_START:
