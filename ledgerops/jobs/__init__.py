@@ -7,17 +7,24 @@ from collections.abc import Iterable
 
 from ledgerops.errors import UserError
 from ledgerops.jobs import (
+    account_lookup,
     campaign_views,
     cumulative_counts,
     customer_sessions,
     customer_transactions,
     daily_counts,
     debit_credit_pairs,
+    debit_credit_ratio,
     dedup_transactions,
     enriched_transactions,
     large_credits,
+    masked_transactions,
+    operation_words,
+    risk_scores,
     sliding_counts,
+    spending_profile,
     top_customers,
+    unified_flow,
     versioned_customers,
 )
 from ledgerops.jobs.job import GROUPS, Job
@@ -33,6 +40,13 @@ JOBS: tuple[Job, ...] = (
     debit_credit_pairs.JOB,
     customer_transactions.JOB,
     versioned_customers.JOB,
+    account_lookup.JOB,
+    masked_transactions.JOB,
+    operation_words.JOB,
+    spending_profile.JOB,
+    risk_scores.JOB,
+    unified_flow.JOB,
+    debit_credit_ratio.JOB,
     enriched_transactions.JOB,
     campaign_views.JOB,
 )

@@ -8,9 +8,10 @@ did not come to its turn within the time that the caller has.
 from __future__ import annotations
 
 import json
+import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import lru_cache
 from http import HTTPStatus
@@ -95,7 +96,7 @@ class Calls:
         """
         futures = [self._threads.submit(_guarded, ask, question, deadline) for question in questions]
         wait(futures, max(0.0, deadline - time.monotonic()))
-        return [_result(future) for future in futures]
+        return [future.result() if future.done() else Failure(NO_TIME) for future in futures]
 
     def post(self, path: str, document: Mapping[str, Any]) -> Any:
         """The JSON that the service answers. Raises CallFailed after the last attempt."""
@@ -129,6 +130,8 @@ class Calls:
 @lru_cache(maxsize=4)
 def open_calls(url: str, limits: Limits) -> Calls:
     """This process's threads and connections to the service."""
+    # it would tell each retry on stderr, thousands in a batch while the service is away; the reasons are in the rows
+    logging.getLogger("urllib3").setLevel(logging.ERROR)
     return Calls(url, limits)
 
 
@@ -141,10 +144,3 @@ def _guarded(ask: Callable[[Q], A], question: Q, deadline: float) -> A | Failure
         return Failure(str(failed))
     except Exception as error:  # an answer of another shape, say: the other calls are as good as before
         return Failure(f"unexpected answer ({type(error).__name__})")
-
-
-def _result(future: Future[A | Failure]) -> A | Failure:
-    if future.done() and not future.cancelled():
-        return future.result()
-    future.cancel()
-    return Failure(NO_TIME)

@@ -160,8 +160,8 @@ def test_all_calls_together_end_by_the_deadline():
         assert answers == [Failure(NO_TIME)] * 20
         assert ask(calls, {"n": 21}, seconds=-1) == [Failure(NO_TIME)]
         server.gate.set()
-        assert len(server.heard) <= 2, "what did not come to its turn was asked"
         assert ask(calls, {"n": 22}) == [{"n": 22}]
+        assert len(server.heard) <= 3, "what did not come to its turn was asked"
 
 
 def test_user_and_password_are_sent_and_not_said():
