@@ -17,7 +17,7 @@ from tests.build import T0, batch, history, operator
 RECORDED = Path(__file__).parent / "recorded"
 LABELS = {
     "query", "source", "topic", "partition", "operator", "phase", "kind", "executor", "rule", "severity",
-    "status", "error_class", "event", "step", "collector",
+    "status", "error_class", "event", "step", "collector", "reason",
 }  # fmt: skip
 COUNTED = {
     "rows", "ratio", "score", "share", "seconds", "bytes", "offsets", "batches", "partitions", "cores", "tasks", "cpus",
@@ -120,6 +120,28 @@ def test_the_hdfs_stores_cache_counts_are_taken_as_they_are_because_spark_adds_t
 )  # fmt: skip
 def test_snapshot_lag_is_in_batches(versions, expected):
     assert series(state.SNAPSHOT_LAG, batch(7, operators=(operator(snapshot_versions=versions),))) == expected
+
+
+@pytest.mark.parametrize(
+    ("observed", "expected"),
+    [
+        pytest.param({}, {}, id="a source that reads no bytes"),
+        pytest.param({"ledgerops": {"rows": 5, "rejected": 3}}, {}, id="an observation of something else"),
+        pytest.param({"mine": {"rejected_by_me": 3}}, {}, id="an observation of the user's"),
+        pytest.param({"ledgerops_rejects_transactions": {"rejected_tombstone": None}}, {}, id="an empty batch"),
+        pytest.param(
+            {
+                "ledgerops_rejects_transactions": {"rejected_invalid_json": 2, "rejected_tombstone": 0},
+                "ledgerops_rejects_customers": {"rejected_invalid_json": 1},
+            },
+            {("invalid_json",): 3.0, ("tombstone",): 0.0},
+            id="two topics",
+        ),
+    ],
+)  # fmt: skip
+def test_rejected_rows_are_counted_by_reason(observed, expected):
+    by_name = {metric.name: metric for metric in QUERY_METRICS}
+    assert by_name["ledgerops_rejected_rows_total"].per_batch(batch(observed=observed)) == expected
 
 
 def test_an_idle_query_keeps_its_gauges_and_its_rates_are_zero():

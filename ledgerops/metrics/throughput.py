@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from ledgerops.metrics.model import Metric, Series
 from ledgerops.records import Progress
-from ledgerops.view import View
+from ledgerops.view import OBSERVATION, View
+
+REJECTED = "rejected_"  # columns of an observation: how many records of the batch were refused, by reason
 
 
 def _rows_in(batch: Progress) -> Series:
@@ -13,6 +15,18 @@ def _rows_in(batch: Progress) -> Series:
 
 def _rows_out(batch: Progress) -> Series:
     return {} if batch.output_rows is None else {(): float(batch.output_rows)}
+
+
+def _rejected(batch: Progress) -> Series:
+    """Of the observations that count refused records; each of them is of other records."""
+    found: dict[tuple[str, ...], float] = {}
+    for name, row in batch.observed.items():
+        if name.startswith(OBSERVATION):
+            for column, count in row.items():
+                if column.startswith(REJECTED) and isinstance(count, int):
+                    reason = (column.removeprefix(REJECTED),)
+                    found[reason] = found.get(reason, 0.0) + count
+    return found
 
 
 def _rate_in(view: View) -> Series:
@@ -30,6 +44,13 @@ INPUT_ROWS: Metric[View] = Metric(
     "Rows read from each source; a source that is scanned twice in a plan counts twice, as Spark counts it.",
     labels=("source",),
     per_batch=_rows_in,
+)
+REJECTED_ROWS: Metric[View] = Metric(
+    "ledgerops_rejected_rows_total",
+    "counter",
+    "Records that were read and are no row of their table, by reason; from sources that the job reads as bytes.",
+    labels=("reason",),
+    per_batch=_rejected,
 )
 OUTPUT_ROWS: Metric[View] = Metric(
     "ledgerops_output_rows_total",
@@ -56,4 +77,4 @@ PROCESSED_RATE: Metric[View] = Metric(
     "Rows a second of batch time over the last minute: how fast the query works while it works; 0 when idle.",
     read=_rate_processed,
 )
-METRICS = (INPUT_ROWS, OUTPUT_ROWS, BATCHES, INPUT_RATE, PROCESSED_RATE)
+METRICS = (INPUT_ROWS, REJECTED_ROWS, OUTPUT_ROWS, BATCHES, INPUT_RATE, PROCESSED_RATE)
