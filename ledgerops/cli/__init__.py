@@ -33,6 +33,7 @@ COMMANDS = (
     Command("render", "ledgerops.cli.render", "write the generated files, or check that they are true"),
     Command("jobs", "ledgerops.cli.jobs", "list the ledger's jobs"),
     Command("plans", "ledgerops.cli.plans", "list the load plans"),
+    Command("topics", "ledgerops.cli.topics", "make the ledger's topics on a broker, and load its reference data"),
     Command("jars", "ledgerops.cli.jars", "fetch the jars of Kafka and Postgres"),
     Command("completion", "ledgerops.cli.completion", "print the shell's completion script"),
 )

@@ -1,0 +1,135 @@
+"""Makes the ledger's topics on a Kafka broker, and loads customers and accounts into Kafka and Postgres.
+
+Topics that are there already are left alone, and loading again leaves the same content: it may be run at any time. The
+reference data come from customers.csv and accounts.csv of a folder, or are invented for the ids of a load plan.
+
+Exit code: 0 when all is there, 1 when --check finds a topic missing, 2 when a topic is not as it must be or it could
+not be done.
+
+Examples:
+    ledgerops topics --bootstrap-servers 127.0.0.1:9092
+    ledgerops topics --bootstrap-servers kafka:9093 --kafka-config client.properties --check
+    ledgerops topics --bootstrap-servers 127.0.0.1:9092 --plan default --postgres postgresql://ledger@127.0.0.1/ledger
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ledgerops.cli.values import whole
+from ledgerops.errors import UserError
+
+DATA = "LEDGEROPS_DATA"
+
+if TYPE_CHECKING:
+    from ledgerops.kafkaclient import KafkaClient
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--bootstrap-servers", required=True, metavar="HOST:PORT", help="the broker, or several by comma"
+    )
+    parser.add_argument(
+        "--kafka-config", type=Path, metavar="FILE", help="client.properties with security and other options"
+    )
+    parser.add_argument("--prefix", default="", help="put this before the name of every topic")
+    parser.add_argument(
+        "--replication", type=whole, default=-1, metavar="N", help="replicas of a new topic (default: the broker's)"
+    )
+    parser.add_argument("--postgres", metavar="URL", help="load the tables customers and accounts of this database too")
+    source = parser.add_mutually_exclusive_group()
+    source.add_argument(
+        "--data", type=Path, metavar="FOLDER", help=f"load customers.csv and accounts.csv from here (default ${DATA})"
+    )
+    source.add_argument("--plan", metavar="NAME|PATH", help="load invented customers and accounts of this load plan")
+    parser.add_argument("--check", action="store_true", help="only say what is there; make and load nothing")
+
+
+def run(args: argparse.Namespace) -> int:
+    from ledgerops.kafkaclient import read_client
+    from ledgerops.ledger import topics
+
+    client = read_client(args.bootstrap_servers, args.kafka_config)
+    if args.check:
+        return _check(client, args.prefix)
+    data = args.data or (Path(os.environ[DATA]) if os.environ.get(DATA) and not args.plan else None)
+    if args.postgres and not (data or args.plan):
+        raise UserError("nothing to load into Postgres; give --data FOLDER or --plan PLAN")
+    tables = _tables(data, args.plan) if data or args.plan else {}
+    if args.postgres:
+        from ledgerops.ledger.loading import describe
+
+        describe(args.postgres)  # a bad URL is refused before anything is made
+    made = topics.create(client, args.prefix, args.replication)
+    there = len(topics.TOPICS) - len(made)
+    print(f"topics at {client.servers}: {len(made)} made, {there} there already")
+    if tables:
+        _load(client, args.prefix, args.postgres, tables)
+    return 0
+
+
+def _check(client: KafkaClient, prefix: str) -> int:
+    from ledgerops.ledger import topics
+
+    found = topics.look(client, prefix)
+    if found.problems:
+        raise UserError(found.problems[0])
+    for name, topic in topics.named(prefix).items():
+        state = "missing" if name in found.missing else "there"
+        print(f"{state:8} {name}  {topic.partitions} partitions, {topic.holds}")
+    return 1 if found.missing else 0
+
+
+def _tables(data: Path | None, plan: str | None) -> dict[str, Any]:
+    from ledgerops.ledger import loading
+    from ledgerops.ledger.csvfile import rejected
+    from ledgerops.ledger.plan import load_plan
+
+    if data is None:
+        assert plan is not None
+        return loading.generate_tables(load_plan(plan))
+    with tempfile.TemporaryDirectory() as work:
+        tables = loading.read_tables(data, Path(work))
+        refused = rejected(Path(work))
+    for each in refused[:3]:
+        print(f"refused {data / str(each['file'])}:{each['line']}: {each['reason']}", file=sys.stderr)
+    if len(refused) > 3:
+        print(f"refused {len(refused) - 3} more rows", file=sys.stderr)
+    return tables
+
+
+def _load(client: KafkaClient, prefix: str, postgres: str | None, tables: dict[str, Any]) -> None:
+    from ledgerops.ledger import loading
+
+    what = " and ".join(f"{table.num_rows:,} {name}" for name, table in tables.items())
+    total = sum(table.num_rows for table in tables.values())
+    with _progress("Kafka", total) as advance:
+        loading.to_kafka(client, prefix, tables, advance)
+    print(f"loaded {what} into {client.servers}")
+    if postgres:
+        with _progress("Postgres", total) as advance:
+            loading.to_postgres(postgres, tables, advance)
+        print(f"loaded {what} into {loading.describe(postgres)}")
+
+
+@contextmanager
+def _progress(text: str, total: int) -> Iterator[Callable[[int], None]]:
+    """A bar on a terminal's stderr, else nothing."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda rows: None
+        return
+    columns = (TextColumn("loading into {task.description}"), BarColumn(30), MofNCompleteColumn())
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task(text, total=total)
+        yield lambda rows: bar.advance(task, rows)
