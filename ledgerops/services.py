@@ -35,7 +35,8 @@ def open_services(wanted: Collection[str], given: Mapping[str, str], work_dir: P
     """The wanted services: those of the URLs `given`, for the others an SQLite file of accounts, a risk service.
 
     Accounts are the bank's when its files are replayed, else invented ones for all that the plan may name; the file is
-    made in `work_dir`. Raises UserError when a given service does not answer, or a local one cannot be made.
+    made in `work_dir`. Local services can be reached from this machine only: for executors elsewhere, give URLs. Raises
+    UserError when a given service does not answer, or a local one cannot be made.
     """
     urls: dict[str, str] = {}
     if "accounts" in wanted:
