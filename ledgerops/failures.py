@@ -1,0 +1,71 @@
+"""What a query died of, in one line that says what to do."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+# Spark's error classes for state that another version of the job has written
+INCOMPATIBLE = re.compile(
+    r"STATE_STORE_(KEY|VALUE)_SCHEMA_NOT_COMPATIBLE"
+    r"|STREAMING_STATEFUL_OPERATOR_NOT_MATCH_IN_STATE_METADATA"
+    r"|STATE_STORE_(KEY|VALUE)_SCHEMA_EVOLUTION\w*|STATE_STORE_VALUE_SCHEMA_EVOLUTION\w*"
+    r"|STATE_STORE_INVALID_\w+|STATE_STORE_STATE_SCHEMA\w*|STATE_STORE_PROVIDER_\w*|StateSchemaNotCompatible"
+    r"|STATEFUL_PROCESSOR_\w*|INVALID_STATE_STORE\w*"
+)
+CHANGED = {
+    "STATE_STORE_KEY": "the keys of its state (what it groups or joins by)",
+    "STATE_STORE_VALUE": "the values in its state (what it keeps for a key)",
+    "StateSchema": "the rows in its state",
+    "STREAMING_STATEFUL": "its stateful operators",
+}
+
+
+def told(error: str) -> str:
+    """The first line of a Java exception's text that says something."""
+    lines = [line.strip() for line in error.splitlines() if line.strip()]
+    return next((line for line in lines if not line.startswith("===")), "unknown error")
+
+
+def incompatible(job: str, checkpoint: Path, error: str) -> str | None:
+    """What to say when a job's state is of another version of it; None when it failed of something else."""
+    found = INCOMPATIBLE.search(error)
+    if found is None:
+        return None
+    what = next((words for start, words in CHANGED.items() if found[0].startswith(start)), "the form of its state")
+    return (
+        f"{job} cannot go on with {checkpoint}: {what} changed since it was written{_details(error)}; "
+        "go back to the job as it was, or begin with fresh state: --fresh (with Kafka also --start TIME)"
+    )
+
+
+def _details(error: str) -> str:
+    """The difference, where Spark tells it."""
+    operators = re.search(r"in the metadata: \[(.*?)\]; Stateful operators in current batch: \[(.*?)\]", error, re.S)
+    if operators:
+        before, now = (", ".join(re.findall(r"OperatorName: (\w+)", part)) or "none" for part in operators.groups())
+        return f" ({before}; now {now})"
+    schemas = re.search(r"Existing \w+_schema=(.*?) and new \w+_schema=(.*?)\.?$", error, re.M)
+    if schemas:
+        before, now = map(_columns, schemas.groups())
+        return f" ({before}; now {now})"
+    return ""
+
+
+def _columns(schema: str) -> str:
+    """Spark's text of a schema as names and types."""
+    for _ in range(schema.count("StructType")):  # from the inside out
+        schema = re.sub(r"StructField\((\w+),([^()]*(?:\([^()]*\))?),(?:true|false)\)", r"\1 \2", schema)
+        schema = re.sub(r"StructType\(([^()]*(?:\([^()]*\)[^()]*)*)\)", r"<\1>", schema)
+    plain = re.sub(r"(\w)Type\b", r"\1", schema).lower().replace(",", ", ")
+    return plain.removeprefix("<").removesuffix(">")
+
+
+def cause(error: str) -> str:
+    """One line for a query that failed, with what to do where that is known."""
+    first = told(error)
+    if "some data may have been missed" in error or "KAFKA_DATA_LOSS" in error:
+        return f"{first}; records were deleted before they were read: --allow-data-loss goes on without them"
+    if re.search(r"kafka.*TimeoutException|Call\(callName=\w+.*timed out", error, re.S | re.I):
+        return f"Kafka did not answer for too long ({first}); start again when the broker is back, nothing is lost"
+    return first
