@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from ledgerops.errors import UserError
 from ledgerops.jobs import (
@@ -13,6 +13,7 @@ from ledgerops.jobs import (
     customer_sessions,
     customer_transactions,
     daily_counts,
+    dead_letters,
     debit_credit_pairs,
     debit_credit_ratio,
     dedup_transactions,
@@ -32,6 +33,7 @@ from ledgerops.jobs.job import GROUPS, Job
 JOBS: tuple[Job, ...] = (
     large_credits.JOB,
     dedup_transactions.JOB,
+    dead_letters.JOB,
     daily_counts.JOB,
     sliding_counts.JOB,
     cumulative_counts.JOB,
@@ -64,14 +66,50 @@ TOUR: tuple[Job, ...] = (
 ALL = "all"
 
 
-def choose_jobs(names: Iterable[str]) -> tuple[Job, ...]:
-    """The jobs of these names; a name may be a group's or `all`, no name gives the tour. Raises UserError."""
+def choose_jobs(names: Iterable[str], offered: Collection[str] | None = None) -> tuple[Job, ...]:
+    """The jobs of these names; a name may be a group's or `all`, no name gives the tour. Raises UserError.
+
+    With `offered`, the tables that the source has, jobs that read another are left out of groups and of the tour, and
+    refused when they are named. The tour of a source with rejects includes the job that keeps them.
+    """
+    asked = list(names)
     chosen: dict[str, Job] = {}
-    for name in names:
+    for name in asked:
         group = [job for job in JOBS if name in (job.group, ALL)]
-        for job in group or [find_job(name)]:
+        for job in group or [_offered(find_job(name), offered)]:
             chosen[job.name] = job
-    return tuple(chosen.values()) or TOUR
+    if not asked:
+        rejects = offered is not None and "rejects" in offered
+        chosen = {job.name: job for job in (*TOUR, *((dead_letters.JOB,) if rejects else ()))}
+    fitting = tuple(job for job in chosen.values() if not missing_inputs(job, offered))
+    if not fitting:
+        raise UserError(f"none of the jobs can run: the source offers {_listed(offered or ())}")
+    return fitting
+
+
+def left_out(names: Iterable[str], offered: Collection[str]) -> tuple[Job, ...]:
+    """The jobs that `choose_jobs` leaves out because of what the source does not offer."""
+    asked = list(names)
+    wanted = [job for job in JOBS if job.group in asked or ALL in asked] if asked else list(TOUR)
+    return tuple(job for job in wanted if missing_inputs(job, offered))
+
+
+def missing_inputs(job: Job, offered: Collection[str] | None) -> list[str]:
+    """The tables that the job reads and the source does not offer."""
+    return [] if offered is None else [name for name in job.inputs if name not in offered]
+
+
+def _offered(job: Job, offered: Collection[str] | None) -> Job:
+    missing = missing_inputs(job, offered)
+    if missing:
+        raise UserError(
+            f"{job.name} reads {_listed(missing)}, which the source does not offer; it has {_listed(offered or ())}"
+        )
+    return job
+
+
+def _listed(tables: Iterable[str]) -> str:
+    return ", ".join(sorted(tables))
 
 
 def find_job(name: str) -> Job:
