@@ -6,7 +6,7 @@ import fcntl
 import json
 import os
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TextIO
 
@@ -17,10 +17,13 @@ from ledgerops.errors import UserError
 class Note:
     """What must stay the same for a checkpoint to mean the same rows."""
 
-    source: str  # "embedded" or "replay"
-    plan: str  # name of the plan, or of the file that is replayed
-    digest: str  # of the plan's text, or of the file
+    source: str  # "embedded", "replay", "kafka" or "files"
+    plan: str  # name of the plan, of the file that is replayed or the landing folder, or Kafka's addresses
+    digest: str  # of the plan's text, of the file, of the folder's path, or of the cluster's id
     origin: float  # the instant at which the plan's clock stood at zero
+    sink: str = "parquet"
+    target: str = ""  # where the sink writes, without a password; empty: in the run's folder
+    topics: dict[str, str] = field(default_factory=dict)  # Kafka's ids by name: a topic made anew has another
 
 
 class RunFolder:
@@ -54,7 +57,7 @@ class RunFolder:
     def open(self, wanted: Note, fresh: bool) -> tuple[Note, bool]:
         """The note to run by, and whether it goes on with an earlier run. `fresh` moves an earlier run aside.
 
-        Raises UserError when the earlier run was of another source or plan, or is still at work.
+        Raises UserError when the earlier run had another source or sink, or is still at work.
         """
         self._acquire()
         try:
@@ -75,12 +78,32 @@ class RunFolder:
         if earlier is None or not any(self.checkpoints.glob("*/offsets/*")):  # nothing planned: the clock begins now
             self._write(wanted)
             return wanted, False
-        if (earlier.source, earlier.digest) != (wanted.source, wanted.digest):
+        self._compare(earlier, wanted)
+        resumed = replace(earlier, plan=wanted.plan, topics={**earlier.topics, **wanted.topics})
+        if resumed != earlier:
+            self._write(resumed)  # a job that was added reads a topic more; a cluster may be reached by another address
+        return resumed, True
+
+    def _compare(self, earlier: Note, wanted: Note) -> None:
+        """Refuses to go on with checkpoints that mean other rows, or that were written elsewhere."""
+        remedy = "add --fresh to begin anew, or --out another folder"
+        if earlier.source != wanted.source:
             raise UserError(
-                f"{self.path} holds a run of another {'plan' if wanted.source == 'embedded' else 'file'} "
-                f"({earlier.plan}, since changed?); add --fresh to begin anew, or --out another folder"
+                f"{self.path} holds a run on another source ({earlier.source}, now {wanted.source}); {remedy}"
             )
-        return earlier, True
+        if earlier.digest != wanted.digest:
+            kinds = {"embedded": "plan", "replay": "file", "kafka": "Kafka cluster", "files": "landing folder"}
+            raise UserError(
+                f"{self.path} holds a run of another {kinds[wanted.source]} ({earlier.plan}, since changed?); {remedy}"
+            )
+        anew = sorted(name for name, id in wanted.topics.items() if earlier.topics.get(name, id) != id)
+        if anew:
+            raise UserError(
+                f"topic {', '.join(anew)} was made anew since the last run, whose offsets mean nothing in it; {remedy}"
+            )
+        if (earlier.sink, earlier.target) != (wanted.sink, wanted.target):
+            was, now = (f"{note.sink} {note.target}".strip() for note in (earlier, wanted))
+            raise UserError(f"{self.path} holds a run that wrote to {was}, not to {now}; {remedy}")
 
     def _acquire(self) -> None:
         try:

@@ -5,16 +5,19 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import ledgerops
+from ledgerops import checkpoints, failures
 from ledgerops.errors import UserError
-from ledgerops.feed import Feed, open_tables, total_rows
+from ledgerops.feed import Feed, heads, open_tables, total_rows
+from ledgerops.headway import Headway
 from ledgerops.jobs.job import REPLAY_LATENESS, Job
-from ledgerops.jobs.sinks import ParquetSink
 from ledgerops.jobs.start import SESSION_CONF, start
 from ledgerops.ledger.csvfile import rejected
+from ledgerops.outlet import Outlet
 from ledgerops.progress import parse_offsets
 from ledgerops.runfolder import Note, RunFolder
 from ledgerops.services import Services, open_services
@@ -46,9 +49,14 @@ class Setup:
     master: str | None
     port: int | None  # None: the usual one, or any free one
     trigger: float
-    max_rows: int | None
+    max_rows: int | None  # a batch; files, of a landing folder
     record: bool
     service_urls: Mapping[str, str]  # those that were given, by name; for the others a local one is opened
+    outlet: Outlet = field(default_factory=Outlet)
+    jars: Sequence[Path] = ()  # that the source or the sink needs
+    lateness: str | None = None  # in place of what the jobs or the source have; a Spark interval
+    until_caught_up: bool = False
+    kafka_config: Path | None = None  # of the source's client, for the watch, which asks the brokers itself
 
     @property
     def inputs(self) -> set[str]:
@@ -60,17 +68,53 @@ class Setup:
         """What the jobs ask besides Spark."""
         return {name for job in self.jobs for name in job.services}
 
+    @property
+    def watched(self) -> dict[str, str]:
+        """What the watch must know to ask the source how far the queries are behind."""
+        if self.feed.kafka is None:
+            return {}
+        config = {"kafka_config": str(self.kafka_config.resolve())} if self.kafka_config else {}
+        return {"kafka_servers": self.feed.kafka.client.servers, **config}
+
+    def held(self) -> dict[str, int]:
+        """The jobs whose checkpoint has another number of shuffle partitions than the session: theirs counts."""
+        found = {}
+        for job in self.jobs:
+            number = checkpoints.shuffle_partitions(self.folder.checkpoints / job.name)
+            if job.stateful and number is not None and number != self.cores:
+                found[job.name] = number
+        return found
+
+    def check(self) -> None:
+        """Asks the sink, and compares the checkpoints with what the cluster says. Raises UserError."""
+        self.outlet.check(self.jobs, self.folder)
+        for job in self.jobs:
+            for topic, partition in checkpoints.planned_offsets(self.folder.checkpoints / job.name):
+                number = (self.feed.partitions or {}).get(topic)
+                if number is not None and int(partition) >= number:
+                    raise UserError(
+                        f"topic {topic} has {number} partitions and the checkpoint of {job.name} knows more: it was "
+                        "made anew, since Kafka takes none away; add --fresh to begin anew, or --out another folder"
+                    )
+
 
 class Running:
     """Everything that `begin` opened. Not thread-safe."""
 
     def __init__(
-        self, setup: Setup, spark: SparkSession, watch: Watch, queries: Sequence[StreamingQuery], services: Services
+        self,
+        setup: Setup,
+        spark: SparkSession,
+        watch: Watch,
+        queries: Sequence[StreamingQuery],
+        services: Services,
+        headway: Headway | None = None,
     ) -> None:
         self.setup, self.spark, self.watch, self.queries = setup, spark, watch, queries
         self._services = services
         self._totals = total_rows(setup.feed, setup.inputs, setup.folder.work)
         self._done: set[str] = set()
+        self._headway = headway
 
     def status(self) -> dict[str, Any]:
         """The status document of now."""
@@ -82,7 +126,9 @@ class Running:
         return not any(query.isActive for query in self.queries)
 
     def dry(self) -> bool:
-        """Whether a bounded feed has given all its rows and every query has worked them off."""
+        """Whether every query has worked off all rows of a bounded feed, or all that were there at the start."""
+        if self._headway is not None:
+            return self._headway.over()
         if not self._totals:
             return False
         for query in self.queries:
@@ -102,9 +148,18 @@ class Running:
         for query in self.queries:
             error = query.exception()
             if error is not None:
-                lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-                told[str(query.name)] = next((line for line in lines if not line.startswith("===")), "unknown error")
+                told[str(query.name)] = failures.cause(str(error))
         return told
+
+    def incompatible(self) -> str | None:
+        """What to say when the state of a job is of another version of it; the run cannot go on then."""
+        for query in self.queries:
+            if not query.isActive and (error := query.exception()) is not None:
+                name = str(query.name)
+                found = failures.incompatible(name, self.setup.folder.checkpoints / name, str(error))
+                if found is not None:
+                    return found
+        return None
 
     def stop(self) -> list[str]:
         """Stops the queries; returns the names of those that were stopped within a batch."""
@@ -127,15 +182,18 @@ def begin(setup: Setup) -> Running:
         services = open_services(setup.services, setup.service_urls, folder.work, setup.feed)
         spark = watch = None
         try:
-            spark = open_session(setup.master, setup.cores, folder.path, SESSION_CONF)
+            jars = {"spark.jars": ",".join(map(str, setup.jars))} if setup.jars else {}
+            spark = open_session(setup.master, setup.cores, folder.path, {**SESSION_CONF, **jars})
             watch = ledgerops.attach(
                 spark,
                 port=setup.port,
                 recording=str(folder.recording) if setup.record else None,
                 expected_queries=tuple(job.name for job in setup.jobs),
+                **setup.watched,
             )
             _check_watch(watch, setup.port)
             inputs = open_tables(setup.feed, setup.note, spark, setup.inputs, setup.max_rows, folder.work)
+            ends = heads(setup.feed) if setup.until_caught_up else {}
             queries = [_start_one(job, setup, inputs, services.urls) for job in setup.jobs]
         except BaseException:
             if watch is not None:
@@ -144,7 +202,9 @@ def begin(setup: Setup) -> Running:
                 spark.stop()
             services.close()
             raise
-    return Running(setup, spark, watch, queries, services)
+    bounded = setup.until_caught_up and setup.feed.kind != "replay"  # a replay knows how many rows it has
+    headway = Headway(queries, folder.checkpoints, ends) if bounded else None
+    return Running(setup, spark, watch, queries, services, headway)
 
 
 def _start_one(job: Job, setup: Setup, inputs: Mapping[str, DataFrame], services: Mapping[str, str]) -> StreamingQuery:
@@ -153,17 +213,19 @@ def _start_one(job: Job, setup: Setup, inputs: Mapping[str, DataFrame], services
     Each source begins with a Python process of its own, to which Spark gives ten seconds: six at once on two busy cores
     take longer. A query that died of it has done nothing yet, so it may simply be started again.
     """
-    folder, attempt = setup.folder, 0
+    folder, checkpoint, attempt = setup.folder, setup.folder.checkpoints / job.name, 0
     while True:
         attempt += 1
+        if setup.feed.kafka is not None:  # else the place that an earlier --start named would still count
+            checkpoints.forget_unused(checkpoint)
         query = start(
             job,
             inputs,
-            sink=ParquetSink(folder.outputs / job.name),
-            checkpoint=folder.checkpoints / job.name,
+            sink=setup.outlet.sink(job, folder),
+            checkpoint=checkpoint,
             trigger_seconds=setup.trigger,
             fingerprint=f"{setup.note.source} {setup.note.digest}",
-            lateness=REPLAY_LATENESS if setup.feed.kind == "replay" else None,
+            lateness=setup.lateness or (REPLAY_LATENESS if setup.feed.kind == "replay" else None),
             services=services,
         )
         limit = time.monotonic() + SOURCE_SECONDS

@@ -26,6 +26,8 @@ def session_conf(cores: int, folder: Path) -> dict[str, str]:
         "spark.sql.adaptive.enabled": "false",  # Spark refuses it for streaming and warns at every start
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
         "spark.sql.execution.arrow.pyspark.enabled": "true",
+        # Spark hides what these match where it shows options: a login of Kafka's client names none of its own words
+        "spark.redaction.regex": "(?i)secret|password|token|access[.]?key|sasl|jaas|ssl",
         "spark.ui.port": "0",
         "spark.ui.showConsoleProgress": "false",
         # the UI keeps what the task collector reads; a day of small batches must not fill the driver's memory

@@ -11,10 +11,16 @@ import subprocess
 import sys
 import time
 import urllib.request
+import uuid
+from datetime import UTC, datetime, timedelta
 
+import duckdb
 import pytest
 
 from ledgerops.cli import main
+from ledgerops.jobs.outputs import committed_files
+from ledgerops.kafkaclient import reach
+from ledgerops.ledger.kafka import TOPICS
 
 SLOW = 600  # seconds for what takes ten on an idle machine: a build machine may run other things
 
@@ -283,3 +289,259 @@ def test_a_replay_ends_by_itself_when_the_file_is_worked_off(command, tmp_path):
     assert "everything is worked off" in run.out
     assert f"a replay of {tmp_path}/transactions.csv" in run.out
     assert list((tmp_path / "runs" / "replay" / "output" / "large_credits").glob("*.parquet"))
+
+
+KAFKA = ("--source", "kafka", "--bootstrap-servers")
+GONE = "127.0.0.1:1"  # where nothing listens
+
+
+@pytest.mark.parametrize(
+    ("argv", "line"),
+    [
+        pytest.param(
+            ["--source", "kafka"],
+            "--source kafka needs to know where: add --bootstrap-servers HOST:PORT",
+            id="Kafka without an address",
+        ),
+        pytest.param(
+            ["--bootstrap-servers", GONE],
+            "--bootstrap-servers is for --source kafka and --sink kafka; add one of them",
+            id="an address for nothing",
+        ),
+        pytest.param(
+            [*KAFKA, GONE, "--start", "yesterday"],
+            "not a place to start: 'yesterday'; write earliest, latest or a time like 2024-03-01T10:00:00Z",
+            id="a start that is none",
+        ),
+        pytest.param(
+            ["--start", "latest"],
+            "--start is for --source kafka; other sources begin where they begin",
+            id="a start for the embedded source",
+        ),
+        pytest.param(
+            [*KAFKA, GONE, "--plan", "whale"],
+            "--plan, --rate-scale and --rate are not for --source kafka, which has its own pace",
+            id="a plan for Kafka",
+        ),
+        pytest.param(
+            ["--source", "files", "--landing", "nowhere"],
+            "no landing folder nowhere; make it, with a folder for each table: transactions, customers, ad_events",
+            id="a landing folder that is not there",
+        ),
+        pytest.param(
+            ["--source", "files"],
+            "--source files needs to know where: add --landing FOLDER",
+            id="files without a folder",
+        ),
+        pytest.param(
+            ["--source", "files", "--landing", ".", "--max-rows-per-trigger", "5"],
+            "--max-rows-per-trigger is not for --source files: the rows of a file are not known before it is read; "
+            "use --max-files-per-trigger",
+            id="rows of files",
+        ),
+        pytest.param(
+            ["--until-caught-up"],
+            "--until-caught-up has no end with the embedded source, which never ends; use --duration",
+            id="the end of an endless source",
+        ),
+        pytest.param(
+            ["--sink", "postgres"],
+            "--sink postgres needs to know where: add --postgres URL, or set LEDGEROPS_POSTGRES",
+            id="Postgres without an address",
+        ),
+        pytest.param(
+            ["dead_letters"],
+            "dead_letters reads rejects, which the source does not offer; it has ad_events, credits, customers, "
+            "debits, transactions",
+            id="a job whose input the source has not",
+        ),
+        pytest.param(
+            ["large_credits", "--sink", "postgres", "--postgres", "postgresql://me:hush@127.0.0.1:1/ledger"],
+            "cannot reach postgresql://me@127.0.0.1:1/ledger: connection failed: connection to server at "
+            '"127.0.0.1", port 1 failed: Connection refused',
+            id="a Postgres that is not there",
+        ),
+    ],
+)
+def test_a_source_or_sink_that_cannot_be_is_refused_in_one_line(refused, server_jars, argv, line):
+    assert refused(*argv) == line
+
+
+def test_a_broker_that_is_not_there_is_refused_before_spark_starts(refused, server_jars, tmp_path):
+    began = time.monotonic()
+
+    assert refused(*KAFKA, GONE) == f"cannot reach Kafka at {GONE}: connection refused"
+    assert time.monotonic() - began < 15
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_missing_jars_are_refused_with_the_command_that_fetches_them(refused, tmp_path, monkeypatch):
+    monkeypatch.setenv("LEDGEROPS_JARS", str(tmp_path / "jars"))
+
+    assert refused(*KAFKA, GONE).endswith("; run ledgerops jars, which fetches them")
+
+
+def test_a_topic_that_is_not_there_is_refused(refused, kafka):
+    assert refused(*KAFKA, kafka.servers, "--topic-prefix", "none.", "large_credits") == (
+        f"no topic none.transactions at {kafka.servers}; ledgerops topics creates the ledger's topics"
+    )
+
+
+class Bank:
+    """The ledger's topics under a prefix of their own, and what was sent to them."""
+
+    def __init__(self, kafka):
+        from confluent_kafka import Producer
+
+        self.kafka, self.prefix = kafka, f"bank-{uuid.uuid4().hex[:8]}."
+        self.admin, self._producer = reach(kafka.client), Producer(kafka.client.librdkafka())
+        self.make(*TOPICS)
+
+    def make(self, *tables):
+        from confluent_kafka.admin import NewTopic
+
+        topics = [NewTopic(self.prefix + TOPICS[table], 1 if table == "customers" else 5, 1) for table in tables]
+        for done in self.admin.create_topics(topics).values():
+            done.result(30)
+
+    def delete(self, table):
+        for done in self.admin.delete_topics([self.prefix + TOPICS[table]]).values():
+            done.result(30)
+
+    def send(self, table, *records):
+        for key, value in records:
+            self._producer.produce(self.prefix + TOPICS[table], key=key, value=value)
+        assert self._producer.flush(30) == 0
+
+
+@pytest.fixture
+def bank(kafka):
+    return Bank(kafka)
+
+
+def paid(number, **changed):
+    """Key and value of a large credit."""
+    fields = {
+        "transaction_id": f"T{number}",
+        "account_id": "A1",
+        "customer_id": f"C{number % 7}",
+        "event_time": f"2024-03-01T10:{number % 60:02}:00.5Z",
+        "type": "Credit",
+        "operation": None,
+        "amount": 50_000.25,
+        "balance": 1,
+    }
+    fields = {name: value for name, value in {**fields, **changed}.items() if value is not ...}
+    return fields.get("customer_id"), json.dumps(fields).encode()
+
+
+POISON = {
+    "invalid_json": ("C1", b"{"),
+    "missing_field": paid(900, amount=...),
+    "wrong_type": paid(901, amount="much"),
+    "oversized": paid(902, operation="x" * 70_000),
+    "null_key": (None, paid(903)[1]),
+    "tombstone": ("C1", None),
+}
+
+
+def rows(folder, job, columns):
+    files = [str(file) for file in committed_files(folder / "output" / job)]
+    return duckdb.execute(f"SELECT {columns} FROM read_parquet(?) ORDER BY ALL", [files]).fetchall()
+
+
+@pytest.mark.timeout(3 * SLOW)
+@pytest.mark.spark
+def test_a_run_on_kafka_reads_all_once_over_restarts_and_keeps_poison_aside(bank, command, refused, tmp_path):
+    (tmp_path / "client.properties").write_text(
+        "security.protocol=PLAINTEXT\nsasl.mechanism=PLAIN\nsasl.username=clerk\nsasl.password=open-sesame-1\n"
+    )
+    kafka = (*KAFKA, bank.kafka.servers, "--topic-prefix", bank.prefix, "--kafka-config", "client.properties")
+    argv = ("run", "large_credits", "dead_letters", *kafka, "--until-caught-up")
+    usual = ("--no-view", "--port", "0", "--trigger", "1s")
+    folder = tmp_path / "runs" / f"kafka-{bank.prefix.rstrip('.')}"
+    bank.send("transactions", *(paid(n) for n in range(40)), *POISON.values())
+    bank.send("customers", ("C1", b"[]"))
+    first = command(*argv, *usual)
+
+    assert first.ended() == 0, first.err
+    assert "everything that was there is worked off" in first.out
+    assert f"on Kafka at {bank.kafka.servers}; " in first.out
+    assert rows(folder, "large_credits", "count(*), count(DISTINCT transaction_id), sum(amount)::TEXT") == [
+        (40, 40, "2000010.00")
+    ]
+    letters = rows(folder, "dead_letters", "reason, topic, value_length, octet_length(value)")
+    sizes = {reason: len(value) if value is not None else None for reason, (_, value) in POISON.items()}
+    expected = [
+        (reason, f"{bank.prefix}transactions", size, None if size is None else min(size, 1024))
+        for reason, size in sizes.items()
+    ]
+    assert letters == sorted([*expected, ("invalid_json", f"{bank.prefix}customers", 2, 2)])
+    counted = [
+        row
+        for file in (folder / "recording").iterdir()
+        for line in file.read_text().splitlines()
+        for name, row in json.loads(line)["data"].get("observedMetrics", {}).items()
+        if name == "ledgerops_rejects_transactions" and json.loads(line)["query"] == "large_credits"
+    ]
+    assert {reason: sum(row[f"rejected_{reason}"] for row in counted) for reason in POISON} == dict.fromkeys(POISON, 1)
+
+    bank.send("transactions", *(paid(n) for n in range(40, 50)))
+    second = command(*argv, *usual, "--start", "latest", "--cores", "1")
+
+    assert second.ended() == 0, second.err
+    assert "--start latest counts only for jobs without a checkpoint: the others go on from theirs" in second.out
+    assert rows(folder, "large_credits", "count(*), count(DISTINCT transaction_id)") == [(50, 50)]
+    assert len(rows(folder, "dead_letters", "topic")) == len(letters)
+    for file in folder.rglob("*"):
+        if file.is_file() and file.suffix not in (".parquet", ".crc"):
+            assert b"open-sesame" not in file.read_bytes(), file
+    assert "open-sesame" not in first.out + first.err + second.out + second.err
+
+    moment = datetime.now(UTC) - timedelta(seconds=1)  # the run that ended took longer
+    bank.send("transactions", *(paid(n) for n in range(50, 53)))
+    begin = ("--fresh", "--start", moment.isoformat())
+    third = command("run", "large_credits", *kafka, "--until-caught-up", *usual, *begin)
+
+    assert third.ended() == 0, third.err
+    assert rows(folder, "large_credits", "transaction_id") == [("T50",), ("T51",), ("T52",)]
+
+    again = ("large_credits", *kafka, "--out", str(tmp_path / "runs"))
+    assert refused(*again, "--sink", "kafka") == (
+        f"{folder} holds a run that wrote to parquet, not to kafka {bank.kafka.servers} {bank.prefix}; "
+        "add --fresh to begin anew, or --out another folder"
+    )
+    bank.delete("transactions")
+    until(lambda: bank.prefix + "transactions" not in bank.admin.list_topics(timeout=10).topics, 30, "the topic's end")
+    bank.make("transactions")
+    assert refused(*again) == (
+        f"topic {bank.prefix}transactions was made anew since the last run, whose offsets mean nothing in it; "
+        "add --fresh to begin anew, or --out another folder"
+    )
+
+
+@pytest.mark.timeout(3 * SLOW)
+@pytest.mark.spark
+def test_a_run_on_a_landing_folder_takes_new_files_only(command, tmp_path):
+    landing = tmp_path / "landing [1]"  # characters that mean something in a pattern
+    (landing / "transactions").mkdir(parents=True)
+    lines = b"\n".join([*(paid(n)[1] for n in range(20)), b"", b"{}", POISON["wrong_type"][1]])
+    (landing / "transactions" / "one.jsonl").write_bytes(lines)
+    (landing / "transactions" / "two.jsonl.part").write_bytes(paid(99)[1])
+    argv = ("run", "--source", "files", "--landing", str(landing), "large_credits", "dead_letters")
+    usual = ("--until-caught-up", "--no-view", "--port", "0", "--trigger", "1s")
+    folder = tmp_path / "runs" / "files"
+
+    assert command(*argv, *usual).ended() == 0
+    (landing / "transactions" / "two.jsonl.part").rename(landing / "transactions" / "two.jsonl")
+    (landing / "customers").mkdir()
+    (landing / "customers" / "one.jsonl").write_bytes(b"oh\n")
+    second = command(*argv, *usual)
+
+    assert second.ended() == 0, second.err
+    assert rows(folder, "large_credits", "count(*), count(DISTINCT transaction_id)") == [(21, 21)]
+    assert rows(folder, "dead_letters", 'reason, topic, "partition", "offset"') == [
+        ("invalid_json", "customers/one.jsonl", None, None),
+        ("missing_field", "transactions/one.jsonl", None, None),
+        ("wrong_type", "transactions/one.jsonl", None, None),
+    ]

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -85,3 +86,48 @@ def test_two_runs_in_one_folder_are_refused(root):
     first.close()
 
     assert opened(root, LATER)[1] is False
+
+
+KAFKA = Note("kafka", "one:9092", "abc", 1000.0, topics={"transactions": "id1"})
+
+
+def test_an_address_that_changed_and_a_topic_more_are_noted(root):
+    opened(root, KAFKA)
+    again = replace(KAFKA, plan="two:9092", origin=2000.0, topics={"customers": "id2"})
+
+    note, resumed = opened(root, again)
+    assert resumed
+    assert (note.plan, note.origin) == ("two:9092", 1000.0)
+    assert note.topics == {"transactions": "id1", "customers": "id2"}
+    assert opened(root, KAFKA)[0].topics == note.topics
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        pytest.param({"digest": "x"}, "holds a run of another Kafka cluster (one:9092, since changed?)", id="cluster"),
+        pytest.param({"source": "files"}, "holds a run on another source (kafka, now files)", id="source"),
+        pytest.param(
+            {"topics": {"transactions": "id9"}},
+            "topic transactions was made anew since the last run, whose offsets mean nothing in it",
+            id="topic",
+        ),
+        pytest.param({"sink": "kafka", "target": "one:9092"}, "wrote to parquet, not to kafka one:9092", id="sink"),
+    ],
+)
+def test_what_a_checkpoint_means_nothing_for_is_refused(root, changed, message):
+    opened(root, KAFKA)
+    with pytest.raises(UserError) as refused:
+        opened(root, replace(KAFKA, **changed))
+
+    assert message in str(refused.value)
+    assert str(refused.value).endswith("; add --fresh to begin anew, or --out another folder")
+
+
+def test_a_note_of_before_there_were_sinks_is_still_read(root):
+    opened(root, FIRST)
+    file = root / "default" / "run.json"
+    old = {name: value for name, value in json.loads(file.read_text()).items() if name in ("source", "plan", "digest")}
+    file.write_text(json.dumps({**old, "origin": 1000.0}))
+
+    assert opened(root, LATER) == (FIRST, True)

@@ -3,12 +3,19 @@
 Without names it runs six of the jobs, on the embedded source. It ends after --duration, on Ctrl-C or SIGTERM, and when
 a replayed file is worked off. The next run of the same plan goes on where this one ended: no row is lost or repeated.
 
+With --source kafka or files it reads topics or a landing folder instead, and keeps what is no row of its table as dead
+letters. A checkpoint always wins over --start. After a change of a job: the next run goes on with its state, or, where
+the new job cannot read it, says so; --fresh --start TIME begins with fresh state from a time.
+
 Exit code: 0 after a clean end, 1 when a query failed, 2 when it could not run.
 
 Examples:
     ledgerops run --duration 60
     ledgerops run daily_counts large_credits --plan default --fresh
     LEDGEROPS_DATA=../shared/data ledgerops run --duration 2m
+    ledgerops run --source kafka --bootstrap-servers 127.0.0.1:9092 --until-caught-up
+    ledgerops run all --source kafka --bootstrap-servers kafka:9093 --kafka-config client.properties --sink postgres
+    ledgerops run --source files --landing landing --fresh
 """
 
 from __future__ import annotations
@@ -20,19 +27,24 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from ledgerops.cli import endpoints
+from ledgerops.cli.told import announce, sum_up
 from ledgerops.cli.values import factor, port, rate, seconds, whole
 from ledgerops.errors import UserError
-from ledgerops.figures import clock, duration
+from ledgerops.figures import clock
 
 # six batches cost some 7 s of processor time (measured), which two cores have in 3.5 s
 TRIGGER = 5.0
 # what came due while nobody ran is taken in bites: one batch over all of it would show nothing for minutes
 RESUMED_ROWS = 50_000
+RESUMED_FILES = 100
 
 if TYPE_CHECKING:
+    from ledgerops.feed import Feed
     from ledgerops.running import Running, Setup
     from ledgerops.stopping import Stop
 
@@ -47,11 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--rate", type=rate, metavar="ROWS", help="rows a second of a replay (default 500; 0 gives all at once)"
     )
-    parser.add_argument(
-        "--source",
-        choices=("embedded", "replay"),
-        help="where rows come from (default: replay of transactions.csv when LEDGEROPS_DATA is set, else embedded)",
-    )
+    endpoints.add_arguments(parser)
     parser.add_argument(
         "--accounts-url",
         metavar="URL",
@@ -69,6 +77,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=whole,
         metavar="ROWS",
         help="the most rows that a batch reads (default: no limit; after a restart 50000)",
+    )
+    parser.add_argument(
+        "--lateness",
+        type=seconds,
+        metavar="TIME",
+        help="how late a row may be for jobs with a watermark, such as 48h (default 1m; of a replay 48h)",
+    )
+    parser.add_argument(
+        "--until-caught-up",
+        action="store_true",
+        help="end when every job has read what Kafka's topics or the landing folder held at the start",
     )
     parser.add_argument("--port", type=port, help="port of the live page and the metrics (default 9464, or a free one)")
     parser.add_argument(
@@ -100,18 +119,25 @@ def run(args: argparse.Namespace) -> int:
 
 def _setup(args: argparse.Namespace) -> Setup:
     """Everything that can be refused before Spark starts."""
-    from ledgerops.feed import choose_feed
-    from ledgerops.jobs import choose_jobs
+    from ledgerops.feed import reached
+    from ledgerops.jars import connector_jars
+    from ledgerops.jobs import choose_jobs, left_out
     from ledgerops.runfolder import RunFolder
     from ledgerops.running import Setup
 
-    jobs = choose_jobs(args.jobs)
-    feed = choose_feed(args.source, args.plan, args.rate_scale, args.rate)
+    choose_jobs(args.jobs)  # a wrong name is said before anything is asked of a server
+    feed, outlet = endpoints.endpoints(args)
+    jobs = choose_jobs(args.jobs, feed.offered)
+    jars = connector_jars() if feed.kafka is not None or outlet.kind != "parquet" else []
+    feed = reached(feed, {name for job in jobs for name in job.inputs})
+    for job in left_out(args.jobs, feed.offered):
+        print(f"without {job.name}: the source does not offer all of {', '.join(job.inputs)}", file=sys.stderr)
     if args.port:
         _check_port(args.port)
     folder = RunFolder(args.out.resolve(), feed.folder)
-    note, resumed = folder.open(feed.note(time.time()), args.fresh)
-    return Setup(
+    wanted = replace(feed.note(time.time()), sink=outlet.kind, target=outlet.target)
+    note, resumed = folder.open(wanted, args.fresh)
+    setup = Setup(
         jobs=jobs,
         feed=feed,
         folder=folder,
@@ -121,12 +147,29 @@ def _setup(args: argparse.Namespace) -> Setup:
         master=args.master,
         port=args.port,
         trigger=args.trigger,
-        max_rows=args.max_rows_per_trigger or (RESUMED_ROWS if resumed else None),
+        max_rows=_bound(args, feed, resumed),
         record=args.record,
         service_urls={
             name: url for name, url in (("accounts", args.accounts_url), ("risk", args.risk_url)) if url is not None
         },
+        outlet=outlet,
+        jars=jars,
+        lateness=f"{args.lateness:.3f} seconds" if args.lateness else None,
+        until_caught_up=args.until_caught_up,
+        kafka_config=args.kafka_config,
     )
+    try:
+        setup.check()
+    except BaseException:
+        folder.close()
+        raise
+    return setup
+
+
+def _bound(args: argparse.Namespace, feed: Feed, resumed: bool) -> int | None:
+    """The most that a batch reads, in rows, or in files of a landing folder."""
+    asked: int | None = args.max_files_per_trigger if feed.kind == "files" else args.max_rows_per_trigger
+    return asked or ((RESUMED_FILES if feed.kind == "files" else RESUMED_ROWS) if resumed else None)
 
 
 def _check_port(wanted: int) -> None:
@@ -147,28 +190,16 @@ def _run(setup: Setup, args: argparse.Namespace, stop: Stop) -> int:
         running = begin(setup)
     try:
         stop.calm()
-        _announce(running, time.monotonic() - began)
+        announce(running, time.monotonic() - began, args.start)
         _show(running, args, stop)
         status = running.status()
         cut = running.stop()
-        return _sum_up(running, status, stop, cut, time.monotonic() - began)
+        refusal = running.incompatible()
+        if refusal is not None:
+            raise UserError(refusal)
+        return sum_up(running, status, stop, cut, time.monotonic() - began)
     finally:
         running.close()
-
-
-def _announce(running: Running, took: float) -> None:
-    setup = running.setup
-    names = [job.name for job in setup.jobs]
-    what = f"{len(names)} jobs" if len(names) > 4 else ", ".join(names)
-    print(f"live page {running.watch.url}/  metrics {running.watch.url}/metrics")
-    print(f"{what} on {setup.feed}; Spark took {took:.0f} s to start")
-    if setup.resumed:
-        since = duration(time.time() - setup.note.origin)
-        print(f"goes on where the last run ended (its clock began {since} ago; --fresh begins anew)")
-    refused = running.refused()
-    if refused:
-        print(f"refused {refused:,} rows of the data files: see {_short(setup.folder.work / 'rejects.jsonl')}")
-    print(f"everything goes to {_short(setup.folder.path)}; end it with Ctrl-C", flush=True)
 
 
 def _show(running: Running, args: argparse.Namespace, stop: Stop) -> None:
@@ -192,10 +223,14 @@ def _show(running: Running, args: argparse.Namespace, stop: Stop) -> None:
             now = time.monotonic()
             if args.duration and now - began >= args.duration:
                 stop.ask(f"{clock(args.duration)} are over")
+            elif running.incompatible() is not None:
+                stop.ask("a job cannot go on with its state")
             elif running.over:
                 stop.ask("no query is left")
             elif running.dry():
-                stop.ask("everything is worked off")
+                stop.ask(
+                    "everything that was there is worked off" if args.until_caught_up else "everything is worked off"
+                )
             elif now >= end:
                 return False
             else:
@@ -207,28 +242,6 @@ def _show(running: Running, args: argparse.Namespace, stop: Stop) -> None:
             pass
     else:
         terminal.watch(running.status, title, over, console)
-
-
-def _sum_up(running: Running, status: dict[str, Any], stop: Stop, cut: list[str], took: float) -> int:
-    from ledgerops.terminal import clean, verdict_line
-
-    setup, failures = running.setup, running.failures()
-    print(f"\nended after {clock(took)}: {stop.reason}")
-    for query in status["queries"]:
-        print(clean(verdict_line(query)))
-    for name, error in failures.items():
-        print(f"failed: {name}: {clean(error)}", file=sys.stderr)
-    if cut:
-        print(f"stopped within a batch, which the next run repeats: {', '.join(cut)}")
-    folder = setup.folder
-    print(f"\noutput      {_short(folder.outputs)}/JOB (Parquet)")
-    print(f"checkpoints {_short(folder.checkpoints)}/JOB")
-    if setup.record:
-        print(f"recording   {_short(folder.recording)}")
-    print(f"Spark's log {_short(folder.log)}")
-    follow = f"ledgerops diagnose --from {_short(folder.recording)}" if setup.record else "ledgerops run"
-    print(f"\nnext: {follow}")
-    return 1 if failures else 0
 
 
 @contextmanager
@@ -248,11 +261,3 @@ def _progress(text: str) -> Iterator[None]:
         with Progress(*columns, console=console, transient=True, redirect_stdout=False, redirect_stderr=False) as bar:
             bar.add_task(text, total=None)
             yield
-
-
-def _short(path: Path) -> str:
-    """A path as it is shortest to type from here."""
-    try:
-        return str(path.relative_to(Path.cwd()))
-    except ValueError:
-        return str(path)
