@@ -5,8 +5,8 @@ customer that was valid then: the newest one whose `updated_at` is not after the
 customer's columns are null and `matched` is false: a left join. Of two versions with the same `updated_at` the later to
 arrive counts. Spark has no temporal join, so this one has two parts. Transactions wait, as a list for each customer and
 WAIT of event time, in an ordinary aggregation, which hands them on once the watermark has passed. Versions are kept by
-transformWithState, which puts beside each list the versions that it needs; Spark's own functions choose from them. So
-Python sees a row for each list and not for each transaction, and needs no timer.
+transformWithState, which puts them beside a customer's lists; Spark's own functions choose among them. So Python hands
+on texts, sees a row for each list and not for each transaction, and needs no timer.
 State: the transactions of the lateness and of WAIT; of each customer the version in force at the last transactions
 that were written, and the newer ones. What no later transaction can need is dropped when the customer's next
 transactions are written.
@@ -41,13 +41,13 @@ CUSTOMER = ("sex", "first", "last", "email", "city", "state", "district_id")
 JSON = {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"}  # the default would cut microseconds
 ALWAYS = -(2**63)  # a version without a time holds from the beginning
 VERSIONS = "since ARRAY<BIGINT>, customers ARRAY<STRING>"  # microseconds since the epoch, ascending, and JSON
-OUTPUT = f"transactions STRING, {VERSIONS}"
+OUTPUT = f"lists ARRAY<STRING>, {VERSIONS}"
 
-_Output = Row("transactions", "since", "customers")
+_Output = Row("lists", "since", "customers")
 
 
 class Versions(StatefulProcessor):  # type: ignore[misc]  # pyspark is untyped here
-    """One customer's versions, which are put beside each list of transactions that is handed on."""
+    """One customer's versions, which are put beside the lists of transactions that are handed on."""
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self.versions: ValueState = handle.getValueState("versions", VERSIONS)
@@ -66,7 +66,7 @@ class Versions(StatefulProcessor):  # type: ignore[misc]  # pyspark is untyped h
             versions = {**dict(zip(since, customers, strict=True)), **dict(new)}
             since = sorted(versions)
             customers = [versions[at] for at in since]
-        made = [_Output(row.transactions, since, customers) for row in lists]
+        made = [_Output([row.transactions for row in lists], since, customers)] if lists else []
         # lists are closed in the order of their time: what comes later is of a later time than the last of these
         needless = _needless(since, max((row.ends for row in lists), default=ALWAYS))
         if new or needless:
@@ -107,13 +107,14 @@ def transform(transactions: DataFrame, customers: DataFrame, lateness: str = LAT
         lists.union(versions)
         .groupBy("customer_id")
         .transformWithState(statefulProcessor=Versions(), outputStructType=OUTPUT, outputMode="append", timeMode="none")
-        # a customer's text is read once for a list, and not for each transaction in it
+        # read before the lists are opened: once a batch, and not for each transaction
+        .withColumn("customers", F.transform("customers", lambda text: F.from_json(text, CUSTOMERS, JSON)))
+        .select(F.explode("lists").alias("transactions"), "since", "customers")
         .select(
-            F.from_json("transactions", f"ARRAY<STRUCT<{TRANSACTIONS}>>", JSON).alias("transactions"),
+            F.explode(F.from_json("transactions", f"ARRAY<STRUCT<{TRANSACTIONS}>>", JSON)).alias("transaction"),
             "since",
-            F.transform("customers", lambda text: F.from_json(text, CUSTOMERS, JSON)).alias("customers"),
+            "customers",
         )
-        .select(F.explode("transactions").alias("transaction"), "since", "customers")
         .select("transaction", _as_of(F.unix_micros("transaction.event_time")).alias("customer"))
         .select(
             "transaction.*",
