@@ -1,8 +1,7 @@
 """Starts a job as a query.
 
-A sink writes each row exactly once if it can tell which batches it has: one that is repeated after a crash is skipped
-or overwrites itself. That holds only while output and checkpoint belong together, which is checked before anything
-starts.
+A sink writes each row exactly once if it can tell which batches it has: one that is repeated after a crash is skipped.
+That holds only while output and checkpoint belong together, which is checked before anything starts.
 """
 
 from __future__ import annotations
@@ -60,12 +59,12 @@ def start(
     named |= {name: (services or {})[name] for name in job.services}
     rows = job.transform(*(inputs[name] for name in job.inputs), **named)
     trigger: dict[str, Any] = {"processingTime": f"{round((trigger_seconds or 0) * 1000)} milliseconds"}
-    writer = sink.write(
-        job,
-        rows.writeStream.queryName(job.name)
+    writer = (
+        sink.write(job, rows, checkpoint)
+        .queryName(job.name)
         .outputMode(job.output_mode)
         .option("checkpointLocation", str(checkpoint))
-        .trigger(**({"availableNow": True} if available_now else trigger)),
+        .trigger(**({"availableNow": True} if available_now else trigger))
     )
     if job.timers and available_now:
         with _conf(rows.sparkSession, "spark.sql.streaming.noDataMicroBatches.enabled", "false"):
@@ -88,7 +87,7 @@ def _claim(job: Job, checkpoint: Path, output: Sink, fingerprint: str) -> None:
     """Marks the checkpoint as the job's, or refuses: a note beside it says whose it is, its logs what it has done."""
     note = checkpoint.with_name(f"{checkpoint.name}.job.json")
     wanted = {"job": job.name, "fingerprint": fingerprint}
-    planned, done, written = _newest(checkpoint / "offsets"), _newest(checkpoint / "commits"), output.last_batch(job)
+    planned, done = _newest(checkpoint / "offsets"), _newest(checkpoint / "commits")
     try:
         found = dict(json.loads(note.read_text("utf-8")))
     except FileNotFoundError:
@@ -108,16 +107,21 @@ def _claim(job: Job, checkpoint: Path, output: Sink, fingerprint: str) -> None:
             f"{checkpoint} belongs to another source ({found.get('fingerprint')}, now {fingerprint}); "
             f"choose another folder, or move it and {output} away to begin anew"
         )
-    # the sink skips batches that its log already names: with a newer log, new rows would be taken for written ones
-    if written is not None and (planned is None or written > planned):
-        raise UserError(f"{output} holds batches that {checkpoint} knows nothing of; move the output away")
-    if done is not None and (written is None or written < done):
-        raise UserError(f"{output} lacks batches that {checkpoint} has done; put it back, or move the checkpoint away")
+    if output.remembers:
+        _compare(checkpoint, planned, done, output, output.last_batch(job, checkpoint))
     if found != wanted:
         note.parent.mkdir(parents=True, exist_ok=True)
         part = note.with_name(f"{note.name}.part")
         part.write_text(json.dumps(wanted) + "\n", "utf-8")
         part.replace(note)  # whole or not at all: half a note would lock out a good checkpoint
+
+
+def _compare(checkpoint: Path, planned: int | None, done: int | None, output: Sink, written: int | None) -> None:
+    # the sink skips batches that it has: if it has more than were planned, new rows would be taken for written ones
+    if written is not None and (planned is None or written > planned):
+        raise UserError(f"{output} holds batches that {checkpoint} knows nothing of; move the output away")
+    if done is not None and (written is None or written < done):
+        raise UserError(f"{output} lacks batches that {checkpoint} has done; put it back, or move the checkpoint away")
 
 
 def _newest(log: Path) -> int | None:

@@ -38,7 +38,8 @@ def test_jobs_are_chosen_by_name_by_group_all_or_the_tour():
         pytest.param("daily_count", "no job named 'daily_count'; did you mean daily_counts?", id="near"),
         pytest.param(
             "x",
-            f"no job named 'x'; there are {', '.join(job.name for job in JOBS)}, the groups {', '.join(GROUPS)}, and all",
+            f"no job named 'x'; there are {', '.join(job.name for job in JOBS)}, "
+            f"the groups {', '.join(GROUPS)}, and all",
             id="far",
         ),
     ],
