@@ -24,7 +24,8 @@ CHANGED = {
 def told(error: str) -> str:
     """The first line of a Java exception's text that says something."""
     lines = [line.strip() for line in error.splitlines() if line.strip()]
-    return next((line for line in lines if not line.startswith("===")), "unknown error")
+    first = next((line for line in lines if not line.startswith("===")), "unknown error")
+    return re.sub(r"^(?:[\w$]+\.)+\w+(?:Exception|Error): ", "", first)  # the name of a class says less than its words
 
 
 def incompatible(job: str, checkpoint: Path, error: str) -> str | None:

@@ -60,3 +60,21 @@ def test_other_failures_say_nothing_of_state(error):
 def test_the_first_line_that_says_something_is_told():
     assert cause("\n=== Streaming Query ===\n  boom  \nmore") == "boom"
     assert cause("") == "unknown error"
+    assert cause("java.lang.IllegalStateException: no such thing") == "no such thing"
+    assert cause("java.lang.OutOfMemoryError") == "java.lang.OutOfMemoryError"
+
+
+def test_a_broker_that_stayed_away_is_told_with_what_to_do():
+    error = (
+        "org.apache.kafka.common.errors.TimeoutException: Timed out waiting for a node assignment. Call: listNodes\n"
+        "=== Streaming Query ===\nIdentifier: large_credits"
+    )
+    assert cause(error) == (
+        "Kafka did not answer for too long (Timed out waiting for a node assignment. Call: listNodes); "
+        "start again when the broker is back, nothing is lost"
+    )
+
+
+def test_records_that_were_deleted_unread_are_told_with_the_flag():
+    error = "Partition transactions-0's offset was changed from 9 to 5, some data may have been missed.\nSome data ..."
+    assert cause(error).endswith("; records were deleted before they were read: --allow-data-loss goes on without them")
