@@ -65,8 +65,10 @@ def _columns(schema: str) -> str:
 def cause(error: str) -> str:
     """One line for a query that failed, with what to do where that is known."""
     first = told(error)
-    if "some data may have been missed" in error or "KAFKA_DATA_LOSS" in error:
-        return f"{first}; records were deleted before they were read: --allow-data-loss goes on without them"
+    if "KAFKA_DATA_LOSS" in error:
+        return (
+            f"{first.rstrip(';')}; records were deleted before they were read: --allow-data-loss goes on without them"
+        )
     if re.search(r"kafka.*TimeoutException|Call\(callName=\w+.*timed out", error, re.S | re.I):
         return f"Kafka did not answer for too long ({first}); start again when the broker is back, nothing is lost"
     return first

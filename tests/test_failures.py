@@ -76,5 +76,8 @@ def test_a_broker_that_stayed_away_is_told_with_what_to_do():
 
 
 def test_records_that_were_deleted_unread_are_told_with_the_flag():
-    error = "Partition transactions-0's offset was changed from 9 to 5, some data may have been missed.\nSome data ..."
+    error = (
+        "[KAFKA_DATA_LOSS.COULD_NOT_READ_OFFSET_RANGE] Some data may have been lost because they are not available "
+        "in Kafka any more;\neither the data was aged out by Kafka or ..."
+    )
     assert cause(error).endswith("; records were deleted before they were read: --allow-data-loss goes on without them")
