@@ -10,6 +10,7 @@ from ledgerops.jobs import (
     account_lookup,
     campaign_views,
     cumulative_counts,
+    customer_activity,
     customer_sessions,
     customer_transactions,
     daily_counts,
@@ -19,11 +20,13 @@ from ledgerops.jobs import (
     dedup_transactions,
     enriched_transactions,
     large_credits,
+    late_transactions,
     masked_transactions,
     operation_words,
     risk_scores,
     sliding_counts,
     spending_profile,
+    split_transactions,
     top_customers,
     unified_flow,
     versioned_customers,
@@ -32,7 +35,9 @@ from ledgerops.jobs.job import GROUPS, Job
 
 JOBS: tuple[Job, ...] = (
     large_credits.JOB,
+    customer_activity.JOB,
     dedup_transactions.JOB,
+    split_transactions.JOB,
     dead_letters.JOB,
     daily_counts.JOB,
     sliding_counts.JOB,
@@ -50,6 +55,7 @@ JOBS: tuple[Job, ...] = (
     unified_flow.JOB,
     debit_credit_ratio.JOB,
     enriched_transactions.JOB,
+    late_transactions.JOB,
     campaign_views.JOB,
 )
 
