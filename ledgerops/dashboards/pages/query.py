@@ -96,9 +96,12 @@ PAGE = Page(
                 ),
                 Panel(
                     "Rows out",
-                    (Target(by("sum", "query", rate(q("ledgerops_output_rows_total"))), "written"),),
+                    (
+                        Target(by("sum", "query", rate(q("ledgerops_output_rows_total"))), "written"),
+                        Target(by("sum", "reason", rate(q("ledgerops_rejected_rows_total"))), "refused: {{reason}}"),
+                    ),
                     "rowsps",
-                    "Rows written, for sinks that say so. Good: follows the rows read.",
+                    "Rows written, for sinks that say so, and records refused. Good: follows the rows read, none refused.",
                     width=6,
                     waits="a sink that counts its rows",
                 ),
