@@ -33,6 +33,14 @@ class Config:
     tasks_collector: bool = _setting(True, "Whether task summaries are read from Spark's REST interface.")
     tasks_interval: float = _setting(5.0, "Seconds between two looks at the tasks of one query.")
     host_interval: float = _setting(10.0, "Seconds between two looks at machine, processes and executors.")
+    kafka_servers: str | None = _setting(
+        None, "Kafka brokers, host:port,host:port, to be asked how far the queries are behind and what is kept."
+    )
+    kafka_config: str | None = _setting(None, "File with librdkafka's options for these brokers: security, passwords.")
+    kafka_interval: float = _setting(5.0, "Seconds between two looks at the offsets of the brokers.")
+    commit_group: str | None = _setting(
+        None, "Consumer group that each query's offsets are committed to after a batch, such as ledgerops.{query}."
+    )
     watchdog_interval: float = _setting(1.0, "Seconds between two looks for stuck and vanished queries.")
     freshness_objective_seconds: float = _setting(60.0, "How old results may be before their readers suffer.")
     tls_certificate: str | None = _setting(None, "PEM file with the exporter's certificate; turns TLS on.")
@@ -121,12 +129,22 @@ def _checked(config: Config) -> Config:
     """Refuses values of the right type that make no sense."""
     if not 0 <= config.port <= 65535:
         raise UserError(f"port must be between 0 and 65535, not {config.port}")
-    for name in ("tasks_interval", "host_interval", "watchdog_interval", "freshness_objective_seconds"):
+    for name in (
+        "tasks_interval", "host_interval", "kafka_interval", "watchdog_interval", "freshness_objective_seconds",
+    ):  # fmt: skip
         if not getattr(config, name) > 0:
             raise UserError(f"{name} must be above 0, not {getattr(config, name):g}")
     for name in ("series_per_query", "recording_segment_bytes", "recording_total_bytes"):
         if getattr(config, name) < 1:
             raise UserError(f"{name} must be at least 1, not {getattr(config, name)}")
+    for name in ("kafka_config", "commit_group"):
+        if getattr(config, name) and not config.kafka_servers:
+            raise UserError(f"{name} is set without kafka_servers: name the brokers")
+    if config.commit_group and "{query}" not in config.commit_group:
+        raise UserError(
+            f"commit_group must contain {{query}}, not {config.commit_group!r:.60}: "
+            "two queries in one group would overwrite each other's offsets"
+        )
     if config.tls_key and not config.tls_certificate:
         raise UserError("tls_key is set without tls_certificate: name both or neither")
     if bool(config.basic_auth_user) != bool(config.basic_auth_password_file):

@@ -172,16 +172,16 @@ def reach(client: KafkaClient, seconds: float = 8.0) -> Any:
             told = "it has no broker yet"
         except KafkaException as error:
             admin.poll(0)
-            told = _without_secrets(client, reasons[0]) if reasons else _reason(client, error)
+            told = without_secrets(client, reasons[0]) if reasons else _reason(client, error)
         if time.monotonic() >= end or _hopeless(reasons):
-            raise UserError(f"cannot reach Kafka at {client.servers}: {_plain(told)}") from None
+            raise UserError(f"cannot reach Kafka at {client.servers}: {plain(told)}") from None
 
 
 def _hopeless(reasons: list[str]) -> bool:
     return any("uthentication" in reason or "certificate" in reason for reason in reasons)
 
 
-def _plain(told: str) -> str:
+def plain(told: str) -> str:
     """librdkafka's reason without the addresses and states around it."""
     told = re.sub(r"^\S+?/(bootstrap|\d+): ", "", told.replace("\n", " "))
     told = re.sub(r" \(after \d+ms in state .*\)$", "", told)
@@ -205,10 +205,10 @@ def _try(client: KafkaClient, config: Path) -> None:
 def _reason(client: KafkaClient, error: Exception) -> str:
     kafka_error = error.args[0]
     told = str(kafka_error.str()) if hasattr(kafka_error, "str") else str(kafka_error)
-    return _without_secrets(client, told[:1].lower() + told[1:])
+    return without_secrets(client, told[:1].lower() + told[1:])
 
 
-def _without_secrets(client: KafkaClient, text: str) -> str:
+def without_secrets(client: KafkaClient, text: str) -> str:
     for name, value in client.options.items():
         if "password" in name or "username" in name or "secret" in name or "token" in name:
             text = text.replace(value, "***")

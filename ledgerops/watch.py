@@ -12,8 +12,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ledgerops.collect.commit import OffsetCommitter
 from ledgerops.collect.host import HostCollector
 from ledgerops.collect.inbox import Inbox
+from ledgerops.collect.kafka import KafkaCollector
 from ledgerops.collect.periodic import Periodic
 from ledgerops.collect.plan import PlanReader
 from ledgerops.collect.rest import SparkRest
@@ -25,6 +27,7 @@ from ledgerops.config import Config, load
 from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.exporter import Exporter
 from ledgerops.fleet import Fleet
+from ledgerops.kafkaclient import KafkaClient, read_client
 from ledgerops.recording import Recorder
 from ledgerops.snapshot import Snapshot
 from ledgerops.stats import SelfStats
@@ -51,6 +54,7 @@ class Hub:
         fleet = Fleet(partial(Diagnoser, freshness=config.freshness_objective_seconds))
         self.worker = Worker(self.inbox, fleet, self.stats, config.series_per_query, recorder, self.roster.note)
         self.exporter = _serve(config, self.worker, self.stats)
+        self.askers: list[KafkaCollector | OffsetCommitter] = []  # that may be waiting for a broker
         self.collectors = self._collectors(folder)
         self.worker.start()
         self.exporter.start()
@@ -93,7 +97,20 @@ class Hub:
         if config.tasks_collector:
             tasks = TaskCollector(inbox, roster, self.rest, config.tasks_interval)
             looks.append(("tasks", min(1.0, config.tasks_interval), tasks.look))
+        if config.kafka_servers is not None:
+            kafka = KafkaCollector(inbox, lambda: self.worker.snapshot, self._kafka)
+            looks.append(("kafka", config.kafka_interval, kafka.look))
+            self.askers.append(kafka)
+        if config.commit_group is not None:
+            committer = OffsetCommitter(lambda: self.worker.snapshot, self._kafka, config.commit_group)
+            looks.append(("commit", 1.0, committer.look))
+            self.askers.append(committer)
         return [Periodic(name, interval, look, stats) for name, interval, look in looks]
+
+    def _kafka(self) -> KafkaClient:
+        """Raises UserError, which the collector's thread counts and says once."""
+        config = self.config
+        return read_client(config.kafka_servers or "", Path(config.kafka_config) if config.kafka_config else None)
 
     def close(self) -> None:
         """Listeners first, while the gateway is there; then the worker writes what is left."""
@@ -103,6 +120,8 @@ class Hub:
             _quietly(session.close)
         self.sessions.clear()
         self.worker.stop()
+        for asker in self.askers:
+            _quietly(asker.close)
         _quietly(self.exporter.close)
         for collector in self.collectors:
             collector.stop()

@@ -126,3 +126,29 @@ def test_nothing_is_read_from_the_machine_when_a_mapping_is_given(tmp_path, monk
 
     assert load(environ={}).port == 9464
     assert not Path("ledgerops.toml").exists()
+
+
+def test_a_group_for_the_offsets_holds_the_query():
+    config = load(environ={}, kafka_servers="a:1,b:2", commit_group="ledgerops.{query}")
+
+    assert (config.commit_group, config.kafka_interval) == ("ledgerops.{query}", 5.0)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (
+            {"kafka_servers": "a:1", "commit_group": "ledgerops"},
+            "commit_group must contain {query}, not 'ledgerops': two queries in one group would overwrite each other's "
+            "offsets",
+        ),
+        ({"commit_group": "{query}"}, "commit_group is set without kafka_servers: name the brokers"),
+        ({"kafka_config": "client.properties"}, "kafka_config is set without kafka_servers: name the brokers"),
+        ({"kafka_servers": "a:1", "kafka_interval": 0}, "kafka_interval must be above 0, not 0"),
+    ],
+)
+def test_settings_of_the_broker_that_make_no_sense_are_refused(settings, message):
+    with pytest.raises(UserError) as refused:
+        load(environ={}, **settings)
+
+    assert str(refused.value) == message

@@ -42,3 +42,13 @@ def test_a_whale_is_named_in_a_real_run_and_nothing_is_critical():
     assert root.component.detail == "customer_id" or root.component.name == "customer_id"
     share = next(each for each in root.evidence if each.name == "ledgerops_hot_key_share")
     assert share.value == pytest.approx(0.8, abs=0.02)
+
+
+def test_a_broker_that_is_away_is_the_only_root_while_it_is_away():
+    """A query on a real broker that was stopped for some ten seconds and started again."""
+    verdicts = list(every_verdict(RECORDED / "source-unreachable.jsonl"))
+    roots = [[root.rule for root in verdict.root_causes] for verdict in verdicts]
+
+    assert ["source-unreachable"] in roots
+    assert {rule for found in roots for rule in found} == {"source-unreachable"}
+    assert roots[-1] == []

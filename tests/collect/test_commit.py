@@ -1,0 +1,143 @@
+"""Offsets committed to a real broker's groups, and what happens without one."""
+
+from __future__ import annotations
+
+import re
+import time
+
+import pytest
+
+from ledgerops.collect.commit import OffsetCommitter
+from ledgerops.kafkaclient import KafkaClient, reach
+from ledgerops.servers.kafka import Kafka
+from tests.collect.brokers import Queries, produce
+
+GROUPS = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
+
+
+@pytest.fixture
+def committing(kafka: Kafka):
+    queries = Queries()
+    made = OffsetCommitter(queries.snapshot, lambda: kafka.client, "ledgerops.{query}")
+    yield queries, made
+    made.close()
+
+
+def commit(made: OffsetCommitter) -> None:
+    """As its thread does: a broker that has just begun has no coordinator of groups yet."""
+    end = time.monotonic() + 30
+    while made._due():
+        assert time.monotonic() < end
+        made.look()
+
+
+def committed(kafka: Kafka, group: str) -> dict[tuple[str, str], int]:
+    from confluent_kafka import ConsumerGroupTopicPartitions
+
+    admin = reach(kafka.client)  # its answers end with it
+    [answer] = admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)]).values()
+    return {(each.topic, str(each.partition)): each.offset for each in answer.result(30).topic_partitions}
+
+
+def lag(kafka: Kafka, group: str) -> dict[tuple[str, str], int]:
+    """What Kafka's own tool says: GROUP TOPIC PARTITION CURRENT-OFFSET LOG-END-OFFSET LAG ..."""
+    listed = kafka.tool(GROUPS, "--describe", "--group", group)
+    rows = [line.split() for line in listed.splitlines() if re.match(rf"{re.escape(group)}\s", line)]
+    return {(row[1], row[2]): int(row[5]) for row in rows}
+
+
+@pytest.mark.spark
+def test_kafkas_own_tool_lists_the_query_with_the_lag_that_the_exporter_shows(kafka, make_topic, committing):
+    queries, made = committing
+    topic, query = make_topic(3), make_topic(1)  # a name that no other test has
+    produce(kafka, topic, {0: 50, 1: 30, 2: 20})
+    queries.read(query, {topic: {"0": 40, "1": 30, "2": 5}})
+    commit(made)
+
+    assert lag(kafka, f"ledgerops.{query}") == {(topic, "0"): 10, (topic, "1"): 0, (topic, "2"): 15}
+
+
+@pytest.mark.spark
+def test_each_query_has_a_group_and_of_two_sources_the_slower_counts(kafka, topic, make_topic, committing):
+    queries, made = committing
+    first, second = make_topic(1), make_topic(1)
+    queries.read(first, {topic: {"0": 7}}, {topic: {"0": 4}})
+    queries.read(second, {topic: {"0": 9}})
+    commit(made)
+
+    assert committed(kafka, f"ledgerops.{first}") == {(topic, "0"): 4}
+    assert committed(kafka, f"ledgerops.{second}") == {(topic, "0"): 9}
+
+
+@pytest.mark.spark
+def test_offsets_go_back_only_with_a_new_run(kafka, topic, make_topic, committing):
+    queries, made = committing
+    query = make_topic(1)
+    for run, end, expected in [("run-1", 20, 20), ("run-1", 12, 20), ("run-1", 25, 25), ("run-2", 12, 12)]:
+        queries.read(query, {topic: {"0": end}}, run=run)
+        commit(made)
+        assert committed(kafka, f"ledgerops.{query}") == {(topic, "0"): expected}, (run, end)
+
+
+@pytest.mark.spark
+def test_the_last_batch_is_committed_at_the_end(kafka, topic, make_topic, committing):
+    queries, made = committing
+    query = make_topic(1)
+    queries.read(query, {topic: {"0": 8}})
+    queries.end(query)
+    made.close()
+
+    assert committed(kafka, f"ledgerops.{query}") == {(topic, "0"): 8}
+
+
+@pytest.mark.spark
+def test_a_group_with_members_is_not_taken_over(kafka, topic, make_topic, committing):
+    from confluent_kafka import Consumer, KafkaException
+
+    queries, made = committing
+    query = make_topic(1)
+    member = Consumer(kafka.client.librdkafka(**{"group.id": f"ledgerops.{query}", "enable.auto.commit": False}))
+    member.subscribe([topic])
+    end = time.monotonic() + 30
+    while not member.assignment() and time.monotonic() < end:
+        member.poll(0.2)
+    queries.read(query, {topic: {"0": 8}})
+    assert member.assignment()
+    with pytest.raises(KafkaException):
+        made.look()
+    member.close()
+    commit(made)
+
+    assert committed(kafka, f"ledgerops.{query}") == {(topic, "0"): 8}
+
+
+def test_what_was_committed_is_not_committed_again():
+    queries = Queries()
+    asked = []
+
+    def connect():
+        asked.append(1)
+        return KafkaClient("127.0.0.1:1")
+
+    made = OffsetCommitter(queries.snapshot, connect, "ledgerops.{query}")
+    made.look()
+    queries.read("embedded", {"t": {"0": 4}}, description="transactions embedded")
+    made.look()
+
+    assert asked == []
+
+
+def test_a_dead_broker_is_an_error_each_time_and_does_not_hold_up_the_end():
+    from confluent_kafka import KafkaException
+
+    queries = Queries()
+    queries.read("a", {"t": {"0": 4}})
+    made = OffsetCommitter(queries.snapshot, lambda: KafkaClient("127.0.0.1:1"), "ledgerops.{query}")
+    for _ in range(2):
+        with pytest.raises((KafkaException, TimeoutError)):
+            made._commit(0.5)
+    began = time.monotonic()
+    with pytest.raises((KafkaException, TimeoutError)):
+        made.close()
+
+    assert time.monotonic() - began < 2.5

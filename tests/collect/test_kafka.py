@@ -1,0 +1,211 @@
+"""The collector of offsets against a real broker, and against none."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+
+import orjson
+import pytest
+
+from ledgerops.collect.inbox import Inbox
+from ledgerops.collect.kafka import KafkaCollector
+from ledgerops.decode import decode_heads
+from ledgerops.errors import UserError
+from ledgerops.kafkaclient import KafkaClient, reach
+from ledgerops.progress import BadRecord
+from ledgerops.servers.kafka import Kafka
+from ledgerops.stats import SelfStats
+from tests.build import T0
+from tests.collect.brokers import Queries, produce
+from tests.collect.fakes import inbox
+
+NOBODY = KafkaClient("127.0.0.1:1")
+
+
+def told(box: Inbox):
+    """What was put since the last time, by query."""
+    return {event.query: orjson.loads(event.data) for event in box.take(0.0) if event.kind == "offsets"}
+
+
+def collector(queries: Queries, client: KafkaClient):
+    box = inbox()
+    return box, KafkaCollector(box, queries.snapshot, lambda: client)
+
+
+@pytest.fixture
+def asking(kafka: Kafka):
+    """A collector of the real broker and the queries that it knows."""
+    queries = Queries()
+    box, made = collector(queries, kafka.client)
+    yield queries, box, made
+    made.close()
+
+
+@pytest.mark.spark
+def test_newest_and_oldest_offsets_and_the_retention_are_reported_for_what_each_query_reads(kafka, make_topic, asking):
+    queries, box, made = asking
+    topic, other = make_topic(3, **{"retention.ms": "60000", "retention.bytes": "1000000"}), make_topic(1)
+    produce(kafka, topic, {0: 5, 2: 7})
+    queries.read("a", {topic: {"0": 1, "2": 0}})
+    queries.read("b", {other: {"0": 0}}, {topic: {"1": 0}})
+    made.look()
+
+    found = told(box)
+    assert found["a"] == {
+        "run_id": "a-run-1",
+        "latest": {topic: {"0": 5, "2": 7}},
+        "earliest": {topic: {"0": 0, "2": 0}},
+        "retention_seconds": {topic: 60.0},
+        "retention_bytes": {topic: 1_000_000},
+    }
+    assert found["b"]["latest"] == {other: {"0": 0}, topic: {"1": 0}}
+    assert found["b"]["retention_seconds"] == {other: 7 * 86400.0, topic: 60.0}
+
+
+@pytest.mark.spark
+def test_deleted_records_show_in_the_oldest_offset(kafka, topic, asking):
+    from confluent_kafka import TopicPartition
+
+    queries, box, made = asking
+    produce(kafka, topic, {0: 10})
+    admin = reach(kafka.client)  # its answers end with it
+    [deleted] = admin.delete_records([TopicPartition(topic, 0, 4)]).values()
+    deleted.result(30)
+    queries.read("a", {topic: {"0": 1}})
+    made.look()
+
+    assert told(box)["a"]["earliest"] == {topic: {"0": 4}}
+
+
+@pytest.mark.spark
+def test_a_compacted_topic_has_no_retention(make_topic, asking):
+    queries, box, made = asking
+    topic = make_topic(1, **{"cleanup.policy": "compact"})
+    queries.read("a", {topic: {"0": 0}})
+    made.look()
+
+    assert told(box)["a"]["retention_seconds"] == {}
+
+
+@pytest.mark.spark
+def test_a_topic_that_is_gone_hides_nothing_else_and_is_no_dead_broker(kafka, topic, asking):
+    from confluent_kafka import KafkaException
+
+    queries, box, made = asking
+    queries.read("a", {topic: {"0": 0}}, {"gone": {"0": 0}})
+    with pytest.raises(KafkaException, match="Unknown topic or partition"):
+        made.look()
+
+    assert told(box)["a"]["latest"] == {topic: {"0": 0}}
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_a_broker_that_dies_is_told_with_since_when_and_its_return_too(tmp_path, server_jars, capfd):
+    with Kafka(tmp_path / "kafka") as broker:
+        from confluent_kafka.admin import NewTopic
+
+        admin = reach(broker.client)
+        [made] = admin.create_topics([NewTopic("t", 1, 1)]).values()
+        made.result(30)
+        queries = Queries()
+        queries.read("a", {"t": {"0": 0}})
+        box, asking = collector(queries, broker.client)
+        asking.look()
+        assert "error" not in told(box)["a"]
+        broker.kill()
+        before = time.time()
+        asking.look()
+        first = told(box)["a"]
+        asking.look()
+        second = told(box)["a"]
+        broker.start()
+        end = time.monotonic() + 20
+        while True:
+            asking.look()
+            if "error" not in (back := told(box)["a"]):
+                break
+            assert time.monotonic() < end
+
+    assert first["error"] in ("connection refused", "timed out") or "disconnected" in first["error"]
+    assert before - 1 <= first["unreachable_since"] == second["unreachable_since"] <= before + 1
+    assert back["latest"] == {"t": {"0": 0}} and "unreachable_since" not in back
+    assert capfd.readouterr() == ("", ""), "librdkafka keeps its log to itself"
+
+
+def test_without_a_broker_the_reason_is_told():
+    queries = Queries()
+    queries.read("a", {"t": {"0": 0}})
+    box, made = collector(queries, NOBODY)
+    began = time.time()
+    made.look()
+    found = told(box)["a"]
+
+    assert found["error"] == "connection refused"
+    assert began - 1 <= found["unreachable_since"] <= time.time() and found["run_id"] == "a-run-1"
+
+
+def test_a_question_is_given_up_at_once_when_the_collector_ends():
+    queries = Queries()
+    queries.read("a", {"t": {"0": 0}})
+    box, made = collector(queries, NOBODY)
+    look = threading.Thread(target=made.look)
+    look.start()
+    made.close()
+    look.join(2)
+
+    assert not look.is_alive() and told(box) == {}
+
+
+@pytest.mark.parametrize("what", ["no query", "a query that ended", "other sources", "no number of a partition"])
+def test_nobody_is_asked_when_no_query_reads_kafka(what):
+    queries = Queries()
+    if what == "a query that ended":
+        queries.read("a", {"t": {"0": 0}})
+        queries.end("a")
+    elif what == "other sources":
+        queries.read("a", {"t": {"0": 0}}, description="transactions embedded")
+    elif what == "no number of a partition":
+        queries.read("a", {"t": {"x": 0}})
+    made = KafkaCollector(inbox(), queries.snapshot, lambda: pytest.fail("asked"))
+    made.look()
+
+
+@pytest.mark.parametrize(
+    ("connect", "message"),
+    [
+        pytest.param(lambda: KafkaClient("nonsense"), "not a list of Kafka servers", id="addresses that are none"),
+        pytest.param(None, r"kafka_servers needs confluent-kafka: install ledgerops\[kafka\]", id="no library"),
+    ],
+)
+def test_settings_that_cannot_work_are_told(connect, message, monkeypatch):
+    if connect is None:
+        monkeypatch.setitem(sys.modules, "confluent_kafka.admin", None)
+    queries = Queries()
+    queries.read("a", {"t": {"0": 0}})
+    made = KafkaCollector(Inbox(SelfStats()), queries.snapshot, connect or (lambda: NOBODY))
+    with pytest.raises(UserError, match=message):
+        made.look()
+
+
+def test_an_answer_is_read_back_as_it_was_written():
+    data = {
+        "run_id": "r",
+        "latest": {"t": {"0": 5}},
+        "earliest": {"t": {"0": 2}},
+        "retention_seconds": {"t": 60.0},
+        "retention_bytes": {"t": 1000},
+    }
+    heads = decode_heads(data, T0)
+
+    assert (heads.at, heads.latest, heads.earliest) == (T0, {("t", "0"): 5}, {("t", "0"): 2})
+    assert (heads.retention_seconds, heads.retention_bytes, heads.error) == ({"t": 60.0}, {"t": 1000}, None)
+
+
+def test_a_look_in_vain_is_read_back_too_and_nonsense_is_refused():
+    heads = decode_heads({"run_id": "r", "error": "timed out", "unreachable_since": T0}, T0 + 9)
+    assert (heads.error, heads.unreachable_since, heads.latest) == ("timed out", T0, {})
+    with pytest.raises(BadRecord, match="expected a number"):
+        decode_heads({"run_id": "r", "retention_seconds": {"t": "long"}}, T0)
