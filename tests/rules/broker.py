@@ -18,8 +18,13 @@ def asked(
     error: str | None = None,
     silent_for: float = 0.0,
 ) -> View:
-    """The view `later` seconds on, at which the broker was asked; offsets are by partition of the one topic."""
+    """The view `later` seconds on, at which the broker was asked; offsets are by partition of the one topic.
+
+    With `error` it has not answered for `silent_for` seconds, but did so before.
+    """
     now = view.now + later
+    if error is not None and not view.history.heads:
+        view.history.add_heads(Heads(now - silent_for - 1, {(TOPIC, "0"): 6000}, {(TOPIC, "0"): 0}))
     view.history.add_heads(
         Heads(
             at=now,

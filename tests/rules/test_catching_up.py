@@ -45,7 +45,7 @@ def test_batches_at_the_cap_that_outlast_the_interval_are_its_consequence(histor
         pytest.param(restarted(seconds=[1.5] * 3, backlog=FALLS[:3]), id="too few batches"),
         pytest.param({"seconds": [1.5] * 10, "rows": 5000, "backlog": FALLS}, id="a burst in the middle of a run"),
         pytest.param(
-            restarted(interval=60.0, seconds=[5] * 6, rows=90_000, backlog=[60, 50, 40, 30, 20, 10]),
+            restarted(interval=60.0, seconds=[5] * 6, rows=90_000, backlog=[60_000 - 10_000 * n for n in range(6)]),
             id="the saw-tooth of a long trigger",
         ),
         pytest.param(restarted(idle=True, backlog=[*FALLS[:9], 0]), id="done and idle"),

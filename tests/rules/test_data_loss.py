@@ -62,6 +62,12 @@ def test_it_is_the_root_of_the_failure(history):
     assert (root.rule, root.severity, root.explains) == ("data-loss", "critical", ("query-failed",))
 
 
+def test_it_is_told_long_after_the_query_failed_of_it(history):
+    view = history(exception=LOST)
+
+    assert "data-loss" in [finding.rule for finding in Diagnoser()(View(view.history, view.now + 5000)).findings]
+
+
 def test_it_is_told_for_some_minutes_after_the_query_went_on(history):
     judge, lost = Diagnoser(), asked(history(running=20), [9000], [6500])
     judge(lost)

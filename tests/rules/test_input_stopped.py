@@ -74,6 +74,8 @@ def every(gap: float, length: float = 2.0) -> Flows:
         pytest.param(run(400, debits=until(300), credits=until(300)), id="both stop: night, or an idle system"),
         pytest.param(run(350, debits=ever, credits=until(300)), id="silent for less than a minute"),
         pytest.param(run(600, debits=ever, credits=until(30)), id="reference data that were loaded at the start"),
+        pytest.param(run(600, step=1.0, debits=ever, credits=until(30)), id="many small loads at the start"),
+        pytest.param(run(600, debits=ever, credits=lambda at: at <= 240 and at % 20 == 0), id="came a dozen times"),
         pytest.param(run(600, debits=ever, credits=lambda at: at == 0), id="never flowed"),
         pytest.param(run(900, debits=ever, credits=every(240.0)), id="an irregular input in its pause"),
         pytest.param(run(590, debits=ever, credits=lambda at: at < 200 or 320 < at < 420), id="a pause as before"),

@@ -36,6 +36,14 @@ def test_it_explains_the_late_rows(history):
         pytest.param({}, id="healthy"),
         pytest.param(apart(operators=None), id="apart, but nothing is dropped"),
         pytest.param(apart(operators=[{"dropped_rows": 1}] * 20), id="stragglers"),
+        pytest.param(
+            apart(read=[[50, 0]] * 20, backlog=[[0, 50 * n] for n in range(20)], operators=[{"dropped_rows": 2}] * 20),
+            id="stragglers of few rows",
+        ),
+        pytest.param(
+            apart(seconds=[1.0] * 5, read=[[500, 0]] * 5, backlog=BEHIND[:5], operators=DROPS[:5], plan={}),
+            id="apart by a few batches",
+        ),
         pytest.param(apart(backlog=[[0, 0]] * 20, read=[[500, 500]] * 20), id="late rows, but partitions are level"),
         pytest.param(apart(backlog=[500 * n for n in range(20)], read=[[1000]] * 20), id="one partition"),
         pytest.param(apart(plan={"watermarks": {"event_time": 60.0}}), id="apart by less than the allowed lateness"),

@@ -47,7 +47,14 @@ def test_a_large_backlog_that_would_take_hours_is_found(history):
         pytest.param(held(seconds=[1.9] * 12), id="no room in the interval"),
         pytest.param(held(seconds=[0.5] * 11 + [1.9]), id="room, but not always"),
         pytest.param(held(interval=None, plan=CAPPED | {"trigger_interval": 0.0}), id="back to back"),
-        pytest.param(held(backlog=[60_000 - 4000 * n for n in range(12)]), id="a first backlog that is worked off"),
+        pytest.param(
+            held(
+                rows=5000,
+                backlog=[80_000 - 4000 * n for n in range(12)],
+                plan={"rate_limits": {"maxOffsetsPerTrigger": "5000"}},
+            ),
+            id="a first backlog that is worked off",
+        ),
         pytest.param({"warm": 0, **held(seconds=[0.5] * 3, backlog=GROWS[:3])}, id="just started"),
         pytest.param(held(idle=True, backlog=[0] * 12), id="idle"),
     ],

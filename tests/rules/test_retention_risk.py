@@ -29,6 +29,12 @@ def test_what_stands_still_loses_a_second_each_second(history):
     assert finding.evidence[2].value == 1.0
 
 
+def test_the_last_fifth_of_a_long_retention_is_told_long_before_its_end(history):
+    [finding] = RULE.check(asked(history(running=85_000), [9000], [0], keeps=100_000.0))
+
+    assert finding.evidence[0].value == pytest.approx(15_000, rel=0.01)
+
+
 def test_retention_by_size_shows_in_what_is_deleted(history):
     view = history(**behind())
     for n in range(16):  # 100 offsets a second are deleted, 5,000 are left before the first unread one

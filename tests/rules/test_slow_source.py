@@ -56,6 +56,22 @@ def test_it_is_the_root_of_a_trigger_that_is_overrun(history):
             id="a loaded machine: all phases take longer",
         ),
         pytest.param(
+            {"seconds": [1.0] * 5 + [2.1] * 2 + [1.0], "phases": [QUICK] * 5 + [SLOW] * 2 + [QUICK]},
+            id="two slow answers, and it is over",
+        ),
+        pytest.param(
+            {"seconds": [1.0] * 5 + [3.0] * 4, "phases": [QUICK] * 5 + [{"latest_offset": 0.95}] * 4},
+            id="slower answers, but something else got slower by more",
+        ),
+        pytest.param(
+            {
+                "warm": 0,
+                "seconds": [1.2] * 14 + [1.6] * 3,
+                "phases": [{"latest_offset": 0.5}] * 14 + [{"latest_offset": 0.9}] * 3,
+            },
+            id="a distant source that is a little slower",
+        ),
+        pytest.param(
             {"seconds": [1.0] * 5 + [4.0] * 4, "phases": [QUICK] * 5 + [{"latest_offset": 0.02, "add_batch": 3.8}] * 4},
             id="a slow sink",
         ),

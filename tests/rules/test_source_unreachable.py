@@ -2,7 +2,7 @@ import pytest
 
 from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.diagnosis.rules.source_unreachable import RULE
-from ledgerops.records import Running
+from ledgerops.records import Heads, Running
 from ledgerops.view import View
 from tests.rules.broker import asked
 
@@ -97,6 +97,19 @@ def test_a_query_that_goes_on_reading_has_a_broker(history):
     rests = asked(history(idle=True, quiet_for=30), error=REFUSED, silent_for=15)
 
     assert [*RULE.check(reads), *RULE.check(rests)] == []
+
+
+def test_a_broker_that_never_answered_ledgerops_may_be_another_one(history):
+    view = history(quiet_for=40, interval=60.0)
+    view.history.heads.append(Heads(view.now, {}, {}, error=REFUSED, unreachable_since=view.now - 30))
+
+    assert list(RULE.check(View(view.history, view.now))) == []
+
+
+def test_an_answer_while_the_first_look_in_vain_was_under_way_does_not_count(history):
+    view = asked(history(seconds=[1] * 10, quiet_for=18), error=REFUSED, silent_for=21)
+
+    assert [finding.component.name for finding in RULE.check(view)] == ["transactions"]
 
 
 def test_a_collector_that_has_ended_says_nothing_of_now(history):

@@ -81,7 +81,7 @@ def _spread(view: View) -> Spread | None:
     for times in by_topic.values():
         slowest = min(times, key=lambda partition: times[partition])
         found.append(Spread(slowest, max(times.values()) - times[slowest], len(times)))
-    return max((each for each in found if each.partitions > 1), key=lambda each: each.seconds, default=None)
+    return max(found, key=lambda each: each.seconds, default=None)
 
 
 RULE = Rule(

@@ -31,8 +31,8 @@ def check(view: View) -> Iterator[Finding]:
         return
     risks: list[tuple[float, float, float, Partition]] = []
     for each, left in view.headroom.items():
-        if view.unread.get(each, 0) == 0 or view.consumed[each] < heads.earliest[each]:
-            continue  # nothing to lose, or lost already
+        if view.consumed[each] < heads.earliest[each]:
+            continue  # lost already
         pace, keeps = _pace(view, each), _keeps(view, each)
         if pace is None or keeps is None or keeps <= 0 or pace < SHRINKS:
             continue

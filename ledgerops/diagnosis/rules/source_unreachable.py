@@ -23,6 +23,7 @@ from ledgerops.metrics.pressure import REACHABLE
 from ledgerops.view import View
 
 PATIENCE = 10.0  # seconds; while a broker restarts, others take over its partitions in less
+GRACE = 5.0  # seconds; the broker may have answered the query while the first of the vain looks was under way
 STALE = 60.0  # seconds after which a look that failed says nothing of now: whoever looks has ended
 TIMES_LONGEST = 4.0  # the longest that the query had to wait for offsets so far
 WAITING = re.compile(r"getting offsets from kafka", re.IGNORECASE)  # Spark's status message
@@ -74,7 +75,8 @@ def _unanswered(view: View) -> Silence | None:
     if asked is None or asked.error is None or asked.unreachable_since is None or view.now - asked.at > STALE:
         return None
     seconds = view.now - asked.unreachable_since
-    if seconds < PATIENCE or _heard_since(view) > asked.unreachable_since:
+    answered_before = bool(view.history.earliest_times)  # else it is ledgerops that was given a wrong address
+    if seconds < PATIENCE or not answered_before or _heard_since(view) > asked.unreachable_since + GRACE:
         return None
     evidence = (
         Evidence(REACHABLE.name, 0.0, "count", "1", asked.at),
