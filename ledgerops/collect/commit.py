@@ -79,8 +79,6 @@ class OffsetCommitter:
                 problem = problem or (None if error.args[0].code() in later else error)
             else:
                 self._committed[query] = due[query]
-        if problem is not None:
-            self._broker.renew()
         if problem is not None and not self._broker.closed:
             raise problem
 

@@ -29,6 +29,10 @@ KAFKA = "Kafka"  # Spark's descriptions: KafkaV2[Subscribe[transactions]]
 Answers = Mapping[Any, "Future[Any]"]
 
 
+# Every client that was made: to destroy one that still waits for an answer can crash the process, and so the job.
+_kept: list[Any] = []
+
+
 class Broker:
     """An admin client of confluent-kafka that is made at the first question, gives up in time, and is quiet.
 
@@ -52,6 +56,7 @@ class Broker:
             quiet = {"log_level": 0, "error_cb": self._note, "client.id": "ledgerops"}
             limits = {"socket.timeout.ms": int(1000 * ANSWER_SECONDS), "reconnect.backoff.max.ms": RECONNECT_MS}
             self._admin = AdminClient(self._client.librdkafka(**quiet, **limits))
+            _kept.append(self._admin)
         return self._admin
 
     def wait(self, *answers: Answers, seconds: float = ANSWER_SECONDS) -> None:
@@ -70,8 +75,8 @@ class Broker:
         return plain(without_secrets(self._client, told))
 
     def renew(self) -> None:
-        """After a question in vain: librdkafka 2.16 keeps the leaders that it knew over a broker's restart, and is
-        refused (FENCED_LEADER_EPOCH) for ever."""
+        """Lets the next question be asked by a new client: librdkafka 2.16 keeps the leaders that it knew over a
+        broker's restart, and is refused (FENCED_LEADER_EPOCH) for ever."""
         self._admin = None
 
     def close(self) -> None:
@@ -122,11 +127,11 @@ class KafkaCollector:
             return
         refused: dict[Partition, Exception] = {}
         latest, earliest = (_offsets(answers, refused) for answers in (newest, oldest))
+        if any(_fenced(future) for answers in (newest, oldest) for future in answers.values()):
+            self._broker.renew()
         silent = asked.keys() - refused.keys() - (latest.keys() & earliest.keys())
         reason = self._broker.reason()
-        if silent:
-            self._broker.renew()
-        else:
+        if not silent:
             self._ask_settings(admin, {topic for topic, _ in latest})
         snapshot = self._snapshot()
         for name, read in queries.items():
@@ -226,6 +231,13 @@ def _offsets(answers: Answers, refused: dict[Partition, Exception]) -> dict[Part
         except TimeoutError:
             pass
     return found
+
+
+def _fenced(future: Future[Any]) -> bool:
+    from confluent_kafka import KafkaError, KafkaException
+
+    error = future.exception(0) if future.done() else None
+    return isinstance(error, KafkaException) and error.args[0].code() == KafkaError.FENCED_LEADER_EPOCH
 
 
 def _nested(offsets: Offsets, wanted: Iterable[Partition]) -> dict[str, dict[str, int]]:
