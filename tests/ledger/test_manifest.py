@@ -2,6 +2,7 @@
 
 import json
 from decimal import Decimal
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -40,8 +41,9 @@ def summed(stream=STREAM, count=COUNT):
 
 
 def written(tmp_path, **changes):
-    facts = dict(source="plan", plan="mine", digest=PLAN.digest, table="transactions", topic=None, records=COUNT)
-    manifest = Manifest(**{**facts, "summary": summed(), "seed": 3, "origin": 0.0, "text": PLAN.text, **changes})
+    facts = {"source": "plan", "plan": "mine", "digest": PLAN.digest, "table": "transactions", "topic": None}
+    made = {"records": COUNT, "summary": summed(), "seed": 3, "origin": 0.0, "text": PLAN.text}
+    manifest = Manifest(**{**facts, **made, **changes})
     manifest.write(tmp_path / "deep" / "manifest.json")
     return manifest, tmp_path / "deep" / "manifest.json"
 
@@ -64,7 +66,7 @@ def test_a_summary_does_not_depend_on_batches_or_order(cuts, seed):
     whole.add(rows.batch, rows.first, rows.delays)
     order = np.random.default_rng(seed).permutation(3_000)
     edges = [0, *sorted(cuts), 3_000]
-    for low, high in zip(edges, edges[1:], strict=False):
+    for low, high in pairwise(edges):
         mine = order[low:high]
         parts.add(rows.batch.take(pa.array(mine)), rows.first[mine], rows.delays[mine])
 

@@ -1,0 +1,1 @@
+"""Sends the ledger's stream: what is to be sent (`records`), when (`pace`) and where (`kafka`, `landing`) apart."""
