@@ -1,0 +1,131 @@
+"""Checks what jobs wrote against what was sent: no row lost, repeated or changed, and money conserved.
+
+What was sent is told by the manifest of `ledgerops load`: the one that is given, RUN/manifest.json, or that of the last
+load beside the run; for a replay it is counted from the file. Let the jobs work off all of it first: what they have not
+read yet is lost to this command. Kafka's sink may repeat rows, which is noted, and an error with `--strict`.
+
+Exit code: 0 when all that was checked holds, 1 when something is lost, repeated or changed, 2 when it could not look.
+
+Examples:
+    ledgerops verify runs/kafka
+    ledgerops verify runs/replay --data ../shared/data --json
+    ledgerops verify --manifest runs/manifest.json --postgres postgresql://me@localhost:5432/ledger
+    ledgerops verify --manifest runs/manifest.json --bootstrap-servers localhost:9092 --jobs split_transactions
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ledgerops.errors import UserError
+
+if TYPE_CHECKING:
+    from ledgerops.verify.places import Found
+    from ledgerops.verify.result import Result
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("run_folder", nargs="?", type=Path, metavar="RUN", help="folder of a run, as runs/default")
+    parser.add_argument("--manifest", type=Path, metavar="FILE", help="what was sent (default: see above)")
+    parser.add_argument("--jobs", metavar="NAMES", help="check only these, separated by commas")
+    parser.add_argument("--data", type=Path, metavar="FOLDER", help="folder of transactions.csv (or LEDGEROPS_DATA)")
+    parser.add_argument("--bootstrap-servers", metavar="HOST:PORT", help="check outputs that are Kafka topics here")
+    parser.add_argument("--kafka-config", type=Path, metavar="FILE", help="properties of the Kafka client (security)")
+    parser.add_argument("--topic-prefix", default="", metavar="PREFIX", help="before the name of each topic")
+    parser.add_argument("--postgres", metavar="URL", help="check outputs that are tables of this database")
+    parser.add_argument("--strict", action="store_true", help="repeated rows are an error whatever the sink promises")
+    parser.add_argument("--json", action="store_true", help="print the results as one JSON document")
+
+
+def run(args: argparse.Namespace) -> int:
+    from ledgerops.verify.check import Case
+    from ledgerops.verify.places import find_manifest
+    from ledgerops.verify.report import lines
+
+    data = args.data or (Path(os.environ["LEDGEROPS_DATA"]) if os.environ.get("LEDGEROPS_DATA") else None)
+    places = _places(args)
+    manifest = find_manifest(args.run_folder, args.manifest, data)
+    results = _check(places, Case(manifest, data, args.strict))
+    checked = [result for result in results if result.verdict != "not checked"]
+    if args.json:
+        document = {"version": 1, "manifest": manifest.plan, "results": [result.document() for result in results]}
+        json.dump(document, sys.stdout)
+        print()
+    else:
+        print("\n".join(lines(results)))
+    if not checked:
+        raise UserError("nothing could be checked: see the reasons above")
+    return 1 if any(result.verdict == "broken" for result in checked) else 0
+
+
+def _places(args: argparse.Namespace) -> list[Found]:
+    from ledgerops.verify import places
+
+    wanted = [name for name in (args.jobs or "").split(",") if name]
+    if wanted:
+        from ledgerops.jobs import find_job
+
+        for name in wanted:
+            find_job(name)
+    found: list[Found] = []
+    if args.bootstrap_servers:
+        from ledgerops.kafkaclient import read_client
+
+        client = read_client(args.bootstrap_servers, args.kafka_config)
+        found += places.in_kafka(client, args.topic_prefix, wanted)
+    if args.postgres:
+        found += places.in_postgres(args.postgres, wanted)
+    if args.run_folder is not None and (not found or (args.run_folder / "output").is_dir()):
+        found += places.in_folder(args.run_folder)
+    elif not found:
+        raise UserError("where are the outputs? give the folder of a run, --bootstrap-servers or --postgres")
+    chosen = [place for place in found if not wanted or place[0] in wanted]
+    if missing := sorted(set(wanted) - {name for name, _ in chosen}):
+        raise UserError(f"no output of {', '.join(missing)} is there")
+    return chosen
+
+
+def _check(places: list[Found], case: object) -> list[Result]:
+    from ledgerops.verify.check import Case, check
+
+    assert isinstance(case, Case)
+    results = []
+    with _progress(len(places)) as next_one:
+        for job, opened in places:
+            show = next_one(job)
+            results.append(check(job, opened(), case, show))
+    return results
+
+
+@contextmanager
+def _progress(jobs: int) -> Iterator[Callable[[str], Callable[[int], None]]]:
+    """A function that names the job that is looked at, and gives one that counts its rows; on a terminal's stderr."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(30), MofNCompleteColumn(), TimeElapsedColumn())
+    bar = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+    task = bar.add_task("", total=jobs)
+    done = [-1]
+
+    def next_one(job: str) -> Callable[[int], None]:
+        done[0] += 1
+        rows = [0]
+        bar.update(task, completed=done[0], description=job)
+
+        def show(more: int) -> None:
+            rows[0] += more
+            bar.update(task, description=f"{job} {rows[0]:,} rows")
+
+        return show
+
+    with bar:
+        yield next_one

@@ -1,0 +1,175 @@
+"""What a job wrote, batch by batch: committed Parquet files, Kafka topics or Postgres tables."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import pyarrow as pa
+
+from ledgerops.errors import UserError
+
+if TYPE_CHECKING:
+    from ledgerops.kafkaclient import KafkaClient
+
+BATCH = 65_536  # rows
+ANSWER_SECONDS = 10.0
+QUIET_SECONDS = 30.0  # in which a topic must give its next record
+_INSTANTS = ("_time", "_start", "_end", "_at", "timestamp")
+_MICROS = pa.timestamp("us", tz="UTC")
+
+
+class Output(Protocol):
+    """May be read several times."""
+
+    at_least_once: bool  # whether the sink may repeat rows
+
+    @property
+    def rows(self) -> int:
+        """How many it holds; an upper bound where that is all that can be had."""
+        ...
+
+    @property
+    def columns(self) -> Sequence[str]: ...
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Those of `columns` that there are, in that order."""
+        ...
+
+
+class ParquetOutput:
+    """The files that a job has committed to its folder."""
+
+    at_least_once = False
+
+    def __init__(self, folder: Path) -> None:
+        """Raises UserError when a file cannot be read."""
+        import pyarrow.parquet as pq
+
+        from ledgerops.jobs.outputs import committed_files
+
+        self._files = committed_files(folder)
+        self.rows = 0
+        names: dict[str, None] = {}
+        for file in self._files:
+            try:
+                with pq.ParquetFile(file) as opened:
+                    self.rows += opened.metadata.num_rows
+                    names |= dict.fromkeys(opened.schema_arrow.names)
+            except (OSError, pa.ArrowInvalid) as error:
+                raise UserError(f"cannot read {file}: {str(error).splitlines()[0].lower()}") from None
+        self.columns: Sequence[str] = list(names)
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        import pyarrow.parquet as pq
+
+        for file in self._files:
+            with pq.ParquetFile(file) as opened:
+                wanted = [name for name in columns if name in opened.schema_arrow.names]
+                for batch in opened.iter_batches(BATCH, columns=wanted):
+                    yield batch.select(wanted)
+
+
+class KafkaOutput:
+    """The records of some topics up to where they ended when it was opened; values are JSON objects."""
+
+    at_least_once = True
+
+    def __init__(self, client: KafkaClient, topics: Sequence[str]) -> None:
+        from ledgerops.ledger import kafka
+
+        found = kafka.look(client, topics)
+        self._client = client
+        self._ends = {place: end for place, end in kafka.heads(client, found.partitions).items() if end}
+        self.rows = sum(self._ends.values())
+        first = next(self._values(), None)
+        self.columns: Sequence[str] = list(first[0]) if first else []
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        for values in self._values():
+            arrays = {name: _column(name, [value.get(name) for value in values]) for name in columns}
+            yield pa.RecordBatch.from_arrays(list(arrays.values()), names=list(arrays))
+
+    def _values(self) -> Iterator[list[dict[str, Any]]]:
+        import orjson
+        from confluent_kafka import Consumer, TopicPartition
+
+        settings = {"group.id": "ledgerops-verify", "enable.auto.commit": False, "log_level": 0}
+        settings |= {"isolation.level": "read_committed", "enable.partition.eof": True}
+        consumer = Consumer(self._client.librdkafka(**settings))
+        left = set(self._ends)
+        consumer.assign([TopicPartition(topic, int(partition), 0) for topic, partition in left])
+        limit = time.monotonic() + QUIET_SECONDS
+        try:
+            while left:
+                values = []
+                for message in consumer.consume(BATCH, timeout=0.5):
+                    place = (message.topic(), str(message.partition()))
+                    if message.error() is not None:
+                        if message.error().name() == "_PARTITION_EOF":
+                            left.discard(place)
+                            continue
+                        raise UserError(f"cannot read topic {message.topic()}: {message.error().str()}")
+                    end = self._ends[place]
+                    if message.offset() >= end - 1:
+                        left.discard(place)
+                    if message.offset() < end and message.value() is not None:
+                        values.append(orjson.loads(message.value()))
+                if values:
+                    limit = time.monotonic() + QUIET_SECONDS
+                    yield values
+                elif time.monotonic() > limit:
+                    raise UserError(f"Kafka at {self._client.servers} has not answered for {QUIET_SECONDS:.0f} s")
+        finally:
+            consumer.close()
+
+
+class PostgresOutput:
+    """Some tables of one form; `url` is never shown."""
+
+    at_least_once = False
+
+    def __init__(self, url: str, tables: Sequence[str]) -> None:
+        self._url, self._tables = url, tables
+        self.rows, self.columns = 0, []
+        for table in tables:
+            with postgres(url) as connection:
+                cursor = connection.execute(_select(table, "*", "LIMIT 0"))
+                self.columns = [column.name for column in cursor.description or ()]
+                self.rows += connection.execute(_select(table, "count(*)")).fetchone()[0]
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        from psycopg import sql
+
+        wanted = [name for name in columns if name in self.columns]
+        names = sql.SQL(", ").join(map(sql.Identifier, wanted))
+        for table in self._tables:
+            with postgres(self._url) as connection, connection.cursor(name="ledgerops_verify") as cursor:
+                cursor.execute(sql.SQL("SELECT {} FROM {}").format(names, sql.Identifier(table)))
+                while rows := cursor.fetchmany(BATCH):
+                    arrays = [pa.array(values) for values in zip(*rows, strict=True)]
+                    yield pa.RecordBatch.from_arrays(arrays, names=wanted)
+
+
+def postgres(url: str) -> Any:
+    """A connection in UTC. Raises UserError without the URL's password."""
+    import psycopg
+
+    try:
+        return psycopg.connect(url, connect_timeout=int(ANSWER_SECONDS), options="-c TimeZone=UTC")
+    except psycopg.Error as error:
+        reason = next((line.strip() for line in str(error).splitlines() if line.strip()), "no reason given")
+        raise UserError(f"cannot reach the Postgres of --postgres: {reason}") from None
+
+
+def _select(table: str, what: str, end: str = "") -> Any:
+    from psycopg import sql
+
+    return sql.SQL("SELECT {} FROM {} {}").format(sql.SQL(what), sql.Identifier(table), sql.SQL(end))
+
+
+def _column(name: str, values: list[Any]) -> pa.Array:
+    array = pa.array(values)
+    # JSON has no instants: a text under such a name is one
+    return array.cast(_MICROS) if pa.types.is_string(array.type) and name.endswith(_INSTANTS) else array

@@ -1,0 +1,38 @@
+"""What a check found, for the table and for JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Verdict = Literal["holds", "broken", "not checked"]
+EXAMPLES = 5
+
+
+@dataclass
+class Result:
+    """Of one job. None: the check does not tell, or cannot."""
+
+    job: str
+    verdict: Verdict
+    rows: int | None = None
+    lost: int | None = None
+    repeated: int | None = None
+    changed: int | None = None
+    money: str | None = None  # "equal", or by how much it differs
+    notes: list[str] = field(default_factory=list)
+    examples: dict[str, Sequence[str]] = field(default_factory=dict)  # of lost, repeated and changed: at most five each
+
+    def document(self) -> Mapping[str, Any]:
+        return vars(self)
+
+
+def judge(result: Result, lenient: bool) -> Result:
+    """Sets the verdict by the counts. With `lenient` repeats are what the sink may do, and are only noted."""
+    repeated = result.repeated or 0
+    if lenient and repeated:
+        result.notes.append(f"{repeated:,} repeated (allowed by the sink: at least once)")
+        repeated = 0
+    result.verdict = "broken" if result.lost or repeated or result.changed else "holds"
+    return result
