@@ -24,9 +24,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ledgerops.cli.values import seconds
 from ledgerops.errors import UserError
 
 if TYPE_CHECKING:
+    from ledgerops.verify.check import Case
     from ledgerops.verify.places import Found
     from ledgerops.verify.result import Result
 
@@ -40,19 +42,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--kafka-config", type=Path, metavar="FILE", help="properties of the Kafka client (security)")
     parser.add_argument("--topic-prefix", default="", metavar="PREFIX", help="before the name of each topic")
     parser.add_argument("--postgres", metavar="URL", help="check outputs that are tables of this database")
+    parser.add_argument(
+        "--lateness", type=seconds, metavar="TIME", help="how long the jobs waited for late rows (default 1m)"
+    )
     parser.add_argument("--strict", action="store_true", help="repeated rows are an error whatever the sink promises")
     parser.add_argument("--json", action="store_true", help="print the results as one JSON document")
 
 
 def run(args: argparse.Namespace) -> int:
     from ledgerops.verify.check import Case
+    from ledgerops.verify.expectations import LATENESS
     from ledgerops.verify.places import find_manifest
     from ledgerops.verify.report import lines
 
     data = args.data or (Path(os.environ["LEDGEROPS_DATA"]) if os.environ.get("LEDGEROPS_DATA") else None)
     places = _places(args)
     manifest = find_manifest(args.run_folder, args.manifest, data)
-    results = _check(places, Case(manifest, data, args.strict))
+    results = _check(places, Case(manifest, data, args.lateness or LATENESS, args.strict))
     checked = [result for result in results if result.verdict != "not checked"]
     if args.json:
         document = {"version": 1, "manifest": manifest.plan, "results": [result.document() for result in results]}
@@ -92,10 +98,9 @@ def _places(args: argparse.Namespace) -> list[Found]:
     return chosen
 
 
-def _check(places: list[Found], case: object) -> list[Result]:
-    from ledgerops.verify.check import Case, check
+def _check(places: list[Found], case: Case) -> list[Result]:
+    from ledgerops.verify.check import check
 
-    assert isinstance(case, Case)
     results = []
     with _progress(len(places)) as next_one:
         for job, opened in places:

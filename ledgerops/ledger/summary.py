@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ledgerops.ledger.digest import ID, Ints, row_hashes, total, whole_numbers
+from ledgerops.ledger.digest import ID, row_hashes, total, whole_numbers
 
 BUCKET = 7_200  # seconds; windows that begin and end on whole multiples can be added up from buckets
 WORD = 2**64
@@ -113,12 +113,13 @@ class Summary:
         begins = whole_numbers(rows.column("event_time")) // (BUCKET * 1_000_000) * BUCKET
         amounts = "amount" in rows.schema.names
         cents = whole_numbers(rows.column("amount")) if amounts else np.zeros(len(begins), np.int64)
-        once = np.ones(len(begins), np.bool_) if first is None else first
-        for begin in np.unique(begins).tolist():
-            mine = begins == begin
-            self.buckets[begin] = self.buckets.get(begin, Bucket()) + Bucket(
-                *_count(cents, mine), *_count(cents, mine & once)
-            )
+        once = np.ones(len(begins), np.int64) if first is None else first.astype(np.int64)
+        known, places = np.unique(begins, return_inverse=True)
+        sums = np.zeros((4, len(known)), np.int64)
+        for sum_of, figures in zip(sums, (np.ones(len(begins), np.int64), cents, once, cents * once), strict=True):
+            np.add.at(sum_of, places, figures)
+        for begin, found in zip(known.tolist(), sums.T.tolist(), strict=True):
+            self.buckets[begin] = self.buckets.get(begin, Bucket()) + Bucket(*found)
 
     def document(self) -> dict[str, Any]:
         """For JSON; money as text with two decimals."""
@@ -161,7 +162,3 @@ def money(cents: int) -> str:
 def cents(text: str) -> int:
     """The inverse of `money`."""
     return int(text.replace(".", "", 1))
-
-
-def _count(cents: Ints, mask: NDArray[np.bool_]) -> tuple[int, int]:
-    return int(np.count_nonzero(mask)), int(cents[mask].sum())

@@ -34,6 +34,7 @@ class Case:
 
     manifest: Manifest
     data: Path | None = None
+    lateness: float = LATENESS  # seconds that the jobs waited for late rows
     strict: bool = False  # repeats are an error whatever the sink
 
     def source(self) -> Sources | None:
@@ -44,7 +45,7 @@ class Case:
     @property
     def late(self) -> bool:
         """Whether rows came so late that a job with a watermark may have dropped them."""
-        return self.manifest.summary.latest > LATENESS
+        return self.manifest.summary.latest > self.lateness
 
 
 def check(job: str, output: Output, case: Case, show: Show = lambda rows: None) -> Result:
@@ -119,7 +120,7 @@ def _check_rows(result: Result, output: Output, expected: PassedOn, case: Case, 
         result.notes.append(f"at least so many; which rows cannot be said: {_unavailable(case)}")
         result.verdict = "broken"
         return False
-    late_after = LATENESS if expected.waits and case.late else None
+    late_after = case.lateness if expected.waits and case.late else None
     difference = rows.compare(output, source, Wanted(wanted, expected.once), columns, late_after)
     rows.told(result, difference, rows.name(difference, source, output))
     return True

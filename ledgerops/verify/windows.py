@@ -55,11 +55,13 @@ def _sums(output: Output) -> dict[Window, tuple[int, int]]:
         start, end = (whole_numbers(batch.column(name)) // 1_000_000 for name in COLUMNS[:2])
         counts, cents = (whole_numbers(batch.column(name)) for name in COLUMNS[2:])
         windows, places = np.unique(np.stack([start, end]), axis=1, return_inverse=True)
-        places = places.reshape(-1)
-        for place, window in enumerate(map(tuple, windows.T.tolist())):
-            mine = places == place
-            count, sum_ = found.get(window, (0, 0))
-            found[window] = (count + int(counts[mine].sum()), sum_ + int(cents[mine].sum()))
+        sums = np.zeros((2, windows.shape[1]), np.int64)
+        for sum_of, figures in zip(sums, (counts, cents), strict=True):
+            np.add.at(sum_of, places.reshape(-1), figures)
+        for start_end, count, sum_ in zip(windows.T.tolist(), *sums.tolist(), strict=True):
+            window = (start_end[0], start_end[1])
+            old_count, old_sum = found.get(window, (0, 0))
+            found[window] = (old_count + count, old_sum + sum_)
     return found
 
 

@@ -100,6 +100,13 @@ def test_amounts_that_two_rows_have_swapped_are_found_though_the_sums_are_equal(
     assert (result.money, counts(result)) == ("equal", (0, 0, 2))
 
 
+def test_a_row_whose_amount_and_balance_have_changed_places_is_named(judged):
+    row = ONCE.slice(8, 1).to_pylist()[0]
+    result = judged(with_value(with_value(ONCE, 8, "amount", row["balance"]), 8, "balance", row["amount"]))
+
+    assert (counts(result), result.examples) == ((0, 0, 1), {"changed": [row["transaction_id"]]})
+
+
 def test_a_row_in_place_of_another_is_one_lost_and_one_repeated(judged):
     result = judged(again(without(ONCE, 5), 7))
 
@@ -112,7 +119,7 @@ def test_an_id_that_was_never_sent_is_changed(judged):
 
     assert counts(result) == (1, 0, 1)
     assert result.examples == {"lost": [IDS[3]], "changed": ["X0000000003"]}
-    assert "1 rows have an id that was never sent" in result.notes
+    assert "rows of an id that was never sent: 1" in result.notes
 
 
 def test_no_more_than_five_examples_are_given(judged):
@@ -170,13 +177,20 @@ def test_late_rows_may_be_missing_where_a_job_waits_no_longer(judged):
     result = judged(without(once, *late[:40]), manifest=manifest)
 
     assert (result.verdict, counts(result)) == ("holds", (0, 0, 0))
-    assert result.notes == ["40 rows are missing that came later than the job waits, as they may"]
+    assert result.notes == ["missing, as rows that come later than the job waits may be: 40"]
 
 
 def delayed(place, row):
     """By the plan, record n is due (n + 1) * 20 s after the start."""
     number = int(row["transaction_id"][1:])
     return (number + 1) * 20 - (row["event_time"].timestamp() - 1767225600) > 61
+
+
+def test_late_rows_may_not_be_missing_where_a_job_waits_long_enough(judged):
+    manifest, once = manifest_of(text=LATE_PLAN), sent(once=True, text=LATE_PLAN)
+    late = [place for place, row in enumerate(once.to_pylist()) if delayed(place, row)]
+
+    assert judged(without(once, *late[:40]), manifest=manifest, lateness=301.0).lost == 40
 
 
 def test_other_rows_may_not_be_missing_where_some_are_late(judged):
