@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ledgerops.collect.broker import Broker
 from ledgerops.collect.commit import OffsetCommitter
 from ledgerops.collect.host import HostCollector
 from ledgerops.collect.inbox import Inbox
@@ -54,7 +55,7 @@ class Hub:
         fleet = Fleet(partial(Diagnoser, freshness=config.freshness_objective_seconds))
         self.worker = Worker(self.inbox, fleet, self.stats, config.series_per_query, recorder, self.roster.note)
         self.exporter = _serve(config, self.worker, self.stats)
-        self.askers: list[KafkaCollector | OffsetCommitter] = []  # that may be waiting for a broker
+        self.askers: list[KafkaCollector | OffsetCommitter | Broker] = []  # that may be waiting for a broker
         self.collectors = self._collectors(folder)
         self.worker.start()
         self.exporter.start()
@@ -97,14 +98,16 @@ class Hub:
         if config.tasks_collector:
             tasks = TaskCollector(inbox, roster, self.rest, config.tasks_interval)
             looks.append(("tasks", min(1.0, config.tasks_interval), tasks.look))
+        broker = Broker(self._kafka)
         if config.kafka_servers is not None:
-            kafka = KafkaCollector(inbox, lambda: self.worker.snapshot, self._kafka)
+            kafka = KafkaCollector(inbox, lambda: self.worker.snapshot, broker)
             looks.append(("kafka", config.kafka_interval, kafka.look))
             self.askers.append(kafka)
         if config.commit_group is not None:
-            committer = OffsetCommitter(lambda: self.worker.snapshot, self._kafka, config.commit_group)
+            committer = OffsetCommitter(lambda: self.worker.snapshot, broker, config.commit_group)
             looks.append(("commit", 1.0, committer.look))
             self.askers.append(committer)
+        self.askers.append(broker)  # the last: it answers the others until their end
         return [Periodic(name, interval, look, stats) for name, interval, look in looks]
 
     def _kafka(self) -> KafkaClient:

@@ -10,8 +10,8 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ledgerops.collect.kafka import ANSWER_SECONDS, Broker, consumed
-from ledgerops.kafkaclient import KafkaClient
+from ledgerops.collect.broker import ANSWER_SECONDS, Broker, BrokerError
+from ledgerops.collect.kafka import consumed
 from ledgerops.records import Offsets, Partition
 from ledgerops.snapshot import Snapshot
 
@@ -28,9 +28,8 @@ class Committed:
 class OffsetCommitter:
     """`pattern` holds {query}: two queries in one group would overwrite each other's offsets."""
 
-    def __init__(self, snapshot: Callable[[], Snapshot], connect: Callable[[], KafkaClient], pattern: str) -> None:
-        self._snapshot, self._pattern = snapshot, pattern
-        self._broker = Broker(connect)
+    def __init__(self, snapshot: Callable[[], Snapshot], broker: Broker, pattern: str) -> None:
+        self._snapshot, self._broker, self._pattern = snapshot, broker, pattern
         self._committed: dict[str, Committed] = {}
         self._lock = threading.Lock()
 
@@ -46,41 +45,24 @@ class OffsetCommitter:
                 self._commit(LAST_SECONDS)
             finally:
                 self._lock.release()
-        self._broker.close()
 
     def _commit(self, seconds: float) -> None:
-        due = self._due()
+        due = {self._pattern.replace(QUERY, query): (query, new) for query, new in self._due().items()}
         if not due:
             return
-        admin = self._broker.admin()
-        from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException, TopicPartition
-
-        answers = {}
-        for query, new in due.items():
-            group = self._pattern.replace(QUERY, query)
-            offsets = [TopicPartition(topic, int(number), end) for (topic, number), end in new.offsets.items()]
-            request = [ConsumerGroupTopicPartitions(group, offsets)]
-            answers[query] = next(iter(admin.alter_consumer_group_offsets(request, request_timeout=seconds).values()))
-        self._broker.wait(answers, seconds=seconds)
-        later = (  # the coordinator of the groups moves, or has just been made: the next look finds it
-            KafkaError.NOT_COORDINATOR,
-            KafkaError.COORDINATOR_NOT_AVAILABLE,
-            KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
-        )
-        problem: Exception | None = None
-        for query, future in answers.items():
-            try:
-                refused = next((each.error for each in future.result(0).topic_partitions if each.error), None)
-                if refused is not None:
-                    raise KafkaException(refused)
-            except TimeoutError as error:
-                problem = problem or error
-            except KafkaException as error:
-                problem = problem or (None if error.args[0].code() in later else error)
-            else:
-                self._committed[query] = due[query]
-        if problem is not None and not self._broker.closed:
-            raise problem
+        groups = {
+            group: [[topic, int(number), end] for (topic, number), end in new.offsets.items()]
+            for group, (_, new) in due.items()
+        }
+        answer = self._broker.ask({"ask": "commit", "groups": groups}, seconds)
+        failed = answer["failed"]
+        self._broker.worked(not failed)
+        for group, (query, new) in due.items():
+            if group not in failed:
+                self._committed[query] = new
+        for group, reason in failed.items():
+            if group not in answer["later"]:  # the next look is soon enough for those
+                raise BrokerError(f"{group}: {reason}")
 
     def _due(self) -> dict[str, Committed]:
         due = {}

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 
+import pytest
+
+from ledgerops.collect.broker import Broker
 from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.fleet import Fleet
+from ledgerops.kafkaclient import KafkaClient
 from ledgerops.progress import format_instant
 from ledgerops.records import Observation
 from ledgerops.servers.kafka import Kafka
@@ -71,3 +75,20 @@ def produce(kafka: Kafka, topic: str, counts: Mapping[int, int]) -> None:
         for number in range(count):
             producer.produce(topic, str(number), partition=partition)
     assert producer.flush(30) == 0
+
+
+_open: list[Broker] = []
+
+
+def asks(connect: Callable[[], KafkaClient]) -> Broker:
+    """A broker whose process `closed` ends."""
+    _open.append(Broker(connect))
+    return _open[-1]
+
+
+@pytest.fixture(autouse=True)
+def closed() -> Iterator[None]:
+    """For modules that import it: no process outlives its test."""
+    yield
+    while _open:
+        _open.pop().close()
