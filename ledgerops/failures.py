@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from ledgerops.errors import UserError
+
 # Spark's error classes for state that another version of the job has written
 INCOMPATIBLE = re.compile(
     r"STATE_STORE_(KEY|VALUE)_SCHEMA_NOT_COMPATIBLE"
@@ -13,6 +15,7 @@ INCOMPATIBLE = re.compile(
     r"|STATE_STORE_INVALID_\w+|STATE_STORE_STATE_SCHEMA\w*|STATE_STORE_PROVIDER_\w*|StateSchemaNotCompatible"
     r"|STATEFUL_PROCESSOR_\w*|INVALID_STATE_STORE\w*"
 )
+OURS = f"{UserError.__module__}.{UserError.__name__}: "
 CHANGED = {
     "STATE_STORE_KEY": "the keys of its state (what it groups or joins by)",
     "STATE_STORE_VALUE": "the values in its state (what it keeps for a key)",
@@ -22,8 +25,11 @@ CHANGED = {
 
 
 def told(error: str) -> str:
-    """The first line of a Java exception's text that says something."""
+    """The first line of a Java exception's text that says something; what ledgerops itself said in it comes first."""
     lines = [line.strip() for line in error.splitlines() if line.strip()]
+    ours = next((line for line in lines if OURS in line), None)
+    if ours is not None:
+        return ours.split(OURS, 1)[1]
     first = next((line for line in lines if not line.startswith("===")), "unknown error")
     return re.sub(r"^(?:[\w$]+\.)+\w+(?:Exception|Error): ", "", first)  # the name of a class says less than its words
 

@@ -104,7 +104,7 @@ def test_all_topics_are_made_as_they_must_be_and_a_second_time_left_alone(topics
         f"{prefix}transactions.debits": (5, "delete"),
         f"{prefix}transactions.credits": (5, "delete"),
         f"{prefix}ad_events": (5, "delete"),
-        f"{prefix}transactions.dead": (1, "delete"),
+        f"{prefix}dead_letters": (1, "delete"),
     }
 
 

@@ -64,6 +64,15 @@ def test_the_first_line_that_says_something_is_told():
     assert cause("java.lang.OutOfMemoryError") == "java.lang.OutOfMemoryError"
 
 
+def test_what_ledgerops_said_in_a_python_worker_comes_first():
+    error = (
+        "[FOREACH_BATCH_USER_FUNCTION_ERROR] An error occurred in the user provided function in foreach batch sink.\n"
+        'Traceback (most recent call last):\n  File "x.py", line 1, in write\n'
+        "ledgerops.errors.UserError: the table large_credits lacks the column amount\nmore"
+    )
+    assert cause(error) == "the table large_credits lacks the column amount"
+
+
 def test_a_broker_that_stayed_away_is_told_with_what_to_do():
     error = (
         "org.apache.kafka.common.errors.TimeoutException: Timed out waiting for a node assignment. Call: listNodes\n"

@@ -127,12 +127,12 @@ def committed(folder):
         ),
         pytest.param(
             ["--duration", "soon"],
-            "argument --duration: not a length of time: 'soon'; write 90, 90s, 2m or 1h; see ledgerops run --help",
+            "argument --duration: not a length of time: 'soon'; write 90, 90s, 2m, 1h or 2d; see ledgerops run --help",
             id="a duration that is none",
         ),
         pytest.param(
             ["--duration", "0"],
-            "argument --duration: not a length of time: '0'; write 90, 90s, 2m or 1h; see ledgerops run --help",
+            "argument --duration: not a length of time: '0'; write 90, 90s, 2m, 1h or 2d; see ledgerops run --help",
             id="no duration at all",
         ),
         pytest.param(

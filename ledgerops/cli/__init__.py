@@ -37,6 +37,7 @@ COMMANDS = (
     Command("plans", "ledgerops.cli.plans", "list the load plans"),
     Command("topics", "ledgerops.cli.topics", "make the ledger's topics on a broker, and load its reference data"),
     Command("jars", "ledgerops.cli.jars", "fetch the jars of Kafka and Postgres"),
+    Command("notify", "ledgerops.cli.notify", "turn alerts into messages with a cause"),
     Command("completion", "ledgerops.cli.completion", "print the shell's completion script"),
 )
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import argparse
 import re
 
-UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
+UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
 def seconds(text: str) -> float:
-    """A length of time: 90, 90s, 1.5m, 2h."""
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smh]?)", text.strip())
+    """A length of time: 90, 90s, 1.5m, 2h, 2d."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smhd]?)", text.strip())
     if not found or float(found.group(1)) <= 0:
-        raise argparse.ArgumentTypeError(f"not a length of time: {text!r}; write 90, 90s, 2m or 1h")
+        raise argparse.ArgumentTypeError(f"not a length of time: {text!r}; write 90, 90s, 2m, 1h or 2d")
     return float(found.group(1)) * UNITS[found.group(2)]
 
 

@@ -31,7 +31,7 @@ TOPICS = (
     Topic("transactions.debits", 5, False, "transactions of type Debit"),
     Topic("transactions.credits", 5, False, "transactions of type Credit"),
     Topic("ad_events", 5, False, "views and clicks of advertisements"),
-    Topic("transactions.dead", 1, False, "records that could not be read, with the reason"),
+    Topic("dead_letters", 1, False, "records that could not be read, with the reason"),
 )
 
 

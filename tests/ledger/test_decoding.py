@@ -108,7 +108,8 @@ REFUSED: dict[str, tuple[bytes | None, str, str]] = {
     ),
     "an exponent": (text(amount=b"1e2"), "wrong_type", "amount is no amount with at most two decimals: double"),
     "too large an amount": (
-        text(amount=b"10000000000000000.00"), "wrong_type", "amount is no amount with at most two decimals: decimal(17,0)",
+        text(amount=b"10000000000000000.00"), "wrong_type",
+        "amount is no amount with at most two decimals: decimal(17,0)",
     ),
     "a number for a text": (text(customer_id=7), "wrong_type", "customer_id is no text: bigint"),
     "an object for a text": (text(type={"a": "b"}), "wrong_type", "type is no text: object<a: string>"),
