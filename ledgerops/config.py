@@ -37,7 +37,7 @@ class Config:
         None, "Kafka brokers, host:port,host:port, to be asked how far the queries are behind and what is kept."
     )
     kafka_config: str | None = _setting(None, "File with librdkafka's options for these brokers: security, passwords.")
-    kafka_interval: float = _setting(5.0, "Seconds between two looks at the offsets of the brokers.")
+    kafka_interval: float = _setting(2.0, "Seconds between two looks at the offsets of the brokers.")
     commit_group: str | None = _setting(
         None, "Consumer group that each query's offsets are committed to after a batch, such as ledgerops.{query}."
     )

@@ -123,3 +123,10 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     session.sparkContext.setLogLevel("ERROR")
     yield session
     session.stop()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A test that starts a JVM, Spark's or the broker's, bears the mark whether it is written there or not."""
+    for item in items:
+        if {"spark", "kafka", "server_jars"} & set(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.spark)
