@@ -131,7 +131,7 @@ def test_nothing_is_read_from_the_machine_when_a_mapping_is_given(tmp_path, monk
 def test_a_group_for_the_offsets_holds_the_query():
     config = load(environ={}, kafka_servers="a:1,b:2", commit_group="ledgerops.{query}")
 
-    assert (config.commit_group, config.kafka_interval) == ("ledgerops.{query}", 5.0)
+    assert (config.commit_group, config.kafka_interval) == ("ledgerops.{query}", 2.0)
 
 
 @pytest.mark.parametrize(
