@@ -75,7 +75,7 @@ def _sentence(status: Status, view: View) -> str:
     """What to say of a query that nothing is found of."""
     history = view.history
     if status == "starting":
-        return "waiting for its first batches"
+        return "one batch so far, too few to judge" if view.batches else "waiting for its first batch"
     if status == "stopped":
         return "stopped cleanly"
     if status == "failed":

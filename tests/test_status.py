@@ -55,10 +55,17 @@ def test_a_query_under_pressure_without_a_finding_is_not_called_well():
     )
 
 
+def test_one_batch_is_too_few_to_judge_and_that_is_said():
+    fleet = Fleet(no_judge)
+    state = add_query(fleet, "young", "starting", 100, batches=batches("young", seconds=1.0)[:1])
+
+    assert query_status(state, fleet.view(state, NOW))["verdict"]["summary"] == "one batch so far, too few to judge"
+
+
 def test_a_query_before_its_first_batch_has_no_figures(document):
     told = of(document, "debit_credit_pairs")
 
-    assert told["verdict"]["summary"] == "waiting for its first batches"
+    assert told["verdict"]["summary"] == "waiting for its first batch"
     for name in ("backlog", "drain_seconds", "batch", "watermark_lag", "state", "skew"):
         assert told[name] is None
     assert set(told["rates"].values()) == {None}
