@@ -72,26 +72,15 @@ def stack(tmp_path_factory):
     """A run of three jobs that has been scraped for a while; the run goes on."""
     folder = tmp_path_factory.mktemp("stack")
     port = free_port()
-    run = subprocess.Popen(
-        [
-            sys.executable,
-            "-m",
-            "ledgerops",
-            "run",
-            *JOBS,
-            "--port",
-            str(port),
-            "--trigger",
-            "2",
-            "--no-view",
-            "--out",
-            "runs",
-        ],
-        cwd=folder,
-        env={**os.environ, "PYSPARK_PYTHON": sys.executable},
-        stdout=(folder / "out").open("w"),
-        stderr=subprocess.STDOUT,
-    )
+    options = ("--port", str(port), "--trigger", "2", "--no-view", "--out", "runs")
+    with (folder / "out").open("w") as out:
+        run = subprocess.Popen(
+            [sys.executable, "-m", "ledgerops", "run", *JOBS, *options],
+            cwd=folder,
+            env={**os.environ, "PYSPARK_PYTHON": sys.executable},
+            stdout=out,
+            stderr=subprocess.STDOUT,
+        )
     prometheus = None
     try:
         until(lambda: answers(f"http://127.0.0.1:{port}/healthz"), 120, "the run")

@@ -294,7 +294,7 @@ def test_the_session_has_its_own_settings_afterwards(made, spark):
 
 
 def test_a_query_at_work_is_read_and_each_batch_agrees_with_its_metric(spark, tmp_path):
-    conf = {**ROCKSDB, "spark.sql.streaming.minBatchesToRetain": "2"}
+    conf = {**ROCKSDB, "spark.sql.streaming.minBatchesToRetain": "4"}
     feed = Feed(spark, dedup_transactions.JOB, tmp_path)
     feed.add(*([transaction(f"T{batch}-{n}", at(batch)) for n in range(50)] for batch in range(12)))
     with configured(spark, conf):
@@ -305,8 +305,12 @@ def test_a_query_at_work_is_read_and_each_batch_agrees_with_its_metric(spark, tm
         seen, limit = {}, time.monotonic() + 90
         while time.monotonic() < limit and max(seen, default=0) < 11:
             if any((feed.checkpoint / "commits").glob("[0-9]*")):
-                document = survey(feed.checkpoint, Wanted(top=0), spark)
-                seen[document["batch"]] = document["operators"][0]["rows"]
+                try:
+                    document = survey(feed.checkpoint, Wanted(top=0), spark)
+                except UserError as error:  # a busy machine reads more slowly than the query cleans up
+                    assert "is cleaned up faster than it can be read" in str(error)
+                else:
+                    seen[document["batch"]] = document["operators"][0]["rows"]
         progress = {one["batchId"]: one["stateOperators"][0]["numRowsTotal"] for one in query.recentProgress}
     finally:
         query.stop()
