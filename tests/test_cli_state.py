@@ -165,7 +165,7 @@ def test_of_many_partitions_the_largest_are_drawn_in_their_order():
 
     bars = [line for line in lines if "█" in line]
     assert [line.removeprefix("    rows").split()[0] for line in bars] == ["3", *map(str, range(189, 200))]
-    assert (bars[0].count("█"), bars[1].count("█")) == (30, 6)
+    assert (bars[0].count("█"), bars[1].count("█")) == (24, 5)
     assert "           188 more with 10 to 198 rows each" in lines
 
 

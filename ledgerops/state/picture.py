@@ -112,7 +112,7 @@ def _bars(store: Document, operator: Document, width: int, ascii_only: bool) -> 
     partitions = sorted(store["partitions"], key=lambda one: (-one["rows"], one["partition"]))
     shown = sorted(partitions[:PARTITIONS], key=lambda one: one["partition"])
     most = max(one["rows"] for one in partitions)
-    room = max(0, min(60, width - 50))
+    room = max(0, min(60, width - 56))  # the texts before and after the bar
     for number, one in enumerate(shown):
         file = stored.get(one["partition"])
         tail = ""
