@@ -6,6 +6,7 @@ settings and commands. Selectors, objectives, windows and links stand in the tab
 Examples:
     ledgerops render --check
     ledgerops render --config ledgerops.toml --out deploy
+    ledgerops render --format kubernetes --out k8s
 """
 
 from __future__ import annotations
@@ -14,6 +15,12 @@ import argparse
 import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ledgerops.errors import UserError
+
+if TYPE_CHECKING:
+    from ledgerops.alerts.site import Site
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -22,6 +29,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--out", type=Path, default=Path(), metavar="FOLDER", help="root to write below (default: here)"
     )
     parser.add_argument("--config", type=Path, metavar="FILE", help="TOML file whose table `render` describes the site")
+    parser.add_argument(
+        "--format",
+        choices=("files", "kubernetes"),
+        default="files",
+        help="kubernetes writes PrometheusRule, ServiceMonitor and dashboard ConfigMaps into --out instead",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -30,6 +43,8 @@ def run(args: argparse.Namespace) -> int:
     from ledgerops.alerts.site import read_site
 
     site = read_site(args.config)
+    if args.format == "kubernetes":
+        return _kubernetes(args.out, site)
     if args.check:
         differing = list(render.drift(args.out, site))
         for name in differing:
@@ -39,4 +54,19 @@ def run(args: argparse.Namespace) -> int:
         return 1 if differing else 0
     for name in render.write(args.out, site):
         print(f"wrote {name}")
+    return 0
+
+
+def _kubernetes(folder: Path, site: Site) -> int:
+    from ledgerops.render.kubernetes import kubernetes_files
+
+    if folder == Path():
+        raise UserError("--format kubernetes needs --out FOLDER: its files do not belong into a checkout")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, text in kubernetes_files(site).items():
+            (folder / name).write_text(text, encoding="utf-8")
+            print(f"wrote {folder / name}")
+    except OSError as error:
+        raise UserError(f"cannot write to {folder}: {(error.strerror or str(error)).lower()}") from None
     return 0
