@@ -52,10 +52,10 @@ def render(snapshot: Snapshot, stats: SelfStats, now: float, kind: str = TEXT, e
     rich = kind == OPENMETRICS
     lines: list[str] = []
     queries = [(f'query="{_escape(name)}"', snapshot.queries[name].families) for name in sorted(snapshot.queries)]
-    absent = [f'query="{_escape(name)}"' for name in expected if name not in snapshot.queries]
+    wanted = {f'query="{_escape(name)}"' for name in expected}
     for metric in PER_QUERY:
         found = [(query, families[metric.name]) for query, families in queries if metric.name in families]
-        alone = absent if metric is EXPECTED or metric is ACTIVE else ()
+        alone = sorted(wanted - {query for query, _ in found}) if metric is EXPECTED or metric is ACTIVE else ()
         if found or alone:
             lines.extend(_head(metric, rich))
             for query, family in found:

@@ -164,6 +164,17 @@ def test_an_age_grows_while_nothing_happens_and_is_never_negative(serve):
     assert lags == [10.0, 110.0, 0.0]
 
 
+def test_an_expected_query_is_expected_even_after_it_ended_by_itself(serve):
+    served = serve(start_worker=False, expected_queries=("daily_counts",))
+    served.see()
+    served.inbox.put("plan", json.dumps({"run_id": spark_json()["runId"], "trigger": "available_now"}), "daily_counts")
+    served.see("terminated", exception=None)
+    found = samples(served.get("/metrics")[2].decode())
+
+    assert found["ledgerops_query_expected", (("query", "daily_counts"),)] == 1.0
+    assert found["ledgerops_query_active", (("query", "daily_counts"),)] == 0.0
+
+
 def test_an_expected_query_that_never_ran_is_reported_as_not_active(serve):
     served = serve(start_worker=False, expected_queries=("daily_counts", "absent"))
     served.see()

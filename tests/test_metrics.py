@@ -11,6 +11,7 @@ from ledgerops.metrics import METRICS, QUERY_METRICS, state
 from ledgerops.metrics.model import Metric
 from ledgerops.progress import parse_progress
 from ledgerops.recording import read
+from ledgerops.records import Plan
 from ledgerops.view import View
 from tests.build import T0, batch, history, operator
 
@@ -162,3 +163,30 @@ def test_a_query_without_a_batch_has_no_value_and_so_no_sample():
     assert spoken == {
         "ledgerops_query_info", "ledgerops_query_active", "ledgerops_query_expected", "ledgerops_query_restarts_total",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("trigger", "exception", "expected"),
+    [
+        pytest.param("available_now", None, {}, id="it was to end, and did"),
+        pytest.param("once", None, {}, id="one batch, and it was done"),
+        pytest.param("available_now", "boom", {(): 1.0}, id="it was to end, but failed"),
+        pytest.param("processing_time", None, {(): 1.0}, id="it was stopped"),
+        pytest.param(None, None, {(): 1.0}, id="nobody knows its trigger"),
+    ],
+)
+def test_a_query_that_ended_is_expected_unless_its_trigger_let_it_end(trigger, exception, expected):
+    remembered = history([batch()])
+    remembered.plan = Plan("run-1", trigger=trigger)
+    remembered.end(T0 + 5, "run-1", exception, None)
+    by_name = {metric.name: metric for metric in QUERY_METRICS}
+
+    assert by_name["ledgerops_query_expected"].read(View(remembered, T0 + 6)) == expected
+
+
+def test_a_query_that_runs_is_expected_whatever_its_trigger():
+    remembered = history([batch()])
+    remembered.plan = Plan("run-1", trigger="available_now")
+    by_name = {metric.name: metric for metric in QUERY_METRICS}
+
+    assert by_name["ledgerops_query_expected"].read(View(remembered, T0 + 1)) == {(): 1.0}

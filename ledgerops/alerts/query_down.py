@@ -39,6 +39,10 @@ ALERT = Alert(
             {"ledgerops_query_expected": "1x40", "ledgerops_query_active": "1x40"}, 300, False,
         ),
         Case(
+            "stays quiet", "a job that works off what is there ended by itself",
+            {"ledgerops_query_expected": "1x8 stale", "ledgerops_query_active": "1x8 0x32"}, 300, False,
+        ),
+        Case(
             "resolves", "a run began again",
             {"ledgerops_query_expected": "1x60", "ledgerops_query_active": "1x8 0x12 1x40"}, 600, False,
         ),

@@ -25,6 +25,12 @@ def _info(view: View) -> Series:
     }
 
 
+def _done(view: View) -> bool:
+    """Whether the query ended because it was to end: nobody is to be woken for that."""
+    ended = view.history.ended
+    return ended is not None and ended.exception is None and view.plan.trigger in ("available_now", "once")
+
+
 INFO: Metric[View] = Metric(
     "ledgerops_query_info",
     "info",
@@ -42,8 +48,9 @@ ACTIVE: Metric[View] = Metric(
 EXPECTED: Metric[View] = Metric(
     "ledgerops_query_expected",
     "gauge",
-    "1 for each query that this driver has run or was told to expect; it outlives the query.",
-    read=lambda view: {(): 1.0},
+    "1 for each query that this driver has run or was told to expect; it outlives the query, unless its trigger "
+    "(available now, once) let it end by itself.",
+    read=lambda view: {} if _done(view) else {(): 1.0},
     survives=True,
 )
 RESTARTS: Metric[View] = Metric(
