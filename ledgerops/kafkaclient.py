@@ -104,10 +104,11 @@ class KafkaClient:
         return {name: value}
 
 
-def read_client(servers: str, config: Path | None) -> KafkaClient:
+def read_client(servers: str, config: Path | None, judged: bool = True) -> KafkaClient:
     """The client with the options of a properties file: `name=value` lines, comments after `#` at a line's start.
 
-    Raises UserError with file and line, and when librdkafka refuses an option or the options together.
+    Raises UserError with file and line, and, where it is to be `judged`, when librdkafka refuses an option or the
+    options together.
     """
     plain = KafkaClient(servers)
     if config is None:
@@ -118,7 +119,8 @@ def read_client(servers: str, config: Path | None) -> KafkaClient:
         client.spark()
     except UserError as error:
         raise UserError(f"{config}: {error}") from None
-    _try(client, config)
+    if judged:
+        _try(client, config)
     return client
 
 

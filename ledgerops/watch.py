@@ -112,8 +112,9 @@ class Hub:
 
     def _kafka(self) -> KafkaClient:
         """Raises UserError, which the collector's thread counts and says once."""
-        config = self.config
-        return read_client(config.kafka_servers or "", Path(config.kafka_config) if config.kafka_config else None)
+        file = self.config.kafka_config
+        # not judged here: librdkafka has no place in the driver, and the process that asks says what it refuses
+        return read_client(self.config.kafka_servers or "", Path(file) if file else None, judged=False)
 
     def close(self) -> None:
         """Listeners first, while the gateway is there; then the worker writes what is left."""

@@ -1,4 +1,4 @@
-"""The program that asks the broker, in a process of its own: `python -m ledgerops.collect.asking`.
+"""The program that asks the broker, in a process of its own, which `broker` begins.
 
 librdkafka is native code. A crash in it, or a client that never finds its way back after a broker's restart (both seen
 with version 2.16), ends this process and not the driver with the job. It reads a JSON object a line from stdin, the
@@ -29,6 +29,7 @@ class Asker:
 
     def __init__(self, client: KafkaClient) -> None:
         try:
+            from confluent_kafka import KafkaException
             from confluent_kafka.admin import AdminClient
         except ImportError:
             raise UserError("kafka_servers needs confluent-kafka: install ledgerops[kafka]") from None
@@ -40,7 +41,11 @@ class Asker:
             "client.id": "ledgerops",
         }
         limits = {"socket.timeout.ms": int(1000 * CONNECT_SECONDS), "reconnect.backoff.max.ms": RECONNECT_MS}
-        self._admin = AdminClient(client.librdkafka(**quiet, **limits))
+        try:
+            self._admin = AdminClient(client.librdkafka(**quiet, **limits))
+        except KafkaException as error:
+            reason = without_secrets(client, str(error.args[0].str()))
+            raise UserError(f"cannot ask {client.servers}: {reason}") from None
 
     def answer(self, question: Mapping[str, Any]) -> dict[str, Any]:
         if question["ask"] == "offsets":
@@ -147,14 +152,12 @@ def _numbers(answers: Answers, refused: list[str]) -> dict[str, dict[str, int]]:
 
 
 def _serve(questions: BinaryIO, answers: BinaryIO) -> None:
+    settings = json.loads(questions.readline() or b"{}")
     asker: Asker | None = None
     for line in questions:
-        question = json.loads(line)
         try:
-            if asker is None:
-                asker = Asker(KafkaClient(question["servers"], question["options"]))
-                continue
-            answer = asker.answer(question)
+            asker = asker or Asker(KafkaClient(settings["servers"], settings["options"]))
+            answer = asker.answer(json.loads(line))
         except UserError as error:
             answer = {"unusable": str(error)}
         except Exception as error:
@@ -163,7 +166,8 @@ def _serve(questions: BinaryIO, answers: BinaryIO) -> None:
         answers.flush()
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Never returns."""
     with os.fdopen(os.dup(1), "wb") as out:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # nothing else may write between the answers
         try:

@@ -22,10 +22,13 @@ ANSWER_SECONDS = 4.0  # a broker that is merely slow answers in that time
 SLACK = 4.0  # seconds more for a process that has just begun, on a busy machine
 STEP = 0.1  # seconds: how soon a question is given up
 PATIENCE = 6  # questions in vain after which another process asks: a client may have lost its way for good
+PART = 65536  # bytes read at a time
+# -P: a json.py in the job's folder is not ours
+PROGRAM = "import sys; sys.path.append(sys.argv[1]); from ledgerops.collect.asking import main; main()"
 
 
 class BrokerError(Exception):
-    """The question had no answer; the message says why. The next one may have."""
+    """The question had no answer, for a reason on this side: the broker may be well. The next one may have."""
 
 
 class Broker:
@@ -34,6 +37,7 @@ class Broker:
     def __init__(self, connect: Callable[[], KafkaClient]) -> None:
         self._connect = connect
         self._lock = threading.Lock()
+        self._closed = False
         self._process: subprocess.Popen[bytes] | None = None
         self._rest = b""
         self._vain = 0
@@ -45,20 +49,13 @@ class Broker:
         given_up: Callable[[], bool] = lambda: False,
     ) -> dict[str, Any]:
         """The answer. Raises BrokerError without one or when `given_up`, UserError for settings that cannot work."""
-        with self._lock:
-            process = self._process or self._begin()
-            try:
-                line = self._exchange(process, {**question, "seconds": seconds}, seconds, given_up)
-                answer: dict[str, Any] = orjson.loads(line)
-            except (OSError, ValueError, TimeoutError) as error:
-                self._end()
-                raise BrokerError(str(error) or "timed out") from None
-            if "unusable" in answer or "broken" in answer:
-                self._end()
-                if "unusable" in answer:
-                    raise UserError(answer["unusable"])
-                raise BrokerError(answer["broken"])
-            return answer
+        end = time.monotonic() + 2 * seconds + SLACK  # offsets and settings are two questions
+        if not self._lock.acquire(timeout=2 * seconds + SLACK):
+            raise BrokerError("another question takes too long")
+        try:
+            return self._asked({**question, "seconds": seconds}, end, given_up)
+        finally:
+            self._lock.release()
 
     def worked(self, answered: bool) -> None:
         """Tells whether the answer was of use: after PATIENCE that were none, another process asks."""
@@ -68,54 +65,74 @@ class Broker:
                 self._end()
 
     def close(self) -> None:
-        """Ends the process, and with it a question that is under way."""
+        """Ends the process, and with it a question that is under way; no other begins."""
+        self._closed = True
         process = self._process
         if process is not None:
             process.kill()
-        with self._lock:
+        with self._lock:  # a question notices within STEP
             self._end()
 
+    def _asked(self, question: Mapping[str, Any], end: float, given_up: Callable[[], bool]) -> dict[str, Any]:
+        try:
+            process = self._process or self._begin()
+            line = self._exchange(process, orjson.dumps(question) + b"\n", end, given_up)
+            answer: dict[str, Any] = orjson.loads(line)
+        except (OSError, ValueError, TimeoutError) as error:
+            self._end()
+            raise BrokerError(f"the process that asks the broker: {error or 'timed out'}") from None
+        if "unusable" in answer or "broken" in answer:
+            self._end()
+            if "unusable" in answer:
+                raise UserError(answer["unusable"])
+            raise BrokerError(answer["broken"])
+        return answer
+
     def _begin(self) -> subprocess.Popen[bytes]:
+        if self._closed:
+            raise BrokerError("the watch has ended")
+        if not sys.executable or getattr(sys, "frozen", False):
+            raise UserError("kafka_servers needs a Python interpreter to start; this application brings none")
         client = self._connect()
-        root = str(Path(ledgerops.__file__).parent.parent)
-        paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
-        self._process = process = subprocess.Popen(
-            [sys.executable, "-m", "ledgerops.collect.asking"],
+        process = subprocess.Popen(
+            [sys.executable, "-P", "-c", PROGRAM, str(Path(ledgerops.__file__).parent.parent)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
             start_new_session=True,  # a Ctrl-C is the driver's; this one ends with its stdin
         )
-        self._rest, self._vain = b"", 0
-        assert process.stdin is not None
+        assert process.stdin is not None and process.stdout is not None
+        for pipe in (process.stdin, process.stdout):
+            os.set_blocking(pipe.fileno(), False)  # a process that is stopped takes nothing, and must hold up nobody
+        self._process, self._vain = process, 0
         # over a pipe: arguments and variables of a process can be read by others on the host
-        process.stdin.write(orjson.dumps({"servers": client.servers, "options": dict(client.options)}) + b"\n")
-        process.stdin.flush()
+        self._rest = orjson.dumps({"servers": client.servers, "options": dict(client.options)}) + b"\n"
         return process
 
     def _exchange(
-        self,
-        process: subprocess.Popen[bytes],
-        question: Mapping[str, Any],
-        seconds: float,
-        given_up: Callable[[], bool],
+        self, process: subprocess.Popen[bytes], question: bytes, end: float, given_up: Callable[[], bool]
     ) -> bytes:
         assert process.stdin is not None and process.stdout is not None
-        process.stdin.write(orjson.dumps(question) + b"\n")
-        process.stdin.flush()
-        end = time.monotonic() + 2 * seconds + SLACK  # offsets and settings are two questions
-        while b"\n" not in self._rest:
-            ready, _, _ = select.select([process.stdout], [], [], STEP)
-            if ready:
-                part = os.read(process.stdout.fileno(), 65536)
-                if not part:
-                    raise OSError("the asking process has ended")
-                self._rest += part
-            elif given_up() or time.monotonic() > end:
+        to, back = process.stdin.fileno(), process.stdout.fileno()
+        unsent, answer = self._rest + question, b""
+        self._rest = b""
+        poll = select.poll()  # select knows no descriptor above 1,023, of which a driver has many
+        poll.register(back, select.POLLIN | select.POLLHUP)
+        poll.register(to, select.POLLOUT)
+        while b"\n" not in answer:
+            if given_up() or self._closed or time.monotonic() > end:
                 raise TimeoutError("timed out")
-        line, self._rest = self._rest.split(b"\n", 1)
-        return line
+            for descriptor, _ in poll.poll(1000 * STEP):
+                if descriptor == to:
+                    unsent = unsent[os.write(to, unsent) :]
+                    if not unsent:
+                        poll.unregister(to)
+                else:
+                    part = os.read(back, PART)
+                    if not part:
+                        raise OSError("it has ended")
+                    answer += part
+        return answer
 
     def _end(self) -> None:
         process, self._process = self._process, None

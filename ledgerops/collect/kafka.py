@@ -47,10 +47,10 @@ class KafkaCollector:
         question = {"ask": "offsets", "partitions": [[t, int(p)] for t, p in asked], "settings": sorted(due)}
         try:
             answer = self._broker.ask(question, given_up=lambda: self._closing)
-        except BrokerError as error:
-            answer = {"latest": {}, "earliest": {}, "refused": [], "settings": {}, "reason": str(error)}
-        if self._closing:
-            return
+        except BrokerError:
+            if self._closing:
+                return
+            raise
         self._settings |= {topic: (began, settings) for topic, settings in answer["settings"].items()}
         latest, earliest = _flat(answer["latest"]), _flat(answer["earliest"])
         refused = {tuple(text.split(":", 1)[0].split(" ")) for text in answer["refused"]}

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import sys
 import threading
 import time
 
@@ -209,3 +212,63 @@ def test_a_look_in_vain_is_read_back_too_and_nonsense_is_refused():
     assert (heads.error, heads.unreachable_since, heads.latest) == ("timed out", T0, {})
     with pytest.raises(BadRecord, match="expected a number"):
         decode_heads({"run_id": "r", "retention_seconds": {"t": "long"}}, T0)
+
+
+def test_a_process_that_takes_nothing_holds_up_neither_a_question_nor_the_end():
+    broker = asks(lambda: NOBODY)
+    with pytest.raises(BrokerError):
+        broker.ask({"ask": "nonsense"})
+    process = broker._begin()
+    os.kill(process.pid, signal.SIGSTOP)
+    partitions = [["a-topic-with-a-long-name", number] for number in range(10_000)]  # more than a pipe holds
+    question = {"ask": "offsets", "partitions": partitions, "settings": []}
+    began = time.monotonic()
+    raised = []
+
+    def ask():
+        with pytest.raises(BrokerError) as caught:
+            broker.ask(question)
+        raised.append(caught.value)
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    while broker._process is process and not broker._lock.locked():
+        time.sleep(0.01)
+    broker.close()
+    asking.join(5)
+
+    assert len(raised) == 1 and time.monotonic() - began < 4
+    with pytest.raises(BrokerError, match="the watch has ended"):
+        broker.ask(question)
+
+
+def test_a_process_that_dies_is_no_dead_broker_and_is_followed_by_another(monkeypatch):
+    queries = Queries()
+    queries.read("a", {"t": {"0": 0}})
+    box, made = collector(queries, NOBODY)
+    with monkeypatch.context() as broken:
+        broken.setattr(sys, "executable", "/bin/false")
+        with pytest.raises(BrokerError, match="the process that asks the broker: "):
+            made.look()
+    assert told(box) == {}
+    made.look()
+
+    assert told(box)["a"]["error"] == "connection refused"
+
+
+def test_a_folder_of_the_job_cannot_get_in_the_way(tmp_path, monkeypatch):
+    (tmp_path / "json.py").write_text("raise SystemExit")
+    monkeypatch.chdir(tmp_path)
+    queries = Queries()
+    queries.read("a", {"t": {"0": 0}})
+    box, made = collector(queries, NOBODY)
+    made.look()
+
+    assert told(box)["a"]["error"] == "connection refused"
+
+
+def test_an_application_without_an_interpreter_is_told(monkeypatch):
+    monkeypatch.setattr(sys, "executable", "")
+
+    with pytest.raises(UserError, match="kafka_servers needs a Python interpreter to start"):
+        asks(lambda: NOBODY).ask({"ask": "offsets", "partitions": [], "settings": []})
