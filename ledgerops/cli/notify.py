@@ -120,7 +120,12 @@ def _listed(file: Path | None) -> list[str]:
 
 
 def _secret(file: Path | None, variable: str | None) -> str | None:
-    return (_text(file).strip() if file else os.environ.get(variable or "")) or None
+    if file is None:
+        return os.environ.get(variable or "") or None
+    found = _text(file).strip()
+    if not found:
+        raise UserError(f"{file} holds no token; without one leave the flag out")
+    return found
 
 
 def _text(file: Path) -> str:

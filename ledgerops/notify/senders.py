@@ -9,13 +9,23 @@ import json
 import urllib.request
 import warnings
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 from ledgerops.errors import UserError
 from ledgerops.notify.message import Message
 
 SECONDS = 10.0
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """A POST that is redirected becomes a GET, whose 200 delivers nothing; and a token would go elsewhere."""
+
+    def redirect_request(self, *args: Any) -> None:
+        return None
+
+
+direct = urllib.request.build_opener(_NoRedirect)
 
 
 class Sender(Protocol):
@@ -31,12 +41,12 @@ class Sender(Protocol):
 class Webhook:
     """POSTs the message as JSON: {"title", "body", "severity", "resolved"}."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, number: int = 1) -> None:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise UserError(f"cannot send to {parts.scheme or 'that'}: a webhook is an http or https URL")
         self._url = url
-        self.name = f"webhook {parts.hostname}"
+        self.name = f"webhook {parts.hostname} {number}"
 
     def send(self, message: Message) -> None:
         content = {
@@ -48,7 +58,7 @@ class Webhook:
         request = urllib.request.Request(
             self._url, json.dumps(content).encode(), {"Content-Type": "application/json"}, method="POST"
         )
-        with urllib.request.urlopen(request, timeout=SECONDS) as answer:
+        with direct.open(request, timeout=SECONDS) as answer:
             answer.read(1024)
 
 
@@ -84,6 +94,6 @@ class Apprise:
 def open_senders(urls: Sequence[str]) -> list[Sender]:
     """A sender for each URL. Raises UserError for one that nothing understands."""
     return [
-        Webhook(url) if url.startswith(("http://", "https://")) else Apprise(url, number)
+        Webhook(url, number) if url.startswith(("http://", "https://")) else Apprise(url, number)
         for number, url in enumerate(urls, start=1)
     ]

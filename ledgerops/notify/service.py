@@ -9,17 +9,18 @@ from __future__ import annotations
 import hmac
 import json
 import logging
+import sqlite3
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from ledgerops.errors import UserError
-from ledgerops.notify.incident import parse_webhook
+from ledgerops.notify.incident import Incident, parse_webhook
 from ledgerops.notify.lookup import Found, Lookup
-from ledgerops.notify.message import compose
+from ledgerops.notify.message import Message, compose
 from ledgerops.notify.senders import Sender
 from ledgerops.notify.spool import Spool, Waiting
 
@@ -88,8 +89,8 @@ class Service:
         except (UserError, ValueError, RecursionError) as error:
             return HTTPStatus.BAD_REQUEST, str(error)[:300]
         try:
-            new = self._spool.put(incident.identity, incident.worst.severity, payload, self._clock())
-        except OverflowError as error:
+            new = self._spool.put(incident.identity, incident.group, incident.worst.severity, payload, self._clock())
+        except (OverflowError, sqlite3.Error) as error:
             return HTTPStatus.SERVICE_UNAVAILABLE, str(error)
         self._wake.set()
         return HTTPStatus.OK, "taken" if new else "known already"
@@ -100,15 +101,21 @@ class Service:
     def _work(self) -> None:
         while not self._stop.is_set():
             self._wake.clear()
-            waiting = self._spool.due(self._clock())
-            if waiting is None:
-                self._wake.wait(1.0)
-                continue
             try:
-                self._deliver(waiting)
-            except Exception as error:  # nothing may end this thread: an alert would wait for ever
-                log.exception("incident %d: %s", waiting.number, type(error).__name__)
-                self._spool.again(waiting.number, waiting.attempts, waiting.delivered, self._clock())
+                waiting = self._spool.due(self._clock())
+                if waiting is not None:
+                    self._attempt(waiting)
+                    continue
+            except Exception as error:  # a full disk, say: nothing may end this thread, an alert would wait for ever
+                log.warning("the queue: %s: %s", type(error).__name__, error)
+            self._wake.wait(1.0)
+
+    def _attempt(self, waiting: Waiting) -> None:
+        try:
+            self._deliver(waiting)
+        except Exception as error:
+            log.exception("incident %d: %s", waiting.number, type(error).__name__)
+            self._spool.again(waiting.number, waiting.attempts, waiting.delivered, self._clock())
 
     def _deliver(self, waiting: Waiting) -> None:
         incident = parse_webhook(waiting.payload)
@@ -116,7 +123,7 @@ class Service:
         before = self._spool.recall(incident.group) if incident.status == "resolved" else None
         if incident.status == "firing" and found.diagnosis is not None:
             self._spool.remember(incident.group, found.diagnosis, self._clock())
-        message = compose(incident, found.diagnosis, self._clock(), found.trouble, before)
+        message = self._message(incident, found, before)
         delivered = list(waiting.delivered)
         for sender in self._senders:
             if sender.name in delivered:
@@ -126,13 +133,21 @@ class Service:
                 delivered.append(sender.name)
             except Exception as error:  # whatever a service throws, the others must be asked
                 log.warning("%s has not taken incident %d (%s)", sender.name, waiting.number, type(error).__name__)
-        if len(delivered) == len(self._senders):
+        if all(sender.name in delivered for sender in self._senders):
             self._spool.done(waiting.number, self._clock())
         else:
             if before is not None:
                 self._spool.remember(incident.group, before, self._clock())
             wait = self._spool.again(waiting.number, waiting.attempts, tuple(delivered), self._clock())
             log.warning("incident %d is sent again in %.0f s", waiting.number, wait)
+
+    def _message(self, incident: Incident, found: Found, before: Mapping[str, Any] | None) -> Message:
+        """With what the driver said, if that makes sense."""
+        try:
+            return compose(incident, found.diagnosis, self._clock(), found.trouble, before)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            log.warning("a diagnosis that makes no sense (%s)", type(error).__name__)
+            return compose(incident, None, self._clock(), "the driver's answer makes no sense")
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -73,10 +73,42 @@ def test_a_repeated_delivery_is_no_second_page(notify, receiver):
     service = notify([Webhook(receiver.url)])
 
     first, second = (post(f"{service.url}/alerts", webhook()) for _ in range(2))
+    until(lambda: receiver.got, 10, "the first message")
     post(f"{service.url}/alerts", webhook(alert("LedgerOther")))
 
     until(lambda: len(receiver.got) == 2, 10, "two messages")
     assert (first, second) == ((200, "taken"), (200, "known already"))
+
+
+def test_two_webhooks_of_one_host_are_two_senders(notify, receiver):
+    service = notify(open_senders([f"{receiver.url}/a", f"{receiver.url}/b"]))
+
+    post(f"{service.url}/alerts", webhook())
+
+    until(lambda: len(receiver.got) == 2, 10, "both")
+    until(lambda: service.waiting() == 0, 10, "an empty queue")
+
+
+def test_an_end_takes_the_place_of_a_beginning_that_nobody_heard_of(notify, receiver, monkeypatch):
+    monkeypatch.setattr(spool_module, "BACKOFF", (0.5,))
+    receiver.refuse = 1
+    service = notify([Webhook(receiver.url)])
+    post(f"{service.url}/alerts", webhook())
+    until(lambda: receiver.refused, 10, "the refused page")
+    until(lambda: post(f"{service.url}/alerts", resolved()) and receiver.got, 10, "the end")
+
+    until(lambda: service.waiting() == 0, 10, "an empty queue")
+    assert [sent["resolved"] for sent in receiver.got] == [True]
+
+
+def test_a_driver_that_answers_nonsense_costs_the_diagnosis_only(notify, receiver, driver):
+    driver.pages["/diagnosis"] = {"queries": [{"query": "daily_counts", "root_causes": [{"rule": "x"}]}]}
+    service = notify([Webhook(receiver.url)], Lookup(exporters=[driver.url]))
+
+    post(f"{service.url}/alerts", webhook())
+
+    until(lambda: receiver.got, 10, "the message")
+    assert "diagnosis: none (the driver's answer makes no sense)" in receiver.got[0]["body"]
 
 
 def test_a_sender_that_fails_is_asked_again_and_the_others_are_not(notify, receiver, driver, monkeypatch):

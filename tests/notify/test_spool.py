@@ -13,7 +13,7 @@ def spool(tmp_path):
 
 def test_what_was_taken_is_there_after_a_restart(tmp_path):
     first = Spool(tmp_path / "queue.db")
-    first.put("a", "critical", {"n": 1}, now=0.0)
+    first.put("a", "a", "critical", {"n": 1}, now=0.0)
     first.close()
 
     second = Spool(tmp_path / "queue.db")
@@ -23,41 +23,41 @@ def test_what_was_taken_is_there_after_a_restart(tmp_path):
 
 
 def test_the_same_incident_is_taken_once_while_it_waits_and_for_hours_after(spool):
-    assert spool.put("a", "critical", {}, now=0.0) is True
-    assert spool.put("a", "critical", {}, now=1.0) is False
+    assert spool.put("a", "a", "critical", {}, now=0.0) is True
+    assert spool.put("a", "a", "critical", {}, now=1.0) is False
     spool.done(spool.due(1.0).number, now=2.0)
-    assert spool.put("a", "critical", {}, now=3600.0) is False
-    assert spool.put("a", "critical", {}, now=5 * 3600.0) is True
+    assert spool.put("a", "a", "critical", {}, now=3600.0) is False
+    assert spool.put("a", "a", "critical", {}, now=5 * 3600.0) is True
 
 
 def test_pages_go_before_tickets(spool):
-    spool.put("ticket", "warning", {"n": "ticket"}, now=0.0)
-    spool.put("page", "critical", {"n": "page"}, now=1.0)
+    spool.put("ticket", "ticket", "warning", {"n": "ticket"}, now=0.0)
+    spool.put("page", "page", "critical", {"n": "page"}, now=1.0)
 
     assert spool.due(2.0).payload == {"n": "page"}
 
 
 def test_a_full_queue_gives_a_tickets_place_to_a_page(spool):
     for name in ("a", "b", "c"):
-        spool.put(name, "warning", {"n": name}, now=0.0)
+        spool.put(name, name, "warning", {"n": name}, now=0.0)
 
-    assert spool.put("page", "critical", {"n": "page"}, now=1.0) is True
+    assert spool.put("page", "page", "critical", {"n": "page"}, now=1.0) is True
     assert len(spool) == 3
     with pytest.raises(OverflowError, match="3 incidents wait already"):
-        spool.put("d", "warning", {}, now=1.0)
+        spool.put("d", "d", "warning", {}, now=1.0)
 
 
 def test_a_full_queue_of_pages_says_so_and_loses_none(spool):
     for name in ("a", "b", "c"):
-        spool.put(name, "critical", {"n": name}, now=0.0)
+        spool.put(name, name, "critical", {"n": name}, now=0.0)
 
     with pytest.raises(OverflowError):
-        spool.put("d", "critical", {}, now=1.0)
+        spool.put("d", "d", "critical", {}, now=1.0)
     assert len(spool) == 3
 
 
 def test_attempts_wait_longer_and_longer(spool):
-    spool.put("a", "critical", {}, now=0.0)
+    spool.put("a", "a", "critical", {}, now=0.0)
     now, waits = 0.0, []
     for _ in range(7):
         waiting = spool.due(now)
@@ -82,3 +82,22 @@ def test_a_place_that_cannot_be_written_is_refused(tmp_path):
 
     with pytest.raises(UserError, match="cannot keep the queue in"):
         Spool(tmp_path / "file" / "queue.db")
+
+
+def test_of_a_group_the_oldest_goes_first_and_only_what_nobody_heard_of_is_replaced(spool):
+    spool.put("a", "group", "critical", {"n": "firing"}, now=0.0)
+    first = spool.due(0.0)
+    spool.again(first.number, first.attempts, ("chat",), now=0.0)
+    spool.put("b", "group", "critical", {"n": "resolved"}, now=1.0)
+
+    assert spool.due(1.0) is None, "the older one waits for its next attempt"
+    assert spool.due(10.0).payload == {"n": "firing"}
+
+
+def test_two_services_cannot_share_a_queue(tmp_path):
+    first = Spool(tmp_path / "queue.db")
+
+    with pytest.raises(UserError, match="is in use by another ledgerops notify"):
+        Spool(tmp_path / "queue.db")
+    first.close()
+    Spool(tmp_path / "queue.db").close()
