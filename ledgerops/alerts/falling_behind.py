@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ledgerops.alerts.model import Alert, Case
-from ledgerops.alerts.promql import CAUSE, total, worst
+from ledgerops.alerts.promql import CAUSE, interval, total, worst
 from ledgerops.alerts.site import Site
 from ledgerops.diagnosis.rules import falling_behind
 
@@ -16,7 +16,8 @@ def _expression(site: Site) -> str:
     backlog = total(site, "ledgerops_source_backlog_offsets")
     growth = f"deriv(({backlog})[{site.window(WINDOW)}:{site.window(site.evaluation_seconds)}])"
     lag = worst(site, "ledgerops_source_lag_seconds")
-    return f"{lag} > {site.freshness_seconds:g} and on (job, query) {growth} > 0"
+    limit = f"{site.freshness_seconds:g} + 2 * {interval(site, lag)}"
+    return f"{lag} > {limit} and on (job, query) {growth} > 0"
 
 
 ALERT = Alert(
@@ -34,6 +35,10 @@ ALERT = Alert(
     inhibits=("LedgerTriggerOverrun", "LedgerFreshnessTicket"),
     cases=(
         Case("fires", "backlog and lag grow", {BACKLOG: "0+1000x80", LAG: "0+2x80"}, 900, True),
+        Case(
+            "stays quiet", "a trigger of ten minutes",
+            {BACKLOG: "0+1000x80", LAG: "0+15x80", "ledgerops_trigger_interval_seconds": "600x80"}, 900, False,
+        ),
         Case("stays quiet", "a large backlog that shrinks", {BACKLOG: "90000-1000x80", LAG: "300-2x80"}, 900, False),
         Case(
             "stays quiet", "a saw-tooth under a trigger of a minute",

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ledgerops.alerts.model import Alert, Case
-from ledgerops.alerts.promql import CAUSE, alive, worst
+from ledgerops.alerts.promql import CAUSE, alive, interval, silent, worst
 from ledgerops.alerts.site import Site, duration
 
 FRESHNESS, BAD = "query:freshness:seconds", "query:freshness_bad:bool"
@@ -53,16 +53,18 @@ SLOW = (Burn(3.0, DAY, 2 * HOUR), Burn(1.0, 3 * DAY, 6 * HOUR))
 def records(site: Site) -> list[tuple[str, str]]:
     """Recording rules, (name, expression) in the order in which they build on each other."""
     lag = worst(site, "ledgerops_source_lag_seconds")
-    silent = f"max by (job, query) (time() - {site.series('ledgerops_last_seen_timestamp_seconds')})"
+    quiet = silent(site)
     expected = f"{worst(site, 'ledgerops_query_expected')} == 1"
+    fresh = site.series(FRESHNESS)
     found = [
         (
             FRESHNESS,
-            f"({lag} > {silent} or {silent} or {lag}) and on (job, query) {alive(site)}",
+            f"({lag} > {quiet} or {quiet} or {lag}) and on (job, query) {alive(site)}",
         ),
         (
             BAD,
-            f"({site.series(FRESHNESS)} > bool {site.freshness_seconds:g}) or "
+            # a query with a long trigger cannot be fresher than that: two of its intervals are allowed besides
+            f"(({fresh} - 2 * {interval(site, fresh)}) > bool {site.freshness_seconds:g}) or "
             f"({expected} unless on (job, query) {alive(site)})",
         ),
     ]
@@ -116,6 +118,10 @@ PAGE = Alert(
         Case(
             "fires", "the query is dead",
             {SEEN: "0+15x240 stale", ACTIVE: "1x240 0x100", EXPECTED: "1x340"}, 4700, True,
+        ),
+        Case(
+            "stays quiet", "ten minutes of lag under a trigger of ten minutes",
+            {**WELL, LAG: "600x340", "ledgerops_trigger_interval_seconds": "600x340"}, 4700, False,
         ),
         Case("stays quiet", "a minute and a half of lag", {**WELL, LAG: "0x240 120x6 0x80"}, 4700, False),
         Case(

@@ -30,6 +30,18 @@ def alive(site: Site) -> str:
     return f"{worst(site, 'ledgerops_query_active')} == 1"
 
 
+def silent(site: Site) -> str:
+    """Seconds since the last sign of life of each query that is on; of several drivers only those that run it count."""
+    seen, active = "ledgerops_last_seen_timestamp_seconds", "ledgerops_query_active"
+    on = f"and on (job, instance, query) {site.series(active)} == 1"
+    return f"max {BY} ((time() - {site.series(seen)}) {on})"
+
+
+def interval(site: Site, like: str) -> str:
+    """The trigger interval of each query that `like` has; 0 where it is not known."""
+    return f"({worst(site, 'ledgerops_trigger_interval_seconds')} or 0 * ({like}))"
+
+
 def cause(site: Site) -> str:
     """Template text that names the root cause, asked of Prometheus when the alert is sent: no other process needed."""
     selector = site.series("ledgerops_root_cause", "query=%q").replace('"', '\\"')

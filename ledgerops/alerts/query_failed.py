@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from ledgerops.alerts.model import Alert, Case
-from ledgerops.alerts.promql import alive
+from ledgerops.alerts.promql import alive, worst
 from ledgerops.alerts.site import Site
 from ledgerops.diagnosis.rules import query_failed
 
 
 def _expression(site: Site) -> str:
     failures = site.series("ledgerops_query_failures_total")
-    return f"sum by (job, query, error_class) ({failures}) > 0 unless on (job, query) {alive(site)}"
+    # what worked off all there was, and failed once before that, is expected no more
+    expected = f"{worst(site, 'ledgerops_query_expected')} == 1"
+    return (
+        f"sum by (job, query, error_class) ({failures}) > 0 and on (job, query) {expected} "
+        f"unless on (job, query) {alive(site)}"
+    )
 
 
 ALERT = Alert(
@@ -28,8 +33,15 @@ ALERT = Alert(
             "fires", "it failed and stays down",
             {
                 'ledgerops_query_failures_total{error_class="X"}': "_x8 1x40",
-                "ledgerops_query_active": "1x8 0x40",
+                "ledgerops_query_active": "1x8 0x40", "ledgerops_query_expected": "1x48",
             }, 300, True,
+        ),
+        Case(
+            "stays quiet", "it failed once, and then worked off all there was",
+            {
+                'ledgerops_query_failures_total{error_class="X"}': "_x8 1x60",
+                "ledgerops_query_active": "1x8 0x2 1x10 0x40", "ledgerops_query_expected": "1x20 stale",
+            }, 700, False,
         ),
         Case(
             "stays quiet", "it was stopped without an error",

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from ledgerops.alerts.model import Alert, Case
-from ledgerops.alerts.promql import CAUSE, alive, worst
+from ledgerops.alerts.promql import CAUSE, alive, interval, silent, worst
 from ledgerops.alerts.site import Site
 from ledgerops.diagnosis.rules import query_stuck
 
+FIRST = 80.0  # seconds that stand for the batch of a query without one: it is stuck after five minutes
 SILENCE = 60.0  # seconds besides three triggers and three batches: a start of Spark, a rebalance, a long collection
 
 
 def _expression(site: Site) -> str:
-    silent = f"max by (job, query) (time() - {site.series('ledgerops_last_seen_timestamp_seconds')})"
-    batch = worst(site, "ledgerops_last_batch_duration_seconds")
-    interval = worst(site, "ledgerops_trigger_interval_seconds")
-    # a query without a batch yet, or of unknown trigger, has no such series: 0 stands in for them
-    nothing = f"0 * {silent}"
-    return (
-        f"{silent} > {SILENCE * site.time_scale:g} + 3 * (({batch} or {nothing}) + ({interval} or {nothing})) "
-        f"and on (job, query) {alive(site)}"
-    )
+    quiet = silent(site)
+    # a query without a batch yet may take minutes for it: it has all of the past to read
+    batch = f"({worst(site, 'ledgerops_last_batch_duration_seconds')} or 0 * {quiet} + {FIRST * site.time_scale:g})"
+    limit = f"{SILENCE * site.time_scale:g} + 3 * ({batch} + {interval(site, quiet)})"
+    return f"{quiet} > {limit} and on (job, query) {alive(site)}"
 
 
 ALERT = Alert(
@@ -53,6 +50,20 @@ ALERT = Alert(
                 "ledgerops_trigger_interval_seconds": "60x40",
                 "ledgerops_query_active": "1x40",
             }, 470, False,
+        ),
+        Case(
+            "stays quiet", "a first batch of four minutes",
+            {"ledgerops_last_seen_timestamp_seconds": "0x60", "ledgerops_query_active": "1x60"}, 240, False,
+        ),
+        Case(
+            "stays quiet", "it ended on one driver and runs on another",
+            {
+                'ledgerops_last_seen_timestamp_seconds{instance="old"}': "0x80",
+                'ledgerops_query_active{instance="old"}': "1x4 0x76",
+                "ledgerops_last_seen_timestamp_seconds": "0+15x80",
+                "ledgerops_last_batch_duration_seconds": "2x80",
+                "ledgerops_query_active": "1x80",
+            }, 900, False,
         ),
         Case(
             "resolves", "it speaks again",

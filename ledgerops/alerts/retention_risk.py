@@ -10,16 +10,16 @@ from ledgerops.diagnosis.rules import retention_risk
 HEADROOM = 'ledgerops_retention_headroom_seconds{topic="t", partition="0"}'
 BACKLOG = 'ledgerops_source_backlog_offsets{topic="t", partition="0"}'
 WINDOW = 300.0
+SHRINKS = 0.05  # seconds of headroom lost each second, as in the rule: less is the to and fro of batches
 
 
 def _expression(site: Site) -> str:
     headroom = site.series("ledgerops_retention_headroom_seconds")
-    # only where it shrinks and something is unread: a topic that keeps its rows for less than the limit is none
-    shrinks = f"min {BY} (deriv({headroom}[{site.window(WINDOW)}])) < 0"
-    unread = f"sum {BY} ({site.series('ledgerops_source_backlog_offsets')}) > 0"
-    return (
-        f"min {BY} ({headroom}) < {site.retention_seconds:g} and on (job, query) {shrinks} and on (job, query) {unread}"
-    )
+    # only of partitions where it shrinks and something is unread: a topic that keeps its rows for less is no risk
+    same = "and on (job, instance, query, topic, partition)"
+    shrinks = f"{same} deriv({headroom}[{site.window(WINDOW)}]) < -{SHRINKS:g}"
+    unread = f"{same} {site.series('ledgerops_source_backlog_offsets')} > 0"
+    return f"min {BY} ({headroom} {shrinks} {unread}) < {site.retention_seconds:g}"
 
 
 ALERT = Alert(
