@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from ledgerops.jobs.outputs import newest_batch
 from ledgerops.progress import parse_offsets
 
 PARTITIONS = "spark.sql.shuffle.partitions"
@@ -21,7 +22,7 @@ Place = tuple[str, str]  # topic, partition
 
 def planned(checkpoint: Path) -> bool:
     """Whether it holds a batch: one that does not knows of no row, only where its sources would have begun."""
-    return _newest(checkpoint / "offsets") is not None
+    return newest_batch(checkpoint / "offsets") is not None
 
 
 def forget_unused(checkpoint: Path) -> None:
@@ -32,7 +33,7 @@ def forget_unused(checkpoint: Path) -> None:
 
 def shuffle_partitions(checkpoint: Path) -> int | None:
     """The number that every further batch will use, whatever the session says; None before the first batch."""
-    newest = _newest(checkpoint / "offsets")
+    newest = newest_batch(checkpoint / "offsets")
     conf = _plan(checkpoint, newest)[0].get("conf") if newest is not None else None
     value = conf.get(PARTITIONS) if isinstance(conf, Mapping) else None
     return int(value) if isinstance(value, str) and value.isdecimal() else None
@@ -40,13 +41,13 @@ def shuffle_partitions(checkpoint: Path) -> int | None:
 
 def planned_offsets(checkpoint: Path) -> dict[Place, int]:
     """Where the newest batch that was planned ends, of the sources that have topics; empty before the first."""
-    newest = _newest(checkpoint / "offsets")
+    newest = newest_batch(checkpoint / "offsets")
     return {} if newest is None else _plan(checkpoint, newest)[1]
 
 
 def committed(checkpoint: Path) -> tuple[int, dict[Place, int]]:
     """The newest committed batch, -1 before the first, and where it (or else each source's beginning) ends."""
-    newest = _newest(checkpoint / "commits")
+    newest = newest_batch(checkpoint / "commits")
     if newest is not None:
         return newest, _plan(checkpoint, newest)[1]
     begun: dict[Place, int] = {}
@@ -79,9 +80,3 @@ def _text(file: Path) -> str:
         return file.read_text("utf-8")
     except (OSError, UnicodeDecodeError):
         return ""
-
-
-def _newest(log: Path) -> int | None:
-    if not log.is_dir():
-        return None
-    return max((int(file.name) for file in log.iterdir() if file.name.isdigit()), default=None)

@@ -62,7 +62,7 @@ class Asker:
         newest = self._admin.list_offsets({each: OffsetSpec.latest() for each in asked}, request_timeout=seconds)
         oldest = self._admin.list_offsets({each: OffsetSpec.earliest() for each in asked}, request_timeout=seconds)
         self._wait((newest, oldest), seconds)
-        refused: list[str] = []
+        refused: list[tuple[str, str, str]] = []
         latest, earliest = _numbers(newest, refused), _numbers(oldest, refused)
         found = {"latest": latest, "earliest": earliest, "refused": refused, "reason": self._reason()}
         topics = [topic for topic in question["settings"] if topic in latest]
@@ -129,7 +129,7 @@ class Asker:
         return "timed out" if told is None else plain(without_secrets(self._client, told))
 
 
-def _numbers(answers: Answers, refused: list[str]) -> dict[str, dict[str, int]]:
+def _numbers(answers: Answers, refused: list[tuple[str, str, str]]) -> dict[str, dict[str, int]]:
     """What was answered, by topic; `refused` takes what the broker does not have or does not tell."""
     from confluent_kafka import KafkaError, KafkaException
 
@@ -145,7 +145,7 @@ def _numbers(answers: Answers, refused: list[str]) -> dict[str, dict[str, int]]:
             found.setdefault(each.topic, {})[str(each.partition)] = int(future.result(0).offset)
         except KafkaException as error:
             if error.args[0].code() in final:
-                refused.append(f"{each.topic} {each.partition}: {error.args[0].str()}")
+                refused.append((each.topic, str(each.partition), str(error.args[0].str())))
         except TimeoutError:
             pass
     return {topic: offsets for topic, offsets in found.items() if offsets}

@@ -53,12 +53,13 @@ class KafkaCollector:
             raise
         self._settings |= {topic: (began, settings) for topic, settings in answer["settings"].items()}
         latest, earliest = _flat(answer["latest"]), _flat(answer["earliest"])
-        refused = {tuple(text.split(":", 1)[0].split(" ")) for text in answer["refused"]}
-        silent = set(asked) - refused - (latest.keys() & earliest.keys())
+        refused = {(topic, partition): reason for topic, partition, reason in answer["refused"]}
+        silent = set(asked) - refused.keys() - (latest.keys() & earliest.keys())
         self._broker.worked(not silent)
         self._tell(queries, latest, earliest, silent, answer["reason"], began)
-        if answer["refused"]:
-            raise BrokerError(answer["refused"][0])
+        if refused:
+            (topic, partition), reason = next(iter(refused.items()))
+            raise BrokerError(f"{topic} {partition}: {reason}")
 
     def close(self) -> None:
         """Ends a question that is under way."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ledgerops.errors import UserError
 from ledgerops.jobs.job import Job
+from ledgerops.jobs.outputs import newest_batch
 from ledgerops.jobs.sinks import Sink
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ def _claim(job: Job, checkpoint: Path, output: Sink, fingerprint: str) -> None:
     """Marks the checkpoint as the job's, or refuses: a note beside it says whose it is, its logs what it has done."""
     note = checkpoint.with_name(f"{checkpoint.name}.job.json")
     wanted = {"job": job.name, "fingerprint": fingerprint}
-    planned, done = _newest(checkpoint / "offsets"), _newest(checkpoint / "commits")
+    planned, done = newest_batch(checkpoint / "offsets"), newest_batch(checkpoint / "commits")
     try:
         found = dict(json.loads(note.read_text("utf-8")))
     except FileNotFoundError:
@@ -122,9 +123,3 @@ def _compare(checkpoint: Path, planned: int | None, done: int | None, output: Si
         raise UserError(f"{output} holds batches that {checkpoint} knows nothing of; move the output away")
     if done is not None and (written is None or written < done):
         raise UserError(f"{output} lacks batches that {checkpoint} has done; put it back, or move the checkpoint away")
-
-
-def _newest(log: Path) -> int | None:
-    if not log.is_dir():
-        return None
-    return max((int(file.name) for file in log.iterdir() if file.name.isdigit()), default=None)

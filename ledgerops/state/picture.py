@@ -26,7 +26,6 @@ KINDS = {
     "map": "map state",
     "timers": "timers",
 }
-SMALL = 24  # columns below which a bar says nothing
 
 
 class Picture:
