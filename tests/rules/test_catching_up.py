@@ -2,6 +2,7 @@ import pytest
 
 from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.diagnosis.rules.catching_up import RULE
+from ledgerops.view import View
 
 FALLS = [60_000 - 4000 * n for n in range(10)]
 
@@ -53,3 +54,17 @@ def test_batches_at_the_cap_that_outlast_the_interval_are_its_consequence(histor
 )
 def test_others_are_not(history, case):
     assert list(RULE.check(history(**case))) == []
+
+
+def test_what_is_promised_of_a_query_at_work_is_not_promised_once_it_has_ended(history):
+    view = history(**restarted())
+    view.history.end(view.now, view.history.run_id, None, None)
+
+    assert list(RULE.check(view)) == []
+
+
+def test_nor_when_no_batch_follows(history):
+    view = history(**restarted())
+
+    assert list(RULE.check(View(view.history, view.now + 4))) != []
+    assert list(RULE.check(View(view.history, view.now + 30))) == []

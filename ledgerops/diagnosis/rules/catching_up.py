@@ -23,12 +23,16 @@ from ledgerops.view import View
 BATCHES = 4  # over which the backlog must fall, each time: a single larger batch is no trend
 PACE = 12  # batches from which the pace is taken
 FROM_START = 3  # the most must have been there by this batch of the run: what piled up later is another matter
+SILENT = 3  # intervals and batches without another batch: by then nothing is worked off
 LAG_SECONDS = 5.0  # of backlog that must be there to speak of catching up
 
 
 def check(view: View) -> Iterator[Finding]:
     latest = [left for batch in view.batches[-BATCHES:] if (left := backlog(batch))]  # the whole run would take long
     if len(latest) < BATCHES or not all(later < earlier for earlier, later in pairwise(latest)):
+        return
+    last = view.batches[-1]
+    if view.history.ended or view.now - last.ended > SILENT * ((view.trigger_interval or 0.0) + last.duration):
         return
     series = [(batch, left) for batch in view.batches if (left := backlog(batch)) is not None]
     lefts = [left for _, left in series]
@@ -45,7 +49,6 @@ def check(view: View) -> Iterator[Finding]:
     if pace <= 0:
         return
     seconds = latest[-1] / pace
-    last = series[-1][0]
     yield Finding(
         f"{latest[-1]:,} of {most:,} offsets are left of what had piled up; {pace:,.0f} fewer a second: "
         f"done in about {seconds:,.0f} s",
