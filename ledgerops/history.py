@@ -19,6 +19,7 @@ WHOLE = 30  # of these the newest keep the state stores' custom metrics, the bul
 TASKS = 60
 HEADS = 60  # points of the (time, head offset) table, as many as kafka-lag-exporter keeps
 FORMER = 20  # run ids
+ENDS = 20  # of earlier runs
 TREND_SECONDS = 10.0
 TREND_POINTS = 360  # an hour
 
@@ -66,6 +67,7 @@ class History:
         self.started_at: float | None = None  # of the current run
         self.first_batch: int | None = None  # batch id of the first batch heard of in the current run
         self.ended: Ended | None = None  # None while a run is on
+        self.ends: deque[Ended] = deque(maxlen=ENDS)  # of all remembered runs, oldest first
         self.last_seen: float | None = None  # the last sign of life: start, progress or idle
         self.last_progress: float | None = None  # when the last batch ended
         self.idle_since: float | None = None
@@ -88,7 +90,7 @@ class History:
         still = copy(self)
         still.batches, still.trend = self.batches.copy(), self.trend.copy()
         still.tasks, still.heads = self.tasks.copy(), self.heads.copy()
-        still.failures, still.former = dict(self.failures), self.former.copy()
+        still.failures, still.former, still.ends = dict(self.failures), self.former.copy(), self.ends.copy()
         return still
 
     def start(self, at: float, query_id: str, run_id: str) -> None:
@@ -143,6 +145,7 @@ class History:
             return
         self.run_id = run_id
         self.ended = Ended(at, run_id, exception, error_class)
+        self.ends.append(self.ended)
         self.running = None
         if exception is not None:
             kind = error_class or "unclassified"

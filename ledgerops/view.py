@@ -15,6 +15,7 @@ from ledgerops.records import Heads, Host, Partition, Plan, Progress, StageSumma
 from ledgerops.signals import Capacity
 
 WINDOW = 60.0  # seconds over which rates are taken
+FRESHNESS = 60.0  # seconds that results may be old, unless the configuration says otherwise
 FIT_BATCHES = 60  # the fit looks back this many batches: older ones saw another load
 SATURATED = 0.9  # busy above this counts as saturated: batches run nearly back to back
 BUSY_BATCHES = 10
@@ -39,12 +40,18 @@ class View:
     """Signals of a history at `now`. Reads only; make a new one when either changes."""
 
     def __init__(
-        self, history: History, now: float, hosts: Sequence[Host] = (), others: Sequence[History] = ()
+        self,
+        history: History,
+        now: float,
+        hosts: Sequence[Host] = (),
+        others: Sequence[History] = (),
+        freshness: float = FRESHNESS,
     ) -> None:
         self.history = history
         self.now = now
         self.hosts = hosts  # oldest first
         self.others = others  # the other queries of the driver
+        self.freshness = freshness  # the objective: how old results may be, in seconds
         self.answers: dict[object, Any] = {}  # of functions of this view that are asked more than once
 
     @property

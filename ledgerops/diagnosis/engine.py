@@ -7,14 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from ledgerops.config import Config
 from ledgerops.diagnosis import strain
 from ledgerops.diagnosis.model import SEVERITIES, Finding, Forecast, Rule, RuledOut, Severity, Status, Verdict
 from ledgerops.diagnosis.rules import RULES
 from ledgerops.history import backlog
-from ledgerops.view import SATURATED, View
+from ledgerops.view import FRESHNESS, SATURATED, View
 
-FRESHNESS = Config().freshness_objective_seconds
 WEIGHTS: Mapping[Severity, float] = {"critical": 0.6, "warning": 0.25, "info": 0.05}
 CATCH_UP = 5.0  # seconds of backlog that must be there to speak of catching up
 SHRINKING = 4  # batches over which the backlog must fall
@@ -43,6 +41,7 @@ class Diagnoser:
         ended = view.history.ended
         if ended is not None:  # what was wrong at the end is what a post-mortem asks for
             view = View(view.history, ended.at, view.hosts, view.others)
+        view.freshness = self.freshness
         self._look(view, long_over=ended is not None and now - ended.at > AFTERMATH)
         findings = sorted((finding for finding, _ in self._held.values()), key=_rank)
         active = {finding.rule for finding in findings}
@@ -108,9 +107,10 @@ class Diagnoser:
         return replace(finding, severity=worst, ruled_out=tuple(ruled_out))
 
 
-def _rank(finding: Finding) -> tuple[int, int, float, str]:
-    """Most severe first, then what explains most, then what is surest."""
-    return -SEVERITIES.index(finding.severity), -len(finding.explains), -finding.confidence, finding.rule
+def _rank(finding: Finding) -> tuple[int, float, int, float, str]:
+    """Most severe first, then what has the largest share in the trouble, explains most, is surest."""
+    severity, share = SEVERITIES.index(finding.severity), finding.share or 0.0
+    return -severity, -round(share, 2), -len(finding.explains), -finding.confidence, finding.rule
 
 
 def _explained(slug: str, rules: Sequence[Rule], active: set[str]) -> tuple[str, ...]:

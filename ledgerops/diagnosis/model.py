@@ -62,6 +62,7 @@ class Finding:
     remedies: tuple[Remedy, ...] = ()
     confidence: float = 0.5  # 0 to 1: how far beyond the limit, how long, how many signals agree
     began: float | None = None  # when the rule can tell from the history; else the engine's first sight
+    share: float | None = None  # of the trouble that it explains, 0 to 1, such as of a batch's time; ranks root causes
     rule: str = ""
     severity: Severity = "warning"
     since: float = 0.0

@@ -57,6 +57,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "severity": finding.severity,
         "since": format_instant(finding.since),
         "confidence": round(finding.confidence, 2),
+        "share": _rounded(finding.share),
         "component": {"kind": component.kind, "name": component.name, "detail": component.detail},
         "summary": finding.summary,
         "evidence": [
