@@ -9,7 +9,7 @@ import pytest
 from ledgerops import render
 from ledgerops.diagnosis.rules import RULES
 from ledgerops.metrics import METRICS
-from ledgerops.render.docs import SECTIONS
+from ledgerops.render.docs import SECTIONS, evidence_of, runbook_body
 
 ROOT = Path(__file__).parent.parent
 
@@ -44,3 +44,47 @@ def test_every_metric_and_every_rule_has_its_place():
 
 def test_what_is_made_does_not_depend_on_the_run():
     assert render.outputs() == render.outputs()
+
+
+RUNBOOK = """Slow sink: it waits.
+
+Meaning: what it is.
+Impact: what it does.
+Diagnosis: where to look.
+Mitigation: what to do.
+Evidence:
+    waited_seconds: median over the newest 3 batches of
+        durationMs.addBatch / 1000
+    waited_share = waited_seconds over the batch duration
+"""
+
+
+def test_a_runbook_lists_how_its_evidence_is_computed():
+    body = runbook_body(RUNBOOK)
+
+    assert body.endswith(
+        "## Mitigation\n\nWhat to do.\n\n## Evidence\n\n"
+        "- `waited_seconds`: median over the newest 3 batches of durationMs.addBatch / 1000\n"
+        "- `waited_share`: waited_seconds over the batch duration"
+    )
+
+
+def test_a_runbook_without_the_section_has_no_evidence():
+    without = RUNBOOK.partition("Evidence:")[0]
+
+    assert evidence_of(without) == {}
+    assert runbook_body(without).endswith("What to do.")
+
+
+@pytest.mark.parametrize(
+    ("line", "complaint"),
+    [
+        ("    waited_share: again", "evidence waited_share is described twice"),
+        ("    something about it", "not a line of the section Evidence: 'something about it'; write `name: formula`"),
+    ],
+)
+def test_evidence_that_cannot_be_read_is_refused(line, complaint):
+    with pytest.raises(ValueError) as told:
+        evidence_of(RUNBOOK + line + "\n")
+
+    assert str(told.value) == complaint

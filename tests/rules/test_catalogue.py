@@ -10,6 +10,7 @@ import pytest
 from ledgerops.diagnosis.model import SEVERITIES
 from ledgerops.diagnosis.rules import BY_SLUG, RULES
 from ledgerops.metrics import METRICS
+from ledgerops.render.docs import evidence_of
 
 TESTS = Path(__file__).parent
 SECTIONS = ("Meaning", "Impact", "Diagnosis", "Mitigation")
@@ -25,6 +26,14 @@ def test_a_rule_has_a_runbook_a_module_and_a_test(rule):
     assert -1 not in places and places == sorted(places)
     assert rule.title.endswith(".") and rule.title.lower().startswith(rule.slug.replace("-", " "))
     assert rule.severity in SEVERITIES
+
+
+@pytest.mark.parametrize("rule", [each for each in RULES if "Evidence:" in each.runbook], ids=lambda rule: rule.slug)
+def test_a_runbook_that_tells_of_its_evidence_does_so_last_with_a_formula_for_each_name(rule):
+    formulas = evidence_of(rule.runbook)
+
+    assert rule.runbook.find("\nEvidence:\n") > rule.runbook.find("\nMitigation: ")
+    assert formulas and all(len(formula) > 10 for formula in formulas.values())
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.slug)
