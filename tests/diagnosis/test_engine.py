@@ -17,13 +17,16 @@ __all__ = ["history"]  # the fixture
 NOW = 1_790_000_000.0
 
 
-def rule(slug, active, explains=(), severity="warning", confidence=0.5, because=None, linger=0.0, outlives=False):
+def rule(
+    slug, active, explains=(), severity="warning", confidence=0.5, because=None, linger=0.0, outlives=False, share=None
+):
     """A rule that finds something while `active` (a list with one flag) says so."""
 
     def check(view: View) -> Iterator[Finding]:
         if active[0]:
             evidence = (Evidence("x", 1.0, "count", "0", view.now),)
-            yield Finding(f"{slug} it is", Component("query", view.query), evidence, confidence=confidence)
+            where = Component("query", view.query)
+            yield Finding(f"{slug} it is", where, evidence, confidence=confidence, share=share)
 
     acquit = None if because is None else lambda view: because
     return Rule(slug, severity, check, "Meaning", explains, acquit, linger, outlives)
@@ -73,6 +76,20 @@ def test_root_causes_are_ranked_by_severity_then_reach_then_confidence():
     )
 
     assert [root.rule for root in Diagnoser(rules)(view()).root_causes] == ["critical", "explains", "sure", "unsure"]
+
+
+def test_independent_causes_are_kept_apart_and_ranked_by_their_share_in_the_trouble():
+    rules = (
+        rule("trigger-overrun", YES),
+        rule("key-skew", YES, ("trigger-overrun",), share=0.25, confidence=0.95),
+        rule("slow-sink", YES, ("trigger-overrun",), share=0.7, confidence=0.6),
+        rule("slow-source", YES, ("trigger-overrun",), confidence=0.95),
+        rule("late-data", YES, severity="critical", share=0.1),
+    )
+    verdict = Diagnoser(rules)(view())
+
+    assert [root.rule for root in verdict.root_causes] == ["late-data", "slow-sink", "key-skew", "slow-source"]
+    assert [root.explains for root in verdict.root_causes] == [(), *[("trigger-overrun",)] * 3]
 
 
 def test_a_finding_keeps_its_beginning_and_lingers_for_a_while():
