@@ -2,23 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Iterator
 
 from ledgerops.diagnosis.engine import Diagnoser
+from ledgerops.diagnosis.model import Verdict
 from ledgerops.fleet import Fleet
 from ledgerops.progress import BadRecord
 from ledgerops.records import Observation
 
 JUDGED = ("progress", "terminated", "tasks", "batch_running")  # kinds after which a verdict may change at once
+SILENCE = 900.0  # seconds after the last observation for which `every` is kept up: later looks see nothing new
 
 
 class Replay:
-    """A fleet after its observations; `at` is the instant of the last one, `bad` counts records that were none."""
+    """A fleet that takes observations; `at` is the newest instant seen, `bad` counts records that were none."""
 
     def __init__(self) -> None:
         self.fleet = Fleet(Diagnoser)
         self.at: float | None = None
         self.bad = 0
+
+    def verdicts(
+        self, observations: Iterable[Observation], at: float | None = None, every: float | None = None
+    ) -> Iterator[Verdict]:
+        """The verdict on the query that changed after each batch, up to the instant `at` (or to the end).
+
+        With `every`, all queries are judged at each multiple of so many seconds as well, as by somebody who asks
+        again and again: at that moment only what was observed before it is known.
+        """
+        for seen in observations:
+            if at is not None and seen.at > at:
+                break
+            if every is not None:
+                yield from self._between(seen.at, every)
+            self.at = seen.at if self.at is None else max(self.at, seen.at)
+            try:
+                state = self.fleet.ingest(seen)
+            except BadRecord:
+                self.bad += 1
+                continue
+            if state is not None and seen.kind in JUDGED:
+                yield self.fleet.judge(state, self.at)
+        if at is not None and every is not None:
+            yield from self._between(at, every)
+
+    def _between(self, until: float, every: float) -> Iterator[Verdict]:
+        if self.at is None or until <= self.at:
+            return
+        first = math.floor(self.at / every) + 1
+        for number in range(first, math.ceil(min(until, self.at + SILENCE) / every)):
+            for state in self.fleet.queries.values():
+                yield self.fleet.judge(state, number * every)
 
 
 def replay(observations: Iterable[Observation], at: float | None = None, now: float | None = None) -> Replay:
@@ -27,20 +62,15 @@ def replay(observations: Iterable[Observation], at: float | None = None, now: fl
     The last verdicts are of `at`, else of `now`, else of the last observation.
     """
     result = Replay()
-    fleet = result.fleet
-    for seen in observations:
-        if at is not None and seen.at > at:
-            break
-        result.at = seen.at if result.at is None else max(result.at, seen.at)
-        try:
-            state = fleet.ingest(seen)
-        except BadRecord:
-            result.bad += 1
-            continue
-        if state is not None and seen.kind in JUDGED:
-            fleet.judge(state, result.at)
+    for _ in result.verdicts(observations, at):
+        pass
     if result.at is not None:
         result.at = at if at is not None else max(result.at, now or result.at)
-        for state in fleet.queries.values():
-            fleet.judge(state, result.at)
+        for state in result.fleet.queries.values():
+            result.fleet.judge(state, result.at)
     return result
+
+
+def verdicts(observations: Iterable[Observation], every: float | None = None) -> Iterator[Verdict]:
+    """All verdicts of a recording, oldest first: see `Replay.verdicts`."""
+    return Replay().verdicts(observations, every=every)

@@ -1,11 +1,13 @@
 """The recording: JSON lines, one observation a line (DESIGN: `at`, `kind`, `query`, `data`).
 
 A recording is a folder of segments, `recording-000001.jsonl` and so on. The newest is appended to; when it is full
-the next begins, and the oldest go when the total is above its bound.
+the next begins, and the oldest go when the total is above its bound. A file that is kept may be packed with zstd
+(`.jsonl.zst`, a tenth of the size) and is read as it is.
 """
 
 from __future__ import annotations
 
+import io
 import json
 import re
 from collections.abc import Iterator
@@ -18,7 +20,8 @@ from ledgerops.errors import UserError
 from ledgerops.progress import format_instant, parse_instant
 from ledgerops.records import KINDS, Kind, Observation
 
-SEGMENT = re.compile(r"recording-(\d{6,})\.jsonl")
+SEGMENT = re.compile(r"recording-(\d{6,})\.jsonl(?:\.zst)?")
+PLAIN, PACKED = ".jsonl", ".jsonl.zst"
 SEGMENT_BYTES = 16 * 1024 * 1024  # about three hours of one query at a batch every 2 s
 TOTAL_BYTES = 256 * 1024 * 1024
 
@@ -55,7 +58,7 @@ def read(path: Path | str) -> Iterator[Observation]:
     """
     path = Path(path)
     if path.is_dir():
-        segments = _segments(path) or sorted(path.glob("*.jsonl"))
+        segments = _segments(path) or sorted(each for each in path.iterdir() if each.name.endswith((PLAIN, PACKED)))
         if not segments:
             raise UserError(f"no recording in {path}: expected files named recording-*.jsonl")
         for segment in segments:
@@ -64,12 +67,28 @@ def read(path: Path | str) -> Iterator[Observation]:
         yield from _read_file(path)
 
 
+def is_packed(path: Path) -> bool:
+    """Whether a file is, by its name, a recording in zstd; Spark's event logs are in zstd, too, under other names."""
+    return path.name.endswith(PACKED)
+
+
 def _read_file(path: Path) -> Iterator[Observation]:
     try:
-        with path.open("rb") as lines:
-            yield from read_lines(lines, str(path))
+        with path.open("rb") as file:
+            yield from _unpacked(file, path) if is_packed(path) else read_lines(file, str(path))
     except OSError as error:
         raise UserError(f"cannot read {path}: {(error.strerror or str(error)).lower()}") from None
+
+
+def _unpacked(file: IO[bytes], path: Path) -> Iterator[Observation]:
+    import zstandard  # not needed by an application that is only watched
+
+    try:
+        # a file that is still written ends in the middle of a frame: what is there is read
+        with zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True) as plain:
+            yield from read_lines(io.BufferedReader(plain), str(path))
+    except zstandard.ZstdError:
+        raise UserError(f"cannot read {path}: not zstd, or damaged") from None
 
 
 def read_lines(lines: Iterator[bytes] | IO[bytes], name: str) -> Iterator[Observation]:
@@ -93,8 +112,10 @@ def read_lines(lines: Iterator[bytes] | IO[bytes], name: str) -> Iterator[Observ
 
 
 def _segments(folder: Path) -> list[Path]:
-    found = [(int(match[1]), path) for path in folder.iterdir() if (match := SEGMENT.fullmatch(path.name))]
-    return [path for _, path in sorted(found)]
+    """The segments in order; of one that is there plain and packed, the plain one."""
+    names = sorted((path.name for path in folder.iterdir()), reverse=True)  # packed before plain: the latter stays
+    found = {int(match[1]): folder / name for name in names if (match := SEGMENT.fullmatch(name))}
+    return [path for _, path in sorted(found.items())]
 
 
 class Recorder:

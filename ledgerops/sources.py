@@ -35,7 +35,7 @@ def open_source(place: str) -> Source:
         raise UserError(f"cannot read {place}: no such file or folder; give a recording, a Spark event log or a URL")
     from ledgerops.collect import eventlog
 
-    if eventlog.is_event_log(path):
+    if not recording.is_packed(path) and eventlog.is_event_log(path):
         return Source(place, eventlog.read(path), None)
     return Source(place, recording.read(path), None)
 

@@ -16,6 +16,7 @@ KEYS = {
     "severity",
     "since",
     "confidence",
+    "share",
     "component",
     "summary",
     "evidence",

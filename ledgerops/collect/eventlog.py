@@ -109,7 +109,7 @@ def _logs(folder: Path) -> list[Path]:
 
 
 def _looks_like_log(path: Path) -> bool:
-    return path.suffix != ".jsonl" and not path.name.startswith(".") and is_event_log(path)
+    return not path.name.endswith((".jsonl", ".jsonl.zst")) and not path.name.startswith(".") and is_event_log(path)
 
 
 def _lines(path: Path) -> Iterator[bytes]:
