@@ -125,6 +125,7 @@ class StageSummary:
     records_score: float | None = None  # FLIP-418 score of the tasks' records, where every task was read
     seconds_score: float | None = None
     slowest_task: int | None = None  # index of the partition
+    shuffle_seconds: float | None = None  # waiting for shuffle blocks and writing them, summed over tasks
 
     @property
     def wall_seconds(self) -> float | None:

@@ -18,7 +18,7 @@ from tests.build import T0, batch, history, operator
 RECORDED = Path(__file__).parent / "recorded"
 LABELS = {
     "query", "source", "topic", "partition", "operator", "phase", "kind", "executor", "rule", "severity",
-    "status", "error_class", "event", "step", "collector", "reason",
+    "status", "error_class", "event", "step", "collector", "reason", "part",
 }  # fmt: skip
 COUNTED = {
     "rows", "ratio", "score", "share", "seconds", "bytes", "offsets", "batches", "partitions", "cores", "tasks", "cpus",

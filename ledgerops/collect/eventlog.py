@@ -331,6 +331,11 @@ def summarise(info: Mapping[str, Any], ends: list[Mapping[str, Any]]) -> StageSu
         records_score=skew_score(records) if len(done) > 1 else None,
         seconds_score=skew_score(seconds) if len(done) > 1 else None,
         slowest_task=int(slowest.get("Partition ID", slowest["Index"])),
+        shuffle_seconds=sum(
+            each["Shuffle Read Metrics"]["Fetch Wait Time"] / 1000
+            + each["Shuffle Write Metrics"]["Shuffle Write Time"] / 1e9
+            for each in metrics
+        ),
     )
 
 

@@ -211,6 +211,7 @@ def parse_stage(stage: Mapping[str, Any], tasks: Sequence[Mapping[str, Any]]) ->
         records_score=skew_score(records) if len(tasks) == stage["numTasks"] > 1 else None,
         seconds_score=skew_score(seconds) if len(tasks) == stage["numTasks"] > 1 else None,
         slowest_task=int(slowest.get("partitionId", slowest["index"])) if slowest else None,
+        shuffle_seconds=stage.get("shuffleFetchWaitTime", 0) / 1000 + stage.get("shuffleWriteTime", 0) / 1e9,
     )
 
 

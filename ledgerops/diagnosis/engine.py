@@ -8,6 +8,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from ledgerops.diagnosis import strain
+from ledgerops.diagnosis.attribution import attribution
 from ledgerops.diagnosis.model import SEVERITIES, Finding, Forecast, Rule, RuledOut, Severity, Status, Verdict
 from ledgerops.diagnosis.rules import RULES
 from ledgerops.history import backlog
@@ -59,6 +60,7 @@ class Diagnoser:
             findings=tuple(findings),
             forecast=forecast(view, self.freshness),
             figures=_figures(view),
+            attribution=attribution(view),
         )
 
     def _look(self, view: View, long_over: bool) -> None:

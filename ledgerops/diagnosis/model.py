@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from ledgerops.view import View
 
@@ -105,6 +105,14 @@ class Forecast:
     seconds_to_slo_breach: float | None = None
 
 
+class Part(NamedTuple):
+    """A share of a batch's wall time; `ledgerops.diagnosis.attribution` says what each part is."""
+
+    part: str
+    seconds: float
+    share: float  # of the batch's duration, 0 to 1
+
+
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """All that is said of one query at one moment."""
@@ -117,3 +125,4 @@ class Verdict:
     findings: tuple[Finding, ...] = ()
     forecast: Forecast = field(default_factory=Forecast)
     figures: Mapping[str, float] = field(default_factory=dict)  # what a reader wants to see of a healthy query, too
+    attribution: tuple[Part, ...] = ()  # where the time of a typical batch goes; empty before there is one

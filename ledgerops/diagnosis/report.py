@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ledgerops import figures
+from ledgerops.diagnosis.attribution import as_document
 from ledgerops.diagnosis.model import SEVERITIES, Finding, Severity, Verdict
 from ledgerops.progress import format_instant
 
@@ -47,6 +48,7 @@ def _query(verdict: Verdict) -> dict[str, Any]:
             "seconds_to_slo_breach": _rounded(verdict.forecast.seconds_to_slo_breach),
         },
         "figures": {name: _rounded(value) for name, value in verdict.figures.items()},
+        "attribution": as_document(verdict.attribution),
     }
 
 

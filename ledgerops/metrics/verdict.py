@@ -38,4 +38,11 @@ STATUS: Metric[Verdict] = Metric(
     read=lambda verdict: {(status,): float(status == verdict.status) for status in get_args(Status)},
     survives=True,
 )
-METRICS = (FINDING, ROOT_CAUSE, HEALTH, STATUS)
+PARTS: Metric[Verdict] = Metric(
+    "ledgerops_batch_part_seconds",
+    "gauge",
+    "Where the time of a typical recent batch goes; the parts add up to its duration, also what nobody claims.",
+    labels=("part",),
+    read=lambda verdict: {(each.part,): each.seconds for each in verdict.attribution},
+)
+METRICS = (FINDING, ROOT_CAUSE, HEALTH, STATUS, PARTS)

@@ -178,6 +178,14 @@ PAGE = Page(
                     width=8,
                     warn=60,
                 ),
+                Panel(
+                    "Where the time of a batch goes",
+                    (Target(by("max", "part", q("ledgerops_batch_part_seconds")), "{{part}}"),),
+                    "s",
+                    "A typical recent batch, in parts that add up to it. Good: cpu and python dominate; driver, after_tasks, waiting and unclaimed stay thin.",
+                    stacked=True,
+                    width=24,
+                ),
             ),
         ),
         Row(
