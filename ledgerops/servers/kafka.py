@@ -35,15 +35,23 @@ class Kafka:
     """A broker with its data in `folder`, started on entering the context and ended on leaving it.
 
     `properties` are added to its server.properties or replace what is there; the listener for clients is called
-    CLIENT. `options` are the client's (see `KafkaClient`), for a broker that was told to ask for a password.
+    CLIENT. `options` are the client's (see `KafkaClient`), for a broker that was told to ask for a password. With
+    `proxied` it has a second listener on the port `behind`, whose clients are sent to the port `proxied`: a proxy there
+    has all of their traffic, and the traffic of others is not touched.
     Raises UserError when jars or Java are missing, or when the broker does not start.
     """
 
     def __init__(
-        self, folder: Path, properties: Mapping[str, str] | None = None, options: Mapping[str, str] | None = None
+        self,
+        folder: Path,
+        properties: Mapping[str, str] | None = None,
+        options: Mapping[str, str] | None = None,
+        proxied: int | None = None,
     ) -> None:
         self.folder = folder.absolute()
         self.port, self._controller = free_port(), free_port()
+        self.behind = None if proxied is None else free_port()
+        self._proxied = proxied
         self.servers = f"127.0.0.1:{self.port}"
         self.client = KafkaClient(self.servers, options or {})
         self.log = self.folder / "server.log"
@@ -151,6 +159,7 @@ class Kafka:
             "listeners": f"CLIENT://{self.servers},CONTROLLER://127.0.0.1:{self._controller}",
             "advertised.listeners": f"CLIENT://{self.servers}",
             "listener.security.protocol.map": "CLIENT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+            **self._behind(),
             "inter.broker.listener.name": "CLIENT",
             "log.dirs": str(self.folder / "data"),
             "auto.create.topics.enable": "false",
@@ -168,4 +177,15 @@ class Kafka:
             "broker.heartbeat.interval.ms": "500",
             # the default buffer is a quarter of this heap
             "log.cleaner.dedupe.buffer.size": str(16 * 1024 * 1024),
+        }
+
+    def _behind(self) -> dict[str, str]:
+        """The listener for those who come through a proxy."""
+        if self._proxied is None:
+            return {}
+        controller = f"CONTROLLER://127.0.0.1:{self._controller}"
+        return {
+            "listeners": f"CLIENT://{self.servers},PROXIED://127.0.0.1:{self.behind},{controller}",
+            "advertised.listeners": f"CLIENT://{self.servers},PROXIED://127.0.0.1:{self._proxied}",
+            "listener.security.protocol.map": "CLIENT:PLAINTEXT,PROXIED:PLAINTEXT,CONTROLLER:PLAINTEXT",
         }

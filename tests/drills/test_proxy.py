@@ -1,0 +1,170 @@
+import socket
+import threading
+import time
+from contextlib import contextmanager
+
+import pytest
+
+from ledgerops.drills.proxy import Proxy
+from ledgerops.errors import UserError
+from ledgerops.kafkaclient import reach
+
+BLOCK = b"x" * 40_000
+
+
+@pytest.fixture
+def echo():
+    """The port of a server that sends back what it gets."""
+    listening = socket.create_server(("127.0.0.1", 0))
+
+    def serve(connection):
+        with connection:
+            try:
+                while piece := connection.recv(65_536):
+                    connection.sendall(piece)
+            except OSError:
+                pass
+
+    def accept():
+        while True:
+            try:
+                connection, _ = listening.accept()
+            except OSError:
+                return
+            threading.Thread(target=serve, args=(connection,), daemon=True).start()
+
+    thread = threading.Thread(target=accept)
+    thread.start()
+    yield listening.getsockname()[1]
+    listening.shutdown(socket.SHUT_RDWR)
+    listening.close()
+    thread.join()
+
+
+@pytest.fixture
+def proxy(echo):
+    with Proxy(echo) as made:
+        yield made
+
+
+@contextmanager
+def connected(proxy, timeout=5.0):
+    with socket.create_connection(("127.0.0.1", proxy.port), timeout) as connection:
+        yield connection
+
+
+def answered(connection, sent=b"hello"):
+    """Seconds until all that was sent has come back."""
+    began, got = time.monotonic(), b""
+    connection.sendall(sent)
+    while len(got) < len(sent):
+        got += (piece := connection.recv(65_536))
+        assert piece, "the connection was closed"
+    assert got == sent
+    return time.monotonic() - began
+
+
+def test_all_that_is_sent_comes_back_unchanged(proxy):
+    with connected(proxy) as one, connected(proxy) as other:
+        assert answered(one, bytes(range(256)) * 4_000) < 2
+        assert answered(other) < 0.2
+
+
+def test_each_answer_takes_longer_by_the_latency(proxy):
+    with connected(proxy) as connection:
+        proxy.set(latency=0.3)
+        assert 0.3 <= answered(connection) < 0.5
+        assert 0.3 <= answered(connection, BLOCK * 10) < 1.0  # once, not for each piece
+        proxy.heal()
+        assert answered(connection) < 0.2
+
+
+def test_jitter_makes_some_answers_later_than_others(proxy):
+    with connected(proxy) as connection:
+        proxy.set(latency=0.1, jitter=0.1)
+        times = [answered(connection) for _ in range(12)]
+    assert max(times) - min(times) > 0.05
+
+
+def test_all_connections_share_a_narrow_line(proxy):
+    proxy.set(bandwidth=100_000)
+    with connected(proxy) as one, connected(proxy) as other:
+        threads = [threading.Thread(target=answered, args=(each, BLOCK)) for each in (one, other)]
+        began = time.monotonic()
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert 0.7 < time.monotonic() - began < 2.0
+
+
+def test_a_silent_line_keeps_its_connections_and_loses_nothing(proxy):
+    with connected(proxy, timeout=0.3) as connection:
+        proxy.set(silent=True)
+        connection.sendall(b"hel")
+        with pytest.raises(TimeoutError):
+            connection.recv(10)
+        proxy.heal()
+        connection.sendall(b"lo")
+        connection.settimeout(5)
+        got = b""
+        while len(got) < 5:
+            got += connection.recv(10)
+    assert got == b"hello"
+
+
+def test_a_line_that_is_down_cuts_and_refuses_until_it_is_up_on_the_same_port(proxy):
+    with connected(proxy) as connection:
+        answered(connection)
+        proxy.set(down=True)
+        with pytest.raises(OSError), connected(proxy):
+            pass
+        try:
+            assert connection.recv(10) == b""
+        except ConnectionResetError:
+            pass
+    proxy.set(down=False)
+    with connected(proxy) as connection:
+        assert answered(connection) < 0.2
+
+
+def test_a_target_that_is_not_there_closes_the_connection():
+    with Proxy(1) as proxy, connected(proxy) as connection:
+        assert connection.recv(10) == b""
+
+
+def test_a_client_that_leaves_ends_the_connection_to_the_target(proxy):
+    with connected(proxy) as connection:
+        connection.sendall(b"bye")
+        connection.shutdown(socket.SHUT_WR)
+        assert connection.recv(10) == b"bye"
+        assert connection.recv(10) == b""
+
+
+@pytest.mark.spark
+def test_a_broker_behind_it_is_reached_through_it_only(server_jars, tmp_path):
+    from confluent_kafka import Producer
+    from confluent_kafka.admin import NewTopic
+
+    from ledgerops.kafkaclient import KafkaClient
+    from ledgerops.servers.kafka import Kafka
+
+    with Proxy() as proxy, Kafka(tmp_path / "kafka", proxied=proxy.port) as broker:
+        proxy.target = broker.behind
+        through = KafkaClient(f"127.0.0.1:{proxy.port}")
+        admin = reach(through)
+        assert [each.port for each in admin.list_topics(timeout=10).brokers.values()] == [proxy.port]
+        admin.create_topics([NewTopic("t", 1, 1)])["t"].result(30)
+        before = proxy.answers
+        producer = Producer(through.librdkafka())
+        producer.produce("t", b"hello")
+        assert producer.flush(30) == 0
+        assert proxy.answers > before
+        proxy.set(latency=0.4)
+        began = time.monotonic()
+        admin.list_topics(timeout=10)
+        assert time.monotonic() - began >= 0.4
+        proxy.set(down=True)
+        with pytest.raises(UserError, match="cannot reach Kafka"):
+            reach(through, 1)
+        assert [each.port for each in reach(broker.client).list_topics(timeout=10).brokers.values()] == [broker.port]

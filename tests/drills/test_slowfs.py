@@ -1,0 +1,78 @@
+import json
+import subprocess
+import sys
+
+import pytest
+
+pytestmark = pytest.mark.spark
+
+# a session of its own: a class path cannot be added to one that runs
+SCRIPT = """
+import json, sys, time
+from pathlib import Path
+from pyspark.sql import SparkSession
+from ledgerops.drills.slowfs import SlowFiles
+
+folder = Path(sys.argv[1])
+files = SlowFiles(folder / "files")
+builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
+for key, value in {**files.conf, "spark.sql.shuffle.partitions": "1"}.items():
+    builder = builder.config(key, value)
+spark = builder.getOrCreate()
+files.install(spark)
+query = (
+    spark.readStream.format("rate").option("rowsPerSecond", 10).load().groupBy("value").count()
+    .writeStream.outputMode("update").format("noop")
+    .option("checkpointLocation", files.location(folder / "checkpoint"))
+    .trigger(processingTime="200 milliseconds").start()
+)
+
+def next_whole_batch():
+    # the one that runs now began before
+    wanted = (query.lastProgress["batchId"] if query.lastProgress else 0) + 2
+    while query.isActive and (query.lastProgress is None or query.lastProgress["batchId"] < wanted):
+        time.sleep(0.02)
+    found = query.lastProgress
+    [state] = found["stateOperators"]
+    return {"log": found["durationMs"]["walCommit"], "state": state["commitTimeMs"]}
+
+told = {"quick": next_whole_batch()}
+files.slow(0.4)
+told["slow"] = next_whole_batch()
+files.slow(0.4, within="/state/")
+told["state"] = next_whole_batch()
+files.heal()
+told["healed"] = next_whole_batch()
+files.fill()
+while query.isActive:
+    time.sleep(0.02)
+told["full"] = str(query.exception())
+Path(sys.argv[2]).write_text(json.dumps(told))
+"""
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory):
+    """What one query went through while its checkpoint was slow, quick again, and full."""
+    folder = tmp_path_factory.mktemp("slowfs")
+    subprocess.run([sys.executable, "-c", SCRIPT, folder, folder / "told.json"], check=True, timeout=120)
+    return json.loads((folder / "told.json").read_text())
+
+
+def test_each_file_of_the_checkpoint_is_made_and_renamed_slowly(told):
+    assert told["quick"]["log"] < 400
+    assert 800 <= told["slow"]["log"] < 1600
+    assert 400 <= told["slow"]["state"] < 1600  # the file was made before the commit began
+
+
+def test_only_the_files_in_a_place_can_be_slow(told):
+    assert told["state"]["log"] < 400
+    assert 400 <= told["state"]["state"] < 1600
+
+
+def test_it_is_quick_again_at_once(told):
+    assert max(told["healed"].values()) < 400
+
+
+def test_a_full_one_fails_the_query_as_a_full_disk_does(told):
+    assert told["full"].splitlines()[0].startswith("No space left on device: slow:/")
