@@ -31,6 +31,7 @@ COMMANDS = (
     Command("status", "ledgerops.cli.status", "show the live view of a running exporter"),
     Command("diagnose", "ledgerops.cli.diagnose", "name the root cause of what is wrong with a query"),
     Command("state", "ledgerops.cli.state", "show what is in the state of a query, from its checkpoint"),
+    Command("drill", "ledgerops.cli.drill", "break queries on purpose and score the diagnosis"),
     Command("rules", "ledgerops.cli.rules", "list the diagnosis rules, or read the runbook of one"),
     Command("render", "ledgerops.cli.render", "write the generated files, or check that they are true"),
     Command("jobs", "ledgerops.cli.jobs", "list the ledger's jobs"),

@@ -1,0 +1,49 @@
+"""Breaks real queries on purpose and scores what the diagnosis says of it.
+
+Each drill starts a Spark driver with queries of the ledger under random names, lets them run in health, breaks one
+thing, repairs it, and compares what the recording shows with the truth. Controls break nothing: nothing may be found.
+
+Exit code: 0 every drill passed, 1 one did not, 2 one could not be run.
+
+Examples:
+    ledgerops drill --list
+    ledgerops drill slow-sink --out drills
+    ledgerops drill --score drills
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from ledgerops.errors import UserError
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("names", nargs="*", metavar="NAME", help="drills to run (default: all)")
+    parser.add_argument("--list", action="store_true", help="list the drills and end")
+    parser.add_argument("--out", type=Path, default=Path("drills"), metavar="FOLDER", help="bundles (default drills)")
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="for random names and faults (default 1)")
+    parser.add_argument("--lanes", type=int, default=1, metavar="N", help="light drills at a time (default 1)")
+    parser.add_argument("--score", type=Path, metavar="FOLDER", help="run nothing: score the bundles of a folder again")
+    parser.add_argument("--publish", type=Path, metavar="FILE", help="write the score tables to a Markdown file")
+    parser.add_argument(
+        "--save", type=Path, metavar="FOLDER", help="keep the recordings there, compressed, as test cases"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    from ledgerops.drills import BY_NAME, DRILLS, suite
+
+    if args.list:
+        print(suite.listed(DRILLS))
+        return 0
+    unknown = [name for name in args.names if name not in BY_NAME]
+    if unknown:
+        raise UserError(f"no drill {unknown[0]!r}; ledgerops drill --list names them")
+    chosen = [BY_NAME[name] for name in args.names] or list(DRILLS)
+    if args.score is not None:
+        results = suite.score_again(args.score, chosen)
+    else:
+        results = suite.perform(chosen, args.out, args.seed, args.lanes)
+    return suite.close(results, args.publish, args.save)

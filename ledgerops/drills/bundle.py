@@ -1,0 +1,99 @@
+"""What a drill leaves behind: one folder with the recording, the truth and everything needed to look again.
+
+recording/         what the diagnosis reads, and all that it reads
+drill.json         drill, seed, random names by role
+times.json         origin and the instants of injection, repair and end
+queries.json       how each query ended, by role
+control.json       the chaos control file
+<role>.sink.jsonl  the sink's own log
+work/              checkpoints by role, and whatever the queries write
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+
+class Commit(NamedTuple):
+    """One micro-batch as its checkpoint tells: when it was planned, when it was done (None while it is not)."""
+
+    batch: int
+    planned: float
+    done: float | None
+    ends: dict[str, Any]  # the offsets of the first source, as Spark wrote them
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """A finished drill in its folder. Instants are seconds since the epoch."""
+
+    folder: Path
+
+    @property
+    def recording(self) -> Path:
+        return self.folder / "recording"
+
+    @cached_property
+    def _drill(self) -> dict[str, Any]:
+        return self._json("drill.json")
+
+    @property
+    def drill(self) -> str:
+        return str(self._drill["drill"])
+
+    @property
+    def seed(self) -> int:
+        return int(self._drill["seed"])
+
+    @property
+    def names(self) -> dict[str, str]:
+        """The random name of each query, by role."""
+        return dict(self._drill["names"])
+
+    @cached_property
+    def times(self) -> dict[str, float]:
+        """`origin`, `injected`, `repaired`, `ended`; and `effect` once it was judged, absent if there was none."""
+        return dict(self._json("times.json"))
+
+    def note(self, **times: float | None) -> None:
+        """Adds instants to the times."""
+        self.times.update({name: at for name, at in times.items() if at is not None})
+        (self.folder / "times.json").write_text(json.dumps(self.times, indent=1) + "\n", "utf-8")
+
+    def outcome(self, role: str = "main") -> dict[str, Any]:
+        """How a query ended: `exception` (None after a clean stop), `restarts`, `deaths` (instants)."""
+        return dict(self._json("queries.json").get(role, {}))
+
+    def checkpoint(self, role: str = "main") -> Path:
+        return self.folder / "work" / "checkpoints" / role
+
+    def sink(self, role: str = "main") -> Sequence[dict[str, Any]]:
+        """The sink's log: one entry a write that ended."""
+        file = self.folder / f"{role}.sink.jsonl"
+        return [json.loads(line) for line in file.read_text("utf-8").splitlines()] if file.exists() else []
+
+    def commits(self, role: str = "main") -> Sequence[Commit]:
+        """The batches of a query by the times of the files of its checkpoint, oldest first."""
+        found = []
+        checkpoint = self.checkpoint(role)
+        for file in (checkpoint / "offsets").glob("[0-9]*"):
+            if not file.name.isdecimal():
+                continue
+            lines = file.read_text("utf-8").splitlines()
+            done = checkpoint / "commits" / file.name
+            try:
+                ends = json.loads(lines[2])
+            except (ValueError, IndexError):
+                ends = {}
+            at = done.stat().st_mtime if done.exists() else None
+            found.append(Commit(int(file.name), file.stat().st_mtime, at, ends if isinstance(ends, dict) else {}))
+        return sorted(found)
+
+    def _json(self, name: str) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads((self.folder / name).read_text("utf-8"))
+        return found

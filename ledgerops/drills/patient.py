@@ -1,0 +1,226 @@
+"""The driver of a drill: a process with real queries, watched as any application is, which knows no truth.
+
+Run as `python -m ledgerops.drills.patient FOLDER`. It says in `ready.json` that it is ready, and ends when there is a
+file `stop`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import ledgerops
+from ledgerops.drills.chaos import Chaos, ChaosSink
+from ledgerops.drills.drill import Drill
+from ledgerops.jobs.sinks import Sink
+from ledgerops.jobs.start import SESSION_CONF, start
+from ledgerops.session import open_session
+from ledgerops.stopping import stop_queries
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming import StreamingQuery
+
+    from ledgerops.ledger.sources import Table
+    from ledgerops.watch import Watch
+
+TRIGGER = 2.0  # seconds
+KEYS = {"transactions": "customer_id", "ad_events": "ad_id"}
+PACE = 0.1  # seconds between two looks of the driver's loop
+RESTART = 1.0  # seconds after its death in which a kept query is started again
+
+Starter = Callable[[], "StreamingQuery"]
+
+
+@dataclass
+class Kept:
+    """A query by its role: how to start it (again), and how often it died."""
+
+    query: StreamingQuery
+    again: Starter | None = None
+    deaths: list[float] = field(default_factory=list)
+    exception: str | None = None
+    seen_dead: bool = False
+
+
+class Patient:
+    """What a drill's `start` works with, in the driver."""
+
+    def __init__(self, folder: Path, drill: Drill, names: Mapping[str, str], seed: int, settings: Mapping[str, Any]):
+        self.folder, self.drill, self.names, self.seed = folder, drill, names, seed
+        self.chaos = Chaos(folder / "control.json")
+        self.kept: dict[str, Kept] = {}
+        self.each_turn: list[Callable[[], None]] = []  # called ten times a second by the driver's main thread
+        self.settings = settings  # given by the surgeon: addresses of servers, say
+        self.origin = 0.0
+        self.spark: SparkSession
+        self.watch: Watch
+
+    def rows(
+        self,
+        plan: str,
+        table: Table = "transactions",
+        *,
+        max_rows: int | None = None,
+        origin: float | None = None,
+        label: str | None = None,
+    ) -> DataFrame:
+        """A stream of the embedded source by a load plan (YAML text), instrumented as `ledgerops run` does. `label`
+        tells the observations of two sources of one query apart."""
+        from ledgerops.ledger.plan import parse_plan
+        from ledgerops.ledger.sources import open_source
+
+        rows = open_source(
+            self.spark,
+            table,
+            plan=parse_plan(plan, f"{self.drill.name}.yaml"),
+            work_dir=self.folder / "work",
+            origin=self.origin if origin is None else origin,
+            max_rows_per_trigger=max_rows,
+        )
+        if table not in KEYS:
+            return rows
+        return ledgerops.instrument(rows, event_time="event_time", key=KEYS[table], name=label)
+
+    def job(
+        self,
+        name: str,
+        inputs: Mapping[str, DataFrame],
+        *,
+        role: str = "main",
+        trigger: float = TRIGGER,
+        lateness: str | None = None,
+        sink: Sink | None = None,
+        available_now: bool = False,
+        keep: bool = False,
+        transform: Callable[..., DataFrame] | None = None,
+    ) -> StreamingQuery:
+        """Starts a job of the ledger under a random name. `keep`: it is started again when it dies. `transform` takes
+        the place of the job's own, for a drill whose fault is in the query."""
+        from ledgerops.jobs import JOBS
+
+        [known] = [job for job in JOBS if job.name == name]
+        job = replace(known, name=self.names[role], transform=transform or known.transform)
+
+        def begin() -> StreamingQuery:
+            return start(
+                job,
+                inputs,
+                sink=sink or self.sink(role),
+                checkpoint=self.checkpoint(role),
+                trigger_seconds=trigger,
+                available_now=available_now,
+                fingerprint=self.drill.name,
+                lateness=lateness,
+            )
+
+        return self.run(role, begin, keep=keep)
+
+    def query(
+        self,
+        rows: DataFrame,
+        *,
+        role: str = "main",
+        trigger: float = TRIGGER,
+        mode: str = "append",
+        write: Callable[[DataFrame, int], None] | None = None,
+        keep: bool = False,
+    ) -> StreamingQuery:
+        """Starts a query of the drill's own under a random name; it writes to the drill's sink, or by `write`."""
+
+        def begin() -> StreamingQuery:
+            sink = ChaosSink(self.chaos, self.folder / f"{role}.sink.jsonl")
+            return (
+                rows.writeStream.foreachBatch(write or sink.write_batch)
+                .queryName(self.names[role])
+                .outputMode(mode)
+                .option("checkpointLocation", str(self.checkpoint(role)))
+                .trigger(processingTime=f"{round(trigger * 1000)} milliseconds")
+                .start()
+            )
+
+        return self.run(role, begin, keep=keep)
+
+    def run(self, role: str, begin: Starter, keep: bool = False) -> StreamingQuery:
+        """Starts a query by a function of the drill's own."""
+        query = begin()
+        self.kept[role] = Kept(query, begin if keep else None)
+        return query
+
+    def sink(self, role: str = "main", before: Any = None) -> ChaosSink:
+        log = self.folder / f"{role}.sink.jsonl"
+        return ChaosSink(self.chaos, log, before) if before else ChaosSink(self.chaos, log)
+
+    def checkpoint(self, role: str = "main") -> Path:
+        return self.folder / "work" / "checkpoints" / role
+
+    def turn(self) -> None:
+        """Looks after the queries once: notes deaths, starts again what is kept."""
+        for kept in self.kept.values():
+            if kept.query.isActive:
+                continue
+            if not kept.seen_dead:
+                kept.seen_dead = True
+                error = kept.query.exception()
+                kept.exception = None if error is None else str(error)[:500]
+                if error is not None:
+                    kept.deaths.append(time.time())
+            if kept.again is not None and kept.deaths and time.time() - kept.deaths[-1] >= RESTART:
+                kept.query, kept.seen_dead = kept.again(), False
+        for act in self.each_turn:
+            act()
+
+    def outcomes(self) -> dict[str, Any]:
+        return {role: {"exception": kept.exception, "deaths": kept.deaths} for role, kept in self.kept.items()}
+
+
+def main(folder: Path) -> None:
+    from ledgerops.drills import BY_NAME
+
+    told = json.loads((folder / "drill.json").read_text("utf-8"))
+    drill = BY_NAME[told["drill"]]
+    patient = Patient(folder, drill, told["names"], told["seed"], told.get("settings", {}))
+    jars = patient.settings.get("jars")
+    conf = {
+        **SESSION_CONF,
+        "spark.driver.memory": "1g",
+        "spark.ui.enabled": "true",
+        **({"spark.jars": jars} if jars else {}),
+        **dict(drill.conf),
+    }
+    patient.spark = open_session(drill.master, 2, folder / "work", conf)
+    watched = patient.settings.get("watch", {})
+    recording = str(folder / "recording")
+    patient.watch = ledgerops.attach(patient.spark, port=0, recording=recording, host_interval=2.0, **watched)
+    if patient.watch.error is not None:
+        raise SystemExit(f"cannot watch: {patient.watch.error}")
+    patient.origin = time.time()
+    drill.start(patient)
+    _write(folder / "ready.json", {"origin": patient.origin, "pid": os.getpid(), "url": patient.watch.url})
+    while not (folder / "stop").exists():
+        patient.turn()
+        time.sleep(PACE)
+    for kept in patient.kept.values():
+        kept.again = None
+    patient.turn()
+    _write(folder / "queries.json", patient.outcomes())
+    stop_queries([kept.query for kept in patient.kept.values()], grace=5.0)
+    patient.watch.close()
+    _write(folder / "closed.json", {"at": time.time()})
+    patient.spark.stop()
+
+
+def _write(file: Path, value: object) -> None:
+    part = file.with_name(f"{file.name}.part")
+    part.write_text(json.dumps(value), "utf-8")
+    part.replace(file)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,195 @@
+"""What was said of a drill, and what that is worth: detection, precision, place, cause, remedy, reset.
+
+The recording is replayed with a verdict on every query after each observation and each second in between, as somebody
+who asks again and again would get them. Points as in the protocol of docs/diagnosis.md.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from ledgerops import recording
+from ledgerops.diagnosis.engine import Diagnoser
+from ledgerops.diagnosis.model import SEVERITIES, Finding, Verdict
+from ledgerops.drills.bundle import Bundle
+from ledgerops.drills.drill import Drill, Fault
+from ledgerops.fleet import Fleet
+from ledgerops.offline import JUDGED
+from ledgerops.progress import BadRecord
+
+GRID = 1.0  # seconds between two looks when nothing is heard
+RESET = 40.0  # seconds after the repair within which findings must be gone: linger and some batches
+COUNTS = SEVERITIES.index("warning")
+
+
+@dataclass
+class Sighting:
+    """One rule on one query: from when to when it was found at warning or above, and the last finding of it."""
+
+    query: str
+    rule: str
+    first: float
+    last: float
+    finding: Finding
+
+
+@dataclass(frozen=True)
+class Named:
+    """How one fault of a drill was met."""
+
+    fault: Fault
+    seconds: float | None  # from the effect to the finding; None: not within the deadline
+    found: Finding | None
+    place: bool
+    remedy: bool
+    root: bool  # a root cause in most looks from then to the repair
+    first: bool  # and the first of them
+
+
+@dataclass(frozen=True)
+class Score:
+    """A drill's result. `void`: the fault took no effect, so nothing is proven either way."""
+
+    drill: str
+    kind: str
+    void: bool
+    named: tuple[Named, ...]
+    early: tuple[str, ...]  # rules found before the injection
+    untrue: tuple[str, ...]  # rules found after it that are not true of it
+    reset_seconds: float | None  # None: not gone by the end, or nothing to be gone
+    points: float
+    sightings: tuple[Sighting, ...] = field(default=(), compare=False)
+
+    @property
+    def passed(self) -> bool:
+        """Every fault found, as a root cause, in its order, and nothing that is not true; a control: nothing at all."""
+        if self.void or self.early or self.untrue:
+            return False
+        return all(each.seconds is not None and each.root for each in self.named) and (
+            not self.named or self.named[0].first
+        )
+
+
+def looks(bundle: Bundle) -> Iterator[tuple[float, Verdict]]:
+    """Every verdict with its instant, in order."""
+    fleet = Fleet(Diagnoser)
+    at: float | None = None
+    for seen in recording.read(bundle.recording):
+        while at is not None and seen.at - at > GRID:
+            at += GRID
+            yield from ((at, fleet.judge(state, at)) for state in list(fleet.queries.values()))
+        at = seen.at if at is None else max(at, seen.at)
+        try:
+            state = fleet.ingest(seen)
+        except BadRecord:
+            continue
+        if state is not None and seen.kind in JUDGED:
+            yield at, fleet.judge(state, at)
+
+
+def score(drill: Drill, bundle: Bundle) -> Score:
+    """Compares what was said with the truth. Raises UserError when the recording cannot be read."""
+    times = bundle.times
+    injected, repaired, ended = times["injected"], times["repaired"], times["ended"]
+    verdicts = [(at, verdict) for at, verdict in looks(bundle) if at <= ended]
+    sightings = _sightings(verdicts)
+    effect = times.get("effect")
+    void = drill.effect is not None and effect is None
+    rules = {rule for fault in drill.truth.faults for rule in fault.rules} | set(drill.truth.may)
+    early = tuple(sorted({each.rule for each in sightings if each.first < injected}))
+    untrue = tuple(sorted({each.rule for each in sightings if each.rule not in rules} - set(early)))
+    named = tuple(_named(fault, drill, bundle, verdicts, effect) for fault in drill.truth.faults)
+    gone = [each.last - repaired for each in sightings if each.last >= repaired]
+    still = any(each.last > ended - 2 * GRID for each in sightings)
+    reset = None if still else max([0.0, *gone])
+    points = _points(drill, named, early, untrue, reset)
+    return Score(drill.name, drill.kind, void, named, early, untrue, reset, points, tuple(sightings))
+
+
+def _sightings(verdicts: Sequence[tuple[float, Verdict]]) -> list[Sighting]:
+    """Each rule on each query, from its first to its last look."""
+    found: dict[tuple[str, str], Sighting] = {}
+    for at, verdict in verdicts:
+        for finding in verdict.findings:
+            if SEVERITIES.index(finding.severity) < COUNTS:
+                continue
+            key = (verdict.query, finding.rule)
+            if key not in found:
+                found[key] = Sighting(verdict.query, finding.rule, at, at, finding)
+            found[key].last, found[key].finding = at, finding
+    return sorted(found.values(), key=lambda each: each.first)
+
+
+def _named(
+    fault: Fault, drill: Drill, bundle: Bundle, verdicts: Sequence[tuple[float, Verdict]], effect: float | None
+) -> Named:
+    query = bundle.names[fault.query]
+    injected, repaired = bundle.times["injected"], bundle.times["repaired"]
+    since = injected if effect is None else min(effect, max(injected, effect))
+    until = max(repaired, since + drill.deadline) if drill.recovers else bundle.times["ended"]
+    found_at: float | None = None
+    finding: Finding | None = None
+    for at, verdict in verdicts:
+        if verdict.query != query or not injected <= at <= until:
+            continue
+        match = next((each for each in verdict.root_causes if each.rule in fault.rules and _counts(each)), None)
+        match = match or next((each for each in verdict.findings if each.rule in fault.rules and _counts(each)), None)
+        if match is not None:
+            found_at = at if found_at is None else found_at
+            finding = match
+    if found_at is None or finding is None or found_at - since > drill.deadline:
+        return Named(fault, None, None, False, False, False, False)
+    during = [
+        verdict for at, verdict in verdicts if verdict.query == query and found_at <= at <= max(repaired, found_at)
+    ]
+    rooted = [verdict for verdict in during if any(each.rule in fault.rules for each in verdict.root_causes)]
+    leading = [verdict for verdict in rooted if verdict.root_causes[0].rule in fault.rules]
+    return Named(
+        fault,
+        max(0.0, found_at - since),
+        finding,
+        _in_place(fault, finding, bundle),
+        any(re.search(fault.remedy, f"{each.action} {each.why}", re.I) for each in finding.remedies)
+        or not fault.remedy,
+        2 * len(rooted) > len(during),
+        2 * len(leading) > len(during),
+    )
+
+
+def _counts(finding: Finding) -> bool:
+    return SEVERITIES.index(finding.severity) >= COUNTS
+
+
+def _in_place(fault: Fault, finding: Finding, bundle: Bundle) -> bool:
+    if not fault.component:
+        return True
+    told = f"{finding.component.name} {finding.component.detail or ''}"
+    for wanted in fault.component:
+        kind, _, pattern = wanted.partition("=")
+        pattern = pattern.format(**{role: re.escape(name) for role, name in bundle.names.items()})
+        if finding.component.kind == kind and re.search(pattern, told):
+            return True
+    return False
+
+
+def _points(
+    drill: Drill, named: Sequence[Named], early: Sequence[str], untrue: Sequence[str], reset: float | None
+) -> float:
+    """Out of 100: detection 30 (less the later), precision 15, place 20, cause 20, numbers 10 (judged apart, by
+    recomputing them), remedy and reset 5. A control has 100 or 0."""
+    if drill.kind == "control":
+        return 0.0 if early or untrue else 100.0
+    if early:
+        return 0.0
+    share = 1 / max(1, len(named))
+    points = 15.0 - min(15.0, 5.0 * len(untrue)) + 10.0
+    for index, each in enumerate(named):
+        if each.seconds is None:
+            continue
+        points += 30 * share * (1 - each.seconds / drill.deadline) ** 0.5 if each.seconds < drill.deadline else 0
+        points += 20 * share * (each.place)
+        points += 20 * share * (1.0 if (each.first if index == 0 else each.root) else 0.4 if each.root else 0.0)
+        points += 2.5 * share * each.remedy
+    return points + (2.5 if reset is not None and reset <= RESET else 0.0)

@@ -1,0 +1,103 @@
+"""Several drills, one after the other or side by side, and what they say together."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+from ledgerops.drills import BY_NAME
+from ledgerops.drills.bundle import Bundle
+from ledgerops.drills.drill import Drill
+from ledgerops.drills.score import Score, score
+from ledgerops.drills.tables import details, summary
+from ledgerops.drills.theatre import conduct
+from ledgerops.errors import UserError
+from ledgerops.figures import duration
+
+
+class Result(NamedTuple):
+    """A drill that was run: its score, or why it could not be run."""
+
+    drill: Drill
+    bundle: Bundle | None
+    score: Score | None
+    problem: str | None = None
+
+
+def listed(drills: Sequence[Drill]) -> str:
+    """One line a drill."""
+    width = max(len(drill.name) for drill in drills)
+    return "\n".join(f"{drill.id:<4} {drill.name:<{width}}  {drill.kind:<8}  {drill.summary}" for drill in drills)
+
+
+def perform(drills: Sequence[Drill], out: Path, seed: int, lanes: int = 1) -> list[Result]:
+    """Runs the drills; light ones `lanes` at a time, heavy ones alone. A drill's progress is told on stderr."""
+    began = time.monotonic()
+    light = [drill for drill in drills if not drill.heavy]
+    heavy = [drill for drill in drills if drill.heavy]
+    done: list[Result] = []
+
+    def one(drill: Drill) -> Result:
+        result = _one(drill, out / drill.name, seed)
+        done.append(result)
+        told = f"{len(done)} of {len(drills)} after {duration(time.monotonic() - began)}"
+        print(f"{_told(result)}  ({told})", file=sys.stderr, flush=True)
+        return result
+
+    with ThreadPoolExecutor(max(1, lanes)) as pool:
+        results = list(pool.map(one, light))
+    results += [one(drill) for drill in heavy]
+    order = {drill.name: place for place, drill in enumerate(drills)}
+    return sorted(results, key=lambda result: order[result.drill.name])
+
+
+def score_again(folder: Path, drills: Sequence[Drill]) -> list[Result]:
+    """Scores the bundles in a folder anew. Raises UserError when there is none."""
+    found = [folder, *sorted(folder.glob("*"))] if folder.is_dir() else []
+    bundles = [Bundle(each) for each in found if (each / "times.json").exists()]
+    wanted = {drill.name for drill in drills}
+    results = []
+    for bundle in bundles:
+        drill = BY_NAME.get(bundle.drill)
+        if drill is not None and drill.name in wanted:
+            try:
+                results.append(Result(drill, bundle, score(drill, bundle)))
+            except (UserError, KeyError, OSError) as error:
+                results.append(Result(drill, None, None, str(error)))
+    if not results:
+        raise UserError(f"no bundle of a drill in {folder}; run ledgerops drill first")
+    return results
+
+
+def close(results: Sequence[Result], publish: Path | None, save: Path | None) -> int:
+    """Prints the details and the tables, writes what was asked for, and gives the exit code."""
+    scored = [(result.drill, result.bundle, result.score) for result in results if result.bundle and result.score]
+    for drill, bundle, each in scored:
+        print(details(drill, bundle, each))
+    if len(results) > 1:
+        print(summary([(drill, each) for drill, _, each in scored]))
+    for result in results:
+        if result.problem is not None:
+            print(f"{result.drill.name} could not be run: {result.problem}")
+    if any(result.problem is not None for result in results):
+        return 2
+    return int(not all(each.passed for _, _, each in scored))
+
+
+def _one(drill: Drill, folder: Path, seed: int) -> Result:
+    try:
+        bundle = conduct(drill, folder, seed)
+        return Result(drill, bundle, score(drill, bundle))
+    except (UserError, OSError, KeyError) as error:
+        return Result(drill, None, None, f"{type(error).__name__}: {error}" if not str(error) else str(error))
+
+
+def _told(result: Result) -> str:
+    if result.score is None:
+        return f"{result.drill.name}: could not be run: {result.problem}"
+    verdict = "void" if result.score.void else "passed" if result.score.passed else "FAILED"
+    return f"{result.drill.name}: {verdict}, {result.score.points:.0f} points"
