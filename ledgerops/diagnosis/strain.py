@@ -45,16 +45,20 @@ def overran(batch: Progress, interval: float | None) -> bool:
 
 @once
 def strained(view: View) -> bool:
-    """Whether most of the latest four batches outlast the interval by a third; without one, twice the usual time."""
-    latest = view.steady[-RECENT - 1 :]
-    if len(latest) < RECENT:
-        return False
-    middle = median(batch.duration for batch in latest)
-    if view.trigger_interval:
-        over = sum(overran(batch, view.trigger_interval) for batch in latest)
-        return over >= RECENT and middle > 1.33 * view.trigger_interval
-    usual = past(view)
-    return bool(usual) and middle > 2 * median(batch.duration for batch in usual)
+    """Whether most of the latest four batches outlast the interval by a third; without one, twice the usual time.
+
+    The batch that runs now counts as soon as it has outlasted the interval.
+    """
+    latest = [batch.duration for batch in view.steady[-RECENT - 1 :]]
+    interval = view.trigger_interval
+    if not interval:
+        usual = past(view)
+        return len(latest) >= RECENT and bool(usual) and median(latest) > 2 * median(each.duration for each in usual)
+    running = view.running_seconds
+    if running is not None and running > OVER * interval:
+        latest = [*latest[-RECENT:], running]
+    over = sum(each > OVER * interval for each in latest)
+    return over >= RECENT and median(latest) > 1.33 * interval
 
 
 @once

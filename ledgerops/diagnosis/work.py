@@ -1,13 +1,14 @@
-"""Where the time of a batch goes: what Spark's tasks explain, what they do not, and what uneven tasks waste."""
+"""Where the time of a batch goes: what Spark's tasks explain, and what they do not."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import takewhile
 from statistics import median
 from typing import NamedTuple
 
 from ledgerops.diagnosis import strain
-from ledgerops.records import Progress, StageSummary, TaskSummary
+from ledgerops.records import Progress, TaskSummary
 from ledgerops.view import WINDOW, View
 
 PAIRS = 5  # newest batches whose tasks are known
@@ -16,16 +17,40 @@ WAITS = 0.3  # tasks that compute less than this share of their time wait
 MORE_THAN_USUAL = 2.0  # batch time against the query's own past, at equal rows
 MOSTLY = 0.5  # share of a batch from which one thing is what the batch does
 TRUNCATED = 8  # stages of a batch: of more, only the newest were read, and the others' time is unknown
+PART = 0.25  # share of a batch that is worth naming beside another cause
+GREW = 1.0  # seconds more than usual; a machine's hiccups stay below it in the median
+OTHERS = 1.7  # a machine that is too busy slows the other phases down as much
+LITTLE = 0.1  # seconds of other phases below which their ratio says nothing
 BUSY = 0.85  # of all cores
 BUSY_LOOKS = 3  # at one look every 10 s
-UNEVEN = 1.5  # the slowest task takes the stage so much longer than an even split would
+
+
+Pairs = Sequence[tuple[Progress, TaskSummary]]
 
 
 @strain.once
-def pairs(view: View) -> Sequence[tuple[Progress, TaskSummary]]:
-    """The newest settled batches with their tasks, newest first."""
+def pairs(view: View) -> Pairs:
+    """The newest settled batches with their tasks, newest first; of those that outlast the interval in a row when the
+    query is under strain and there are enough of them: the batches before them say how it was."""
+    newest = view.settled[-2 * PAIRS :]
+    if strain.strained(view) and view.trigger_interval:
+        long = list(takewhile(lambda batch: strain.overran(batch, view.trigger_interval), reversed(newest)))
+        found = _with_tasks(view, long)
+        if len(found) >= ENOUGH:
+            return found
+    return _with_tasks(view, reversed(newest))
+
+
+@strain.once
+def usual_pairs(view: View) -> Pairs:
+    """The same of the batches that serve as 'usual'; empty when there are too few to compare with."""
+    found = _with_tasks(view, reversed(strain.past(view)[-8 * PAIRS :]))
+    return found if len(found) >= ENOUGH else []
+
+
+def _with_tasks(view: View, batches: Iterable[Progress]) -> list[tuple[Progress, TaskSummary]]:
     found = []
-    for batch in reversed(view.settled[-2 * PAIRS :]):
+    for batch in batches:
         tasks = view.history.tasks_of(batch)
         if tasks is not None and tasks.stages:
             found.append((batch, tasks))
@@ -71,8 +96,18 @@ class Outside(NamedTuple):
 @strain.once
 def outside_tasks(view: View) -> Outside | None:
     """None when the tasks of too few batches are known."""
+    return _outside(pairs(view))
+
+
+@strain.once
+def usually_outside(view: View) -> Outside | None:
+    """The same of the batches that serve as 'usual'."""
+    return _outside(usual_pairs(view))
+
+
+def _outside(known: Pairs) -> Outside | None:
     found = []
-    for batch, tasks in pairs(view):
+    for batch, tasks in known:
         inside = stage_seconds(tasks)
         if inside is None or "add_batch" not in batch.phases:
             continue
@@ -114,13 +149,30 @@ def _crowded(view: View) -> bool:
 
 
 def sink_blocks(view: View, outside: Outside) -> bool:
-    """Whether that time is the sink's: most of the batch, and not the wait of stages for cores of a busy machine.
+    """Whether that time is the sink's: most of the batch, or a good part of it that was not there before; and not the
+    wait of stages for cores of a busy machine.
 
     What passes after the last task has ended is the sink's in any case.
     """
     if outside.after >= MOSTLY * outside.duration:
         return True
-    return outside.share >= MOSTLY and not machine_busy(view)
+    usual = usually_outside(view)
+    more = outside.seconds - (usual.seconds if usual is not None else outside.seconds)
+    return (outside.share >= MOSTLY or more >= max(GREW, PART * outside.duration)) and not starved(view)
+
+
+@strain.once
+def starved(view: View) -> bool:
+    """Whether the query waits for the cores of a busy machine: then all that it does takes longer, not one thing."""
+    if not machine_busy(view):
+        return False
+    usual, latest = strain.past(view), [batch for batch, _ in pairs(view)] or view.steady[-strain.RECENT :]
+    if not usual or not latest:
+        return True
+    before, now = (
+        median(each.duration - each.phases.get("add_batch", 0.0) for each in some) for some in (usual, latest)
+    )
+    return now >= OTHERS * max(before, LITTLE)
 
 
 class Waiting(NamedTuple):
@@ -156,65 +208,3 @@ def sink_waits(view: View, waiting: Waiting) -> bool:
     if lost is None or lost.factor < MORE_THAN_USUAL or machine_busy(view):
         return False
     return waiting.cpu_share < WAITS and waiting.seconds >= MOSTLY * waiting.duration
-
-
-class Uneven(NamedTuple):
-    """A stage whose largest task holds `share` of the records, which makes the stage `factor` times as long."""
-
-    stage: StageSummary
-    share: float
-    factor: float
-    slots: int
-    batches: int
-
-
-MIN_RECORDS = 200  # fewer records fall on few tasks unevenly by chance
-
-
-def uneven_stage(view: View, shuffle: bool) -> Uneven | None:
-    """The stage (that reads a shuffle, or that reads the source) with the most uneven records, by medians."""
-    by_place: dict[int, list[Uneven]] = {}
-    for _, tasks in pairs(view):
-        several = [stage for stage in tasks.stages if stage.tasks > 1 and stage.reads_shuffle is shuffle]
-        for place, stage in enumerate(several):
-            if stage.records >= MIN_RECORDS:
-                width = slots(view, stage.tasks)
-                share = min(1.0, stage.records_max / stage.records)
-                by_place.setdefault(place, []).append(Uneven(stage, share, width * share, width, 0))
-    worst = [
-        sorted(found, key=lambda each: each.factor)[len(found) // 2]._replace(batches=len(found))
-        for found in by_place.values()
-        if len(found) >= ENOUGH
-    ]
-    return max(worst, key=lambda each: each.factor, default=None)
-
-
-class Waste(NamedTuple):
-    """Time of a batch that goes into something other than the work on its rows."""
-
-    what: str
-    seconds: float
-    duration: float
-
-    @property
-    def factor(self) -> float:
-        """How much faster a batch would be without it."""
-        return self.duration / max(self.duration - self.seconds, 0.05 * self.duration)
-
-
-def wasted(view: View) -> Waste | None:
-    """The larger of: time outside tasks or waiting in the writing stage, and time that uneven tasks cost."""
-    found = []
-    outside = outside_tasks(view)
-    if outside is not None and sink_blocks(view, outside):
-        found.append(Waste("the sink, outside Spark's tasks", outside.seconds, outside.duration))
-    waiting = waiting_sink_stage(view)
-    if waiting is not None and sink_waits(view, waiting):
-        found.append(Waste("waiting in the stage that writes", waiting.seconds, waiting.duration))
-    uneven = uneven_stage(view, shuffle=True)
-    if uneven is not None and uneven.factor >= UNEVEN and uneven.stage.wall_seconds is not None:
-        ideal = uneven.stage.run_seconds / uneven.slots
-        lost = max(0.0, uneven.stage.wall_seconds - ideal)
-        newest = view.steady[-strain.RECENT :] or view.batches[-1:]
-        found.append(Waste("one task that has most of the rows", lost, median(batch.duration for batch in newest)))
-    return max(found, key=lambda each: each.seconds, default=None)

@@ -12,7 +12,7 @@ Mitigation: give the query more cores, at most as many as the source has partiti
 
 from collections.abc import Iterator
 
-from ledgerops.diagnosis import strain, work
+from ledgerops.diagnosis import spread, strain
 from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
 from ledgerops.view import View
 
@@ -79,7 +79,7 @@ def _other_cause(view: View, ratio: float) -> str | None:
             f"a batch of {lost.rows:,.0f} rows takes {lost.seconds:.1f} s where {lost.usual_rows:,.0f} rows took "
             f"{lost.usual_seconds:.1f} s: the query became slower"
         )
-    waste = work.wasted(view)
+    waste = spread.wasted(view)
     if waste is not None and ratio / waste.factor < OVERLOADED:
         return f"{waste.seconds:.1f} s of a batch of {waste.duration:.1f} s go into {waste.what}"
     return None

@@ -14,7 +14,7 @@ Mitigation: split the key: add a random suffix to it (a salt), aggregate twice, 
 from collections.abc import Iterator
 from statistics import median
 
-from ledgerops.diagnosis import work
+from ledgerops.diagnosis import spread, work
 from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
 from ledgerops.metrics.skew import HOT_KEY
 from ledgerops.signals import read_by_partition
@@ -29,7 +29,7 @@ ROWS = 100  # of the hot key in a batch; fewer say nothing about a share
 
 
 def check(view: View) -> Iterator[Finding]:
-    uneven = work.uneven_stage(view, shuffle=True)
+    uneven = spread.uneven_stage(view, shuffle=True)
     if uneven is not None and (uneven.factor < SLOWER or uneven.batches < BATCHES):
         uneven = uneven if uneven.factor < BALANCED else None
     proven = uneven if uneven is not None and uneven.factor >= SLOWER else None
@@ -103,7 +103,7 @@ def _hot_share(view: View) -> float | None:
     return share if share >= HOT else None
 
 
-def _width(view: View, uneven: work.Uneven | None) -> int:
+def _width(view: View, uneven: spread.Uneven | None) -> int:
     """Tasks that could share the work."""
     if uneven is not None:
         return uneven.slots
@@ -117,7 +117,7 @@ def _factor(share: float, width: int) -> float:
     return width * (share + (1 - share) / width)
 
 
-def _weighs(view: View, share: float, uneven: work.Uneven | None) -> bool:
+def _weighs(view: View, share: float, uneven: spread.Uneven | None) -> bool:
     """Whether a hot key loads one task: rows are shuffled by it, not combined before, and the tasks do not deny it."""
     if uneven is not None and uneven.factor < BALANCED:
         return False
@@ -155,7 +155,7 @@ def _began(view: View, by_key: bool) -> float | None:
 
 
 def acquit(view: View) -> str | None:
-    uneven = work.uneven_stage(view, shuffle=True)
+    uneven = spread.uneven_stage(view, shuffle=True)
     if uneven is not None:
         return (
             f"the largest of {uneven.stage.tasks} tasks of stage {uneven.stage.stage_id} reads "
