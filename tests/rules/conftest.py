@@ -35,8 +35,10 @@ def stage(
     began: float = 0.0,
     wall: float | None = None,
     cpu: float = 0.9,
+    executors: Mapping[str, tuple[int, float]] | None = None,
 ) -> Mapping[str, Any]:
-    """A stage by what each of its tasks read and took; `began` seconds into add_batch, `cpu` a share of run time."""
+    """A stage by what each of its tasks read and took; `began` seconds into add_batch, `cpu` a share of run time,
+    `executors` the tasks and run seconds of each."""
     return {
         "name": name,
         "records": records,
@@ -45,6 +47,7 @@ def stage(
         "began": began,
         "wall": max(seconds) if wall is None else wall,
         "cpu": cpu,
+        "executors": executors or {"driver": (len(records), sum(seconds))},
     }
 
 
@@ -71,7 +74,10 @@ def _stage(number: int, what: Mapping[str, Any], add_batch_began: float) -> Stag
         shuffle_read_bytes=0,
         shuffle_write_bytes=0,
         spill_bytes=0,
-        executors={"driver": ExecutorShare(len(records), sum(seconds), int(sum(records)))},
+        executors={
+            name: ExecutorShare(tasks, took, int(sum(records) * tasks / len(records)))
+            for name, (tasks, took) in what["executors"].items()
+        },
     )
 
 
@@ -81,7 +87,8 @@ def history() -> MakeView:
 
     Sequences have one entry a batch; `seconds` is the batch duration, `backlog` what is left (one number, or one a
     partition), `heads` rows that arrive in each partition during the batch before. `warm` quiet batches come before,
-    so that a case begins with a query that has settled.
+    so that a case begins with a query that has settled; `warm_stages` are the stages of each of these. `python` is the
+    time in Python workers of every batch with stages, `gc` what each executor collected in the last minute.
     """
 
     def make(
@@ -92,6 +99,8 @@ def history() -> MakeView:
         interval: float | None = 2.0,
         phases: Sequence[Mapping[str, float]] | None = None,
         stages: Sequence[Sequence[Mapping[str, Any]]] | None = None,
+        warm_stages: Sequence[Mapping[str, Any]] | None = None,
+        python: float | None = None,
         operators: Sequence[Mapping[str, Any]] | None = None,
         observed: Sequence[Mapping[str, Any]] | None = None,
         watermark: Sequence[float | None] | None = None,
@@ -104,7 +113,8 @@ def history() -> MakeView:
         stopped: bool = False,
         idle: bool = False,
         quiet_for: float = 0.0,
-        cores: int | None = None,
+        cores: int | Mapping[str, int] | None = None,
+        gc: float = 0.0,
         warm: int = 6,
         warm_rows: int = 1000,
         warm_seconds: float = 1.0,
@@ -159,9 +169,10 @@ def history() -> MakeView:
                 observed={} if quiet or observed is None else {"ledgerops": observed[index]},
             )
             past.add(batch)
-            if not quiet and stages is not None:
-                summary = tuple(_stage(place, what, at + 0.1) for place, what in enumerate(stages[index]))
-                past.add_tasks(TaskSummary("run-1", number, summary))
+            ran = warm_stages if quiet else None if stages is None else stages[index]
+            if ran is not None:
+                summary = tuple(_stage(place, what, at + 0.1) for place, what in enumerate(ran))
+                past.add_tasks(TaskSummary("run-1", number, summary, python))
             wait = (interval or 0.0) - took
             at += took if wait <= 0 else interval or took
         now = (past.last_progress or START) + quiet_for
@@ -172,7 +183,7 @@ def history() -> MakeView:
             past.idle(now)
         if exception or stopped:
             past.end(now, "run-1", exception, error_class)
-        hosts = () if cores is None else (_host(now, cores),)
+        hosts = () if cores is None else (_host(now - 60, cores, 0.0), _host(now, cores, gc))
         return View(past, now, hosts)
 
     return make
@@ -196,6 +207,7 @@ def _operator(told: Mapping[str, Any]) -> StateOperator:
     return StateOperator(**(values | dict(told)))
 
 
-def _host(at: float, cores: int) -> Host:
-    executor = Executor("driver", True, cores, 0, 0, 0, 0.0, 0.0, 0, 2**30)
-    return Host(at, cores, None, 2**33, 2**32, None, None, (), (executor,))
+def _host(at: float, cores: int | Mapping[str, int], gc: float) -> Host:
+    each = {"driver": cores} if isinstance(cores, int) else cores
+    executors = tuple(Executor(name, True, count, 0, 0, 0, 0.0, gc, 0, 2**30) for name, count in each.items())
+    return Host(at, sum(each.values()), None, 2**33, 2**32, None, None, (), executors)
