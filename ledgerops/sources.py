@@ -26,10 +26,17 @@ class Source(NamedTuple):
     now: float | None
 
 
-def open_source(place: str) -> Source:
-    """Raises UserError at once, or while it is read, when the place cannot be looked at."""
-    if place.startswith(("http://", "https://")):
-        return _exporter(place.rstrip("/"))
+def is_exporter(place: str) -> bool:
+    return place.startswith(("http://", "https://"))
+
+
+def open_source(place: str, seconds: float | None = None) -> Source:
+    """Raises UserError at once, or while it is read, when the place cannot be looked at.
+
+    An exporter is asked for the latest `seconds` only, where they are given.
+    """
+    if is_exporter(place):
+        return _exporter(place.rstrip("/"), seconds)
     path = Path(place)
     if not path.exists():
         raise UserError(f"cannot read {place}: no such file or folder; give a recording, a Spark event log or a URL")
@@ -40,8 +47,10 @@ def open_source(place: str) -> Source:
     return Source(place, recording.read(path), None)
 
 
-def _exporter(url: str) -> Source:
+def _exporter(url: str, seconds: float | None) -> Source:
     address = url if urlsplit(url).path.endswith("/recording") else f"{url}/recording"
+    if seconds is not None:
+        address += f"{'&' if urlsplit(address).query else '?'}since={seconds:.3f}"
     # an exporter of this machine is never behind a proxy, whatever the environment says
     local = urlsplit(url).hostname in ("127.0.0.1", "localhost", "::1")
     opener = urllib.request.build_opener(*([urllib.request.ProxyHandler({})] if local else []))

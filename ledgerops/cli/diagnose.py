@@ -1,14 +1,18 @@
 """Says what is wrong with the queries, why, and what to do about it; with the numbers that prove it.
 
 Reads a running exporter, or what was recorded: a recording, a folder of them, or a Spark event log (file or rolling
-folder, plain or zstd). With --at it tells what was wrong at a past moment.
+folder, plain or zstd). With --at it tells what was wrong at a past moment, with --since also what was wrong in between
+and is over, with --timeline how it came about: what began when, what explains it, what ended.
 
-Exit code: 0 nothing found at --fail-on or above, 1 something found, 2 could not look.
+Exit code: 0 nothing found at --fail-on or above, 1 something found, 2 could not look. With --watch, which goes on until
+Ctrl-C, it is that of the last look.
 
 Examples:
     ledgerops diagnose
     ledgerops diagnose --from run/recording --query daily_counts --at 2026-11-21T08:30:00Z
     ledgerops diagnose --from eventlog_v2_app-1 --json | python -m json.tool
+    ledgerops diagnose --since 2h --timeline
+    ledgerops diagnose --watch 10
 """
 
 from __future__ import annotations
@@ -17,14 +21,19 @@ import argparse
 import json
 import os
 import sys
+import time
 from typing import Any
 
+from ledgerops.cli.redraw import Redraw
+from ledgerops.cli.values import seconds
 from ledgerops.diagnosis.model import SEVERITIES
-from ledgerops.diagnosis.report import document, text, worst
+from ledgerops.diagnosis.report import text, worst
 from ledgerops.errors import UserError
-from ledgerops.offline import replay
+from ledgerops.investigation import Investigation, Moment
 from ledgerops.progress import parse_instant
-from ledgerops.sources import EXPORTER, open_source
+from ledgerops.sources import EXPORTER
+
+WATCH_SECONDS = 5.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -38,6 +47,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--query", metavar="NAME", help="only this query")
     parser.add_argument("--at", metavar="TIME", help="as of this moment, ISO 8601; without a zone it is UTC")
     parser.add_argument(
+        "--since",
+        metavar="TIME|LENGTH",
+        help="what was active or began since this moment, or within such a time (90s, 15m, 2h, 1d), what is over, too",
+    )
+    parser.add_argument("--timeline", action="store_true", help="tell the story: what began when, and what followed")
+    parser.add_argument(
+        "--watch",
+        metavar="SECONDS",
+        nargs="?",
+        type=seconds,
+        const=WATCH_SECONDS,
+        help=f"look again and again, every so many seconds (default {WATCH_SECONDS:.0f}), until Ctrl-C",
+    )
+    parser.add_argument(
         "--min-severity", choices=SEVERITIES, default="info", help="leave out findings below this (default info)"
     )
     parser.add_argument(
@@ -47,43 +70,76 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    found = look(args.place, args.query, args.at)
+    if args.watch is not None and args.at is not None:
+        raise UserError("--watch and --at exclude each other: a past moment does not change")
+    investigation = Investigation(
+        args.place, args.query, _instant("--at", args.at), _since(args.since), story=args.timeline
+    )
+    if args.watch is not None:
+        return watch(investigation, args)
+    found = investigation.look(time.time())
+    sys.stdout.write(_shown(found, args))
+    return _code(found, args)
+
+
+def watch(investigation: Investigation, args: argparse.Namespace) -> int:
+    """Looks until Ctrl-C. An exporter that does not answer is said and asked again, but for the very first look."""
+    screen = Redraw(sys.stdout, in_place=not args.json)
+    screen.show(_shown(found := investigation.look(time.time()), args))
+    code = _code(found, args)
+    try:
+        while True:
+            time.sleep(args.watch)
+            try:
+                found = investigation.look(time.time())
+            except UserError as error:
+                code = 2
+                screen.note(f"ledgerops: {error} (looking again in {args.watch:g} s)")
+            else:
+                code = _code(found, args)
+                screen.show(_shown(found, args))
+    except KeyboardInterrupt:
+        return code
+    finally:
+        screen.close()
+
+
+def _shown(found: dict[str, Any], args: argparse.Namespace) -> str:
     if args.json:
-        json.dump(_only(found, args.min_severity), sys.stdout)
-        print()
-    else:
-        colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-        sys.stdout.write(text(found, colour, args.min_severity))
+        return json.dumps(_only(found, args.min_severity)) + "\n"
+    return text(found, sys.stdout.isatty() and not os.environ.get("NO_COLOR"), args.min_severity)
+
+
+def _code(found: dict[str, Any], args: argparse.Namespace) -> int:
     severity = worst(found)
     return int(severity is not None and SEVERITIES.index(severity) >= SEVERITIES.index(args.fail_on))
 
 
-def look(place: str, query: str | None = None, at: str | None = None) -> dict[str, Any]:
-    """The diagnosis document of a place. Raises UserError when there is nothing to judge."""
-    moment = None
-    if at is not None:
-        moment = parse_instant(at)
-        if moment is None:
-            raise UserError(f"--at {at}: not a time; write it like 2026-11-21T08:30:00Z")
-    source = open_source(place)
-    replayed = replay(source.observations, moment, source.now)
-    if replayed.bad:
-        print(f"ledgerops: {replayed.bad} records of {source.name} could not be read; passed over", file=sys.stderr)
-    queries = replayed.fleet.queries
-    if not queries or replayed.at is None:
-        when = f" before {at}" if at is not None else ""
-        raise UserError(f"no query in {source.name}{when}; nothing can be said")
-    if query is not None and query not in queries:
-        raise UserError(f"no query {query!r} in {source.name}; there are {', '.join(sorted(queries))}")
-    verdicts = [state.verdict for name, state in queries.items() if query in (None, name) and state.verdict is not None]
-    return document(verdicts, replayed.at, source.name)
+def _instant(option: str, told: str | None) -> float | None:
+    moment = None if told is None else parse_instant(told)
+    if told is not None and moment is None:
+        raise UserError(f"{option} {told}: not a time; write it like 2026-11-21T08:30:00Z")
+    return moment
+
+
+def _since(told: str | None) -> Moment | None:
+    if told is None:
+        return None
+    try:
+        return Moment(ago=seconds(told))
+    except argparse.ArgumentTypeError:
+        instant = parse_instant(told)
+    if instant is None:
+        raise UserError(f"--since {told}: neither a time like 2026-11-21T08:30:00Z nor a length of time like 15m")
+    return Moment(instant)
 
 
 def _only(found: dict[str, Any], lowest: str) -> dict[str, Any]:
     """The document without findings below a severity."""
     shown = SEVERITIES[SEVERITIES.index(lowest) :]
+    kinds = ("root_causes", "findings", "ended")
     queries = [
-        query | {key: [each for each in query[key] if each["severity"] in shown] for key in ("root_causes", "findings")}
+        query | {key: [each for each in query[key] if each["severity"] in shown] for key in kinds if key in query}
         for query in found["queries"]
     ]
     return found | {"queries": queries}

@@ -9,6 +9,8 @@ from typing import Any
 from ledgerops import figures
 from ledgerops.diagnosis.attribution import as_document
 from ledgerops.diagnosis.model import SEVERITIES, Finding, Severity, Verdict
+from ledgerops.diagnosis.story import Stretch
+from ledgerops.diagnosis.timeline import text_lines
 from ledgerops.progress import format_instant
 
 VERSION = 1
@@ -26,14 +28,22 @@ PLAIN = ("healthy", "idle", "starting", "stopped", "catching_up")
 Line = list[tuple[str, str]]  # (text, style)
 
 
-def document(verdicts: Iterable[Verdict], at: float, source: str) -> dict[str, Any]:
-    """The diagnosis document: plain JSON types, instants in ISO 8601, queries by name."""
-    return {
-        "version": VERSION,
-        "at": format_instant(at),
-        "source": source,
-        "queries": [_query(verdict) for verdict in sorted(verdicts, key=lambda verdict: verdict.query)],
-    }
+def document(
+    verdicts: Iterable[Verdict], at: float, source: str, ended: Mapping[str, Sequence[Stretch]] | None = None
+) -> dict[str, Any]:
+    """The diagnosis document: plain JSON types, instants in ISO 8601, queries by name.
+
+    With `ended`, what was found earlier and is over is added to each query: findings with `until`.
+    """
+    queries = [_query(verdict) for verdict in sorted(verdicts, key=lambda verdict: verdict.query)]
+    if ended is not None:
+        queries = [query | {"ended": [_over(each) for each in ended.get(query["query"], ())]} for query in queries]
+    return {"version": VERSION, "at": format_instant(at), "source": source, "queries": queries}
+
+
+def _over(stretch: Stretch) -> dict[str, Any]:
+    until = None if stretch.until is None else format_instant(stretch.until)
+    return _finding(stretch.finding) | {"until": until, "explained_by": list(stretch.causes)}
 
 
 def _query(verdict: Verdict) -> dict[str, Any]:
@@ -90,7 +100,7 @@ def worst(document: Mapping[str, Any]) -> Severity | None:
     found = [
         finding["severity"]
         for query in document["queries"]
-        for finding in (*query["root_causes"], *query["findings"])
+        for finding in (*query["root_causes"], *query["findings"], *query.get("ended", ()))
         if finding["severity"] in SEVERITIES
     ]
     return max(found, key=SEVERITIES.index, default=None)
@@ -106,10 +116,13 @@ def text(document: Mapping[str, Any], colour: bool = False, lowest: Severity = "
     told = False
     for query in queries:
         shown = [cause for cause in query["root_causes"] if _at_least(cause["severity"], lowest)]
-        if lines and (shown or told):
+        over = _earlier(query, lowest)
+        if lines and (shown or over or told):
             lines.append([])
-        told = bool(shown)
-        lines += _block(query, shown)
+        told = bool(shown or over)
+        lines += [*_block(query, shown), *(_was(each) for each in over)]
+    if document.get("timeline", {}).get("events"):
+        lines += [[], *([(clean(line), style)] for line, style in text_lines(document["timeline"]))]
     lines += [[], _sum_up(document, lowest)]
     if colour:
         return _painted(lines)
@@ -129,6 +142,19 @@ def _block(query: Mapping[str, Any], causes: Sequence[Mapping[str, Any]]) -> lis
     for cause in causes:
         lines += _cause(cause, query)
     return lines
+
+
+def _earlier(query: Mapping[str, Any], lowest: Severity) -> Sequence[Mapping[str, Any]]:
+    """What was a root cause and is over."""
+    return [each for each in query.get("ended", ()) if _at_least(each["severity"], lowest) and not each["explained_by"]]
+
+
+def _was(cause: Mapping[str, Any]) -> Line:
+    until = str(cause["until"])[11:19]
+    return [
+        (f"  was {cause['severity']} {cause['rule']}", "faint"),
+        (f"  {cause['since'][11:19]} to {until} UTC: {clean(cause['summary'])}", ""),
+    ]
 
 
 def _figures(query: Mapping[str, Any]) -> str:
@@ -203,6 +229,13 @@ def _sum_up(document: Mapping[str, Any], lowest: Severity) -> Line:
         for query in queries
         if any(_at_least(cause["severity"], lowest) for cause in query["root_causes"])
     ]
+    over = [
+        f"{clean(query['query'])} ({', '.join(dict.fromkeys(each['rule'] for each in earlier))})"
+        for query in queries
+        if (earlier := _earlier(query, lowest))
+    ]
+    if not sick and over:
+        return [(f"{counted}: nothing found now; over: {', '.join(over)}", "healthy")]
     if not sick:
         return [(f"{counted}: nothing found", "healthy")]
     return [(f"{counted}: {len(sick)} with findings: {', '.join(sick)}", worst(document) or "")]

@@ -1,0 +1,50 @@
+"""A report that is shown again and again: in place on a terminal, block after block elsewhere."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from typing import TextIO
+
+HOME, REST_OF_LINE, REST_OF_SCREEN, CLEAR = "\x1b[H", "\x1b[K", "\x1b[J", "\x1b[2J"
+NO_WRAP, WRAP = "\x1b[?7l", "\x1b[?7h"  # a line that is too long must not push the others down
+
+
+class Redraw:
+    """Shows on `out`. A report that is higher than the terminal is cut, and says by how much."""
+
+    def __init__(self, out: TextIO, in_place: bool = True) -> None:
+        self._out = out
+        self._in_place = in_place and out.isatty()
+        self._begun = False
+        self._shown: list[str] = []
+
+    def show(self, text: str) -> None:
+        if not self._in_place:
+            self._out.write(f"\n{text}" if self._begun and text.count("\n") > 1 else text)
+            self._out.flush()
+        else:
+            self._shown = text.splitlines()
+            self._draw(self._shown)
+        self._begun = True
+
+    def note(self, line: str) -> None:
+        """One line of trouble: below the last report on a terminal, else beside the reports."""
+        if not self._in_place:
+            print(line, file=sys.stderr, flush=True)
+        else:
+            self._draw([*self._shown, line])
+
+    def close(self) -> None:
+        if self._in_place and self._begun:
+            self._out.write(f"{WRAP}\n")
+            self._out.flush()
+
+    def _draw(self, lines: list[str]) -> None:
+        room = shutil.get_terminal_size().lines - 1
+        if len(lines) > room:
+            hidden = len(lines) - room + 2
+            lines = [*lines[: max(0, room - 2)], f"({hidden - 1} lines more: the terminal is too low)", lines[-1]]
+        body = f"{REST_OF_LINE}\n".join(lines)
+        self._out.write(f"{'' if self._begun else CLEAR}{HOME}{NO_WRAP}{body}{REST_OF_LINE}{REST_OF_SCREEN}")
+        self._out.flush()

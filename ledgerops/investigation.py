@@ -1,0 +1,159 @@
+"""Looks at a place, once or again and again: what is wrong now, what was since a moment, and how it came about."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from ledgerops.diagnosis.report import document
+from ledgerops.diagnosis.series import Track
+from ledgerops.diagnosis.story import Story, Stretch
+from ledgerops.diagnosis.timeline import timeline
+from ledgerops.errors import UserError
+from ledgerops.offline import Replay
+from ledgerops.progress import format_instant
+from ledgerops.records import Observation
+from ledgerops.sources import is_exporter, open_source
+
+TICK = 5.0  # seconds: the observer of a running query judges as often when nothing happens
+CONTEXT = 3600.0  # seconds before `since` that are read, too: a query is judged by its past, which spans an hour
+OVERLAP = 10.0  # seconds that are asked for twice by one who asks again: what is late is not missed
+
+
+@dataclass(frozen=True)
+class Moment:
+    """An instant, or so many seconds before the moment that is looked at."""
+
+    instant: float | None = None
+    ago: float = 0.0
+
+    def before(self, now: float) -> float:
+        return self.instant if self.instant is not None else now - self.ago
+
+
+class Investigation:
+    """`at` is the instant that is looked at (the newest one when None), `since` leaves out what was over before it.
+
+    With `story` the document tells the timeline, with `plots` the figures of each batch are kept in `tracks`.
+    """
+
+    def __init__(
+        self,
+        place: str,
+        query: str | None = None,
+        at: float | None = None,
+        since: Moment | None = None,
+        story: bool = False,
+        plots: bool = False,
+    ) -> None:
+        self.place = place
+        self.query = query
+        self.at = at
+        self.since = since
+        self.plots = plots
+        self.tells = story
+        self._begin()
+
+    def _begin(self) -> None:
+        self.replay = Replay()
+        self.story = Story()
+        self.tracks: dict[str, Track] = {}
+        self._known: dict[tuple[float, str, str | None, int], None] = {}
+        self._told_bad = 0
+
+    def look(self, now: float | None = None) -> dict[str, Any]:
+        """The diagnosis document. Raises UserError when there is nothing to judge; `now` is the caller's clock.
+
+        An exporter that is asked again is asked for what is new only; a file is read anew.
+        """
+        exporter = is_exporter(self.place)
+        if not exporter and self.replay.at is not None:
+            self._begin()
+        source = open_source(self.place, self._seconds(now) if exporter else None)
+        seen = self._new(source.observations) if exporter else source.observations
+        every = TICK if self.tells or self.since is not None else None
+        for verdict in self.replay.verdicts(seen, self.at, every):
+            self._take(verdict.query, verdict.at)
+        self._complain(source.name)
+        newest = self.replay.at
+        if newest is None:
+            raise UserError(f"no query in {source.name}{self._when()}; nothing can be said")
+        moment = self.at if self.at is not None else max(newest, source.now or newest)
+        for name, state in self.replay.fleet.queries.items():
+            self.replay.fleet.judge(state, moment)
+            self._take(name, moment)
+        if exporter:
+            self.replay.at = moment  # a later look must not go back before this one
+        return self._document(moment, source.name)
+
+    def _seconds(self, now: float | None) -> float | None:
+        """How far back an exporter is asked; all that it has when None."""
+        if now is None:
+            return None
+        if self.replay.at is not None:
+            return max(0.0, now - self.replay.at) + OVERLAP
+        return None if self.since is None else max(0.0, now - self.since.before(now)) + CONTEXT
+
+    def _new(self, observations: Iterator[Observation]) -> Iterator[Observation]:
+        """Without what an earlier look has seen."""
+        for seen in observations:
+            key = (seen.at, seen.kind, seen.query, hash(orjson.dumps(seen.data, default=str)))
+            if key not in self._known:
+                self._known[key] = None
+                yield seen
+        newest = max((key[0] for key in self._known), default=0.0)
+        self._known = {key: None for key in self._known if key[0] >= newest - 6 * OVERLAP}
+
+    def _take(self, query: str, at: float) -> None:
+        state = self.replay.fleet.queries[query]
+        if state.verdict is None or self.query not in (None, query):
+            return
+        if self.tells or self.since is not None:
+            self.story.take(state.verdict, state.history)
+        if self.plots:
+            self.tracks.setdefault(query, Track()).take(self.replay.fleet.view(state, at))
+
+    def _complain(self, name: str) -> None:
+        if self.replay.bad > self._told_bad:
+            bad = self.replay.bad - self._told_bad
+            print(f"ledgerops: {bad} records of {name} could not be read; passed over", file=sys.stderr)
+            self._told_bad = self.replay.bad
+
+    def _when(self) -> str:
+        return "" if self.at is None else f" before {format_instant(self.at)}"
+
+    def _document(self, moment: float, name: str) -> dict[str, Any]:
+        queries = self.replay.fleet.queries
+        if not queries:
+            raise UserError(f"no query in {name}{self._when()}; nothing can be said")
+        if self.query is not None and self.query not in queries:
+            raise UserError(f"no query {self.query!r} in {name}; there are {', '.join(sorted(queries))}")
+        since = -math.inf if self.since is None else self.since.before(moment)
+        shown = {
+            query: state.verdict
+            for query, state in queries.items()
+            if self.query in (None, query) and state.verdict is not None and self._alive(query, since)
+        }
+        if not shown:
+            raise UserError(f"nothing happened in {name} since {format_instant(since)}; nothing can be said")
+        ended = None if self.since is None else {query: self._ended(query, since) for query in shown}
+        found = document(shown.values(), moment, name, ended)
+        if self.tells:
+            found["timeline"] = timeline(self.story, max(0.0, since), self.query)
+        return found
+
+    def _alive(self, query: str, since: float) -> bool:
+        """Whether anything was heard of a query, or found of it, since then."""
+        state = self.replay.fleet.queries[query]
+        seen = max(state.history.last_seen or 0.0, state.history.ended.at if state.history.ended else 0.0)
+        return seen >= since or bool(state.verdict and state.verdict.findings)
+
+    def _ended(self, query: str, since: float) -> Sequence[Stretch]:
+        told = self.story.queries.get(query)
+        stretches = told.stretches if told else ()
+        return [each for each in stretches if each.until is not None and each.until >= since]
