@@ -7,7 +7,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
-.PHONY: run test check bench lock clean help
+.PHONY: run test check bench drills lock clean help
 help: ## what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /: /'
 
@@ -26,6 +26,10 @@ check: $(READY) ## style, types, unit tests without a JVM, generated files
 
 bench: $(READY) ## measure the budgets of docs/performance.md
 	$(BIN)/python -m load.bench
+
+drills: $(READY) ## break real queries on purpose and publish how often the diagnosis is right: an hour
+	$(BIN)/ledgerops jars
+	$(BIN)/ledgerops drill --lanes 2 --out runs/drills --publish docs/diagnosis.md --save tests/recorded/drills
 
 lock: $(READY) ## compile requirements.lock anew from pyproject.toml
 	$(BIN)/python -m pip install --quiet uv

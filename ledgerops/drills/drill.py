@@ -38,10 +38,12 @@ class Fault:
 @dataclass(frozen=True, kw_only=True)
 class Truth:
     """What a diagnosis must say while the fault lasts: every fault is named as a root cause, the first in its order
-    first. `may` are further rules at warning or above that are true of it (symptoms, consequences)."""
+    first. `may` are further rules at warning or above that are true of the same queries (symptoms, consequences),
+    `elsewhere` those that are true of the other queries of the driver."""
 
     faults: tuple[Fault, ...] = ()  # none for a control
     may: tuple[str, ...] = ()
+    elsewhere: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,6 +72,7 @@ class Drill:
     deadline: float = DEADLINE
     needs: tuple[Literal["kafka"], ...] = ()  # servers that are started for it
     heavy: bool = False  # takes the whole machine: runs alone
+    limit: str = ""  # why it is not found as it should be, where that is known: published beside its score
     recovers: bool = True  # whether the repair ends it, so that the findings must vanish
     # settings of the driver's Spark session, such as spark.driver.memory
     conf: tuple[tuple[str, str], ...] = ()

@@ -11,13 +11,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ledgerops import recording
-from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.diagnosis.model import SEVERITIES, Finding, Verdict
 from ledgerops.drills.bundle import Bundle
 from ledgerops.drills.drill import Drill, Fault
-from ledgerops.fleet import Fleet
-from ledgerops.offline import JUDGED
-from ledgerops.progress import BadRecord
+from ledgerops.offline import verdicts
+from ledgerops.records import Kind
 
 GRID = 1.0  # seconds between two looks when nothing is heard
 RESET = 40.0  # seconds after the repair within which findings must be gone: linger and some batches
@@ -72,46 +70,41 @@ class Score:
         )
 
 
-def looks(bundle: Bundle) -> Iterator[tuple[float, Verdict]]:
-    """Every verdict with its instant, in order."""
-    fleet = Fleet(Diagnoser)
-    at: float | None = None
-    for seen in recording.read(bundle.recording):
-        while at is not None and seen.at - at > GRID:
-            at += GRID
-            yield from ((at, fleet.judge(state, at)) for state in list(fleet.queries.values()))
-        at = seen.at if at is None else max(at, seen.at)
-        try:
-            state = fleet.ingest(seen)
-        except BadRecord:
-            continue
-        if state is not None and seen.kind in JUDGED:
-            yield at, fleet.judge(state, at)
+def looks(bundle: Bundle, without: Sequence[Kind] = ()) -> Iterator[Verdict]:
+    """Every verdict in order, as without the records of some kinds."""
+    seen = (each for each in recording.read(bundle.recording) if each.kind not in without)
+    return verdicts(seen, every=GRID)
 
 
-def score(drill: Drill, bundle: Bundle) -> Score:
+def score(drill: Drill, bundle: Bundle, without: Sequence[Kind] = ()) -> Score:
     """Compares what was said with the truth. Raises UserError when the recording cannot be read."""
     times = bundle.times
     injected, repaired, ended = times["injected"], times["repaired"], times["ended"]
-    verdicts = [(at, verdict) for at, verdict in looks(bundle) if at <= ended]
-    sightings = _sightings(verdicts)
+    said = [verdict for verdict in looks(bundle, without) if verdict.at <= ended]
+    sightings = _sightings(said)
     effect = times.get("effect")
     void = drill.effect is not None and effect is None
     rules = {rule for fault in drill.truth.faults for rule in fault.rules} | set(drill.truth.may)
     early = tuple(sorted({each.rule for each in sightings if each.first < injected}))
-    untrue = tuple(sorted({each.rule for each in sightings if each.rule not in rules} - set(early)))
-    named = tuple(_named(fault, drill, bundle, verdicts, effect) for fault in drill.truth.faults)
+    blamed = {bundle.names[fault.query] for fault in drill.truth.faults}
+    untrue = {
+        each.rule
+        for each in sightings
+        if each.rule not in (rules if each.query in blamed else drill.truth.elsewhere) and each.rule not in early
+    }
+    named = tuple(_named(fault, drill, bundle, said, effect) for fault in drill.truth.faults)
     gone = [each.last - repaired for each in sightings if each.last >= repaired]
     still = any(each.last > ended - 2 * GRID for each in sightings)
     reset = None if still else max([0.0, *gone])
-    points = _points(drill, named, early, untrue, reset)
-    return Score(drill.name, drill.kind, void, named, early, untrue, reset, points, tuple(sightings))
+    points = _points(drill, named, early, tuple(untrue), reset)
+    return Score(drill.name, drill.kind, void, named, early, tuple(sorted(untrue)), reset, points, tuple(sightings))
 
 
-def _sightings(verdicts: Sequence[tuple[float, Verdict]]) -> list[Sighting]:
+def _sightings(said: Sequence[Verdict]) -> list[Sighting]:
     """Each rule on each query, from its first to its last look."""
     found: dict[tuple[str, str], Sighting] = {}
-    for at, verdict in verdicts:
+    for verdict in said:
+        at = verdict.at
         for finding in verdict.findings:
             if SEVERITIES.index(finding.severity) < COUNTS:
                 continue
@@ -122,28 +115,25 @@ def _sightings(verdicts: Sequence[tuple[float, Verdict]]) -> list[Sighting]:
     return sorted(found.values(), key=lambda each: each.first)
 
 
-def _named(
-    fault: Fault, drill: Drill, bundle: Bundle, verdicts: Sequence[tuple[float, Verdict]], effect: float | None
-) -> Named:
+def _named(fault: Fault, drill: Drill, bundle: Bundle, said: Sequence[Verdict], effect: float | None) -> Named:
     query = bundle.names[fault.query]
     injected, repaired = bundle.times["injected"], bundle.times["repaired"]
-    since = injected if effect is None else min(effect, max(injected, effect))
+    since = injected if effect is None else effect
     until = max(repaired, since + drill.deadline) if drill.recovers else bundle.times["ended"]
     found_at: float | None = None
     finding: Finding | None = None
-    for at, verdict in verdicts:
-        if verdict.query != query or not injected <= at <= until:
+    for verdict in said:
+        if verdict.query != query or not injected <= verdict.at <= until:
             continue
         match = next((each for each in verdict.root_causes if each.rule in fault.rules and _counts(each)), None)
         match = match or next((each for each in verdict.findings if each.rule in fault.rules and _counts(each)), None)
         if match is not None:
-            found_at = at if found_at is None else found_at
+            found_at = verdict.at if found_at is None else found_at
             finding = match
     if found_at is None or finding is None or found_at - since > drill.deadline:
         return Named(fault, None, None, False, False, False, False)
-    during = [
-        verdict for at, verdict in verdicts if verdict.query == query and found_at <= at <= max(repaired, found_at)
-    ]
+    end = max(repaired, found_at)
+    during = [verdict for verdict in said if verdict.query == query and found_at <= verdict.at <= end]
     rooted = [verdict for verdict in during if any(each.rule in fault.rules for each in verdict.root_causes)]
     leading = [verdict for verdict in rooted if verdict.root_causes[0].rule in fault.rules]
     return Named(

@@ -9,11 +9,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
-from ledgerops.drills import BY_NAME
+from ledgerops.drills import BY_NAME, tables
+from ledgerops.drills import publish as page
 from ledgerops.drills.bundle import Bundle
 from ledgerops.drills.drill import Drill
 from ledgerops.drills.score import Score, score
-from ledgerops.drills.tables import details, summary
 from ledgerops.drills.theatre import conduct
 from ledgerops.errors import UserError
 from ledgerops.figures import duration
@@ -75,17 +75,28 @@ def score_again(folder: Path, drills: Sequence[Drill]) -> list[Result]:
 
 def close(results: Sequence[Result], publish: Path | None, save: Path | None) -> int:
     """Prints the details and the tables, writes what was asked for, and gives the exit code."""
-    scored = [(result.drill, result.bundle, result.score) for result in results if result.bundle and result.score]
-    for drill, bundle, each in scored:
-        print(details(drill, bundle, each))
-    if len(results) > 1:
-        print(summary([(drill, each) for drill, _, each in scored]))
+    done = [(result.drill, result.bundle, result.score) for result in results if result.bundle and result.score]
+    for drill, bundle, each in done:
+        print(tables.details(drill, bundle, each))
+        if save is not None:
+            page.save(bundle, save)
+    if len(done) > 1:
+        scored = [(drill, each) for drill, _, each in done]
+        print(tables.by_drill(scored), "", tables.by_rule(scored), "", sep="\n")
+        told = tables.sums(scored)
+        print(
+            f"recall {told.recall:.2f} of {told.faults} faults, root cause first {told.first:.2f}, "
+            f"median time {told.seconds or 0:.1f} s, findings in {told.alarms} of {told.controls} controls"
+        )
+    if publish is not None and done:
+        publish.write_text(page.page(done, page.today(), page.machine(), done[0][1].seed), "utf-8")
+        print(f"wrote {publish}")
     for result in results:
         if result.problem is not None:
             print(f"{result.drill.name} could not be run: {result.problem}")
     if any(result.problem is not None for result in results):
         return 2
-    return int(not all(each.passed for _, _, each in scored))
+    return int(not all(each.passed for _, _, each in done))
 
 
 def _one(drill: Drill, folder: Path, seed: int) -> Result:
@@ -99,5 +110,4 @@ def _one(drill: Drill, folder: Path, seed: int) -> Result:
 def _told(result: Result) -> str:
     if result.score is None:
         return f"{result.drill.name}: could not be run: {result.problem}"
-    verdict = "void" if result.score.void else "passed" if result.score.passed else "FAILED"
-    return f"{result.drill.name}: {verdict}, {result.score.points:.0f} points"
+    return f"{result.drill.name}: {tables.state(result.score)}, {result.score.points:.0f} points"

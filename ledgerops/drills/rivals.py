@@ -1,0 +1,75 @@
+"""Other diagnosers, to be beaten: alarms on fixed thresholds, always the same answer, and chance.
+
+They see what ours sees. Thresholds are those of common alert rules: a batch above its trigger interval, a backlog above
+10,000 offsets, a lag above 60 s, nothing for 60 s, an end with an exception.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from ledgerops import recording
+from ledgerops.diagnosis.engine import Diagnoser
+from ledgerops.diagnosis.rules import RULES
+from ledgerops.drills.bundle import Bundle
+from ledgerops.drills.drill import Drill
+from ledgerops.fleet import Fleet
+from ledgerops.progress import BadRecord
+from ledgerops.view import View
+
+BACKLOG = 10_000  # offsets
+LAG = 60.0  # seconds
+SILENCE = 60.0  # seconds
+ALWAYS = "slow-sink"  # the answer of whoever has seen most outages
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What fixed thresholds said of one drill: since when, in seconds from the effect, and the cause they point at."""
+
+    early: bool  # an alarm before the fault, or on a control
+    seconds: float | None
+    cause: str | None
+
+
+def thresholds(drill: Drill, bundle: Bundle) -> Answer:
+    """The first alarm on any query. Raises UserError when the recording cannot be read."""
+    times = bundle.times
+    since = times.get("effect", times["injected"])
+    for at, cause in _alarms(bundle):
+        if drill.kind == "control" or at < times["injected"]:
+            return Answer(True, None, cause)
+        if at <= max(times["repaired"], since + drill.deadline):
+            seconds = max(0.0, at - since)
+            return Answer(False, seconds if seconds <= drill.deadline else None, cause)
+    return Answer(False, None, None)
+
+
+def chance(rules: Sequence[str]) -> float:
+    """How often one of these rules is drawn by lot."""
+    return len(rules) / len(RULES)
+
+
+def _alarms(bundle: Bundle) -> Iterator[tuple[float, str]]:
+    fleet = Fleet(Diagnoser)
+    for seen in recording.read(bundle.recording):
+        try:
+            state = fleet.ingest(seen)
+        except BadRecord:
+            continue
+        if state is not None and (cause := _alarm(fleet.view(state, seen.at))) is not None:
+            yield seen.at, cause
+
+
+def _alarm(view: View) -> str | None:
+    history = view.history
+    if history.ended is not None:
+        return "query-failed" if history.ended.exception is not None else None
+    if (view.running_seconds or 0.0) > SILENCE:
+        return "query-stuck"
+    if view.last is not None and view.trigger_interval and view.last.duration > view.trigger_interval:
+        return "slow-sink"
+    if (view.backlog or 0) > BACKLOG or (view.lag_seconds or 0.0) > LAG:
+        return "input-overload"
+    return None

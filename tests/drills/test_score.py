@@ -1,0 +1,174 @@
+"""A score is what the verdicts are worth against the truth: late, wrong, misplaced and early ones cost."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import orjson
+import pytest
+
+from ledgerops.drills.bundle import Bundle
+from ledgerops.drills.drill import Drill, Fault, Truth
+from ledgerops.drills.effects import at_once, batches_outlast
+from ledgerops.drills.score import score
+from ledgerops.recording import encode
+from tests.build import T0, spark_json
+
+BATCHES = 60
+SICK = range(20, 40)  # batches whose sink is slow
+NAMES = {"main": "amber_badger", "other": "calm_delta"}
+
+
+@pytest.fixture
+def bundle(tmp_path):
+    """Batches each 2 s of 0.6 s; from the 20th to the 39th they take 4 s, nearly all of it outside tasks."""
+    return made(tmp_path, NAMES["main"])
+
+
+def made(folder, query, sick=SICK):
+    (folder / "recording").mkdir()
+    lines, at = [], T0
+    for number in range(BATCHES):
+        seconds = 4.0 if number in sick else 0.6
+        record = spark_json(
+            name=query,
+            timestamp=iso(at),
+            batchId=number,
+            batchDuration=round(seconds * 1000),
+            sources=[read(number)],
+            durationMs={"addBatch": round(seconds * 1000) - 100, "triggerExecution": round(seconds * 1000)},
+        )
+        lines.append(encode(at + seconds, "progress", query, orjson.dumps(record)))
+        tasks = {"run_id": record["runId"], "batch_id": number, "stages": [stage(at)], "python_seconds": None}
+        lines.append(encode(at + seconds + 0.01, "tasks", query, orjson.dumps(tasks)))
+        at += max(2.0, seconds)
+    plan = {"run_id": spark_json()["runId"], "trigger": "processing_time", "trigger_interval": 2.0}
+    lines.insert(1, encode(T0 + 0.6, "plan", query, orjson.dumps(plan)))
+    (folder / "recording" / "recording-000001.jsonl").write_bytes(b"".join(lines))
+    (folder / "drill.json").write_text(json.dumps({"drill": "test", "seed": 1, "names": NAMES}))
+    times = {"origin": T0, "injected": T0 + 39, "repaired": T0 + 120, "ended": T0 + 155, "effect": T0 + 42}
+    (folder / "times.json").write_text(json.dumps(times))
+    return Bundle(folder)
+
+
+def read(number):
+    offsets = {"transactions": {"0": 300 * number}}
+    ends = {"transactions": {"0": 300 * (number + 1)}}
+    topic = {"description": "KafkaV2[Subscribe[transactions]]", "numInputRows": 300}
+    return {**topic, "startOffset": offsets, "endOffset": ends, "latestOffset": ends}
+
+
+def iso(at):
+    from ledgerops.progress import format_instant
+
+    return format_instant(at)
+
+
+def stage(at):
+    whole = {"tasks": 2, "failed_tasks": 0, "run_seconds": 0.4, "cpu_seconds": 0.4, "gc_seconds": 0.0}
+    spread = {"seconds_median": 0.2, "seconds_max": 0.2, "records": 300, "records_median": 150, "records_max": 150}
+    sizes = {"input_bytes": 0, "shuffle_read_bytes": 0, "shuffle_write_bytes": 0, "spill_bytes": 0}
+    place = {"stage_id": 1, "name": "save", "started": at + 0.1, "ended": at + 0.4, "reads_shuffle": True}
+    return {**whole, **spread, **sizes, **place, "executors": {}}
+
+
+def drill(**changes):
+    values = {
+        "name": "test",
+        "id": "T1",
+        "kind": "fault",
+        "summary": "a slow sink",
+        "start": lambda patient: None,
+        "effect": at_once,
+        "truth": Truth(
+            faults=(Fault(rules=("slow-sink",), component=("sink",), remedy="write"),),
+            may=("trigger-overrun", "falling-behind", "freshness-breach"),
+        ),
+    }
+    return Drill(**{**values, **changes})
+
+
+def test_a_fault_that_is_named_in_time_passes(bundle):
+    found = score(drill(), bundle)
+
+    [named] = found.named
+    assert found.passed
+    assert 0 < named.seconds <= 20
+    assert (named.root, named.first, named.place, named.remedy) == (True, True, True, True)
+    assert found.points > 85
+
+
+def test_the_wrong_answer_fails_and_costs(bundle):
+    truth = Truth(faults=(Fault(rules=("key-skew",)),), may=("trigger-overrun",))
+    found = score(drill(truth=truth), bundle)
+
+    assert not found.passed
+    assert found.named[0].seconds is None
+    assert "slow-sink" in found.untrue
+    assert found.points < 25
+
+
+def test_a_finding_on_a_healthy_neighbour_is_not_true(tmp_path):
+    found = score(drill(roles=("main", "other")), made(tmp_path, NAMES["other"]))
+
+    assert found.named[0].seconds is None
+    assert "slow-sink" in found.untrue
+
+
+def test_what_is_said_before_the_fault_costs_everything(bundle):
+    bundle.note(injected=T0 + 90, effect=T0 + 90)
+    found = score(drill(), bundle)
+
+    assert "slow-sink" in found.early
+    assert (found.passed, found.points) == (False, 0.0)
+
+
+def test_a_fault_without_effect_proves_nothing(bundle):
+    del bundle.times["effect"]
+    found = score(drill(), bundle)
+
+    assert found.void
+    assert not found.passed
+
+
+def test_too_late_is_not_found(bundle):
+    assert score(drill(deadline=1.0), bundle).named[0].seconds is None
+
+
+@pytest.mark.parametrize(("sick", "passed"), [((), True), (SICK, False)])
+def test_a_control_passes_when_nothing_is_found(tmp_path, sick, passed):
+    control = drill(kind="control", truth=Truth(), effect=None)
+    found = score(control, made(tmp_path, NAMES["main"], sick))
+
+    assert (found.passed, found.points) == (passed, 100.0 if passed else 0.0)
+
+
+def test_without_the_tasks_less_is_known(bundle):
+    whole, blind = score(drill(), bundle), score(drill(), bundle, without=("tasks",))
+
+    assert whole.sightings[0].finding.confidence > blind.sightings[0].finding.confidence
+
+
+def test_the_place_may_be_named_by_the_role(bundle):
+    fault = Fault(rules=("trigger-overrun",), component=("query={main}",))
+    found = score(replace(drill(), deadline=80.0, truth=Truth(faults=(fault,), may=("slow-sink",))), bundle)
+
+    assert found.named[0].place
+    assert not found.named[0].root  # it is explained by the sink
+
+
+def test_effects_go_by_the_files_of_the_checkpoint(tmp_path):
+    import os
+
+    (tmp_path / "times.json").write_text(json.dumps({"injected": T0 + 3, "ended": T0 + 60}))
+    checkpoint = tmp_path / "work" / "checkpoints" / "main"
+    for number, (planned, done) in enumerate([(0, 1), (2, 3), (4, 9), (9, 15)]):
+        for folder, at in (("offsets", planned), ("commits", done)):
+            file = checkpoint / folder / str(number)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text('v1\n{}\n{"transactions":{"0":5}}\n')
+            os.utime(file, (T0 + at, T0 + at))
+
+    assert batches_outlast(2.0)(Bundle(tmp_path)) == T0 + 6
+    assert batches_outlast(8.0)(Bundle(tmp_path)) is None
