@@ -1,0 +1,42 @@
+"""F15, slow broker: from the onset each answer of the broker takes 700 ms longer, give or take 100."""
+
+from typing import Any
+
+from ledgerops.drills.brokered import PLAN, broker_of, open_broker, rows
+from ledgerops.drills.drill import Drill, Fault, Truth
+from ledgerops.drills.effects import batches_outlast
+from ledgerops.drills.patient import Patient
+from ledgerops.drills.surgeon import Surgeon
+
+
+def prepare(surgeon: Surgeon) -> dict[str, Any]:
+    return open_broker(surgeon, {"transactions": 5}, load={"transactions": PLAN})
+
+
+def start(patient: Patient) -> None:
+    patient.job("dedup_transactions", {"transactions": rows(patient)})
+
+
+def inject(surgeon: Surgeon) -> None:
+    broker_of(surgeon).proxy.set(latency=0.7, jitter=0.1)
+
+
+def repair(surgeon: Surgeon) -> None:
+    broker_of(surgeon).proxy.heal()
+
+
+DRILL = Drill(
+    name="slow-broker",
+    id="F15",
+    kind="fault",
+    summary="each answer of the broker takes 0.7 s longer",
+    prepare=prepare,
+    start=start,
+    inject=inject,
+    repair=repair,
+    effect=batches_outlast(2.0),
+    truth=Truth(
+        faults=(Fault(rules=("slow-source",), component=("source",), remedy="broker|network"),),
+        may=("trigger-overrun", "falling-behind", "freshness-breach"),
+    ),
+)
