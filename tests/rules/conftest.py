@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -36,9 +37,11 @@ def stage(
     wall: float | None = None,
     cpu: float = 0.9,
     executors: Mapping[str, tuple[int, float]] | None = None,
+    gc: float = 0.0,
+    spill: int = 0,
 ) -> Mapping[str, Any]:
     """A stage by what each of its tasks read and took; `began` seconds into add_batch, `cpu` a share of run time,
-    `executors` the tasks and run seconds of each."""
+    `executors` the tasks and run seconds of each, `gc` a share of run time, `spill` in bytes."""
     return {
         "name": name,
         "records": records,
@@ -47,6 +50,8 @@ def stage(
         "began": began,
         "wall": max(seconds) if wall is None else wall,
         "cpu": cpu,
+        "gc": gc,
+        "spill": spill,
         "executors": executors or {"driver": (len(records), sum(seconds))},
     }
 
@@ -63,7 +68,7 @@ def _stage(number: int, what: Mapping[str, Any], add_batch_began: float) -> Stag
         ended=began + what["wall"],
         run_seconds=sum(seconds),
         cpu_seconds=sum(seconds) * what["cpu"],
-        gc_seconds=0.0,
+        gc_seconds=sum(seconds) * what["gc"],
         seconds_median=seconds[len(seconds) // 2],
         seconds_max=seconds[-1],
         records=int(sum(records)),
@@ -73,12 +78,20 @@ def _stage(number: int, what: Mapping[str, Any], add_batch_began: float) -> Stag
         input_bytes=0,
         shuffle_read_bytes=0,
         shuffle_write_bytes=0,
-        spill_bytes=0,
+        spill_bytes=what["spill"],
         executors={
             name: ExecutorShare(tasks, took, int(sum(records) * tasks / len(records)))
             for name, (tasks, took) in what["executors"].items()
         },
     )
+
+
+def observed_by_name(view: View, observed: Sequence[Mapping[str, Any]]) -> View:
+    """The view whose newest batches made these observations, by their names."""
+    batches = view.history.batches
+    for place, each in enumerate(observed, len(batches) - len(observed)):
+        batches[place] = replace(batches[place], observed=each)
+    return View(view.history, view.now, view.hosts, view.others)
 
 
 @pytest.fixture

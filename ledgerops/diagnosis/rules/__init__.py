@@ -4,6 +4,7 @@ from ledgerops.diagnosis.rules import (
     catching_up,
     data_loss,
     falling_behind,
+    gc_pressure,
     input_overload,
     input_stopped,
     key_skew,
@@ -17,6 +18,7 @@ from ledgerops.diagnosis.rules import (
     slow_source,
     source_partition_skew,
     source_unreachable,
+    state_growth,
     trigger_overrun,
     unbounded_state,
 )
@@ -40,5 +42,7 @@ RULES = (
     late_data.RULE,
     partition_time_spread.RULE,
     unbounded_state.RULE,
+    state_growth.RULE,
+    gc_pressure.RULE,
 )
 BY_SLUG = {rule.slug: rule for rule in RULES}

@@ -5,15 +5,24 @@ Meaning: the operator adds a row to its state for nearly every row that it reads
 Impact: memory, checkpoint and batch time grow without end; the query fails or crawls in hours or days. A restart does
     not help, the state comes back from the checkpoint.
 Diagnosis: `ledgerops_state_rows{query="QUERY"}` rises in a straight line, and
-    `rate(ledgerops_state_removed_rows_total{query="QUERY"}[10m])` is zero. `predict_linear(
-    ledgerops_state_memory_bytes{query="QUERY"}[30m], 6 * 3600)` is the size in six hours.
+    `rate(ledgerops_state_removed_rows_total{query="QUERY"}[10m])` is zero.
+    `predict_linear(ledgerops_state_memory_bytes{query="QUERY"}[30m], 6 * 3600)` is the size in six hours.
 Mitigation: call `withWatermark` on the event time before the operator, and use the event time in its keys
     (`dropDuplicatesWithinWatermark`, a window, a time range in the join); a `transformWithState` gets a time to live.
     The plan of a stateful query is fixed by its checkpoint: the repaired query needs a new one.
+Evidence:
+    ledgerops_state_rows: numRowsTotal of the operator, of the newest batch
+    state_rows_growth_per_second: (numRowsTotal of the newest batch - that of the oldest) over the seconds between the
+        ends of both; from the oldest to the newest remembered batch of the run (at most 200), without its first 10 s
+    state_rows_removed: sum of numRowsRemoved over the same batches
+    state_rows_kept_per_row_read: the same growth in rows over the sum of numInputRows of these batches but the oldest
+    state_bytes_in_a_day: (memoryUsedBytes of the newest batch - that of the oldest) over the same seconds, x 86400
 """
 
 from collections.abc import Iterator, Sequence
+from math import sqrt
 
+from ledgerops.diagnosis import stateful
 from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
 from ledgerops.records import Progress, StateOperator
 from ledgerops.view import View
@@ -22,11 +31,12 @@ BATCHES = 10
 SECONDS = 30.0  # without any watermark
 ROWS = 1000  # by which the state must have grown
 PER_ROW = 0.05  # state rows that stay for each row read
-SUSTAINED = 0.9  # growth per row in the later half against the earlier; keys that repeat bring it down
+# growth per row in the later half against the earlier. A bounded set of N keys, drawn evenly, brings it down by
+# (growth / 2 N): so only where N is some 16 times as many as were seen does it look unbounded
+SUSTAINED = 0.97
+CHANCE = 2.0  # standard deviations of that ratio, where only a part of the rows brings a new key
 EVENT_SECONDS = 2 * 86400.0  # with a watermark: so far it must have come; windows of a day then have closed
-# these keep time by themselves, with timers, timeouts or a time to live
-OWN_TIME = ("transformWithState", "flatMapGroupsWithState", "mapGroupsWithState", "applyInPandasWithState")
-OWN_SECONDS = 1800.0  # so only half an hour without a removal says something
+OWN_SECONDS = 1800.0  # where an operator has timers or a time to live: only so long without a removal says something
 
 
 def check(view: View) -> Iterator[Finding]:
@@ -36,32 +46,25 @@ def check(view: View) -> Iterator[Finding]:
     if len(batches) < BATCHES or not _may_never_forget(view, batches):
         return
     for index, operator in enumerate(view.last.operators):
-        told = [(b, b.operators[index]) for b in batches if index < len(b.operators)]
-        finding = _judge(view, operator, told)
+        finding = _judge(view, operator, stateful.told(batches, index))
         if finding is not None:
             yield finding
 
 
 def _may_never_forget(view: View, batches: Sequence[Progress]) -> bool:
     """Without a watermark at once; with one only when it has come so far that any window should have closed."""
-    if not _has_watermark(view):
+    if not stateful.has_watermark(view, BATCHES):
         return True
     marks = [batch.watermark for batch in batches if batch.watermark is not None]
     return bool(marks) and marks[-1] - marks[0] >= EVENT_SECONDS
 
 
-def _has_watermark(view: View) -> bool:
-    if view.plan.watermarks:
-        return True
-    return any(batch.watermark is not None or batch.event_time_max is not None for batch in view.batches[-BATCHES:])
-
-
 def _judge(view: View, operator: StateOperator, told: Sequence[tuple[Progress, StateOperator]]) -> Finding | None:
-    if len(told) < BATCHES or any(state.removed for _, state in told):
+    if len(told) < BATCHES or stateful.forgets(view, told):
         return None
     (first, begin), (last, end) = told[0], told[-1]
     seconds = last.ended - first.ended
-    needed = OWN_SECONDS if operator.name.startswith(OWN_TIME) else SECONDS
+    needed = OWN_SECONDS if stateful.keeps_own_time(operator) else SECONDS
     grown = end.rows - begin.rows
     read = sum(batch.rows for batch, _ in told[1:])
     if seconds < needed or grown < ROWS or read <= 0 or grown / read < PER_ROW:
@@ -80,7 +83,7 @@ def _judge(view: View, operator: StateOperator, told: Sequence[tuple[Progress, S
     if bytes_by_second > 0:
         evidence.append(Evidence("state_bytes_in_a_day", bytes_by_second * 86400, "bytes", "bounded", last.ended))
         ahead = f"; at this rate {bytes_by_second * 86400 / 2**30:.1f} GiB more in a day"
-    why = "there is no watermark" if not _has_watermark(view) else "the watermark removes nothing"
+    why = "there is no watermark" if not stateful.has_watermark(view, BATCHES) else "the watermark removes nothing"
     return Finding(
         f"the state of {operator.name} grew by {grown:,} to {end.rows:,} rows in {seconds:.0f} s, none was removed, "
         f"{why}{ahead}",
@@ -93,7 +96,7 @@ def _judge(view: View, operator: StateOperator, told: Sequence[tuple[Progress, S
                 safe=False,
             ),
         ),
-        confidence=0.9 if not _has_watermark(view) else 0.7,
+        confidence=0.9 if not stateful.has_watermark(view, BATCHES) else 0.7,
         began=first.started,
     )
 
@@ -101,11 +104,22 @@ def _judge(view: View, operator: StateOperator, told: Sequence[tuple[Progress, S
 def _sustained(told: Sequence[tuple[Progress, StateOperator]]) -> bool:
     """Whether each row read in the later half leaves nearly as much state as in the earlier."""
     middle = len(told) // 2
-    per_row = []
+    per_row, chance = [], 0.0
     for half in (told[: middle + 1], told[middle:]):
         read = sum(batch.rows for batch, _ in half[1:])
-        per_row.append((half[-1][1].rows - half[0][1].rows) / read if read else 0.0)
-    return per_row[0] > 0 and per_row[1] >= SUSTAINED * per_row[0]
+        share = (half[-1][1].rows - half[0][1].rows) / read if read else 0.0
+        per_row.append(share)
+        if 0 < share < 1:
+            chance += (1 - share) / (share * read)
+    return per_row[0] > 0 and per_row[1] >= (SUSTAINED - CHANCE * sqrt(chance)) * per_row[0]
 
 
-RULE = Rule(slug="unbounded-state", severity="warning", check=check, runbook=__doc__, linger=30.0, at_rest=True)
+RULE = Rule(
+    slug="unbounded-state",
+    severity="warning",
+    check=check,
+    runbook=__doc__,
+    explains=("state-growth",),
+    linger=30.0,
+    at_rest=True,
+)

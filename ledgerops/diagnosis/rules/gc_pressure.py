@@ -1,0 +1,126 @@
+"""GC pressure: the tasks stand still for garbage collection.
+
+Meaning: the heap is nearly full of things that live long (state of the HDFS-backed store, caches, broadcasts), or
+    tasks make garbage quicker than it is collected. The collector then runs again and again, and all tasks wait for
+    it.
+Impact: every batch is longer, the query falls behind; soon an executor is lost with an OutOfMemoryError.
+Diagnosis: `rate(ledgerops_executor_gc_seconds_total[5m]) / rate(ledgerops_executor_run_seconds_total[5m])` is the
+    share of run time. If `ledgerops_state_memory_bytes{query="QUERY"}` is a large part of the heap, state is what
+    fills it; `jcmd PID GC.class_histogram` names the rest. Several queries of one driver share its heaps.
+Mitigation: RocksDB keeps state off the heap (the provider is fixed by the checkpoint: a new one is needed). Bound the
+    state with a watermark or a time to live. More executor memory, or fewer cores an executor, need only a restart.
+Evidence:
+    gc_share_of_stages: over the stages of the newest 3 batches whose tasks are known, sum of jvmGcTime over sum of
+        executorRunTime (REST /stages; records `tasks`: gc_seconds, run_seconds)
+    gc_seconds_per_batch: the same sum of jvmGcTime in seconds, over the tasks that run at once (the most tasks of a
+        stage, at most the cores of the active executors), over the number of these batches
+    gc_share_of_executors: growth of the executors' totalGCTime over that of totalDuration (REST /executors; records
+        `host`: gc_seconds, run_seconds of all executors) between the oldest look of the last 45 s and the newest
+    state_share_of_heap: sum over stateOperators of memoryUsedBytes of the newest batch, over the usable heap: the sum
+        of maxMemory (memory_max_bytes) of the active executors / 0.6
+"""
+
+from collections.abc import Iterator
+from statistics import median
+from typing import NamedTuple
+
+from ledgerops.diagnosis import stateful, strain, work
+from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.view import View
+
+MARKED = 0.10  # Spark's executors page marks GC above a tenth of the task time; Dr. Elephant's "moderate"
+SEVERE = 0.20  # Dr. Elephant's "critical" (ExecutorGcHeuristic): worth a word before a batch is late
+MIN_SECONDS = 0.1  # of wall time in a batch: less is the young collections of any JVM
+FULL = 0.2  # share of the heap from which state is worth naming as what fills it
+
+
+class Pressure(NamedTuple):
+    """`cost` is the share of the batches' wall time; `seconds` of wall time in a batch."""
+
+    share: float
+    seconds: float
+    cost: float
+
+
+@strain.once
+def _pressure(view: View) -> Pressure | None:
+    stages = stateful.gc_of_stages(view)
+    if stages is None:
+        return None
+    newest = work.pairs(view)[: stages.batches]
+    slots = work.slots(view, max(stage.tasks for _, tasks in newest for stage in tasks.stages))
+    seconds = stages.gc_seconds / slots / stages.batches
+    duration = median(batch.duration for batch, _ in newest)
+    return Pressure(stages.share, seconds, min(1.0, seconds / duration) if duration > 0 else 0.0)
+
+
+def check(view: View) -> Iterator[Finding]:
+    if view.last is None:
+        return
+    harm = strain.strained(view) or strain.growth(view) is not None
+    pressure = _pressure(view)
+    if pressure is None or pressure.share < (MARKED if harm else SEVERE) or pressure.seconds < MIN_SECONDS:
+        return
+    executors = stateful.gc_of_executors(view)
+    if pressure.cost < MARKED or (executors is not None and executors.share < MARKED):
+        return
+    if not harm and executors is None:
+        return
+    at = work.pairs(view)[0][0].ended
+    evidence = [
+        Evidence("gc_share_of_stages", pressure.share, "ratio", f"< {MARKED:g}", at),
+        Evidence("gc_seconds_per_batch", pressure.seconds, "seconds", f"< {MIN_SECONDS:g}", at),
+    ]
+    if executors is not None:
+        evidence.append(Evidence("gc_share_of_executors", executors.share, "ratio", f"< {MARKED:g}", view.hosts[-1].at))
+    held, heap = sum(operator.memory_bytes for operator in view.last.operators), stateful.heap_bytes(view)
+    state = bool(heap) and not stateful.off_heap(view) and held >= FULL * (heap or 0)
+    what = ""
+    if state and heap:
+        evidence.append(Evidence("state_share_of_heap", held / heap, "ratio", f"< {FULL:g}", view.last.ended))
+        what = f"; the state takes {held / 2**20:,.0f} MiB of a heap of {heap / 2**20:,.0f} MiB"
+    yield Finding(
+        f"tasks spend {pressure.share:.0%} of their time in garbage collection, {pressure.seconds:.1f} s a batch{what}",
+        Component("executor", "all", "heap"),
+        tuple(evidence),
+        (*(_state_remedies() if state else ()), MEMORY),
+        confidence=min(0.95, 0.6 + 0.5 * pressure.share + (0.1 if executors is not None else 0.0)),
+        began=work.pairs(view)[min(strain.RECENT, len(work.pairs(view))) - 1][0].started,
+        share=pressure.cost,
+    )
+
+
+MEMORY = Remedy(
+    "give the executors more memory (spark.executor.memory, or spark.driver.memory in local mode), or fewer cores each",
+    "the collector then runs less often; it takes a restart",
+    safe=False,
+)
+
+
+def _state_remedies() -> tuple[Remedy, ...]:
+    return (
+        Remedy(
+            "keep the state in RocksDB, off the heap, or bound it with a watermark or a time to live",
+            "the HDFS-backed store keeps every row on the heap; the provider and the plan are fixed by the checkpoint, "
+            "so this takes a new one",
+            safe=False,
+        ),
+    )
+
+
+def acquit(view: View) -> str | None:
+    pressure = _pressure(view)
+    if pressure is None or pressure.share >= MARKED:
+        return None
+    return f"garbage collection takes {pressure.share:.0%} of the tasks' time"
+
+
+RULE = Rule(
+    slug="gc-pressure",
+    severity="warning",
+    check=check,
+    runbook=__doc__,
+    explains=("falling-behind", "trigger-overrun"),
+    acquit=acquit,
+    linger=15.0,
+)

@@ -1,0 +1,196 @@
+"""State growth: the state grows towards the memory or disk that there is, or has stopped to shrink.
+
+Meaning: the state of an operator grows in a straight line and would reach the heap, the memory or the disk soon; or it
+    used to forget rows in a rhythm, and for far longer than that rhythm has forgotten none while its watermark stands
+    still.
+Impact: garbage collection, then lost executors (HDFS-backed store), or a killed container and a full disk (RocksDB). A
+    restart does not help, the state comes back from the checkpoint.
+Diagnosis: `ledgerops_state_rows{query="QUERY"}` rises without a fall,
+    `predict_linear(ledgerops_state_memory_bytes{query="QUERY"}[10m], 3600)` is its size in an hour. See
+    `ledgerops_watermark_timestamp_seconds{query="QUERY"}`: if it stands still, one input holds it back.
+Mitigation: bring the watermark to move (an input that is idle holds it; see `watermark-stalled`), or bound the state
+    (see `unbounded-state`). RocksDB instead of the HDFS-backed store, and more memory, buy time; the provider is fixed
+    by the checkpoint.
+Evidence:
+    ledgerops_state_rows: numRowsTotal of the operator, of the newest batch
+    state_bytes: what is limited, of the newest batch: memoryUsedBytes; or for the disk
+        customMetrics.rocksdbSstFileSize
+    state_bytes_growth_per_second: (bytes of the newest batch - bytes of the oldest used) over the seconds between
+        their ends, over the newest batches of the run (at most 200; for the disk 30), without its first 10 s; only from
+        the last batch with numRowsRemoved > 0 on, where there is one
+    room_bytes: what is left: usable heap (sum of maxMemory (memory_max_bytes) of the active executors / 0.6) less
+        memoryUsedBytes of all the query's operators; or available memory (memory_available_bytes), or free disk
+        (disk_free_bytes) of the newest record `host`
+    seconds_to_limit: room_bytes over state_bytes_growth_per_second
+    seconds_without_removal: end of the newest batch less that of the last one with numRowsRemoved > 0
+    usual_seconds_without_removal: longest time between two such batches before
+    earlier_state_rows_max: largest numRowsTotal of the operator up to the last batch with numRowsRemoved > 0
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from ledgerops.diagnosis import stateful
+from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.records import Progress, StateOperator
+from ledgerops.view import View
+
+Told = Sequence[tuple[Progress, StateOperator]]
+
+BATCHES = 10
+SECONDS = 20.0
+ROWS = 1000  # by which the state must have grown
+# kubernetes-mixin's KubePersistentVolumeFillingUp looks 4 days ahead from 6 hours: 16 times as far as it looks back
+AHEAD = 16.0
+STEADY = 0.8  # growth in bytes of the later half against the earlier: state that fills a bounded set of keys slows down
+CYCLES = 3  # removals from which a rhythm is known
+LONGER = 2.0  # than the longest pause between two removals
+HIGHER = 1.5  # than the state was ever before
+SST = "rocksdbSstFileSize"
+
+
+class Limit(NamedTuple):
+    """What would be full, and when: bytes used, bytes a second, bytes left."""
+
+    what: str
+    used: float
+    rate: float
+    room: float
+
+    @property
+    def seconds(self) -> float:
+        return self.room / self.rate
+
+
+def check(view: View) -> Iterator[Finding]:
+    if view.last is None or not view.last.operators:
+        return
+    for index in range(len(view.last.operators)):
+        told = stateful.told(view.steady, index)
+        if len(told) < BATCHES or told[-1][1].rows - min(state.rows for _, state in told) < ROWS:
+            continue
+        finding = _stopped(view, told) or _towards(view, told)
+        if finding is not None:
+            yield finding
+
+
+def _stopped(view: View, told: Told) -> Finding | None:
+    """It forgot in a rhythm, and does so no longer, with a watermark that does not move."""
+    removing = [place for place, (_, state) in enumerate(told) if state.removed > 0]
+    if len(removing) < CYCLES:
+        return None
+    newest, operator = told[-1]
+    since = told[removing[-1] :]
+    pause = newest.ended - since[0][0].ended
+    usual = max(told[later][0].ended - told[earlier][0].ended for earlier, later in pairwise(removing))
+    before = max(state.rows for _, state in told[: removing[-1] + 1])
+    marks = {batch.watermark for batch, _ in since[len(since) // 2 :]}
+    if pause < max(SECONDS, LONGER * usual) or operator.rows < max(HIGHER * before, before + ROWS) or len(marks) > 1:
+        return None
+    limit = _soonest(view, since)
+    evidence = [
+        Evidence("ledgerops_state_rows", operator.rows, "rows", f"<= {before:,}", newest.ended),
+        Evidence("earlier_state_rows_max", before, "rows", "the usual", newest.ended),
+        Evidence("seconds_without_removal", pause, "seconds", f"<= {usual:.0f}", newest.ended),
+        Evidence("usual_seconds_without_removal", usual, "seconds", "the usual", newest.ended),
+    ]
+    return Finding(
+        f"the state of {operator.name} grew to {operator.rows:,} rows, {before:,} before: for {pause:.0f} s none was "
+        f"removed ({usual:.0f} s at most before), and the watermark stands still",
+        Component("operator", operator.name),
+        (*evidence, *(_evidence(limit, newest.ended) if limit else ())),
+        (
+            Remedy(
+                "find the input that holds the watermark back and bring it to move",
+                "the operator forgets a row only when the watermark has passed it",
+            ),
+        ),
+        confidence=0.8,
+        began=since[0][0].ended,
+    )
+
+
+def _towards(view: View, told: Told) -> Finding | None:
+    """It will be full at this rate. With a watermark the first windows may not be over yet, so nothing is said."""
+    if stateful.has_watermark(view) or stateful.keeps_own_time(told[-1][1]) or stateful.forgets(view, told):
+        return None
+    newest, operator = told[-1]
+    limit = _soonest(view, told)
+    if newest.ended - told[0][0].ended < SECONDS or limit is None or limit.seconds > AHEAD * _remembered(view, told):
+        return None
+    return Finding(
+        f"the state of {operator.name} grows by {limit.rate / 2**20:,.2f} MiB a second: {limit.what} will be full in "
+        f"{limit.seconds / 60:,.0f} min",
+        Component("operator", operator.name, limit.what),
+        (
+            Evidence("ledgerops_state_rows", operator.rows, "rows", "a plateau", newest.ended),
+            *_evidence(limit, newest.ended),
+        ),
+        (
+            Remedy(
+                "bound the state with a watermark or a time to live; until then, give it more memory",
+                "it grows in a straight line; only what is forgotten stops that",
+                safe=False,
+            ),
+        ),
+        confidence=0.7,
+        began=told[0][0].ended,
+    )
+
+
+def _remembered(view: View, told: Told) -> float:
+    """Seconds over which the run was seen growing: an hour at most."""
+    began = view.history.started_at or 0.0
+    oldest = next((point.at for point in view.history.trend if point.at >= began), told[0][0].ended)
+    return told[-1][0].ended - min(oldest, told[0][0].ended)
+
+
+def _soonest(view: View, told: Told) -> Limit | None:
+    """The limit that will be met first, None when none is known or the growth slows down."""
+    (first, begin), (newest, end) = told[0], told[-1]
+    middle, middle_state = told[len(told) // 2]
+    span = newest.ended - first.ended
+    halves = (middle.ended - first.ended, newest.ended - middle.ended)
+    if span <= 0 or min(halves) <= 0:
+        return None
+    earlier = (middle_state.rows - begin.rows) / halves[0]
+    later = (end.rows - middle_state.rows) / halves[1]
+    if later <= 0 or later < STEADY * earlier:
+        return None
+    host = view.hosts[-1] if view.hosts else None
+    limits = []
+    rate = (end.memory_bytes - begin.memory_bytes) / span
+    if not stateful.off_heap(view):
+        heap = stateful.heap_bytes(view)
+        if heap is not None:
+            held = sum(operator.memory_bytes for operator in newest.operators)
+            limits.append(Limit("the heap", end.memory_bytes, rate, max(0.0, heap - held)))
+    elif host is not None:
+        if host.memory_available_bytes is not None:
+            limits.append(Limit("the memory", end.memory_bytes, rate, host.memory_available_bytes))
+        sized = [(batch, state.custom[SST]) for batch, state in told if SST in state.custom]
+        if host.disk_free_bytes is not None and len(sized) >= BATCHES and sized[-1][0].ended > sized[0][0].ended:
+            by_second = (sized[-1][1] - sized[0][1]) / (sized[-1][0].ended - sized[0][0].ended)
+            limits.append(Limit("the disk", sized[-1][1], by_second, host.disk_free_bytes))
+    return min((limit for limit in limits if limit.rate > 0), key=lambda limit: limit.seconds, default=None)
+
+
+def _evidence(limit: Limit, at: float) -> tuple[Evidence, ...]:
+    return (
+        Evidence("state_bytes", limit.used, "bytes", "a plateau", at),
+        Evidence("state_bytes_growth_per_second", limit.rate, "bytes/s", "~ 0", at),
+        Evidence("room_bytes", limit.room, "bytes", "enough", at),
+        Evidence("seconds_to_limit", limit.seconds, "seconds", "never", at),
+    )
+
+
+RULE = Rule(
+    slug="state-growth",
+    severity="warning",
+    check=check,
+    runbook=__doc__,
+    explains=("gc-pressure",),
+    linger=30.0,
+    at_rest=True,
+)

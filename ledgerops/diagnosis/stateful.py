@@ -1,0 +1,109 @@
+"""What the state of a query costs and how it grows: the ground that the rules on state, memory and GC stand on.
+
+Spark sums the times of a state operator over its tasks. Wall time is that sum over the tasks that run at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from ledgerops.diagnosis import strain, work
+from ledgerops.records import Host, Progress, StateOperator
+from ledgerops.view import View
+
+# kept time by themselves, with timers, timeouts or a time to live
+OWN_TIME = ("transformWithState", "flatMapGroupsWithState", "mapGroupsWithState", "applyInPandasWithState")
+RESERVED = 300 * 2**20  # bytes of a heap that Spark keeps for itself (docs, "Memory Management Overview")
+UNIFIED = 0.6  # spark.memory.fraction: REST's maxMemory is this share of what is left of the heap
+GC_WINDOW = 45.0  # seconds of looks at the executors that count: at one look every 10 s
+
+
+def lanes(view: View, operator: StateOperator) -> int:
+    """How many tasks of an operator run at once: the divisor from task seconds to wall seconds."""
+    return work.slots(view, operator.shuffle_partitions or 1)
+
+
+def commit_seconds(view: View, batch: Progress) -> float:
+    """Wall seconds of a batch that go into saving state, over all operators."""
+    return sum(operator.commit_seconds / lanes(view, operator) for operator in batch.operators)
+
+
+def has_watermark(view: View, batches: int = 10) -> bool:
+    """Whether the query has a watermark, by its plan or by what its newest batches report."""
+    if view.plan.watermarks:
+        return True
+    return any(batch.watermark is not None or batch.event_time_max is not None for batch in view.batches[-batches:])
+
+
+def keeps_own_time(operator: StateOperator) -> bool:
+    """Whether an operator can forget by timers, timeouts or a time to live; told by its metrics where it has them."""
+    if not operator.name.startswith(OWN_TIME):
+        return False
+    timers = [value for name, value in operator.custom.items() if "Timers" in name]
+    lives = [value for name, value in operator.custom.items() if name.endswith("WithTTLVars")]
+    return not (timers and lives) or any(timers) or any(lives)
+
+
+def heap_bytes(view: View) -> int | None:
+    """What Spark can use of the heaps of all executors, in bytes; None when no executor was seen."""
+    executors = [executor for executor in view.hosts[-1].executors if executor.active] if view.hosts else []
+    usable = sum(executor.memory_max_bytes for executor in executors) / UNIFIED
+    return int(usable) or None
+
+
+def off_heap(view: View) -> bool:
+    """Whether the state is RocksDB's: native memory and local disk."""
+    return view.last is not None and any(
+        name.startswith("rocksdb") for operator in view.last.operators for name in operator.custom
+    )
+
+
+class Collecting(NamedTuple):
+    """Garbage collection against run time of tasks, both in seconds; `share` of the run time, 0 to 1."""
+
+    gc_seconds: float
+    run_seconds: float
+    batches: int
+
+    @property
+    def share(self) -> float:
+        return min(1.0, self.gc_seconds / self.run_seconds) if self.run_seconds > 0 else 0.0
+
+
+@strain.once
+def gc_of_stages(view: View) -> Collecting | None:
+    """Over the stages of the newest three batches whose tasks are known; None when fewer than two are."""
+    newest = work.pairs(view)[: strain.RECENT]
+    if len(newest) < work.ENOUGH:
+        return None
+    stages = [stage for _, tasks in newest for stage in tasks.stages]
+    return Collecting(sum(each.gc_seconds for each in stages), sum(each.run_seconds for each in stages), len(newest))
+
+
+@strain.once
+def gc_of_executors(view: View) -> Collecting | None:
+    """The growth of all executors' totals between the oldest look of the last GC_WINDOW seconds and the newest one."""
+    looks = [host for host in view.hosts if host.executors and view.now - GC_WINDOW <= host.at <= view.now]
+    if len(looks) < 2:
+        return None
+    gc, run = (later - before for before, later in zip(_totals(looks[0]), _totals(looks[-1]), strict=True))
+    return Collecting(gc, run, 0) if gc >= 0 and run > 0 else None
+
+
+def _totals(host: Host) -> tuple[float, float]:
+    return sum(each.gc_seconds for each in host.executors), sum(each.run_seconds for each in host.executors)
+
+
+def told(batches: Sequence[Progress], index: int) -> list[tuple[Progress, StateOperator]]:
+    """The batches with what they say of one operator, by its place in the plan."""
+    return [(batch, batch.operators[index]) for batch in batches if index < len(batch.operators)]
+
+
+def forgets(view: View, told: Sequence[tuple[Progress, StateOperator]]) -> bool:
+    """Whether an operator removed rows in these batches, or the query's state shrank within the hour remembered."""
+    if any(state.removed for _, state in told):
+        return True
+    rows = [point.state_rows for point in view.history.trend]
+    return any(later < earlier for earlier, later in pairwise(rows))

@@ -1,0 +1,90 @@
+from dataclasses import replace
+
+import pytest
+
+from ledgerops.diagnosis.rules.gc_pressure import RULE
+from ledgerops.records import Executor, Host
+from ledgerops.view import View
+from tests.rules.conftest import stage
+
+
+def collecting(share: float, seconds: float = 2.0) -> list[list]:
+    return [[stage(seconds=[seconds, seconds], gc=share)]] * 4
+
+
+def watched(view: View, share: float, heap: int = 600 * 2**20) -> View:
+    """With two looks at the only executor, 20 s apart, that spent `share` of 30 task seconds in garbage collection."""
+    driver = Executor("driver", True, 2, 0, 0, 9, 100.0, 9.0, 0, int(heap * 0.6))
+    later = replace(driver, run_seconds=130.0, gc_seconds=9.0 + 30 * share)
+    looks = [
+        Host(at, 2, 0.5, 2**33, 2**32, None, None, (), (each,))
+        for at, each in ((view.now - 20, driver), (view.now, later))
+    ]
+    return View(view.history, view.now, looks)
+
+
+def test_collection_that_makes_batches_late_is_found(history):
+    [finding] = RULE.check(history(seconds=[4] * 4, stages=collecting(0.25, 3.0)))
+
+    assert finding.summary == "tasks spend 25% of their time in garbage collection, 0.8 s a batch"
+    assert finding.share == pytest.approx(0.1875)
+
+
+def test_state_that_fills_the_heap_is_named(history):
+    view = history(seconds=[4] * 4, stages=collecting(0.5, 3.0), operators=[{"memory_bytes": 300 * 2**20}] * 4)
+    [finding] = RULE.check(watched(view, 0.4))
+
+    assert finding.summary == (
+        "tasks spend 50% of their time in garbage collection, 1.5 s a batch; "
+        "the state takes 300 MiB of a heap of 600 MiB"
+    )
+    assert "RocksDB" in finding.remedies[0].action
+
+
+def test_a_severe_share_is_found_before_batches_are_late(history):
+    [finding] = RULE.check(watched(history(seconds=[1.8] * 4, stages=collecting(0.3, 1.4)), 0.3))
+
+    assert finding.evidence[2].name == "gc_share_of_executors"
+    assert finding.evidence[2].value == pytest.approx(0.3)
+
+
+def test_state_outside_the_heap_is_not_blamed(history):
+    operators = [{"memory_bytes": 300 * 2**20, "custom": {"rocksdbPutCount": 1.0}}] * 4
+    view = history(seconds=[4] * 4, stages=collecting(0.5, 3.0), operators=operators)
+    [finding] = RULE.check(watched(view, 0.4))
+
+    assert finding.summary == "tasks spend 50% of their time in garbage collection, 1.5 s a batch"
+
+
+@pytest.mark.parametrize(
+    ("case", "executors"),
+    [
+        pytest.param({"warm": 0}, None, id="no batch yet"),
+        pytest.param({"seconds": [4] * 4}, None, id="no tasks known"),
+        pytest.param(
+            {"seconds": [4] * 4, "stages": collecting(0.05, 3.0)}, 0.05, id="little collection in late batches"
+        ),
+        pytest.param({"seconds": [1] * 4, "stages": collecting(0.15, 0.8)}, 0.15, id="some, and batches are in time"),
+        pytest.param(
+            {"seconds": [0.4] * 4, "stages": collecting(0.3, 0.2)}, 0.3, id="young collections of short tasks"
+        ),
+        pytest.param(
+            {"seconds": [9] * 4, "stages": collecting(0.3, 1.0)}, 0.3, id="the batch is late for another reason"
+        ),
+        pytest.param({"seconds": [4] * 4, "stages": collecting(0.3, 3.0)}, 0.02, id="the executors say otherwise"),
+        pytest.param(
+            {"seconds": [1.8] * 4, "stages": collecting(0.3, 1.4)}, None, id="no harm and nobody to confirm it"
+        ),
+    ],
+)
+def test_others_are_not(history, case, executors):
+    view = history(**case)
+    view = view if executors is None else watched(view, executors)
+
+    assert list(RULE.check(view)) == []
+
+
+def test_it_is_ruled_out_with_its_number(history):
+    view = history(seconds=[5] * 4, stages=collecting(0.02))
+
+    assert RULE.acquit(view) == "garbage collection takes 2% of the tasks' time"
