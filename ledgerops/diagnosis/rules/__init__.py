@@ -14,10 +14,12 @@ from ledgerops.diagnosis.rules import (
     query_stuck,
     rate_limited,
     retention_risk,
+    rocksdb_stall,
     slow_sink,
     slow_source,
     source_partition_skew,
     source_unreachable,
+    state_commit_slow,
     state_growth,
     trigger_overrun,
     unbounded_state,
@@ -43,6 +45,8 @@ RULES = (
     partition_time_spread.RULE,
     unbounded_state.RULE,
     state_growth.RULE,
+    state_commit_slow.RULE,
+    rocksdb_stall.RULE,
     gc_pressure.RULE,
 )
 BY_SLUG = {rule.slug: rule for rule in RULES}

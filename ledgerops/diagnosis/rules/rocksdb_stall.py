@@ -1,0 +1,81 @@
+"""RocksDB stall: writers of the state store stand still, because flushes or compactions do not keep up.
+
+Meaning: RocksDB holds its writers back when its write buffers are full, or when too many files wait for compaction.
+    Meanwhile the tasks of the query wait with a row in their hand.
+Impact: batches become longer with the same rows; when it lasts, the query falls behind.
+Diagnosis: `rate(ledgerops_rocksdb_writer_stall_seconds_total{query="QUERY"}[5m])` is above 0 (in task seconds), while
+    `ledgerops_state_rows{query="QUERY"}` grows as before. Look at the disk under `spark.local.dir` (`iostat -x`).
+Mitigation: put `spark.local.dir` on a local SSD. With `boundedMemoryUsage` give RocksDB more (`maxMemoryUsageMB`,
+    `writeBufferCacheRatio`); without it a larger `writeBufferSizeMB`. All of these may be changed at a restart.
+Evidence:
+    rocksdb_writer_stall_seconds: median over the latest 3 batches that are not of the run's first 10 s, of the
+        operator's customMetrics.rocksdbWriterStallLatencyMs / 1000; task seconds, as in Spark
+    rocksdb_writer_stall_share: that over min(numShufflePartitions, cores of the active executors), over the median of
+        durationMs.triggerExecution / 1000 of these batches
+"""
+
+from collections.abc import Iterator
+from statistics import median
+
+from ledgerops.diagnosis import stateful, strain
+from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.view import View
+
+STALL = "rocksdbWriterStallLatencyMs"
+SHARE = 0.1  # of a batch's wall time: less is a flush now and then, which RocksDB means to be waited for
+
+
+def check(view: View) -> Iterator[Finding]:
+    if view.last is None or not any(operator.custom.get(STALL) for operator in view.last.operators):
+        return
+    latest = view.steady[-strain.RECENT :]
+    if len(latest) < strain.RECENT:
+        return
+    duration = median(batch.duration for batch in latest)
+    for index, operator in enumerate(view.last.operators):
+        told = stateful.told(latest, index)
+        stalls = [state.custom.get(STALL, 0.0) / 1000 for _, state in told]
+        if len(stalls) < strain.RECENT or min(stalls) <= 0 or duration <= 0:
+            continue
+        seconds = median(stalls)
+        share = min(1.0, seconds / stateful.lanes(view, operator) / duration)
+        if share < SHARE:
+            continue
+        at = view.last.ended
+        yield Finding(
+            f"writers of the state of {operator.name} stood still for {seconds:.1f} task seconds a batch, "
+            f"{share:.0%} of its {duration:.1f} s",
+            Component("operator", operator.name, "RocksDB"),
+            (
+                Evidence("rocksdb_writer_stall_seconds", seconds, "seconds", "0", at),
+                Evidence("rocksdb_writer_stall_share", share, "ratio", f"< {SHARE:g}", at),
+            ),
+            (
+                Remedy("put spark.local.dir on a local SSD", "flushes and compactions then keep up with the writes"),
+                Remedy(
+                    "give RocksDB larger write buffers and restart: writeBufferSizeMB, or maxMemoryUsageMB with "
+                    "boundedMemoryUsage",
+                    "it stalls its writers when all write buffers wait to be flushed",
+                ),
+            ),
+            confidence=min(0.95, 0.6 + 0.4 * share),
+            began=latest[0].started,
+            share=share,
+        )
+
+
+def acquit(view: View) -> str | None:
+    latest = [state for batch in view.steady[-strain.RECENT :] for state in batch.operators if STALL in state.custom]
+    if not latest or any(state.custom[STALL] for state in latest):
+        return None
+    return f"RocksDB stalled its writers for 0 s in the latest {min(strain.RECENT, len(view.steady))} batches"
+
+
+RULE = Rule(
+    slug="rocksdb-stall",
+    severity="warning",
+    check=check,
+    runbook=__doc__,
+    explains=("state-commit-slow", "falling-behind", "trigger-overrun"),
+    acquit=acquit,
+)

@@ -1,0 +1,124 @@
+"""State commit slow: saving the state takes most of a batch, or most of what it became longer by.
+
+Meaning: after its rows are processed a batch saves what changed in its state: RocksDB flushes and uploads files or a
+    changelog, the HDFS-backed store writes a delta file, for each partition. That now takes a large part of the batch.
+Impact: batches outlast their interval although few rows come and the tasks hardly compute.
+Diagnosis: `rate(ledgerops_state_commit_seconds_total{query="QUERY"}[5m])` is in task seconds: divide it by the tasks
+    that run at once. For RocksDB `ledgerops_rocksdb_commit_file_sync_seconds_total` is the upload to the checkpoint,
+    `ledgerops_rocksdb_commit_flush_seconds_total` and `ledgerops_rocksdb_commit_compact_seconds_total` are local disk.
+Mitigation: a quicker checkpoint folder (a local or regional file system, not a remote one). With RocksDB set
+    `spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled` and leave `compactOnCommit` off; both may
+    be changed at a restart. Fewer state partitions make fewer files, but their number is fixed by the checkpoint.
+Evidence:
+    state_commit_wall_seconds: median over the latest 3 batches that are not of the run's first 10 s, of the sum over
+        stateOperators of commitTimeMs / 1000 / min(numShufflePartitions, cores of the active executors)
+    state_commit_share: the same over the median of durationMs.triggerExecution / 1000 of these batches
+    usual_state_commit_wall_seconds: the same sum, median over the batches before these that did not outlast 1.1
+        intervals and had rows
+"""
+
+from collections.abc import Iterator
+from statistics import median
+from typing import NamedTuple
+
+from ledgerops.diagnosis import stateful, strain
+from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.view import View
+
+DOMINATES = 0.5  # of a batch: from here on nothing else can be the larger part
+GREW = 2.0  # against the past at as many rows
+EXCESS = 0.5  # of what the batch became longer by
+MIN_SECONDS = 0.5  # a second of wall time at most is what a local disk needs for some partitions
+CROWDED = 0.2  # share of GC: then everything is slow, and saving no more than the rest
+
+
+class Commit(NamedTuple):
+    """Medians over the latest batches, wall seconds; `usual` is None without a past."""
+
+    seconds: float
+    duration: float
+    usual: float | None
+    share: float  # of the batch, or of what it became longer by
+
+
+@strain.once
+def _commit(view: View) -> Commit | None:
+    latest = view.steady[-strain.RECENT :]
+    if len(latest) < strain.RECENT or not any(batch.operators for batch in latest):
+        return None
+    seconds = median(stateful.commit_seconds(view, batch) for batch in latest)
+    duration = median(batch.duration for batch in latest)
+    past = strain.past(view)
+    if not past:
+        return Commit(seconds, duration, None, min(1.0, seconds / duration) if duration > 0 else 0.0)
+    before = median(stateful.commit_seconds(view, batch) for batch in past)
+    longer = duration - median(batch.duration for batch in past)
+    return Commit(seconds, duration, before, min(1.0, max(0.0, (seconds - before) / longer)) if longer > 0 else 0.0)
+
+
+def check(view: View) -> Iterator[Finding]:
+    if view.last is None or not view.last.operators or not strain.strained(view):
+        return
+    commit = _commit(view)
+    if commit is None or commit.seconds < MIN_SECONDS or not _to_blame(view, commit):
+        return
+    operator = max(view.last.operators, key=lambda each: each.commit_seconds)
+    at = view.last.ended
+    evidence = [
+        Evidence("state_commit_wall_seconds", commit.seconds, "seconds", f"< {DOMINATES * commit.duration:.1f}", at),
+        Evidence("state_commit_share", commit.seconds / commit.duration, "ratio", f"< {DOMINATES:g}", at),
+    ]
+    before = ""
+    if commit.usual is not None:
+        evidence.append(Evidence("usual_state_commit_wall_seconds", commit.usual, "seconds", "the usual", at))
+        before = f", {commit.usual:.1f} s before"
+    yield Finding(
+        f"saving the state takes {commit.seconds:.1f} s of a batch of {commit.duration:.1f} s{before}",
+        Component("operator", operator.name),
+        tuple(evidence),
+        _remedies(operator.custom),
+        confidence=min(0.95, 0.5 + 0.4 * commit.share + (0.05 if commit.usual is not None else 0.0)),
+        began=view.steady[-strain.RECENT].started,
+        share=commit.share,
+    )
+
+
+def _to_blame(view: View, commit: Commit) -> bool:
+    gc = stateful.gc_of_stages(view)
+    if gc is not None and gc.share >= CROWDED:
+        return False
+    if commit.usual is None:
+        return commit.seconds >= DOMINATES * commit.duration
+    return commit.share >= EXCESS and commit.seconds >= GREW * commit.usual
+
+
+def _remedies(custom: object) -> tuple[Remedy, ...]:
+    place = Remedy(
+        "time the writing of a file of a megabyte to the checkpoint folder, and move it to a quicker file system",
+        "each batch waits until its state is saved there; more cores do not help",
+    )
+    if not any(str(name).startswith("rocksdb") for name in (custom if isinstance(custom, dict) else ())):
+        return (place,)
+    changelog = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
+    return place, Remedy(
+        f"set {changelog}=true, leave compactOnCommit off, and restart",
+        "a batch then saves what it changed, and whole snapshots are uploaded in the background",
+        command=f'spark.conf.set("{changelog}", "true")',
+    )
+
+
+def acquit(view: View) -> str | None:
+    commit = _commit(view)
+    if commit is None or commit.duration <= 0 or commit.seconds >= DOMINATES * commit.duration:
+        return None
+    return f"saving the state takes {commit.seconds:.1f} s of a batch of {commit.duration:.1f} s"
+
+
+RULE = Rule(
+    slug="state-commit-slow",
+    severity="warning",
+    check=check,
+    runbook=__doc__,
+    explains=("falling-behind", "trigger-overrun"),
+    acquit=acquit,
+)
