@@ -3,6 +3,7 @@
 from ledgerops.diagnosis.rules import (
     catching_up,
     data_loss,
+    eviction_storm,
     falling_behind,
     gc_pressure,
     input_overload,
@@ -47,6 +48,7 @@ RULES = (
     state_growth.RULE,
     state_commit_slow.RULE,
     rocksdb_stall.RULE,
+    eviction_storm.RULE,
     gc_pressure.RULE,
 )
 BY_SLUG = {rule.slug: rule for rule in RULES}

@@ -1,0 +1,105 @@
+"""Eviction storm: very many rows of state expire at once, and one batch has to remove them all.
+
+Meaning: the watermark passed the end of many windows, sessions or time limits in a single step. The batch that does so
+    removes far more rows than usual, and the removal takes most of it.
+Impact: that batch is many times as long as usual, and all results wait for it; rows pile up meanwhile. It comes again
+    with the next window (at midnight, for windows of a day) or the next jump of the watermark.
+Diagnosis: `increase(ledgerops_state_removed_rows_total{query="QUERY"}[1m])` has a spike where
+    `ledgerops_batch_duration_seconds` has one. See `ledgerops_watermark_timestamp_seconds{query="QUERY"}`: a step says
+    that event time jumped, a slope that many keys share one end.
+Mitigation: spread the ends: shorter windows, or an offset by key; for sessions and deduplication a lateness that
+    differs by no more than needed. Limit what one batch reads after a pause (`maxOffsetsPerTrigger`), so that event
+    time does not leap. RocksDB removes by scanning; give it block cache for that.
+Evidence:
+    state_rows_removed: numRowsRemoved of the operator in the batch that the finding names, the newest such batch among
+        the latest 3
+    usual_state_rows_removed: median of numRowsRemoved over the other remembered batches of the run (at most 200),
+        without the run's first 10 s
+    state_removal_wall_seconds: allRemovalsTimeMs of that batch / 1000 / min(numShufflePartitions, cores of the active
+        executors)
+    batch_seconds: durationMs.triggerExecution / 1000 of that batch
+"""
+
+from collections.abc import Iterator
+from statistics import median
+
+from ledgerops.diagnosis import stateful, strain
+from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.records import Progress
+from ledgerops.view import View
+
+ROWS = 1000  # fewer are removed in no time
+MANY = 10.0  # times as many as in other batches
+MOSTLY = 0.5  # of the batch
+LONG = 2.0  # times its interval, or its usual time: a spike below that hurts nobody
+EXTRA = 3.0  # seconds that the batch must have lasted beyond that usual time
+
+
+def check(view: View) -> Iterator[Finding]:
+    if view.last is None or not view.last.operators:
+        return
+    for batch in reversed(view.steady[-strain.RECENT :]):
+        found = list(_storms(view, batch))
+        if found:
+            yield from found
+            return
+
+
+def _storms(view: View, batch: Progress) -> Iterator[Finding]:
+    others = [each for each in view.steady if each is not batch]
+    if len(others) < strain.PAST:
+        return
+    usual = median(each.duration for each in others)
+    if batch.duration < LONG * max(usual, view.trigger_interval or 0.0) or batch.duration - usual < EXTRA:
+        return
+    for index, operator in enumerate(batch.operators):
+        if operator.removed < ROWS:
+            continue
+        removed = median(state.removed for _, state in stateful.told(others, index))
+        seconds = operator.removal_seconds / stateful.lanes(view, operator)
+        if operator.removed < MANY * removed or seconds < MOSTLY * batch.duration:
+            continue
+        yield Finding(
+            f"{operator.name} removed {operator.removed:,} rows of its state in one batch ({removed:,.0f} as a rule), "
+            f"which took {seconds:.1f} of its {batch.duration:.1f} s",
+            Component("operator", operator.name),
+            (
+                Evidence("state_rows_removed", operator.removed, "rows", f"< {MANY * removed:,.0f}", batch.ended),
+                Evidence("usual_state_rows_removed", removed, "rows", "the usual", batch.ended),
+                Evidence("state_removal_wall_seconds", seconds, "seconds", "a small part", batch.ended),
+                Evidence("batch_seconds", batch.duration, "seconds", f"~ {usual:.1f}", batch.ended),
+            ),
+            (
+                Remedy(
+                    "spread the ends of windows or sessions over time, or limit what a batch reads after a pause",
+                    "what expires in one step of the watermark is removed in one batch; more cores help only up to the "
+                    "number of state partitions, which the checkpoint fixes",
+                    safe=False,
+                ),
+            ),
+            confidence=min(0.95, 0.5 + 0.4 * seconds / batch.duration),
+            began=batch.started,
+            share=min(1.0, seconds / batch.duration),
+        )
+
+
+def acquit(view: View) -> str | None:
+    latest = view.steady[-strain.RECENT :]
+    if len(latest) < strain.RECENT or not latest[-1].operators:
+        return None
+    most = max(sum(state.removal_seconds / stateful.lanes(view, state) for state in b.operators) for b in latest)
+    longest = max(batch.duration for batch in latest)
+    if most >= MOSTLY * longest:
+        return None
+    return f"removing state took at most {most:.1f} s of the latest {len(latest)} batches"
+
+
+RULE = Rule(
+    slug="eviction-storm",
+    severity="warning",
+    check=check,
+    runbook=__doc__,
+    explains=("falling-behind", "trigger-overrun"),
+    acquit=acquit,
+    linger=20.0,
+)

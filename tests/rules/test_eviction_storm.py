@@ -1,0 +1,54 @@
+import pytest
+
+from ledgerops.diagnosis.rules.eviction_storm import RULE
+
+
+def removing(*told: tuple[int, float]) -> list[dict]:
+    return [{"rows": 5000, "removed": rows, "removal_seconds": seconds} for rows, seconds in told]
+
+
+QUIET = [(10, 0.01)] * 6
+
+
+def test_a_batch_that_removes_many_rows_at_once_is_found(history):
+    [finding] = RULE.check(history(seconds=[1] * 6 + [9, 1], operators=removing(*QUIET, (90_000, 15.0), (10, 0.01))))
+
+    assert finding.summary == (
+        "stateStoreSave removed 90,000 rows of its state in one batch (10 as a rule), which took 7.5 of its 9.0 s"
+    )
+    assert finding.share == pytest.approx(7.5 / 9)
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param({"warm": 0}, id="no batch yet"),
+        pytest.param({"seconds": [1] * 6 + [9]}, id="no state"),
+        pytest.param(
+            {"seconds": [1] * 6 + [9], "operators": removing(*QUIET, (90_000, 2.0))}, id="the batch is long otherwise"
+        ),
+        pytest.param(
+            {"seconds": [1] * 6 + [9], "operators": removing(*QUIET, (50, 15.0))}, id="few rows, slowly: a busy machine"
+        ),
+        pytest.param(
+            {"seconds": [1] * 6 + [9], "operators": removing(*[(90_000, 1.0)] * 6, (90_000, 15.0))},
+            id="as many as always",
+        ),
+        pytest.param(
+            {"seconds": [1] * 6 + [3], "operators": removing(*QUIET, (90_000, 5.0))}, id="a window that closes in time"
+        ),
+        pytest.param(
+            {"seconds": [1] * 3 + [9] + [1] * 3, "operators": removing(*QUIET[:3], (90_000, 15.0), *QUIET[:3])},
+            id="it is over",
+        ),
+        pytest.param({"warm": 0, "seconds": [9], "operators": removing((90_000, 15.0))}, id="the first batch"),
+    ],
+)
+def test_others_are_not(history, case):
+    assert list(RULE.check(history(**case))) == []
+
+
+def test_it_is_ruled_out_with_its_number(history):
+    view = history(seconds=[5] * 4, operators=removing(*QUIET[:3], (10, 1.0)))
+
+    assert RULE.acquit(view) == "removing state took at most 0.5 s of the latest 3 batches"
