@@ -22,6 +22,7 @@ from ledgerops.diagnosis.rules import (
     source_unreachable,
     state_commit_slow,
     state_growth,
+    state_snapshot_lag,
     trigger_overrun,
     unbounded_state,
 )
@@ -49,6 +50,7 @@ RULES = (
     state_commit_slow.RULE,
     rocksdb_stall.RULE,
     eviction_storm.RULE,
+    state_snapshot_lag.RULE,
     gc_pressure.RULE,
 )
 BY_SLUG = {rule.slug: rule for rule in RULES}

@@ -1,0 +1,80 @@
+"""State snapshot lag: whole snapshots of the state are not uploaded, only changes.
+
+Meaning: each batch saves what it changed, and a background task uploads a whole snapshot now and then. For at least
+    one store that has not happened for far longer than Spark means it to: maintenance does not run, does not keep up
+    or fails.
+Impact: none until the query, or an executor, starts again: then every change since the last snapshot is loaded and
+    replayed, which takes minutes instead of seconds, and old files of the checkpoint cannot be cleaned up.
+Diagnosis: `ledgerops_state_snapshot_lag_batches{query="QUERY"}` rises by one a batch. Look in the executors' logs for
+    "maintenance" (an upload that fails says so there), and at `spark.sql.streaming.stateStore.maintenanceInterval`.
+Mitigation: repair what the log names; set `maintenanceInterval` (60s) and `minDeltasForSnapshot` (10) back to their
+    defaults; give maintenance more threads (`numStateStoreMaintenanceThreads`). All of it works with the same
+    checkpoint.
+Evidence:
+    state_snapshot_lag_batches: batchId + 1 less the smallest of the operator's customMetrics
+        SnapshotLastUploaded.partition_*_* of the newest batch; a version below the run's first batchId, and -1
+        (never), count as the run's first batchId
+    state_snapshot_age_seconds: end of the newest batch less that of the batch with that version less one as its
+        batchId; where that is before the run or no longer remembered (200 batches), less the start of the run's oldest
+        remembered batch
+"""
+
+from collections.abc import Iterator
+
+from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.records import StateOperator
+from ledgerops.view import View
+
+# Spark's coordinator warns of a store 5 x minDeltasForSnapshot (10) versions behind (multiplierForMinVersionDiffToLog)
+VERSIONS = 50
+# and 10 maintenance intervals (60 s) old. Three are enough here: one to fall due in, one to upload in, and one to spare
+SECONDS = 180.0
+
+
+def check(view: View) -> Iterator[Finding]:
+    if view.last is None:
+        return
+    for operator in view.last.operators:
+        if not operator.snapshot_versions:
+            continue
+        lag, age = _lag(view, operator)
+        if lag < VERSIONS or age < SECONDS:
+            continue
+        store = min(operator.snapshot_versions, key=lambda each: operator.snapshot_versions[each])
+        yield Finding(
+            f"no snapshot of the state of {operator.name} was uploaded for {lag} batches and {age:.0f} s ({store}): "
+            "a restart must replay every change since",
+            Component("operator", operator.name, store),
+            (
+                Evidence("state_snapshot_lag_batches", float(lag), "count", f"< {VERSIONS}", view.last.ended),
+                Evidence("state_snapshot_age_seconds", age, "seconds", f"< {SECONDS:g}", view.last.ended),
+            ),
+            (
+                Remedy(
+                    "look for failed maintenance in the executors' logs, and set maintenanceInterval back to 60s",
+                    "a snapshot is due after 10 changes and is uploaded by the next maintenance",
+                    command='spark.conf.set("spark.sql.streaming.stateStore.maintenanceInterval", "60s")',
+                ),
+            ),
+            confidence=min(0.95, 0.6 + 0.1 * lag / VERSIONS),
+            began=max(view.last.ended - age + SECONDS, view.batches[0].started),
+        )
+
+
+def _lag(view: View, operator: StateOperator) -> tuple[int, float]:
+    """Batches and seconds since the laggard's snapshot, both at least so many."""
+    assert view.last is not None
+    oldest = view.batches[0]
+    first = view.history.first_batch if view.history.first_batch is not None else oldest.batch_id
+    version = max(min(operator.snapshot_versions.values()), first)
+    made = next((batch.ended for batch in reversed(view.batches) if batch.batch_id == version - 1), oldest.started)
+    return view.last.batch_id + 1 - version, view.last.ended - made
+
+
+RULE = Rule(
+    slug="state-snapshot-lag",
+    severity="warning",
+    check=check,
+    runbook=__doc__,
+    linger=30.0,
+)

@@ -1,0 +1,55 @@
+import pytest
+
+from ledgerops.diagnosis.rules.state_snapshot_lag import RULE
+
+
+def uploaded(count: int, *, until: int | None = None, every: int = 10) -> list[dict]:
+    """A snapshot each `every` batches, up to the version `until`; 0 = never."""
+    found = []
+    for n in range(count):
+        version = n - n % every
+        version = version if until is None else min(version, until)
+        found.append(
+            {"rows": 1000, "snapshot_versions": {"partition_0_default": n, "partition_1_default": version or -1}}
+        )
+    return found
+
+
+def test_snapshots_that_stopped_are_found(history):
+    [finding] = RULE.check(history(warm=0, seconds=[1] * 140, operators=uploaded(140, until=20)))
+
+    assert finding.summary == (
+        "no snapshot of the state of stateStoreSave was uploaded for 120 batches and 240 s (partition_1_default): "
+        "a restart must replay every change since"
+    )
+
+
+def test_a_store_that_never_had_one_is_found(history):
+    [finding] = RULE.check(history(warm=0, seconds=[1] * 100, operators=uploaded(100, until=0)))
+
+    assert [each.value for each in finding.evidence] == [100.0, pytest.approx(199, abs=1)]
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param({"warm": 0}, id="no batch yet"),
+        pytest.param({"warm": 0, "seconds": [1] * 140}, id="no state"),
+        pytest.param({"warm": 0, "seconds": [1] * 140, "operators": uploaded(140)}, id="a snapshot every ten"),
+        pytest.param(
+            {"warm": 0, "seconds": [1] * 140, "operators": uploaded(140, every=75)},
+            id="maintenance once a minute, its upload in the next",
+        ),
+        pytest.param({"warm": 0, "seconds": [1] * 80, "operators": uploaded(80, until=0)}, id="a young query"),
+        pytest.param(
+            {"warm": 0, "interval": 0.1, "seconds": [0.1] * 190, "operators": uploaded(190, until=20)},
+            id="many batches in a few seconds",
+        ),
+        pytest.param(
+            {"warm": 0, "interval": 60.0, "seconds": [1] * 40, "operators": uploaded(40, until=0)},
+            id="a long trigger: few batches to replay",
+        ),
+    ],
+)
+def test_others_are_not(history, case):
+    assert list(RULE.check(history(**case))) == []
