@@ -10,6 +10,7 @@ from ledgerops.diagnosis.rules import (
     input_stopped,
     key_skew,
     late_data,
+    memory_spill,
     partition_time_spread,
     query_failed,
     query_stuck,
@@ -52,5 +53,6 @@ RULES = (
     eviction_storm.RULE,
     state_snapshot_lag.RULE,
     gc_pressure.RULE,
+    memory_spill.RULE,
 )
 BY_SLUG = {rule.slug: rule for rule in RULES}

@@ -1,0 +1,116 @@
+"""Memory spill: tasks run out of execution memory and sort or aggregate on disk.
+
+Meaning: what a sort, an aggregation or a join holds at once does not fit into the task's share of the execution
+    memory, so Spark writes it to local disk and reads it back, some of it several times.
+Impact: a stage takes many times as long as in memory; the query falls behind when the batches of a peak spill.
+Diagnosis: `rate(ledgerops_batch_phase_seconds_total{query="QUERY", phase="add_batch"}[5m])` has most of the time. In
+    Spark's UI the stage shows "Spill (Memory)" and "Spill (Disk)"; if a single task spills, see `key-skew`.
+Mitigation: more memory for each task: fewer cores an executor, more `spark.executor.memory`, a larger
+    `spark.memory.fraction`. Smaller batches (`maxOffsetsPerTrigger`) spill less, but the backlog then waits in the
+    source. More shuffle partitions make each task smaller; for a stateful query their number is fixed by its
+    checkpoint.
+Evidence:
+    spilled_bytes: median over the newest 3 batches whose tasks are known, of memoryBytesSpilled + diskBytesSpilled of
+        all stages (REST /stages; records `tasks`: spill_bytes)
+    spilling_stages_share: median over the same batches of the wall time of the stages that spilled over the batch
+        duration
+"""
+
+from collections.abc import Iterator
+from statistics import median
+from typing import NamedTuple
+
+from ledgerops.diagnosis import strain, work
+from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.records import Progress, StageSummary, TaskSummary
+from ledgerops.view import View
+
+MIN_BYTES = 16 * 2**20  # a batch: less is written and read in a blink
+MOSTLY = 0.3  # of the batch passes in stages that spill: else they are not what makes it long
+COMPUTES = 0.3  # of the spilling stages' run time: tasks that wait for something else do not wait for a local disk
+
+
+class Spill(NamedTuple):
+    """Of one batch."""
+
+    size: int  # bytes, in memory and on disk
+    share: float  # of the batch, in stages that spilled
+    stage: StageSummary  # the one that spilled most
+
+
+@strain.once
+def _spills(view: View) -> list[Spill]:
+    """Of the newest batches whose tasks are known, as many as must agree; empty when one did not spill."""
+    found = []
+    for batch, tasks in work.pairs(view)[: strain.RECENT]:
+        spill = _spill(batch, tasks)
+        if spill is None:
+            return []
+        found.append(spill)
+    return found if len(found) >= work.ENOUGH else []
+
+
+def _spill(batch: Progress, tasks: TaskSummary) -> Spill | None:
+    stages = [stage for stage in tasks.stages if stage.spill_bytes > 0]
+    size = sum(stage.spill_bytes for stage in stages)
+    if size < MIN_BYTES or batch.duration <= 0:
+        return None
+    wall = sum(stage.wall_seconds or 0.0 for stage in stages)
+    return Spill(size, min(1.0, wall / batch.duration), max(stages, key=lambda stage: stage.spill_bytes))
+
+
+def check(view: View) -> Iterator[Finding]:
+    if view.last is None or not (strain.strained(view) or strain.growth(view)):
+        return
+    spills = _spills(view)
+    if not spills:
+        return
+    share = median(spill.share for spill in spills)
+    stage = spills[0].stage
+    if share < MOSTLY or stage.cpu_seconds + stage.gc_seconds < COMPUTES * stage.run_seconds:
+        return
+    size = median(spill.size for spill in spills)
+    newest = work.pairs(view)[0][0]
+    yield Finding(
+        f"tasks spill {size / 2**20:,.0f} MiB a batch, and the stages that do so take {share:.0%} of its time",
+        Component("stage", stage.name.partition(" at ")[0] or f"stage {stage.stage_id}", f"stage {stage.stage_id}"),
+        (
+            Evidence("spilled_bytes", float(size), "bytes", "0", newest.ended),
+            Evidence("spilling_stages_share", share, "ratio", f"< {MOSTLY:g}", newest.ended),
+        ),
+        _remedies(view),
+        confidence=min(0.9, 0.5 + 0.4 * share),
+        began=work.pairs(view)[len(spills) - 1][0].started,
+    )
+
+
+def _remedies(view: View) -> tuple[Remedy, ...]:
+    memory = Remedy(
+        "give each task more memory: fewer cores an executor, more spark.executor.memory or spark.memory.fraction",
+        "what fits into memory is not written to disk; it takes a restart",
+        safe=False,
+    )
+    if view.stateful:
+        return (memory,)
+    return memory, Remedy(
+        "raise spark.sql.shuffle.partitions and restart",
+        "each task then holds fewer rows at once; this query has no state that fixes their number",
+        safe=False,
+    )
+
+
+def acquit(view: View) -> str | None:
+    newest = work.pairs(view)[: strain.RECENT]
+    if len(newest) < work.ENOUGH or any(stage.spill_bytes for _, tasks in newest for stage in tasks.stages):
+        return None
+    return f"no stage of the latest {len(newest)} batches known spilled a byte"
+
+
+RULE = Rule(
+    slug="memory-spill",
+    severity="warning",
+    check=check,
+    runbook=__doc__,
+    explains=("falling-behind", "trigger-overrun"),
+    acquit=acquit,
+)
