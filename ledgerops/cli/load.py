@@ -148,7 +148,7 @@ def _manifest(
 
     if isinstance(stream, PlanStream):
         plan, digest = stream.plan.name, stream.plan.digest
-        seed, origin, text = stream.seed, stream.origin, stream.plan.text
+        seed, origin, text = stream.plan.seed, stream.origin, stream.plan.text
     else:
         plan, digest, seed, origin, text = stream.file.name, stream.digest, None, None, None
     return Manifest(
@@ -173,7 +173,10 @@ def _sum_up(args: argparse.Namespace, manifest: Manifest, sent: Sent, target: Ta
     where = f"{args.to}/{args.table}" if args.to is not None else f"{manifest.topic} at {args.bootstrap_servers}"
     copies = found.all.rows - found.distinct.rows
     print(f"sent {manifest.plan} to {where} in {clock(sent.seconds)}")
-    print(f"rows      {found.all.rows:,} ({found.distinct.rows:,} distinct, {copies:,} copies, {found.late:,} late)")
+    told = [f"{found.distinct.rows:,} distinct", f"{copies:,} copies", f"{found.late:,} late"]
+    told += [f"{found.conflicting:,} with another amount"] if found.conflicting else []
+    told += [f"{found.future:,} dated ahead"] if found.future else []
+    print(f"rows      {found.all.rows:,} ({', '.join(told)})")
     if poison:
         print(f"poison    {poison:,} ({', '.join(f'{kind} {count:,}' for kind, count in manifest.poison.items())})")
     print(f"records   {sent.planned:,} sent, {target.acknowledged:,} acknowledged, {target.refused:,} refused")

@@ -31,7 +31,7 @@ def accounts_of_csv(folder: Path, work_dir: Path) -> Path:
 
 def accounts_of_plan(plan: Plan, work_dir: Path) -> Path:
     """Invented accounts, one for each that a transaction of the plan may name; otherwise as `accounts_of_csv`."""
-    return generated_accounts(account_ids(plan.keys), plan.seed, work_dir)
+    return generated_accounts(account_ids(plan.all_keys), plan.seed, work_dir)
 
 
 def generated_accounts(ids: Sequence[str], seed: int, work_dir: Path) -> Path:

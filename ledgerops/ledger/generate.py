@@ -19,14 +19,17 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ledgerops.ledger import arrow
-from ledgerops.ledger.hashing import HALF, hashes, high_half, low_half, unit
-from ledgerops.ledger.layout import Ints, Layout
+from ledgerops.ledger.disorder import Disorder
+from ledgerops.ledger.hashing import HALF, hashes
+from ledgerops.ledger.keytable import key_table
+from ledgerops.ledger.layout import Ints, Places
 from ledgerops.ledger.plan import Plan
 from ledgerops.ledger.planparts import Amounts, Keys
+from ledgerops.ledger.spans import Spans
 
 CHUNK = 16_384  # rows a record batch: its columns fit a core's second-level cache
 
-_ACCOUNT, _BODY, _LATE, _DUPLICATE, _SHUFFLE, _OWNER = range(6)
+_ACCOUNT, _BODY = 0, 1  # purposes of hashes; the others are those of disorder, keytable and poison
 _MOST_BALANCE = 15_000_000  # cents; nine tenths of the real balances are below
 
 # type, operation, and how many of 256 transactions have them: the shares of the real ledger
@@ -52,7 +55,9 @@ class Manifest:
     distinct: int  # transactions; the other rows are copies of one of them within the range or of an earlier one
     late: int  # rows, copies included, whose transaction happened before it was due
     amounts: Mapping[str, Decimal]  # by type, over all rows
-    distinct_amounts: Mapping[str, Decimal]  # by type, each transaction once
+    distinct_amounts: Mapping[str, Decimal]  # by type, each transaction once, with the amount that came first
+    conflicting: int = 0  # rows with another amount than their transaction's
+    future: int = 0  # rows, copies included, whose transaction is dated after it was due
 
     @property
     def duplicates(self) -> int:
@@ -64,9 +69,19 @@ class Generator:
 
     def __init__(self, plan: Plan, origin: float) -> None:
         self.plan = plan
-        self.layout = Layout(plan.partitions)
         self._first_micros = round((origin if plan.start is None else plan.start) * 1e6)
         self._schedule = plan.schedule
+        layouts = Spans.of(plan, plan.partitions, [(each, each.partitions) for each in plan.changes])
+        self.layout = Places(layouts.values, layouts.starts)
+        self._keys = Spans.of(plan, plan.keys, [(each, each.keys) for each in plan.changes])
+        self._disorder = Disorder(plan)
+        self.carried, self.delays = self._disorder.carried, self._disorder.delays
+        self.conflicting = self._disorder.conflicting
+
+    @property
+    def total(self) -> int | None:
+        """How many records there ever are; None: they never end."""
+        return self._schedule.total
 
     def due(self, seconds: float) -> int:
         """How many records are due so many seconds after the origin."""
@@ -75,51 +90,46 @@ class Generator:
     def batches(self, partition: int, start: int, end: int) -> Iterator[pa.RecordBatch]:
         """The rows of offsets [start, end) of a partition, in order."""
         for low in range(start, end, CHUNK):
-            offsets = np.arange(low, min(low + CHUNK, end), dtype=np.int64)
-            yield self.transactions(self.carried(self.layout.records(partition, offsets)))
+            records = self.layout.records(partition, np.arange(low, min(low + CHUNK, end), dtype=np.int64))
+            yield self.rows(records, self.carried(records))
 
-    def carried(self, records: Ints) -> Ints:
-        """The number of the transaction that each record carries: its own, or that of the record it repeats."""
-        share, within = self.plan.duplicates.share, self.plan.duplicates.within
-        if not share:
-            return records
-        carried, open_ = records.copy(), np.arange(len(records))
-        while len(open_):
-            bits = hashes(self.plan.seed, _DUPLICATE, carried[open_])
-            repeats = (low_half(bits) < share) & (carried[open_] > 0)
-            open_, bits = open_[repeats], bits[repeats]
-            record = carried[open_]
-            due = self._schedule.due_time(record)
-            earlier = self._schedule.cumulative(due - high_half(bits) * np.minimum(due, within)).astype(np.int64)
-            carried[open_] = np.clip(earlier, 0, record - 1)
-        return carried
-
-    def delays(self, numbers: Ints) -> NDArray[np.float64]:
-        """By how many seconds each transaction happened before its record was due; 0 for those in time."""
-        late = self.plan.late
-        out = np.zeros(len(numbers))
-        if not late.share:
-            return out
-        bits = hashes(self.plan.seed, _LATE, numbers)
-        mine = low_half(bits) < late.share
-        position = high_half(bits[mine])
-        if late.delay == "exponential":
-            out[mine] = -late.high * np.log1p(-position)
-        else:
-            out[mine] = late.low + (late.high - late.low) * position
-        return out
+    def rows(self, records: Ints, carried: Ints) -> pa.RecordBatch:
+        """The rows of these records: the transactions they carry, conflicting copies with another amount."""
+        kind, cents, balance = self.figures(carried)
+        return self._made(carried, kind, self.cents(records, carried, cents), balance)
 
     def transactions(self, numbers: Ints) -> pa.RecordBatch:
-        """The transactions with these numbers."""
-        keys = _key_table(self.plan.keys, self.plan.seed)
-        account = keys.draw(hashes(self.plan.seed, _ACCOUNT, numbers))
-        kind, cents, balance = self._body(numbers)
-        micros = np.rint((self._schedule.due_time(numbers) - self.delays(numbers)) * 1e6).astype(np.int64)
+        """The transactions with these numbers, as their own records carry them."""
+        return self._made(numbers, *self.figures(numbers))
+
+    def figures(self, numbers: Ints) -> tuple[Ints, Ints, Ints]:
+        """Kind, amount and balance (cents) of each transaction."""
+        bits = hashes(self.plan.seed, _BODY, numbers)
+        kind = _KIND_OF[(bits & np.uint64(0xFF)).astype(np.intp)]
+        cents = _amount_table(self.plan.amounts)[((bits >> np.uint64(8)) & np.uint64(0xFFFF)).astype(np.intp)]
+        balance = ((bits >> np.uint64(32)).astype(np.float64) * (_MOST_BALANCE / HALF)).astype(np.int64)
+        return kind, cents, balance
+
+    def cents(self, records: Ints, carried: Ints, cents: Ints) -> Ints:
+        """The amounts as these records tell them, given what their transactions' own records tell."""
+        other = self.conflicting(records, carried)
+        if not other.any():
+            return cents
+        bits = self._disorder.conflict_bits(records[other])
+        drawn = _amount_table(self.plan.amounts)[(bits & np.uint64(0xFFFF)).astype(np.intp)]
+        told = cents.copy()
+        told[other] = np.where(drawn == cents[other], drawn + 1, drawn)
+        return told
+
+    def _made(self, numbers: Ints, kind: Ints, cents: Ints, balance: Ints) -> pa.RecordBatch:
+        due = self._schedule.due_time(numbers)
+        micros = np.rint((due - self.delays(numbers)) * 1e6).astype(np.int64)
+        accounts, customers = self._drawn(numbers, due)
         return pa.RecordBatch.from_arrays(
             [
                 arrow.strings(arrow.identifiers("T", numbers, 10)),
-                arrow.strings(keys.account_ids[account]),
-                arrow.strings(keys.customer_ids[account]),
+                arrow.strings(accounts),
+                arrow.strings(customers),
                 arrow.timestamps(micros + self._first_micros),
                 _TYPES.take(pa.array(kind)),
                 _OPERATIONS.take(pa.array(kind)),
@@ -129,37 +139,54 @@ class Generator:
             schema=arrow.TRANSACTIONS,
         )
 
-    def _body(self, numbers: Ints) -> tuple[Ints, Ints, Ints]:
-        """Kind, amount and balance (cents) of each transaction."""
-        bits = hashes(self.plan.seed, _BODY, numbers)
-        kind = _KIND_OF[(bits & np.uint64(0xFF)).astype(np.intp)]
-        cents = _amount_table(self.plan.amounts)[((bits >> np.uint64(8)) & np.uint64(0xFFFF)).astype(np.intp)]
-        balance = ((bits >> np.uint64(32)).astype(np.float64) * (_MOST_BALANCE / HALF)).astype(np.int64)
-        return kind, cents, balance
+    def _drawn(self, numbers: Ints, due: NDArray[np.float64]) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+        """Account and customer ids."""
+        bits = hashes(self.plan.seed, _ACCOUNT, numbers)
+        accounts, customers = np.empty((len(numbers), 9), np.uint8), np.empty((len(numbers), 9), np.uint8)
+        for i, mine in self._keys.at(numbers):
+            table = key_table(self._keys.values[i], self.plan.seed)
+            rank = table.draw(bits[mine], due[mine] - self._keys.since[i])
+            accounts[mine], customers[mine] = table.account_ids[rank], table.customer_ids[rank]
+        return accounts, customers
+
+
+def scheduled_seconds(plan: Plan, partitions: Ints, offsets: Ints, origin: float = 0.0) -> NDArray[np.float64]:
+    """When the record at each partition and offset is due: seconds after the plan's start, on top of `origin`.
+
+    Offsets are those of the embedded source, and of a topic that was empty and gets no poison.
+    """
+    layout, found = Generator(plan, 0.0).layout, np.empty(len(offsets))
+    for partition in map(int, np.unique(partitions)):
+        mine = np.asarray(partitions) == partition
+        found[mine] = plan.schedule.due_time(layout.records(partition, np.asarray(offsets, np.int64)[mine]))
+    return found + origin
 
 
 def manifest(plan: Plan, ranges: Mapping[int, tuple[int, int]]) -> Manifest:
     """The exact counts and sums of the rows at offsets [start, end) of each partition."""
     generator = Generator(plan, 0.0)
-    carried = [
-        generator.carried(generator.layout.records(partition, np.arange(start, end, dtype=np.int64)))
+    each = [
+        generator.layout.records(partition, np.arange(start, end, dtype=np.int64))
         for partition, (start, end) in ranges.items()
         if end > start
     ]
-    numbers = np.concatenate(carried) if carried else np.empty(0, np.int64)
+    records = np.concatenate(each) if each else np.empty(0, np.int64)
+    numbers = generator.carried(records)
     once = np.unique(numbers)
+    delays = generator.delays(numbers)
     return Manifest(
         rows=len(numbers),
         distinct=len(once),
-        late=int(np.count_nonzero(generator.delays(numbers))),
-        amounts=_sums(generator, numbers),
-        distinct_amounts=_sums(generator, once),
+        late=int(np.count_nonzero(delays > 0)),
+        amounts=_sums(generator, numbers, generator.cents(records, numbers, generator.figures(numbers)[1])),
+        distinct_amounts=_sums(generator, once, generator.figures(once)[1]),
+        conflicting=int(np.count_nonzero(generator.conflicting(records, numbers))),
+        future=int(np.count_nonzero(delays < 0)),
     )
 
 
-def _sums(generator: Generator, numbers: Ints) -> dict[str, Decimal]:
-    kind, cents, _ = generator._body(numbers)
-    credit = _IS_CREDIT[kind]
+def _sums(generator: Generator, numbers: Ints, cents: Ints) -> dict[str, Decimal]:
+    credit = _IS_CREDIT[generator.figures(numbers)[0]]
     return {
         "Credit": Decimal(int(cents[credit].sum())).scaleb(-2),
         "Debit": Decimal(int(cents[~credit].sum())).scaleb(-2),
@@ -174,47 +201,6 @@ def customer_ids(keys: Keys) -> list[str]:
 def account_ids(keys: Keys) -> list[str]:
     """Every account that a transaction of the plan may name."""
     return [f"A{i:08}" for i in range(1, keys.accounts + 1)]
-
-
-class _KeyTable:
-    def __init__(self, keys: Keys, seed: int) -> None:
-        index = np.arange(keys.accounts, dtype=np.int64)
-        # the busiest accounts must not be the first ones: an order by id would hide or fake a skew
-        shuffled = np.argsort(hashes(seed, _SHUFFLE, index), kind="stable")
-        extra = (unit(hashes(seed, _OWNER, index)) * keys.customers).astype(np.int64)
-        owner = np.where(index < keys.customers, index, extra)
-        self.account_ids = arrow.identifiers("A", shuffled + 1, 8)
-        self.customer_ids = arrow.identifiers("C", owner[shuffled] + 1, 8)
-        self._cumulative = _cumulative_shares(keys)
-
-    def draw(self, bits: NDArray[np.uint64]) -> NDArray[np.intp]:
-        """The rank of the account that each hash falls on."""
-        if self._cumulative is None:
-            return (unit(bits) * len(self.account_ids)).astype(np.intp)
-        return np.searchsorted(self._cumulative, unit(bits), side="right")
-
-
-def _cumulative_shares(keys: Keys) -> NDArray[np.float64] | None:
-    """The exact distribution over the ranks, without the last 1; None for uniform.
-
-    Not the usual shortcut of hashing a Zipf draw from a far larger key space: over some thousand keys its hottest key
-    has a third of the share that it should have.
-    """
-    if keys.distribution == "uniform" or keys.accounts == 1:
-        return None
-    if keys.distribution == "whale":
-        shares = np.full(keys.accounts, (1 - keys.share) / (keys.accounts - 1))
-        shares[0] = keys.share
-    else:
-        shares = np.arange(1, keys.accounts + 1, dtype=np.float64) ** -keys.exponent
-    total = np.cumsum(shares)
-    cumulative: NDArray[np.float64] = total[:-1] / total[-1]
-    return cumulative
-
-
-@lru_cache(maxsize=8)
-def _key_table(keys: Keys, seed: int) -> _KeyTable:
-    return _KeyTable(keys, seed)
 
 
 @lru_cache(maxsize=8)

@@ -49,8 +49,8 @@ def read_tables(folder: Path, work_dir: Path) -> dict[str, pa.Table]:
 def generate_tables(plan: Plan) -> dict[str, pa.Table]:
     """Invented customers and accounts, one for each that a transaction of the plan may name."""
     return {
-        "customers": generate_customers(customer_ids(plan.keys), plan.seed),
-        "accounts": generate_accounts(account_ids(plan.keys), plan.seed),
+        "customers": generate_customers(customer_ids(plan.all_keys), plan.seed),
+        "accounts": generate_accounts(account_ids(plan.all_keys), plan.seed),
     }
 
 

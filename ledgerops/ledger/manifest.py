@@ -4,8 +4,8 @@
 {"version": 1, "source": "plan", "plan": "default", "digest": "...", "seed": 7, "origin": 1700000000.0, "text": "...",
  "table": "transactions", "topic": "transactions", "records": 50000,
  "sent": {"planned": 50050, "acknowledged": 50050, "refused": 0}, "exact": true, "poison": {"invalid_json": 50},
- "summary": {"rows": 50000, "distinct": 49510, "duplicates": 490, "late": {...}, "all_rows": {...},
-             "distinct_rows": {...}, "buckets": {...}}}
+ "summary": {"rows": 50000, "distinct": 49510, "duplicates": 490, "conflicting": 0, "late": {...}, "future": {...},
+             "all_rows": {...}, "distinct_rows": {...}, "buckets": {...}}}
 ```
 
 `records` is n: the records numbered 0 to n - 1 were sent, and no other. Plan, seed and origin give each of them again,
@@ -93,7 +93,7 @@ def replay_manifest(stream: ReplayStream, end: int | None = None) -> Manifest:
     """What a replay of the file gives, as if it had been sent."""
     summary = Summary()
     rows = stream.rows(0, stream.total or 0 if end is None else end)
-    summary.add(rows.batch, rows.first, rows.delays)
+    summary.add(rows.batch, rows.first, rows.delays, rows.conflicting)
     return Manifest(
         source="replay",
         plan=stream.file.name,

@@ -20,14 +20,33 @@ amounts: {median: 2100, sigma: 1.6, max: 90000}
 poison: {share: 0.001, kinds: [invalid_json, tombstone]}    # records besides the good ones that no reader can take;
                             # kinds (all unless given): invalid_json, missing_field, wrong_type, oversized, null_key,
                             # tombstone. For `ledgerops load` only: the embedded source ignores it
+changes:                    # within [from, to) of plan time (since the start, also of a plan that repeats; without `to`
+                            # for ever) these sections replace the plan's own: keys, partitions, disorder, duplicates,
+                            # poison. A section may be changed once at a time, several sections together or apart
+  - {from: 45s, to: 90s, keys: {distribution: whale, share: 0.6}}
+  - {from: 45s, to: 90s, duplicates: {share: 0.02, within: 5s}, disorder: {future: {count: 1, ahead: 1h}}}
 ```
+
+A phase may have the rate 0, for silence; when the last one has, the stream ends. More of the sections, in a plan or in
+its changes:
+
+- `keys.rotate: 30s`: of a whale, and which customer's account it is changes every 30 s after the beginning of the plan
+  or of the change.
+- `disorder.future: {share: 0.001, ahead: 1h}` dates that share of the transactions an hour after they come, and
+  `{count: 1, ahead: 1h}` the first one of the plan or of the change. With `count`, those first records are no copies
+  and none is copied, so it is exactly as many records.
+- `duplicates.conflicting: 0.25`: that share of the duplicates carries another amount than the original. A duplicate is
+  one in the sense of the section that holds when it comes, whenever the original came.
+- `customers`, `accounts` and the `count` of partitions are the plan's own where a change does not say them. Partitions
+  that only a change has appear with its first record (to Kafka's topic they belong from the beginning); those that it
+  lacks get nothing meanwhile. With another number of customers an account may belong to another one.
 """
 
 from __future__ import annotations
 
 import difflib
 import hashlib
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
 
@@ -35,14 +54,29 @@ import yaml
 
 from ledgerops.errors import UserError
 from ledgerops.ledger import planparts
+from ledgerops.ledger.changes import Change, changes
 from ledgerops.ledger.layout import Partitions
 from ledgerops.ledger.phases import Phase
-from ledgerops.ledger.planparts import Amounts, Duplicates, Keys, Late, Poison
+from ledgerops.ledger.planparts import Amounts, Duplicates, Future, Keys, Late, Poison
 from ledgerops.ledger.schedule import Schedule
 from ledgerops.ledger.yamltree import parse
 
 # names of the plans that come with the package
-PLANS = ("burst", "default", "idle", "late", "overload", "pinned", "whale")
+PLANS = (
+    "burst",
+    "conflicting",
+    "default",
+    "diurnal",
+    "future",
+    "idle",
+    "late",
+    "late-flood",
+    "overload",
+    "pinned",
+    "rotating",
+    "whale",
+    "zipf",
+)
 _FOLDER = Path(__file__).parent / "plans"
 
 
@@ -60,15 +94,28 @@ class Plan:
     duplicates: Duplicates
     amounts: Amounts
     poison: Poison
+    future: Future = field(default=Future(), repr=False)
+    changes: tuple[Change, ...] = field(default=(), repr=False)
 
     @property
     def digest(self) -> str:
         """Tells two plans apart, whatever their names: a checkpoint belongs to one of them."""
-        return hashlib.sha256(repr(self).replace(f"name={self.name!r}, ", "", 1).encode()).hexdigest()[:16]
+        meaning = repr(self).replace(f"name={self.name!r}, ", "", 1)
+        later = (self.keys.rotate, self.duplicates.conflicting, self.future, [asdict(each) for each in self.changes])
+        # a plan that says nothing of what could not be said once keeps the digest that its checkpoints know
+        if later != (None, 0.0, Future(), []):
+            meaning += repr(later)
+        return hashlib.sha256(meaning.encode()).hexdigest()[:16]
 
     @cached_property
     def schedule(self) -> Schedule:
         return Schedule(self.phases, self.repeat)
+
+    @property
+    def all_keys(self) -> Keys:
+        """As many customers and accounts as ever occur."""
+        known = [self.keys, *(each.keys for each in self.changes if each.keys)]
+        return Keys(max(each.customers for each in known), max(each.accounts for each in known))
 
 
 def load_plan(name_or_path: str | Path, scale: float | None = None) -> Plan:
@@ -103,12 +150,15 @@ def parse_plan(text: str, name: str = "plan") -> Plan:
     top = parse(text, file).section(
         (
             *("seed", "start", "scale", "repeat", "phases", "keys", "partitions", "disorder", "duplicates", "amounts"),
-            "poison",
+            *("poison", "changes"),
         )
     )
     start = top.get("start")
     repeat = (entry := top.get("repeat")) is not None and entry.boolean()
     scale = entry.number() if (entry := top.get("scale")) else 1.0
+    keys = planparts.keys(entry) if (entry := top.get("keys")) else Keys()
+    partitions = planparts.partitions(entry) if (entry := top.get("partitions")) else Partitions()
+    late, future = planparts.disorder(entry) if (entry := top.get("disorder")) else (Late(), Future())
     return Plan(
         name=name,
         text=text,
@@ -116,10 +166,12 @@ def parse_plan(text: str, name: str = "plan") -> Plan:
         start=start.instant() if start else None,
         repeat=repeat,
         phases=planparts.phases(top.need("phases"), scale, repeat),
-        keys=planparts.keys(entry) if (entry := top.get("keys")) else Keys(),
-        partitions=planparts.partitions(entry) if (entry := top.get("partitions")) else Partitions(),
-        late=planparts.late(entry) if (entry := top.get("disorder")) else Late(),
+        keys=keys,
+        partitions=partitions,
+        late=late,
         duplicates=planparts.duplicates(entry) if (entry := top.get("duplicates")) else Duplicates(),
         amounts=planparts.amounts(entry) if (entry := top.get("amounts")) else Amounts(),
         poison=planparts.poison(entry) if (entry := top.get("poison")) else Poison(),
+        future=future,
+        changes=changes(entry, keys, partitions) if (entry := top.get("changes")) else (),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ledgerops.ledger.layout import Partitions
 from ledgerops.ledger.phases import Burst, Constant, Phase, Ramp, Sine
@@ -19,6 +19,7 @@ _SHAPES = {
     "burst": ("base", "peak", "every", "length"),
 }
 _MOST_KEYS = 10_000_000  # ids have 8 digits; each worker keeps a table of the accounts
+_MOST_FUTURE = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,9 @@ class Keys:
     distribution: str = "uniform"
     exponent: float = 0.8  # of zipf: the k-th account's share is proportional to 1 / k^exponent
     share: float = 0.8  # of whale: what one account takes
+    # of whale: seconds until another customer's account takes it; None: never. Not shown, so that the digest of a plan
+    # that says nothing of it stays what it was
+    rotate: float | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)
@@ -43,11 +47,22 @@ class Late:
 
 
 @dataclass(frozen=True)
+class Future:
+    """`share` of the transactions, or the first `count`, are dated `ahead` seconds after they come."""
+
+    share: float = 0.0
+    count: int = 0
+    ahead: float = 0.0
+
+
+@dataclass(frozen=True)
 class Duplicates:
-    """`share` of the records repeat one that came at most `within` seconds before."""
+    """`share` of the records repeat one that came at most `within` seconds before; `conflicting` of those with
+    another amount."""
 
     share: float = 0.0
     within: float = 5.0
+    conflicting: float = field(default=0.0, repr=False)  # not shown, as `rotate`
 
 
 @dataclass(frozen=True)
@@ -115,13 +130,15 @@ def _phase(entry: Entry, scale: float, endless: bool) -> list[Phase]:
     return [*(Constant(stair, duration / steps) for stair in stairs), *hold]
 
 
-def keys(entry: Entry) -> Keys:
-    section = entry.section(("customers", "accounts", "distribution", "exponent", "share"))
-    customers = found.integer(1, _MOST_KEYS) if (found := section.get("customers")) else Keys.customers
-    default = max(Keys.accounts, customers) if "customers" not in section.entries else customers + customers // 8
+def keys(entry: Entry, own: Keys | None = None) -> Keys:
+    """`own`: the plan's, which say how many there are where a change does not."""
+    own = own or Keys()
+    section = entry.section(("customers", "accounts", "distribution", "exponent", "share", "rotate"))
+    customers = found.integer(1, _MOST_KEYS) if (found := section.get("customers")) else own.customers
+    default = own.accounts if customers == own.customers else customers + customers // 8
     accounts = found.integer(customers, _MOST_KEYS) if (found := section.get("accounts")) else default
     kind = found.choice(DISTRIBUTIONS) if (found := section.get("distribution")) else Keys.distribution
-    for key, owner in (("exponent", "zipf"), ("share", "whale")):
+    for key, owner in (("exponent", "zipf"), ("share", "whale"), ("rotate", "whale")):
         if kind != owner and (found := section.get(key)):
             raise found.error(f"belongs to the distribution {owner}, and this one is {kind}")
     return Keys(
@@ -130,12 +147,14 @@ def keys(entry: Entry) -> Keys:
         kind,
         found.number(0.0, 10.0) if (found := section.get("exponent")) else Keys.exponent,
         found.number(0.0, 1.0) if (found := section.get("share")) else Keys.share,
+        found.seconds(0.001) if (found := section.get("rotate")) else None,
     )
 
 
-def partitions(entry: Entry) -> Partitions:
+def partitions(entry: Entry, own: Partitions | None = None) -> Partitions:
+    """`own`: the plan's, which say how many there are where a change does not."""
     section = entry.section(("count", "idle", "pinned"))
-    count = found.integer(1, 1000) if (found := section.get("count")) else Partitions.count
+    count = found.integer(1, 1000) if (found := section.get("count")) else (own or Partitions()).count
     idle = tuple(item.integer(0, count - 1) for item in found.items()) if (found := section.get("idle")) else ()
     if len(set(idle)) == count:
         raise section.need("idle").error("expected at least one partition that is not idle")
@@ -152,8 +171,17 @@ def partitions(entry: Entry) -> Partitions:
     return Partitions(count, idle, partition, share)
 
 
-def late(entry: Entry) -> Late:
-    late = entry.section(("late",)).need("late")
+def disorder(entry: Entry) -> tuple[Late, Future]:
+    section = entry.section(("late", "future"))
+    if not section.entries:
+        raise entry.error("expected late or future, or both")
+    return (
+        _late(found) if (found := section.get("late")) else Late(),
+        _future(found) if (found := section.get("future")) else Future(),
+    )
+
+
+def _late(late: Entry) -> Late:
     kinds = {"uniform": ("low", "high"), "fixed": ("low",), "exponential": ("mean",)}
     found = late.section(("share", "delay", "low", "high", "mean")).get("delay")
     kind = found.choice(kinds) if found else Late.delay
@@ -167,11 +195,27 @@ def late(entry: Entry) -> Late:
     return Late(share, kind, low, found.seconds(low) if (found := section.get("high")) else max(Late.high, low))
 
 
+def _future(entry: Entry) -> Future:
+    section = entry.section(("share", "count", "ahead"))
+    share, count = section.get("share"), section.get("count")
+    if (share is None) == (count is None):
+        raise entry.error("expected share or count, one of them")
+    return Future(
+        share.number(0.0, 1.0) if share else 0.0,
+        count.integer(0, _MOST_FUTURE) if count else 0,
+        section.need("ahead").seconds(0.001),
+    )
+
+
 def duplicates(entry: Entry) -> Duplicates:
-    section = entry.section(("share", "within"))
+    section = entry.section(("share", "within", "conflicting"))
     # above a half, most copies would be copies of copies
     share = section.need("share").number(0.0, 0.5)
-    return Duplicates(share, item.seconds() if (item := section.get("within")) else Duplicates.within)
+    return Duplicates(
+        share,
+        item.seconds() if (item := section.get("within")) else Duplicates.within,
+        item.number(0.0, 1.0) if (item := section.get("conflicting")) else 0.0,
+    )
 
 
 def amounts(entry: Entry) -> Amounts:

@@ -80,8 +80,9 @@ def generator(plan: str, origin: float) -> Generator:
 
 
 def offsets_at(rows: Generator, count: int) -> dict[str, dict[str, int]]:
-    """The offsets that stand for the first `count` rows."""
-    return {TOPIC: {str(p): head for p, head in enumerate(rows.layout.heads(count))}}
+    """The offsets that stand for the first `count` rows, of the partitions that there are by then."""
+    heads = rows.layout.heads(count)
+    return {TOPIC: {str(p): heads[p] for p in range(rows.layout.known(count))}}
 
 
 def count_at(rows: Generator, offsets: Offsets) -> int:
@@ -142,7 +143,9 @@ class LedgerReader(_Rows, DataSourceReader):  # type: ignore[misc]
         if options.end is None and options.limit is None:
             raise UserError("a bounded read of the source ledger needs the option limit or endingOffsets")
         start = _offsets("startingOffsets", options.start) or offsets_at(rows, 0)
-        return between(start, _offsets("endingOffsets", options.end) or offsets_at(rows, options.limit or 0))
+        limit = options.limit or 0
+        limit = limit if rows.total is None else min(limit, rows.total)
+        return between(start, _offsets("endingOffsets", options.end) or offsets_at(rows, limit))
 
 
 class LedgerStreamReader(_Rows, DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc]

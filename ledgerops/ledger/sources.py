@@ -86,7 +86,7 @@ def prepare(
         raise UserError(f"no folder to prepare the {table} in: give work_dir")
     if kind == "embedded":
         read = plan if isinstance(plan, Plan) else load_plan(plan)
-        return reference.prepare_generated(customer_ids(read.keys), work_dir, read.seed)
+        return reference.prepare_generated(customer_ids(read.all_keys), work_dir, read.seed)
     if data_dir is None:
         raise UserError("nothing to replay: set LEDGEROPS_DATA to the folder that holds transactions.csv")
     if table == "customers":

@@ -7,8 +7,8 @@ an instant at which it is due; rows of any range can be had at any time.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, Protocol
 
@@ -21,7 +21,8 @@ from ledgerops.errors import UserError
 from ledgerops.ledger.generate import Generator
 from ledgerops.ledger.layout import Ints
 from ledgerops.ledger.plan import Plan
-from ledgerops.ledger.planparts import Poison
+from ledgerops.ledger.poison import kinds_after
+from ledgerops.ledger.spans import Spans
 
 Table = Literal["transactions", "debits", "credits", "ad_events"]
 TABLES: tuple[Table, ...] = ("transactions", "debits", "credits", "ad_events")
@@ -37,7 +38,8 @@ class Rows:
     batch: pa.RecordBatch
     partitions: Ints
     first: NDArray[np.bool_]  # whether no earlier record carries the same transaction
-    delays: NDArray[np.float64]  # seconds by which it happened before it was due
+    delays: NDArray[np.float64]  # seconds by which it happened before it was due; below 0: is dated after that
+    conflicting: NDArray[np.bool_]  # whether it repeats a transaction with another amount
 
     def where(self, mask: NDArray[np.bool_]) -> Rows:
         """Those rows for which `mask` holds."""
@@ -47,6 +49,7 @@ class Rows:
             self.partitions[mask],
             self.first[mask],
             self.delays[mask],
+            self.conflicting[mask],
         )
 
     def before(self, number: int) -> Rows:
@@ -66,10 +69,10 @@ class Stream(Protocol):
         """How many records there are; None: as many as are asked for."""
         ...
 
-    @property
-    def poison(self) -> Poison: ...
-    @property
-    def seed(self) -> int: ...
+    def poison(self, records: Ints, kinds: Sequence[str]) -> NDArray[np.intp]:
+        """For each record the index in REASONS of the poison that follows it, -1 for none; only `kinds` are made."""
+        ...
+
     def due(self, seconds: float) -> int:
         """How many records are due so many seconds after the beginning."""
         ...
@@ -86,12 +89,21 @@ class Stream(Protocol):
 class PlanStream:
     """What a plan gives whose clock stood at zero at `origin` (seconds since the epoch)."""
 
-    total: int | None = None
-
     def __init__(self, plan: Plan, origin: float, table: Table = "transactions") -> None:
         self.plan, self.origin, self.table = plan, origin, table
-        self.poison, self.seed, self.partitions = plan.poison, plan.seed, plan.partitions.count
         self._generator = Generator(plan, origin)
+        self.partitions = self._generator.layout.count
+        self._poison = Spans.of(plan, plan.poison, [(each, each.poison) for each in plan.changes])
+
+    @property
+    def total(self) -> int | None:
+        return self._generator.total
+
+    def poison(self, records: Ints, kinds: Sequence[str]) -> NDArray[np.intp]:
+        found = np.empty(len(records), np.intp)
+        for i, mine in self._poison.at(records):
+            found[mine] = kinds_after(self._poison.values[i], self.plan.seed, records[mine], kinds)
+        return found
 
     def due(self, seconds: float) -> int:
         return self._generator.due(seconds)
@@ -106,18 +118,17 @@ class PlanStream:
         # a record carries its own transaction or that of an earlier record, which is in the stream, too
         found = Rows(
             numbers,
-            self._generator.transactions(carried),
+            self._generator.rows(numbers, carried),
             partitions,
             carried == numbers,
             self._generator.delays(carried),
+            self._generator.conflicting(numbers, carried),
         )
         return _of_table(found, self.table)
 
 
 class ReplayStream:
     """The good rows of a transactions CSV in the order of the file, at `rate` rows a second; held in memory."""
-
-    poison, seed = Poison(), 0
 
     def __init__(self, file: Path, rate: float, table: Table = "transactions") -> None:
         from ledgerops.ledger import replay
@@ -141,6 +152,9 @@ class ReplayStream:
     def total(self) -> int | None:
         return len(self._first)
 
+    def poison(self, records: Ints, kinds: Sequence[str]) -> NDArray[np.intp]:
+        return np.full(len(records), -1, np.intp)
+
     def due(self, seconds: float) -> int:
         return math.floor(seconds * self.rate + 1e-6)
 
@@ -157,6 +171,7 @@ class ReplayStream:
             self._partition[part],
             self._first[part],
             np.zeros(len(numbers)),
+            np.zeros(len(numbers), np.bool_),
         )
         return _of_table(found, self.table)
 
@@ -177,5 +192,5 @@ def _of_table(rows: Rows, table: Table) -> Rows:
     if table == "ad_events":
         from ledgerops.ledger.ads import ad_events
 
-        return Rows(rows.numbers, ad_events(rows.batch), rows.partitions, rows.first, rows.delays)
+        return replace(rows, batch=ad_events(rows.batch))
     return rows

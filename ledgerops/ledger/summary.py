@@ -92,20 +92,31 @@ class Summary:
     distinct: Tally = field(default_factory=Tally)  # each transaction once
     late: int = 0  # rows that happened before they were due
     latest: float = 0.0  # seconds by which the latest of them did
+    future: int = 0  # rows that are dated after they were due
+    ahead: float = 0.0  # seconds by which the furthest of them is
+    conflicting: int = 0  # rows that repeat a transaction with another amount
     buckets: dict[int, Bucket] = field(default_factory=dict)  # by the beginning, seconds since the epoch
 
     def add(
-        self, rows: pa.RecordBatch, first: NDArray[np.bool_] | None = None, delays: NDArray[np.float64] | None = None
+        self,
+        rows: pa.RecordBatch,
+        first: NDArray[np.bool_] | None = None,
+        delays: NDArray[np.float64] | None = None,
+        conflicting: NDArray[np.bool_] | None = None,
     ) -> None:
-        """`first`: whether a row is the first of its transaction (all, unless given)."""
+        """`first`: whether a row is the first of its transaction (all, unless given); the others: see `stream.Rows`."""
         if not rows.num_rows:
             return
         hashes = row_hashes(rows) if ID in rows.schema.names else {}
         self.all.add(rows, hashes, None)
         self.distinct.add(rows, hashes, first)
         if delays is not None:
-            self.late += int(np.count_nonzero(delays))
+            self.late += int(np.count_nonzero(delays > 0))
             self.latest = max(self.latest, float(delays.max()))
+            self.future += int(np.count_nonzero(delays < 0))
+            self.ahead = max(self.ahead, -float(delays.min()))
+        if conflicting is not None:
+            self.conflicting += int(np.count_nonzero(conflicting))
         if "event_time" in rows.schema.names:
             self._add_buckets(rows, first)
 
@@ -127,7 +138,9 @@ class Summary:
             "rows": self.all.rows,
             "distinct": self.distinct.rows,
             "duplicates": self.all.rows - self.distinct.rows,
+            "conflicting": self.conflicting,
             "late": {"rows": self.late, "most_seconds": self.latest},
+            "future": {"rows": self.future, "most_seconds": self.ahead},
             "all_rows": self.all.document(),
             "distinct_rows": self.distinct.document(),
             "buckets": {
@@ -144,13 +157,19 @@ class Summary:
     def read(cls, document: dict[str, Any]) -> Summary:
         """What `document` made; KeyError, TypeError or ValueError when it is something else."""
         values = document["buckets"]["values"]
-        return cls(
+        future = document.get("future", {"rows": 0, "most_seconds": 0.0})  # older manifests say nothing of it
+        found = cls(
             Tally.read(document["all_rows"]),
             Tally.read(document["distinct_rows"]),
             document["late"]["rows"],
             document["late"]["most_seconds"],
-            {begin: Bucket(rows, cents(all_), once, cents(each)) for begin, rows, all_, once, each in values},
+            future["rows"],
+            future["most_seconds"],
+            document.get("conflicting", 0),
         )
+        for begin, rows, all_, once, each in values:
+            found.buckets[begin] = Bucket(rows, cents(all_), once, cents(each))
+        return found
 
 
 def money(cents: int) -> str:

@@ -78,7 +78,7 @@ def produce(
         until = _send(stream, made, target, sent, None if at_once else began, wait, show)
         sent.records = upto if until is None else until
         rows = rows if until is None else rows.before(until)
-        sent.summary.add(rows.batch, rows.first, rows.delays)
+        sent.summary.add(rows.batch, rows.first, rows.delays, rows.conflicting)
         sent.poison += made.poisoned(sent.records)
         if until is not None or wait(0.0) or target.refused:
             break

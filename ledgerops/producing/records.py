@@ -11,7 +11,7 @@ import numpy as np
 from ledgerops.ledger.encode import json_keys, json_values
 from ledgerops.ledger.layout import Ints
 from ledgerops.ledger.plan import Plan
-from ledgerops.ledger.poison import REASONS, kinds_after, spoil
+from ledgerops.ledger.poison import REASONS, spoil
 from ledgerops.ledger.stream import PlanStream, Rows, Stream, Table, chunks
 
 _KEYS = {"ad_events": "ad_id"}  # the column of the key; of the other tables it is customer_id
@@ -37,7 +37,7 @@ def encode(stream: Stream, rows: Rows, kinds: Sequence[str] = REASONS) -> Record
     """The records of these rows, with the poison that the stream puts among them, as far as it is of `kinds`."""
     keys = json_keys(rows.batch.column(_KEYS.get(stream.table, "customer_id"))).to_pylist()
     values = json_values(rows.batch).to_pylist()
-    after = kinds_after(stream.poison, stream.seed, rows.numbers, kinds)
+    after = stream.poison(rows.numbers, kinds)
     places = np.flatnonzero(after >= 0)
     partitions = rows.partitions.tolist()
     poison: list[str | None] = [None] * len(values)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ledgerops.ledger.layout import Layout, Partitions
+from ledgerops.ledger.layout import Layout, Partitions, Places
 
 
 @st.composite
@@ -55,3 +55,39 @@ def test_heads_count_the_records_of_each_partition(layout, count):
 )
 def test_where_a_thousand_records_go(partitions, heads):
     assert Layout(partitions).heads(1000) == heads
+
+
+@st.composite
+def places(draw):
+    layouts_ = draw(st.lists(layouts(), min_size=1, max_size=5))
+    steps = draw(st.lists(st.integers(0, 700), min_size=len(layouts_) - 1, max_size=len(layouts_) - 1))
+    return Places([each.partitions for each in layouts_], np.cumsum([0, *steps]))
+
+
+@settings(deadline=None)
+@given(places(), st.integers(0, 3000))
+def test_layouts_one_after_the_other_keep_records_and_places_together(found, first):
+    records = np.arange(first, first + 300)
+
+    partitions, offsets = found.places(records)
+
+    for partition in np.unique(partitions).tolist():
+        mine = partitions == partition
+        assert found.records(partition, offsets[mine]).tolist() == records[mine].tolist()
+
+
+@settings(deadline=None)
+@given(places(), st.integers(0, 3000))
+def test_heads_go_on_from_layout_to_layout(found, count):
+    partitions, offsets = found.places(np.arange(count))
+
+    assert found.heads(count) == np.bincount(partitions, minlength=found.count).tolist()
+    for p in range(found.count):
+        assert offsets[partitions == p].tolist() == list(range(found.heads(count)[p]))
+
+
+def test_a_partition_is_known_from_the_first_record_that_it_could_get():
+    found = Places([Partitions(2), Partitions(5), Partitions(3)], np.array([0, 10, 20]))
+
+    assert [found.known(count) for count in (0, 10, 11, 20, 100)] == [2, 2, 5, 5, 5]
+    assert found.heads(20) == [7, 7, 2, 2, 2]

@@ -144,7 +144,7 @@ def test_the_digest_is_that_of_the_meaning():
         pytest.param(
             ONE + "keyz: {}",
             "plan.yaml:2: keyz: unknown key (did you mean keys?); known here: seed, start, scale, repeat, phases, "
-            "keys, partitions, disorder, duplicates, amounts, poison",
+            "keys, partitions, disorder, duplicates, amounts, poison, changes",
             id="unknown key",
         ),
         pytest.param("seed: 1\nseed: 2\n" + ONE, "plan.yaml:2: seed: this key was given before", id="a key twice"),
@@ -311,7 +311,7 @@ def test_an_unknown_name_lists_the_plans():
 
     assert str(caught.value) == (
         "no plan wale (did you mean whale?); give the path of a YAML file, or one of: "
-        "burst, default, idle, late, overload, pinned, whale"
+        "burst, conflicting, default, diurnal, future, idle, late, late-flood, overload, pinned, rotating, whale, zipf"
     )
 
 

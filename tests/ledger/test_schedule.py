@@ -127,3 +127,31 @@ def test_the_inverse_of_a_sine_is_exact_to_a_thousandth_of_a_record():
     amounts = np.linspace(1, 10**8, 10_001)
 
     assert np.abs(sine.amount(sine.when(amounts)) - amounts).max() < 1e-3
+
+
+def test_a_schedule_that_ends_has_so_many_records():
+    ending = Schedule((Constant(0.1, 30.000001), Constant(0, 5), Ramp(10, 0, 3), Constant(0, math.inf)), repeat=False)
+
+    assert ending.total == 18
+    assert ending.due_time(np.array([2, 3, 17, 18])).tolist() == pytest.approx([30, 35.1, 38, math.inf], abs=0.01)
+
+
+@pytest.mark.parametrize("last", [Constant(1, math.inf), Sine(0, 9, 60, math.inf), Burst(0, 9, 90, 1, math.inf)])
+def test_a_schedule_that_never_ends_has_no_total(last):
+    assert Schedule((Constant(0, 5), last), repeat=False).total is None
+
+
+@pytest.mark.parametrize("rate", [0.1, 3.3, 7.7, 100])
+def test_the_last_record_before_a_silence_comes_before_it_whatever_the_rounding(rate):
+    schedule = Schedule((Constant(rate, 30), Constant(0, 60), Constant(1, math.inf)), repeat=False)
+
+    assert schedule.due_time(np.array([round(rate * 30) - 1]))[0] <= 30 + 1e-6
+
+
+@settings(deadline=None)
+@given(schedules(), st.floats(0, 1e4))
+def test_the_first_record_from_an_instant_on_is_due_then(schedule, seconds):
+    number = schedule.first_at(seconds)
+
+    assert schedule.due_time(np.array([number]))[0] >= seconds
+    assert not number or schedule.due_time(np.array([number - 1]))[0] < seconds

@@ -28,7 +28,7 @@ def manifest_of(count=COUNT, text=PLAN, **changes):
     plan = parse_plan(text)
     stream, summary = PlanStream(plan, 0.0), Summary()
     for _, rows in chunks(stream, count):
-        summary.add(rows.batch, rows.first, rows.delays)
+        summary.add(rows.batch, rows.first, rows.delays, rows.conflicting)
     facts = {"source": "plan", "plan": "mine", "digest": plan.digest, "table": "transactions", "topic": "transactions"}
     facts |= {"records": count, "summary": summary, "seed": 3, "origin": 0.0, "text": text}
     return Manifest(**{**facts, **changes})

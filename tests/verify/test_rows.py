@@ -239,3 +239,43 @@ def test_a_job_that_nobody_knows_is_not_checked(judged):
     result = judged(ONCE, "my_own_job")
 
     assert (result.verdict, result.rows, counts(result)) == ("not checked", ONCE.num_rows, (None, None, None))
+
+
+CONFLICTING = PLAN.replace("within: 10m}", "within: 10m, conflicting: 0.5}")
+
+
+def test_any_of_the_copies_that_conflict_may_be_kept(judged):
+    everything = sent(text=CONFLICTING)
+    ids = everything["transaction_id"].to_pylist()
+    last = {each: place for place, each in enumerate(ids)}
+
+    result = judged(everything.take(pa.array(sorted(last.values()))), manifest=manifest_of(text=CONFLICTING))
+
+    assert (result.verdict, counts(result)) == ("holds", (0, 0, 0))
+    assert any("copies were sent with another amount; any of them may be kept" in note for note in result.notes)
+
+
+def test_an_amount_that_no_copy_told_is_changed_among_conflicting_copies(judged):
+    once = with_value(sent(once=True, text=CONFLICTING), 7, "amount", Decimal("0.01"))
+
+    result = judged(once, manifest=manifest_of(text=CONFLICTING))
+
+    assert (result.verdict, counts(result)) == ("broken", (0, 0, 1))
+
+
+def test_after_a_row_that_is_dated_ahead_others_may_be_missing(judged):
+    text = PLAN.replace("disorder: {late", "disorder: {future: {count: 1, ahead: 1h}, late")
+    once = sent(once=True, text=text)
+
+    result = judged(without(once, 100, 200), manifest=manifest_of(text=text))
+
+    assert (result.verdict, counts(result)) == ("holds", (0, 0, 0))
+    assert "missing, as rows that come later than the job waits may be: 2" in result.notes
+
+
+def test_the_row_that_is_dated_ahead_may_not_be_missing(judged):
+    text = PLAN.replace("disorder: {late", "disorder: {future: {count: 1, ahead: 1h}, late")
+
+    result = judged(without(sent(once=True, text=text), 0), manifest=manifest_of(text=text))
+
+    assert (result.verdict, counts(result), result.examples) == ("broken", (1, 0, 0), {"lost": ["T0000000000"]})
