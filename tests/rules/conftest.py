@@ -101,7 +101,7 @@ def history() -> MakeView:
     Sequences have one entry a batch; `seconds` is the batch duration, `backlog` what is left (one number, or one a
     partition), `heads` rows that arrive in each partition during the batch before. `warm` quiet batches come before,
     so that a case begins with a query that has settled; `warm_stages` are the stages of each of these. `python` is the
-    time in Python workers of every batch with stages, `gc` what each executor collected in the last minute.
+    time in Python workers of every batch with stages, `gc` what each executor collected in the last 20 s.
     """
 
     def make(
@@ -196,7 +196,7 @@ def history() -> MakeView:
             past.idle(now)
         if exception or stopped:
             past.end(now, "run-1", exception, error_class)
-        hosts = () if cores is None else (_host(now - 60, cores, 0.0), _host(now, cores, gc))
+        hosts = () if cores is None else (_host(now - 20, cores, 0.0), _host(now, cores, gc))
         return View(past, now, hosts)
 
     return make
