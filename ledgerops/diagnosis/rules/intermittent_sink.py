@@ -1,0 +1,152 @@
+"""Intermittent sink: most batches are quick, but now and then one waits long for the sink.
+
+Meaning: a few batches take several times as long as the rest, at as many rows, and the excess is in `add_batch` while
+    no task computes: the target of the sink stalls now and then (a lock, a throttle, a leader that changes, a flush).
+Impact: medians look well and the freshness that is promised is missed all the same: the rows of a slow batch, and
+    those that come meanwhile, are late. A second trouble on top makes the query fall behind.
+Diagnosis: compare the median and the 0.95 quantile of `ledgerops_batch_duration_seconds{query="QUERY"}` (panel "Batch
+    duration"). Look at the target at the instants of the slow batches: its slow log, locks, vacuum or compaction,
+    throttling. A regular spacing points to a timer there, an irregular one to other clients.
+Mitigation: repair the target, or write with a timeout and a retry to another node of it. Smaller connection pools and
+    bounded concurrency help where it throttles. More cores do not help.
+Evidence:
+    slow_batches: number of slow ones among W; W = the newest 60 batches of the run that began in the last 120 s,
+        without those of its first 10 s; slow = longer than 3 times the median of W, than that median + 1 s, and than
+        1.1 times the trigger interval, and at least twice as long for each row as the median
+    batches: number of W
+    usual_batch_seconds: median of durationMs.triggerExecution / 1000 over W
+    slow_batch_excess_seconds: median over the slow ones of their duration, less usual_batch_seconds
+    slow_batch_spacing_seconds: median of the time between the starts of slow ones, where the batch before is not slow
+    add_batch_share_of_excess: median over the slow ones of (durationMs.addBatch / 1000, less its median over W) over
+        (duration, less usual_batch_seconds)
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from statistics import median, pstdev
+
+from ledgerops.diagnosis import strain, work
+from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.records import Progress
+from ledgerops.view import View
+
+BATCHES = 60  # looked at
+SECONDS = 120.0
+FEWEST = 8  # batches, to know what is usual
+TIMES = 3.0  # the median; JIT, a garbage collection or a burst make a batch up to twice as long
+EXCESS = 1.0  # seconds over the median; nobody waits for less
+EVENTS = 3  # separate slow ones: one is a hiccup, two a coincidence
+MOST = 0.4  # share of slow ones; above it the sink is slow, not now and then
+IN_SINK = 0.8  # of the excess is in add_batch
+OUTSIDE = 0.5  # of the excess passes while no task computes
+PER_ROW = 2.0  # times the median time for a row: more rows may take longer
+OVER_AFTER = 2.5  # times their spacing without a slow one, and it is over
+COMPACTION = 10  # batches: the state store's snapshots and the logs of metadata are compacted in this rhythm by default
+REGULAR = 0.35  # standard deviation over mean of the spacings; a timer seen through batches stays below it
+
+
+def check(view: View) -> Iterator[Finding]:
+    batches = [each for each in view.steady[-BATCHES:] if each.started >= view.now - SECONDS]
+    interval = view.trigger_interval or 0.0
+    if len(batches) < FEWEST or max(each.duration for each in batches) < strain.OVER * interval + EXCESS:
+        return
+    usual = median(each.duration for each in batches)
+    slow = _slow(batches, usual, interval)
+    events = [
+        each for place, each in enumerate(batches) if each in slow and (place == 0 or batches[place - 1] not in slow)
+    ]
+    if len(events) < EVENTS or len(slow) > MOST * len(batches) or (interval and usual > interval):
+        return
+    spacings = [later.started - earlier.started for earlier, later in pairwise(events)]
+    spacing = median(spacings)
+    if view.now - slow[-1].ended > OVER_AFTER * max(spacing, interval):
+        return
+    in_sink = _share_in_add_batch(batches, slow, usual)
+    if in_sink < IN_SINK or _compaction(view, events) or _collected(view, batches, slow, usual) or work.starved(view):
+        return
+    proof = _outside(view, slow, usual)
+    if proof is False:
+        return
+    excess = median(each.duration for each in slow) - usual
+    regular = pstdev(spacings) < REGULAR * (sum(spacings) / len(spacings))
+    rhythm = f"each {spacing:.0f} s" if regular else f"at irregular intervals, {spacing:.0f} s in the median"
+    sink = (view.plan.sink or batches[-1].sink).partition("[")[0] or "sink"
+    at = batches[-1].ended
+    yield Finding(
+        f"{len(slow)} of the last {len(batches)} batches wait some {excess:.1f} s longer in the sink than the usual "
+        f"{usual:.1f} s, {rhythm}",
+        Component("sink", sink, "periodic" if regular else "irregular"),
+        (
+            Evidence("slow_batches", float(len(slow)), "count", f"< {EVENTS}", at),
+            Evidence("batches", float(len(batches)), "count", f">= {FEWEST}", at),
+            Evidence("usual_batch_seconds", usual, "seconds", "the usual", at),
+            Evidence("slow_batch_excess_seconds", excess, "seconds", f"< {max(EXCESS, (TIMES - 1) * usual):.1f}", at),
+            Evidence("slow_batch_spacing_seconds", spacing, "seconds", "none", at),
+            Evidence("add_batch_share_of_excess", in_sink, "ratio", f"< {IN_SINK:g}", at),
+        ),
+        (
+            Remedy(
+                "look at the target of the sink at the instants of the slow writes: slow log, locks, throttling",
+                "more cores do not help while the write waits",
+            ),
+            Remedy("write with a timeout and a retry", "a stalled write is repeated instead of waited for", safe=False),
+        ),
+        confidence=min(0.95, 0.5 + 0.05 * len(events) + (0.2 if proof else 0.0) + (0.1 if regular else 0.0)),
+        began=events[0].started,
+        share=min(1.0, sum(each.duration - usual for each in slow) / sum(each.duration for each in batches)),
+    )
+
+
+def _slow(batches: Sequence[Progress], usual: float, interval: float) -> Sequence[Progress]:
+    rows = max(1.0, median(each.rows for each in batches))
+    least = max(TIMES * usual, usual + EXCESS, strain.OVER * interval)
+    return [
+        each
+        for each in batches
+        if each.duration > least and each.duration / usual > PER_ROW * max(1.0, each.rows / rows)
+    ]
+
+
+def _share_in_add_batch(batches: Sequence[Progress], slow: Sequence[Progress], usual: float) -> float:
+    before = median(each.phases.get("add_batch", 0.0) for each in batches)
+    return median((each.phases.get("add_batch", 0.0) - before) / (each.duration - usual) for each in slow)
+
+
+def _compaction(view: View, events: Sequence[Progress]) -> bool:
+    """Whether the slow ones come in the rhythm in which Spark itself tidies up."""
+    return view.stateful and len({each.batch_id % COMPACTION for each in events}) == 1
+
+
+def _collected(view: View, batches: Sequence[Progress], slow: Sequence[Progress], usual: float) -> bool:
+    """Whether garbage collection explains it: the executors collected for half of all the excess."""
+    looks = [host for host in view.hosts if host.at >= batches[0].started]
+    if len(looks) < 2:
+        return False
+    first = {each.executor_id: each.gc_seconds for each in looks[0].executors}
+    grown = [each.gc_seconds - first[each.executor_id] for each in looks[-1].executors if each.executor_id in first]
+    return max(grown, default=0.0) >= OUTSIDE * sum(each.duration - usual for each in slow)
+
+
+def _outside(view: View, slow: Sequence[Progress], usual: float) -> bool | None:
+    """Whether no task computes in the excess of those whose tasks are known; None when none are."""
+    found = []
+    for batch in slow:
+        tasks = view.history.tasks_of(batch)
+        inside = work.stage_seconds(tasks) if tasks is not None else None
+        if tasks is None or inside is None:
+            continue
+        writing = tasks.stages[-1]
+        busy = writing.cpu_seconds + writing.gc_seconds + (tasks.python_seconds or 0.0)
+        waited = (writing.wall_seconds or 0.0) if busy < work.WAITS * writing.run_seconds else 0.0
+        outside = batch.phases.get("add_batch", 0.0) - inside[0] + waited
+        found.append(outside >= OUTSIDE * (batch.duration - usual))
+    return None if not found else 2 * sum(found) > len(found)
+
+
+RULE = Rule(
+    slug="intermittent-sink",
+    severity="warning",
+    check=check,
+    runbook=__doc__,
+    explains=("falling-behind", "trigger-overrun"),
+)
