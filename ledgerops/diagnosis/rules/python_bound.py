@@ -1,0 +1,122 @@
+"""Python bound: Python workers take most of the time in which the tasks of a batch run.
+
+Meaning: rows go from the JVM to a Python worker and back for a user-defined function. The tasks wait for the workers:
+    they hardly use a CPU of the JVM themselves, and the workers' time is most of theirs.
+Impact: batches outlast their interval. A faster JVM, more memory or a better plan change nothing.
+Diagnosis: `rate(ledgerops_process_cpu_seconds_total{role="python_workers"}[5m])` near the number of cores: the
+    functions compute. Near zero: they wait, such as for a service they call. In the Spark UI, page "SQL", the metric
+    "time to run Python workers" of each Python node says which function it is.
+Mitigation: express the function in Spark SQL where that is possible. Else make it vectorised (`pandas_udf`, or
+    `udf(useArrow=True)`), take what is loaded for each row out of the loop, and call services for many rows at once.
+    More cores help as long as the source or the shuffle has more partitions than the query has cores.
+Evidence:
+    python_seconds: median over P of the task summary's python_seconds; P = the newest 5 batches (not the run's first)
+        whose tasks were read, only those that outlast 1.1 times the interval in a row up to now where there are 2 of
+        them
+    python_share_of_task_time: median over P of python_seconds over the sum of the stages' run_seconds, at most 1
+    task_cpu_share: median over P of the sum of the stages' cpu_seconds over the sum of their run_seconds
+    stage_seconds: median over P of the wall time in which at least one stage was at work
+    usual_python_seconds_per_row: the same over the usual batches with tasks (the newest 5), of python_seconds over
+        rows
+    python_seconds_per_row: median over P of python_seconds over numInputRows
+"""
+
+from collections.abc import Iterator
+from statistics import median
+from typing import NamedTuple
+
+from ledgerops.diagnosis import strain, work
+from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.view import View
+
+MOSTLY = 0.6  # of the task time in Python; a source in Python that only hands rows over has less
+COMPUTES = 0.5  # share of task time on the JVM's CPU from which the JVM is what works
+SLOWER = 1.5  # time for a row against the usual: otherwise the load changed, not the function
+
+
+class Bound(NamedTuple):
+    seconds: float
+    share: float
+    cpu: float
+    stages: float  # seconds of wall time
+    per_row: float
+    duration: float
+
+
+@strain.once
+def bound(view: View) -> Bound | None:
+    """Medians over the newest batches whose tasks are known; None where Spark reports no Python time."""
+    return _bound(work.pairs(view))
+
+
+def _bound(known: work.Pairs) -> Bound | None:
+    found = []
+    for batch, tasks in known:
+        ran, inside = sum(stage.run_seconds for stage in tasks.stages), work.stage_seconds(tasks)
+        if not tasks.python_seconds or ran <= 0 or inside is None or batch.rows <= 0:
+            continue
+        share = min(1.0, tasks.python_seconds / ran)
+        cpu = sum(stage.cpu_seconds for stage in tasks.stages) / ran
+        per_row = tasks.python_seconds / batch.rows
+        found.append(Bound(tasks.python_seconds, share, cpu, inside[0], per_row, batch.duration))
+    if len(found) < work.ENOUGH:
+        return None
+    return Bound(*(median(each) for each in zip(*found, strict=True)))
+
+
+def check(view: View) -> Iterator[Finding]:
+    if view.last is None or not (strain.strained(view) or strain.growth(view)):
+        return
+    now = bound(view)
+    if now is None or now.share < MOSTLY or now.cpu >= COMPUTES or now.stages < work.MOSTLY * now.duration:
+        return
+    before = _bound(work.usual_pairs(view))
+    if (before is not None and now.per_row < SLOWER * before.per_row) or work.starved(view):
+        return
+    at = view.last.ended
+    evidence = [
+        Evidence("python_seconds", now.seconds, "seconds", f"< {MOSTLY * now.seconds / now.share:.1f}", at),
+        Evidence("python_share_of_task_time", now.share, "ratio", f"< {MOSTLY:g}", at),
+        Evidence("task_cpu_share", now.cpu, "ratio", f">= {COMPUTES:g}", at),
+        Evidence("stage_seconds", now.stages, "seconds", f"< {work.MOSTLY * now.duration:.1f}", at),
+        Evidence("python_seconds_per_row", now.per_row, "seconds", "less", at),
+    ]
+    slower = ""
+    if before is not None:
+        evidence.append(Evidence("usual_python_seconds_per_row", before.per_row, "seconds", "the usual", at))
+        slower = f"; a row takes {now.per_row / before.per_row:.1f} times as long there as it used to"
+    yield Finding(
+        f"Python workers take {now.share:.0%} of the task time of a batch of {now.duration:.1f} s, the JVM computes "
+        f"for {now.cpu:.0%} of it{slower}",
+        Component("stage", "Python workers"),
+        tuple(evidence),
+        (
+            Remedy(
+                "write the function in Spark SQL, or vectorise it with pandas_udf",
+                "each row that goes to a Python worker is copied, converted and computed one at a time",
+                safe=False,
+            ),
+            Remedy(
+                "look what the function waits for where the workers use little CPU",
+                "a call for each row is slow on any number of cores",
+            ),
+        ),
+        confidence=min(0.95, 0.5 + 0.3 * now.share + (0.15 if before is not None else 0.0)),
+        began=view.steady[-strain.RECENT].started if len(view.steady) >= strain.RECENT else None,
+        share=min(1.0, now.share * now.stages / now.duration),
+    )
+
+
+def acquit(view: View) -> str | None:
+    now = bound(view)
+    return None if now is None else f"Python workers take {now.share:.0%} of the task time"
+
+
+RULE = Rule(
+    slug="python-bound",
+    severity="warning",
+    check=check,
+    runbook=__doc__,
+    explains=("falling-behind", "trigger-overrun"),
+    acquit=acquit,
+)
