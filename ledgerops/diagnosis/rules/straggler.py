@@ -1,0 +1,160 @@
+"""Straggler: one task, or all tasks of one executor, take far longer than the others without more data.
+
+Meaning: a stage ends with its last task. One that is slow for no reason of its data holds up the whole batch: a slow
+    disk, a throttled or paused machine, a bad executor, a row that is costly to compute.
+Impact: batches take as long as the slowest task while the other cores wait.
+Diagnosis: `ledgerops_skew_ratio{query="QUERY", kind="task_time"}` far above `ledgerops_skew_ratio{query="QUERY",
+    kind="task_records"}`. Compare `rate(ledgerops_executor_run_seconds_total[5m]) /
+    rate(ledgerops_executor_tasks_total[5m])` over the executors: one far above the rest names the machine. On it look
+    at CPU steal, disk latency and other processes.
+Mitigation: take the slow machine out (decommission the executor, exclude its node). With a healthy rest of the
+    cluster `spark.speculation=true` runs a second copy of a slow task; not with a sink that must not write twice.
+    When it is always the same partition on whichever executor, look at its rows.
+Evidence:
+    slowest_task_seconds: median over P of the seconds_max of the stage that waited longest for one task; P = the
+        newest 5 batches (not the run's first) whose tasks were read, only those that outlast 1.1 times the interval
+        in a row up to now where there are 2 of them, and of them those with such a stage; records of the stage's
+        largest task are at most 1.5 times the mean of the others'
+    other_tasks_seconds: median over P of (run_seconds - seconds_max) / (tasks - 1) of those stages
+    lost_seconds: median over P of min(seconds_max, wall time) less what an even split of the others' time would take,
+        max(other, (run_seconds - seconds_max + other) / slots), slots = min(tasks, cores of active executors)
+    executor_task_seconds: of the slow executor, sum of run_seconds over sum of tasks in all stages of P
+    other_executors_task_seconds: the same of all others together
+"""
+
+from collections.abc import Iterator, Sequence
+from statistics import median
+
+from ledgerops.diagnosis import spread, strain, work
+from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.view import View
+
+SLOW = 3.0  # times the others; Spark's own speculation takes 3 (spark.speculation.multiplier) from 4.0 on
+SLOW_EXECUTOR = 2.0  # times the others, over many tasks
+EVEN = 1.5  # times the others' records at most
+COST = 0.25  # share of the batch that it must cost
+SECONDS = 0.5
+BATCHES = 2  # that must show it
+TASKS = 4  # of an executor, to say anything of it
+
+
+def check(view: View) -> Iterator[Finding]:
+    if view.last is None or not (strain.strained(view) or strain.growth(view)):
+        return
+    finding = _slow_executor(view) or _slow_task(view)
+    if finding is not None:
+        yield finding
+
+
+def _slow_task(view: View) -> Finding | None:
+    slow = [each for each in spread.slowest_tasks(view, EVEN) if each.ratio >= SLOW and each.lost >= SECONDS]
+    if len(slow) < max(BATCHES, 0.6 * len(work.pairs(view))) or view.last is None:
+        return None
+    lost, duration = median(each.lost for each in slow), median(each.duration for each in slow)
+    if lost < COST * duration or work.starved(view):
+        return None
+    newest = slow[0]
+    seconds, others = median(each.seconds for each in slow), median(each.others for each in slow)
+    executor = _executor(slow)
+    which = f"task {newest.stage.slowest_task}" if newest.stage.slowest_task is not None else "one task"
+    at = view.last.ended
+    return Finding(
+        f"{which} of stage {newest.stage.stage_id} takes {seconds:.1f} s where the others take {others:.1f} s for as "
+        f"many records{f', on executor {executor}' if executor else ''}",
+        Component("executor", executor, which) if executor else Component("stage", newest.stage.name or "stage", which),
+        (
+            Evidence("slowest_task_seconds", seconds, "seconds", f"< {SLOW * others:.1f}", at),
+            Evidence("other_tasks_seconds", others, "seconds", "the others", at),
+            Evidence("lost_seconds", lost, "seconds", f"< {COST * duration:.1f}", at),
+        ),
+        _remedies(executor),
+        confidence=min(0.9, 0.5 + 0.1 * len(slow)),
+        began=_began(view),
+        share=min(1.0, lost / duration),
+    )
+
+
+def _executor(slow: Sequence[spread.Slowest]) -> str | None:
+    """The executor with the slowest tasks in each of the stages, if there are several and it is always the same."""
+    names = set()
+    for each in slow:
+        shares = {name: share.run_seconds / share.tasks for name, share in each.stage.executors.items() if share.tasks}
+        names.add(max(shares, key=lambda name: shares[name]) if len(shares) > 1 else None)
+    return names.pop() if len(names) == 1 else None
+
+
+def _slow_executor(view: View) -> Finding | None:
+    """One executor whose tasks all take longer than those of the others, with no more records each."""
+    shares = [share for share in spread.executor_shares(view) if share.tasks]
+    known = [(share, share.task_seconds) for share in shares if share.task_seconds is not None]
+    if len(known) < 2 or view.last is None:
+        return None
+    slow, seconds = max(known, key=lambda each: each[1])
+    rest = [share for share in shares if share is not slow]
+    tasks, ran = sum(share.tasks for share in rest), sum(share.run_seconds for share in rest)
+    others = ran / tasks
+    records = sum(share.records for share in rest) / tasks
+    batches = len(work.pairs(view))
+    lost = (slow.run_seconds - slow.tasks * others) / slow.cores / max(1, batches)
+    duration = median(batch.duration for batch, _ in work.pairs(view))
+    if (
+        min(slow.tasks, tasks) < TASKS
+        or seconds < SLOW_EXECUTOR * others
+        or slow.records / slow.tasks > EVEN * max(1.0, records)
+        or lost < max(SECONDS, COST * duration)
+    ):
+        return None
+    at = view.last.ended
+    return Finding(
+        f"a task takes {seconds:.2f} s on executor {slow.executor} where it takes {others:.2f} s on the others, for as "
+        "many records",
+        Component("executor", slow.executor),
+        (
+            Evidence("executor_task_seconds", seconds, "seconds", f"< {SLOW_EXECUTOR * others:.2f}", at),
+            Evidence("other_executors_task_seconds", others, "seconds", "the others", at),
+        ),
+        _remedies(slow.executor),
+        confidence=min(0.95, 0.5 + 0.1 * batches + 0.02 * slow.tasks),
+        began=_began(view),
+        share=min(1.0, lost / duration),
+    )
+
+
+def _began(view: View) -> float | None:
+    newest = view.steady[-strain.RECENT :]
+    return newest[0].started if newest else None
+
+
+def _remedies(executor: str | None) -> tuple[Remedy, ...]:
+    look = Remedy(
+        f"look at the machine of executor {executor}, and take it out if it stays slow"
+        if executor
+        else "see on which executor and for which partition it happens; always the same machine: take it out",
+        "the stage waits for its slowest task, whatever the others do",
+    )
+    again = Remedy(
+        "set spark.speculation=true at the next start",
+        "a second copy of a slow task runs elsewhere; not for a sink that must not write twice",
+        safe=False,
+    )
+    return look, again
+
+
+def acquit(view: View) -> str | None:
+    slow = spread.slowest_tasks(view, EVEN)
+    if len(slow) < BATCHES:
+        return None
+    worst = sorted(slow, key=lambda each: each.ratio)[len(slow) // 2]
+    if worst.ratio >= SLOW:
+        return None
+    return f"the slowest task of stage {worst.stage.stage_id} takes {worst.ratio:.1f} times what the others take"
+
+
+RULE = Rule(
+    slug="straggler",
+    severity="warning",
+    check=check,
+    runbook=__doc__,
+    explains=("falling-behind", "trigger-overrun"),
+    acquit=acquit,
+)
