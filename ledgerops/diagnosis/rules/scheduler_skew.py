@@ -1,0 +1,95 @@
+"""Scheduler skew: one executor does most of the work while others rest.
+
+Meaning: the tasks of a stage are not spread over the executors that there are. Most often they wait for the executor
+    that holds their state store or their cached data (locality): after the loss of an executor all state is on the
+    others, and stays there, also when a new one has come.
+Impact: batches take as long as the busiest executor needs; the cores of the others are paid for and idle.
+Diagnosis: `sum by (executor) (rate(ledgerops_executor_tasks_total[5m]))` and `sum by (executor)
+    (rate(ledgerops_executor_run_seconds_total[5m]))` against `ledgerops_executor_cores`. In the Spark UI, open the
+    stage: "Aggregated Metrics by Executor", and the column "Locality Level" of its tasks.
+Mitigation: set `spark.locality.wait` lower (0 s for a query whose state is small: it is loaded from the checkpoint
+    where it is missing), or restart the query: a new run spreads its state over all executors.
+Evidence:
+    busiest_executor_task_share: tasks of the busiest executor over the tasks of all, in all stages of P; P = the
+        newest 5 batches (not the run's first) whose tasks were read, only those that outlast 1.1 times the interval
+        in a row up to now where there are 2 of them; busiest = largest sum of run_seconds for each core
+    even_share: its cores over the cores of all active executors (not the driver), by the newest look at the machines
+    busiest_executor_seconds: its run_seconds in all stages over its cores and over the number of P
+    even_seconds: the run_seconds of all executors over all their cores and over the number of P
+"""
+
+from collections.abc import Iterator
+from statistics import median
+
+from ledgerops.diagnosis import spread, strain, work
+from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.view import View
+
+UNEVEN = 1.6  # times its even share of the tasks; Dr. Elephant calls 1.78 of the task time moderate, for a whole job
+SLOW = 1.5  # times the seconds for a task: an executor that is slow gets fewer tasks, and that is not the cause
+COST = 0.2  # share of the batch that it must cost
+SECONDS = 0.5
+TASKS = 4  # a batch; fewer cannot be spread
+
+
+def check(view: View) -> Iterator[Finding]:
+    if view.last is None or not (strain.strained(view) or strain.growth(view)):
+        return
+    shares, batches = spread.executor_shares(view), len(work.pairs(view))
+    total = sum(share.tasks for share in shares)
+    if len(shares) < 2 or batches < work.ENOUGH or total < TASKS * batches:
+        return
+    busiest, rest = shares[0], shares[1:]
+    cores = sum(share.cores for share in shares)
+    even, share = busiest.cores / cores, busiest.tasks / total
+    seconds = busiest.run_seconds / busiest.cores / batches
+    fair = sum(each.run_seconds for each in shares) / cores / batches
+    duration = median(batch.duration for batch, _ in work.pairs(view))
+    if share < min(0.95, UNEVEN * even) or seconds - fair < max(SECONDS, COST * duration):
+        return
+    tasks, ran = sum(each.tasks for each in rest), sum(each.run_seconds for each in rest)
+    if busiest.task_seconds is not None and tasks and ran / tasks > SLOW * busiest.task_seconds:
+        return
+    at = view.last.ended
+    yield Finding(
+        f"executor {busiest.executor} runs {share:.0%} of the tasks with {even:.0%} of the cores, {seconds:.1f} s "
+        f"a batch where an even split would take {fair:.1f} s",
+        Component("executor", busiest.executor),
+        (
+            Evidence("busiest_executor_task_share", share, "ratio", f"< {min(0.95, UNEVEN * even):.2f}", at),
+            Evidence("even_share", even, "ratio", "the even share", at),
+            Evidence("busiest_executor_seconds", seconds, "seconds", f"< {fair + SECONDS:.1f}", at),
+            Evidence("even_seconds", fair, "seconds", "the even split", at),
+        ),
+        (
+            Remedy(
+                "start the query again from its checkpoint" if view.stateful else "set spark.locality.wait to 0s",
+                "a new run spreads the state stores over all executors"
+                if view.stateful
+                else "tasks then take any free core instead of waiting for the executor with their data",
+                safe=False,
+            ),
+            Remedy("do not add executors for this", "those that are there are not used"),
+        ),
+        confidence=min(0.95, 0.5 + 0.3 * share + 0.03 * batches),
+        began=view.steady[-strain.RECENT].started if len(view.steady) >= strain.RECENT else None,
+        share=min(1.0, (seconds - fair) / duration),
+    )
+
+
+def acquit(view: View) -> str | None:
+    shares = spread.executor_shares(view)
+    total = sum(share.tasks for share in shares)
+    if len(shares) < 2 or not total:
+        return None
+    return f"the busiest of {len(shares)} executors runs {shares[0].tasks / total:.0%} of the tasks"
+
+
+RULE = Rule(
+    slug="scheduler-skew",
+    severity="warning",
+    check=check,
+    runbook=__doc__,
+    explains=("falling-behind", "trigger-overrun"),
+    acquit=acquit,
+)
