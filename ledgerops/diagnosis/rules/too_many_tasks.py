@@ -1,0 +1,133 @@
+"""Too many tasks: a batch is cut into so many tiny tasks that starting them takes longer than their work.
+
+Meaning: each shuffle partition, and each partition of the source, is a task, however few rows it has. A task costs
+    some milliseconds to start and to end, with state also the loading and committing of its store. With far more
+    tasks than cores that is what the batch consists of.
+Impact: batches outlast their interval at low load, and more rows would hardly make them longer.
+Diagnosis: `ledgerops_state_partitions{query="QUERY"}` against `sum(ledgerops_executor_cores)`, and
+    `sum(rate(ledgerops_executor_tasks_total[5m]))` over `rate(ledgerops_batches_total{query="QUERY"}[5m])`, the tasks
+    of a batch. In the Spark UI, page "Stages", tasks of a few milliseconds with a handful of records each.
+Mitigation: two or three tasks a core are enough. Without state set `spark.sql.shuffle.partitions` lower and start the
+    query again. With state the number is fixed by the checkpoint: start with a new checkpoint and the lower number,
+    or repartition the state offline (`ledgerops state` shows what it holds). Tasks that come from the source need
+    fewer source partitions or a smaller `minPartitions`.
+Evidence:
+    tasks: median over P of the sum of tasks over the stages with tiny tasks; P = the newest 5 batches (not the run's
+        first) whose tasks were read, only those that outlast 1.1 times the interval in a row up to now where there
+        are 2 of them; tiny = at least 10 tasks for each core, median task seconds at most 0.25, fewer than 500
+        records a task
+    tasks_per_core: tasks over the cores of all active executors by the newest look at the machines
+    task_seconds_median: median over P of the seconds_median of the largest of those stages
+    records_per_task: median over P of the records over the tasks of those stages
+    tiny_task_stage_seconds: median over P of the wall time of those stages in sum, at most the batch duration
+"""
+
+from collections.abc import Iterator
+from statistics import median
+from typing import NamedTuple
+
+from ledgerops.diagnosis import strain, work
+from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.view import View
+
+PER_CORE = 10  # tasks; Spark's tuning guide takes 2 to 3
+TINY = 0.25  # seconds; Spark's tuning guide calls tasks of 0.2 s still efficient, a state store's commit is in it here
+RECORDS = 500  # a task; with more the work is in the rows
+MOSTLY = 0.5  # of the batch
+
+
+class Tiny(NamedTuple):
+    tasks: float
+    seconds: float  # of one task
+    records: float  # of one task
+    wall: float
+    duration: float
+    source: float  # tasks that read the source
+
+
+@strain.once
+def tiny_tasks(view: View) -> Tiny | None:
+    """Medians over the newest batches whose tasks are known; None when the cores are not known or tasks are few."""
+    cores = sum(each.cores for each in view.hosts[-1].executors if each.active) if view.hosts else 0
+    if cores <= 0:
+        return None
+    found = []
+    for batch, tasks in work.pairs(view):
+        stages = [
+            stage
+            for stage in tasks.stages
+            if stage.tasks >= PER_CORE * cores
+            and stage.seconds_median <= TINY
+            and stage.records < RECORDS * stage.tasks
+            and stage.wall_seconds is not None
+        ]
+        if stages:
+            count, widest = sum(stage.tasks for stage in stages), max(stages, key=lambda stage: stage.tasks)
+            wall = min(batch.duration, sum(stage.wall_seconds or 0.0 for stage in stages))
+            reading = sum(stage.tasks for stage in stages if not stage.reads_shuffle)
+            records = sum(stage.records for stage in stages) / count
+            found.append(Tiny(count, widest.seconds_median, records, wall, batch.duration, reading))
+    if len(found) < max(work.ENOUGH, 0.6 * len(work.pairs(view))):
+        return None
+    return Tiny(*(median(each) for each in zip(*found, strict=True)))
+
+
+def check(view: View) -> Iterator[Finding]:
+    if view.last is None or not (strain.strained(view) or strain.growth(view)):
+        return
+    tiny = tiny_tasks(view)
+    if tiny is None or tiny.wall < MOSTLY * tiny.duration or work.starved(view):
+        return
+    cores = sum(each.cores for each in view.hosts[-1].executors if each.active)
+    at = view.last.ended
+    yield Finding(
+        f"{tiny.tasks:,.0f} tasks on {cores} cores take {tiny.wall:.1f} s of a batch of {tiny.duration:.1f} s, with "
+        f"{tiny.records:,.0f} records and {tiny.seconds * 1000:.0f} ms each",
+        Component("stage", "tasks of the source" if tiny.source > tiny.tasks / 2 else "shuffle"),
+        (
+            Evidence("tasks", tiny.tasks, "count", f"<= {3 * cores}", at),
+            Evidence("tasks_per_core", tiny.tasks / cores, "ratio", f"< {PER_CORE}", at),
+            Evidence("task_seconds_median", tiny.seconds, "seconds", f"> {TINY:g}", at),
+            Evidence("records_per_task", tiny.records, "rows", f">= {RECORDS}", at),
+            Evidence("tiny_task_stage_seconds", tiny.wall, "seconds", f"< {MOSTLY * tiny.duration:.1f}", at),
+        ),
+        (_remedy(view, tiny, cores),),
+        confidence=min(0.95, 0.5 + 0.3 * tiny.wall / tiny.duration + 0.005 * tiny.tasks / cores),
+        began=view.steady[-strain.RECENT].started if len(view.steady) >= strain.RECENT else None,
+        share=min(1.0, tiny.wall / tiny.duration),
+    )
+
+
+def _remedy(view: View, tiny: Tiny, cores: int) -> Remedy:
+    few = f"{2 * cores} to {3 * cores}"
+    if tiny.source > tiny.tasks / 2:
+        return Remedy(
+            f"read the source in {few} partitions", "each of its partitions is a task, however few rows it has"
+        )
+    if view.stateful:
+        return Remedy(
+            f"start with a new checkpoint and spark.sql.shuffle.partitions={3 * cores}, or repartition the state",
+            "the checkpoint fixes the shuffle partitions of a stateful query: the setting alone changes nothing",
+            safe=False,
+        )
+    return Remedy(
+        f"set spark.sql.shuffle.partitions to {few} and start the query again",
+        "two or three tasks a core keep all cores busy",
+    )
+
+
+def acquit(view: View) -> str | None:
+    known = work.pairs(view)
+    if len(known) < work.ENOUGH:
+        return None
+    return f"a batch has {median(sum(stage.tasks for stage in tasks.stages) for _, tasks in known):,.0f} tasks"
+
+
+RULE = Rule(
+    slug="too-many-tasks",
+    severity="warning",
+    check=check,
+    runbook=__doc__,
+    explains=("falling-behind", "trigger-overrun", "small-batch-overhead"),
+    acquit=acquit,
+)
