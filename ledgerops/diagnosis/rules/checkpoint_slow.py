@@ -1,0 +1,110 @@
+"""Checkpoint slow: writing down what a batch read and that it is done takes a large part of it.
+
+Meaning: before a batch Spark writes its offsets into the checkpoint (`wal_commit`), after it that it is done
+    (`commit_offsets`), one small file each. That takes much longer than it should, or than it used to.
+Impact: every batch pays for it, however few rows it has, so batches outlast their interval. The state store and file
+    sinks often write to the same place and get slower with it.
+Diagnosis: `sum by (phase) (rate(ledgerops_batch_phase_seconds_total{query="QUERY",
+    phase=~"wal_commit|commit_offsets"}[5m]))` over `rate(ledgerops_batches_total{query="QUERY"}[5m])` is the time of
+    each. Write a small file there by hand and take the time; on an object store look for throttling, on HDFS at the
+    name node, on a disk at its queue (`iostat -x`).
+Mitigation: put the checkpoint on storage that answers fast (local disk or HDFS rather than an object store without a
+    fast committer), lift the limit, clear a full disk. A longer trigger interval pays less often. For a stateless
+    query `asyncProgressTrackingEnabled` takes it out of the batch's way. More cores do not help.
+Evidence:
+    checkpoint_seconds_median: median of (durationMs.walCommit + durationMs.commitOffsets) / 1000 over the newest 3
+        batches of the run (without those of its first 10 s)
+    usual_checkpoint_seconds: the same over the usual batches: all remembered ones of the run before the newest 4 that
+        had rows and did not outlast 1.1 times the interval, if there are 5
+    checkpoint_share: checkpoint_seconds_median over the median of durationMs.triggerExecution / 1000 of the same 3
+        batches
+"""
+
+from collections.abc import Iterator
+from statistics import median
+
+from ledgerops.diagnosis import strain, work
+from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.records import Progress
+from ledgerops.view import View
+
+PHASES = ("wal_commit", "commit_offsets")
+SECONDS = 0.5  # both together; an object store takes 0.1 to 0.3 s for each small file
+MORE = 3.0  # times the usual: a loaded machine makes everything slower, but not this part alone so much
+SHARE = 0.3  # of the batch, when it grew
+ALWAYS = 0.5  # of the batch, when it was always so or the past is not known
+BLAME = 0.3  # of what the batch got longer by
+
+
+def check(view: View) -> Iterator[Finding]:
+    latest = view.steady[-strain.RECENT :]
+    if len(latest) < strain.RECENT or median(_seconds(batch) for batch in latest) < SECONDS:
+        return
+    if not (strain.strained(view) or strain.growth(view)):
+        return
+    usual = strain.past(view)
+    now, duration = median(_seconds(batch) for batch in latest), median(batch.duration for batch in latest)
+    before = median(_seconds(batch) for batch in usual) if usual else None
+    share, grew = now / duration, False
+    if before is not None:
+        longer = duration - median(batch.duration for batch in usual)
+        grew = now >= MORE * before and now - before >= BLAME * longer and share >= SHARE
+    if not (grew or (share >= ALWAYS and not work.starved(view))):
+        return
+    at = latest[-1].ended
+    evidence = [
+        Evidence("checkpoint_seconds_median", now, "seconds", f"< {max(SECONDS, MORE * (before or 0.0)):.1f}", at),
+        Evidence("checkpoint_share", share, "ratio", f"< {SHARE if grew else ALWAYS:g}", at),
+    ]
+    if before is not None:
+        evidence.append(Evidence("usual_checkpoint_seconds", before, "seconds", "the usual", at))
+    yield Finding(
+        f"{now:.1f} s of a batch of {duration:.1f} s pass in writing the checkpoint"
+        + (f"; usual are {before:.1f} s" if before is not None else ""),
+        Component("query", view.query, "checkpoint"),
+        tuple(evidence),
+        _remedies(view),
+        confidence=min(0.95, 0.5 + 0.4 * share + (0.15 if grew else 0.0)),
+        began=latest[0].started,
+        share=min(1.0, (now - (before or 0.0)) / duration),
+    )
+
+
+def _seconds(batch: Progress) -> float:
+    return sum(batch.phases.get(phase, 0.0) for phase in PHASES)
+
+
+def _remedies(view: View) -> tuple[Remedy, ...]:
+    storage = Remedy(
+        "look at the storage of the checkpoint: latency of small writes, throttling, free space",
+        "two small files are written for each batch; more cores do not help",
+    )
+    if view.stateful:
+        rarer = Remedy("make the trigger interval longer if results may be that old", "fewer batches write fewer files")
+    else:
+        rarer = Remedy(
+            "set asyncProgressTrackingEnabled at the next start if the sink is Kafka",
+            "the offsets are then written beside the batches; after a failure rows may be repeated",
+            safe=False,
+        )
+    return storage, rarer
+
+
+def acquit(view: View) -> str | None:
+    latest = view.steady[-strain.RECENT :]
+    if len(latest) < strain.RECENT:
+        return None
+    spent, duration = median(_seconds(each) for each in latest), median(each.duration for each in latest)
+    if spent >= SHARE * duration:
+        return None
+    return f"writing the checkpoint takes {spent:.1f} s of a batch of {duration:.1f} s"
+
+
+RULE = Rule(
+    slug="checkpoint-slow",
+    severity="warning",
+    check=check,
+    runbook=__doc__,
+    explains=("falling-behind", "trigger-overrun", "small-batch-overhead", "state-commit-slow"),
+    acquit=acquit,
+)
