@@ -1,0 +1,128 @@
+"""Small batch overhead: what each batch costs whatever its rows takes longer than the trigger interval.
+
+Meaning: planning the query, starting its stages and writing the checkpoint take the same time for one row as for
+    thousands. Here they are nearly all of the batch, and the interval is shorter than they are.
+Impact: the query is at work without a pause at a load that it could do with ease, and results come later than the
+    interval promises. It takes cores and the driver's time from its neighbours.
+Diagnosis: `ledgerops_batch_overhead_seconds{query="QUERY"}` against
+    `ledgerops_trigger_interval_seconds{query="QUERY"}`, and `sum by (phase)
+    (rate(ledgerops_batch_phase_seconds_total{query="QUERY"}[5m]))`: much of `query_planning` is the size of the plan,
+    much of `add_batch` with tasks that run hardly at all is starting stages.
+Mitigation: a longer trigger interval: fewer, larger batches pay it less often and freshness hardly suffers. Smaller
+    plans: fewer columns, unions and joins, no list of many files. More cores do not help: it is the driver that
+    works.
+Evidence:
+    overhead_seconds: median over P of the duration less task_seconds; P = the newest 5 batches (not the run's first)
+        whose tasks were read, only those that outlast 1.1 times the interval in a row up to now where there are 2 of
+        them
+    overhead_share: median over P of overhead_seconds over durationMs.triggerExecution / 1000
+    task_seconds: median over P of the stages' run_seconds in sum over min(cores of active executors, tasks of the
+        widest stage), at most the batch duration
+    query_planning_seconds: median over P of durationMs.queryPlanning / 1000
+    rows_per_batch: median over P of numInputRows
+"""
+
+from collections.abc import Iterator
+from statistics import median
+from typing import NamedTuple
+
+from ledgerops.diagnosis import spread, strain, work
+from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.diagnosis.rules import checkpoint_slow, slow_source, too_many_tasks
+from ledgerops.view import View
+
+SHARE = 0.7  # of the batch
+EXCESS = 1.0  # seconds over the interval; nobody waits for less
+SLOWER = 1.5  # the overhead against the usual: if it grew, something happened to the query, and that is the cause
+
+
+class Overhead(NamedTuple):
+    seconds: float
+    share: float
+    tasks: float  # seconds of work, at full width
+    planning: float
+    rows: float
+    duration: float
+
+
+@strain.once
+def overhead(view: View) -> Overhead | None:
+    """Medians over the newest batches whose tasks are known."""
+    return _overhead(view, work.pairs(view))
+
+
+def _overhead(view: View, known: work.Pairs) -> Overhead | None:
+    found = []
+    for batch, tasks in known:
+        width = work.slots(view, max(stage.tasks for stage in tasks.stages))
+        ran = min(batch.duration, sum(stage.run_seconds for stage in tasks.stages) / width)
+        rest, planning = batch.duration - ran, batch.phases.get("query_planning", 0.0)
+        found.append(Overhead(rest, rest / batch.duration, ran, planning, batch.rows, batch.duration))
+    if len(found) < work.ENOUGH:
+        return None
+    return Overhead(*(median(each) for each in zip(*found, strict=True)))
+
+
+def check(view: View) -> Iterator[Finding]:
+    interval = view.trigger_interval
+    if not interval or view.last is None or not strain.strained(view):
+        return
+    now = overhead(view)
+    if now is None or now.share < SHARE or now.duration < interval + EXCESS or _other_cause(view, now):
+        return
+    at = view.last.ended
+    yield Finding(
+        f"{now.seconds:.1f} s of a batch of {now.duration:.1f} s are spent whatever its rows ({now.rows:,.0f}); the "
+        f"interval is {interval:g} s",
+        Component("query", view.query, "query_planning" if now.planning >= 0.5 * now.seconds else "scheduling"),
+        (
+            Evidence("overhead_seconds", now.seconds, "seconds", f"<= {interval:g}", at),
+            Evidence("overhead_share", now.share, "ratio", f"< {SHARE:g}", at),
+            Evidence("task_seconds", now.tasks, "seconds", f">= {(1 - SHARE) * now.duration:.1f}", at),
+            Evidence("query_planning_seconds", now.planning, "seconds", "less", at),
+            Evidence("rows_per_batch", now.rows, "rows", "more", at),
+        ),
+        (
+            Remedy(
+                f"set the trigger interval to {max(1.0, 2 * now.duration):.0f} s if results may be that old",
+                "fewer, larger batches pay the fixed cost less often",
+            ),
+            Remedy("do not add cores for this", "planning and scheduling are the driver's work"),
+        ),
+        confidence=min(0.9, 0.4 + 0.5 * now.share),
+        began=view.steady[-strain.RECENT].started if len(view.steady) >= strain.RECENT else None,
+        share=now.share,
+    )
+
+
+def _other_cause(view: View, now: Overhead) -> bool:
+    """Whether that time has a name of its own (sink, source, checkpoint, tiny tasks), or came with a fault.
+
+    A sink that always takes long is told from planning by the time after the last task, and by planning itself.
+    """
+    before = _overhead(view, work.usual_pairs(view))
+    if before is not None and now.seconds >= SLOWER * before.seconds:
+        return True
+    if work.machine_busy(view):
+        return True
+    if spread.wasted(view) is not None and now.planning < work.PART * now.duration:
+        return True
+    named = (checkpoint_slow.check, slow_source.check, too_many_tasks.check)
+    return any(next(rule(view), None) is not None for rule in named)
+
+
+def acquit(view: View) -> str | None:
+    now = overhead(view)
+    if now is None or now.share >= SHARE:
+        return None
+    return f"the tasks alone need {now.tasks:.1f} s of a batch of {now.duration:.1f} s"
+
+
+RULE = Rule(
+    slug="small-batch-overhead",
+    severity="warning",
+    check=check,
+    runbook=__doc__,
+    explains=("trigger-overrun",),
+    acquit=acquit,
+)
