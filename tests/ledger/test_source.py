@@ -74,6 +74,35 @@ def test_after_the_limit_the_source_is_dry():
     assert source.latestOffset(offsets(100, 200, 100), ReadAllAvailable()) == offsets(100, 200, 100)
 
 
+GROWING = """
+phases: [{shape: constant, rate: 100, duration: 20}, {shape: constant, rate: 0}]
+partitions: {count: 2}
+changes: [{from: 10s, partitions: {count: 4}}]
+"""
+
+
+def test_partitions_that_a_change_adds_appear_with_its_first_record():
+    source = reader(plan=GROWING, origin=time.time() - 1000)
+    before = source.latestOffset(offsets(0, 0), ReadMaxRows(999))
+    after = source.latestOffset(before, ReadMaxRows(5))
+
+    # the record that is due at the tenth second is the first of the change
+    assert (before, after) == (offsets(500, 499), offsets(502, 500, 1, 1))
+    parts = source.partitions(before, after)
+    assert [each for split in parts for each in split.slices] == [(0, 500, 502), (1, 499, 500), (2, 0, 1), (3, 0, 1)]
+    assert source.latestOffset(after, ReadMaxRows(4)) == offsets(503, 501, 2, 2)
+
+
+def test_a_load_that_has_ended_gives_no_more():
+    source = reader(plan=GROWING, origin=time.time() - 1000)
+    end = source.latestOffset(offsets(0, 0), ReadAllAvailable())
+
+    assert sum(end["transactions"].values()) == 2000
+    assert source.latestOffset(end, ReadAllAvailable()) == end
+    bounded = LedgerReader(Options.of({"plan": GROWING, "limit": "9999"})).partitions()
+    assert sum(each.end - each.start for split in bounded for each in split.slices) == 2000
+
+
 def test_available_now_ends_where_it_began():
     source = reader(origin=time.time() - 2)
     source.prepareForTriggerAvailableNow()
