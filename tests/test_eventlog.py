@@ -157,3 +157,20 @@ def test_a_recording_is_no_event_log(tmp_path):
     assert not eventlog.is_event_log(tmp_path)
     assert not eventlog.is_event_log(tmp_path / "recording-000001.jsonl")
     assert not eventlog.is_event_log(tmp_path / "absent")
+
+
+SKEWED = Path(__file__).parent / "recorded" / "skewed-app"
+SKEW_BEGINS = 1_795_273_868.0  # when the application began to give 80 % of its rows to one account
+
+
+def test_an_application_that_never_knew_ledgerops_is_diagnosed_from_its_event_log_alone():
+    """`applyInPandasWithState` over 40 accounts at 4,000 rows a second; from its fortieth second 80 % are of one."""
+    log = SKEWED / "eventlog_v2_local-3"
+    before = replay(eventlog.read(log), at=SKEW_BEGINS).fleet.queries["account_ratings"].verdict
+    after = replay(eventlog.read(log)).fleet.queries["account_ratings"].verdict
+
+    assert (before.status, before.findings) == ("healthy", ())
+    [cause] = after.root_causes
+    assert (cause.rule, cause.severity, cause.component.detail) == ("key-skew", "critical", "account")
+    assert cause.explains == ("falling-behind",)
+    assert {each.rule for each in cause.ruled_out} >= {"slow-sink", "input-overload"}
