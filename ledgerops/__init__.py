@@ -44,3 +44,27 @@ def instrument(
     from ledgerops.instrumented import observed
 
     return observed(df, event_time, key, plain_keys, name, lateness)
+
+
+def book(df: DataFrame, side: str, amount: str | None = None, name: str | None = None) -> DataFrame:
+    """The same rows, entered in the books of a query that conserves them: how many, and the exact sum of `amount`.
+
+    `side` is "in" where rows enter the query and "out" where they leave it; what goes in must come out in the same
+    batch, so this is for queries that hold nothing back. When the sides of a batch differ, the rule ledger-imbalance
+    says by how much. Several entrances or exits need a `name` each. Amounts are counted to two digits after the point.
+    Raises UserError when there is no such side or column.
+    """
+    from ledgerops.booked import booked
+
+    return booked(df, side, amount, name)
+
+
+def conflicts(df: DataFrame, key: str, name: str | None = None) -> DataFrame:
+    """The same rows, each counted as a conflict: a copy of `key` whose content is another than that of the first.
+
+    The rule conflicting-duplicates tells their number and a sample of their keys, which are shown as hashes and need
+    Spark 4.1. Raises UserError when there is no such column.
+    """
+    from ledgerops.booked import conflicting
+
+    return conflicting(df, key, name)

@@ -46,16 +46,16 @@ def observed(
         found.append(_count(age > lateness).alias("late_candidates"))
     if key is not None:
         found.append(F.max(F.lit(key)).alias("key"))
-        if _version(df.sparkSession.version) >= TOP_KEYS_SINCE:
+        if version(df.sparkSession.version) >= TOP_KEYS_SINCE:
             top = F.call_function("approx_top_k", F.col(key).cast("string"), F.lit(KEYS))
             if not plain_keys:  # ten hashes a batch and not one a row
-                top = F.transform(top, _hashed)
+                top = F.transform(top, hashed)
             found.append(top.alias("hot_keys"))
     aged = df.withColumn(AGE, seconds)  # Spark 3.5 refuses the time of the batch within an observation
     return aged.observe(f"{OBSERVATION}_{name}" if name else OBSERVATION, *found).drop(AGE)
 
 
-def _hashed(top: Column) -> Column:
+def hashed(top: Column) -> Column:
     from pyspark.sql import functions as F
 
     digest = F.substring(F.sha2(top["item"], 256), 1, HASH_LENGTH)
@@ -68,5 +68,5 @@ def _count(condition: Column) -> Column:
     return F.count(F.when(condition, F.lit(1)))
 
 
-def _version(text: str) -> tuple[int, ...]:
+def version(text: str) -> tuple[int, ...]:
     return tuple(int(part) for part in text.split(".")[:2] if part.isdecimal())

@@ -190,3 +190,38 @@ def test_a_query_that_runs_is_expected_whatever_its_trigger():
     by_name = {metric.name: metric for metric in QUERY_METRICS}
 
     assert by_name["ledgerops_query_expected"].read(View(remembered, T0 + 1)) == {(): 1.0}
+
+
+def book(rows_in, rows_out, amount_in, amount_out):
+    return {
+        "ledgerops_book_in_mine": {"rows": rows_in, "amount": amount_in},
+        "ledgerops_book_out": {"rows": rows_out, "amount": amount_out},
+    }
+
+
+@pytest.mark.parametrize(
+    ("observed", "rows", "wrong", "amount"),
+    [
+        pytest.param({"ledgerops": {"rows": 5}}, {}, {}, {}, id="a job without books"),
+        pytest.param(
+            book(5, 5, "1.10", "1.1"), {("in",): 5.0, ("out",): 5.0}, {(): 0.0}, {(): 0.0}, id="a balanced batch"
+        ),
+        pytest.param(
+            book(5, 4, "1.10", "2.20"), {("in",): 5.0, ("out",): 4.0}, {(): 1.0}, {(): 1.1}, id="one that is not"
+        ),
+        pytest.param(
+            book(5, 5, None, "2.20"), {("in",): 5.0, ("out",): 5.0}, {(): 0.0}, {(): 0.0}, id="an unknown sum"
+        ),
+    ],
+)  # fmt: skip
+def test_books_are_counted_by_side_and_differences_never_fall(observed, rows, wrong, amount):
+    by_name = {metric.name: metric for metric in QUERY_METRICS}
+    names = ("ledgerops_book_rows_total", "ledgerops_unbalanced_batches_total", "ledgerops_unbalanced_amount_total")
+    assert [by_name[name].per_batch(batch(observed=observed)) for name in names] == [rows, wrong, amount]
+
+
+def test_conflicting_rows_are_counted_where_somebody_looks():
+    conflicting = {metric.name: metric for metric in QUERY_METRICS}["ledgerops_conflicting_rows_total"].per_batch
+    assert conflicting(batch(observed={"ledgerops_conflicts": {"conflicts": 3, "ids": None}})) == {(): 3.0}
+    assert conflicting(batch(observed={"ledgerops_conflicts": {"conflicts": 0, "ids": []}})) == {(): 0.0}
+    assert conflicting(batch(observed={"ledgerops": {"rows": 3}})) == {}

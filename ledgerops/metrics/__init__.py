@@ -5,6 +5,7 @@ from typing import Any
 from ledgerops.metrics import (
     event_time,
     identity,
+    integrity,
     latency,
     pressure,
     resources,
@@ -24,6 +25,7 @@ QUERY_METRICS = (
     *pressure.METRICS,
     *state.METRICS,
     *skew.METRICS,
+    *integrity.METRICS,
 )
 VERDICT_METRICS = verdict.METRICS
 DRIVER_METRICS = resources.METRICS

@@ -1,0 +1,57 @@
+"""Integrity: the books of jobs that conserve money, and copies that contradict the first."""
+
+from __future__ import annotations
+
+from ledgerops.books import book_of, conflicts_of
+from ledgerops.metrics.model import Metric, Series
+from ledgerops.records import Progress
+from ledgerops.view import View
+
+
+def _booked(batch: Progress) -> Series:
+    book = book_of(batch)
+    return {} if book is None else {("in",): float(book.rows_in), ("out",): float(book.rows_out)}
+
+
+def _unbalanced(batch: Progress) -> Series:
+    book = book_of(batch)
+    return {} if book is None else {(): float(not book.balanced)}
+
+
+def _missing(batch: Progress) -> Series:
+    """Without its sign: what is missing in one batch is not made good by what is too much in another."""
+    book = book_of(batch)
+    return {} if book is None else {(): float(abs(book.amount))}
+
+
+def _conflicting(batch: Progress) -> Series:
+    conflicts = conflicts_of(batch)
+    return {} if conflicts is None else {(): float(conflicts.rows)}
+
+
+BOOKED: Metric[View] = Metric(
+    "ledgerops_book_rows_total",
+    "counter",
+    "Rows at the entrance (in) and at the exit (out) of a job that conserves them; needs ledgerops.book.",
+    labels=("kind",),
+    per_batch=_booked,
+)
+UNBALANCED: Metric[View] = Metric(
+    "ledgerops_unbalanced_batches_total",
+    "counter",
+    "Batches of which other rows or another amount came out than went in; good is 0; needs ledgerops.book.",
+    per_batch=_unbalanced,
+)
+MISSING: Metric[View] = Metric(
+    "ledgerops_unbalanced_amount_total",
+    "counter",
+    "Amount by which what came out of a batch differs from what went in, without its sign; needs ledgerops.book.",
+    per_batch=_missing,
+)
+CONFLICTING: Metric[View] = Metric(
+    "ledgerops_conflicting_rows_total",
+    "counter",
+    "Copies of a row whose content is another than that of the first; good is 0; needs ledgerops.conflicts.",
+    per_batch=_conflicting,
+)
+METRICS = (BOOKED, UNBALANCED, MISSING, CONFLICTING)
