@@ -6,6 +6,7 @@ The other columns are unchanged. Masked ids are no keys any more: two customers 
 State: none. Watermark: none, so no row is ever too late.
 Restart: goes on with the first row that was not committed. Upgrade: how ids are masked may change at any restart; rows
 already written stay.
+Money is conserved: rows and their amount are booked where they enter and where they leave.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import functions as F
 
+import ledgerops
 from ledgerops.jobs.job import Job
 from ledgerops.ledger.workers import make_importable
 
@@ -39,7 +41,8 @@ def transform(transactions: DataFrame) -> DataFrame:
     """Transactions in; the same with both ids masked out."""
     make_importable(transactions.sparkSession)
     masked = F.arrow_udf(mask, "string")
-    return transactions.withColumns({column: masked(column) for column in MASKED})
+    rows = ledgerops.book(transactions, "in", amount="amount")
+    return ledgerops.book(rows.withColumns({column: masked(column) for column in MASKED}), "out", amount="amount")
 
 
 JOB = Job(

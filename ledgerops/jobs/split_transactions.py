@@ -5,6 +5,7 @@ neither type, which no producer should send, to `split_transactions`.
 State: none. Watermark: none, so no row is ever too late.
 Restart: goes on with the first row that was not committed.
 Upgrade: the outputs may be renamed at any restart; rows already written stay where they are.
+Money is conserved: rows and their amount are booked where they enter and where they leave.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
+import ledgerops
 from ledgerops.jobs.job import Job
 
 if TYPE_CHECKING:
@@ -25,7 +27,8 @@ def transform(transactions: DataFrame) -> DataFrame:
     """Transactions in; the same with the name of their output in `topic` out."""
     kind = F.col("type")
     topic = F.when(kind == "Debit", DEBITS).when(kind == "Credit", CREDITS).otherwise("split_transactions")
-    return transactions.withColumn("topic", topic)
+    rows = ledgerops.book(transactions, "in", amount="amount")
+    return ledgerops.book(rows.withColumn("topic", topic), "out", amount="amount")
 
 
 JOB = Job(

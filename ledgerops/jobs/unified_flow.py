@@ -8,6 +8,7 @@ faster one lead, for good: the policy is fixed by the checkpoint). Nothing here 
 nothing. It is there for what reads on: the metrics, and operators that are put behind the union.
 Restart: goes on with the first row of each input that was not committed; both watermarks go on where they were.
 Upgrade: the lateness may change at a restart; a third input may not be added without a new checkpoint.
+Money is conserved: rows and their amount are booked where they enter, on either side, and where they leave.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
+import ledgerops
 from ledgerops.jobs.job import LATENESS, Job
 
 if TYPE_CHECKING:
@@ -24,9 +26,11 @@ if TYPE_CHECKING:
 
 def transform(debits: DataFrame, credits: DataFrame, lateness: str = LATENESS) -> DataFrame:
     """Debits and credits in; the rows of both with `signed_amount` out."""
-    outgoing = debits.withWatermark("event_time", lateness).withColumn("signed_amount", -F.col("amount"))
-    incoming = credits.withWatermark("event_time", lateness).withColumn("signed_amount", F.col("amount"))
-    return outgoing.unionByName(incoming)
+    paid = ledgerops.book(debits, "in", amount="amount", name="debits")
+    received = ledgerops.book(credits, "in", amount="amount", name="credits")
+    outgoing = paid.withWatermark("event_time", lateness).withColumn("signed_amount", -F.col("amount"))
+    incoming = received.withWatermark("event_time", lateness).withColumn("signed_amount", F.col("amount"))
+    return ledgerops.book(outgoing.unionByName(incoming), "out", amount="amount")
 
 
 JOB = Job(
