@@ -9,6 +9,7 @@ from ledgerops.errors import UserError
 from ledgerops.jobs import (
     account_lookup,
     campaign_views,
+    conflicting_transactions,
     cumulative_counts,
     customer_activity,
     customer_sessions,
@@ -56,6 +57,7 @@ JOBS: tuple[Job, ...] = (
     debit_credit_ratio.JOB,
     enriched_transactions.JOB,
     late_transactions.JOB,
+    conflicting_transactions.JOB,
     campaign_views.JOB,
 )
 

@@ -14,12 +14,12 @@ from ledgerops.verify import keys, rows, totals, windows
 from ledgerops.verify.expectations import (
     EXPECTATIONS,
     LATENESS,
+    ONLY,
     DeadLetters,
     PassedOn,
     Totals,
     Unique,
     Windowed,
-    large_credits,
 )
 from ledgerops.verify.outputs import Output
 from ledgerops.verify.result import Result, judge
@@ -99,7 +99,7 @@ def _check_rows(result: Result, output: Output, expected: PassedOn, case: Case, 
     source, sent = case.source(), summary.all
     keep: Callable[[Rows], Rows] | None = None
     if expected.only:
-        keep = large_credits
+        keep = ONLY[expected.only]
     elif expected.gathers:
         keep = _gathered(output, expected.gathers)
     if keep is not None:

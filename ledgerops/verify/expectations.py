@@ -24,7 +24,7 @@ class PassedOn:
     waits: bool = False  # rows that come later than the watermark are dropped
     # seconds of event time that the job gathers before it hands rows on; the last ones sent may still be held back
     gathers: int | None = None
-    only: Literal["large credits"] | None = None  # the transactions that come through
+    only: Literal["large credits", "conflicting copies"] | None = None  # the transactions that come through
 
 
 @dataclass(frozen=True)
@@ -60,6 +60,8 @@ Expectation = PassedOn | Windowed | Unique | Totals | DeadLetters
 DAY, TWO_HOURS = 86_400, 7_200
 EXPECTATIONS: Mapping[str, Expectation] = {
     "account_lookup": PassedOn(),
+    # which of two copies in one batch came first, no reader can tell: so their amounts are not compared
+    "conflicting_transactions": PassedOn(other=("amount",), waits=True, only="conflicting copies"),
     "customer_activity": Totals("activity"),
     "customer_sessions": Unique(("customer_id", "session_start")),
     "customer_transactions": PassedOn(),
@@ -92,3 +94,11 @@ def large_credits(rows: Rows) -> Rows:
 
     kept = pc.and_(pc.equal(rows.batch.column("type"), "Credit"), pc.greater(rows.batch.column("amount"), THRESHOLD))
     return rows.where(kept.to_numpy(zero_copy_only=False))
+
+
+def conflicting_copies(rows: Rows) -> Rows:
+    """What the job conflicting_transactions lets through."""
+    return rows.where(rows.conflicting)
+
+
+ONLY = {"large credits": large_credits, "conflicting copies": conflicting_copies}
