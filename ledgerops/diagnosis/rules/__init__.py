@@ -2,6 +2,7 @@
 
 from ledgerops.diagnosis.rules import (
     catching_up,
+    conflicting_duplicates,
     data_loss,
     eviction_storm,
     falling_behind,
@@ -10,6 +11,7 @@ from ledgerops.diagnosis.rules import (
     input_stopped,
     key_skew,
     late_data,
+    ledger_imbalance,
     memory_spill,
     partition_time_spread,
     query_failed,
@@ -54,5 +56,7 @@ RULES = (
     state_snapshot_lag.RULE,
     gc_pressure.RULE,
     memory_spill.RULE,
+    ledger_imbalance.RULE,
+    conflicting_duplicates.RULE,
 )
 BY_SLUG = {rule.slug: rule for rule in RULES}
