@@ -5,9 +5,25 @@ Meaning: the phase `add_batch` takes long, and Spark's tasks do not explain it: 
 Impact: batches outlast their interval and the query falls behind, although there are cores to spare.
 Diagnosis: compare `rate(ledgerops_batch_phase_seconds_total{query="QUERY", phase="add_batch"}[5m])` with the run time
     of the tasks, `sum(rate(ledgerops_executor_run_seconds_total[5m]))`: much of the first and little of the second is
-    waiting. Time a write by hand at the target (`\\timing` in psql, `time hadoop fs -put`), look for locks and limits.
+    waiting. Time a write by hand at the target (`\\timing` in psql, `time hadoop fs -put`), look for locks and
+    limits.
 Mitigation: repair or scale the target. Write in larger pieces, from the executors rather than the driver, with a
     bounded number of connections. More cores do not help while everything waits for the same target.
+Evidence:
+    add_batch_seconds_outside_tasks: median over P of durationMs.addBatch / 1000 less the wall time in which at least
+        one stage was at work (union of the stages' [started, ended]), at least 0; P = the newest 5 batches (not the
+        run's first) whose tasks were read, only those that outlast 1.1 times the interval in a row up to now where
+        there are 2 of them
+    outside_tasks_share: that over the median over P of durationMs.triggerExecution / 1000
+    usual_seconds_outside_tasks: the same as the first over the newest 5 usual batches with tasks; usual = all of the
+        run before the newest 4, without its first 10 s, with rows, not longer than 1.1 times the interval
+    writing_stage_seconds: ended - started of the last stage, in the batch of P whose writing_stage_cpu_share is the
+        median
+    writing_stage_cpu_share: of that stage, (cpu_seconds + gc_seconds + the batch's python_seconds) over run_seconds,
+        at most 1
+    add_batch_seconds: where no tasks are known, median of durationMs.addBatch / 1000 over the newest 3 batches of the
+        run (without those of its first 10 s)
+    usual_add_batch_seconds: the same over the usual batches
 """
 
 from collections.abc import Iterator
@@ -30,6 +46,7 @@ class Slow(NamedTuple):
     duration: float
     evidence: tuple[tuple[str, float, str, str], ...]
     confidence: float
+    excess: float  # seconds beyond the usual, where that is known
 
 
 def check(view: View) -> Iterator[Finding]:
@@ -48,7 +65,8 @@ def check(view: View) -> Iterator[Finding]:
             Remedy("write larger pieces from the executors", "each round trip from the driver stops the whole batch"),
         ),
         confidence=slow.confidence,
-        began=view.steady[-strain.RECENT].started,
+        began=view.steady[-strain.RECENT].started if len(view.steady) >= strain.RECENT else None,
+        share=min(1.0, slow.excess / slow.duration),
     )
 
 
@@ -56,15 +74,23 @@ def _outside(view: View) -> Slow | None:
     outside = work.outside_tasks(view)
     if outside is None or outside.seconds < MIN_SECONDS or not work.sink_blocks(view, outside):
         return None
+    usual = work.usually_outside(view)
+    before = usual.seconds if usual is not None else 0.0
+    limit = work.MOSTLY if usual is None else min(work.MOSTLY, work.PART + before / outside.duration)
+    evidence = [
+        ("add_batch_seconds_outside_tasks", outside.seconds, "seconds", f"< {MIN_SECONDS:g}"),
+        ("outside_tasks_share", outside.share, "ratio", f"< {limit:.2f}"),
+    ]
+    if usual is not None:
+        evidence.append(("usual_seconds_outside_tasks", before, "seconds", "the usual"))
+    grew = 0.1 if usual is not None and outside.seconds > work.MORE_THAN_USUAL * before else 0.0
     return Slow(
         "pass in the sink while no task runs",
         outside.seconds,
         outside.duration,
-        (
-            ("add_batch_seconds_outside_tasks", outside.seconds, "seconds", f"< {MIN_SECONDS:g}"),
-            ("outside_tasks_share", outside.share, "ratio", f"< {work.MOSTLY:g}"),
-        ),
-        min(0.95, 0.6 + 0.4 * outside.share),
+        tuple(evidence),
+        min(0.95, 0.6 + 0.3 * outside.share + grew),
+        max(0.0, outside.seconds - before),
     )
 
 
@@ -81,6 +107,7 @@ def _waiting(view: View) -> Slow | None:
             ("writing_stage_cpu_share", waiting.cpu_share, "ratio", f">= {work.WAITS:g}"),
         ),
         0.7,
+        waiting.seconds * (1 - waiting.cpu_share),
     )
 
 
@@ -113,6 +140,7 @@ def _slower_than_usual(view: View) -> Slow | None:
             ("usual_add_batch_seconds", before, "seconds", "the usual"),
         ),
         0.5,
+        now - before,
     )
 
 
