@@ -5,10 +5,25 @@ Meaning: rows of one key go to one task. A key with the share s of the rows give
 Impact: one task runs while the others are done. Batches take longer, and adding cores does not help.
 Diagnosis: `ledgerops_hot_key_share{query="QUERY"}` is the share of the hottest key (with `ledgerops.instrument`), and
     `ledgerops_skew_ratio{query="QUERY", kind="task_records"}` how uneven the tasks of the longest stage are (with two
-    tasks it cannot exceed 2). In the Spark UI, open the stage and compare median and maximum of "Shuffle Read Records".
+    tasks it cannot exceed 2). In the Spark UI, open the stage and compare median and maximum of "Shuffle Read
+    Records".
 Mitigation: split the key: add a random suffix to it (a salt), aggregate twice, first with the salt and then without.
     Set a key that stands for "unknown" aside. More cores, more shuffle partitions and adaptive execution do not help:
     a stateful query has its number of partitions from its checkpoint, and runs without adaptive execution.
+Evidence:
+    ledgerops_hot_key_share: of the newest batch whose hottest key (first of observedMetrics hot_keys) has 100 rows
+        and 0.3 of the observed rows: its count over the observed rows
+    hot_key_rows: that count
+    slower_by_hot_key: slots x (s + (1 - s) / slots), s = median over the newest 5 batches of the hottest key's share
+        (of those with 100 rows), slots = min(tasks of the uneven stage or shuffle partitions, cores of active
+        executors)
+    largest_task_records: records_max of the stage that reads a shuffle with the most uneven records, in the batch of
+        P whose factor is the median; P = the newest 5 batches (not the run's first) whose tasks were read, only those
+        that outlast 1.1 times the interval in a row up to now where there are 2 of them
+    largest_task_share: of that stage records_max / records, at most 1
+    stage_slower_than_even: largest_task_share x min(tasks, cores of active executors)
+    lost_by_uneven_tasks_seconds: median over P of (ended - started) of that stage less run_seconds / slots, at least
+        0, over the batch duration; times the median batch duration over P
 """
 
 from collections.abc import Iterator
@@ -56,6 +71,8 @@ def check(view: View) -> Iterator[Finding]:
         evidence.append(Evidence("largest_task_records", stage.records_max, "rows", "even", at))
         evidence.append(Evidence("largest_task_share", proven.share, "ratio", f"< {SLOWER / proven.slots:.2f}", at))
         evidence.append(Evidence("stage_slower_than_even", proven.factor, "ratio", f"< {SLOWER:g}", at))
+        lost = proven.cost * median(batch.duration for batch, _ in work.pairs(view))
+        evidence.append(Evidence("lost_by_uneven_tasks_seconds", lost, "seconds", "0", at))
         told.append(f"one of {stage.tasks} tasks of stage {stage.stage_id} reads {proven.share:.0%} of the records")
     yield Finding(
         "; ".join(told),
@@ -71,6 +88,7 @@ def check(view: View) -> Iterator[Finding]:
         ),
         confidence=min(0.95, (0.6 if hot is None or proven is None else 0.8) + 0.15 * (hot.share if hot else 0.5)),
         began=_began(view, hot is not None),
+        share=None if proven is None else min(1.0, proven.cost),
     )
 
 
