@@ -4,16 +4,23 @@ Meaning: a source partition is read by one task. The task of the heavy partition
 Impact: the batch takes as long as its largest partition; more cores do not help. The backlog of that one partition
     grows while the others are up to date.
 Diagnosis: `topk(3, sum by (topic, partition) (ledgerops_source_backlog_offsets{query="QUERY"}))` and
-    `ledgerops_skew_ratio{query="QUERY", kind="source_partition"}`. Ask how the producer chooses the partition: by a key
-    that few values share, or always the same by mistake.
-Mitigation: repair the producer's choice of partition, then wait until the partition is worked off. Until then let
-    the query repartition after reading, if the work after reading is what takes long. More partitions help only new
-    rows, and only if their keys differ.
+    `ledgerops_skew_ratio{query="QUERY", kind="source_partition"}`. Ask how the producer chooses the partition: by a
+    key that few values share, or always the same by mistake.
+Mitigation: repair the producer's choice of partition, then wait until the partition is worked off. Until then let the
+    query repartition after reading, if the work after reading is what takes long. More partitions help only new rows,
+    and only if their keys differ.
+Evidence:
+    partition_rows_last_minute: growth of sources[].latestOffset of that partition from the first batch of the last
+        minute to the newest, where the source tells it, else the sum of endOffset - startOffset over these batches;
+        without the batches of the run's first 10 s
+    partition_share: that over the same of all partitions of the topic
+    slower_than_even: partition_share x min(partitions of the topic, cores of active executors)
+    ledgerops_source_backlog_offsets: latestOffset - endOffset of that partition in the newest batch
 """
 
 from collections.abc import Iterator, Sequence
 
-from ledgerops.diagnosis import work
+from ledgerops.diagnosis import spread, work
 from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
 from ledgerops.records import Partition, Progress
 from ledgerops.signals import read_by_partition
@@ -41,6 +48,7 @@ def check(view: View) -> Iterator[Finding]:
             continue
         at = fresh[-1].ended
         left = view.backlog_by_partition.get(heaviest)
+        uneven = spread.uneven_stage(view, shuffle=False)
         evidence = [
             Evidence(
                 "partition_rows_last_minute", float(arrived[heaviest]), "offsets", f"~ {total / len(arrived):,.0f}", at
@@ -67,6 +75,7 @@ def check(view: View) -> Iterator[Finding]:
             ),
             confidence=min(0.95, 0.5 + 0.5 * share),
             began=fresh[0].started,
+            share=None if uneven is None else min(1.0, uneven.cost),
         )
 
 
