@@ -1,14 +1,27 @@
 """Slow source: a batch spends its time asking the source and reading from it.
 
-Meaning: the phases `latest_offset` and `get_batch`, or the tasks that read, take several times as long as they used to
-    for as many rows, and they are what the batch got longer by. The query itself is as fast as it was.
+Meaning: the phases `latest_offset` and `get_batch`, or the tasks that read, take several times as long as they used
+    to for as many rows, and they are what the batch got longer by. The query itself is as fast as it was.
 Impact: batches outlast their interval although the cores are idle; the query falls behind.
 Diagnosis: `sum by (phase) (rate(ledgerops_batch_phase_seconds_total{query="QUERY"}[5m]))`: much of `latest_offset` or
-    `get_batch` is the broker's answer to a question. Much of `add_batch` while the reading stage hardly uses its CPU is
-    fetching. Look at the broker's request latency and its quotas (`kafka-configs.sh --describe --entity-type clients`),
-    and at the network between it and the query (`ping`, a transfer of a large file).
+    `get_batch` is the broker's answer to a question. Much of `add_batch` while the reading stage hardly uses its CPU
+    is fetching. Look at the broker's request latency and its quotas (`kafka-configs.sh --describe --entity-type
+    clients`), and at the network between it and the query (`ping`, a transfer of a large file).
 Mitigation: relieve the broker, lift the quota, or bring the query nearer. Until then a longer trigger interval asks
     less often; more cores do not help.
+Evidence:
+    source_phases_seconds_median: median of (durationMs.latestOffset + durationMs.getBatch) / 1000 over the newest 3
+        batches of the run (without those of its first 10 s)
+    usual_source_phases_seconds: the same over the usual batches: all of the run before the newest 4, without its
+        first 10 s, with rows, not longer than 1.1 times the interval
+    source_phases_share: the first over the median of durationMs.triggerExecution / 1000 of the same 3 batches
+    reading_stage_seconds: median over P of ended - started of the first stage that reads no shuffle and has records;
+        P = the newest 5 batches (not the run's first) whose tasks were read, only those that outlast 1.1 times the
+        interval in a row up to now where there are 2 of them
+    reading_stage_cpu_share: median over P of (cpu_seconds + gc_seconds + the batch's python_seconds) over run_seconds
+        of that stage, at most 1
+    slowdown_at_equal_rows: median duration of the newest 3 batches with rows over that of the usual ones, the latter
+        times the ratio of their median rows where the newest have more
 """
 
 from collections.abc import Iterator
@@ -34,6 +47,7 @@ class Slow(NamedTuple):
     duration: float
     evidence: tuple[tuple[str, float, str, str], ...]
     confidence: float
+    excess: float  # seconds beyond the usual
 
 
 def check(view: View) -> Iterator[Finding]:
@@ -54,6 +68,7 @@ def check(view: View) -> Iterator[Finding]:
         ),
         confidence=slow.confidence,
         began=view.steady[-strain.RECENT].started,
+        share=min(1.0, max(0.0, slow.excess) / slow.duration),
     )
 
 
@@ -77,9 +92,8 @@ def _asking(view: View) -> Slow | None:
         ("usual_source_phases_seconds", before, "seconds", "the usual"),
         ("source_phases_share", now / duration, "ratio", f"< {SHARE:g}"),
     )
-    return Slow(
-        "asking the source", now, f"usual are {before:.1f} s", duration, evidence, min(0.95, 0.6 + 0.4 * now / duration)
-    )
+    confidence = min(0.95, 0.6 + 0.4 * now / duration)
+    return Slow("asking the source", now, f"usual are {before:.1f} s", duration, evidence, confidence, now - before)
 
 
 @strain.once
@@ -115,6 +129,7 @@ def _fetching(view: View) -> Slow | None:
         duration,
         evidence,
         0.6,
+        wall * (1 - cpu),
     )
 
 
