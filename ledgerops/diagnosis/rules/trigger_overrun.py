@@ -2,12 +2,21 @@
 
 Meaning: a batch takes longer than the time between triggers, so the next one begins late. The query has no rest left.
 Impact: results come later than the interval promises. With a little more load the backlog begins to grow.
-Diagnosis: look which phase takes the time with
-    `sum by (phase) (rate(ledgerops_batch_phase_seconds_total{query="QUERY"}[5m]))`. Mostly `add_batch`: see
-    `slow-sink`, `key-skew`, `input-overload`. Mostly `query_planning`, `wal_commit` or `commit_offsets`: fixed costs
-    of each batch, `ledgerops_batch_overhead_seconds` shows them. `ledgerops diagnose --query QUERY` compares them.
+Diagnosis: look which phase takes the time with `sum by (phase)
+    (rate(ledgerops_batch_phase_seconds_total{query="QUERY"}[5m]))`. Mostly `add_batch`: see `slow-sink`, `key-skew`,
+    `input-overload`. Mostly `query_planning`, `wal_commit` or `commit_offsets`: fixed costs of each batch,
+    `ledgerops_batch_overhead_seconds` shows them. `ledgerops diagnose --query QUERY` compares them.
 Mitigation: remove the root cause if one is named. Otherwise make the interval as long as a batch really takes, if
     results may be that old, or give the query more cores.
+Evidence:
+    batch_seconds_median: median of durationMs.triggerExecution / 1000 over the newest 10 batches of the run (without
+        those of its first 10 s), and the one that runs now if it has outlasted 1.1 times the interval and the
+        interval + 1 s; or over the newest ones in a row that outlast 1.1 times the interval, where there are fewer
+        than 10 or 8 of 10 do not outlast it
+    ledgerops_trigger_interval_seconds: the trigger interval of the plan, else as seen from the batches' starts
+    ledgerops_last_batch_duration_seconds: durationMs.triggerExecution / 1000 of the newest batch
+    <phase>_seconds_median: median of durationMs of the phase / 1000 over the same finished batches, of the phase with
+        the largest such median (add_batch = addBatch, query_planning = queryPlanning, and so on)
 """
 
 from collections.abc import Iterator
