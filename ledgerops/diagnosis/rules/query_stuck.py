@@ -3,12 +3,18 @@
 Meaning: Spark reports a batch only when it has ended. A batch that hangs reports nothing, and every gauge keeps its
     last, good value. The watchdog asks the query itself and saw one trigger at work for far too long.
 Impact: no result comes out. The backlog grows unseen; watermark and state stand still.
-Diagnosis: `ledgerops_batch_running_seconds{query="QUERY"}` and
-    `time() - ledgerops_last_seen_timestamp_seconds{query="QUERY"}` say for how long. Open the Spark UI, page "Stages":
-    a stage with running tasks hangs in its tasks (thread dump of the executor), none means that the driver or the sink
-    hangs (thread dump of the driver: `jstack PID`).
+Diagnosis: `ledgerops_batch_running_seconds{query="QUERY"}` and `time() -
+    ledgerops_last_seen_timestamp_seconds{query="QUERY"}` say for how long. Open the Spark UI, page "Stages": a stage
+    with running tasks hangs in its tasks (thread dump of the executor), none means that the driver or the sink hangs
+    (thread dump of the driver: `jstack PID`).
 Mitigation: repair what the batch waits for (sink, broker, external service). If it does not come back, stop the query
     and start it again from its checkpoint: the batch is repeated, nothing is lost.
+Evidence:
+    ledgerops_batch_running_seconds: now less `since` of the newest batch_running record of the run, as long as
+        nothing newer was heard
+    seconds_since_last_seen: now less the newest of start, end of the newest batch, idle and terminated events
+    batch_seconds_median: median of durationMs.triggerExecution / 1000 over the batches of the run without its first,
+        if there are 3
 """
 
 from collections.abc import Iterator
@@ -95,4 +101,12 @@ def _finding(view: View, summary: str, evidence: Evidence, phase: str | None, si
     )
 
 
-RULE = Rule(slug="query-stuck", severity="critical", check=check, runbook=__doc__, linger=0.0, at_rest=True)
+RULE = Rule(
+    slug="query-stuck",
+    severity="critical",
+    check=check,
+    runbook=__doc__,
+    explains=("freshness-breach",),
+    linger=0.0,
+    at_rest=True,
+)
