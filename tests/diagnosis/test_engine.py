@@ -206,17 +206,17 @@ EVEN = [stage("save", records=[500, 500], seconds=[0.4, 0.4], wall=0.5)]
     ("sink", "ranked"),
     [
         pytest.param(4.0, ["slow-sink", "key-skew"], id="the sink takes more"),
-        pytest.param(2.4, ["key-skew", "slow-sink"], id="the key takes more"),
+        pytest.param(2.5, ["key-skew", "slow-sink"], id="the key takes more"),
     ],
 )
 def test_a_slow_sink_and_a_hot_key_at_once_are_both_named_and_ranked_by_what_they_cost(history, sink, ranked):
-    whale = [stage("save", records=[100, 900], seconds=[0.5, 4.5], wall=4.6)]
-    batch = 4.6 + sink + 0.3
+    whale = [stage("save", records=[100, 900], seconds=[0.5, 5.5], wall=5.6)]
+    batch = 5.6 + sink + 0.3
     view = history(
         warm=14,
         warm_stages=EVEN,
         seconds=[batch] * 4,
-        phases=[{"add_batch": 4.6 + sink, "query_planning": 0.1}] * 4,
+        phases=[{"add_batch": 5.6 + sink, "query_planning": 0.1}] * 4,
         stages=[whale] * 4,
         plan=KEYED,
         cores=2,

@@ -39,8 +39,8 @@ def test_what_is_valid_without_state_is_not_told_to_a_stateful_query(history):
         pytest.param({"told": {"add_batch": 0.3, "latest_offset": 3.2}}, id="the source is slow"),
         pytest.param({"told": {"add_batch": 3.0, "wal_commit": 0.3, "commit_offsets": 0.3}}, id="a smaller part"),
         pytest.param(
-            {"told": {"add_batch": 0.8, "wal_commit": 0.2, "commit_offsets": 0.2}, "seconds": 3},
-            id="less than half a second",
+            {"told": {"add_batch": 0.8, "wal_commit": 0.4, "commit_offsets": 0.4}, "seconds": 2.7},
+            id="less than a second",
         ),
     ],
 )

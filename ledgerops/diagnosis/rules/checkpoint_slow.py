@@ -29,7 +29,7 @@ from ledgerops.records import Progress
 from ledgerops.view import View
 
 PHASES = ("wal_commit", "commit_offsets")
-SECONDS = 0.5  # both together; an object store takes 0.1 to 0.3 s for each small file
+SECONDS = 1.0  # both together; an object store takes 0.1 to 0.3 s for each small file, a busy disk 0.7 s for two
 MORE = 3.0  # times the usual: a loaded machine makes everything slower, but not this part alone so much
 SHARE = 0.3  # of the batch, when it grew
 ALWAYS = 0.5  # of the batch, when it was always so or the past is not known

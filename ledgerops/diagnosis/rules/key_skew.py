@@ -13,7 +13,7 @@ Mitigation: split the key: add a random suffix to it (a salt), aggregate twice, 
 Evidence:
     ledgerops_hot_key_share: of the newest batch whose hottest key (first of observedMetrics hot_keys) has 100 rows
         and 0.3 of the observed rows: its count over the observed rows
-    hot_key_rows: that count
+    hot_key_rows: that count itself
     slower_by_hot_key: slots x (s + (1 - s) / slots), s = median over the newest 5 batches of the hottest key's share
         (of those with 100 rows), slots = min(tasks of the uneven stage or shuffle partitions, cores of active
         executors)
