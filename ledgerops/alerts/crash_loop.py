@@ -42,6 +42,7 @@ ALERT = Alert(
         f"after failures. {CAUSE}"
     ),
     runbook=__doc__,
+    rule="crash-loop",
     inhibits=("LedgerQueryDown", "LedgerFreshnessTicket"),
     cases=(
         Case(

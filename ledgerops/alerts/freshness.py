@@ -112,6 +112,7 @@ PAGE = Alert(
         f"{CAUSE}"
     ),
     runbook=PAGE_RUNBOOK,
+    rule="freshness-breach",
     inhibits=("LedgerFreshnessTicket",),
     cases=(
         Case("fires", "a quarter of an hour at two minutes' lag", {**WELL, LAG: "0x240 120x80"}, 4700, True),

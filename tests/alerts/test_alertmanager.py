@@ -31,6 +31,7 @@ def test_two_alerts_never_silence_each_other():
 def test_a_failed_query_is_one_page():
     assert inhibitions()["LedgerQueryFailed"] == (
         "LedgerFallingBehind",
+        "LedgerFreshnessPage",
         "LedgerFreshnessTicket",
         "LedgerQueryDown",
         "LedgerQueryStuck",

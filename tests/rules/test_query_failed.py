@@ -1,6 +1,6 @@
 import pytest
 
-from ledgerops.diagnosis.rules.query_failed import RULE, first_line
+from ledgerops.diagnosis.rules.query_failed import RULE, exception_class, first_line, place
 
 STACK = "org.apache.spark.SparkRuntimeException: [USER_RAISED_EXCEPTION] bad row\n\tat org.apache.spark.sql.Some.method"
 
@@ -17,6 +17,61 @@ def test_a_query_may_fail_before_its_first_batch(history):
     [finding] = RULE.check(history(warm=0, exception=STACK))
 
     assert finding.summary.startswith("the query failed before its first batch (no error class): ")
+
+
+PYTHON = (
+    "org.apache.spark.api.python.PythonException: Traceback (most recent call last):\n"
+    '  File "jobs/risk.py", line 12, in score\n    raise ValueError(f"poison {row}")\n'
+    "ValueError: poison t-17\n\n\tat org.apache.spark.api.python.BasePythonRunner.handle(PythonRunner.scala:581)"
+)
+
+
+def test_the_batch_that_failed_is_told(history):
+    [finding] = RULE.check(history(exception=STACK))
+
+    assert [(each.name, each.value) for each in finding.evidence] == [
+        ("ledgerops_query_failures_total", 1.0),
+        ("failed_batch_id", 6.0),
+    ]
+
+
+def test_the_file_that_cannot_be_read_is_named(history):
+    message = "org.apache.spark.SparkException: Job aborted due to stage failure.\nCaused by: bad file:///in/p.json."
+    [finding] = RULE.check(history(exception=message, error_class="FAILED_READ_FILE"))
+
+    assert finding.summary == (
+        "the query failed after batch 5 (FAILED_READ_FILE): SparkException: Job aborted due to stage failure.; "
+        "at file:///in/p.json"
+    )
+
+
+def test_what_python_raised_is_told_and_not_that_there_is_a_traceback(history):
+    [finding] = RULE.check(history(exception=PYTHON))
+
+    assert finding.summary == "the query failed after batch 5 (no error class): ValueError: poison t-17"
+    assert finding.component.detail == "ValueError"
+
+
+@pytest.mark.parametrize(
+    ("exception", "expected"),
+    [
+        ("Cannot fetch record for offset 4711 in topic partition: transactions-3", (None, "transactions-3", 4711)),
+        ("KafkaException: transactions-3 at offset 12", (None, "transactions-3", 12)),
+        ("while reading file s3a://bucket/a%20b.json, it broke", ("s3a://bucket/a%20b.json", None, None)),
+        ("boom\n\tat Some.method(offset:12)", (None, None, None)),
+        ("no offset at all", (None, None, None)),
+    ],
+)
+def test_a_place_is_taken_from_the_text_where_it_names_one(exception, expected):
+    assert place(exception) == expected
+
+
+@pytest.mark.parametrize(
+    ("exception", "expected"),
+    [(STACK, "SparkRuntimeException"), (PYTHON, "ValueError"), ("boom", None), ("Something: was bad", None)],
+)
+def test_the_class_of_an_exception_is_told_where_the_text_begins_with_one(exception, expected):
+    assert exception_class(exception) == expected
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,13 @@ Diagnosis: read the root cause that is named beside this finding; without one, c
     `ledgerops diagnose --query QUERY` says what was ruled out.
 Mitigation: remove the cause. If there is none but load, add cores up to the number of source partitions, then
     partitions. A higher limit on rows for each trigger helps only while batches end well within their interval.
+Evidence:
+    ledgerops_source_backlog_offsets: sum over the partitions of latestOffset - endOffset, of the newest batch.
+    ledgerops_source_lag_seconds: now less the instant at which the endOffset of the newest batch was the head of its
+        partition (interpolated between the latestOffset of earlier batches, each seen at timestamp plus
+        durationMs.latestOffset), the largest over the partitions.
+    batch_seconds: durationMs.triggerExecution of the newest batch, or now less the start of the one at work.
+    result_delay_seconds: now less the timestamp of the batch before that one: its oldest row came then.
 """
 
 from collections.abc import Iterator
@@ -60,4 +67,4 @@ def check(view: View) -> Iterator[Finding]:
     )
 
 
-RULE = Rule(slug="falling-behind", severity="critical", check=check, runbook=__doc__)
+RULE = Rule(slug="falling-behind", severity="critical", check=check, runbook=__doc__, explains=("freshness-breach",))

@@ -3,11 +3,17 @@
 Meaning: Spark stopped the query because of an error. A query that was stopped on purpose, or that had read all there
     was with an `availableNow` trigger, has not failed.
 Impact: no result comes out until it is started again. Rows wait in the source for as long as that keeps them.
-Diagnosis: the error class and the first line of the exception are in the finding. How often it happened:
+Diagnosis: the error class, the first line of the exception, the batch and, where the exception tells it, the file or
+    the offset are in the finding. How often it happened:
     `sum by (error_class) (increase(ledgerops_query_failures_total{query="QUERY"}[1h]))`. The whole stack is in the
     driver's log; in a recording: `grep '"terminated"' RECORDING | tail -1`.
 Mitigation: repair what the exception names, then start the query with the same checkpoint: it repeats the batch that
     failed. If it fails again in the same batch, a row of that batch is the cause: see its offsets in the Spark log.
+Evidence:
+    ledgerops_query_failures_total: `terminated` records of the query with an exception, up to now.
+    failed_batch_id: one more than the highest batchId in the query's progress records, of all its runs; absent
+        without any.
+    failed_at_offset: the offset that the exception names, where it names one.
 """
 
 import re
@@ -17,7 +23,13 @@ from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
 from ledgerops.view import View
 
 TASK = re.compile(r"Lost task .*? executor \S+?\): ")
+JAVA_FRAME = re.compile(r"^(at |\.\.\. \d+ more)")
+CLASS = re.compile(r"^[A-Za-z_][\w.$]*(?:Exception|Error|Exit|Interrupt|Warning)\b")
+FILE = re.compile(r"\b(?:file|s3a?|gs|abfss?|hdfs|dbfs|wasbs?):/+[^\s,;'\"\])]+")
+PARTITION = re.compile(r"\b(?:partition|TopicPartition)\W{1,3}([\w.]+-\d+)\b|\b([\w.]+-\d+)\s+(?:at|offset)\b", re.I)
+OFFSET = re.compile(r"\boffset\W{1,3}(?:is\s+)?(\d+)\b", re.I)
 LINE = 160  # characters of the exception's first line that are shown
+TRACEBACK = "Traceback (most recent call last):"
 
 
 def check(view: View) -> Iterator[Finding]:
@@ -27,10 +39,20 @@ def check(view: View) -> Iterator[Finding]:
     kind = ended.error_class or "no error class"
     batch = f" after batch {view.last.batch_id}" if view.last is not None else " before its first batch"
     failures = sum(view.history.failures.values())
+    evidence = [Evidence("ledgerops_query_failures_total", float(max(1, failures)), "count", "0", ended.at)]
+    known = [each.batch_id for each in view.history.batches]
+    if known:
+        evidence.append(Evidence("failed_batch_id", float(max(known) + 1), "count", "it is repeated", ended.at))
+    path, partition, offset = place(ended.exception)
+    if offset is not None:
+        evidence.append(Evidence("failed_at_offset", float(offset), "offsets", "none named", ended.at))
+    told = [path, f"offset {offset}" if offset is not None else None, f"of {partition}" if partition else None]
+    where = " ".join(each for each in told if each)
+    line = first_line(ended.exception)
     yield Finding(
-        f"the query failed{batch} ({kind}): {first_line(ended.exception)}",
-        Component("query", view.query, ended.error_class),
-        (Evidence("ledgerops_query_failures_total", float(max(1, failures)), "count", "0", ended.at),),
+        f"the query failed{batch} ({kind}): {line}" + (f"; at {where}" if where and where not in line else ""),
+        Component("query", view.query, ended.error_class or exception_class(ended.exception)),
+        tuple(evidence),
         (
             Remedy(
                 "repair what the exception names, then start the query with the same checkpoint",
@@ -49,12 +71,49 @@ def first_line(exception: str) -> str:
     line = lines[0] if lines else exception.strip()
     lost = TASK.search(line)  # Spark 3.5 tells the real exception only after the task that it killed
     line = line[lost.end() :] if lost and line[lost.end() :] else line
+    if line.endswith(TRACEBACK):
+        line = _python_line(lines) or line
     name, colon, rest = line.partition(": ")
     if colon and rest and " " not in name:
         line = f"{name.rsplit('.', 1)[-1]}: {rest}"
     return line if len(line) <= LINE else line[: LINE - 3] + "..."
 
 
+def exception_class(exception: str) -> str | None:
+    """The class of the exception that `first_line` shows, without its package; None when the text begins with none."""
+    found = CLASS.match(first_line(exception))
+    return found[0].rsplit(".", 1)[-1] if found else None
+
+
+def place(exception: str) -> tuple[str | None, str | None, int | None]:
+    """The file, the topic partition and the offset that the exception blames, each where it names one."""
+    text = "\n".join(line for line in exception.splitlines() if not JAVA_FRAME.match(line.strip()))
+    path, partition, offset = FILE.search(text), PARTITION.search(text), OFFSET.search(text)
+    return (
+        path[0].rstrip(".:") if path else None,
+        (partition[1] or partition[2]) if partition else None,
+        int(offset[1]) if offset else None,
+    )
+
+
+def _python_line(lines: list[str]) -> str | None:
+    """What Python raised: the first line after a traceback that names an exception and belongs to no frame."""
+    began = next(index for index, line in enumerate(lines) if line.endswith(TRACEBACK))
+    for line in lines[began + 1 :]:
+        if JAVA_FRAME.match(line):
+            return None
+        if CLASS.match(line) and not line.endswith(TRACEBACK):
+            return line
+    return None
+
+
 RULE = Rule(
-    slug="query-failed", severity="critical", check=check, runbook=__doc__, linger=0.0, outlives=True, at_rest=True
+    slug="query-failed",
+    severity="critical",
+    check=check,
+    runbook=__doc__,
+    explains=("freshness-breach",),
+    linger=0.0,
+    outlives=True,
+    at_rest=True,
 )

@@ -1,0 +1,117 @@
+"""Crash loop: the query fails, is started again, and fails again.
+
+Meaning: at least three runs of the query ended with an exception within a quarter of an hour, and something started it
+    anew each time. If each of them failed in the same batch, a row of that batch or the sink cannot be dealt with.
+Impact: nothing, or little, is committed. Each start takes cores from other queries, and results grow old.
+Diagnosis: `sum by (error_class) (ledgerops_query_failures_total{query="QUERY"})` and
+    `ledgerops_query_restarts_total{query="QUERY"}` rise together. The finding says which batch repeats and names the
+    exception; `query-failed` has its first line.
+Mitigation: stop whatever starts the query. Mend the cause: a row that cannot be read belongs in a dead-letter output,
+    a sink that is full or away must come back. Then start it with the same checkpoint. Never delete the checkpoint to
+    get past a batch: that loses state and place.
+Evidence:
+    failures_in_window: `terminated` records of the query with an exception, at most 900 s older than the newest one.
+    ledgerops_query_restarts_total: `started` records of the query that began another run id than the one before.
+    failed_batch_id: one more than the highest batchId in the progress records before the newest of those ends; 0
+        without any.
+    failures_in_that_batch: how many of the failures in the window have that failed_batch_id.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from ledgerops.diagnosis import strain
+from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.diagnosis.rules.query_failed import first_line
+from ledgerops.history import Ended
+from ledgerops.view import View
+
+FAILURES = 3  # as the alert of this name has it: one failure is query-failed's, three are a loop
+WINDOW = 900.0  # seconds, as in the alert
+SURVIVED = 3  # batches past the one that failed: by then the run has got over it
+OUTLIVED = 3.0  # times the longest time between two failures: without a batch that long, it is something else
+PATIENCE = 60.0  # seconds, at least, before a run counts as having outlived the loop
+
+
+class Loop(NamedTuple):
+    failures: Sequence[Ended]  # oldest first
+    batches: Sequence[int]  # the batch in which each failed
+
+
+def check(view: View) -> Iterator[Finding]:
+    loop = _loop(view)
+    if loop is None:
+        return
+    newest, batch = loop.failures[-1], loop.batches[-1]
+    same = loop.batches.count(batch)
+    seconds = newest.at - loop.failures[0].at
+    kind = newest.error_class or "no error class"
+    repeated = f", {'each time' if same == len(loop.batches) else f'{same} times'} in batch {batch}" if same > 1 else ""
+    yield Finding(
+        f"the query failed {len(loop.failures)} times in {seconds:.0f} s and was started again{repeated} ({kind}): "
+        f"{first_line(newest.exception or '')}",
+        Component("query", view.query, newest.error_class),
+        (
+            Evidence("failures_in_window", float(len(loop.failures)), "count", f"< {FAILURES}", newest.at),
+            Evidence("ledgerops_query_restarts_total", float(view.history.restarts), "count", "0", newest.at),
+            Evidence("failed_batch_id", float(batch), "count", "another each time", newest.at),
+            Evidence("failures_in_that_batch", float(same), "count", "1", newest.at),
+        ),
+        (
+            Remedy(
+                "stop what restarts the query, and mend what the exception names",
+                "the same batch is repeated with the same rows: another start changes nothing"
+                if same > 1
+                else "another start changes nothing while the cause stays",
+            ),
+            Remedy(
+                "put rows that cannot be read into a dead-letter output instead of raising",
+                "one bad row then does not hold up the others; the checkpoint stays as it is",
+                safe=False,
+            ),
+        ),
+        confidence=0.95 if same >= FAILURES else 0.85,
+        began=loop.failures[0].at,
+    )
+
+
+@strain.once
+def _loop(view: View) -> Loop | None:
+    """The failures of the last quarter of an hour, until a run has got over what they failed of."""
+    failed = [end for end in view.history.ends if end.exception is not None]
+    if len(failed) < FAILURES or view.history.restarts < FAILURES - 1:
+        return None
+    failed = [end for end in failed if end.at >= max(failed[-1].at, view.now) - WINDOW]
+    if len(failed) < FAILURES:
+        return None
+    batches = [_failed_batch(view, end) for end in failed]
+    if view.history.ended is None:
+        last = view.last
+        same = batches.count(batches[-1]) > 1
+        if same and last is not None and last.batch_id >= batches[-1] + SURVIVED:
+            return None
+        longest = max(later.at - earlier.at for earlier, later in pairwise(failed))
+        if view.now - failed[-1].at > max(PATIENCE, OUTLIVED * longest):
+            return None
+    elif view.history.ended.exception is None:
+        return None  # somebody stopped it
+    return Loop(failed, batches)
+
+
+def _failed_batch(view: View, end: Ended) -> int:
+    """The batch after the newest that was done before the end; ids are the checkpoint's and go on over restarts."""
+    done = [batch.batch_id for batch in view.history.batches if batch.ended <= end.at]
+    return max(done) + 1 if done else 0
+
+
+RULE = Rule(
+    slug="crash-loop",
+    severity="critical",
+    check=check,
+    runbook=__doc__,
+    explains=("query-failed", "freshness-breach"),
+    linger=0.0,
+    outlives=True,
+    at_rest=True,
+)

@@ -1,0 +1,147 @@
+"""Freshness breach: results are older than the objective while rows keep coming.
+
+Meaning: the time from a row's arrival to its result exceeds what was promised to the readers. Three ages are looked
+    at: of the oldest row that waits in the source or in the batch at work, of the rows that `ledgerops.instrument`
+    observed, and of the watermark, which holds back the results of windows and joins. A replay of old rows, a query
+    that works off what waited before its start, and a query without input break no promise.
+Impact: whoever reads the results reads the past: balances, limits and reports lag behind the books.
+Diagnosis: `max(ledgerops_source_lag_seconds{query="QUERY"})` is the age of the oldest unread row,
+    `ledgerops_watermark_lag_seconds{query="QUERY"}` that of the watermark,
+    `ledgerops_event_latency_seconds{query="QUERY"}` has that of the rows as a histogram.
+    This is a symptom: the cause is named beside it.
+Mitigation: remove the cause. With none named, and a backlog that shrinks, wait: `ledgerops_backlog_drain_seconds`.
+Evidence:
+    ledgerops_source_lag_seconds: now less the instant at which the endOffset of the newest batch was the head of its
+        partition (interpolated between the latestOffset of earlier batches, each seen at timestamp plus
+        durationMs.latestOffset), the largest over the partitions.
+    result_delay_seconds: while a batch runs, now less the timestamp of the batch before it, for its oldest row came
+        then; else timestamp plus durationMs.triggerExecution of a batch less the timestamp of the batch before it, the
+        smaller of the latest two.
+    event_latency_seconds: latency_sum / rows of the observation of `instrument`, median over the latest 3 batches.
+    watermark_lag_seconds: the end of the newest batch less eventTime.watermark, less the allowed lateness.
+    freshness_objective_seconds: the setting, with two trigger intervals on top: no query can be fresher.
+"""
+
+from collections.abc import Iterator
+from itertools import pairwise
+from statistics import median
+from typing import NamedTuple
+
+from ledgerops.diagnosis import strain
+from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.history import backlog
+from ledgerops.metrics.latency import SUM
+from ledgerops.metrics.pressure import LAG
+from ledgerops.records import Progress
+from ledgerops.view import ALIGNED, OBSERVATION, View
+
+LATEST = 3  # batches of which each must be too old: one long pause is not the way it is now
+FRESH = 0.5  # of the objective: rows that were this young at the median of the run's past are not a replay
+SHRINKS = 0.9  # a backlog below this share of its most is being worked off
+AT_START = 3  # the most was there by this batch: it had piled up before the run began
+
+
+class Age(NamedTuple):
+    what: str  # name of the evidence
+    seconds: float
+    words: str
+
+
+def check(view: View) -> Iterator[Finding]:
+    last = view.last
+    if last is None or view.history.idle_since is not None or view.plan.trigger in strain.ENDS_BY_ITSELF:
+        return
+    limit = view.freshness + 2 * (view.trigger_interval or 0.0)
+    if view.now - view.batches[0].started < limit:
+        return
+    ages = [age for age in (_waiting(view), _delay(view), _observed(view, limit), _watermark(view, limit)) if age]
+    worst = max((age for age in ages if age.seconds > limit), key=lambda age: age.seconds, default=None)
+    if worst is None or _works_off_the_start(view):
+        return
+    at = view.now
+    evidence = [Evidence(age.what, age.seconds, "seconds", f"<= {limit:g}", at) for age in ages if age.seconds > limit]
+    evidence.append(Evidence("freshness_objective_seconds", limit, "seconds", "the objective", at))
+    yield Finding(
+        f"{worst.words} {worst.seconds:.0f} s, and {limit:g} s are allowed",
+        Component("query", view.query, worst.what),
+        tuple(evidence),
+        (
+            Remedy(
+                "remove the root cause that is named", "results get fresh again only when more is worked off than comes"
+            ),
+        ),
+        confidence=min(0.95, 0.6 + 0.1 * len(evidence) + 0.1 * min(2.0, worst.seconds / limit - 1)),
+    )
+
+
+def _works_off_the_start(view: View) -> bool:
+    """Whether the run began with a backlog that shrinks: the pause before it is what made results late."""
+    lefts = [left for batch in view.batches if (left := backlog(batch)) is not None]
+    if not lefts or max(lefts) == 0:
+        return False
+    return lefts.index(max(lefts)) <= AT_START and lefts[-1] < SHRINKS * max(lefts) and strain.growth(view) is None
+
+
+def _waiting(view: View) -> Age | None:
+    """The age of the oldest row that is left in the source, if rows were left in each of the latest batches."""
+    lag = view.lag_seconds
+    if lag is None or any(not backlog(batch) for batch in view.batches[-LATEST:]):
+        return None
+    return Age(LAG.name, lag, "the oldest unread row has waited")
+
+
+def _delay(view: View) -> Age | None:
+    """How old the oldest row is of the batch at work, or was, at least, of each of the newest two when it was done."""
+    running = view.running_seconds
+    last = view.batches[-1]
+    if running is not None and view.now - running >= last.ended - ALIGNED and last.rows:
+        return Age("result_delay_seconds", view.now - last.started, "results are late by")
+    newest = view.steady[-LATEST:]
+    if len(newest) < LATEST or any(batch.rows == 0 for batch in newest):
+        return None
+    delay = min(later.ended - earlier.started for earlier, later in pairwise(newest))
+    return Age("result_delay_seconds", delay, "results are late by")
+
+
+def _observed(view: View, limit: float) -> Age | None:
+    """The mean age of the rows of the latest batches, if rows were young once in this run: else it is a replay."""
+    if not any(name.startswith(OBSERVATION) for name in view.batches[-1].observed):
+        return None
+    newest = [age for batch in view.steady[-LATEST:] if (age := mean_age(batch)) is not None]
+    if len(newest) < LATEST or min(newest) <= limit:
+        return None
+    earlier = [age for batch in view.batches[:-LATEST] if (age := mean_age(batch)) is not None]
+    if not earlier or min(earlier) > FRESH * limit:
+        return None
+    return Age("event_latency_seconds", median(newest), "rows are older by their event time than")
+
+
+def mean_age(batch: Progress) -> float | None:
+    """Seconds from event time to the batch, on average over the rows that `instrument` observed."""
+    seconds, rows = 0.0, 0
+    for name, row in batch.observed.items():
+        if name.startswith(OBSERVATION) and isinstance(total := row.get(SUM), int | float):
+            count = row.get("rows")
+            if isinstance(count, int) and count > 0:
+                seconds, rows = seconds + total, rows + count
+    return seconds / rows if rows else None
+
+
+def _watermark(view: View, limit: float) -> Age | None:
+    """How far the watermark is behind beyond the lateness that it allows; only where it was close once in this run."""
+    delay = max(view.plan.watermarks.values(), default=None)
+    newest = view.steady[-LATEST:]
+    if delay is None or len(newest) < LATEST or any(b.watermark is None or b.rows == 0 for b in newest):
+        return None
+    behind = [_behind(batch, delay) for batch in newest]
+    earlier = [_behind(batch, delay) for batch in view.batches[:-LATEST] if batch.watermark is not None]
+    if not earlier or min(earlier) > FRESH * limit or min(behind) <= limit:
+        return None
+    return Age("watermark_lag_seconds", behind[-1], "the watermark holds results back by")
+
+
+def _behind(batch: Progress, delay: float) -> float:
+    return batch.ended - (batch.watermark or 0.0) - delay
+
+
+RULE = Rule(slug="freshness-breach", severity="critical", check=check, runbook=__doc__)

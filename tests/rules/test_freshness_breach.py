@@ -1,0 +1,100 @@
+import pytest
+
+from ledgerops.diagnosis.engine import Diagnoser
+from ledgerops.diagnosis.rules.freshness_breach import RULE
+from ledgerops.metrics.latency import SUM
+from tests.rules.conftest import START
+from tests.rules.retelling import retold
+
+OVERLOAD = {"seconds": [2] * 70, "backlog": [500 * n for n in range(1, 71)], "rows": 500}
+LIVE = {"seconds": [1] * 40, "plan": {"watermarks": {"event_time": 10.0}}}
+
+
+def aged(view, ages):
+    """Rows observed with these mean ages, the last of them in all later batches."""
+    return retold(
+        view,
+        lambda n, batch: {"observed": {"ledgerops": {"rows": 100, SUM: 100 * ages[min(n, len(ages) - 1)]}}},
+    )
+
+
+def marked(view, behind):
+    """A watermark so many seconds behind the end of each batch."""
+    return retold(view, lambda n, batch: {"watermark": batch.ended - behind[min(n, len(behind) - 1)]})
+
+
+def test_rows_that_wait_too_long_are_found(history):
+    [finding] = RULE.check(history(**OVERLOAD))
+
+    assert finding.summary == "the oldest unread row has waited 72 s, and 64 s are allowed"
+
+
+def test_a_batch_that_runs_too_long_is_found(history):
+    [finding] = RULE.check(history(seconds=[1] * 40, running=100))
+
+    assert finding.summary == "results are late by 101 s, and 64 s are allowed"
+
+
+def test_rows_that_got_old_are_found(history):
+    [finding] = RULE.check(aged(history(**LIVE), [2.0] * 30 + [90.0]))
+
+    assert finding.summary == "rows are older by their event time than 90 s, and 64 s are allowed"
+
+
+def test_a_watermark_that_falls_behind_is_found(history):
+    [finding] = RULE.check(marked(history(**LIVE), [12.0] * 30 + [100.0]))
+
+    assert finding.summary == "the watermark holds results back by 90 s, and 64 s are allowed"
+
+
+def test_it_is_folded_under_what_makes_the_query_fall_behind(history):
+    roots = Diagnoser()(history(**OVERLOAD)).root_causes
+
+    assert [root.rule for root in roots] == ["input-overload"]
+    assert "freshness-breach" in roots[0].explains
+
+
+def test_the_objective_is_the_users(history):
+    view = history(seconds=[2] * 40, backlog=[500 * n for n in range(1, 41)], rows=500)
+    view.freshness = 20.0
+
+    [finding] = RULE.check(view)
+
+    assert (finding.evidence[-1].name, finding.evidence[-1].value) == ("freshness_objective_seconds", 24.0)
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param({"warm": 0}, id="no batch yet"),
+        pytest.param({"seconds": [1] * 40}, id="healthy"),
+        pytest.param({"seconds": [1] * 40, "idle": True, "quiet_for": 300}, id="idle"),
+        pytest.param({"seconds": [1] * 40, "quiet_for": 300, "rows": 0}, id="nothing to read"),
+        pytest.param({**OVERLOAD, "plan": {"trigger": "available_now"}}, id="a run that ends by itself"),
+        pytest.param({"seconds": [2] * 12, "backlog": [500 * n for n in range(12)], "rows": 500}, id="not yet"),
+        pytest.param(
+            {"warm": 0, "seconds": [2] * 60, "backlog": [90_000 - 1000 * n for n in range(60)]}, id="catching up"
+        ),
+        pytest.param({"seconds": [20] * 12, "interval": 60.0}, id="a trigger of a minute"),
+        pytest.param({"seconds": [1] * 30 + [50]}, id="one long pause"),
+    ],
+)
+def test_others_are_not(history, case):
+    assert list(RULE.check(history(**case))) == []
+
+
+def test_a_replay_of_old_rows_is_not(history):
+    years = [9e7 + 3.0 * n for n in range(40)]
+
+    assert list(RULE.check(aged(marked(history(**LIVE), years), years))) == []
+
+
+def test_a_lateness_of_a_day_is_what_was_wanted(history):
+    view = history(seconds=[1] * 40, plan={"watermarks": {"event_time": 86400.0}})
+
+    assert list(RULE.check(marked(view, [86402.0]))) == []
+
+
+def test_one_batch_of_old_rows_is_not(history):
+    assert list(RULE.check(aged(history(**LIVE), [2.0] * 30 + [90.0] + [2.0]))) == []
+    assert START
