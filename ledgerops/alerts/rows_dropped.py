@@ -44,6 +44,7 @@ ALERT = Alert(
         f"thousand. {CAUSE}"
     ),
     runbook=__doc__,
+    rule="rows-dropped",
     cases=(
         Case("fires", "one row in twenty", {DROPPED: "0+50x60", READ: "0+1000x60"}, 600, True),
         Case("stays quiet", "one row in ten thousand", {DROPPED: "0+1x60", READ: "0+10000x60"}, 600, False),

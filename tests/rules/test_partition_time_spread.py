@@ -26,7 +26,7 @@ def test_a_partition_that_is_read_behind_another_is_found(history):
 def test_it_explains_the_late_rows(history):
     roots = Diagnoser()(history(**apart())).root_causes
 
-    assert [root.explains for root in roots if root.rule == "partition-time-spread"] == [("late-data",)]
+    assert [root.explains for root in roots if root.rule == "partition-time-spread"] == [("rows-dropped", "late-data")]
     assert "late-data" not in [root.rule for root in roots]
 
 

@@ -24,6 +24,7 @@ from ledgerops.diagnosis.rules import (
     rate_limited,
     retention_risk,
     rocksdb_stall,
+    rows_dropped,
     scheduler_skew,
     slow_sink,
     slow_source,
@@ -37,6 +38,8 @@ from ledgerops.diagnosis.rules import (
     too_many_tasks,
     trigger_overrun,
     unbounded_state,
+    watermark_jump,
+    watermark_stalled,
 )
 
 RULES = (
@@ -46,6 +49,7 @@ RULES = (
     query_failed.RULE,
     crash_loop.RULE,
     freshness_breach.RULE,
+    rows_dropped.RULE,
     retention_risk.RULE,
     data_loss.RULE,
     source_unreachable.RULE,
@@ -65,6 +69,8 @@ RULES = (
     checkpoint_slow.RULE,
     source_partition_skew.RULE,
     late_data.RULE,
+    watermark_jump.RULE,
+    watermark_stalled.RULE,
     partition_time_spread.RULE,
     unbounded_state.RULE,
     state_growth.RULE,

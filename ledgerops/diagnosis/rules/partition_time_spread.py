@@ -15,7 +15,8 @@ from typing import NamedTuple
 
 from ledgerops.diagnosis import strain
 from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
-from ledgerops.diagnosis.rules.late_data import ROWS, SHARE, dropped_rows
+from ledgerops.diagnosis.rules.late_data import SHARE
+from ledgerops.diagnosis.rules.rows_dropped import ROWS, dropped_rows
 from ledgerops.records import Partition
 from ledgerops.signals import looked_at
 from ledgerops.view import View
@@ -89,6 +90,6 @@ RULE = Rule(
     severity="warning",
     check=check,
     runbook=__doc__,
-    explains=("late-data",),
-    linger=30.0,
+    explains=("late-data", "rows-dropped"),
+    linger=10.0,
 )

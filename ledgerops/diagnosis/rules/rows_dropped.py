@@ -1,0 +1,90 @@
+"""Rows dropped: stateful operators discard rows that are older than the watermark.
+
+Meaning: rows came behind the watermark, and the operators that keep state threw them away, without an error. Why they
+    are behind is another question: see the cause that is named beside this finding.
+Impact: counts and sums are too low, pairs are missing, and for ever: the rows are in no output of this query.
+Diagnosis: `sum by (operator) (increase(ledgerops_rows_dropped_by_watermark_total{query="QUERY"}[5m]))` says how many;
+    for aggregations it is a lower bound, because Spark counts after it has combined the rows of a batch.
+    `late-data` means rows that are truly old, `watermark-jump` a watermark that ran ahead, `partition-time-spread` a
+    partition that is read behind the others.
+Mitigation: remove the cause first: a longer lateness does not help against a watermark that ran ahead. What was dropped
+    can only be had again by a run with fresh state over the same input.
+Evidence:
+    rows_dropped_last_minute: sum of stateOperators[].numRowsDroppedByWatermark of one operator over the batches that
+        ended in the last 60 s.
+    dropped_share: that number / sum of numInputRows of the same batches, at most 1.
+    rows_dropped_since_began: the same sum over all batches of the run from the first that dropped any, as far as the
+        latest 200 batches reach.
+"""
+
+from collections.abc import Iterator
+
+from ledgerops.diagnosis import strain
+from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.view import WINDOW, View
+
+ROWS = 50  # dropped in the last minute; fewer are stragglers after a rebalance or a restart
+SHARE = 0.001  # of the rows read meanwhile; the alert of this name has the same
+OVER = 20.0  # seconds without another dropped row, or
+OVER_INTERVALS = 4.0  # trigger intervals: then it is over
+EXACT = ("dedupe", "dedupeWithinWatermark")  # these see each row; others count after rows were combined
+
+
+def check(view: View) -> Iterator[Finding]:
+    dropped, rows = dropped_rows(view)
+    if not dropped or rows <= 0:
+        return
+    operator = max(dropped, key=lambda name: dropped[name])
+    count = dropped[operator]
+    share = min(1.0, count / rows)
+    if count < ROWS or share < SHARE:
+        return
+    at = view.recent[-1].ended
+    told = [
+        (batch, number)
+        for batch in view.batches
+        if (number := sum(each.dropped_rows for each in batch.operators if each.name == operator))
+    ]
+    yield Finding(
+        f"{at_least(operator)}{count:,} rows ({share:.1%} of those read) were dropped by {operator} in the last minute",
+        Component("operator", operator),
+        (
+            Evidence("rows_dropped_last_minute", float(count), "rows", f"< {ROWS}", at),
+            Evidence("dropped_share", share, "ratio", f"< {SHARE:g}", at),
+            Evidence("rows_dropped_since_began", float(sum(number for _, number in told)), "rows", "0", at),
+        ),
+        (
+            Remedy(
+                "remove the named cause, then run the lost stretch again with fresh state",
+                "what was dropped is in no output; the input may still have it",
+                safe=False,
+            ),
+        ),
+        confidence=0.95,
+        began=told[0][0].started,
+    )
+
+
+def at_least(operator: str) -> str:
+    """What to put before a number of dropped rows: operators that combine rows first count too few."""
+    return "" if operator.split("-")[0] in EXACT else "at least "
+
+
+@strain.once
+def dropped_rows(view: View) -> tuple[dict[str, int], int]:
+    """Rows dropped by operator, and rows read, by the batches of the last minute; nothing once it is over."""
+    dropped: dict[str, int] = {}
+    if view.last is None or not view.last.operators:
+        return dropped, 0
+    fresh = [batch for batch in view.recent if batch.ended >= view.now - WINDOW]
+    for batch in fresh:
+        for operator in batch.operators:
+            if operator.dropped_rows:
+                dropped[operator.name] = dropped.get(operator.name, 0) + operator.dropped_rows
+    over = max(OVER, OVER_INTERVALS * (view.trigger_interval or 0.0))
+    if not any(each.dropped_rows for batch in fresh if batch.ended >= view.now - over for each in batch.operators):
+        return {}, 0
+    return dropped, sum(batch.rows for batch in fresh)
+
+
+RULE = Rule(slug="rows-dropped", severity="warning", check=check, runbook=__doc__, linger=10.0, at_rest=True)

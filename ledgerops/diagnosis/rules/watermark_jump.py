@@ -1,0 +1,149 @@
+"""Watermark jump: a row dated far ahead pushed the watermark past the rows that are on time.
+
+Meaning: the watermark follows the newest event time at the distance given to `withWatermark`, and never goes back. One
+    row with a date in the future, or one producer with a fast clock, moves it for all. Rows that are on time then count
+    as late, until time itself has come as far.
+Impact: rows are dropped by the operators that keep state, windows close too early; nothing is wrong with the rows that
+    are lost, nor with the producers that sent them.
+Diagnosis: `ledgerops_watermark_timestamp_seconds{query="QUERY"}` leapt by more than the time that passed, and
+    `ledgerops_watermark_lag_seconds{query="QUERY"}` fell below the allowed lateness. The finding names the batch with
+    the row: look in its offsets for the newest event time.
+Mitigation: drop or set aside rows dated ahead before `withWatermark`, such as `event_time <= current_timestamp() +
+    INTERVAL 1 MINUTE`, and mend the clock of the producer. The watermark is in the checkpoint and stays where it is
+    over restarts: wait until time has caught up, or run again from before that batch with fresh state.
+Evidence:
+    watermark_jump_seconds: eventTime.watermark of the first batch after the jump less that of the batch before it, less
+        the difference of their timestamps.
+    event_time_max_ahead_seconds: eventTime.max less eventTime.avg of the batch that read the row.
+    event_time_max_usually_ahead_seconds: the same, median over the up to 10 batches with rows before it.
+    watermark_ahead_of_rows_seconds: eventTime.watermark less eventTime.avg of the newest batch with rows.
+    jump_batch_id: batchId of the batch that read the row.
+"""
+
+from collections.abc import Iterator, Sequence
+from statistics import median
+from typing import NamedTuple
+
+from ledgerops.diagnosis import strain
+from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.records import Progress
+from ledgerops.signals import read_by_partition
+from ledgerops.view import View
+
+LEAP = 30.0  # seconds by which the watermark must have outrun the clock: clocks of machines differ by less
+BEYOND = 5.0  # times the usual distance from the average to the newest row of a batch; a replay's batches are all wide
+USUAL = 10  # batches before the jump that say what is usual
+LEAST = 3
+SHOWN = 4  # source partitions whose offsets are named
+
+
+class Jump(NamedTuple):
+    batch: Progress  # that read the row
+    seconds: float  # by which the watermark outran the clock
+    ahead: float  # of the newest row before the average row of that batch
+    usual: float
+    over: float  # the watermark before the average row of the newest batch
+
+
+def check(view: View) -> Iterator[Finding]:
+    found = jump(view)
+    if found is None or view.last is None:
+        return
+    batch, at = found.batch, view.last.ended
+    read = [
+        f"{topic}-{number} {_start(batch, topic, number)} to {_start(batch, topic, number) + count}"
+        for (topic, number), count in sorted(read_by_partition(batch).items())
+        if count
+    ]
+    places = f", offsets {', '.join(read[:SHOWN])}{' and more' if len(read) > SHOWN else ''}" if read else ""
+    delay = max(view.plan.watermarks.values(), default=0.0)
+    yield Finding(
+        f"a row of batch {batch.batch_id} dated {found.ahead:,.0f} s ahead of the rest pushed the watermark "
+        f"{found.seconds:,.0f} s forward; rows on time are {found.over:,.0f} s behind it",
+        Component("source", ", ".join(source.name for source in batch.sources), f"batch {batch.batch_id}{places}"),
+        (
+            Evidence("watermark_jump_seconds", found.seconds, "seconds", f"< {LEAP:g}", batch.ended),
+            Evidence("event_time_max_ahead_seconds", found.ahead, "seconds", f"about {found.usual:.0f}", batch.ended),
+            Evidence("event_time_max_usually_ahead_seconds", found.usual, "seconds", "the usual", batch.ended),
+            Evidence("watermark_ahead_of_rows_seconds", found.over, "seconds", "< 0", at),
+            Evidence("jump_batch_id", float(batch.batch_id), "count", "the batch to look into", batch.ended),
+        ),
+        (
+            Remedy(
+                "set aside rows dated ahead of the clock before withWatermark, and mend the producer's clock",
+                "the newest event time of all rows moves the watermark for all",
+                command='df.where("event_time <= current_timestamp() + INTERVAL 1 MINUTE")',
+                safe=False,
+            ),
+            Remedy(
+                f"wait {found.over + delay:,.0f} s, or run again from before batch {batch.batch_id} with fresh state",
+                "the watermark is in the checkpoint and never goes back; more allowed lateness changes nothing now",
+                safe=False,
+            ),
+        ),
+        confidence=min(0.95, 0.75 + 0.02 * found.ahead / max(1.0, found.usual)),
+        began=batch.started,
+    )
+
+
+def _start(batch: Progress, topic: str, number: str) -> int:
+    return next(each.start[topic, number] for each in batch.sources if (topic, number) in each.start)
+
+
+@strain.once
+def jump(view: View) -> Jump | None:
+    """The newest leap of the watermark that the rows have not caught up with; None when they are in front of it."""
+    last = view.last
+    if last is None or last.watermark is None:
+        return None
+    newest = next((batch for batch in reversed(view.batches) if batch.event_time_avg is not None), None)
+    if newest is None or newest.event_time_avg is None or last.watermark <= newest.event_time_avg:
+        return None
+    return _leap(list(view.history.batches), last.watermark - newest.event_time_avg)
+
+
+def _leap(batches: Sequence[Progress], over: float) -> Jump | None:
+    """Where the watermark outran the clock, and by which batch."""
+    for index in range(len(batches) - 1, 0, -1):
+        after, before = batches[index], batches[index - 1]
+        if after.watermark is None or before.watermark is None:
+            continue
+        leapt = after.watermark - before.watermark - max(0.0, after.started - before.started)
+        if leapt < LEAP:
+            continue
+        # the batch that read the row is the one before the leap: its newest row moves the watermark of the next
+        if before.event_time_max is None or before.event_time_avg is None:
+            return None
+        ahead = before.event_time_max - before.event_time_avg
+        told = [
+            batch.event_time_max - batch.event_time_avg
+            for batch in batches[max(0, index - 1 - USUAL) : index - 1]
+            if batch.event_time_max is not None and batch.event_time_avg is not None
+        ]
+        if len(told) < LEAST or ahead < max(LEAP, BEYOND * median(told)) or not _stands_out(before, batches[index:]):
+            return None
+        return Jump(before, leapt, ahead, median(told), over)
+    return None
+
+
+def _stands_out(read: Progress, later: Sequence[Progress]) -> bool:
+    """Whether its newest row is ahead of the clock, or at least of all that was read since.
+
+    Where partitions are read to different times, the foremost goes on from where it is.
+    """
+    top = read.event_time_max or 0.0
+    if top > read.ended + LEAP:
+        return True
+    newer = [batch.event_time_max for batch in later if batch.event_time_max is not None]
+    return len(newer) >= LEAST and max(newer) < top - LEAP
+
+
+RULE = Rule(
+    slug="watermark-jump",
+    severity="warning",
+    check=check,
+    runbook=__doc__,
+    explains=("rows-dropped", "late-data"),
+    linger=10.0,
+    at_rest=True,
+)

@@ -1,0 +1,189 @@
+"""Watermark stalled: the watermark stands still although rows come in.
+
+Meaning: a query with several inputs takes the least of their watermarks. One input sends nothing, or nothing newer, so
+    it holds the watermark of the whole query where it is, while the rows of the others go on in event time.
+Impact: windows and outer joins give no results, state that waits for the watermark is not removed and grows; memory and
+    batch time follow. Nothing is lost: once the input sends again, all of it comes at once.
+Diagnosis: `ledgerops_watermark_timestamp_seconds{query="QUERY"}` is flat while
+    `sum by (source) (ledgerops_input_rows_per_second{query="QUERY"})` is not zero for each source; the source that is
+    zero holds it. `ledgerops_state_rows{query="QUERY"}` grows meanwhile.
+Mitigation: find out why that input is silent, and let its producer send a heartbeat row when it has nothing else. Where
+    results without it are better than none, start the query anew with
+    `spark.sql.streaming.multipleWatermarkPolicy=max`: late rows of the silent input are then dropped.
+Evidence:
+    watermark_still_seconds: timestamp of the newest batch less that of the first batch of the run that had the same
+        eventTime.watermark.
+    rows_read_meanwhile: sum of numInputRows of the batches after that first one.
+    rows_of_the_silent_input: the same sum of sources[].numInputRows of the named source, where a source is to blame.
+    silent_input_behind_seconds: the largest event_time_max of the observations of `instrument` in the newest batch that
+        has them, less that of the named one, where an observed input is to blame.
+    watermark_behind_rows_seconds: eventTime.max of the newest batch less eventTime.watermark less the largest allowed
+        lateness; absent where the first watermark of the plan belongs to the silent input.
+    watermark_usually_still_seconds: the longest time for which the watermark stood before, computed as the first.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import NamedTuple
+
+from ledgerops.diagnosis import strain
+from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.progress import parse_instant
+from ledgerops.records import Progress
+from ledgerops.view import OBSERVATION, View
+
+STILL = 8.0  # seconds at least: an input may be silent for a batch or two
+INTERVALS = 4.0  # trigger intervals
+TIMES_USUAL = 2.0  # the longest that it stood still before: a sparse input is as it was
+BATCHES = 4  # with rows in them
+
+
+class Stall(NamedTuple):
+    batches: Sequence[Progress]  # with rows, since the watermark stands
+    seconds: float
+    rows: int
+    usual: float  # seconds for which it stood before
+    ahead: float | None  # of the newest row before what the watermark would have to be
+
+
+class Silent(NamedTuple):
+    """The input that holds the watermark."""
+
+    kind: str  # "source", or "input" for an observation
+    name: str
+    words: str
+    evidence: Evidence
+
+
+def check(view: View) -> Iterator[Finding]:
+    stall = _stall(view)
+    if stall is None:
+        return
+    silent = _silent_source(stall) or _silent_observation(view, stall)
+    if silent is None:
+        return
+    newest = stall.batches[-1]
+    at = newest.ended
+    evidence = [
+        Evidence("watermark_still_seconds", stall.seconds, "seconds", f"< {TIMES_USUAL * stall.usual:.0f}", at),
+        Evidence("rows_read_meanwhile", float(stall.rows), "rows", "0 while it stands", at),
+        silent.evidence,
+        Evidence("watermark_usually_still_seconds", stall.usual, "seconds", "the usual", at),
+    ]
+    if stall.ahead is not None:
+        evidence.append(Evidence("watermark_behind_rows_seconds", stall.ahead, "seconds", "about 0", at))
+    began = stall.batches[0].started
+    rows = [sum(operator.rows for operator in batch.operators) for batch in (stall.batches[0], newest)]
+    grows = f"; state grew from {rows[0]:,} to {rows[1]:,} rows meanwhile" if rows[1] > rows[0] else ""
+    yield Finding(
+        f"the watermark has stood still for {stall.seconds:.0f} s while {stall.rows:,} rows came in: {silent.words} "
+        f"holds it{grows}",
+        Component(silent.kind, silent.name, "holds the minimum of the watermarks"),
+        tuple(evidence),
+        (
+            Remedy(
+                f"find out why {silent.name} sends nothing new; let its producer send a heartbeat row",
+                "the watermark of the query is the least of its inputs'",
+            ),
+            Remedy(
+                "start the query anew with the policy max, if results without that input are better than none",
+                "late rows of the silent input are then dropped",
+                command="spark.conf.set('spark.sql.streaming.multipleWatermarkPolicy', 'max')",
+                safe=False,
+            ),
+        ),
+        confidence=min(0.95, 0.7 + 0.05 * len(stall.batches) * (1.0 if silent.kind == "source" else 0.5)),
+        began=began,
+    )
+
+
+@strain.once
+def _stall(view: View) -> Stall | None:
+    """The time for which the watermark stands, if that is longer than it ever did and rows came in all the while."""
+    last = view.last
+    if last is None or last.watermark is None or view.history.idle_since is not None:
+        return None
+    if len(view.batches) <= BATCHES or view.batches[-BATCHES - 1].watermark != last.watermark:
+        return None
+    stands = [(mark, list(batches)) for mark, batches in groupby(view.batches, lambda batch: batch.watermark) if mark]
+    *before, (_, standing) = stands
+    seconds = last.started - standing[0].started
+    with_rows = [batch for batch in standing if batch.rows > 0]
+    if len(before) < 2 or len(with_rows) < BATCHES or last.rows == 0:
+        return None
+    usual = max(_stood(batches, following) for batches, following in _with_next(before, standing))
+    interval = view.trigger_interval or 0.0
+    if seconds < max(STILL, INTERVALS * interval, TIMES_USUAL * usual):
+        return None
+    delay = max(view.plan.watermarks.values(), default=0.0)
+    ahead = last.event_time_max - last.watermark - delay if last.event_time_max is not None else None
+    if ahead is not None and ahead < STILL:
+        return None  # the rows themselves do not go on
+    return Stall(with_rows, seconds, sum(batch.rows for batch in standing[1:]), usual, ahead)
+
+
+def _with_next(
+    before: Sequence[tuple[float | None, list[Progress]]], standing: list[Progress]
+) -> list[tuple[list[Progress], list[Progress]]]:
+    told = [batches for _, batches in before]
+    return list(zip(told, [*told[1:], standing], strict=True))
+
+
+def _stood(batches: Sequence[Progress], following: Sequence[Progress]) -> float:
+    return following[0].started - batches[0].started
+
+
+def _silent_source(stall: Stall) -> Silent | None:
+    """The only source without a row since then, while the others had some."""
+    rows: dict[str, int] = {}
+    for batch in stall.batches[1:]:
+        for source in batch.sources:
+            rows[source.name] = rows.get(source.name, 0) + source.rows
+    silent = [name for name, count in rows.items() if count == 0]
+    if not silent or len(silent) == len(rows):
+        return None
+    name = ", ".join(sorted(silent))
+    evidence = Evidence("rows_of_the_silent_input", 0.0, "rows", "> 0", stall.batches[-1].ended)
+    return Silent("source", name, f"{name}, which sent none,", evidence)
+
+
+def _silent_observation(view: View, stall: Stall) -> Silent | None:
+    """The observed input whose newest event time did not move since then, while that of another did."""
+    first: dict[str, float] = {}
+    for batch in view.batches:  # an input without rows observes no time
+        if batch.started > stall.batches[0].started:
+            break
+        first |= _newest_by_input(batch)
+    newest = _newest_by_input(stall.batches[-1])
+    if len(first) < 2 or not newest:
+        return None
+    moved = {name: at - first[name] for name, at in newest.items() if name in first}
+    still = [name for name in first if moved.get(name, 0.0) <= 0]
+    if len(still) != 1:
+        return None
+    name = still[0]
+    behind = max(newest.values()) - newest.get(name, first[name])
+    if behind < STILL:
+        return None
+    evidence = Evidence("silent_input_behind_seconds", behind, "seconds", f"< {STILL:g}", stall.batches[-1].ended)
+    return Silent("input", name, f"the input observed as {name}, {behind:.0f} s behind the other,", evidence)
+
+
+def _newest_by_input(batch: Progress) -> Mapping[str, float]:
+    """Newest event time of each input that `instrument` observes under a name of its own; their zone is the session's,
+    so that only differences mean something."""
+    return {
+        name.removeprefix(f"{OBSERVATION}_"): at
+        for name, row in batch.observed.items()
+        if name.startswith(OBSERVATION) and (at := parse_instant(row.get("event_time_max"))) is not None
+    }
+
+
+RULE = Rule(
+    slug="watermark-stalled",
+    severity="warning",
+    check=check,
+    runbook=__doc__,
+    explains=("freshness-breach", "state-growth"),
+    linger=0.0,
+)

@@ -1,0 +1,47 @@
+import pytest
+
+from ledgerops.diagnosis.engine import Diagnoser
+from ledgerops.diagnosis.rules.rows_dropped import RULE
+
+
+def drops(count: int, name: str = "dedupe") -> dict:
+    return {"name": name, "dropped_rows": count}
+
+
+def test_dropped_rows_are_found(history):
+    [finding] = RULE.check(history(seconds=[1] * 5, operators=[drops(0)] + [drops(200)] * 4))
+
+    assert finding.summary == "800 rows (7.3% of those read) were dropped by dedupe in the last minute"
+
+
+def test_an_aggregation_says_at_least(history):
+    [finding] = RULE.check(history(seconds=[1] * 5, operators=[drops(200, "stateStoreSave")] * 5))
+
+    assert finding.summary.startswith("at least 1,000 rows")
+
+
+def test_all_that_was_dropped_since_it_began_is_told(history):
+    [finding] = RULE.check(history(seconds=[1] * 50, operators=[drops(10)] * 50))
+
+    assert finding.evidence[2].value == 500
+
+
+def test_it_is_a_symptom_of_late_rows(history):
+    [root] = Diagnoser()(history(seconds=[1] * 5, operators=[drops(200)] * 5)).root_causes
+
+    assert (root.rule, root.explains) == ("late-data", ("rows-dropped",))
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param({"warm": 0}, id="no batch yet"),
+        pytest.param({"seconds": [1] * 5}, id="no state"),
+        pytest.param({"seconds": [1] * 5, "operators": [drops(0)] * 5}, id="late, but inside the delay"),
+        pytest.param({"seconds": [1] * 5, "operators": [drops(9)] * 5, "rows": 100}, id="a few stragglers"),
+        pytest.param({"seconds": [1] * 5, "operators": [drops(20)] * 5, "rows": 100_000}, id="a tiny share"),
+        pytest.param({"seconds": [1] * 20, "operators": [drops(500)] + [drops(0)] * 19}, id="it is over"),
+    ],
+)
+def test_others_are_not(history, case):
+    assert list(RULE.check(history(**case))) == []
