@@ -2,6 +2,7 @@ import pytest
 
 from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.diagnosis.rules.catching_up import RULE
+from ledgerops.history import Ended
 from ledgerops.view import View
 
 FALLS = [60_000 - 4000 * n for n in range(10)]
@@ -17,6 +18,22 @@ def test_a_backlog_that_is_worked_off_after_a_start_is_found(history):
     assert finding.summary == "24,000 of 60,000 offsets are left of what had piled up; 2,000 fewer a second: " + (
         "done in about 12 s"
     )
+
+
+def test_it_says_that_the_query_had_failed_before(history):
+    view = history(**restarted())
+    view.history.ends.append(Ended(view.history.started_at - 31.0, "run-0", "boom", "SOME_CLASS"))
+    [finding] = RULE.check(view)
+
+    assert finding.summary.endswith("done in about 12 s; the query was away for 31 s, for it had failed (SOME_CLASS)")
+    assert (finding.evidence[-1].name, finding.evidence[-1].value) == ("away_seconds", 31.0)
+
+
+def test_a_planned_restart_is_told_as_one(history):
+    view = history(**restarted())
+    view.history.ends.append(Ended(view.history.started_at - 5.0, "run-0", None, None))
+
+    assert next(RULE.check(view)).summary.endswith("; the query was away for 5 s")
 
 
 def test_nothing_worse_is_said_meanwhile(history):

@@ -10,13 +10,17 @@ HEAVY = {"seconds": [4, 8, 16], "rows": [2000, 4000, 8000]}
 def test_arrival_above_what_is_worked_off_is_found(history):
     [finding] = RULE.check(history(**CAPPED))
 
-    assert finding.summary == "1,000 rows/s arrive, 2.0 times the 500 rows/s that are worked off"
+    assert finding.summary == (
+        "1,000 rows/s arrive, 2.0 times the 500 rows/s that are worked off; results will be 60 s late in 100 s"
+    )
 
 
 def test_it_shows_as_longer_batches_where_nothing_limits_them(history):
     [finding] = RULE.check(history(**HEAVY))
 
-    assert finding.summary == "1,000 rows/s arrive, 2.0 times the 500 rows/s that are worked off"
+    assert finding.summary == (
+        "1,000 rows/s arrive, 2.0 times the 500 rows/s that are worked off; results will be 60 s late in 72 s"
+    )
 
 
 def test_a_limit_that_holds_a_quick_query_back_is_the_remedy(history):
@@ -29,6 +33,12 @@ def test_a_limit_that_holds_a_quick_query_back_is_the_remedy(history):
     )
 
     assert finding.remedies[0].action == "raise maxRowsPerTrigger"
+
+
+def test_the_forecast_says_so_when_results_are_too_late_already(history):
+    [finding] = RULE.check(history(seconds=[2] * 70, backlog=[500 * n for n in range(1, 71)], rows=500))
+
+    assert finding.summary.endswith("; results are too late already")
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,12 @@ Diagnosis: `sum(ledgerops_source_backlog_offsets{query="QUERY"})` falls since
     `ledgerops_query_restarts_total{query="QUERY"}`.
 Mitigation: wait. If it takes too long, give the query more cores for the time being, at most as many as the source has
     partitions, and compare with what the topic keeps: `ledgerops_retention_headroom_seconds`.
+Evidence:
+    ledgerops_source_backlog_offsets: sum over the partitions of latestOffset - endOffset, of the newest batch.
+    backlog_falls_by: that sum of the batch twelve batches ago (or the first of the run) less that of the newest, over
+        the time between their ends.
+    seconds_to_drain: the first / the second.
+    away_seconds: `started` of this run less `terminated` of the run before it; absent for a first run.
 """
 
 from collections.abc import Iterator
@@ -16,7 +22,7 @@ from itertools import pairwise
 
 from ledgerops.diagnosis import strain
 from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
-from ledgerops.history import backlog
+from ledgerops.history import Ended, backlog
 from ledgerops.metrics.pressure import BACKLOG
 from ledgerops.view import View
 
@@ -49,21 +55,42 @@ def check(view: View) -> Iterator[Finding]:
     if pace <= 0:
         return
     seconds = latest[-1] / pace
+    evidence = [
+        Evidence(BACKLOG.name, float(latest[-1]), "offsets", f"below {latest[-2]:,}", last.ended),
+        Evidence("backlog_falls_by", pace, "offsets", "> 0 a second", last.ended),
+        Evidence("seconds_to_drain", seconds, "seconds", "falling", last.ended),
+    ]
+    why = ""
+    away = _away(view)
+    if away is not None:
+        gone, end = away
+        evidence.append(Evidence("away_seconds", gone, "seconds", "0", last.ended))
+        failed = f", for it had failed ({end.error_class or 'no error class'})" if end.exception is not None else ""
+        why = f"; the query was away for {gone:.0f} s{failed}"
     yield Finding(
         f"{latest[-1]:,} of {most:,} offsets are left of what had piled up; {pace:,.0f} fewer a second: "
-        f"done in about {seconds:,.0f} s",
+        f"done in about {seconds:,.0f} s{why}",
         Component("query", view.query),
-        (
-            Evidence(BACKLOG.name, float(latest[-1]), "offsets", f"below {latest[-2]:,}", last.ended),
-            Evidence("backlog_falls_by", pace, "offsets", "> 0 a second", last.ended),
-            Evidence("seconds_to_drain", seconds, "seconds", "falling", last.ended),
-        ),
+        tuple(evidence),
         (Remedy("wait until it is worked off", "the backlog came from the time before the query began, and shrinks"),),
         confidence=0.9,
         began=view.batches[0].started,
     )
 
 
+def _away(view: View) -> tuple[float, Ended] | None:
+    """How long no run was on before this one, and how the one before it ended; None for a first run."""
+    ends, began = view.history.ends, view.history.started_at
+    if not ends or began is None or ends[-1].run_id == view.history.run_id:
+        return None
+    return max(0.0, began - ends[-1].at), ends[-1]
+
+
 RULE = Rule(
-    slug="catching-up", severity="info", check=check, runbook=__doc__, explains=("trigger-overrun",), linger=0.0
+    slug="catching-up",
+    severity="info",
+    check=check,
+    runbook=__doc__,
+    explains=("trigger-overrun", "freshness-breach"),
+    linger=0.0,
 )

@@ -8,6 +8,16 @@ Diagnosis: compare `sum(ledgerops_arrival_rows_per_second{query="QUERY"})` with
     brings the rows with the `source` label, and ask its producer whether that is meant.
 Mitigation: give the query more cores, at most as many as the source has partitions; or take the load away at the
     producer. If batches end well within their interval, the limit of the source holds the query back: raise it.
+Evidence:
+    arrival_rows_per_second: growth of the sum of sources[].latestOffset from the third newest batch to the newest, over
+        the difference of their timestamps (times the rows for each offset, where a source has not one).
+    worked_off_rows_per_second: numInputRows of these three batches over their time, each with its
+        durationMs.triggerExecution or the trigger interval, whichever is more.
+    arrival_ratio: the first / the second.
+    seconds_to_breach: (the freshness objective less the lag now) / (1 - 1 / arrival_ratio), at least 0: while R times
+        as much arrives as is worked off, the lag grows by 1 - 1/R seconds a second.
+    slowdown_at_equal_rows: median duration of the latest 3 batches with rows over that of the earlier ones that did not
+        outlast their interval, the latter times the ratio of their median rows where the latest have more.
 """
 
 from collections.abc import Iterator
@@ -38,11 +48,16 @@ def check(view: View) -> Iterator[Finding]:
         Evidence("worked_off_rows_per_second", load.worked_off, "rows/s", f">= {load.arrival:,.0f}", at),
         Evidence("arrival_ratio", ratio, "ratio", "<= 1", at),
     ]
+    breach = max(0.0, view.freshness - grown.lag) / (1 - 1 / ratio)
+    evidence.append(Evidence("seconds_to_breach", breach, "seconds", "never", at))
     lost = strain.slowdown(view)
     if lost is not None:
         evidence.append(Evidence("slowdown_at_equal_rows", lost.factor, "ratio", f"< {SLOWER:g}", at))
     yield Finding(
-        f"{load.arrival:,.0f} rows/s arrive, {ratio:.1f} times the {load.worked_off:,.0f} rows/s that are worked off",
+        f"{load.arrival:,.0f} rows/s arrive, {ratio:.1f} times the {load.worked_off:,.0f} rows/s that are worked off; "
+        + (
+            f"results will be {view.freshness:g} s late in {breach:.0f} s" if breach else "results are too late already"
+        ),
         Component("source", where.name if where else view.query),
         tuple(evidence),
         _remedies(view, held_back),

@@ -1,0 +1,195 @@
+"""Slow creep: the load rises steadily, and will soon be more than the query can work off.
+
+Meaning: arrival has risen in each part of the time looked at, and batches fill most of their interval. At this pace
+    they will outlast it: from then on the query falls behind. A step, a burst, or a load that levels off is no creep.
+Impact: none yet. Once the limit is passed results are later with every batch, and a restart does not help.
+Diagnosis: `sum(ledgerops_arrival_rows_per_second{query="QUERY"})` over the last hours against
+    `ledgerops_capacity_rows_per_second{query="QUERY"}`; `ledgerops_busy_ratio{query="QUERY"}` nears 1. The finding says
+    when the limit is reached.
+Mitigation: give the query more cores before that, at most as many as the source has partitions; where a limit on the
+    rows of a batch is what is reached first, raise it. Ask the producer how far the load will rise.
+Evidence:
+    fullness: durationMs.triggerExecution / trigger interval (or rows / the cap of the source on a batch, where that is
+        more), mean over the newest fifth of the window.
+    fullness_per_minute: that of the newest fifth less that of the oldest, over the time between their middles, times
+        60.
+    arrival_rows_per_second: growth of the sum of sources[].latestOffset over the newest fifth of the window, over the
+        batches in it times the trigger interval, or their durations where these are more.
+    arrival_growth: that number / the same of the oldest fifth, less 1.
+    seconds_to_capacity: from the newest batch on, by a straight line through the fifths, bent as the last three are.
+    window_seconds: the window: 50, 300 or 1,800 s, in stretches of 10 s that end on multiples of 10 s.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from math import sqrt
+from typing import NamedTuple
+
+from ledgerops.diagnosis import strain
+from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.history import TREND_SECONDS, TrendPoint
+from ledgerops.view import WARM_UP, View
+
+WINDOWS = (5, 30, 180)  # stretches of TREND_SECONDS
+PARTS = 5  # of a window, each of which must show the rise
+RISE = 0.15  # of the arrival over the shortest window; its noise is some percent
+LEAST_STEP, MOST_STEP = 0.08, 0.45  # of the whole rise in each step between parts: more in one step is a step
+FULL = 0.88  # below it a third of a rise is still to come
+SOON = 900.0  # seconds; a forecast from five minutes holds no longer
+BEGUN = 3  # batches in the newest stretch, which is not over; fewer do not say how full it is
+CAPS = ("maxoffsetspertrigger", "maxrowspertrigger")
+
+
+class Creep(NamedTuple):
+    fullness: float
+    per_second: float
+    arrival: float
+    growth: float
+    seconds: float  # until the query is full; 0 when it is
+    window: float
+    by: str  # what gets full
+    began: float
+
+
+def check(view: View) -> Iterator[Finding]:
+    creep = _creep(view)
+    if creep is None or view.last is None:
+        return
+    at = view.last.ended
+    minutes = f"{creep.seconds / 60:.1f} min" if creep.seconds >= 90 else f"{creep.seconds:.0f} s"
+    when = f"the limit will be reached in about {minutes}" if creep.seconds > 0 else "the limit is reached"
+    yield Finding(
+        f"arrival rose by {creep.growth:.0%} in {creep.window:.0f} s to {creep.arrival:,.0f} rows/s and fills "
+        f"{creep.fullness:.0%} of {creep.by}; at this pace {when}",
+        Component("query", view.query, creep.by),
+        (
+            Evidence("fullness", creep.fullness, "ratio", f"< {FULL:g}", at),
+            Evidence("fullness_per_minute", creep.per_second * 60, "ratio", "about 0", at),
+            Evidence("arrival_rows_per_second", creep.arrival, "rows/s", "level", at),
+            Evidence("arrival_growth", creep.growth, "ratio", f"< {RISE:g}", at),
+            Evidence("seconds_to_capacity", creep.seconds, "seconds", f"> {SOON:g}", at),
+            Evidence("window_seconds", creep.window, "seconds", "the time looked at", at),
+        ),
+        (
+            Remedy(
+                "raise the limit on the rows of a batch at the next start"
+                if creep.by != "its interval"
+                else "give the query more cores before the limit is reached, at most one for each source partition",
+                "beyond the limit the backlog grows for as long as the load stays",
+                safe=False,
+            ),
+            Remedy("ask the producer how far the load will rise", "only more capacity or fewer rows help"),
+        ),
+        confidence=0.6 if creep.window < 100 else 0.8,
+        began=creep.began,
+    )
+
+
+@strain.once
+def _creep(view: View) -> Creep | None:
+    """The rise over the shortest window that shows one."""
+    interval = view.trigger_interval
+    if view.last is None or not interval or view.history.idle_since is not None:
+        return None
+    newest = view.batches[-3:]
+    if max(_full(view, batch.rows, batch.duration) for batch in newest) < FULL:
+        return None
+    since = (view.history.started_at or view.batches[0].started) + WARM_UP + TREND_SECONDS
+    points = [point for point in view.history.trend if point.at - TREND_SECONDS >= since]
+    if points and points[-1].batches < BEGUN:
+        points.pop()
+    for size in WINDOWS:
+        if len(points) < size + 1:
+            return None
+        found = _risen(view, points[-size - 1 :])
+        if found is not None:
+            return found
+    return None
+
+
+def _risen(view: View, points: Sequence[TrendPoint]) -> Creep | None:
+    """Whether arrival and fullness rose over each part of the points, the first of which is only their beginning."""
+    size = (len(points) - 1) // PARTS
+    parts = [points[n * size + 1 : (n + 1) * size + 1] for n in range(PARTS)]
+    heads = [points[n * size].heads for n in range(PARTS + 1)]
+    edges = [points[n * size].at for n in range(PARTS + 1)]
+    if any(head is None for head in heads) or any(b - a > 2 * size * TREND_SECONDS for a, b in pairwise(edges)):
+        return None
+    # a batch on the edge counts for one side: the heads moved in the time of the batches, not in that of the clock
+    arrivals = [
+        ((after or 0) - (before or 0)) / _spent(view, part)
+        for (before, after), part in zip(pairwise(heads), parts, strict=True)
+    ]
+    rise = arrivals[-1] - arrivals[0]
+    if arrivals[0] <= 0 or rise < RISE * arrivals[0]:
+        return None
+    if any(not LEAST_STEP * rise <= later - earlier <= MOST_STEP * rise for earlier, later in pairwise(arrivals)):
+        return None
+    fulls = [
+        _full(view, sum(p.rows for p in part) / batches, sum(p.batch_seconds for p in part) / batches)
+        for part in parts
+        if (batches := sum(p.batches for p in part))
+    ]
+    apart = edges[-1] - edges[-2]
+    if len(fulls) < PARTS or fulls[-1] < FULL or fulls[-1] <= fulls[0]:
+        return None
+    # the newest part is as full as it was in its middle
+    seconds = _until_full(fulls, apart)
+    if seconds is None or seconds > SOON:
+        return None
+    window = edges[-1] - edges[0]
+    by = "the rows that a batch may have" if _by_cap(view, points[-1]) else "its interval"
+    per_second = (fulls[-1] - fulls[0]) / (edges[-1] - edges[0] - apart)
+    return Creep(fulls[-1], per_second, arrivals[-1], arrivals[-1] / arrivals[0] - 1, seconds, window, by, edges[0])
+
+
+def _until_full(fulls: Sequence[float], apart: float) -> float | None:
+    """Seconds from the end of the newest part until 1 is reached; None when the rise levels off below it."""
+    if fulls[-1] >= 1:
+        return 0.0
+    step = fulls[-1] - fulls[-2]
+    bend = min(0.0, step - (fulls[-2] - fulls[-3]))  # a rise that gets faster is taken as straight
+    step, missing = step + bend / 2, 1 - fulls[-1]
+    if bend == 0.0:
+        steps = missing / step if step > 0 else None
+    else:  # missing = step * n + bend / 2 * n^2
+        inner = step * step + 2 * bend * missing
+        steps = (-step + sqrt(inner)) / bend if inner >= 0 and step > 0 else None
+    return None if steps is None else max(0.0, (steps - 0.5) * apart)
+
+
+def _spent(view: View, part: Sequence[TrendPoint]) -> float:
+    """Seconds that the batches took, each at least its interval."""
+    batches, seconds = sum(point.batches for point in part), sum(point.batch_seconds for point in part)
+    return max(seconds, batches * (view.trigger_interval or 0.0), 0.001)
+
+
+def _full(view: View, rows: float, seconds: float) -> float:
+    """The share of what a batch can hold that is used: of its interval, or of the rows that its source allows."""
+    cap = _cap(view)
+    return max(seconds / (view.trigger_interval or seconds or 1.0), rows / cap if cap else 0.0)
+
+
+def _by_cap(view: View, point: TrendPoint) -> bool:
+    cap = _cap(view)
+    return bool(cap) and point.rows / (cap or 1) > point.batch_seconds / (view.trigger_interval or 1.0)
+
+
+def _cap(view: View) -> int | None:
+    """The smallest cap on the rows of a batch, if its source has one."""
+    caps = [
+        int(value)
+        for option, value in view.plan.rate_limits.items()
+        if option.lower() in CAPS and value.isdecimal() and int(value) > 0
+    ]
+    return min(caps, default=None)
+
+
+RULE = Rule(
+    slug="slow-creep",
+    severity="warning",
+    check=check,
+    runbook=__doc__,
+    explains=("input-overload", "falling-behind", "trigger-overrun"),
+    linger=30.0,
+)

@@ -1,0 +1,74 @@
+from math import pi, sin
+
+import pytest
+
+from ledgerops.diagnosis.engine import Diagnoser
+from ledgerops.diagnosis.rules.slow_creep import RULE
+
+
+def load(history, shape, batches=60, per_row=0.001, overhead=0.2, **changes):
+    """A load of shape(seconds) rows a second; a batch takes `overhead` and `per_row` for each row of its 2 s."""
+    rows = [max(1, round(2 * shape(2.0 * n))) for n in range(batches)]
+    case = {"seconds": [overhead + per_row * each for each in rows], "rows": rows, "backlog": [0] * batches}
+    return history(**case | {"warm": 1} | changes)
+
+
+def rising(seconds):
+    return 400.0 + 4.4 * seconds  # 930 rows/s after two minutes, of which 900 fill the interval
+
+
+def test_a_load_that_rises_to_the_limit_is_found(history):
+    [finding] = RULE.check(load(history, rising, batches=54))
+
+    assert finding.summary.startswith("arrival rose by ")
+    assert "of its interval; at this pace the limit will be reached in about " in finding.summary
+
+
+def test_the_forecast_is_about_right(history):
+    [finding] = RULE.check(load(history, rising, batches=54))
+    told = {each.name: each.value for each in finding.evidence}
+
+    assert told["seconds_to_capacity"] == pytest.approx((900 - rising(108)) / 4.4, abs=8)
+
+
+def test_a_cap_may_be_what_gets_full(history):
+    view = load(history, rising, batches=54, per_row=0.0001, plan={"rate_limits": {"maxRowsPerTrigger": "1850"}})
+    [finding] = RULE.check(view)
+
+    assert "of the rows that a batch may have; at this pace" in finding.summary
+    assert finding.remedies[0].action == "raise the limit on the rows of a batch at the next start"
+
+
+def test_it_is_the_only_root_before_anything_is_late(history):
+    assert [root.rule for root in Diagnoser()(load(history, rising, batches=54)).root_causes] == ["slow-creep"]
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        pytest.param(lambda s: 400.0, id="level"),
+        pytest.param(lambda s: 860.0, id="level and high"),
+        pytest.param(lambda s: 400.0 + 3.0 * s, id="rising, but far below"),
+        pytest.param(lambda s: 890.0 - 4.0 * s, id="falling"),
+        pytest.param(lambda s: 300.0 if s < 90 else 880.0, id="a step"),
+        pytest.param(lambda s: 300.0 if s < 108 else 890.0, id="a burst"),
+        pytest.param(lambda s: 300.0 + 580.0 * (1 - 0.97 ** min(s, 120.0)), id="a rise that levels off"),
+    ],
+)
+def test_others_are_not(history, shape):
+    for batches in (20, 40, 50, 54, 57, 60):
+        assert list(RULE.check(load(history, shape, batches=batches))) == []
+
+
+@pytest.mark.parametrize("period", [90.0, 120.0, 300.0, 900.0, 3600.0])
+def test_a_day_whose_peak_stays_below_is_not(history, period):
+    def day(seconds):
+        return 900.0 * (0.55 + 0.35 * sin(2 * pi * seconds / period))
+
+    for batches in range(10, 190, 3):
+        assert list(RULE.check(load(history, day, batches=batches))) == []
+
+
+@pytest.mark.parametrize("case", [{"warm": 0}, {"idle": True}, {"seconds": [1.0] * 20}, {"interval": 0.0}])
+def test_a_query_of_which_little_is_known_is_not(history, case):
+    assert list(RULE.check(history(**case))) == []
