@@ -4,6 +4,7 @@ from ledgerops.diagnosis.rules import (
     catching_up,
     checkpoint_slow,
     conflicting_duplicates,
+    cpu_saturated,
     crash_loop,
     data_loss,
     eviction_storm,
@@ -17,6 +18,7 @@ from ledgerops.diagnosis.rules import (
     late_data,
     ledger_imbalance,
     memory_spill,
+    noisy_neighbour,
     partition_time_spread,
     python_bound,
     query_failed,
@@ -84,5 +86,7 @@ RULES = (
     memory_spill.RULE,
     ledger_imbalance.RULE,
     conflicting_duplicates.RULE,
+    cpu_saturated.RULE,
+    noisy_neighbour.RULE,
 )
 BY_SLUG = {rule.slug: rule for rule in RULES}

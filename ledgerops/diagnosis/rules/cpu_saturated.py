@@ -1,0 +1,122 @@
+"""CPU saturated: all cores of the driver's machine are busy, and the batches suffer from it.
+
+Meaning: batches need much longer for as many rows as before, while hardly any core is free. Either somebody else works
+    on the machine, or what the query itself computes has become more expensive.
+Impact: everything that the query does takes longer, planning and commits included, and it falls behind.
+Diagnosis: `ledgerops_host_cpu_busy_ratio` and `rate(ledgerops_process_cpu_seconds_total[5m])` by `kind`: the driver's
+    JVM (which runs the tasks), its Python, the Python workers (which run user-defined functions). What is left of the
+    busy cores is used by other processes of the machine: `top` names them.
+Mitigation: other processes: move them, or the driver, or give the driver cores that nobody else may use. Python
+    workers: make the user-defined function vectorised, or write it with Spark's own functions. The JVM: more cores, at
+    most as many as there are tasks; fewer queries in this driver.
+Evidence:
+    cpu_busy_ratio: mean of cpu_busy_ratio, weighted with the seconds since the look before, over the looks at the host
+        after the newest one that is at least 4 s older than the last.
+    cores_of_the_heaviest: cores used since then by whoever uses most: the difference of cpu_seconds of the role over
+        the seconds; of other processes cpu_busy_ratio times cpu_count less what the roles use.
+    slowdown_at_equal_rows: median duration of the latest 3 batches with rows over that of the usual batches, the latter
+        times the ratio of their median rows where there are more now.
+    other_phases_slowdown: median of (duration less addBatch) of the latest 3 batches over that of the usual ones, of
+        the latter at least 0.1 s.
+"""
+
+from collections.abc import Iterator
+from statistics import median
+
+from ledgerops.diagnosis import cores, strain, work
+from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.view import View
+
+BUSY = 0.9  # of all cores; a query that works back to back on half of them is far below
+SLOWER = 1.5  # at equal rows; what two cores and six queries do to each other when they start stays below
+STRETCHED = 1.5  # so much longer do other phases take when the driver's threads wait for a core
+FOREIGN = 0.25  # of all cores, used by other processes: less does not explain a slowdown
+FILLED = 0.8  # of the slots, while the query's stages are at work: it is its own tasks that need the cores
+MOSTLY = 0.5  # of a batch its stages are at work, and of that time its tasks compute
+COLLECTS = 0.2  # of the tasks' time in garbage collection: then that is what keeps the cores busy
+REMEDIES = {
+    cores.OTHER: Remedy(
+        "find the processes and move them, or give the driver cores of its own",
+        "the query cannot be made quicker than the cores that are left to it",
+        command="top -o %CPU",
+    ),
+    cores.ROLES["python_workers"]: Remedy(
+        "make the user-defined functions vectorised, or use Spark's own functions",
+        "Python workers compute for most of the time",
+        safe=False,
+    ),
+    cores.ROLES["driver_jvm"]: Remedy(
+        "add cores, or move queries to another driver", "the tasks fill all cores of this one", safe=False
+    ),
+    cores.ROLES["driver_python"]: Remedy(
+        "take the work out of the driver's Python", "it holds the threads that start batches and tasks", safe=False
+    ),
+}
+
+
+def check(view: View) -> Iterator[Finding]:
+    if view.last is None or not strain.strained(view):
+        return
+    use, lost = cores.used(view), strain.slowdown(view)
+    if use is None or lost is None or use.busy < BUSY or lost.factor < SLOWER:
+        return
+    stretched = _other_phases(view)
+    foreign = use.by[cores.OTHER] >= FOREIGN * use.cores and stretched >= STRETCHED
+    if not foreign and not _fills_the_slots(view):
+        return
+    who = use.most
+    evidence = [
+        Evidence("cpu_busy_ratio", use.busy, "ratio", f"< {BUSY:g}", use.at),
+        Evidence("cores_of_the_heaviest", use.by[who], "cores", f"< {FOREIGN * use.cores:g}", use.at),
+        Evidence("slowdown_at_equal_rows", lost.factor, "ratio", f"< {SLOWER:g}", view.last.ended),
+        Evidence("other_phases_slowdown", stretched, "ratio", f"< {STRETCHED:g}", view.last.ended),
+    ]
+    yield Finding(
+        f"{use.busy:.0%} of {use.cores} cores are busy, {use.by[who]:.1f} of them with {who}, and a batch takes "
+        f"{lost.seconds:.1f} s where it took {lost.usual_seconds:.1f} s",
+        Component("host", "the driver's machine", who),
+        tuple(evidence),
+        (REMEDIES[who],),
+        confidence=min(0.95, 0.5 + 0.15 * (use.busy >= 0.97) + 0.15 * (stretched >= STRETCHED) + 0.15 * foreign),
+        began=view.steady[-strain.RECENT].started,
+        share=max(0.0, 1 - 1 / lost.factor),
+    )
+
+
+def _other_phases(view: View) -> float:
+    """How much longer all that is not add_batch takes than usual."""
+    before, now = (
+        median(batch.duration - batch.phases.get("add_batch", 0.0) for batch in some)
+        for some in (strain.past(view), view.steady[-strain.RECENT :])
+    )
+    return now / max(before, work.LITTLE)
+
+
+def _fills_the_slots(view: View) -> bool:
+    """Whether the query's own tasks take all cores for most of a batch, and not to collect garbage."""
+    width, found = cores.slots(view), []
+    for batch, tasks in work.pairs(view):
+        inside = work.stage_seconds(tasks)
+        ran = sum(stage.run_seconds for stage in tasks.stages)
+        if inside is None or not inside[0] or not width or batch.duration <= 0:
+            continue
+        collected = sum(stage.gc_seconds for stage in tasks.stages)
+        computed = sum(stage.cpu_seconds for stage in tasks.stages) + (tasks.python_seconds or 0.0)
+        filled = ran / (inside[0] * width) >= FILLED and inside[0] >= MOSTLY * batch.duration
+        found.append(filled and computed >= MOSTLY * ran and collected < COLLECTS * ran)
+    return len(found) >= work.ENOUGH and sum(found) > len(found) / 2
+
+
+def acquit(view: View) -> str | None:
+    use = cores.used(view)
+    return None if use is None or use.busy >= BUSY else f"{use.busy:.0%} of {use.cores} cores are busy"
+
+
+RULE = Rule(
+    slug="cpu-saturated",
+    severity="warning",
+    check=check,
+    runbook=__doc__,
+    explains=("falling-behind", "trigger-overrun", "freshness-breach"),
+    acquit=acquit,
+)

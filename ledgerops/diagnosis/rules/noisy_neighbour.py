@@ -1,0 +1,83 @@
+"""Noisy neighbour: another query of the same driver takes the cores that this one needs.
+
+Meaning: all queries of a driver share its task slots. The stages of this query wait for slots, or compute slowly, while
+    the tasks of another query run on most of them, which takes more of them than it used to.
+Impact: batches of this query outlast their interval although nothing is wrong with it: neither its rows, nor its sink.
+Diagnosis: compare `rate(ledgerops_batch_phase_seconds_total{phase="add_batch"}[5m])` of the queries of the driver, and
+    look at the findings of the one that is named. In the Spark UI its jobs fill the timeline of the executors.
+Mitigation: repair the query that is named, or give it a driver of its own. Until then bound what it reads in a batch,
+    or put the queries into fair scheduling pools of their own (spark.scheduler.mode FAIR, spark.scheduler.pool).
+Evidence:
+    neighbour_cores: cores that the tasks of the named query took, from the start of the third latest batch of this
+        query until now: the sum of run_seconds of the stages over the sum of the durations of its batches that
+        ended in that time and have tasks (else of the newest one), times the share of that time that its batches take,
+        the running one included.
+    own_cores: the same of this query.
+    usual_neighbour_cores: the same of the named query in the 60 s before the last usual batch of this query.
+    slowdown_at_equal_rows: median duration of the latest 3 batches with rows over that of the usual batches, the latter
+        times the ratio of their median rows where there are more now.
+    slots: sum of cores of the active executors in the newest look at the host.
+"""
+
+from collections.abc import Iterator
+
+from ledgerops.diagnosis import cores, strain
+from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.view import View
+
+
+def check(view: View) -> Iterator[Finding]:
+    found, lost = cores.offender(view), strain.slowdown(view)
+    if found is None or lost is None or view.last is None:
+        return
+    at = view.now
+    evidence = [
+        Evidence("neighbour_cores", found.takes, "cores", f"< {cores.HOGS * found.slots:g}", at),
+        Evidence("own_cores", found.own, "cores", f"> {found.takes / cores.MORE:.1f}", at),
+        Evidence("slowdown_at_equal_rows", lost.factor, "ratio", f"< {cores.SLOWER:g}", view.last.ended),
+        Evidence("slots", float(found.slots), "cores", "more than both need", at),
+    ]
+    before = "it was not there before"
+    if found.took is not None:
+        evidence.append(Evidence("usual_neighbour_cores", found.took, "cores", "as now", at))
+        before = f"it took {found.took:.1f} before"
+    yield Finding(
+        f"{found.query} takes {found.takes:.1f} of {found.slots} cores ({before}), and a batch of this query takes "
+        f"{lost.seconds:.1f} s where it took {lost.usual_seconds:.1f} s",
+        Component("query", found.query, "shares the driver's cores"),
+        tuple(evidence),
+        (
+            Remedy(f"look at what became of {found.query}", "this query would keep up if it had the cores"),
+            Remedy(
+                "put both queries into fair scheduling pools, or into drivers of their own",
+                "first come, first served lets one query's tasks fill all slots",
+                safe=False,
+            ),
+        ),
+        confidence=min(0.95, 0.6 + 0.3 * found.takes / found.slots + 0.05 * (lost.factor >= 2 * cores.SLOWER)),
+        began=found.since,
+        share=max(0.0, 1 - 1 / lost.factor),
+    )
+
+
+def acquit(view: View) -> str | None:
+    width = cores.slots(view)
+    if not width or not view.others or len(view.steady) < strain.RECENT or cores.offender(view) is not None:
+        return None
+    since = view.steady[-strain.RECENT].started
+    takes = {other.query: cores.taken(other, since, view.now) for other in view.others if other.ended is None}
+    known = {query: taken for query, taken in takes.items() if taken is not None}
+    if not known:
+        return None
+    most = max(known, key=lambda query: known[query])
+    return f"of the other queries {most} takes most, {known[most]:.1f} of {width} cores"
+
+
+RULE = Rule(
+    slug="noisy-neighbour",
+    severity="warning",
+    check=check,
+    runbook=__doc__,
+    explains=("falling-behind", "trigger-overrun", "freshness-breach", "cpu-saturated"),
+    acquit=acquit,
+)

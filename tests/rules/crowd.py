@@ -1,0 +1,64 @@
+"""Looks at the machine, and other queries of the driver, for the rules that ask who has the cores."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ledgerops.history import History
+from ledgerops.records import Executor, Host, Plan, Process, Progress, TaskSummary
+from ledgerops.view import View
+from tests.rules.conftest import _stage, stage
+
+EVERY = 2.0  # seconds between two looks
+ROLES = ("driver_python", "driver_jvm", "python_workers")
+
+
+def looked_at(
+    view: View, busy: float = 1.0, cpus: int = 2, slots: int = 2, quiet_for: float = 0.0, **by: float
+) -> View:
+    """The view with looks at its machine for the last 20 s; `by` in cores used by each role."""
+    looks = []
+    for number in range(11):
+        processes = tuple(
+            Process(role, 100.0 + by.get(role, 0.0) * EVERY * number, 2**20, 5, None)
+            for role in ROLES  # type: ignore[arg-type]
+        )
+        executor = Executor("driver", True, slots, 0, 0, 0, 0.0, 0.0, 0, 2**30)
+        at = view.now - quiet_for - EVERY * (10 - number)
+        looks.append(Host(at, cpus, busy, 2**33, 2**32, None, None, processes, (executor,)))
+    return View(view.history, view.now, looks, view.others)
+
+
+def beside(view: View, *others: History) -> View:
+    return View(view.history, view.now, view.hosts, others)
+
+
+def neighbour(
+    view: View,
+    heavy_since: float | None,
+    name: str = "hog",
+    light: Mapping[str, Any] | None = None,
+    heavy: Mapping[str, Any] | None = None,
+    began: float = 0.0,
+) -> History:
+    """A query that runs from `began` seconds after the view's on; from `heavy_since` seconds before now its stages are
+    `heavy` (by default both slots for 5 s), before `light` (half a second on one)."""
+    light, heavy = light or stage(seconds=[0.3, 0.2], wall=0.3), heavy or stage(seconds=[4.8, 4.8], wall=4.9)
+    other = History(name)
+    at = (view.history.started_at or 0.0) + began
+    other.start(at, "id-2", f"run-{name}")
+    other.plan = Plan(f"run-{name}", trigger="processing_time", trigger_interval=2.0)
+    for number in range(1000):
+        what = heavy if heavy_since is not None and at >= view.now - heavy_since else light
+        took = what["wall"] + 0.2
+        if at + took > view.now:
+            break
+        batch = Progress(
+            name, "id-2", f"run-{name}", number, at, took, 1000, {"add_batch": took - 0.1}, (), (), "Noop", None, None,
+            None, None, None, {},
+        )  # fmt: skip
+        other.add(batch)
+        other.add_tasks(TaskSummary(f"run-{name}", number, (_stage(0, what, at + 0.1),)))
+        at += max(2.0, took)
+    return other
