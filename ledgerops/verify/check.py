@@ -43,9 +43,14 @@ class Case:
         return None if stream is None else Sources(stream, self.manifest.records)
 
     @property
+    def patience(self) -> float:
+        """Seconds of delay up to which a row is sure to be in time; a row dated ahead takes the watermark with it."""
+        return self.lateness - self.manifest.summary.ahead
+
+    @property
     def late(self) -> bool:
         """Whether rows came so late that a job with a watermark may have dropped them."""
-        return self.manifest.summary.latest > self.lateness
+        return self.manifest.summary.latest > self.patience
 
 
 def check(job: str, output: Output, case: Case, show: Show = lambda rows: None) -> Result:
@@ -120,9 +125,11 @@ def _check_rows(result: Result, output: Output, expected: PassedOn, case: Case, 
         result.notes.append(f"at least so many; which rows cannot be said: {_unavailable(case)}")
         result.verdict = "broken"
         return False
-    late_after = case.lateness if expected.waits and case.late else None
+    late_after = case.patience if expected.waits and case.late else None
     difference = rows.compare(output, source, Wanted(wanted, expected.once), columns, late_after)
     rows.told(result, difference, rows.name(difference, source, output))
+    if expected.once and summary.conflicting:
+        result.notes.append(f"{summary.conflicting:,} copies were sent with another amount; any of them may be kept")
     return True
 
 
@@ -137,7 +144,7 @@ def _gathered(output: Output, seconds: int) -> Callable[[Rows], Rows]:
 def _sent(source: Sources) -> Summary:
     summary = Summary()
     for each in source.rows():
-        summary.add(each.batch, each.first, each.delays)
+        summary.add(each.batch, each.first, each.delays, each.conflicting)
     return summary
 
 
