@@ -30,8 +30,10 @@ class Result(NamedTuple):
 
 def listed(drills: Sequence[Drill]) -> str:
     """One line a drill."""
-    width = max(len(drill.name) for drill in drills)
-    return "\n".join(f"{drill.id:<4} {drill.name:<{width}}  {drill.kind:<8}  {drill.summary}" for drill in drills)
+    wide, width = max(len(drill.id) for drill in drills), max(len(drill.name) for drill in drills)
+    return "\n".join(
+        f"{drill.id:<{wide}}  {drill.name:<{width}}  {drill.kind:<8}  {drill.summary}" for drill in drills
+    )
 
 
 def perform(drills: Sequence[Drill], out: Path, seed: int, lanes: int = 1) -> list[Result]:
