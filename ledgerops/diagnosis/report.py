@@ -125,7 +125,7 @@ def text(document: Mapping[str, Any], colour: bool = False, lowest: Severity = "
         lines += [[], *([(clean(line), style)] for line, style in text_lines(document["timeline"]))]
     lines += [[], _sum_up(document, lowest)]
     if colour:
-        return _painted(lines)
+        return painted(lines)
     return "\n".join("".join(part for part, _ in line).rstrip() for line in lines) + "\n"
 
 
@@ -250,7 +250,8 @@ def clean(text: object) -> str:
     return "".join(sign if sign.isprintable() else "?" for sign in str(text))
 
 
-def _painted(lines: Sequence[Line]) -> str:
+def painted(lines: Sequence[Line]) -> str:
+    """Lines with the colours of a terminal."""
     from rich.console import Console
     from rich.text import Text
 

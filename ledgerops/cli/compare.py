@@ -1,0 +1,81 @@
+"""Compares queries before and after a change: better, worse, no effect, or it cannot be told.
+
+Takes two recordings (or Spark event logs, or addresses of exporters), or one with the moment of the change. Batches of
+as many rows are compared, and the verdicts allow for batches that resemble their neighbours and for the number of
+measures: where nothing changed, fewer than one comparison in twenty says anything but `no effect` and `cannot tell`.
+The first 30 s of each run are left out.
+
+Exit code: 0 nothing is worse, 1 something is, 2 could not look.
+
+Examples:
+    ledgerops compare runs/monday/recording runs/tuesday/recording
+    ledgerops compare http://127.0.0.1:9464 --change-at 2026-11-21T08:30:00Z --query daily_counts
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from ledgerops.errors import UserError
+from ledgerops.progress import format_instant, parse_instant
+
+if TYPE_CHECKING:
+    from ledgerops.diagnosis.samples import Sample
+
+    Sides = tuple[dict[str, list[Sample]], dict[str, list[Sample]]]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "before", metavar="BEFORE", help="a recording, an event log or an exporter, as in diagnose --from"
+    )
+    parser.add_argument("after", metavar="AFTER", nargs="?", help="the same of the time after the change")
+    parser.add_argument(
+        "--change-at", metavar="TIME", help="when the change was made, where one place tells of both sides"
+    )
+    parser.add_argument("--query", metavar="NAME", help="only this query")
+    parser.add_argument("--json", action="store_true", help="print the comparison as JSON and nothing else")
+
+
+def run(args: argparse.Namespace) -> int:
+    from ledgerops.diagnosis.compare import compare
+    from ledgerops.diagnosis.compared import document, text
+
+    if (args.after is None) == (args.change_at is None):
+        raise UserError("give two places to compare, or one and the moment of the change with --change-at")
+    before, after = _sides(args.before, args.after, args.change_at)
+    known = sorted({*before, *after})
+    if not known:
+        raise UserError(f"no query in {args.before} ran for long enough to compare; nothing can be said")
+    if args.query is not None and args.query not in known:
+        raise UserError(f"no query {args.query!r} to compare; there are {', '.join(known)}")
+    found = document(compare(before, after, args.query), args.before, args.after, args.change_at)
+    if args.json:
+        sys.stdout.write(json.dumps(found) + "\n")
+    else:
+        sys.stdout.write(text(found, sys.stdout.isatty() and not os.environ.get("NO_COLOR")))
+    return int(any(query["verdict"] == "worse" for query in found["queries"]))
+
+
+def _sides(before: str, after: str | None, change_at: str | None) -> Sides:
+    from ledgerops.diagnosis.samples import samples, split
+    from ledgerops.sources import open_source
+
+    if after is not None:
+        return samples(open_source(before).observations), samples(open_source(after).observations)
+    at = parse_instant(change_at)
+    if at is None:
+        raise UserError(f"--change-at {change_at}: not a time; write it like 2026-11-21T08:30:00Z")
+    found = samples(open_source(before).observations)
+    first = min((each[0].started for each in found.values()), default=at)
+    last = max((each[-1].ended for each in found.values()), default=at)
+    if found and not first < at < last:
+        raise UserError(
+            f"--change-at {change_at}: not between the first batch ({format_instant(first)}) "
+            f"and the last ({format_instant(last)}) of {before}"
+        )
+    return split(found, at)
