@@ -1,4 +1,4 @@
-"""The data of our own observations (tasks, plan, host, offsets, batch_running) -> records.
+"""The data of our own observations (tasks, plan, host, observer, offsets, batch_running) -> records.
 
 Progress has a module of its own; these are written by ledgerops itself, so the fields are those of the records.
 Anything missing or of the wrong type is a BadRecord: a recording may be cut, edited or of another version.
@@ -12,7 +12,18 @@ from dataclasses import MISSING, fields
 from typing import Any, TypeVar
 
 from ledgerops.progress import BadRecord, parse_offsets
-from ledgerops.records import Executor, ExecutorShare, Heads, Host, Plan, Process, Running, StageSummary, TaskSummary
+from ledgerops.records import (
+    Executor,
+    ExecutorShare,
+    Heads,
+    Host,
+    Observer,
+    Plan,
+    Process,
+    Running,
+    StageSummary,
+    TaskSummary,
+)
 
 Record = TypeVar("Record")
 
@@ -53,6 +64,11 @@ def decode_host(data: Mapping[str, Any], at: float) -> Host:
         processes=tuple(_build(Process, each) for each in _list(data.get("processes", []))),
         executors=tuple(_build(Executor, each) for each in _list(data.get("executors", []))),
     )
+
+
+def decode_observer(data: Mapping[str, Any], at: float) -> Observer:
+    errors = _object(data.get("collector_errors", {}))
+    return _build(Observer, data, at=at, collector_errors={str(name): _int(count) for name, count in errors.items()})
 
 
 def decode_heads(data: Mapping[str, Any], at: float) -> Heads:

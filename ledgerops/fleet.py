@@ -6,15 +6,16 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
-from ledgerops.decode import decode_heads, decode_host, decode_plan, decode_running, decode_tasks
+from ledgerops.decode import decode_heads, decode_host, decode_observer, decode_plan, decode_running, decode_tasks
 from ledgerops.diagnosis.model import Verdict
 from ledgerops.history import History
 from ledgerops.progress import BadRecord, parse_instant, parse_progress, query_name
-from ledgerops.records import Host, Observation
+from ledgerops.records import Host, Observation, Observer
 from ledgerops.tally import Tally
 from ledgerops.view import View
 
 HOSTS = 60  # at a look every 10 s, ten minutes
+OBSERVERS = 60  # at a look every 5 s, five minutes
 DOUBTED = 3  # runs of one name that were replaced without having ended
 QUERIES = 200  # ended queries beyond this are forgotten, oldest first
 
@@ -45,6 +46,7 @@ class Fleet:
         self._apart: dict[str, str] = {}  # run id -> the name that it was given, for Spark's belongs to another run
         self.queries: dict[str, QueryState] = {}
         self.hosts: deque[Host] = deque(maxlen=HOSTS)
+        self.observer: deque[Observer] = deque(maxlen=OBSERVERS)
 
     def ingest(self, seen: Observation) -> QueryState | None:
         """Adds one observation. Returns the query that it changed, None for one of the whole driver.
@@ -53,6 +55,9 @@ class Fleet:
         """
         if seen.kind == "host":
             self.hosts.append(decode_host(seen.data, seen.at))
+            return None
+        if seen.kind == "observer":
+            self.observer.append(decode_observer(seen.data, seen.at))
             return None
         if seen.kind == "progress":
             progress = parse_progress(seen.data)
@@ -90,7 +95,7 @@ class Fleet:
 
     def view(self, state: QueryState, now: float) -> View:
         others = [other.history for other in self.queries.values() if other is not state]
-        return View(state.history, now, self.hosts, others)
+        return View(state.history, now, self.hosts, others, observer=self.observer)
 
     def judge(self, state: QueryState, now: float) -> Verdict:
         """A fresh verdict on one query, which is also kept."""

@@ -10,7 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-Kind = Literal["started", "progress", "idle", "terminated", "plan", "tasks", "offsets", "host", "batch_running"]
+Kind = Literal[
+    "started", "progress", "idle", "terminated", "plan", "tasks", "offsets", "host", "observer", "batch_running"
+]
 KINDS: tuple[Kind, ...] = (
     "started",
     "progress",
@@ -20,6 +22,7 @@ KINDS: tuple[Kind, ...] = (
     "tasks",
     "offsets",
     "host",
+    "observer",
     "batch_running",
 )
 
@@ -229,6 +232,20 @@ class Host:
 
 
 @dataclass(frozen=True, slots=True)
+class Observer:
+    """ledgerops about itself, in one driver. Counters are since it began to observe."""
+
+    at: float
+    queue_size: int  # events that wait for the worker
+    queue_limit: int
+    dropped: int  # events that found the queue full
+    events: int  # that Spark's listener bus delivered
+    callback_seconds: float  # in Spark's listener thread
+    worker_seconds: float  # of the worker's thread, in all its steps
+    collector_errors: Mapping[str, int]  # by collector
+
+
+@dataclass(frozen=True, slots=True)
 class Heads:
     """Offsets asked of the source itself, apart from the query. Without an answer only `error` and its time are there.
 
@@ -242,3 +259,4 @@ class Heads:
     retention_bytes: Mapping[str, int] = field(default_factory=dict)  # of each partition
     error: str | None = None  # why the source could not be asked
     unreachable_since: float | None = None  # when the first of the vain looks began
+    seconds: float | None = None  # that the answer took, where nothing but offsets was asked for

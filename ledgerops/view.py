@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from ledgerops import signals
 from ledgerops.history import History, backlog
-from ledgerops.records import Heads, Host, Partition, Plan, Progress, StageSummary, TaskSummary
+from ledgerops.records import Heads, Host, Observer, Partition, Plan, Progress, StageSummary, TaskSummary
 from ledgerops.signals import Capacity
 
 WINDOW = 60.0  # seconds over which rates are taken
@@ -46,11 +46,13 @@ class View:
         hosts: Sequence[Host] = (),
         others: Sequence[History] = (),
         freshness: float = FRESHNESS,
+        observer: Sequence[Observer] = (),
     ) -> None:
         self.history = history
         self.now = now
         self.hosts = hosts  # oldest first
         self.others = others  # the other queries of the driver
+        self.observer = observer  # looks of ledgerops at itself, oldest first
         self.freshness = freshness  # the objective: how old results may be, in seconds
         self.answers: dict[object, Any] = {}  # of functions of this view that are asked more than once
 

@@ -17,6 +17,7 @@ from ledgerops.collect.commit import OffsetCommitter
 from ledgerops.collect.host import HostCollector
 from ledgerops.collect.inbox import Inbox
 from ledgerops.collect.kafka import KafkaCollector
+from ledgerops.collect.observer import ObserverCollector
 from ledgerops.collect.periodic import Periodic
 from ledgerops.collect.plan import PlanReader
 from ledgerops.collect.rest import SparkRest
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
     from ledgerops.collector import Collector
 
 log = logging.getLogger("ledgerops")
+
+OBSERVER_INTERVAL = 5.0  # seconds; a collector that fails is to be known before somebody trusts what it does not say
 
 
 class Hub:
@@ -93,6 +96,7 @@ class Hub:
         looks: list[tuple[str, float, Callable[[], None]]] = [
             ("watchdog", config.watchdog_interval, watchdog.look),
             ("plan", 1.0, PlanReader(inbox, roster).look),
+            ("observer", OBSERVER_INTERVAL, ObserverCollector(inbox).look),
             ("host", config.host_interval, HostCollector(inbox, folder or Path.cwd(), self.rest).look),
         ]
         if config.tasks_collector:

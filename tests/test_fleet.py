@@ -274,3 +274,16 @@ def test_every_recorded_run_gives_series_for_every_query():
         assert set(made.queries) == {"windowed", "dedup_rocksdb", "joined", "observed", "idle_files", "crashes"}
         assert made.queries["crashes"].history.failures
         assert sum(state.history.restarts for state in made.queries.values()) == 0
+
+
+def test_looks_of_the_observer_belong_to_the_driver_and_reach_every_view():
+    made = fleet()
+    state = made.ingest(progress())
+    data = {"queue_size": 1, "queue_limit": 9, "dropped": 0, "events": 5, "callback_seconds": 0.1}
+    data |= {"worker_seconds": 0.2, "collector_errors": {"tasks": 3}}
+
+    assert made.ingest(Observation(T0, "observer", None, data)) is None
+    [seen] = made.view(state, T0).observer
+    assert (seen.at, seen.collector_errors) == (T0, {"tasks": 3})
+    with pytest.raises(BadRecord):
+        made.ingest(Observation(T0, "observer", None, {**data, "collector_errors": {"tasks": "many"}}))

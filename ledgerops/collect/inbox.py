@@ -27,6 +27,7 @@ class Inbox:
 
     def __init__(self, stats: SelfStats, size: int = SIZE) -> None:
         self.stats = stats
+        self.limit = size
         self._queue: queue.Queue[Event | None] = queue.Queue(size)
 
     def put(self, kind: Kind, data: str | bytes, query: str | None = None, origin: object = None) -> bool:

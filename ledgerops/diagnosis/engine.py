@@ -41,7 +41,7 @@ class Diagnoser:
         now = view.now
         ended = view.history.ended
         if ended is not None:  # what was wrong at the end is what a post-mortem asks for
-            view = View(view.history, ended.at, view.hosts, view.others)
+            view = View(view.history, ended.at, view.hosts, view.others, observer=view.observer)
         view.freshness = self.freshness
         self._look(view, long_over=ended is not None and now - ended.at > AFTERMATH)
         findings = sorted((finding for finding, _ in self._held.values()), key=_rank)

@@ -8,7 +8,7 @@ from ledgerops.stats import SelfStats
 
 # there before the first error: an alert on an increase needs a series to increase
 NO_ERRORS = dict.fromkeys(
-    ("listener", "parse", "recording", "judge", "snapshot", "tasks", "plan", "host", "watchdog"), 0
+    ("listener", "parse", "recording", "judge", "snapshot", "tasks", "plan", "host", "watchdog", "observer"), 0
 )
 
 METRICS: tuple[Metric[SelfStats], ...] = (
