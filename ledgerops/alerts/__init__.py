@@ -42,6 +42,6 @@ OBSERVER: tuple[Alert, ...] = (
     observer_degraded.ALERT,
     watchdog.ALERT,
 )
-_SEEN = {alert.rule for alert in (*SYMPTOMS, *FRESHNESS)}
+_SEEN = {alert.rule for alert in (*SYMPTOMS, *FRESHNESS, *OBSERVER)}
 CAUSES: tuple[Alert, ...] = tuple(ticket(rule) for rule in RULES if rule.slug not in _SEEN)
 ALERTS: tuple[Alert, ...] = (*SYMPTOMS, *FRESHNESS, *OBSERVER, *CAUSES)

@@ -36,6 +36,7 @@ ALERT = Alert(
     summary="What is known of a driver's queries has gaps.",
     description='{{ $labels.instance }} lost {{ $value | printf "%.0f" }} events or looks within ten minutes.',
     runbook=__doc__,
+    rule="observer-degraded",
     page="ledgerops-observer",
     of_query=False,
     without=("query restarts",),

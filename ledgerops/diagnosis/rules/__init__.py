@@ -19,6 +19,7 @@ from ledgerops.diagnosis.rules import (
     ledger_imbalance,
     memory_spill,
     noisy_neighbour,
+    observer_degraded,
     partition_time_spread,
     python_bound,
     query_failed,
@@ -88,5 +89,6 @@ RULES = (
     conflicting_duplicates.RULE,
     cpu_saturated.RULE,
     noisy_neighbour.RULE,
+    observer_degraded.RULE,
 )
 BY_SLUG = {rule.slug: rule for rule in RULES}

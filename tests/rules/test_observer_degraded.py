@@ -1,0 +1,80 @@
+import pytest
+
+from ledgerops.diagnosis.rules.observer_degraded import RULE
+from ledgerops.records import Observer
+from ledgerops.view import View
+
+EVERY = 5.0
+
+
+def watched(view, looks, quiet_for=0.0):
+    """The view with looks of the observer at itself, one every 5 s; of each only what differs from a healthy one."""
+    seen = []
+    for number, each in enumerate(looks):
+        facts = {
+            "queue_size": 3,
+            "queue_limit": 10_000,
+            "dropped": 0,
+            "events": 100 + 10 * number,
+            "callback_seconds": 0.1,
+            "worker_seconds": 0.2 * number,
+            "collector_errors": {},
+        }
+        seen.append(Observer(at=view.now - quiet_for - EVERY * (len(looks) - 1 - number), **(facts | each)))
+    return View(view.history, view.now, view.hosts, observer=seen)
+
+
+def errors(*counts, name="tasks"):
+    return [{"collector_errors": {name: count, "plan": 1}} for count in counts]
+
+
+def test_a_collector_that_fails_again_and_again_is_named(history):
+    [finding] = RULE.check(watched(history(), errors(0, 0, 1, 2, 3)))
+
+    assert finding.summary == "what is known of this query has gaps: tasks fails, 3 times within 20 s"
+    assert (finding.component.kind, finding.component.detail) == ("observer", "tasks")
+    assert finding.began == history().now - 10
+
+
+def test_all_that_is_wrong_is_one_finding(history):
+    looks = [{}, {"collector_errors": {"host": 2, "tasks": 1}, "dropped": 7, "queue_size": 9_000}]
+    looks.append({"collector_errors": {"host": 5, "tasks": 3}, "dropped": 70, "queue_size": 10_000})
+
+    [finding] = RULE.check(watched(history(), looks))
+
+    assert finding.summary == (
+        "what is known of this query has gaps: host and tasks fail, 8 times within 10 s; "
+        "70 events were thrown away within 10 s; 10,000 events wait, of 10,000 that can"
+    )
+    assert [(each.name, each.value) for each in finding.evidence] == [
+        ("collector_errors", 8), ("dropped_events", 70), ("queue_share", 1.0),
+    ]  # fmt: skip
+
+
+def test_a_worker_that_hardly_keeps_up_is_found(history):
+    [finding] = RULE.check(watched(history(), [{"worker_seconds": 4.5 * number} for number in range(6)]))
+
+    assert finding.summary == "what is known of this query has gaps: the worker needs 90% of its time"
+
+
+@pytest.mark.parametrize(
+    ("looks", "quiet_for"),
+    [
+        pytest.param([], 0, id="a recording of before there were such looks"),
+        pytest.param([{}], 0, id="the first look"),
+        pytest.param([{}] * 12, 0, id="healthy"),
+        pytest.param(errors(0, 1, 2, 2), 0, id="a collector that failed twice while the driver started"),
+        pytest.param(errors(5, 5, 5, 5, 5), 0, id="errors of long ago"),
+        pytest.param(errors(0, 1, 2, 3, 3, 3, 3, 3, 3), 0, id="it works again"),
+        pytest.param(errors(0, 1, 2, 3), 60, id="nobody has looked for a minute"),
+        pytest.param([{"events": 900, "dropped": 9}, {"events": 5, "dropped": 0}, {}], 0, id="another driver began"),
+        pytest.param([{"worker_seconds": 0.0}, {"worker_seconds": 4.9}], 0, id="one busy moment of the worker"),
+        pytest.param([{"queue_size": 0}, {"queue_size": 400}], 0, id="a burst of events"),
+    ],
+)
+def test_others_are_not(history, looks, quiet_for):
+    assert list(RULE.check(watched(history(), looks, quiet_for))) == []
+
+
+def test_a_query_that_has_ended_is_told_nothing(history):
+    assert list(RULE.check(watched(history(stopped=True), errors(0, 1, 2, 3)))) == []
