@@ -8,6 +8,7 @@ from ledgerops.alerts import (
     exporter_absent,
     falling_behind,
     freshness,
+    integrity,
     observer_degraded,
     query_down,
     query_failed,
@@ -34,6 +35,8 @@ SYMPTOMS: tuple[Alert, ...] = (
     rows_dropped.ALERT,
     retention_risk.ALERT,
     data_loss.ALERT,
+    integrity.IMBALANCE,
+    integrity.CONFLICTS,
 )
 FRESHNESS: tuple[Alert, ...] = (freshness.PAGE, freshness.TICKET)
 OBSERVER: tuple[Alert, ...] = (
