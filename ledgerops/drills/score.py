@@ -7,17 +7,16 @@ who asks again and again would get them. Points as in the protocol of docs/diagn
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from ledgerops import recording
 from ledgerops.diagnosis.model import SEVERITIES, Finding, Verdict
 from ledgerops.drills.bundle import Bundle
 from ledgerops.drills.drill import Drill, Fault
-from ledgerops.offline import verdicts
+from ledgerops.drills.looks import GRID, looks
+from ledgerops.drills.numbers import wrong
 from ledgerops.records import Kind
 
-GRID = 1.0  # seconds between two looks when nothing is heard
 RESET = 40.0  # seconds after the repair within which findings must be gone: linger and some batches
 COUNTS = SEVERITIES.index("warning")
 
@@ -57,6 +56,7 @@ class Score:
     early: tuple[str, ...]  # rules found before the injection
     untrue: tuple[str, ...]  # rules found after it that are not true of it
     reset_seconds: float | None  # None: not gone by the end, or nothing to be gone
+    wrong: tuple[str, ...]  # numbers that the recording does not give: rule, name, what was told and what is
     points: float
     sightings: tuple[Sighting, ...] = field(default=(), compare=False)
 
@@ -70,14 +70,11 @@ class Score:
         )
 
 
-def looks(bundle: Bundle, without: Sequence[Kind] = ()) -> Iterator[Verdict]:
-    """Every verdict in order, as without the records of some kinds."""
-    seen = (each for each in recording.read(bundle.recording) if each.kind not in without)
-    return verdicts(seen, every=GRID)
-
-
 def score(drill: Drill, bundle: Bundle, without: Sequence[Kind] = ()) -> Score:
-    """Compares what was said with the truth. Raises UserError when the recording cannot be read."""
+    """Compares what was said with the truth. Numbers are computed again only where no kind of record is left out.
+
+    Raises UserError when the recording cannot be read.
+    """
     times = bundle.times
     injected, repaired, ended = times["injected"], times["repaired"], times["ended"]
     said = [verdict for verdict in looks(bundle, without) if verdict.at <= ended]
@@ -96,8 +93,20 @@ def score(drill: Drill, bundle: Bundle, without: Sequence[Kind] = ()) -> Score:
     gone = [each.last - repaired for each in sightings if each.last >= repaired]
     still = any(each.last > ended - 2 * GRID for each in sightings)
     reset = None if still else max([0.0, *gone])
-    points = _points(drill, named, early, tuple(untrue), reset)
-    return Score(drill.name, drill.kind, void, named, early, tuple(sorted(untrue)), reset, points, tuple(sightings))
+    false = () if without else wrong(bundle)
+    points = _points(drill, named, early, tuple(untrue), reset) - (10.0 if false and drill.kind != "control" else 0.0)
+    return Score(
+        drill.name,
+        drill.kind,
+        void,
+        named,
+        early,
+        tuple(sorted(untrue)),
+        reset,
+        false,
+        max(0.0, points),
+        tuple(sightings),
+    )
 
 
 def _sightings(said: Sequence[Verdict]) -> list[Sighting]:

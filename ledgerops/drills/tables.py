@@ -89,6 +89,7 @@ def details(drill: Drill, bundle: Bundle, score: Score) -> str:
         lines.append(f"  before the fault: {', '.join(score.early)}")
     if score.untrue:
         lines.append(f"  not true: {', '.join(score.untrue)}")
+    lines += [f"  wrong number: {each}" for each in score.wrong]
     if drill.recovers and drill.kind != "control":
         gone = score.reset_seconds
         lines.append("  not gone by the end" if gone is None else f"  gone {gone:.0f} s after the repair")

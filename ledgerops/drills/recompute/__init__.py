@@ -1,0 +1,74 @@
+"""The numbers of a finding, computed a second time from the recording alone, by the formulas that the runbooks state.
+
+A diagnosis may be wrong in two ways: it blames the wrong thing, or its numbers are not there. Drills find the first;
+this finds the second. Nothing here is shared with what is checked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ledgerops.drills.recompute import (
+    event_time,
+    inputs,
+    ledger,
+    machines,
+    resources,
+    sinks,
+    sources,
+    state,
+    symptoms,
+    work,
+)
+from ledgerops.drills.recompute.shared import Formula
+from ledgerops.drills.tape import Json, Tape
+
+TOLERANCE = 0.05
+TINY = 0.02  # seconds or shares: the difference of two rounded times says no more
+
+FORMULAS: Mapping[str, Formula] = {
+    **symptoms.FORMULAS,
+    **inputs.FORMULAS,
+    **event_time.FORMULAS,
+    **work.FORMULAS,
+    **sinks.FORMULAS,
+    **sources.FORMULAS,
+    **machines.FORMULAS,
+    **state.FORMULAS,
+    **resources.FORMULAS,
+    **ledger.FORMULAS,
+}
+
+
+class Compared(NamedTuple):
+    """One number: what the finding tells and what the recording gives; None where there is no formula, or no data."""
+
+    name: str
+    told: float
+    found: float | None
+
+    @property
+    def agrees(self) -> bool:
+        if self.found is None:
+            return False
+        return abs(self.told - self.found) <= max(TINY, TOLERANCE * max(abs(self.told), abs(self.found)))
+
+
+def recompute(lines: Sequence[Json], query: str, now: float, finding: Json) -> Iterator[Compared]:
+    """Every number of a finding (as in the diagnosis document) that was made at `now`."""
+    tape = Tape(lines, query, now)
+    for evidence in finding["evidence"]:
+        name = evidence["name"]
+        formula = FORMULAS.get(f"{finding['rule']}: {name}") or FORMULAS.get(name)
+        try:
+            found = formula(tape, finding) if formula is not None else None
+        except (KeyError, IndexError, ValueError, ZeroDivisionError, StopIteration):
+            found = None  # the recording lacks what the formula needs
+        yield Compared(name, evidence["value"], found)
+
+
+def unknown(finding: Mapping[str, Any]) -> list[str]:
+    """Names of a finding's numbers for which there is no formula here."""
+    names = [evidence["name"] for evidence in finding["evidence"]]
+    return [name for name in names if f"{finding['rule']}: {name}" not in FORMULAS and name not in FORMULAS]

@@ -1,0 +1,109 @@
+"""The machine's cores and who takes them, and the observer itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import pairwise
+from statistics import median
+from typing import Any
+
+from ledgerops.drills.recompute.shared import Formula, plain
+from ledgerops.drills.tape import Json, Tape
+
+SPAN = 4.0  # seconds that lie between two looks at least
+MINUTE = 60.0
+
+
+def _spanned(tape: Tape) -> list[Json]:
+    """The looks at the host from the newest one that is four seconds older than the last."""
+    last = tape.hosts[-1]["at"]
+    older = [place for place, host in enumerate(tape.hosts) if host["at"] <= last - SPAN]
+    return tape.hosts[older[-1] :] if older else []
+
+
+def _busy(tape: Tape) -> float | None:
+    looks = _spanned(tape)
+    if len(looks) < 2:
+        return None
+    spans = [later["at"] - earlier["at"] for earlier, later in pairwise(looks)]
+    told = sum(look["cpu_busy_ratio"] * span for look, span in zip(looks[1:], spans, strict=True))
+    return float(told / sum(spans))
+
+
+def _by_role(look: Json) -> Mapping[str, float]:
+    return {process["role"]: process["cpu_seconds"] for process in look["processes"]}
+
+
+def _heaviest(tape: Tape) -> float | None:
+    looks = _spanned(tape)
+    busy = _busy(tape)
+    if len(looks) < 2 or busy is None:
+        return None
+    span = looks[-1]["at"] - looks[0]["at"]
+    first, last = _by_role(looks[0]), _by_role(looks[-1])
+    used = {role: max(0.0, (last[role] - first.get(role, 0.0)) / span) for role in last}
+    used["others"] = max(0.0, busy * looks[-1]["cpu_count"] - sum(used.values()))
+    return float(max(used.values()))
+
+
+def _other_phases(tape: Tape) -> float | None:
+    def rest(batches: Any) -> float:
+        return float(median(batch.seconds - batch.phase("addBatch") for batch in batches))
+
+    latest = [batch for batch in tape.steady[-3:] if batch.rows > 0]
+    return rest(latest) / max(0.1, rest(tape.usual)) if latest and tape.usual else None
+
+
+def _observed(tape: Tape) -> tuple[Json, Json] | None:
+    """The newest look at the observer, and the oldest within a minute before it."""
+    if not tape.observers:
+        return None
+    newest = tape.observers[-1]
+    within = [look for look in tape.observers if look["at"] >= newest["at"] - MINUTE]
+    return within[0], newest
+
+
+def _grown(key: str) -> Formula:
+    def formula(tape: Tape, finding: Json) -> float | None:
+        looks = _observed(tape)
+        return float(looks[1][key] - looks[0][key]) if looks else None
+
+    return formula
+
+
+def _collectors(tape: Tape) -> float | None:
+    looks = _observed(tape)
+    if looks is None:
+        return None
+    first, last = looks
+    fresh = [look for look in tape.observers if look["at"] >= last["at"] - 20]
+    total = 0.0
+    for name, count in last["collector_errors"].items():
+        grown = count - first["collector_errors"].get(name, 0)
+        if grown >= 3 and count > fresh[0]["collector_errors"].get(name, 0):
+            total += grown
+    return total
+
+
+def _worker(tape: Tape) -> float | None:
+    looks = _observed(tape)
+    if looks is None or looks[1]["at"] <= looks[0]["at"]:
+        return None
+    return float((looks[1]["worker_seconds"] - looks[0]["worker_seconds"]) / (looks[1]["at"] - looks[0]["at"]))
+
+
+def _queue(tape: Tape) -> float | None:
+    looks = _observed(tape)
+    return float(looks[1]["queue_size"] / looks[1]["queue_limit"]) if looks else None
+
+
+FORMULAS: Mapping[str, Formula] = {
+    "cpu_busy_ratio": plain(_busy),
+    "cores_of_the_heaviest": plain(_heaviest),
+    "other_phases_slowdown": plain(_other_phases),
+    "slots": plain(lambda tape: float(tape.cores)),
+    "collector_errors": plain(_collectors),
+    "dropped_events": _grown("dropped"),
+    "queue_share": plain(_queue),
+    "worker_busy_ratio": plain(_worker),
+}

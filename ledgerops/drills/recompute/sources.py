@@ -1,0 +1,155 @@
+"""Sources: their answers, their partitions, and what they no longer have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from statistics import median
+
+from ledgerops.drills.recompute.shared import Formula, plain, slots
+from ledgerops.drills.tape import Batch, Json, Place, Tape, middle
+
+
+def _latest(tape: Tape, finding: Json) -> list[Batch]:
+    """The newest three, or two when the third slow one is not over; where tasks count, only those that have them."""
+    told = {each["name"] for each in finding["evidence"]}
+    newest = tape.steady[-3:]
+    if tape.running is not None and len(newest) == 3 and not tape.overran(newest[0]):
+        newest = newest[1:]
+    known = [batch for batch in newest if tape.stages(batch)]
+    return known if "reading_wait_seconds_median" in told else newest
+
+
+def _source_phases(batch: Batch) -> float:
+    return batch.phase("latestOffset") + batch.phase("getBatch")
+
+
+def _reading_wait(tape: Tape, batch: Batch) -> float | None:
+    reading = [stage for stage in tape.stages(batch) if not stage["reads_shuffle"] and stage["records"]]
+    if not reading:
+        return None
+    stage = reading[0]
+    python = tape.tasks[(batch.run, batch.id)].get("python_seconds") or 0.0
+    at_work = (
+        (stage["cpu_seconds"] + stage["gc_seconds"] + python) / stage["run_seconds"] if stage["run_seconds"] else 1
+    )
+    return float((stage["ended"] - stage["started"]) * max(0.0, 1 - at_work))
+
+
+def _waits(tape: Tape, batches: Sequence[Batch]) -> float | None:
+    return middle(wait for batch in batches if (wait := _reading_wait(tape, batch)) is not None)
+
+
+def _source_share(tape: Tape, finding: Json) -> float | None:
+    told = {each["name"] for each in finding["evidence"]}
+    waits = "reading_wait_seconds_median" in told
+
+    def share(batch: Batch) -> float:
+        wait = _reading_wait(tape, batch) if waits else None
+        return (_source_phases(batch) + (wait or 0.0)) / batch.seconds
+
+    return middle(share(batch) for batch in _latest(tape, finding))
+
+
+def _answers(tape: Tape) -> list[float]:
+    return [data["seconds"] for _, data in tape.asked if data.get("seconds") is not None]
+
+
+def _place(finding: Json) -> Place:
+    """The partition that a finding names: `topic/2`, or a name and a detail."""
+    topic, _, number = str(finding["component"]["name"]).rpartition("/")
+    return (topic, number) if topic else ("", str(finding["component"]["name"]))
+
+
+def _read_by(tape: Tape) -> Mapping[Place, float]:
+    minute = [batch for batch in tape.steady if batch.start >= tape.now - 60] or tape.steady[-3:]
+    first, last = minute[0], minute[-1]
+    if first.heads and last.heads:
+        return {place: float(last.heads[place] - first.heads.get(place, 0)) for place in last.heads}
+    found: dict[Place, float] = {}
+    for batch in minute:
+        for place, end in batch.ended_at_offsets.items():
+            found[place] = found.get(place, 0.0) + end - batch.began_at_offsets.get(place, end)
+    return found
+
+
+def _partition_rows(tape: Tape, finding: Json) -> float | None:
+    return _read_by(tape).get(_place(finding))
+
+
+def _partition_share(tape: Tape, finding: Json) -> float | None:
+    topic, _ = place = _place(finding)
+    read = {each: rows for each, rows in _read_by(tape).items() if each[0] == topic}
+    total = sum(read.values())
+    return read[place] / total if place in read and total else None
+
+
+def _partition_factor(tape: Tape, finding: Json) -> float | None:
+    share = _partition_share(tape, finding)
+    topic, _ = _place(finding)
+    partitions = sum(each[0] == topic for each in _read_by(tape))
+    return share * slots(tape, partitions) if share is not None else None
+
+
+def _partition_backlog(tape: Tape, finding: Json) -> float | None:
+    newest, place = tape.all[-1], _place(finding)
+    return float(newest.heads[place] - newest.ended_at_offsets[place]) if place in newest.heads else None
+
+
+def _gaps(tape: Tape) -> float | None:
+    """Offsets between where the query goes on and the oldest that is left."""
+    if not tape.asked:
+        return None
+    earliest, ends = tape.asked[-1][1].get("earliest") or {}, tape.all[-1].ended_at_offsets
+    return float(sum(max(0, earliest.get(topic, {}).get(number, 0) - end) for (topic, number), end in ends.items()))
+
+
+def _lost(tape: Tape, finding: Json) -> float | None:
+    told = {each["name"]: each["value"] for each in finding["evidence"]}
+    if "batch_rows" in told:
+        batch = _leaping(tape, told)
+        if batch is None:
+            return None
+        before = [b for b in tape.run if b.id < batch.id and _offsets_read(b) > 0][-20:]
+        usual = max((b.rows / _offsets_read(b) for b in before), default=1.0) if len(before) >= 5 else 1.0
+        return _offsets_read(batch) - batch.rows / usual
+    return _gaps(tape)
+
+
+def _offsets_read(batch: Batch) -> float:
+    return float(sum(end - batch.began_at_offsets.get(place, end) for place, end in batch.ended_at_offsets.items()))
+
+
+def _leaping(tape: Tape, told: Mapping[str, float]) -> Batch | None:
+    same = [b for b in tape.run if b.rows == told["batch_rows"] and _offsets_read(b) == told["batch_offsets"]]
+    return same[-1] if same else None
+
+
+def _of_leap(value: Callable[[Batch], float]) -> Formula:
+    def formula(tape: Tape, finding: Json) -> float | None:
+        batch = _leaping(tape, {each["name"]: each["value"] for each in finding["evidence"]})
+        return value(batch) if batch is not None else None
+
+    return formula
+
+
+def _usual_phases(tape: Tape) -> float | None:
+    return middle(_source_phases(batch) for batch in tape.usual)
+
+
+FORMULAS: Mapping[str, Formula] = {
+    "source_phases_seconds_median": lambda tape, finding: middle(map(_source_phases, _latest(tape, finding))),
+    "usual_source_phases_seconds": plain(_usual_phases),
+    "reading_wait_seconds_median": lambda tape, finding: _waits(tape, _latest(tape, finding)),
+    "usual_reading_wait_seconds": plain(lambda tape: _waits(tape, tape.with_tasks(batches=tape.usual))),
+    "source_share": _source_share,
+    "broker_answer_seconds": plain(lambda tape: middle(_answers(tape)[-3:])),
+    "usual_broker_answer_seconds": plain(lambda tape: median(_answers(tape)[-60:-15])),
+    "partition_rows_last_minute": _partition_rows,
+    "partition_share": _partition_share,
+    "slower_than_even": _partition_factor,
+    "source-partition-skew: ledgerops_source_backlog_offsets": _partition_backlog,
+    "offsets_lost": _lost,
+    "batch_rows": _of_leap(lambda batch: float(batch.rows)),
+    "batch_offsets": _of_leap(_offsets_read),
+    "data-loss: ledgerops_retention_headroom_seconds": plain(lambda tape: 0.0 if (_gaps(tape) or 0) > 0 else None),
+}

@@ -1,0 +1,75 @@
+"""The numbers of findings are computed twice, by code that has nothing in common, and a wrong one is seen."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import ledgerops.drills.recompute as recompute
+from ledgerops.diagnosis.rules import RULES
+from ledgerops.drills.bundle import Bundle
+from ledgerops.drills.looks import looks
+from ledgerops.drills.numbers import check, wrong
+from ledgerops.drills.recompute import Compared
+from tests.drills.test_score import NAMES, made
+
+PACKAGE = Path(recompute.__file__).parent
+ALLOWED = ("ledgerops.drills.recompute", "ledgerops.drills.tape")
+SAVED = Path(__file__).parent.parent / "recorded" / "drills"
+DRILLS = sorted(SAVED.iterdir()) if SAVED.is_dir() else []
+
+
+@pytest.mark.parametrize("file", [*PACKAGE.glob("*.py"), PACKAGE.parent / "tape.py"], ids=lambda file: file.stem)
+def test_it_shares_nothing_with_what_it_checks(file):
+    imported = [
+        name
+        for node in ast.walk(ast.parse(file.read_text("utf-8")))
+        for name in ([node.module] if isinstance(node, ast.ImportFrom) else [each.name for each in _names(node)])
+    ]
+
+    assert [name for name in imported if name.startswith("ledgerops") and not name.startswith(ALLOWED)] == []
+
+
+def _names(node):
+    return node.names if isinstance(node, ast.Import) else []
+
+
+def test_every_number_of_a_slow_sink_is_there(tmp_path):
+    found = list(check(made(tmp_path, NAMES["main"])))
+
+    assert {number.rule for number in found} >= {"slow-sink", "trigger-overrun"}
+    assert [number for number in found if not number.compared.agrees] == []
+
+
+def test_a_number_that_is_not_in_the_recording_is_seen(tmp_path):
+    bundle = made(tmp_path, NAMES["main"])
+
+    def lying(of):
+        for verdict in looks(of):
+            findings = tuple(
+                replace(each, evidence=tuple(replace(number, value=number.value * 1.1) for number in each.evidence))
+                for each in verdict.findings
+            )
+            yield replace(verdict, findings=findings)
+
+    assert any(line.startswith("slow-sink: add_batch_seconds_outside_tasks 3.") for line in wrong(bundle, lying))
+
+
+@pytest.mark.parametrize(
+    ("told", "found", "agrees"),
+    [(10.0, 10.4, True), (10.0, 11.0, False), (0.0, 0.01, True), (3.0, None, False), (-5.0, 5.0, False)],
+)
+def test_within_five_percent_is_the_same(told, found, agrees):
+    assert Compared("x", told, found).agrees is agrees
+
+
+@pytest.mark.parametrize("folder", DRILLS, ids=lambda folder: folder.name)
+def test_every_number_of_a_recorded_drill_is_there(folder):
+    assert wrong(Bundle(folder)) == ()
+
+
+def test_every_rule_says_how_its_numbers_are_computed():
+    assert [rule.slug for rule in RULES if "\nEvidence:" not in rule.runbook] == []
