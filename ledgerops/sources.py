@@ -61,7 +61,10 @@ def _exporter(url: str, seconds: float | None) -> Source:
         raise UserError(f"{address} answers {error.code} {str(error.reason).lower()}; is it an exporter?") from None
     except (OSError, ValueError) as error:
         reason = str(getattr(error, "reason", None) or error).lower()
-        raise UserError(f"no exporter answers at {url}: {reason}; start one, or give a recording with --from") from None
+        raise UserError(
+            f"no exporter answers at {url}: {reason}; nothing is known of its queries: start it, or give a recording "
+            "with --from"
+        ) from None
     return Source(url, recording.read_lines(iter(lines), address), _instant(date))
 
 
