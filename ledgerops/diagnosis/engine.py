@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 from itertools import pairwise
 
@@ -46,7 +46,10 @@ class Diagnoser:
         self._look(view, long_over=ended is not None and now - ended.at > AFTERMATH)
         findings = sorted((finding for finding, _ in self._held.values()), key=_rank)
         active = {finding.rule for finding in findings}
-        reach = {rule.slug: _explained(rule.slug, self.rules, active) for rule in self.rules if rule.slug in active}
+        cleared = self._cleared(view, active) if len(active) > 1 else frozenset()
+        reach = {
+            rule.slug: _explained(rule.slug, self.rules, active, cleared) for rule in self.rules if rule.slug in active
+        }
         folded = {slug for explained in reach.values() for slug in explained}
         findings = [replace(finding, explains=reach[finding.rule]) for finding in findings]
         roots = [self._root(finding, findings, view) for finding in findings if finding.rule not in folded]
@@ -90,6 +93,21 @@ class Diagnoser:
             if key not in seen and (over or view.now - last_seen >= rules[key[0]].linger):
                 del self._held[key]
 
+    def _cleared(self, view: View, active: set[str]) -> Set[str]:
+        """The rules between two active ones that are not active and acquit themselves."""
+        everything = {rule.slug for rule in self.rules}
+        between = {slug for each in active for slug in _explained(each, self.rules, everything, frozenset())} - active
+        cleared = set()
+        for rule in self.rules:
+            if rule.slug not in between or rule.acquit is None:
+                continue
+            try:
+                if rule.acquit(view) is not None:
+                    cleared.add(rule.slug)
+            except Exception:
+                self.errors[rule.slug] = self.errors.get(rule.slug, 0) + 1
+        return cleared
+
     def _root(self, finding: Finding, findings: Sequence[Finding], view: View) -> Finding:
         """A root cause is as severe as the worst that it explains; other possible causes of that are ruled out."""
         symptoms = {finding.rule, *finding.explains}
@@ -115,14 +133,17 @@ def _rank(finding: Finding) -> tuple[int, float, int, float, str]:
     return -severity, -round(share, 2), -len(finding.explains), -finding.confidence, finding.rule
 
 
-def _explained(slug: str, rules: Sequence[Rule], active: set[str]) -> tuple[str, ...]:
-    """All active rules reached over `explains` edges, through inactive ones too; in the order of the catalogue."""
+def _explained(slug: str, rules: Sequence[Rule], active: set[str], cleared: Set[str]) -> tuple[str, ...]:
+    """All active rules reached over `explains` edges, through inactive ones too; in the order of the catalogue.
+
+    An inactive one that is ruled out cuts the chain: growing state makes batches late only by way of the collector.
+    """
     edges = {rule.slug: rule.explains for rule in rules}
     reached: set[str] = set()
     todo = list(edges.get(slug, ()))
     while todo:
         each = todo.pop()
-        if each not in reached and each != slug:
+        if each not in reached and each != slug and each not in cleared:
             reached.add(each)
             todo.extend(edges.get(each, ()))
     return tuple(rule.slug for rule in rules if rule.slug in reached and rule.slug in active)

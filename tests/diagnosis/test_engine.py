@@ -66,6 +66,18 @@ def test_an_inactive_rule_between_two_does_not_cut_the_chain():
     assert [root.rule for root in Diagnoser(rules)(view()).root_causes] == ["a"]
 
 
+def test_an_inactive_rule_that_is_ruled_out_cuts_the_chain():
+    rules = (
+        rule("late", YES),
+        rule("collector", NO, ("late",), because="2 %"),
+        rule("growth", NO, ("collector",)),
+        rule("unbounded", YES, ("growth",)),
+    )
+    verdict = Diagnoser(rules)(view())
+
+    assert [(root.rule, root.explains) for root in verdict.root_causes] == [("late", ()), ("unbounded", ())]
+
+
 def test_root_causes_are_ranked_by_severity_then_reach_then_confidence():
     rules = (
         rule("symptom", YES),
