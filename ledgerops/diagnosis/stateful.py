@@ -101,6 +101,25 @@ def told(batches: Sequence[Progress], index: int) -> list[tuple[Progress, StateO
     return [(batch, batch.operators[index]) for batch in batches if index < len(batch.operators)]
 
 
+PER_ROW = 0.05  # state rows that stay for each row read: below it the state stands still
+STILL = 3  # batches that leave nothing, after which growth is over
+
+
+def growing(told: Sequence[tuple[Progress, StateOperator]]) -> Sequence[tuple[Progress, StateOperator]]:
+    """The newest of these batches over which an operator kept growing, from the batch before its growth on.
+
+    A plateau before it tells nothing of its pace, and after one it is over: then there are none.
+    """
+    still = 0
+    for place in range(len(told) - 1, 0, -1):
+        batch, state = told[place]
+        grown = state.rows - told[place - 1][1].rows
+        still = still + 1 if grown < PER_ROW * batch.rows else 0 if batch.rows else still
+        if still == STILL:
+            return told[place + STILL - 1 :]
+    return told
+
+
 def forgets(view: View, told: Sequence[tuple[Progress, StateOperator]]) -> bool:
     """Whether an operator removed rows in these batches, or the query's state shrank within the hour remembered."""
     if any(state.removed for _, state in told):

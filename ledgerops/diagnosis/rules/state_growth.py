@@ -16,8 +16,8 @@ Evidence:
     state_bytes: what is limited, of the newest batch: memoryUsedBytes; or for the disk
         customMetrics.rocksdbSstFileSize
     state_bytes_growth_per_second: (bytes of the newest batch - bytes of the oldest used) over the seconds between
-        their ends, over the newest batches of the run (at most 200; for the disk 30), without its first 10 s; only from
-        the last batch with numRowsRemoved > 0 on, where there is one
+        their ends, over the newest batches of the run (at most 200; for the disk 30), without its first 10 s; only
+        from the last batch with numRowsRemoved > 0 on, where there is one
     room_bytes: what is left: usable heap (sum of maxMemory (memory_max_bytes) of the active executors / 0.6) less
         memoryUsedBytes of all the query's operators; or available memory (memory_available_bytes), or free disk
         (disk_free_bytes) of the newest record `host`
@@ -115,8 +115,9 @@ def _towards(view: View, told: Told) -> Finding | None:
     """It will be full at this rate. With a watermark the first windows may not be over yet, so nothing is said."""
     if stateful.has_watermark(view) or stateful.keeps_own_time(told[-1][1]) or stateful.forgets(view, told):
         return None
+    told = stateful.growing(told)
     newest, operator = told[-1]
-    limit = _soonest(view, told)
+    limit = _soonest(view, told) if len(told) >= BATCHES else None
     if newest.ended - told[0][0].ended < SECONDS or limit is None or limit.seconds > AHEAD * _remembered(view, told):
         return None
     return Finding(

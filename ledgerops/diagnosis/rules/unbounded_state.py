@@ -13,7 +13,9 @@ Mitigation: call `withWatermark` on the event time before the operator, and use 
 Evidence:
     ledgerops_state_rows: numRowsTotal of the operator, of the newest batch
     state_rows_growth_per_second: (numRowsTotal of the newest batch - that of the oldest) over the seconds between the
-        ends of both; from the oldest to the newest remembered batch of the run (at most 200), without its first 10 s
+        ends of both; from the oldest to the newest remembered batch of the run (at most 200), without its first 10 s.
+        A batch is still when numRowsTotal grew by less than 0.05 numInputRows in it: from the newest of three still
+        ones in a row on, if there are such
     state_rows_removed: sum of numRowsRemoved over the same batches
     state_rows_kept_per_row_read: the same growth in rows over the sum of numInputRows of these batches but the oldest
     state_bytes_in_a_day: (memoryUsedBytes of the newest batch - that of the oldest) over the same seconds, x 86400
@@ -30,7 +32,8 @@ from ledgerops.view import View
 BATCHES = 10
 SECONDS = 30.0  # without any watermark
 ROWS = 1000  # by which the state must have grown
-PER_ROW = 0.05  # state rows that stay for each row read
+# where it stood still before in the same run, a start that fills its keys is over
+CHANGED_BATCHES, CHANGED_SECONDS = 6, 12.0
 # growth per row in the later half against the earlier. A bounded set of N keys, drawn evenly, brings it down by
 # (growth / 2 N): so only where N is some 16 times as many as were seen does it look unbounded
 SUSTAINED = 0.97
@@ -59,17 +62,17 @@ def _may_never_forget(view: View, batches: Sequence[Progress]) -> bool:
     return bool(marks) and marks[-1] - marks[0] >= EVENT_SECONDS
 
 
-def _judge(view: View, operator: StateOperator, told: Sequence[tuple[Progress, StateOperator]]) -> Finding | None:
-    if len(told) < BATCHES or stateful.forgets(view, told):
+def _judge(view: View, operator: StateOperator, all_told: Sequence[tuple[Progress, StateOperator]]) -> Finding | None:
+    told = stateful.growing(all_told)
+    changed = len(told) < len(all_told)
+    if len(told) < (CHANGED_BATCHES if changed else BATCHES) or stateful.forgets(view, told):
         return None
     (first, begin), (last, end) = told[0], told[-1]
     seconds = last.ended - first.ended
-    needed = OWN_SECONDS if stateful.keeps_own_time(operator) else SECONDS
+    needed = OWN_SECONDS if stateful.keeps_own_time(operator) else CHANGED_SECONDS if changed else SECONDS
     grown = end.rows - begin.rows
     read = sum(batch.rows for batch, _ in told[1:])
-    if seconds < needed or grown < ROWS or read <= 0 or grown / read < PER_ROW:
-        return None
-    if not _sustained(told):
+    if seconds < needed or grown < ROWS or read <= 0 or grown / read < stateful.PER_ROW or not _sustained(told):
         return None
     by_second = grown / seconds
     bytes_by_second = (end.memory_bytes - begin.memory_bytes) / seconds
@@ -77,7 +80,7 @@ def _judge(view: View, operator: StateOperator, told: Sequence[tuple[Progress, S
         Evidence("ledgerops_state_rows", float(end.rows), "rows", "a plateau", last.ended),
         Evidence("state_rows_growth_per_second", by_second, "rows/s", "~ 0", last.ended),
         Evidence("state_rows_removed", 0.0, "rows", "> 0", last.ended),
-        Evidence("state_rows_kept_per_row_read", grown / read, "ratio", f"< {PER_ROW:g}", last.ended),
+        Evidence("state_rows_kept_per_row_read", grown / read, "ratio", f"< {stateful.PER_ROW:g}", last.ended),
     ]
     ahead = ""
     if bytes_by_second > 0:
@@ -120,6 +123,6 @@ RULE = Rule(
     check=check,
     runbook=__doc__,
     explains=("state-growth",),
-    linger=30.0,
+    linger=10.0,
     at_rest=True,
 )
