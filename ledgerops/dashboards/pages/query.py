@@ -280,5 +280,50 @@ PAGE = Page(
                 ),
             ),
         ),
+        Row(
+            "Integrity",
+            (
+                Panel(
+                    "Rows that entered and left",
+                    (
+                        Target(
+                            by("sum", "kind", rate(q("ledgerops_book_rows_total"))),
+                            "{{kind}}",
+                        ),
+                    ),
+                    "rowsps",
+                    "Both sides of the books of a job that conserves its rows. Good: alike.",
+                    width=8,
+                    waits="ledgerops.book in the query",
+                ),
+                Panel(
+                    "Batches out of balance",
+                    (
+                        Target(
+                            by("sum", "query", "increase(" + q("ledgerops_unbalanced_batches_total") + "[1h])"),
+                            "batches",
+                        ),
+                        Target(
+                            by("sum", "query", "increase(" + q("ledgerops_unbalanced_amount_total") + "[1h])"),
+                            "amount",
+                        ),
+                    ),
+                    "short",
+                    "Of which other rows or another amount came out than went in, within an hour, and by how much. Good: 0.",
+                    width=8,
+                    bad=0.001,
+                    waits="ledgerops.book in the query",
+                ),
+                Panel(
+                    "Conflicting copies",
+                    (Target(by("sum", "query", rate(q("ledgerops_conflicting_rows_total")))),),
+                    "rowsps",
+                    "Copies that say something else than the first of their id. Good: 0.",
+                    width=8,
+                    bad=0.001,
+                    waits="ledgerops.conflicts in the query",
+                ),
+            ),
+        ),
     ),
 )

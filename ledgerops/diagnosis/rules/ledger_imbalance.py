@@ -29,6 +29,8 @@ ROUNDS = 3  # unbalanced batches from which chance (a repeated attempt of a task
 
 
 def check(view: View) -> Iterator[Finding]:
+    if view.last is None or book_of(view.last) is None:
+        return
     newest = [batch for batch in view.batches[-ROUNDS * 10 :] if batch.ended >= view.now - KEPT] or view.batches[-1:]
     booked = [(batch, book) for batch in newest if (book := book_of(batch)) is not None]
     wrong = [(batch, book) for batch, book in booked if not book.balanced]
