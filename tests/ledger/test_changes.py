@@ -229,6 +229,32 @@ def test_after_the_last_customer_the_first_is_the_whale_again():
     assert set().union(*spells[:3]) == {"C00000001", "C00000002", "C00000003"}
 
 
+def test_a_rotation_begins_with_its_change():
+    text = ONE + "keys: {customers: 40}\nchanges: [{from: 7s, keys: {distribution: whale, share: 0.9, rotate: 5s}}]"
+    first, other = (
+        Counter(PlanStream(parse_plan(text.replace(", rotate: 5s", still)), 0.0).rows(70, 119).batch["account_id"])
+        for still in ("", ", rotate: 5s")
+    )
+
+    assert first == other
+
+
+def test_the_account_whose_turn_it_is_changes_places_with_the_first():
+    plan = parse_plan(ONE + "keys: {customers: 3, accounts: 3, distribution: whale, share: 0.5, rotate: 30s}")
+    seen = Counter(PlanStream(plan, 0.0).rows(300, 599).batch.column("account_id").to_pylist())
+
+    assert sorted(seen.values()) == pytest.approx([75, 75, 150], abs=25)
+
+
+def test_counted_records_are_no_copies_and_none_is_copied():
+    change = "changes: [{from: 9.95s, disorder: {future: {count: 200, ahead: 1h}}}]"
+    rows = PlanStream(parse_plan(ONE + f"duplicates: {{share: 0.5, within: 30s}}\n{change}"), 0.0).rows(0, 2000)
+
+    assert np.flatnonzero(rows.delays < 0).tolist() == list(range(99, 299))
+    assert rows.first[99:299].all()
+    assert np.mean(~rows.first[400:]) == pytest.approx(0.5, abs=0.05)
+
+
 def test_so_many_records_as_the_plan_counts_are_dated_ahead():
     ahead = np.flatnonzero((ROWS.delays < 0) & (DUE < 60))
     first = int(np.flatnonzero(DUE >= 20)[0])
@@ -271,6 +297,21 @@ def test_a_conflicting_copy_tells_another_amount_and_nothing_else():
     for row, conflicting in zip(rows, ROWS.conflicting, strict=True):
         before = original[row["transaction_id"]]
         assert row == (before | {"amount": row["amount"]} if conflicting else before)
+
+
+def test_each_copy_may_conflict_by_itself_and_never_tells_the_same():
+    plan = parse_plan(ONE + "duplicates: {share: 0.5, within: 30s, conflicting: 0.5}\namounts: {sigma: 0}")
+    rows = PlanStream(plan, 0.0).rows(0, 2000)
+    by_id = {}
+    for each, first, other in zip(
+        rows.batch.column("transaction_id").to_pylist(), rows.first, rows.conflicting, strict=True
+    ):
+        if not first:
+            by_id.setdefault(each, set()).add(bool(other))
+
+    amounts = np.array([float(each) for each in rows.batch.column("amount").to_pylist()])
+    assert ((amounts != 2100) == rows.conflicting).all()
+    assert any(len(each) == 2 for each in by_id.values())
 
 
 def test_poison_comes_in_its_window_only():

@@ -91,3 +91,5 @@ def test_a_partition_is_known_from_the_first_record_that_it_could_get():
 
     assert [found.known(count) for count in (0, 10, 11, 20, 100)] == [2, 2, 5, 5, 5]
     assert found.heads(20) == [7, 7, 2, 2, 2]
+    # a layout that holds for no record brings none
+    assert Places([Partitions(2), Partitions(5), Partitions(3)], np.array([0, 10, 10])).known(100) == 3
