@@ -1,3 +1,5 @@
+from math import exp
+
 import pytest
 
 from ledgerops.diagnosis.rules.unbounded_state import RULE
@@ -23,6 +25,33 @@ def test_state_that_only_grows_is_found(history):
     )
 
 
+def drawn(count: int, keys: int) -> list[dict]:
+    """State of a count by key, where each of the 1,000 rows of a batch is of any of the keys."""
+    return [{"name": "stateStoreSave", "rows": int(keys * (1 - exp(-1000 * (n + 1) / keys)))} for n in range(count)]
+
+
+def changing(plateau: int, growth: int, after: int = 0, step: int = 1000) -> list[dict]:
+    """State that stood still, grew, and stood still again."""
+    rows = [300] * plateau + [300 + step * (n + 1) for n in range(growth)]
+    return [{"name": "dedupe", "rows": each} for each in rows + rows[-1:] * after]
+
+
+def test_growth_that_begins_after_a_plateau_is_found_sooner(history):
+    [finding] = RULE.check(history(warm=0, seconds=[1] * 26, operators=changing(20, 6)))
+
+    assert finding.summary == (
+        "the state of dedupe grew by 6,000 to 6,300 rows in 12 s, none was removed, there is no watermark"
+    )
+
+
+def test_an_operator_whose_metrics_tell_of_no_timer_has_no_excuse(history):
+    tws, none = "transformWithStateExec", {"numRegisteredTimers": 0.0, "numValueStateWithTTLVars": 0.0}
+    operators = [each | {"custom": none} for each in growing(30, name=tws)]
+    [finding] = RULE.check(history(warm=0, seconds=[1] * 30, operators=operators))
+
+    assert finding.component.name == tws
+
+
 def test_a_watermark_that_never_removes_is_found_after_days_of_event_time(history):
     marks = [1.79e9 + 7200.0 * n for n in range(30)]
     [finding] = RULE.check(history(warm=0, seconds=[1] * 30, operators=growing(30), watermark=marks))
@@ -38,6 +67,11 @@ def test_a_watermark_that_never_removes_is_found_after_days_of_event_time(histor
         pytest.param({"warm": 0, "seconds": [1] * 30, "operators": growing(30, removed=10)}, id="it forgets"),
         pytest.param({"warm": 0, "seconds": [1] * 30, "operators": filling(30)}, id="keys that fill up"),
         pytest.param({"warm": 0, "seconds": [1] * 30, "operators": growing(30, step=0)}, id="a plateau"),
+        pytest.param({"warm": 0, "seconds": [1] * 39, "operators": changing(20, 15, 4)}, id="it stands still again"),
+        pytest.param({"warm": 0, "seconds": [1] * 24, "operators": changing(20, 4)}, id="new keys for a few batches"),
+        pytest.param(
+            {"warm": 0, "seconds": [1] * 30, "operators": drawn(30, keys=100_000)}, id="a hundred thousand keys"
+        ),
         pytest.param({"warm": 0, "seconds": [1] * 30, "operators": growing(30, step=20)}, id="few rows stay"),
         pytest.param(
             {
