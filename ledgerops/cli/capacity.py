@@ -1,0 +1,92 @@
+"""Says what a query can carry: its sustainable rate with an interval, what limits it, and what would change with
+another load, trigger interval or number of cores.
+
+Batch time is fitted over the rows of a batch, by a line that outliers hardly move; the interval (90 %) is a bootstrap.
+Where the data do not support an answer it says "cannot tell", and why: batches of one size, or a load far beyond all
+that was seen. Reads the same places as `ledgerops diagnose`.
+
+Exit code: 0 it was looked at, 2 could not look.
+
+Examples:
+    ledgerops capacity
+    ledgerops capacity --from run/recording --query daily_counts --load 2x --load 5000
+    ledgerops capacity --trigger 5s --cores 8
+    ledgerops capacity --from run/recording --at 2026-11-21T08:30:00Z --json | python -m json.tool
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+from dataclasses import dataclass
+
+from ledgerops.cli.values import seconds, whole
+from ledgerops.sources import EXPORTER
+
+
+@dataclass(frozen=True)
+class Load:
+    """A factor of the present arrival, or rows a second."""
+
+    factor: float | None = None
+    rows: float | None = None
+
+
+def load(text: str) -> Load:
+    """2x, or 5000 rows a second."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)(x?)", text.strip())
+    if not found or float(found[1]) <= 0:
+        raise argparse.ArgumentTypeError(f"not a load: {text!r}; write 2x, or rows a second such as 5000")
+    return Load(factor=float(found[1])) if found[2] else Load(rows=float(found[1]))
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--from",
+        dest="place",
+        metavar="PATH|URL",
+        default=EXPORTER,
+        help=f"a recording, a folder of them, a Spark event log, or an exporter's address (default {EXPORTER})",
+    )
+    parser.add_argument("--query", metavar="NAME", help="only this query")
+    parser.add_argument("--at", metavar="TIME", help="as of this moment, ISO 8601; without a zone it is UTC")
+    parser.add_argument(
+        "--load", type=load, action="append", default=[], metavar="2x|ROWS", help="what if so much came; repeatable"
+    )
+    parser.add_argument(
+        "--trigger", type=seconds, action="append", default=[], metavar="TIME", help="what if so often; repeatable"
+    )
+    parser.add_argument(
+        "--cores", type=whole, action="append", default=[], metavar="N", help="what if on so many cores; repeatable"
+    )
+    parser.add_argument("--freshness", type=seconds, metavar="TIME", help="how old results may be (default 60s)")
+    parser.add_argument("--json", action="store_true", help="print the answers as one JSON document and nothing else")
+
+
+def run(args: argparse.Namespace) -> int:
+    from ledgerops.capacity.answer import Question, answer
+    from ledgerops.capacity.places import look
+    from ledgerops.capacity.report import document, text
+    from ledgerops.capacity.situation import situation
+
+    views, at, name = look(args.place, args.query, args.at, args.freshness)
+    asked = [
+        *(Question(load=each.factor, rows=each.rows) for each in args.load),
+        *(Question(trigger=each) for each in args.trigger),
+        *(Question(cores=each) for each in args.cores),
+    ]
+    if sum(map(bool, (args.load, args.trigger, args.cores))) > 1:
+        first = args.load[0] if args.load else Load()
+        asked.append(Question(first.factor, first.rows, next(iter(args.trigger), None), next(iter(args.cores), None)))
+    told = []
+    for view in views:
+        known = situation(view)
+        told.append((known, [answer(known, question) for question in (Question(), *asked)]))
+    if args.json:
+        json.dump(document(told, at, name), sys.stdout)
+        print()
+    else:
+        sys.stdout.write(text(told, at))
+    return 0
