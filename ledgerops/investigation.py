@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,7 @@ from ledgerops.diagnosis.story import Story, Stretch
 from ledgerops.diagnosis.timeline import timeline
 from ledgerops.errors import UserError
 from ledgerops.offline import Replay
-from ledgerops.progress import format_instant
+from ledgerops.progress import format_instant, parse_instant
 from ledgerops.records import Observation
 from ledgerops.sources import is_exporter, open_source
 
@@ -146,6 +146,19 @@ class Investigation:
         if self.tells:
             found["timeline"] = timeline(self.story, max(0.0, since), self.query)
         return found
+
+    def page(self, found: Mapping[str, Any]) -> str:
+        """The HTML report of the document of the last look; needs `story` and `plots`."""
+        from ledgerops.report.page import page
+
+        well = {query["query"] for query in found["queries"] if not query["root_causes"]}
+        worst = {
+            name: document([told.worst], told.worst.at, "")["queries"][0]
+            for name, told in self.story.queries.items()
+            if name in well and told.worst is not None and told.worst.root_causes[0].severity != "info"
+        }
+        since = None if self.since is None else self.since.before(parse_instant(found["at"]) or 0.0)
+        return page(found, worst, self.tracks, since)
 
     def _alive(self, query: str, since: float) -> bool:
         """Whether anything was heard of a query, or found of it, since then."""

@@ -13,6 +13,7 @@ Examples:
     ledgerops diagnose --from eventlog_v2_app-1 --json | python -m json.tool
     ledgerops diagnose --since 2h --timeline
     ledgerops diagnose --watch 10
+    ledgerops diagnose --from run/recording --html report.html
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import json
 import os
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 from ledgerops.cli.redraw import Redraw
@@ -51,6 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="TIME|LENGTH",
         help="what was active or began since this moment, or within such a time (90s, 15m, 2h, 1d), what is over, too",
     )
+    parser.add_argument("--html", metavar="FILE", help="also write the report with its plots as one HTML file")
     parser.add_argument("--timeline", action="store_true", help="tell the story: what began when, and what followed")
     parser.add_argument(
         "--watch",
@@ -72,14 +75,32 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     if args.watch is not None and args.at is not None:
         raise UserError("--watch and --at exclude each other: a past moment does not change")
+    if args.watch is not None and args.html is not None:
+        raise UserError("--watch and --html exclude each other: a file is not looked at again and again")
     investigation = Investigation(
-        args.place, args.query, _instant("--at", args.at), _since(args.since), story=args.timeline
+        args.place,
+        args.query,
+        _instant("--at", args.at),
+        _since(args.since),
+        story=args.timeline or args.html is not None,
+        plots=args.html is not None,
     )
     if args.watch is not None:
         return watch(investigation, args)
     found = investigation.look(time.time())
+    if args.html is not None:
+        _write(Path(args.html), investigation.page(found))
+        if not args.timeline:
+            del found["timeline"]
     sys.stdout.write(_shown(found, args))
     return _code(found, args)
+
+
+def _write(path: Path, page: str) -> None:
+    try:
+        path.write_text(page, "utf-8")
+    except OSError as error:
+        raise UserError(f"cannot write {path}: {(error.strerror or str(error)).lower()}") from None
 
 
 def watch(investigation: Investigation, args: argparse.Namespace) -> int:

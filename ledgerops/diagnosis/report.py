@@ -43,7 +43,7 @@ def document(
 
 def _over(stretch: Stretch) -> dict[str, Any]:
     until = None if stretch.until is None else format_instant(stretch.until)
-    return _finding(stretch.finding) | {"until": until, "explained_by": list(stretch.causes)}
+    return _finding(stretch.root or stretch.finding) | {"until": until, "explained_by": list(stretch.causes)}
 
 
 def _query(verdict: Verdict) -> dict[str, Any]:
@@ -136,7 +136,7 @@ def _block(query: Mapping[str, Any], causes: Sequence[Mapping[str, Any]]) -> lis
         (f"{clean(query['query']):<24} ", "strong"),
         (f"{status.replace('_', ' '):<15}", style),
         (f" health {query['health']:>3}  ", "faint"),
-        (_figures(query), "faint"),
+        (figures_of(query), "faint"),
     ]
     lines = [head]
     for cause in causes:
@@ -157,7 +157,8 @@ def _was(cause: Mapping[str, Any]) -> Line:
     ]
 
 
-def _figures(query: Mapping[str, Any]) -> str:
+def figures_of(query: Mapping[str, Any]) -> str:
+    """Rate, batch, backlog, lag and forecast of a query of the document, in a line."""
     known = query.get("figures", {})
     parts = []
     if "input_rows_per_second" in known:
@@ -191,7 +192,7 @@ def _cause(cause: Mapping[str, Any], query: Mapping[str, Any]) -> list[Line]:
     ]
     lines = [head, [(f"    {clean(cause['summary'])}", "")]]
     told = "; ".join(
-        f"{clean(each['name'])} {_value(each['value'], each['unit'])} (expected {clean(each['expected'])})"
+        f"{clean(each['name'])} {amount(each['value'], each['unit'])} (expected {clean(each['expected'])})"
         for each in cause["evidence"]
     )
     lines.append([("    evidence: ", "faint"), (told, "")])
@@ -206,7 +207,8 @@ def _cause(cause: Mapping[str, Any], query: Mapping[str, Any]) -> list[Line]:
     return lines
 
 
-def _value(value: float, unit: str) -> str:
+def amount(value: float, unit: str) -> str:
+    """A number of evidence as people read it."""
     match unit:
         case "seconds":
             return figures.duration(value)

@@ -10,6 +10,7 @@ from ledgerops.history import backlog
 from ledgerops.records import Progress
 from ledgerops.view import View
 
+SLACK = 0.5  # seconds between two batches that run back to back, at most
 POINTS = 4000  # some two hours of a batch every 2 s in full; a plot is a thousand pixels wide
 
 Each = TypeVar("Each")
@@ -40,10 +41,11 @@ class Track:
 
     def __init__(self) -> None:
         self.batches: list[Batch] = []
-        self.lag: list[Sample] = []  # seconds, also between batches: it grows while nothing happens
+        self.age: list[Sample] = []  # of the oldest row that no batch has finished yet, in seconds: at its highest
         self.skew: dict[str, list[Sample]] = {}  # max over median, by kind
         self.interval: float | None = None
         self._last: Progress | None = None
+        self._fresh: float | None = None  # all that came before this instant was worked off by the last batch
         self._skewed: Mapping[str, object] = {}
 
     def take(self, view: View) -> None:
@@ -51,12 +53,14 @@ class Track:
         if last is None or (view.history.ended is not None and view.now > view.history.ended.at):
             return
         self.interval = view.trigger_interval
-        lag = view.lag_seconds if view.lag_seconds is not None else view.watermark_lag
-        if lag is not None:
-            self.lag.append(Sample(view.now, lag))
         if self._last is None or (last.run_id, last.batch_id) != (self._last.run_id, self._last.batch_id):
+            self._note_age(last, view)
             self.batches.append(_batch(self._last, last, view))
             self._last = last
+        elif self._fresh is not None and view.running_seconds is not None:
+            age = view.now - self._fresh
+            if self.age and age > self.age[-1].value:  # it grows while a batch hangs
+                self.age.append(Sample(view.now, age))
         if view.skew != self._skewed:
             for kind, (ratio, _) in view.skew.items():
                 if ratio is not None:
@@ -64,10 +68,20 @@ class Track:
             self._skewed = view.skew
         self._bound()
 
+    def _note_age(self, last: Progress, view: View) -> None:
+        """A batch is done: until now the results were as old as what the batch before had left."""
+        waited = self._last is not None and last.started - self._last.ended > 1.5 * (self.interval or 0.0) + SLACK
+        before = self._fresh
+        if before is None or waited:  # nothing came for a while: the oldest row came after the last empty look
+            before = max(before or 0.0, last.started - (self.interval or 0.0))
+        self.age.append(Sample(last.ended, max(0.0, last.ended - before)))
+        left = [at for at in view.consumed_until.values() if at != float("inf")]
+        self._fresh = min([last.started, *left])
+
     def _bound(self) -> None:
         if len(self.batches) > POINTS:
             self.batches = [max(pair, key=lambda each: each.seconds) for pair in _pairs(self.batches)]
-        for samples in (self.lag, *self.skew.values()):
+        for samples in (self.age, *self.skew.values()):
             if len(samples) > POINTS:
                 samples[:] = [max(pair, key=lambda each: each.value) for pair in _pairs(samples)]
 

@@ -45,6 +45,7 @@ class Stretch:
     times: int = 1  # how often it came, short gaps left out
     by: dict[str, int] = field(default_factory=dict)  # root cause that explained it -> in how many verdicts
     rooted: int = 0  # verdicts in which it was a root cause itself
+    root: Finding | None = None  # as it was told as a root cause when it was surest, with what was ruled out
     with_run: bool = False  # it was gone because its run had ended
 
     @property
@@ -64,6 +65,7 @@ class QueryStory:
         self.roots: list[Change] = []  # the first root cause's rule, "" for none
         self.runs: list[Run] = []
         self.ends: list[tuple[float, str | None]] = []  # with the reason where a run failed
+        self.worst: Verdict | None = None  # the one of the lowest health that names a root cause, the surest of them
         self.last: float = 0.0
         self._run_id: str | None = None
         self._open: dict[tuple[str, str, str], Stretch] = {}
@@ -73,6 +75,8 @@ class QueryStory:
         self._lives(history)
         _note(self.statuses, verdict.at, verdict.status)
         _note(self.roots, verdict.at, verdict.root_causes[0].rule if verdict.root_causes else "")
+        if verdict.root_causes and (self.worst is None or _gravity(verdict) > _gravity(self.worst)):
+            self.worst = verdict
         held = {}
         for finding in verdict.findings:
             key = (finding.rule, finding.component.kind, finding.component.name)
@@ -82,6 +86,8 @@ class QueryStory:
             for key, stretch in held.items():
                 if key[0] == root.rule:
                     stretch.rooted += 1
+                    if stretch.root is None or root.confidence >= stretch.root.confidence:
+                        stretch.root = root
                     _raise(stretch, root.severity)
                 elif key[0] in root.explains:
                     stretch.by[root.rule] = stretch.by.get(root.rule, 0) + 1
@@ -129,6 +135,10 @@ class Story:
         if story is None:
             story = self.queries[verdict.query] = QueryStory(verdict.query)
         story.take(verdict, history)
+
+
+def _gravity(verdict: Verdict) -> tuple[int, float]:
+    return -verdict.health, sum(cause.confidence for cause in verdict.root_causes)
 
 
 def _note(changes: list[Change], at: float, value: str) -> None:

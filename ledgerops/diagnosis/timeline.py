@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 
 from ledgerops import figures
 from ledgerops.diagnosis.model import Severity
-from ledgerops.diagnosis.story import QueryStory, Story, Stretch, settled
+from ledgerops.diagnosis.story import BRIEF, Change, QueryStory, Story, Stretch, settled
 from ledgerops.progress import format_instant
 
 QUIET = 300.0  # seconds; as long as Alertmanager waits before it sends what is new of a group
@@ -64,7 +64,12 @@ def _of(story: QueryStory) -> Iterator[Event]:
     for before, after in pairwise(statuses):
         if after.value not in ("failed", "stopped") and before.value not in ("failed", "stopped"):
             yield Event(after.at, name, "status", f"is now {after.value}".replace("_", " "))
-    roots = [each for each in settled(story.roots) if each.value]
+    lasting = [
+        each
+        for each, after in pairwise([*story.roots, Change(story.last + BRIEF, "")])
+        if after.at - each.at >= BRIEF  # the last trace of an incident is no root cause
+    ]
+    roots = [each for each in settled(lasting) if each.value]
     for before, after in pairwise(roots):
         if before.value != after.value:
             yield Event(after.at, name, "root", f"root cause is now {after.value}, was {before.value}", after.value)
