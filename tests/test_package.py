@@ -1,0 +1,18 @@
+"""What an install brings: modules, and the files that they read."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+
+
+def test_the_wheel_carries_every_file_that_is_no_module():
+    package = ROOT / "ledgerops"
+    told = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    patterns = told["tool"]["setuptools"]["package-data"]["ledgerops"]
+    carried = {file for pattern in patterns for file in package.glob(pattern)}
+    others = {file for file in package.rglob("*") if file.is_file() and file.suffix not in (".py", ".pyc")}
+
+    assert {str(file.relative_to(package)) for file in others - carried} == set()
