@@ -1,6 +1,7 @@
 """`ledgerops load`: what arrives is the plan's, byte for byte, and the manifest says so."""
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -30,6 +31,13 @@ partitions: {idle: [3], pinned: {partition: 1, share: 0.5}}
 disorder: {late: {share: 0.05}}
 duplicates: {share: 0.1}
 poison: {share: 0.02}
+"""
+CHANGING = """
+seed: 5
+phases: [{shape: constant, rate: 100, duration: 5}, {shape: constant, rate: 0}]
+duplicates: {share: 0.1}
+changes:
+  - {from: 1s, to: 4s, duplicates: {share: 0.3, conflicting: 0.5}, disorder: {future: {count: 3, ahead: 1h}}}
 """
 COUNT = 20_000
 ORIGIN = 0.0  # the plan says when it starts
@@ -305,6 +313,20 @@ def test_a_landing_folder_gets_whole_files_without_what_a_file_cannot_hold(load,
     assert "tombstone" not in manifest.poison
 
 
+def test_a_load_ends_with_its_plan_and_tells_what_is_out_of_order_in_it(load, plan, tmp_path, capsys):
+    plan.write_text(CHANGING)
+    code, manifest = load("--to", str(tmp_path / "land"), "--at-once")
+
+    assert (code, manifest.records, manifest.summary.future) == (0, 500, 3)
+    out = capsys.readouterr().out
+    told = re.search(r"rows +500 \((\d+) distinct, (\d+) copies, 0 late, (\d+) with another amount, 3 dated", out)
+    assert told is not None
+    summary = manifest.summary
+    copies = summary.all.rows - summary.distinct.rows
+    assert [int(each) for each in told.groups()] == [summary.distinct.rows, copies, summary.conflicting]
+    assert copies > summary.conflicting > 0
+
+
 def test_a_load_at_once_ends_now(load, plan, tmp_path):
     plan.write_text(PLAN.replace("start: 2026-01-01T00:00:00Z\n", ""))
     _, manifest = load("--to", str(tmp_path / "land"), "--records", str(COUNT), "--at-once")
@@ -325,7 +347,7 @@ def test_a_load_at_once_ends_now(load, plan, tmp_path):
         ),
         pytest.param(
             ["default", "--to", "x", "--at-once"],
-            "a plan has no end, and --at-once no clock; add --records N or --duration TIME",
+            "this plan has no end, and --at-once no clock; add --records N or --duration TIME",
             id="endless",
         ),
         pytest.param(

@@ -1,8 +1,9 @@
 """Sends the records of a load plan, or the bank's real transactions, to Kafka or into a landing folder.
 
 The plan's schedule decides when a record is sent, whatever the broker does; `--at-once` sends as fast as it can. While
-a broker is away, records wait. It ends after --records or --duration, with the file of a replay, or on Ctrl-C, and
-leaves a manifest of exactly what was sent, for `ledgerops verify`. The topics are made by `ledgerops topics`.
+a broker is away, records wait. It ends after --records or --duration, with the file of a replay, with a plan whose last
+phase is silent, or on Ctrl-C, and leaves a manifest of exactly what was sent, for `ledgerops verify`. The topics are
+made by `ledgerops topics`.
 
 Exit code: 0 when every record was acknowledged, 1 when one was refused or its fate is unknown, 2 when it could not run.
 
@@ -111,7 +112,7 @@ def _stream(args: argparse.Namespace) -> PlanStream | ReplayStream:
         found = PlanStream(plan, 0.0, table)
         last = _records(args, found)
         if last is None:
-            raise UserError("a plan has no end, and --at-once no clock; add --records N or --duration TIME")
+            raise UserError("this plan has no end, and --at-once no clock; add --records N or --duration TIME")
         import numpy as np
 
         origin = round(origin - (float(found.due_time(np.array([last - 1]))[0]) if last else 0.0), 3)
