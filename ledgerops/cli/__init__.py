@@ -30,6 +30,7 @@ COMMANDS = (
     Command("verify", "ledgerops.cli.verify", "check that jobs lost, repeated and changed nothing"),
     Command("status", "ledgerops.cli.status", "show the live view of a running exporter"),
     Command("diagnose", "ledgerops.cli.diagnose", "name the root cause of what is wrong with a query"),
+    Command("compare", "ledgerops.cli.compare", "tell whether a change made queries better, worse, or neither"),
     Command("capacity", "ledgerops.cli.capacity", "say what a query can carry, and what limits it"),
     Command("state", "ledgerops.cli.state", "show what is in the state of a query, from its checkpoint"),
     Command("drill", "ledgerops.cli.drill", "break queries on purpose and score the diagnosis"),
