@@ -57,6 +57,12 @@ def test_a_worker_that_hardly_keeps_up_is_found(history):
     assert finding.summary == "what is known of this query has gaps: the worker needs 90% of its time"
 
 
+def test_an_observer_that_has_stopped_knows_nothing(history):
+    [finding] = RULE.check(watched(history(quiet_for=50), [{}] * 12, quiet_for=50))
+
+    assert finding.summary == "nothing was seen of this driver for 50 s: whether its queries are well is not known"
+
+
 @pytest.mark.parametrize(
     ("looks", "quiet_for"),
     [
@@ -66,7 +72,7 @@ def test_a_worker_that_hardly_keeps_up_is_found(history):
         pytest.param(errors(0, 1, 2, 2), 0, id="a collector that failed twice while the driver started"),
         pytest.param(errors(5, 5, 5, 5, 5), 0, id="errors of long ago"),
         pytest.param(errors(0, 1, 2, 3, 3, 3, 3, 3, 3), 0, id="it works again"),
-        pytest.param(errors(0, 1, 2, 3), 60, id="nobody has looked for a minute"),
+        pytest.param(errors(0, 1, 2, 3), 60, id="looks are missing for a minute, and batches are seen"),
         pytest.param([{"events": 900, "dropped": 9}, {"events": 5, "dropped": 0}, {}], 0, id="another driver began"),
         pytest.param([{"worker_seconds": 0.0}, {"worker_seconds": 4.9}], 0, id="one busy moment of the worker"),
         pytest.param([{"queue_size": 0}, {"queue_size": 400}], 0, id="a burst of events"),

@@ -1,7 +1,8 @@
 """Observer degraded: what ledgerops says about this query may be incomplete.
 
 Meaning: ledgerops itself, in this driver, does not see all: events were thrown away because its worker could not keep
-    up, a collector fails again and again, or the worker needs nearly all of its thread's time.
+    up, a collector fails again and again, the worker needs nearly all of its thread's time, or it has stopped and
+    nothing at all is seen any more.
 Impact: figures have gaps, and a cause may not be found for want of evidence. The query itself is not touched.
     The finding is told of every query that runs in the driver, for what is said of each of them rests on what is
     missing; the alert LedgerObserverDegraded is raised once for the driver.
@@ -16,6 +17,7 @@ Evidence:
         over the collectors where it is at least 3 and grew within the latest 20 s.
     dropped_events: growth of `dropped` within these 60 s.
     queue_share: queue_size over queue_limit in the newest look.
+    seconds_since_last_look: now less the newest look, when nothing was seen of the query either since then.
     worker_busy_ratio: growth of worker_seconds over these 60 s, over the seconds between the two looks.
 """
 
@@ -28,6 +30,7 @@ from ledgerops.view import View
 WINDOW = 60.0  # seconds looked back
 RECENTLY = 20.0  # seconds; an error before that may have been the last
 FRESH = 30.0  # seconds; an older look says nothing about now
+SILENT = 45.0  # seconds without any sign of the observer; attaching to another session takes half of it
 ERRORS = 3  # of a collector: one that fails once or twice asked a driver that was starting or stopping
 QUEUE = 0.5  # of its limit: it was never above 1 % with 50 busy queries
 WORKER = 0.8  # of one thread; with 50 queries at one batch a second it is below 0.25
@@ -36,6 +39,10 @@ ENOUGH = 20.0  # seconds over which the worker's share is taken
 
 def check(view: View) -> Iterator[Finding]:
     if not view.observer or view.history.ended is not None:
+        return
+    silent = view.now - max(view.observer[-1].at, view.history.last_seen or 0.0)
+    if silent >= SILENT:
+        yield _nothing_seen(view, silent)
         return
     looks = _looks(view)
     if len(looks) < 2:
@@ -69,6 +76,18 @@ def check(view: View) -> Iterator[Finding]:
         (_remedy(failing),),
         confidence=min(0.95, 0.7 + 0.1 * len(evidence) + 0.05 * (errors >= 2 * ERRORS)),
         began=_began(looks, failing),
+    )
+
+
+def _nothing_seen(view: View, seconds: float) -> Finding:
+    at = view.now - seconds
+    return Finding(
+        f"nothing was seen of this driver for {seconds:.0f} s: whether its queries are well is not known",
+        Component("observer", "ledgerops", "worker"),
+        (Evidence("seconds_since_last_look", seconds, "seconds", f"< {SILENT:g}", view.now),),
+        (Remedy("see whether the driver runs, and start its observer again", "the verdict is of the last look"),),
+        confidence=0.8,
+        began=at,
     )
 
 
