@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from ledgerops.diagnosis import strain, work
+from ledgerops.diagnosis import strain
 from ledgerops.history import History
 from ledgerops.records import Host
 from ledgerops.view import View
@@ -116,6 +116,7 @@ MORE = 1.5  # times what the query itself takes, and what the other one took bef
 FULL = 0.75  # of all cores taken by the queries together, or the machine is busy: else nobody waits for them
 BEFORE = 60.0  # seconds before the strain that say what the other query used to take
 SLOWER = 1.5  # the query needs so much longer for its rows
+BUSY = 0.85  # of all cores of the machine
 
 
 @strain.once
@@ -143,9 +144,9 @@ def offender(view: View) -> Offender | None:
         if takes >= max(HOGS * width, MORE * own, MORE * (took or 0.0)):
             found.append(Offender(other.query, takes, took, own, width, since))
     worst = max(found, key=lambda each: each.takes, default=None)
-    if worst is None or not (all_taken >= FULL * width or work.machine_busy(view)):
-        return None
-    return worst
+    use = used(view)
+    contended = all_taken >= FULL * width or (use is not None and use.busy >= BUSY)
+    return worst if contended else None
 
 
 def _before(other: History, view: View) -> float | None:
