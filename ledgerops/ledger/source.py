@@ -33,7 +33,7 @@ from ledgerops.ledger.ads import ad_events
 from ledgerops.ledger.generate import Generator
 from ledgerops.ledger.plan import parse_plan
 from ledgerops.ledger.schemas import TABLES
-from ledgerops.ledger.splits import Slice, Split, splits
+from ledgerops.ledger.splits import WORTH_A_TASK, Slice, Split, splits
 from ledgerops.ledger.workers import make_importable
 
 if TYPE_CHECKING:
@@ -55,6 +55,7 @@ class Options:
     max_rows: int | None
     start: str | None
     end: str | None
+    rows_per_task: int | None = None
 
     @classmethod
     def of(cls, given: Mapping[str, str]) -> Options:
@@ -70,6 +71,7 @@ class Options:
             max_rows=_whole(by_name, "maxRowsPerTrigger", 1),
             start=by_name.get("startingoffsets"),
             end=by_name.get("endingoffsets"),
+            rows_per_task=_whole(by_name, "rowsPerTask", 1),
         )
 
 
@@ -96,10 +98,11 @@ def count_at(rows: Generator, offsets: Offsets) -> int:
     return count
 
 
-def between(start: Offsets, end: Offsets) -> list[Split]:
-    """The tasks that read what lies between two offsets."""
+def between(start: Offsets, end: Offsets, rows_per_task: int | None = None) -> list[Split]:
+    """The tasks that read what lies between two offsets; small partitions share one of up to `rows_per_task` rows."""
     first = start[TOPIC]
-    return splits(Slice(int(p), first.get(p, 0), head) for p, head in end[TOPIC].items())
+    slices = (Slice(int(p), first.get(p, 0), head) for p, head in end[TOPIC].items())
+    return splits(slices, rows_per_task or WORTH_A_TASK)
 
 
 class LedgerSource(DataSource):  # type: ignore[misc]
@@ -176,7 +179,7 @@ class LedgerStreamReader(_Rows, DataSourceStreamReader, SupportsTriggerAvailable
         return offsets_at(self.rows, max(self.reached, self._due()))
 
     def partitions(self, start: Offsets, end: Offsets) -> list[Split]:
-        return between(start, end)
+        return between(start, end, self.options.rows_per_task)
 
     def _due(self) -> int:
         if self.options.origin is None:

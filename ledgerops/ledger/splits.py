@@ -31,13 +31,13 @@ class Split(InputPartition):  # type: ignore[misc]
         return sum(each.end - each.start for each in self.slices)
 
 
-def splits(slices: Iterable[Slice]) -> list[Split]:
-    """A task for each slice, but small neighbours share one; empty slices get none."""
+def splits(slices: Iterable[Slice], worth: int = WORTH_A_TASK) -> list[Split]:
+    """A task for each slice, but small neighbours share one, up to `worth` rows; empty slices get none."""
     made: list[Split] = []
     for each in slices:
         if each.end <= each.start:
             continue
-        if made and made[-1].rows + each.end - each.start <= WORTH_A_TASK:
+        if made and made[-1].rows + each.end - each.start <= worth:
             made[-1] = Split((*made[-1].slices, each))
         else:
             made.append(Split((each,)))

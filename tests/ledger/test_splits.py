@@ -24,3 +24,10 @@ def test_partitions_without_new_rows_cost_nothing():
 def test_every_slice_is_read_once_and_in_order(ends):
     given_ = [Slice(p, min(pair), max(pair)) for p, pair in enumerate(ends)]
     assert [each for split in splits(given_) for each in split.slices] == [s for s in given_ if s.end > s.start]
+
+
+def test_a_smaller_worth_gives_each_partition_its_task():
+    slices = [Slice(partition, 0, 100) for partition in range(3)]
+
+    assert len(splits(slices)) == 1
+    assert [each.slices for each in splits(slices, worth=100)] == [(each,) for each in slices]
