@@ -20,6 +20,8 @@ TRUNCATED = 8  # stages of a batch: of more, only the newest were read, and the 
 PART = 0.25  # share of a batch that is worth naming beside another cause
 GREW = 1.0  # seconds more than usual; a machine's hiccups stay below it in the median
 OTHERS = 1.7  # a machine that is too busy slows the other phases down as much
+ALONE = 1.5  # times all the rest of the batch; on a busy machine the rest grows with it
+TOGETHER = 0.6  # of a stage's wall time: so long its tasks are at work on average when all wait for the same
 LITTLE = 0.1  # seconds of other phases below which their ratio says nothing
 BUSY = 0.85  # of all cores
 BUSY_LOOKS = 3  # at one look every 10 s
@@ -131,6 +133,13 @@ def machine_busy(view: View) -> bool:
     return (bool(looks) and median(looks) >= BUSY) or _crowded(view)
 
 
+def _slots_taken(view: View) -> bool:
+    """Whether tasks had every slot at most of the newest looks at the executors."""
+    looks = [[each for each in host.executors if each.active and each.cores] for host in list(view.hosts)[-PAIRS:]]
+    full = [sum(e.active_tasks for e in look) >= sum(e.cores for e in look) for look in looks if look]
+    return bool(full) and sum(full) > len(full) / 2
+
+
 def _crowded(view: View) -> bool:
     cores = sum(executor.cores for executor in view.hosts[-1].executors if executor.active) if view.hosts else 0
     fresh = view.now - WINDOW
@@ -163,12 +172,18 @@ def sink_blocks(view: View, outside: Outside) -> bool:
 
 @strain.once
 def starved(view: View) -> bool:
-    """Whether the query waits for the cores of a busy machine: then all that it does takes longer, not one thing."""
+    """Whether the query waits for the cores of a busy machine: then all that it does takes longer, not one thing.
+
+    Where other queries hold the slots, only tasks wait and the driver does not: nothing else shows it then.
+    """
     if not machine_busy(view):
         return False
+    if _slots_taken(view) or _crowded(view):
+        return True
     usual, latest = strain.past(view), [batch for batch, _ in pairs(view)] or view.steady[-strain.RECENT :]
     if not usual or not latest:
-        return True
+        outside = outside_tasks(view)
+        return outside is None or outside.seconds < ALONE * (outside.duration - outside.seconds)
     before, now = (
         median(each.duration - each.phases.get("add_batch", 0.0) for each in some) for some in (usual, latest)
     )
@@ -193,6 +208,8 @@ def waiting_sink_stage(view: View) -> Waiting | None:
         wall = stage.wall_seconds
         if wall is None or stage.run_seconds <= 0:
             continue
+        if stage.run_seconds / slots(view, stage.tasks) < TOGETHER * wall:
+            continue  # one task is what the others wait for
         found.append(Waiting(f"stage {stage.stage_id}", wall, min(1.0, busy / stage.run_seconds), batch.duration))
     if len(found) < ENOUGH:
         return None
