@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Any, NamedTuple
 
@@ -77,6 +77,14 @@ def conflicts_of(batch: Progress) -> Conflicts | None:
         if isinstance(each, Mapping) and isinstance(each.get("item"), str)
     ]
     return Conflicts(sum(int(row[COUNT]) for row in found), tuple(ids))
+
+
+def newest(batches: Sequence[Progress], since: float) -> Sequence[Progress]:
+    """The batches that ended at or after an instant, at least the newest one."""
+    first = len(batches) - 1
+    while first > 0 and batches[first - 1].ended >= since:
+        first -= 1
+    return batches[max(0, first) :]
 
 
 def _count(row: Mapping[str, Any], column: str) -> bool:

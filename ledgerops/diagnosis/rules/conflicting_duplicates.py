@@ -17,28 +17,27 @@ Evidence:
 
 from collections.abc import Iterator
 
-from ledgerops.books import conflicts_of
+from ledgerops.books import conflicts_of, newest
 from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
 from ledgerops.view import View
 
 KEPT = 30.0  # seconds that a conflict is told of; at 0.5 % of 100 rows a second one comes every two
-BATCHES = 30  # newest ones looked at
 SAMPLE = 3  # ids named in the sentence
 
 
 def check(view: View) -> Iterator[Finding]:
     if view.last is None or conflicts_of(view.last) is None:
         return
-    newest = [batch for batch in view.batches[-BATCHES:] if batch.ended >= view.now - KEPT] or view.batches[-1:]
-    found = [(batch, each) for batch in newest if (each := conflicts_of(batch)) is not None and each.rows]
+    latest = newest(view.batches, view.now - KEPT)
+    found = [(batch, each) for batch in latest if (each := conflicts_of(batch)) is not None and each.rows]
     if not found:
         return
-    rows, read = sum(each.rows for _, each in found), sum(batch.rows for batch in newest)
+    rows, read = sum(each.rows for _, each in found), sum(batch.rows for batch in latest)
     ids = list(dict.fromkeys(key for _, each in reversed(found) for key in each.ids))[:SAMPLE]
     at = found[-1][0].ended
     share = rows / read if read else 1.0
     what = f"{rows:,} copies contradict" if rows != 1 else "1 copy contradicts"
-    batches = f"{len(newest)} batches" if len(newest) > 1 else "batch"
+    batches = f"{len(latest)} batches" if len(latest) > 1 else "batch"
     named = f" (hashed: {', '.join(ids)})" if ids else ""
     source = max(found[-1][0].sources, key=lambda source: source.rows, default=None)
     yield Finding(

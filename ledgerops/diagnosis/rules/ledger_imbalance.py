@@ -20,7 +20,7 @@ Evidence:
 from collections.abc import Iterator
 from decimal import Decimal
 
-from ledgerops.books import book_of
+from ledgerops.books import book_of, newest
 from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
 from ledgerops.view import View
 
@@ -31,8 +31,8 @@ ROUNDS = 3  # unbalanced batches from which chance (a repeated attempt of a task
 def check(view: View) -> Iterator[Finding]:
     if view.last is None or book_of(view.last) is None:
         return
-    newest = [batch for batch in view.batches[-ROUNDS * 10 :] if batch.ended >= view.now - KEPT] or view.batches[-1:]
-    booked = [(batch, book) for batch in newest if (book := book_of(batch)) is not None]
+    latest = newest(view.batches, view.now - KEPT)
+    booked = [(batch, book) for batch in latest if (book := book_of(batch)) is not None]
     wrong = [(batch, book) for batch, book in booked if not book.balanced]
     if not wrong:
         return
