@@ -36,6 +36,16 @@ def test_a_planned_restart_is_told_as_one(history):
     assert next(RULE.check(view)).summary.endswith("; the query was away for 5 s")
 
 
+def test_the_pace_is_that_since_twelve_batches_ago(history):
+    lefts = [99_000, 90_000, *(60_000 - 4000 * n for n in range(13))]
+    evidence = {
+        each.name: each.value
+        for each in next(RULE.check(history(**restarted(seconds=[1.5] * 15, backlog=lefts)))).evidence
+    }
+
+    assert evidence["backlog_falls_by"] == 48_000 / 24
+
+
 def test_nothing_worse_is_said_meanwhile(history):
     verdict = Diagnoser()(history(**restarted(seconds=[1.5] * 10)))
 

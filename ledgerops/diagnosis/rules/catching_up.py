@@ -27,7 +27,7 @@ from ledgerops.metrics.pressure import BACKLOG
 from ledgerops.view import View
 
 BATCHES = 4  # over which the backlog must fall, each time: a single larger batch is no trend
-PACE = 12  # batches from which the pace is taken
+PACE = 12  # batches back to which the pace is taken
 FROM_START = 3  # the most must have been there by this batch of the run: what piled up later is another matter
 SILENT = 3  # intervals and batches without another batch: by then nothing is worked off
 LAG_SECONDS = 5.0  # of backlog that must be there to speak of catching up
@@ -50,7 +50,7 @@ def check(view: View) -> Iterator[Finding]:
     lag = view.lag_seconds or 0.0
     if lag <= max(LAG_SECONDS, 2 * (view.trigger_interval or 0.0)):
         return
-    first, since = series[-PACE:][0]
+    first, since = series[-PACE - 1 :][0]
     pace = (since - latest[-1]) / (series[-1][0].ended - first.ended)
     if pace <= 0:
         return
