@@ -2,7 +2,11 @@
 
 from ledgerops.drills import (
     slow_sink,
+    slow_state_commit,
 )
 
-DRILLS = (slow_sink.DRILL,)
+DRILLS = (
+    slow_sink.DRILL,
+    slow_state_commit.DRILL,
+)
 BY_NAME = {drill.name: drill for drill in DRILLS}
