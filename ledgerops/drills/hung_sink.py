@@ -1,0 +1,43 @@
+"""F13, hung query: from the onset the sink blocks for ever. Spark reports nothing more, and every gauge stays good."""
+
+from ledgerops.drills.drill import Drill, Fault, Truth
+from ledgerops.drills.effects import nothing_done_for
+from ledgerops.drills.patient import Patient
+from ledgerops.drills.surgeon import Surgeon
+
+PLAN = """
+seed: 131
+start: now
+phases: [{shape: constant, rate: 100}]
+"""
+SILENCE = 30.0  # seconds; the next trigger but fourteen
+
+
+def start(patient: Patient) -> None:
+    patient.job("dedup_transactions", {"transactions": patient.rows(PLAN)})
+
+
+def inject(surgeon: Surgeon) -> None:
+    surgeon.chaos.set(block=True)
+
+
+def repair(surgeon: Surgeon) -> None:
+    surgeon.chaos.set(block=None)
+
+
+DRILL = Drill(
+    name="hung-sink",
+    id="F13",
+    kind="fault",
+    summary="the sink blocks for ever",
+    start=start,
+    inject=inject,
+    repair=repair,
+    effect=nothing_done_for(SILENCE),
+    fault_seconds=60.0,
+    recovery_seconds=30.0,
+    truth=Truth(
+        faults=(Fault(rules=("query-stuck",), component=("query={main}",), remedy="thread dump|restart"),),
+        may=("trigger-overrun", "falling-behind", "freshness-breach"),
+    ),
+)
