@@ -1,0 +1,45 @@
+"""Python bound: from the onset a function in Python takes 18 ms for each row instead of none."""
+
+from ledgerops.drills import costly
+from ledgerops.drills.drill import Drill, Fault, Truth
+from ledgerops.drills.effects import batches_outlast
+from ledgerops.drills.patient import Patient
+from ledgerops.drills.surgeon import Surgeon
+from ledgerops.ledger.workers import make_importable
+
+PLAN = """
+seed: 201
+start: now
+phases: [{shape: constant, rate: 100}]
+partitions: {count: 2}
+"""
+
+
+def start(patient: Patient) -> None:
+    make_importable(patient.spark)
+    rows = costly.by_partition(patient, PLAN)
+    patient.query(rows.mapInArrow(costly.each_row(patient.folder / "control.json", "row"), rows.schema))
+
+
+def inject(surgeon: Surgeon) -> None:
+    surgeon.chaos.set(row=0.018)
+
+
+def repair(surgeon: Surgeon) -> None:
+    surgeon.chaos.set(row=None)
+
+
+DRILL = Drill(
+    name="python-bound",
+    id="P01",
+    kind="fault",
+    summary="a function in Python takes 18 ms for each row",
+    start=start,
+    inject=inject,
+    repair=repair,
+    effect=batches_outlast(2.0),
+    truth=Truth(
+        faults=(Fault(rules=("python-bound",), component=("stage=Python",), remedy="pandas_udf"),),
+        may=("trigger-overrun", "falling-behind", "freshness-breach"),
+    ),
+)

@@ -1,0 +1,49 @@
+"""Scheduler skew: one of two executors is killed. A new one comes at once, but all state is now on the other, and the
+tasks stay with it.
+
+Each row waits 8 ms behind the state, so that two executors at a time are needed.
+"""
+
+from ledgerops.drills import costly
+from ledgerops.drills.drill import Drill, Fault, Truth
+from ledgerops.drills.effects import batches_outlast
+from ledgerops.drills.patient import Patient
+from ledgerops.drills.surgeon import Surgeon
+
+PLAN = """
+seed: 231
+start: now
+phases: [{shape: constant, rate: 130}]
+"""
+EXECUTOR = "CoarseGrainedExecutorBackend"
+PARTITIONS = 6
+
+
+def start(patient: Patient) -> None:
+    rows = patient.rows(PLAN).withWatermark("event_time", "5 seconds")
+    patient.query(costly.waiting(rows.dropDuplicatesWithinWatermark(["transaction_id"]), 8))
+
+
+def inject(surgeon: Surgeon) -> None:
+    max(surgeon.children(EXECUTOR), key=lambda each: each.pid).kill()
+
+
+DRILL = Drill(
+    name="scheduler-skew",
+    id="P04",
+    kind="fault",
+    summary="after the loss of an executor all state, and so all work, is on the other",
+    start=start,
+    inject=inject,
+    effect=batches_outlast(2.0),
+    fault_seconds=60.0,
+    recovery_seconds=1.0,
+    recovers=False,
+    heavy=True,
+    conf=(("spark.sql.shuffle.partitions", str(PARTITIONS)),),
+    master="local-cluster[2,1,1024]",
+    truth=Truth(
+        faults=(Fault(rules=("scheduler-skew",), component=("executor",), remedy="restart|again|locality"),),
+        may=("trigger-overrun", "falling-behind", "freshness-breach"),
+    ),
+)

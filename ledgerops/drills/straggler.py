@@ -1,0 +1,45 @@
+"""Straggler: from the onset one of four tasks takes 4 s longer than the others, for as many rows."""
+
+from ledgerops.drills import costly
+from ledgerops.drills.drill import Drill, Fault, Truth
+from ledgerops.drills.effects import batches_outlast
+from ledgerops.drills.patient import Patient
+from ledgerops.drills.surgeon import Surgeon
+from ledgerops.ledger.workers import make_importable
+
+PLAN = """
+seed: 211
+start: now
+phases: [{shape: constant, rate: 200}]
+"""
+
+
+def start(patient: Patient) -> None:
+    make_importable(patient.spark)
+    rows = patient.rows(PLAN).repartition(costly.TASKS)
+    patient.query(rows.mapInArrow(costly.one_task(patient.folder / "control.json", 1), rows.schema))
+
+
+def inject(surgeon: Surgeon) -> None:
+    surgeon.chaos.set(straggle=4.0)
+
+
+def repair(surgeon: Surgeon) -> None:
+    surgeon.chaos.set(straggle=None)
+
+
+DRILL = Drill(
+    name="straggler",
+    id="P02",
+    kind="fault",
+    summary="one of four tasks takes 4 s longer, for as many rows",
+    start=start,
+    inject=inject,
+    repair=repair,
+    effect=batches_outlast(2.0),
+    master=costly.MASTER,
+    truth=Truth(
+        faults=(Fault(rules=("straggler",), component=("stage=task 1",), remedy="partition|machine"),),
+        may=("trigger-overrun", "falling-behind", "freshness-breach"),
+    ),
+)

@@ -1,0 +1,40 @@
+"""F05, whale key: from the onset 60 % of the rows belong to one customer, whose rows one task works off.
+
+State is kept by customer, and each row waits 10 ms for an answer: even rows take a task of four 1 s, the whale's 2.8 s
+and more each time.
+"""
+
+from ledgerops.drills import costly
+from ledgerops.drills.drill import Drill, Fault, Truth
+from ledgerops.drills.effects import batches_outlast
+from ledgerops.drills.patient import Patient
+
+PLAN = """
+seed: 51
+start: now
+phases: [{shape: constant, rate: 160}]
+keys: {customers: 200, accounts: 220}
+changes: [{from: 45s, to: 75s, keys: {distribution: whale, share: 0.6}}]
+"""
+
+
+def start(patient: Patient) -> None:
+    patient.query(costly.scored(patient, patient.rows(PLAN), 8), mode="update")
+
+
+DRILL = Drill(
+    name="whale-key",
+    id="F05",
+    kind="fault",
+    summary="60 % of the rows belong to one customer, whose rows one task works off",
+    start=start,
+    effect=batches_outlast(2.0),
+    fault_seconds=30.0,
+    recovery_seconds=50.0,
+    conf=costly.CONF,
+    master=costly.MASTER,
+    truth=Truth(
+        faults=(Fault(rules=("key-skew",), component=("stage=customer_id", "key=customer_id"), remedy="salt"),),
+        may=("trigger-overrun", "falling-behind", "freshness-breach"),
+    ),
+)
