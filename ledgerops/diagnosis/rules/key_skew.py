@@ -29,7 +29,7 @@ Evidence:
 from collections.abc import Iterator
 from statistics import median
 
-from ledgerops.diagnosis import spread, work
+from ledgerops.diagnosis import spread, strain, work
 from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
 from ledgerops.metrics.skew import HOT_KEY
 from ledgerops.signals import read_by_partition
@@ -45,7 +45,8 @@ ROWS = 100  # of the hot key in a batch; fewer say nothing about a share
 
 def check(view: View) -> Iterator[Finding]:
     uneven = spread.uneven_stage(view, shuffle=True)
-    if uneven is not None and (uneven.factor < SLOWER or uneven.batches < BATCHES):
+    needed = work.ENOUGH if strain.strained(view) else BATCHES  # under strain these are all long, and in a row
+    if uneven is not None and (uneven.factor < SLOWER or uneven.batches < needed):
         uneven = uneven if uneven.factor < BALANCED else None
     proven = uneven if uneven is not None and uneven.factor >= SLOWER else None
     share = _hot_share(view)
