@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import threading
 import time
 from collections import deque
@@ -32,7 +33,9 @@ RING_BYTES = (
     8 * 1024 * 1024
 )  # of recording lines kept in memory for /recording; 10 min of 4 queries at a batch a second
 RETRY = 60.0  # seconds until a recording that could not be written is tried again
-EXCEPTION_LENGTH = 500
+EXCEPTION_LENGTH = 500  # characters of a line
+EXCEPTION_LINES = 25  # from the beginning, and as many from the end: there is what was raised first
+FRAME = re.compile(r"\t(at |\.\.\. \d+ )")  # Java indents its frames by a tab, Python by blanks
 STALLED = 15.0  # seconds without a turn after which the worker counts as stuck
 Hook = Callable[[Event, Observation, QueryState], None]
 
@@ -231,9 +234,15 @@ def _decoded(data: str | bytes) -> Mapping[str, Any]:
 
 
 def _short_exception(data: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A stack trace is 10 kB and more; its first line says what happened."""
+    """Java's stack trace is 10 kB and more, and says less than what stands between its frames: the first line, the
+    causes, and the traceback of Python code that raised."""
     exception = data.get("exception")
     if not isinstance(exception, str):
         return data
     lines = exception.encode("utf-8", "replace").decode("utf-8").strip().splitlines()
-    return {**data, "exception": lines[0][:EXCEPTION_LENGTH] if lines else "unknown"}
+    telling = [line[:EXCEPTION_LENGTH] for line in lines if not FRAME.match(line)]
+    return {
+        **data,
+        "exception": "\n".join([*telling[:EXCEPTION_LINES], *telling[EXCEPTION_LINES:][-EXCEPTION_LINES:]])
+        or "unknown",
+    }

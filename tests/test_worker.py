@@ -219,7 +219,7 @@ def test_a_hook_that_raises_is_isolated(make, caplog):
     assert list(bench.queries) == ["daily_counts"]
 
 
-def test_of_a_stack_trace_only_the_first_line_is_kept(make, tmp_path):
+def test_of_a_stack_trace_the_frames_are_not_kept(make, tmp_path):
     bench = make(Recorder(tmp_path))
     trace = "org.apache.spark.SparkException: " + "x" * 600 + "\n" + "\tat somewhere\n" * 1000
     bench.see()
@@ -228,6 +228,27 @@ def test_of_a_stack_trace_only_the_first_line_is_kept(make, tmp_path):
     *_, seen = read(tmp_path)
     assert seen.data["exception"] == trace[:500]
     assert bench.queries["daily_counts"].state.history.failures == {"BAD": 1}
+
+
+def test_of_a_long_text_the_beginning_and_the_end_are_kept(make, tmp_path):
+    bench = make(Recorder(tmp_path))
+    trace = "\n".join(f"line {number}" for number in range(1000))
+    bench.see()
+    bench.see("terminated", {"id": ID, "runId": RUN, "exception": trace, "errorClassOnException": "BAD"})
+
+    *_, seen = read(tmp_path)
+    assert seen.data["exception"].splitlines()[24:26] == ["line 24", "line 975"]
+
+
+def test_what_python_raised_and_what_java_was_caused_by_are_kept(make, tmp_path):
+    bench = make(Recorder(tmp_path))
+    python = 'py4j.Py4JException: Traceback (most recent call last):\n  File "a.py", line 1\nValueError: no'
+    trace = f"{python}\n\n\tat py4j.Some.method(Some.java:1)\n\t... 12 more\nCaused by: java.io.IOException: full\n"
+    bench.see()
+    bench.see("terminated", {"id": ID, "runId": RUN, "exception": trace, "errorClassOnException": "BAD"})
+
+    *_, seen = read(tmp_path)
+    assert seen.data["exception"] == f"{python}\n\nCaused by: java.io.IOException: full"
 
 
 def test_text_that_cannot_be_recorded_is_counted_and_the_events_after_it_are_taken(make, tmp_path, caplog):

@@ -97,14 +97,10 @@ def place(exception: str) -> tuple[str | None, str | None, int | None]:
 
 
 def _python_line(lines: list[str]) -> str | None:
-    """What Python raised: the first line after a traceback that names an exception and belongs to no frame."""
-    began = next(index for index, line in enumerate(lines) if line.endswith(TRACEBACK))
-    for line in lines[began + 1 :]:
-        if JAVA_FRAME.match(line):
-            return None
-        if CLASS.match(line) and not line.endswith(TRACEBACK):
-            return line
-    return None
+    """What Python raised: the last line that names an exception and begins no traceback, for what was raised first is
+    told last."""
+    raised = (line for line in reversed(lines) if CLASS.match(line) and not line.endswith(TRACEBACK))
+    return next(raised, None)
 
 
 RULE = Rule(
