@@ -62,6 +62,20 @@ def test_it_stays_while_the_query_is_down_and_explains_its_failure(history):
 @pytest.mark.parametrize(
     "case",
     [
+        pytest.param({"every": 400.0}, id="three in thirteen minutes"),
+        pytest.param({"done": 2}, id="a run that has not got far"),
+        pytest.param({"now": 50.0}, id="a run of less than a minute"),
+        pytest.param({"every": 60.0, "now": 150.0}, id="a run that is not much longer than the others"),
+    ],
+)
+def test_it_is_not_over_yet(history, case):
+    assert len(list(RULE.check(loop(history, **case)))) == 1
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param({"every": 60.0, "now": 300.0}, id="a run that is far longer than the others"),
         pytest.param({"deaths": 2}, id="two failures"),
         pytest.param({"deaths": 5, "stopped": True}, id="restarts without a failure: deployments"),
         pytest.param({"deaths": 4, "every": 600.0}, id="a failure every ten minutes"),

@@ -26,6 +26,21 @@ def test_all_that_was_dropped_since_it_began_is_told(history):
     assert finding.evidence[2].value == 500
 
 
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param({"seconds": [1] * 5, "operators": [drops(60)] + [drops(0)] * 4}, id="sixty rows"),
+        pytest.param({"seconds": [1] * 5, "operators": [drops(60)] + [drops(0)] * 4, "rows": 6000}, id="1 in 600"),
+        pytest.param({"seconds": [1] * 8, "operators": [drops(500)] + [drops(0)] * 7}, id="fourteen seconds ago"),
+        pytest.param(
+            {"seconds": [1] * 4, "operators": [drops(500)] + [drops(0)] * 3, "interval": 10.0}, id="three intervals ago"
+        ),
+    ],
+)
+def test_few_rows_or_an_earlier_batch_are_enough(history, case):
+    assert len(list(RULE.check(history(**case)))) == 1
+
+
 def test_it_is_a_symptom_of_late_rows(history):
     [root] = Diagnoser()(history(seconds=[1] * 5, operators=[drops(200)] * 5)).root_causes
 
@@ -40,7 +55,8 @@ def test_it_is_a_symptom_of_late_rows(history):
         pytest.param({"seconds": [1] * 5, "operators": [drops(0)] * 5}, id="late, but inside the delay"),
         pytest.param({"seconds": [1] * 5, "operators": [drops(9)] * 5, "rows": 100}, id="a few stragglers"),
         pytest.param({"seconds": [1] * 5, "operators": [drops(20)] * 5, "rows": 100_000}, id="a tiny share"),
-        pytest.param({"seconds": [1] * 20, "operators": [drops(500)] + [drops(0)] * 19}, id="it is over"),
+        pytest.param({"seconds": [1] * 12, "operators": [drops(500)] + [drops(0)] * 11}, id="it is over"),
+        pytest.param({"seconds": [1] * 5, "operators": [drops(60)] + [drops(0)] * 4, "rows": 20_000}, id="1 in 1,400"),
     ],
 )
 def test_others_are_not(history, case):

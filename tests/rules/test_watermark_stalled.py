@@ -81,7 +81,14 @@ def test_an_input_is_told_apart_by_its_observation(history, names):
     [finding] = RULE.check(joined(history, names=names, one=True))
 
     assert finding.component.name == "accounts"
-    assert "the input observed as accounts, 20 s behind the other, holds it" in finding.summary
+    assert "accounts, observed 20 s behind the other, holds it" in finding.summary
+
+
+def test_a_source_bears_the_name_of_its_observation_too(history):
+    [finding] = RULE.check(joined(history, names="all"))
+
+    assert "accounts (observed as accounts), which sent none, holds it" in finding.summary
+    assert finding.component.detail == "holds the minimum of the watermarks (observed as accounts)"
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ def check(view: View) -> Iterator[Finding]:
     share = min(1.0, count / rows)
     if count < ROWS or share < SHARE or jump(view) is not None:
         return
-    at = view.recent[-1].ended
+    at = view.batches[-1].ended
     delay = max(view.plan.watermarks.values(), default=None)
     evidence = [
         Evidence("rows_dropped_last_minute", float(count), "rows", f"< {ROWS}", at),

@@ -18,6 +18,7 @@ Evidence:
 """
 
 from collections.abc import Iterator
+from itertools import takewhile
 
 from ledgerops.diagnosis import strain
 from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
@@ -39,7 +40,7 @@ def check(view: View) -> Iterator[Finding]:
     share = min(1.0, count / rows)
     if count < ROWS or share < SHARE:
         return
-    at = view.recent[-1].ended
+    at = view.batches[-1].ended
     told = [
         (batch, number)
         for batch in view.batches
@@ -76,7 +77,7 @@ def dropped_rows(view: View) -> tuple[dict[str, int], int]:
     dropped: dict[str, int] = {}
     if view.last is None or not view.last.operators:
         return dropped, 0
-    fresh = [batch for batch in view.recent if batch.ended >= view.now - WINDOW]
+    fresh = list(takewhile(lambda batch: batch.ended >= view.now - WINDOW, reversed(view.batches)))
     for batch in fresh:
         for operator in batch.operators:
             if operator.dropped_rows:

@@ -59,9 +59,11 @@ def check(view: View) -> Iterator[Finding]:
     stall = _stall(view)
     if stall is None:
         return
-    silent = _silent_source(stall) or _silent_observation(view, stall)
+    source, observation = _silent_source(stall), _silent_observation(view, stall)
+    silent = source or observation
     if silent is None:
         return
+    known = f" (observed as {observation.name})" if source and observation else ""
     newest = stall.batches[-1]
     at = newest.ended
     evidence = [
@@ -76,13 +78,13 @@ def check(view: View) -> Iterator[Finding]:
     rows = [sum(operator.rows for operator in batch.operators) for batch in (stall.batches[0], newest)]
     grows = f"; state grew from {rows[0]:,} to {rows[1]:,} rows meanwhile" if rows[1] > rows[0] else ""
     yield Finding(
-        f"the watermark has stood still for {stall.seconds:.0f} s while {stall.rows:,} rows came in: {silent.words} "
-        f"holds it{grows}",
-        Component(silent.kind, silent.name, "holds the minimum of the watermarks"),
+        f"the watermark has stood still for {stall.seconds:.0f} s while {stall.rows:,} rows came in: "
+        f"{silent.name}{known}{silent.words} holds it{grows}",
+        Component(silent.kind, silent.name, f"holds the minimum of the watermarks{known}"),
         tuple(evidence),
         (
             Remedy(
-                f"find out why {silent.name} sends nothing new; let its producer send a heartbeat row",
+                f"find out why {silent.name}{known} sends nothing new; let its producer send a heartbeat row",
                 "the watermark of the query is the least of its inputs'",
             ),
             Remedy(
@@ -144,7 +146,7 @@ def _silent_source(stall: Stall) -> Silent | None:
         return None
     name = ", ".join(sorted(silent))
     evidence = Evidence("rows_of_the_silent_input", 0.0, "rows", "> 0", stall.batches[-1].ended)
-    return Silent("source", name, f"{name}, which sent none,", evidence)
+    return Silent("source", name, ", which sent none,", evidence)
 
 
 def _silent_observation(view: View, stall: Stall) -> Silent | None:
@@ -166,7 +168,7 @@ def _silent_observation(view: View, stall: Stall) -> Silent | None:
     if behind < STILL:
         return None
     evidence = Evidence("silent_input_behind_seconds", behind, "seconds", f"< {STILL:g}", stall.batches[-1].ended)
-    return Silent("input", name, f"the input observed as {name}, {behind:.0f} s behind the other,", evidence)
+    return Silent("input", name, f", observed {behind:.0f} s behind the other,", evidence)
 
 
 def _newest_by_input(batch: Progress) -> Mapping[str, float]:
