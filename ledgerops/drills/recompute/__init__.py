@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ledgerops.drills.recompute import (
+    creep,
     event_time,
     inputs,
     ledger,
@@ -30,6 +31,7 @@ TINY = 0.02  # seconds or shares: the difference of two rounded times says no mo
 FORMULAS: Mapping[str, Formula] = {
     **symptoms.FORMULAS,
     **inputs.FORMULAS,
+    **creep.FORMULAS,
     **event_time.FORMULAS,
     **work.FORMULAS,
     **sinks.FORMULAS,

@@ -1,0 +1,38 @@
+"""F02, creep: the load rises from the onset by 2.5 rows a second each second, past what the query can work off.
+
+As in the overload drill each row waits 4 ms: the interval of 2 s is full at about 375 rows a second, after 90 s.
+"""
+
+from ledgerops.drills.drill import Drill, Fault, Truth
+from ledgerops.drills.effects import batches_outlast
+from ledgerops.drills.overload import asked
+from ledgerops.drills.patient import Patient
+
+PLAN = """
+seed: 32
+start: now
+phases:
+  - {shape: constant, rate: 150, duration: 45s}
+  - {shape: ramp, from: 150, to: 475, duration: 130s}
+  - {shape: constant, rate: 60}
+partitions: {count: 4}
+"""
+
+
+def start(patient: Patient) -> None:
+    patient.query(asked(patient.rows(PLAN)))
+
+
+DRILL = Drill(
+    name="creep",
+    id="F02",
+    kind="fault",
+    summary="the load rises steadily past what can be worked off",
+    start=start,
+    effect=batches_outlast(2.2),
+    fault_seconds=130.0,
+    truth=Truth(
+        faults=(Fault(rules=("slow-creep",), component=("query",), remedy="cores|producer"),),
+        may=("input-overload", "trigger-overrun", "falling-behind", "freshness-breach"),
+    ),
+)
