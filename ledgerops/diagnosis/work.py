@@ -8,6 +8,7 @@ from statistics import median
 from typing import NamedTuple
 
 from ledgerops.diagnosis import strain
+from ledgerops.diagnosis.cores import offender
 from ledgerops.records import Progress, TaskSummary
 from ledgerops.view import WINDOW, View
 
@@ -176,6 +177,8 @@ def starved(view: View) -> bool:
 
     Where other queries hold the slots, only tasks wait and the driver does not: nothing else shows it then.
     """
+    if offender(view) is not None:
+        return True
     if not machine_busy(view):
         return False
     if _slots_taken(view) or _crowded(view):

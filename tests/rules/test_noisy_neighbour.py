@@ -1,5 +1,6 @@
 import pytest
 
+from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.diagnosis.rules.noisy_neighbour import RULE
 from ledgerops.records import Running
 from tests.rules.conftest import stage
@@ -113,3 +114,18 @@ def test_it_is_ruled_out_with_the_share_of_the_heaviest(victim):
 
     assert RULE.acquit(beside(view, neighbour(view, None))) == "of the other queries hog takes most, 0.2 of 2 cores"
     assert RULE.acquit(view) is None
+
+
+@pytest.mark.parametrize(
+    "own",
+    [
+        pytest.param(HELD_UP, id="its tasks take long"),
+        pytest.param(stage("save", seconds=[0.5, 0.4], wall=0.6, began=3.9), id="its tasks begin late"),
+    ],
+)
+def test_what_the_neighbour_does_to_it_is_not_laid_at_its_own_door(victim, own):
+    view = victim(stages=[[own]] * 4, phases=[{"add_batch": 4.7}] * 4)
+
+    verdict = Diagnoser()(beside(view, neighbour(view, 18)))
+
+    assert [cause.rule for cause in verdict.root_causes] == ["noisy-neighbour"]
