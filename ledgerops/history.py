@@ -205,12 +205,5 @@ def _thin(progress: Progress) -> Progress:
 
 def backlog(progress: Progress) -> int | None:
     """Offsets not read yet over all partitions; None when no source says how far its head is."""
-    known = [source for source in progress.sources if source.latest]
-    if not known:
-        return None
-    return sum(
-        max(0, head - source.end[partition])
-        for source in known
-        for partition, head in source.latest.items()
-        if partition in source.end
-    )
+    lefts = [source.left for source in progress.sources if source.latest]
+    return sum(lefts) if lefts else None

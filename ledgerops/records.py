@@ -51,6 +51,18 @@ class SourceProgress:
     end: Offsets
     latest: Offsets
     metrics: Mapping[str, str]
+    # summed up once: rules look back over many batches, and a topic may have many partitions
+    read: int = field(init=False, compare=False, repr=False)  # offsets from start to end
+    left: int = field(init=False, compare=False, repr=False)  # offsets not read yet; none where it is not known
+
+    def __post_init__(self) -> None:
+        if self.start.keys() == self.end.keys():  # nearly always, and much quicker
+            read = sum(self.end.values()) - sum(self.start.values())
+        else:
+            read = sum(end - self.start[each] for each, end in self.end.items() if each in self.start)
+        left = sum(max(0, head - self.end[each]) for each, head in self.latest.items() if each in self.end)
+        object.__setattr__(self, "read", read)
+        object.__setattr__(self, "left", left)
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,4 +271,4 @@ class Heads:
     retention_bytes: Mapping[str, int] = field(default_factory=dict)  # of each partition
     error: str | None = None  # why the source could not be asked
     unreachable_since: float | None = None  # when the first of the vain looks began
-    seconds: float | None = None  # that the answer took, where nothing but offsets was asked for
+    seconds: float | None = None  # that the answer took

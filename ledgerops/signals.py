@@ -196,13 +196,9 @@ def rows_per_offset(batches: Sequence[Progress]) -> dict[str, float]:
     offsets: dict[str, int] = {}
     for batch in batches:
         for source in batch.sources:
-            if source.start.keys() == source.end.keys():  # nearly always, and much quicker
-                read = sum(source.end.values()) - sum(source.start.values())
-            else:
-                read = sum(end - source.start[key] for key, end in source.end.items() if key in source.start)
-            if read > 0 and source.rows > 0:
+            if source.read > 0 and source.rows > 0:
                 rows[source.name] = rows.get(source.name, 0) + source.rows
-                offsets[source.name] = offsets.get(source.name, 0) + read
+                offsets[source.name] = offsets.get(source.name, 0) + source.read
     return {name: rows[name] / offsets[name] for name in rows}
 
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from ledgerops.diagnosis.model import Verdict
@@ -17,6 +18,7 @@ from ledgerops.records import Host
 from ledgerops.view import View
 
 LABEL_LENGTH = 256  # Prometheus refuses a whole scrape whose label values are longer than its limit
+LABELS = 10_000  # sets of label values that are remembered as they are published: each batch has the same ones again
 DIGITS = re.compile(r"(\d+)")
 
 
@@ -109,11 +111,16 @@ def _families(
 def series_of(metric: Metric[Any], series: Mapping[Labels, float]) -> Sequence[tuple[Labels, float]]:
     """The series that can be published, in a stable order: numbers only, labels of bounded length."""
     clean = {
-        tuple(clean_label(value) for value in labels): float(value)
+        _clean(labels): float(value)
         for labels, value in series.items()
         if len(labels) == len(metric.labels) and (math.isfinite(value) or (metric.age and value > 0))
     }
-    return sorted(clean.items(), key=_natural) if len(clean) > 1 else tuple(clean.items())
+    return sorted(clean.items(), key=lambda item: _natural(item[0])) if len(clean) > 1 else tuple(clean.items())
+
+
+@lru_cache(maxsize=LABELS)
+def _clean(labels: Labels) -> Labels:
+    return tuple(clean_label(value) for value in labels)
 
 
 def clean_label(value: str) -> str:
@@ -123,11 +130,11 @@ def clean_label(value: str) -> str:
     return value if value.isascii() else value.encode("utf-8", "replace").decode("utf-8")
 
 
-def _natural(item: tuple[Labels, float]) -> list[tuple[int, int | str]]:
+@lru_cache(maxsize=LABELS)
+def _natural(labels: Labels) -> list[tuple[int, int | str]]:
     """Partition 10 comes after partition 9."""
-    return [
-        (0, int(part)) if part.isdecimal() else (1, part) for label in item[0] for part in DIGITS.split(label) if part
-    ]
+    parts = [part for label in labels for part in DIGITS.split(label) if part]
+    return [(0, int(part)) if part.isdecimal() else (1, part) for part in parts]
 
 
 def _fit(families: Sequence[Family], budget: int) -> tuple[list[Family], int]:

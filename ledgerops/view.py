@@ -60,7 +60,7 @@ class View:
     def query(self) -> str:
         return self.history.query
 
-    @property
+    @cached_property
     def last(self) -> Progress | None:
         return self.history.last if self.batches else None
 
