@@ -73,8 +73,8 @@ class Batch(NamedTuple):
 class Tape:
     """What was known of one query at `now`."""
 
-    def __init__(self, lines: Iterable[Json], query: str, now: float) -> None:
-        self.query, self.now = query, now
+    def __init__(self, lines: Sequence[Json], query: str, now: float) -> None:
+        self.lines, self.query, self.now = lines, query, now
         self.all: list[Batch] = []
         self.tasks: dict[tuple[str, int], Json] = {}
         self.hosts: list[Json] = []
@@ -97,6 +97,10 @@ class Tape:
                 self.observers.append(data)
             elif line.get("query") == query:
                 self._take(at, line["kind"], data)
+
+    def beside(self, query: str) -> Tape:
+        """The same of another query of the driver."""
+        return Tape(self.lines, query, self.now)
 
     def _take(self, at: float, kind: str, data: Json) -> None:
         if kind == "progress":

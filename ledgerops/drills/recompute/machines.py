@@ -7,7 +7,7 @@ from itertools import pairwise
 from statistics import median
 from typing import Any
 
-from ledgerops.drills.recompute.shared import Formula, plain
+from ledgerops.drills.recompute.shared import Formula, plain, total_of
 from ledgerops.drills.tape import Json, Tape
 
 SPAN = 4.0  # seconds that lie between two looks at least
@@ -97,7 +97,43 @@ def _queue(tape: Tape) -> float | None:
     return float(looks[1]["queue_size"] / looks[1]["queue_limit"]) if looks else None
 
 
+def _silent(tape: Tape) -> float | None:
+    seen = [tape.observers[-1]["at"], *tape.idles[-1:], *(batch.end for batch in tape.all[-1:])]
+    return float(tape.now - max(seen))
+
+
+def _cores(tape: Tape, since: float, until: float, running: bool) -> float | None:
+    """Cores that the tasks of a query take between two instants: those of a second of its batches, times the share of
+    the time that its batches take."""
+    ran = spent = 0.0
+    for batch in sorted(tape.run, key=lambda each: -each.start):
+        stages = tape.stages(batch)
+        if batch.end <= until and stages and (batch.end >= since or not spent):
+            ran, spent = ran + total_of(stages, "run_seconds"), spent + batch.seconds
+    spans = [(batch.start, batch.end) for batch in tape.run if batch.end >= since and batch.start <= until]
+    if running and tape.running is not None:
+        spans.append((max(tape.running[1]["since"], tape.all[-1].end if tape.all else 0.0), until))
+    if not spent or until <= since:
+        return None
+    busy = sum(max(0.0, min(end, until) - max(begin, since)) for begin, end in spans)
+    return ran / spent * min(1.0, busy / (until - since))
+
+
+def _neighbour(tape: Tape, finding: Json) -> float | None:
+    other = tape.beside(finding["component"]["name"])
+    return _cores(other, tape.steady[-3].start, tape.now, running=True)
+
+
+def _neighbour_before(tape: Tape, finding: Json) -> float | None:
+    other, until = tape.beside(finding["component"]["name"]), tape.usual[-1].end
+    return _cores(other, max(tape.usual[0].start, until - MINUTE), until, running=False)
+
+
 FORMULAS: Mapping[str, Formula] = {
+    "neighbour_cores": _neighbour,
+    "usual_neighbour_cores": _neighbour_before,
+    "own_cores": plain(lambda tape: _cores(tape, tape.steady[-3].start, tape.now, running=True)),
+    "seconds_since_last_look": plain(_silent),
     "cpu_busy_ratio": plain(_busy),
     "cores_of_the_heaviest": plain(_heaviest),
     "other_phases_slowdown": plain(_other_phases),
