@@ -2,7 +2,7 @@ import pytest
 
 from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.diagnosis.rules.freshness_breach import RULE
-from ledgerops.metrics.latency import SUM
+from ledgerops.metrics.latency import EVENT_BOUNDS, LE, SUM
 from tests.rules.conftest import START
 from tests.rules.retelling import retold
 
@@ -10,12 +10,14 @@ OVERLOAD = {"seconds": [2] * 70, "backlog": [500 * n for n in range(1, 71)], "ro
 LIVE = {"seconds": [1] * 40, "plan": {"watermarks": {"event_time": 10.0}}}
 
 
-def aged(view, ages):
-    """Rows observed with these mean ages, the last of them in all later batches."""
-    return retold(
-        view,
-        lambda n, batch: {"observed": {"ledgerops": {"rows": 100, SUM: 100 * ages[min(n, len(ages) - 1)]}}},
-    )
+def aged(view, ages, late=0):
+    """Rows observed with these ages, the last of them in all later batches; `late` of 100 rows are 900 s older."""
+    return retold(view, lambda n, batch: {"observed": {"ledgerops": _observed(ages[min(n, len(ages) - 1)], late)}})
+
+
+def _observed(age, late):
+    counts = {f"{LE}{i}": (100 - late) * (age <= b) + late * (age + 900 <= b) for i, b in enumerate(EVENT_BOUNDS)}
+    return {**counts, f"{LE}{len(EVENT_BOUNDS)}": 100, SUM: 100.0 * age + 900.0 * late, "rows": 100}
 
 
 def marked(view, behind):
@@ -38,7 +40,7 @@ def test_a_batch_that_runs_too_long_is_found(history):
 def test_rows_that_got_old_are_found(history):
     [finding] = RULE.check(aged(history(**LIVE), [2.0] * 30 + [90.0]))
 
-    assert finding.summary == "rows are older by their event time than 90 s, and 64 s are allowed"
+    assert finding.summary == "half of the rows are older by their event time than 90 s, and 64 s are allowed"
 
 
 def test_a_watermark_that_falls_behind_is_found(history):
@@ -93,6 +95,10 @@ def test_a_lateness_of_a_day_is_what_was_wanted(history):
     view = history(seconds=[1] * 40, plan={"watermarks": {"event_time": 86400.0}})
 
     assert list(RULE.check(marked(view, [86402.0]))) == []
+
+
+def test_a_fifth_of_rows_that_are_very_late_is_not(history):
+    assert list(RULE.check(aged(history(**LIVE), [2.0], late=20))) == []
 
 
 def test_one_batch_of_old_rows_is_not(history):

@@ -17,7 +17,9 @@ Evidence:
     result_delay_seconds: while a batch runs, now less the timestamp of the batch before it, for its oldest row came
         then; else timestamp plus durationMs.triggerExecution of a batch less the timestamp of the batch before it, the
         smaller of the latest two.
-    event_latency_seconds: latency_sum / rows of the observation of `instrument`, median over the latest 3 batches.
+    event_latency_seconds: the median age of the rows by the buckets latency_le_N of the observation of `instrument`, as
+        PromQL's histogram_quantile(0.5) has it (linear within a bucket; N counts the bounds of
+        ledgerops_event_latency_seconds), median over the latest 3 batches.
     watermark_lag_seconds: the end of the newest batch less eventTime.watermark, less the allowed lateness.
     freshness_objective_seconds: the setting, with two trigger intervals on top: no query can be fresher.
 """
@@ -30,7 +32,7 @@ from typing import NamedTuple
 from ledgerops.diagnosis import strain
 from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
 from ledgerops.history import backlog
-from ledgerops.metrics.latency import SUM
+from ledgerops.metrics.latency import EVENT_BOUNDS, event_latencies
 from ledgerops.metrics.pressure import LAG
 from ledgerops.records import Progress
 from ledgerops.view import ALIGNED, OBSERVATION, View
@@ -104,27 +106,31 @@ def _delay(view: View) -> Age | None:
 
 
 def _observed(view: View, limit: float) -> Age | None:
-    """The mean age of the rows of the latest batches, if rows were young once in this run: else it is a replay."""
+    """The median age of the rows of the latest batches, if rows were young once in this run: else it is a replay."""
     if not any(name.startswith(OBSERVATION) for name in view.batches[-1].observed):
         return None
-    newest = [age for batch in view.steady[-LATEST:] if (age := mean_age(batch)) is not None]
+    newest = [age for batch in view.steady[-LATEST:] if (age := median_age(batch)) is not None]
     if len(newest) < LATEST or min(newest) <= limit:
         return None
-    earlier = [age for batch in view.batches[:-LATEST] if (age := mean_age(batch)) is not None]
+    earlier = [age for batch in view.batches[:-LATEST] if (age := median_age(batch)) is not None]
     if not earlier or min(earlier) > FRESH * limit:
         return None
-    return Age("event_latency_seconds", median(newest), "rows are older by their event time than")
+    return Age("event_latency_seconds", median(newest), "half of the rows are older by their event time than")
 
 
-def mean_age(batch: Progress) -> float | None:
-    """Seconds from event time to the batch, on average over the rows that `instrument` observed."""
-    seconds, rows = 0.0, 0
-    for name, row in batch.observed.items():
-        if name.startswith(OBSERVATION) and isinstance(total := row.get(SUM), int | float):
-            count = row.get("rows")
-            if isinstance(count, int) and count > 0:
-                seconds, rows = seconds + total, rows + count
-    return seconds / rows if rows else None
+def median_age(batch: Progress) -> float | None:
+    """Seconds from event time to the batch, of the row in the middle; of all that `instrument` observed. A few rows
+    that are very late move a mean, and break no promise to the others."""
+    buckets = [0] * (len(EVENT_BOUNDS) + 1)
+    for counts, _ in event_latencies(batch):
+        buckets = [held + more for held, more in zip(buckets, counts, strict=True)]
+    half = sum(buckets) / 2
+    below, floor = 0, 0.0
+    for bound, count in zip(EVENT_BOUNDS, buckets, strict=False):
+        if half > 0 and below + count >= half:
+            return floor + (bound - floor) * (half - below) / count
+        below, floor = below + count, bound
+    return floor if half > 0 else None
 
 
 def _watermark(view: View, limit: float) -> Age | None:

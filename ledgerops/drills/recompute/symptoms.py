@@ -14,6 +14,9 @@ from ledgerops.drills.recompute.shared import (
 )
 from ledgerops.drills.tape import Json, Tape, middle
 
+# seconds: the bounds of latency_le_0 and so on
+AGES = (0.25, 0.5, 1.0, 2.0, 3.0, 5.0, 7.5, 10.0, 15.0, 30.0, 60.0, 120.0, 300.0, 900.0, 3600.0)
+
 
 def _running(tape: Tape, finding: Json) -> float | None:
     return tape.now - tape.running[1]["since"] if tape.running else None
@@ -37,7 +40,15 @@ def _event_latency(tape: Tape, finding: Json) -> float | None:
     told = []
     for batch in tape.run[-3:]:
         rows = [row for name, row in batch.observed.items() if name.startswith("ledgerops") and row.get("rows")]
-        told += [row["latency_sum"] / row["rows"] for row in rows if row.get("latency_sum") is not None]
+        under = [sum(row[f"latency_le_{bound}"] for row in rows) for bound in range(len(AGES))] if rows else []
+        half = sum(row[f"latency_le_{len(AGES)}"] for row in rows) / 2
+        place = next((n for n, count in enumerate(under) if count >= half), None)
+        if half and place is None:
+            told.append(AGES[-1])
+        elif half and place is not None:
+            points = [(0, 0.0), *zip(under, AGES, strict=True)][place : place + 2]
+            (below, low), (above, high) = points
+            told.append(low + (high - low) * (half - below) / (above - below))
     return middle(told)
 
 
