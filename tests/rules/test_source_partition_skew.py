@@ -10,9 +10,16 @@ def test_a_heavy_partition_is_named(history):
     [finding] = RULE.check(history(seconds=[1] * 6, read=[PINNED] * 6, cores=2))
 
     assert finding.summary == (
-        "partition 2 of transactions got 80% of the 12,000 rows of the last minute, 20% would be even"
+        "partition 2 of transactions got 80% of the 12,000 rows of the last 60 s, 20% would be even"
     )
     assert finding.component.name == "transactions-2"
+
+
+def test_under_strain_a_quarter_of_a_minute_is_enough(history):
+    view = history(warm=14, seconds=[4] * 4, read=[EVEN] * 1 + [PINNED] * 3, cores=2)
+    [finding] = RULE.check(view)
+
+    assert finding.summary.endswith("rows of the last 15 s, 20% would be even")
 
 
 @pytest.mark.parametrize(
@@ -26,6 +33,7 @@ def test_a_heavy_partition_is_named(history):
         pytest.param({"seconds": [1] * 6, "read": [[2000]] * 6}, id="one partition"),
         pytest.param({"seconds": [1] * 6, "read": [EVEN] * 5 + [PINNED]}, id="one batch"),
         pytest.param({"seconds": [1] * 6, "read": [[100, 300]] * 6, "cores": 1}, id="one core reads one at a time"),
+        pytest.param({"seconds": [1] * 17, "read": [PINNED] * 9 + [EVEN] * 8, "cores": 2}, id="over"),
     ],
 )
 def test_others_are_not(history, case):

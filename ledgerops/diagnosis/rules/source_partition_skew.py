@@ -10,17 +10,19 @@ Mitigation: repair the producer's choice of partition, then wait until the parti
     query repartition after reading, if the work after reading is what takes long. More partitions help only new rows,
     and only if their keys differ.
 Evidence:
-    partition_rows_last_minute: growth of sources[].latestOffset of that partition from the first batch of the last
-        minute to the newest, where the source tells it, else the sum of endOffset - startOffset over these batches;
-        without the batches of the run's first 10 s
-    partition_share: that over the same of all partitions of the topic
+    partition_rows: growth of sources[].latestOffset of that partition from the first batch of W to the newest, where
+        the source tells it, else the sum of endOffset - startOffset over W; W = the batches that began in the last 60
+        s and ended in the last window_seconds, without those of the run's first 10 s
+    partition_share: partition_rows over the same of all partitions of the topic
     slower_than_even: partition_share x min(partitions of the topic, cores of active executors)
+    window_seconds: 15 where the query suffers, else 60
     ledgerops_source_backlog_offsets: latestOffset - endOffset of that partition in the newest batch
 """
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
-from ledgerops.diagnosis import spread, work
+from ledgerops.diagnosis import spread, strain, work
 from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
 from ledgerops.records import Partition, Progress
 from ledgerops.signals import read_by_partition
@@ -28,40 +30,34 @@ from ledgerops.view import WINDOW, View
 
 SHARE = 0.5  # of the topic's rows in one partition
 SLOWER = 1.5  # reading takes so much longer than with an even split on the cores that there are
-ROWS = 1000  # in the latest minute; a trickle is uneven by chance
+ROWS = 1000  # in a minute; a trickle is uneven by chance
 BATCHES = 3
 SECONDS = 5.0  # over which these must spread: a single flush of a producer is no skew
+SOON = 15.0  # seconds that are enough when the query suffers, and that must not deny it when it does not
+SOON_ROWS = ROWS * SOON / WINDOW
 
 
 def check(view: View) -> Iterator[Finding]:
-    fresh = [batch for batch in _latest_minute(view) if batch.rows > 0]
-    if len(fresh) < BATCHES or fresh[-1].ended - fresh[0].started < SECONDS:
-        return
-    for topic, arrived in _by_topic(view).items():
-        total = sum(arrived.values())
-        if total < ROWS or len(arrived) < 2:
+    found = _uneven(view, SOON, SOON_ROWS) if strain.strained(view) or strain.growth(view) else {}
+    for topic, uneven in (found or _uneven(view, WINDOW, ROWS)).items():
+        if topic not in found and _even_by_now(view, topic):
             continue
-        heaviest = max(arrived, key=lambda partition: arrived[partition])
-        share = arrived[heaviest] / total
-        factor = work.slots(view, len(arrived)) * share
-        if share < SHARE or factor < SLOWER:
-            continue
-        at = fresh[-1].ended
-        left = view.backlog_by_partition.get(heaviest)
-        uneven = spread.uneven_stage(view, shuffle=False)
+        at = uneven.batches[-1].ended
+        left = view.backlog_by_partition.get(uneven.partition)
+        stage = spread.uneven_stage(view, shuffle=False)
+        number, partitions = uneven.partition[1], uneven.partitions
         evidence = [
-            Evidence(
-                "partition_rows_last_minute", float(arrived[heaviest]), "offsets", f"~ {total / len(arrived):,.0f}", at
-            ),
-            Evidence("partition_share", share, "ratio", f"< {SHARE:g}", at),
-            Evidence("slower_than_even", factor, "ratio", f"< {SLOWER:g}", at),
+            Evidence("partition_rows", float(uneven.rows), "offsets", f"~ {uneven.total / partitions:,.0f}", at),
+            Evidence("partition_share", uneven.share, "ratio", f"< {SHARE:g}", at),
+            Evidence("slower_than_even", uneven.factor, "ratio", f"< {SLOWER:g}", at),
+            Evidence("window_seconds", uneven.window, "seconds", "the time looked at", at),
         ]
         if left is not None:
             evidence.append(Evidence("ledgerops_source_backlog_offsets", float(left), "offsets", "0", at))
         yield Finding(
-            f"partition {heaviest[1]} of {topic} got {share:.0%} of the {total:,} rows of the last minute, "
-            f"{1 / len(arrived):.0%} would be even",
-            Component("partition", f"{topic}-{heaviest[1]}", topic),
+            f"partition {number} of {topic} got {uneven.share:.0%} of the {uneven.total:,} rows of the last "
+            f"{uneven.window:.0f} s, {1 / partitions:.0%} would be even",
+            Component("partition", f"{topic}-{number}", topic),
             tuple(evidence),
             (
                 Remedy(
@@ -73,20 +69,60 @@ def check(view: View) -> Iterator[Finding]:
                     safe=False,
                 ),
             ),
-            confidence=min(0.95, 0.5 + 0.5 * share),
-            began=fresh[0].started,
-            share=None if uneven is None else min(1.0, uneven.cost),
+            confidence=min(0.95, 0.5 + 0.5 * uneven.share),
+            began=uneven.batches[0].started,
+            share=None if stage is None else min(1.0, stage.cost),
         )
 
 
-def _latest_minute(view: View) -> Sequence[Progress]:
+class Uneven(NamedTuple):
+    """The heaviest partition of a topic in a window of `window` seconds."""
+
+    partition: Partition
+    rows: int
+    total: int
+    partitions: int
+    factor: float
+    window: float
+    batches: Sequence[Progress]
+
+    @property
+    def share(self) -> float:
+        return self.rows / self.total
+
+
+def _uneven(view: View, window: float, least: float) -> dict[str, Uneven]:
+    """By topic, where one partition got so much of at least `least` rows that reading takes longer for it."""
+    fresh = _batches(view, window)
+    with_rows = [batch for batch in fresh if batch.rows > 0]
+    if len(with_rows) < BATCHES or with_rows[-1].ended - with_rows[0].started < SECONDS:
+        return {}
+    found = {}
+    for topic, arrived in _by_topic(fresh).items():
+        total = sum(arrived.values())
+        if total < least or len(arrived) < 2:
+            continue
+        heaviest = max(arrived, key=lambda partition: arrived[partition])
+        factor = work.slots(view, len(arrived)) * arrived[heaviest] / total
+        if arrived[heaviest] >= SHARE * total and factor >= SLOWER:
+            found[topic] = Uneven(heaviest, arrived[heaviest], total, len(arrived), factor, window, with_rows)
+    return found
+
+
+def _even_by_now(view: View, topic: str) -> bool:
+    """Whether the latest rows deny what the last minute says."""
+    arrived = _by_topic(_batches(view, SOON)).get(topic, {})
+    return sum(arrived.values()) >= SOON_ROWS and max(arrived.values()) < SHARE * sum(arrived.values())
+
+
+def _batches(view: View, window: float) -> Sequence[Progress]:
+    """The settled batches that began in the last minute, of them those that ended in the window."""
     began = view.steady[0].started if view.steady else view.now
-    return [batch for batch in view.recent if batch.started >= began and batch.ended >= view.now - WINDOW]
+    return [batch for batch in view.recent if batch.started >= began and batch.ended >= view.now - window]
 
 
-def _by_topic(view: View) -> dict[str, dict[Partition, int]]:
-    """Offsets that arrived in the latest minute by partition: by the heads, else by what was read."""
-    fresh = _latest_minute(view)
+def _by_topic(fresh: Sequence[Progress]) -> dict[str, dict[Partition, int]]:
+    """Offsets that arrived by partition: by the heads, else by what was read."""
     by_topic: dict[str, dict[Partition, int]] = {}
     if not fresh:
         return by_topic
@@ -106,7 +142,7 @@ def _by_topic(view: View) -> dict[str, dict[Partition, int]]:
 
 def acquit(view: View) -> str | None:
     largest = None
-    for topic, arrived in _by_topic(view).items():
+    for topic, arrived in _by_topic(_batches(view, WINDOW)).items():
         total = sum(arrived.values())
         if total > 0 and len(arrived) > 1:
             largest = max(largest or (0.0, ""), (max(arrived.values()) / total, topic))

@@ -56,12 +56,18 @@ def _answers(tape: Tape) -> list[float]:
 
 def _place(finding: Json) -> Place:
     """The partition that a finding names: `topic/2`, or a name and a detail."""
-    topic, _, number = str(finding["component"]["name"]).rpartition("/")
+    topic, _, number = str(finding["component"]["name"]).replace("-", "/").rpartition("/")
     return (topic, number) if topic else ("", str(finding["component"]["name"]))
 
 
-def _read_by(tape: Tape) -> Mapping[Place, float]:
+def _window(finding: Json) -> float:
+    return next((float(each["value"]) for each in finding["evidence"] if each["name"] == "window_seconds"), 60.0)
+
+
+def _read_by(tape: Tape, finding: Json) -> Mapping[Place, float]:
+    """By place what came in the minute, or in as much of it as the finding says."""
     minute = [batch for batch in tape.steady if batch.start >= tape.now - 60] or tape.steady[-3:]
+    minute = [batch for batch in minute if batch.end >= tape.now - _window(finding)]
     first, last = minute[0], minute[-1]
     if first.heads and last.heads:
         return {place: float(last.heads[place] - first.heads.get(place, 0)) for place in last.heads}
@@ -73,12 +79,12 @@ def _read_by(tape: Tape) -> Mapping[Place, float]:
 
 
 def _partition_rows(tape: Tape, finding: Json) -> float | None:
-    return _read_by(tape).get(_place(finding))
+    return _read_by(tape, finding).get(_place(finding))
 
 
 def _partition_share(tape: Tape, finding: Json) -> float | None:
     topic, _ = place = _place(finding)
-    read = {each: rows for each, rows in _read_by(tape).items() if each[0] == topic}
+    read = {each: rows for each, rows in _read_by(tape, finding).items() if each[0] == topic}
     total = sum(read.values())
     return read[place] / total if place in read and total else None
 
@@ -86,7 +92,7 @@ def _partition_share(tape: Tape, finding: Json) -> float | None:
 def _partition_factor(tape: Tape, finding: Json) -> float | None:
     share = _partition_share(tape, finding)
     topic, _ = _place(finding)
-    partitions = sum(each[0] == topic for each in _read_by(tape))
+    partitions = sum(each[0] == topic for each in _read_by(tape, finding))
     return share * slots(tape, partitions) if share is not None else None
 
 
@@ -144,7 +150,8 @@ FORMULAS: Mapping[str, Formula] = {
     "source_share": _source_share,
     "broker_answer_seconds": plain(lambda tape: middle(_answers(tape)[-3:])),
     "usual_broker_answer_seconds": plain(lambda tape: median(_answers(tape)[-60:-15])),
-    "partition_rows_last_minute": _partition_rows,
+    "partition_rows": _partition_rows,
+    "window_seconds": lambda tape, finding: _window(finding) if _window(finding) in (15, 60) else None,
     "partition_share": _partition_share,
     "slower_than_even": _partition_factor,
     "source-partition-skew: ledgerops_source_backlog_offsets": _partition_backlog,
