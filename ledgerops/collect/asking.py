@@ -57,14 +57,15 @@ class Asker:
         from confluent_kafka import TopicPartition
         from confluent_kafka.admin import OffsetSpec
 
-        seconds = float(question["seconds"])
+        seconds, began = float(question["seconds"]), time.monotonic()
         asked = [TopicPartition(topic, partition) for topic, partition in question["partitions"]]
         newest = self._admin.list_offsets({each: OffsetSpec.latest() for each in asked}, request_timeout=seconds)
         oldest = self._admin.list_offsets({each: OffsetSpec.earliest() for each in asked}, request_timeout=seconds)
         self._wait((newest, oldest), seconds)
+        took = round(time.monotonic() - began, 4)
         refused: list[tuple[str, str, str]] = []
         latest, earliest = _numbers(newest, refused), _numbers(oldest, refused)
-        found = {"latest": latest, "earliest": earliest, "refused": refused, "reason": self._reason()}
+        found = {"latest": latest, "earliest": earliest, "refused": refused, "reason": self._reason(), "seconds": took}
         topics = [topic for topic in question["settings"] if topic in latest]
         return {**found, "settings": self._settings(topics, seconds) if topics else {}}
 
@@ -142,7 +143,9 @@ def _numbers(answers: Answers, refused: list[tuple[str, str, str]]) -> dict[str,
     found: dict[str, dict[str, int]] = {}
     for each, future in answers.items():
         try:
-            found.setdefault(each.topic, {})[str(each.partition)] = int(future.result(0).offset)
+            offset = int(future.result(0).offset)
+            if offset >= 0:  # below it librdkafka means that it does not know
+                found.setdefault(each.topic, {})[str(each.partition)] = offset
         except KafkaException as error:
             if error.args[0].code() in final:
                 refused.append((each.topic, str(each.partition), str(error.args[0].str())))

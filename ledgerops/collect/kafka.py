@@ -56,7 +56,7 @@ class KafkaCollector:
         refused = {(topic, partition): reason for topic, partition, reason in answer["refused"]}
         silent = set(asked) - refused.keys() - (latest.keys() & earliest.keys())
         self._broker.worked(not silent)
-        self._tell(queries, latest, earliest, silent, answer["reason"], began)
+        self._tell(queries, latest, earliest, silent, answer["reason"], began, answer.get("seconds"))
         if refused:
             (topic, partition), reason = next(iter(refused.items()))
             raise BrokerError(f"{topic} {partition}: {reason}")
@@ -73,6 +73,7 @@ class KafkaCollector:
         silent: set[Partition],
         reason: str,
         began: float,
+        took: float | None,
     ) -> None:
         snapshot = self._snapshot()
         for name, read in queries.items():
@@ -88,6 +89,8 @@ class KafkaCollector:
                 self._since.pop(name, None)
                 topics = {topic for topic, _ in read}
                 data = {"latest": _nested(latest, read), "earliest": _nested(earliest, read)} | self._kept(topics)
+                if took is not None:
+                    data["seconds"] = round(took, 4)
             self._inbox.put("offsets", orjson.dumps({"run_id": run_id, **data}), name)
 
     def _kept(self, topics: Iterable[str]) -> dict[str, dict[str, float]]:

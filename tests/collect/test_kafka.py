@@ -56,6 +56,7 @@ def test_newest_and_oldest_offsets_and_the_retention_are_reported_for_what_each_
     made.look()
 
     found = told(box)
+    assert 0 < found["a"].pop("seconds") < 8
     assert found["a"] == {
         "run_id": "a-run-1",
         "latest": {topic: {"0": 5, "2": 7}},
@@ -65,6 +66,17 @@ def test_newest_and_oldest_offsets_and_the_retention_are_reported_for_what_each_
     }
     assert found["b"]["latest"] == {other: {"0": 0}, topic: {"1": 0}}
     assert found["b"]["retention_seconds"] == {other: 7 * 86400.0, topic: 60.0}
+
+
+@pytest.mark.spark
+def test_how_long_the_answer_took_is_told(kafka, topic, asking):
+    queries, box, made = asking
+    queries.read("a", {topic: {"0": 0}})
+    made.look()
+
+    found = told(box)["a"]
+    assert 0 < found["seconds"] < 4
+    assert decode_heads(found, T0).seconds == found["seconds"]
 
 
 @pytest.mark.spark

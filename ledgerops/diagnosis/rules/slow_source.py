@@ -1,144 +1,212 @@
-"""Slow source: a batch spends its time asking the source and reading from it.
+"""Slow source: a batch spends its time asking the source and waiting for its rows.
 
-Meaning: the phases `latest_offset` and `get_batch`, or the tasks that read, take several times as long as they used
-    to for as many rows, and they are what the batch got longer by. The query itself is as fast as it was.
+Meaning: the phases `latest_offset` and `get_batch`, and the tasks that read, wait several times as long as they used
+    to, and that is what the batch got longer by. The query itself is as fast as it was.
 Impact: batches outlast their interval although the cores are idle; the query falls behind.
 Diagnosis: `sum by (phase) (rate(ledgerops_batch_phase_seconds_total{query="QUERY"}[5m]))`: much of `latest_offset` or
-    `get_batch` is the broker's answer to a question. Much of `add_batch` while the reading stage hardly uses its CPU
-    is fetching. Look at the broker's request latency and its quotas (`kafka-configs.sh --describe --entity-type
-    clients`), and at the network between it and the query (`ping`, a transfer of a large file).
+    `get_batch` is the broker's answer to a question. Much of `add_batch` while the reading stage hardly uses its CPU is
+    fetching; each task asks several times, so what a single answer takes is multiplied. Look at the broker's request
+    latency and its quotas (`kafka-configs.sh --describe --entity-type clients`), and at the network between it and the
+    query (`ping`, a transfer of a large file).
 Mitigation: relieve the broker, lift the quota, or bring the query nearer. Until then a longer trigger interval asks
     less often; more cores do not help.
 Evidence:
-    source_phases_seconds_median: median of (durationMs.latestOffset + durationMs.getBatch) / 1000 over the newest 3
-        batches of the run (without those of its first 10 s)
-    usual_source_phases_seconds: the same over the usual batches: all of the run before the newest 4, without its
-        first 10 s, with rows, not longer than 1.1 times the interval
-    source_phases_share: the first over the median of durationMs.triggerExecution / 1000 of the same 3 batches
-    reading_stage_seconds: median over P of ended - started of the first stage that reads no shuffle and has records;
-        P = the newest 5 batches (not the run's first) whose tasks were read, only those that outlast 1.1 times the
-        interval in a row up to now where there are 2 of them
-    reading_stage_cpu_share: median over P of (cpu_seconds + gc_seconds + the batch's python_seconds) over run_seconds
-        of that stage, at most 1
-    slowdown_at_equal_rows: median duration of the newest 3 batches with rows over that of the usual ones, the latter
-        times the ratio of their median rows where the newest have more
+    source_phases_seconds_median: median over the latest batches of (durationMs.latestOffset + durationMs.getBatch)
+        / 1000. The latest are the newest 3 of the run, without those of its first 10 s, or 2 while the third slow one
+        is not over; where reading_wait_seconds_median is told, only those of them that have a `tasks` record
+    usual_source_phases_seconds: the same over the usual batches: all remembered ones of the run before the newest 4
+        that had rows and did not outlast 1.1 times the interval
+    reading_wait_seconds_median: median over the latest batches of the wall time of the first stage that reads no
+        shuffle and has records, times 1 less (its cpu_seconds + gc_seconds + the batch's python_seconds) over its
+        run_seconds
+    usual_reading_wait_seconds: the same over the newest 5 of the usual batches that have a `tasks` record
+    source_share: median over the latest batches of source phases and reading wait, as far as these are told, over
+        durationMs.triggerExecution / 1000
+    ledgerops_batch_running_seconds: now less `since` of the newest `batch_running` record; told in place of the above
+        while the first slow batch is not over
+    broker_answer_seconds: median of `seconds` of the newest 3 `offsets` records that have it
+    usual_broker_answer_seconds: median of `seconds` of the `offsets` records before the newest 15, of at most 60
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from statistics import median
 from typing import NamedTuple
 
-from ledgerops.diagnosis import strain, work
+from ledgerops.diagnosis import strain, waiting, work
 from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.metrics.latency import RUNNING
 from ledgerops.records import Progress
 from ledgerops.view import View
 
-PHASES = ("latest_offset", "get_batch")
-MIN_SECONDS = 0.5  # a broker in another region answers the two or three questions of a batch in that time
-MORE = 3.0  # times the usual: a loaded machine makes everything slower, but not this part alone so much
+OTHERS = ("query_planning", "wal_commit", "commit_offsets")  # a machine that is too busy slows these down, too
 SHARE = 0.3  # of the batch
 BLAME = 0.5  # of what the batch got longer by
+LONG = 1.33  # times the interval: two such batches are enough when two witnesses agree
+PATIENCE = 2.0  # times the interval, and MORE times the usual: a batch that has run for so long is long
+ALONE = 2.0  # times what makes an answer slow, when nothing else tells why; as much again on a busy machine
+REMEDIES = (
+    Remedy(
+        "look at the broker's request latency, at its quotas for this client, and at the network to it",
+        "more cores do not help while the query waits for the source",
+    ),
+    Remedy("make the trigger interval longer if results may be that old", "the source is asked less often"),
+)
 
 
 class Slow(NamedTuple):
-    what: str
-    seconds: float
-    usual: str
+    """What a batch waits for the source: `asking` in the driver, for `rows` in tasks; None where it is not known."""
+
+    asking: waiting.Wait
+    rows: waiting.Wait | None
+    answer: waiting.Wait | None  # what ledgerops itself waits for an answer of the broker, when that is slow
     duration: float
-    evidence: tuple[tuple[str, float, str, str], ...]
-    confidence: float
-    excess: float  # seconds beyond the usual
+    share: float  # of the batch
+    began: float
+    excess: float  # seconds that are the source's and more than usual
+
+    @property
+    def seconds(self) -> float:
+        return self.asking.now + (self.rows.now if self.rows else 0.0)
 
 
 def check(view: View) -> Iterator[Finding]:
-    slow = _asking(view) or _fetching(view)
-    if slow is None or view.last is None:
+    slow = _slow(view)
+    if view.last is None:
         return
-    names = ",".join(source.name for source in view.last.sources)
+    if slow is None:
+        yield from _while_running(view)
+        return
+    at = view.last.ended
+    evidence = [
+        Evidence("source_phases_seconds_median", slow.asking.now, "seconds", _limit(slow.asking), at),
+        Evidence("usual_source_phases_seconds", slow.asking.usual, "seconds", "the usual", at),
+        Evidence("source_share", slow.share, "ratio", f"< {SHARE:g}", at),
+    ]
+    if slow.rows is not None:
+        evidence.append(Evidence("reading_wait_seconds_median", slow.rows.now, "seconds", _limit(slow.rows), at))
+        evidence.append(Evidence("usual_reading_wait_seconds", slow.rows.usual, "seconds", "the usual", at))
+    if slow.answer is not None:
+        expected = f"< {max(waiting.ANSWER, waiting.SLOWER * slow.answer.usual):.2f}"
+        evidence.append(Evidence("broker_answer_seconds", slow.answer.now, "seconds", expected, at))
+        evidence.append(Evidence("usual_broker_answer_seconds", slow.answer.usual, "seconds", "the usual", at))
     yield Finding(
-        f"{slow.seconds:.1f} s of a batch of {slow.duration:.1f} s pass {slow.what}; {slow.usual}",
-        Component("source", names or view.query),
-        tuple(Evidence(name, value, unit, expected, view.last.ended) for name, value, unit, expected in slow.evidence),
+        _summary(slow),
+        _component(view),
+        tuple(evidence),
+        REMEDIES,
+        confidence=min(0.95, 0.5 + 0.25 * slow.share + (0.1 if slow.rows else 0.0) + (0.15 if slow.answer else 0.0)),
+        began=slow.began,
+        share=min(1.0, slow.excess / slow.duration),
+    )
+
+
+def _while_running(view: View) -> Iterator[Finding]:
+    """The first slow batch may take minutes; until it is over only the broker's answers to ledgerops tell why."""
+    usual, running = strain.past(view), view.running_seconds
+    if not usual or running is None:
+        return
+    usually = median(batch.duration for batch in usual)
+    if running < max(PATIENCE * (view.trigger_interval or 0.0), waiting.MORE * usually):
+        return
+    answer = waiting.answer(view)
+    certain = ALONE * (ALONE if work.machine_busy(view) else 1.0)
+    if answer is None or answer.now < certain * max(waiting.ANSWER, waiting.SLOWER * answer.usual):
+        return
+    yield Finding(
+        f"a batch has run for {running:.0f} s, where {usually:.1f} s are usual, and the broker answers ledgerops in "
+        f"{answer.now:.2f} s, usually in {answer.usual:.2f} s",
+        _component(view),
         (
-            Remedy(
-                "look at the broker's request latency and at its quotas for this client",
-                "more cores do not help while the query waits for the source",
-            ),
-            Remedy("make the trigger interval longer if results may be that old", "the source is asked less often"),
+            Evidence(RUNNING.name, running, "seconds", f"< {waiting.MORE * usually:.1f}", view.now),
+            Evidence("broker_answer_seconds", answer.now, "seconds", f"< {waiting.ANSWER:g}", view.now),
+            Evidence("usual_broker_answer_seconds", answer.usual, "seconds", "the usual", view.now),
         ),
-        confidence=slow.confidence,
-        began=view.steady[-strain.RECENT].started,
-        share=min(1.0, max(0.0, slow.excess) / slow.duration),
+        REMEDIES,
+        confidence=0.6,
+        began=view.now - running,
     )
 
 
-def _seconds(batch: Progress) -> float:
-    return sum(batch.phases.get(phase, 0.0) for phase in PHASES)
+def _component(view: View) -> Component:
+    names = [source.name for source in view.last.sources] if view.last is not None else []
+    return Component("source", ",".join(names) or view.query)
+
+
+def _limit(wait: waiting.Wait) -> str:
+    return f"< {max(waiting.MIN_SECONDS, waiting.MORE * wait.usual):.1f}"
+
+
+def _summary(slow: Slow) -> str:
+    usual = slow.asking.usual
+    if slow.rows is None:
+        what = "pass asking the source"
+    else:
+        what = f"pass waiting for the source: {slow.asking.now:.1f} s for offsets, {slow.rows.now:.1f} s for rows"
+        usual += slow.rows.usual
+    answer = ""
+    if slow.answer is not None:
+        answer = f"; it answers ledgerops in {slow.answer.now:.2f} s, usually in {slow.answer.usual:.2f} s"
+    return f"{slow.seconds:.1f} s of a batch of {slow.duration:.1f} s {what}; usual are {usual:.1f} s{answer}"
 
 
 @strain.once
-def _asking(view: View) -> Slow | None:
-    """Every one of the latest batches waited long for the answers of the source."""
+def _slow(view: View) -> Slow | None:
+    """Three of the latest batches waited long, or two if more than one witness says so."""
     usual, latest = strain.past(view), view.steady[-strain.RECENT :]
-    if not usual or min(_seconds(batch) for batch in latest) < MIN_SECONDS:
+    interval = view.trigger_interval or 0.0
+    if not usual or len(latest) < strain.RECENT or latest[-1].duration <= interval:
         return None
-    before, now = (median(_seconds(batch) for batch in some) for some in (usual, latest))
+    found = _judged(view, usual, latest, alone=True) if strain.strained(view) or strain.growth(view) else None
+    if found is None and interval and all(batch.duration > LONG * interval for batch in latest[1:]):
+        found = _judged(view, usual, latest[1:], alone=False)
+    return found
+
+
+def _judged(view: View, usual: Sequence[Progress], latest: Sequence[Progress], alone: bool) -> Slow | None:
+    """`alone`: whether one witness is enough."""
+    asked = [waiting.asked(batch) for batch in latest]
+    usually = median(waiting.asked(batch) for batch in usual)
+    long = waiting.Wait(median(asked), usually).long and min(asked[-2:]) >= waiting.MIN_SECONDS
+    answer = waiting.answer(view)
+    waits = waiting.in_tasks(view, latest, seconded=long or answer is not None)
+    rows = waiting.for_rows(view, list(waits.values())) if len(waits) >= work.ENOUGH or long or answer else None
+    if sum((long, rows is not None, answer is not None)) < (1 if alone else 2) or not (long or rows):
+        return None
+    if _starved(view, usual, latest):
+        return None
+    if rows is not None:
+        latest = [batch for batch in latest if batch.batch_id in waits]
+    asking = waiting.Wait(median(waiting.asked(batch) for batch in latest), usually)
     duration = median(batch.duration for batch in latest)
+    held = waits if rows else {}
+    share = median((waiting.asked(each) + held.get(each.batch_id, 0.0)) / each.duration for each in latest)
     longer = duration - median(batch.duration for batch in usual)
-    if now < MORE * before or now < SHARE * duration or now - before < BLAME * longer:
+    excess = asking.now - asking.usual + (rows.now - rows.usual if rows else 0.0)
+    if excess < BLAME * longer or share < SHARE:
         return None
-    evidence = (
-        ("source_phases_seconds_median", now, "seconds", f"< {max(MIN_SECONDS, MORE * before):.1f}"),
-        ("usual_source_phases_seconds", before, "seconds", "the usual"),
-        ("source_phases_share", now / duration, "ratio", f"< {SHARE:g}"),
-    )
-    confidence = min(0.95, 0.6 + 0.4 * now / duration)
-    return Slow("asking the source", now, f"usual are {before:.1f} s", duration, evidence, confidence, now - before)
+    return Slow(asking, rows, answer, duration, share, latest[0].started, excess)
 
 
-@strain.once
-def _fetching(view: View) -> Slow | None:
-    """The tasks that read wait: most of a batch that takes longer than usual for its rows, and hardly any CPU.
-
-    Tasks that read and also write wait for either; only later stages show that it is not the sink.
-    """
-    lost = strain.slowdown(view)
-    if lost is None or lost.factor < work.MORE_THAN_USUAL or not strain.strained(view) or work.machine_busy(view):
-        return None
-    found = []
-    for batch, tasks in work.pairs(view):
-        reading = next((stage for stage in tasks.stages if not stage.reads_shuffle and stage.records > 0), None)
-        if reading is None or reading is tasks.stages[-1] or not reading.wall_seconds or reading.run_seconds <= 0:
-            continue
-        busy = reading.cpu_seconds + reading.gc_seconds + (tasks.python_seconds or 0.0)
-        found.append((reading.wall_seconds, min(1.0, busy / reading.run_seconds), batch.duration))
-    if len(found) < work.ENOUGH:
-        return None
-    wall, cpu, duration = (median(each) for each in zip(*found, strict=True))
-    if cpu >= work.WAITS or wall < work.MOSTLY * duration:
-        return None
-    evidence = (
-        ("reading_stage_seconds", wall, "seconds", f"< {work.MOSTLY * duration:.1f}"),
-        ("reading_stage_cpu_share", cpu, "ratio", f">= {work.WAITS:g}"),
-        ("slowdown_at_equal_rows", lost.factor, "ratio", f"< {work.MORE_THAN_USUAL:g}"),
+def _starved(view: View, usual: Sequence[Progress], latest: Sequence[Progress]) -> bool:
+    """Whether a busy machine makes all phases longer, the source's among them."""
+    if not work.machine_busy(view):
+        return False
+    before, now = (
+        median(sum(batch.phases.get(phase, 0.0) for phase in OTHERS) for batch in some) for some in (usual, latest)
     )
-    return Slow(
-        "in the stage that reads, whose tasks wait",
-        wall,
-        f"such a batch used to take {lost.usual_seconds:.1f} s",
-        duration,
-        evidence,
-        0.6,
-        wall * (1 - cpu),
-    )
+    return now >= work.OTHERS * max(before, work.LITTLE)
 
 
 def acquit(view: View) -> str | None:
     latest = view.steady[-strain.RECENT :]
-    if not latest or _asking(view) is not None or _fetching(view) is not None:
+    if not latest or _slow(view) is not None:
         return None
-    spent, duration = (median(each) for each in zip(*((_seconds(b), b.duration) for b in latest), strict=True))
-    return f"asking the source takes {spent:.1f} s of a batch of {duration:.1f} s"
+    spent, duration = (median(each) for each in zip(*((waiting.asked(b), b.duration) for b in latest), strict=True))
+    if spent >= SHARE * duration:
+        return None
+    looks = [heads.seconds for heads in view.history.heads if heads.seconds is not None][-waiting.LOOKS :]
+    answer = f", and the broker answers ledgerops in {median(looks):.2f} s" if looks else ""
+    return f"asking the source takes {spent:.1f} s of a batch of {duration:.1f} s{answer}"
 
 
 RULE = Rule(
@@ -146,6 +214,6 @@ RULE = Rule(
     severity="warning",
     check=check,
     runbook=__doc__,
-    explains=("falling-behind", "trigger-overrun"),
+    explains=("query-stuck", "falling-behind", "trigger-overrun", "late-data"),
     acquit=acquit,
 )
