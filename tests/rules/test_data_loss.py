@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from ledgerops.diagnosis.engine import Diagnoser
@@ -99,3 +101,79 @@ def test_others_are_not(history, case, said):
     view = history(**case)
 
     assert list(RULE.check(asked(view, **said) if said else view)) == []
+
+
+def passed_over(view, rows, batch=-1):
+    """The view in which a batch read so many rows of the offsets that it went over."""
+    known = view.history.batches[batch]
+    [source] = known.sources
+    view.history.batches[batch] = replace(known, rows=rows, sources=(replace(source, rows=rows),))
+    return View(view.history, view.now, view.hosts, view.others)
+
+
+def test_a_batch_that_went_over_offsets_that_were_gone_is_found(history):
+    view = passed_over(history(seconds=[1.0]), rows=400)
+    [finding] = RULE.check(asked(view, [7500], [6600], later=1))
+
+    assert finding.summary == (
+        "600 offsets of partition 0 of transactions were deleted before batch 6 came to read them; the query has gone "
+        "on without them"
+    )
+    assert finding.component.name == "transactions-0"
+    assert {each.name: each.value for each in finding.evidence} == {
+        "offsets_lost": 600,
+        "batch_rows": 400,
+        "batch_offsets": 1000,
+    }
+
+
+def test_the_first_batch_after_a_pause_is_judged_by_the_brokers_word(history):
+    view = passed_over(history(seconds=[1.0], rows=9000, warm=0), rows=1000)
+    [finding] = RULE.check(asked(view, [9000], [8000], later=1))
+
+    assert finding.evidence[0].value == 8000
+
+
+def test_it_is_still_seen_some_batches_later(history):
+    view = passed_over(history(seconds=[1.0]), rows=400)
+    view = asked(view, [7500], [6600], later=1)
+    for batch in history(seconds=[1.0] * 4).batches[-3:]:
+        view.history.add(batch)
+
+    assert list(RULE.check(View(view.history, view.now + 6)))
+
+
+def transactional(view, share=0.5):
+    """Each batch with this share of rows, for commit markers take the other offsets."""
+    for place, batch in enumerate(view.history.batches):
+        passed_over(view, round(share * batch.rows), batch=place)
+    return View(view.history, view.now)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        pytest.param(lambda view: passed_over(view, 400), ([9500], [0]), id="few rows, but the topic has all offsets"),
+        pytest.param(transactional, None, id="a topic with transactions: markers take offsets"),
+        pytest.param(transactional, ([9500], [8200]), id="such a topic, from which read rows were just deleted"),
+        pytest.param(lambda view: passed_over(view, 995), ([9500], [8900]), id="next to nothing is missing"),
+        pytest.param(lambda view: passed_over(view, 1000), ([9500], [8900]), id="rows deleted after they were read"),
+        pytest.param(lambda view: passed_over(view, 2000), ([9500], [8900]), id="a topic that is read twice"),
+        pytest.param(
+            lambda view: passed_over(view, 400, batch=-4), ([9500], [5900]), id="long before the broker was asked"
+        ),
+        pytest.param(
+            lambda view: passed_over(passed_over(view, 300, batch=-4), 400),
+            ([9500], [8500]),
+            id="batches of which the sink takes as many rows as it likes",
+        ),
+    ],
+)
+def test_fewer_rows_than_offsets_need_not_be_a_loss(history, change, said):
+    view = change(history(seconds=[1.0] * 1, warm=8))
+
+    assert list(RULE.check(asked(view, *said, later=1) if said else view)) == []
+
+
+def test_without_a_collector_fewer_rows_are_no_loss(history):
+    assert list(RULE.check(passed_over(history(seconds=[1.0]), rows=400))) == []

@@ -1,22 +1,32 @@
 """Data loss: rows were deleted before the query had read them.
 
 Meaning: the offset from which the query goes on is older than the oldest that the topic still has, or the query failed
-    because it found that out itself (`failOnDataLoss`). What lies between is gone from the topic.
+    because it found that out itself (`failOnDataLoss`), or a batch has gone over offsets that were not there any more.
 Impact: the rows are in no output, now or later. With `failOnDataLoss` = false the query goes on without a word.
 Diagnosis: `ledgerops_retention_headroom_seconds{query="QUERY"}` is 0 for the partition. The finding names topic,
     partition and gap. Ask why the query was so far behind: `ledgerops_source_lag_seconds{query="QUERY"}` before it.
 Mitigation: read the missing rows again from where else they are (the producer's own store, a mirror, an archive), with
     a query or a load of its own. To let a query that failed go on, start it with `failOnDataLoss` = false once, and
     back to true after that; a new checkpoint would lose the state, too. Give the topic a larger retention.
+Evidence:
+    offsets_lost: where the query has not gone on yet, earliest less sources[].endOffset of the newest batch, summed
+        over the partitions where that is above 0, by the newest `offsets` record; where it failed, the difference of
+        the two offsets in the exception; where a batch has gone over them, batch_offsets less batch_rows over the usual
+        rows for an offset (the most of the 20 batches before it; 1 where these are fewer than 5)
+    ledgerops_retention_headroom_seconds: 0, for the `offsets` record has an earliest beyond the offset to read next
+    batch_rows: sources[].numInputRows of the batch that has gone over offsets that were gone
+    batch_offsets: the sum over partitions of endOffset - startOffset of the same batch and source
+    ledgerops_query_failures_total: `terminated` records of the query with an exception, up to now
 """
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 from typing import NamedTuple
 
 from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
 from ledgerops.metrics.pressure import HEADROOM
-from ledgerops.records import Partition
+from ledgerops.records import Partition, Progress, SourceProgress
 from ledgerops.view import View
 
 TOLD = re.compile(r"failOnDataLoss|KAFKA_DATA_LOSS|OffsetOutOfRange|data (may|might) have been (lost|missed)")
@@ -28,11 +38,28 @@ GAPS = (
     re.compile(r"offsets? (?:in )?\[?(\d+), ?(\d+)\)"),
 )
 LINGER = 600.0  # seconds; the query may go on at once, but what is lost stays lost
+NEWEST = 5  # batches in which offsets that were gone are looked for; after that the finding lingers
+USUAL = 20  # batches before one that say how many rows an offset gives
+ENOUGH = 5  # of them; before that each offset counts for a row
+SOON = 5.0  # seconds after a batch within which the broker must have been asked: later it has deleted read rows, too
+STEADY = 0.01  # by which the rows for an offset may differ between batches: transactions leave offsets without rows
+AGREES = 0.5  # share of the offsets deleted by the broker's word that must be missing among the rows
+READ_AGAIN = Remedy("read the missing rows again from where else they are", "the topic does not have them any more")
 
 
 class Gap(NamedTuple):
     partition: Partition
     offsets: int
+
+
+class Skipped(NamedTuple):
+    """A batch that has gone over offsets that were gone, with what the topic no longer had, by partition."""
+
+    batch: Progress
+    source: SourceProgress
+    offsets: int  # from the batch's start to its end
+    lost: int
+    gaps: list[Gap]
 
 
 def check(view: View) -> Iterator[Finding]:
@@ -43,6 +70,8 @@ def check(view: View) -> Iterator[Finding]:
         yield _finding(view, gaps or _told_gaps(told), ended.at, failed=True)
     elif gaps and view.heads is not None:
         yield _finding(view, gaps, view.heads.at, failed=False)
+    elif (skipped := _skipped(view)) is not None:
+        yield _passed_over(skipped)
 
 
 def _gaps(view: View) -> list[Gap]:
@@ -56,6 +85,79 @@ def _gaps(view: View) -> list[Gap]:
         if end < heads.earliest.get(partition, 0)
     ]
     return sorted(found, key=lambda gap: -gap.offsets)
+
+
+def _skipped(view: View) -> Skipped | None:
+    """The newest batch that read fewer rows than its offsets promise, because the topic had lost some of them.
+
+    Neither is enough alone: rows are deleted after they were read, and a sink may not ask for all rows of a batch.
+    """
+    for place, batch in enumerate(islice(reversed(view.history.batches), NEWEST)):
+        for source in batch.sources:
+            offsets = source.read
+            if source.rows >= offsets:
+                continue
+            gaps = _deleted_before(view, batch, source)
+            usual = _rows_for_an_offset(view, place, source.name) if gaps else None
+            if usual is None:
+                continue
+            lost = round(offsets - source.rows / usual)
+            if lost > STEADY * offsets and lost >= AGREES * sum(gap.offsets for gap in gaps):
+                return Skipped(batch, source, offsets, lost, gaps)
+    return None
+
+
+def _rows_for_an_offset(view: View, place: int, name: str) -> float | None:
+    """In the batches before the one at `place` from the end; None when they differ."""
+    found = []
+    for batch in islice(reversed(view.history.batches), place + 1, place + 1 + USUAL):
+        for source in batch.sources:
+            if source.name == name and source.read > 0:
+                found.append(source.rows / source.read)
+    if len(found) < ENOUGH:
+        return 1.0
+    most = max(found)
+    return most if most > 0 and most - min(found) <= STEADY * most else None
+
+
+def _deleted_before(view: View, batch: Progress, source: SourceProgress) -> list[Gap]:
+    """What the topic no longer had when it was asked soon after the start of a batch, the largest first."""
+    asked = next((heads for heads in view.history.heads if heads.at >= batch.started and heads.error is None), None)
+    if asked is None or asked.at > batch.ended + SOON:
+        return []
+    found = []
+    for partition, begin in source.start.items():
+        gone = min(asked.earliest.get(partition, 0), source.end.get(partition, begin)) - begin
+        if gone > 0:
+            found.append(Gap(partition, gone))
+    return sorted(found, key=lambda gap: -gap.offsets)
+
+
+def _passed_over(skipped: Skipped) -> Finding:
+    batch, source, at = skipped.batch, skipped.source, skipped.batch.ended
+    topic, partition = skipped.gaps[0].partition
+    more = f" and {len(skipped.gaps) - 1} more partitions" if len(skipped.gaps) > 1 else ""
+    return Finding(
+        f"{skipped.lost:,} offsets of partition {partition}{more} of {topic} were deleted before "
+        f"batch {batch.batch_id} came to read them; the query has gone on without them",
+        Component("partition", f"{topic}-{partition}", topic),
+        (
+            Evidence("offsets_lost", float(skipped.lost), "offsets", "0", at),
+            Evidence("batch_rows", float(source.rows), "rows", "as many as offsets", at),
+            Evidence("batch_offsets", float(skipped.offsets), "offsets", "as many as rows", at),
+        ),
+        (
+            READ_AGAIN,
+            Remedy("give the topic a larger retention", "the next pause of the query would lose rows again"),
+            Remedy(
+                "start the query with failOnDataLoss = true",
+                "it then stops where rows are missing, and does not go on without a word",
+                safe=False,
+            ),
+        ),
+        confidence=0.95,
+        began=batch.started,
+    )
 
 
 def _told_gaps(exception: str) -> list[Gap]:
@@ -94,7 +196,7 @@ def _finding(view: View, gaps: list[Gap], at: float, failed: bool) -> Finding:
         component,
         tuple(evidence),
         (
-            Remedy("read the missing rows again from where else they are", "the topic does not have them any more"),
+            READ_AGAIN,
             Remedy(
                 "start the query with failOnDataLoss = false once, to let it go on",
                 "the checkpoint keeps the state; a new one would lose it, too",
