@@ -15,12 +15,16 @@ def held(**changes):
 def test_a_cap_that_holds_the_query_back_is_found(history):
     [finding] = RULE.check(history(**held()))
 
-    assert (
-        finding.summary
-        == "each of the last 5 batches read what maxOffsetsPerTrigger allows, 1,000 offsets, in at "
-        + ("most 0.5 s of 2 s, and left 14,000 behind")
+    assert finding.summary == (
+        "each of the last 5 batches read what maxOffsetsPerTrigger allows, 1,000 offsets, in 0.5 s of 2 s, and left "
+        "14,000 behind"
     )
     assert finding.remedies[0].action == "raise maxOffsetsPerTrigger to about 2,800 and start the query again"
+    assert finding.share == 0.5  # 2,000 come for each 1,000
+
+
+def test_a_single_longer_batch_does_not_hide_it(history):
+    assert list(RULE.check(history(**held(seconds=[0.5] * 10 + [1.6, 0.5]))))
 
 
 def test_it_is_the_root_of_falling_behind(history):
@@ -45,7 +49,8 @@ def test_a_large_backlog_that_would_take_hours_is_found(history):
         pytest.param(held(backlog=[0] * 12), id="nothing is left behind"),
         pytest.param(held(rows=800), id="batches below the cap"),
         pytest.param(held(seconds=[1.9] * 12), id="no room in the interval"),
-        pytest.param(held(seconds=[0.5] * 11 + [1.9]), id="room, but not always"),
+        pytest.param(held(seconds=[0.5, 1.9, 1.9] * 4), id="room, but not always"),
+        pytest.param(held(seconds=[0.5] * 11 + [2.4]), id="a batch that outlasted its interval"),
         pytest.param(held(interval=None, plan=CAPPED | {"trigger_interval": 0.0}), id="back to back"),
         pytest.param(
             held(
@@ -68,7 +73,7 @@ def test_others_are_not(history, case):
     [
         pytest.param({}, None, id="no cap"),
         pytest.param(held(rows=500), "batches read at most 500 of the 1,000 offsets that maxOffsetsPerTrigger allows"),
-        pytest.param(held(seconds=[1.9] * 12), "batches take up to 1.9 s of 2 s: there is no room for larger ones"),
+        pytest.param(held(seconds=[1.9] * 12), "batches take 1.9 s of 2 s: there is no room for larger ones"),
     ],
 )
 def test_a_cap_is_acquitted_with_its_number(history, case, because):

@@ -67,4 +67,10 @@ def check(view: View) -> Iterator[Finding]:
     )
 
 
-RULE = Rule(slug="falling-behind", severity="critical", check=check, runbook=__doc__, explains=("freshness-breach",))
+RULE = Rule(
+    slug="falling-behind",
+    severity="critical",
+    check=check,
+    runbook=__doc__,
+    explains=("freshness-breach", "retention-risk"),
+)

@@ -8,9 +8,17 @@ Diagnosis: `ledgerops_busy_ratio{query="QUERY"}` is well below 1 while
     `sum(ledgerops_arrival_rows_per_second{query="QUERY"})` is what a batch must be allowed to read at least.
 Mitigation: raise the cap so that a batch takes most of its interval; it holds from the next start of the query, with
     the same checkpoint. A cap is there to bound the first batch after a pause: keep one.
+Evidence:
+    batch_offsets: the sum over sources and partitions of endOffset - startOffset of the newest batch
+    batch_seconds_median: median of durationMs.triggerExecution / 1000 over the newest 5 batches of the run, without
+        those of its first 10 s
+    backlog_offsets: the sum over partitions of latestOffset - endOffset of the newest batch
+    ledgerops_source_lag_seconds: now less the time at which the endOffset of the newest batch was the head of its
+        partition, interpolated between the heads that batches and `offsets` records tell; the largest over partitions
 """
 
 from collections.abc import Iterator
+from statistics import median
 from typing import NamedTuple
 
 from ledgerops.diagnosis import strain
@@ -31,9 +39,10 @@ SOON = 600.0  # a backlog that will be gone by then needs no restart with anothe
 class Held(NamedTuple):
     option: str
     cap: int
-    longest: float  # seconds of a batch
+    seconds: float  # of a batch, the median
     left: int
     lag: float
+    share: float  # of what arrives that the cap does not let in
 
 
 def check(view: View) -> Iterator[Finding]:
@@ -41,17 +50,17 @@ def check(view: View) -> Iterator[Finding]:
     if held is None or view.last is None:
         return
     interval = view.trigger_interval or 0.0
-    better = round(held.cap * ROOM * interval / held.longest, -2) if held.longest > 0 else 2 * held.cap
+    better = round(held.cap * ROOM * interval / held.seconds, -2) if held.seconds > 0 else 2 * held.cap
     at = view.last.ended
     yield Finding(
-        f"each of the last {BATCHES} batches read what {held.option} allows, {held.cap:,} offsets, in at most "
-        f"{held.longest:.1f} s of {interval:g} s, and left {held.left:,} behind",
+        f"each of the last {BATCHES} batches read what {held.option} allows, {held.cap:,} offsets, in "
+        f"{held.seconds:.1f} s of {interval:g} s, and left {held.left:,} behind",
         Component("source", ",".join(source.name for source in view.last.sources), held.option),
         (
             Evidence(
                 "batch_offsets", float(sum(read_by_partition(view.last).values())), "offsets", "below the cap", at
             ),
-            Evidence("batch_seconds_longest", held.longest, "seconds", f">= {ROOM * interval:.1f}", at),
+            Evidence("batch_seconds_median", held.seconds, "seconds", f">= {ROOM * interval:.1f}", at),
             Evidence("backlog_offsets", float(held.left), "offsets", "0", at),
             Evidence(LAG.name, held.lag, "seconds", f"<= {LAG_SECONDS:g}", view.now),
         ),
@@ -64,6 +73,7 @@ def check(view: View) -> Iterator[Finding]:
         ),
         confidence=0.9,
         began=view.steady[-BATCHES].started,
+        share=held.share,
     )
 
 
@@ -75,8 +85,8 @@ def _held(view: View) -> Held | None:
         return None
     option, limit = cap
     lefts = [left for batch in latest if (left := backlog(batch)) is not None]
-    longest = max(batch.duration for batch in latest)
-    if len(lefts) < BATCHES or longest > ROOM * interval:
+    seconds = median(batch.duration for batch in latest)
+    if len(lefts) < BATCHES or seconds > ROOM * interval or any(batch.duration > interval for batch in latest):
         return None
     if any(sum(read_by_partition(batch).values()) < AT_CAP * limit for batch in latest):
         return None
@@ -85,7 +95,9 @@ def _held(view: View) -> Held | None:
     lag = view.lag_seconds or 0.0
     if lag < max(LAG_SECONDS, 2 * interval) or (shrinks > 0 and lefts[-1] / shrinks < SOON):
         return None
-    return Held(option, limit, longest, lefts[-1], lag)
+    load = strain.load(view, BATCHES)
+    share = max(0.0, 1 - load.worked_off / load.arrival) if load is not None and load.arrival > 0 else 0.0
+    return Held(option, limit, seconds, lefts[-1], lag, share)
 
 
 def _cap(view: View) -> tuple[str, int] | None:
@@ -103,11 +115,11 @@ def acquit(view: View) -> str | None:
     if cap is None or not latest or _held(view) is not None:
         return None
     most = max(sum(read_by_partition(batch).values()) for batch in latest)
-    longest = max(batch.duration for batch in latest)
+    seconds = median(batch.duration for batch in latest)
     if most < AT_CAP * cap[1]:
         return f"batches read at most {most:,} of the {cap[1]:,} offsets that {cap[0]} allows"
-    if view.trigger_interval and longest > ROOM * view.trigger_interval:
-        return f"batches take up to {longest:.1f} s of {view.trigger_interval:g} s: there is no room for larger ones"
+    if view.trigger_interval and seconds > ROOM * view.trigger_interval:
+        return f"batches take {seconds:.1f} s of {view.trigger_interval:g} s: there is no room for larger ones"
     return None
 
 
