@@ -27,7 +27,7 @@ from ledgerops.capacity.situation import Situation
 from ledgerops.capacity.stages import MANY
 
 Behaviour = Literal["keeps_up", "outlasts", "grows", "unknown"]
-NEVER = 1e9  # seconds of a batch: stands for one that would get longer for ever
+ENDLESS = 1e9  # seconds of a batch, or rows: stands for one that would get longer for ever
 
 
 class Question(NamedTuple):
@@ -179,7 +179,7 @@ def _carry(known: Situation, told: Answer, line: Fit) -> Answer:
         behaviour, sure = "outlasts", sustainable.high < arrival < utmost.low
     told = replace(told, behaviour=behaviour, sure=sure, untold=tuple(untold))
     told = replace(told, **_times(known, told, utmost.value))
-    return replace(told, limit=limit(known, told.cores, rows if rows < NEVER else None, line))
+    return replace(told, limit=limit(known, told.cores, rows if rows < ENDLESS else None, line))
 
 
 def _times(known: Situation, told: Answer, utmost: float) -> dict[str, Any]:
@@ -220,7 +220,7 @@ def _utmost(overhead: Numbers, slope: Numbers, interval: float, cap: float | Non
 def _batch_seconds(overhead: Numbers, slope: Numbers, arrival: float, interval: float, cap: float | None) -> Numbers:
     within = overhead + slope * arrival * interval
     left = 1 - arrival * slope
-    back_to_back = np.where(left > 0, overhead / np.where(left > 0, left, 1.0), NEVER)
+    back_to_back = np.where(left > 0, overhead / np.where(left > 0, left, 1.0), ENDLESS)
     seconds = np.where(within <= interval, within, back_to_back)
     return seconds if cap is None else np.minimum(seconds, overhead + slope * cap)
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ledgerops import figures
-from ledgerops.capacity.answer import Answer
+from ledgerops.capacity.answer import ENDLESS, Answer
 from ledgerops.capacity.fit import LEVEL, Estimate, Fit
 from ledgerops.capacity.limits import Limit
 from ledgerops.capacity.plot import plot
@@ -16,6 +16,7 @@ from ledgerops.progress import format_instant
 
 VERSION = 1
 DIGITS = 6
+WORTH = 1.0  # seconds of draining from which it is worth a word
 HEADS = ("question", "rows/s", "batch", "sustainable rows/s", "headroom", "backlog", "limited by")
 Told = tuple[Situation, Sequence[Answer]]
 
@@ -89,10 +90,11 @@ def _answer(each: Answer) -> dict[str, Any]:
     }
 
 
-def _estimate(found: Estimate | None) -> dict[str, float] | None:
+def _estimate(found: Estimate | None) -> dict[str, float | None] | None:
     if found is None:
         return None
-    return {name: round(value, DIGITS) for name, value in zip(("value", "low", "high"), found, strict=True)}
+    ends = zip(("value", "low", "high"), found, strict=True)
+    return {name: round(value, DIGITS) if value < ENDLESS else None for name, value in ends}
 
 
 def _rounded(value: float | None) -> float | None:
@@ -166,7 +168,7 @@ def _backlog(each: Answer) -> str:
     perhaps = "" if each.sure else "probably "
     match each.behaviour:
         case "keeps_up":
-            drained = f", drained in {figures.duration(each.drain)}" if each.drain else ""
+            drained = f", drained in {figures.duration(each.drain)}" if each.drain and each.drain >= WORTH else ""
             return f"{perhaps}keeps up{drained}"
         case "outlasts":
             broken = ", objective broken" if each.breach is not None else ""
@@ -179,6 +181,8 @@ def _backlog(each: Answer) -> str:
 
 def _seconds(value: float) -> str:
     """With two digits where an interval would be lost in one."""
+    if value >= ENDLESS:
+        return "without end"
     return f"{value:.2f} s" if 1 <= value < 10 else figures.duration(value)
 
 
