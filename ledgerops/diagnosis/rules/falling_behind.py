@@ -67,10 +67,4 @@ def check(view: View) -> Iterator[Finding]:
     )
 
 
-RULE = Rule(
-    slug="falling-behind",
-    severity="critical",
-    check=check,
-    runbook=__doc__,
-    explains=("freshness-breach", "retention-risk"),
-)
+RULE = Rule(slug="falling-behind", severity="critical", check=check, runbook=__doc__, explains=("freshness-breach",))

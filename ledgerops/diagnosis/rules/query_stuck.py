@@ -106,7 +106,7 @@ RULE = Rule(
     severity="critical",
     check=check,
     runbook=__doc__,
-    explains=("freshness-breach", "retention-risk"),
+    explains=("freshness-breach",),
     linger=0.0,
     at_rest=True,
 )
