@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ledgerops.ledger.stream import Table
     from ledgerops.servers.kafka import Kafka
 
+LEADS = 20.0  # seconds in which the broker of a busy machine leads new partitions
 PLAN = """
 seed: 11
 start: now
@@ -125,6 +126,7 @@ def open_broker(
     new = [NewTopic(name, count, 1, config=dict(config or {})) for name, count in topics.items()]
     for done in admin.create_topics(new).values():
         done.result(30)
+    _lead(kafka.client, topics)
     for topic, plan in (load or {}).items():
         broker.produce(topic, plan)
     return {
@@ -132,6 +134,21 @@ def open_broker(
         "kafka": broker.through.servers,
         "watch": {"kafka_servers": broker.through.servers},
     }
+
+
+def _lead(client: KafkaClient, topics: Mapping[str, int]) -> None:
+    """Waits until new topics can be used: the broker leads their partitions a moment after they were made."""
+    from ledgerops.ledger.kafka import heads
+
+    limit = time.monotonic() + LEADS
+    while True:
+        try:
+            heads(client, topics)
+            return
+        except UserError:
+            if time.monotonic() > limit:
+                raise
+            time.sleep(0.1)
 
 
 def broker_of(surgeon: Surgeon) -> Brokered:

@@ -1,4 +1,4 @@
-"""F15, slow broker: from the onset each answer of the broker takes 700 ms longer, give or take 100."""
+"""F15, slow broker: from the onset each answer of the broker takes 300 ms longer, give or take 100."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ def start(patient: Patient) -> None:
 
 
 def inject(surgeon: Surgeon) -> None:
-    broker_of(surgeon).proxy.set(latency=0.7, jitter=0.1)
+    broker_of(surgeon).proxy.set(latency=0.3, jitter=0.1)
 
 
 def repair(surgeon: Surgeon) -> None:
@@ -29,12 +29,13 @@ DRILL = Drill(
     name="slow-broker",
     id="F15",
     kind="fault",
-    summary="each answer of the broker takes 0.7 s longer",
+    summary="each answer of the broker takes 0.3 s longer",
     prepare=prepare,
     start=start,
     inject=inject,
     repair=repair,
     effect=batches_outlast(2.0),
+    onset=60.0,  # a busy machine takes 20 s for the first batches
     truth=Truth(
         faults=(Fault(rules=("slow-source",), component=("source",), remedy="broker|network"),),
         may=("trigger-overrun", "falling-behind", "freshness-breach"),

@@ -1,0 +1,62 @@
+"""X3, broker latency and late data made by it: the line to the broker gets narrow for the query and for one producer.
+
+What that producer sends arrives later and later, and the rows of the other one move the watermark past it. The line is
+the root, lateness its consequence.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ledgerops.drills.brokered import broker_of, open_broker, rows
+from ledgerops.drills.drill import Drill, Fault, Truth
+from ledgerops.drills.effects import batches_outlast
+from ledgerops.drills.patient import Patient
+from ledgerops.drills.surgeon import Surgeon
+
+TOPIC = "transactions"
+PLAN = """
+seed: {seed}
+start: now
+phases: [{{shape: constant, rate: {rate}}}]
+"""
+BYTES = 12_000  # a second, in each direction
+
+
+def prepare(surgeon: Surgeon) -> dict[str, Any]:
+    settings = open_broker(surgeon, {TOPIC: 5}, load={TOPIC: PLAN.format(seed=11, rate=150)})
+    broker_of(surgeon).produce(TOPIC, PLAN.format(seed=12, rate=150), proxied=True)
+    return settings
+
+
+def start(patient: Patient) -> None:
+    patient.job("dedup_transactions", {TOPIC: rows(patient)}, lateness="5 seconds")
+
+
+def inject(surgeon: Surgeon) -> None:
+    broker_of(surgeon).proxy.set(bandwidth=BYTES, latency=0.3)
+
+
+def repair(surgeon: Surgeon) -> None:
+    broker_of(surgeon).proxy.heal()
+
+
+DRILL = Drill(
+    name="broker-and-late",
+    id="X3",
+    kind="combined",
+    summary="a narrow line to the broker slows the query and makes one producer's rows late",
+    prepare=prepare,
+    start=start,
+    inject=inject,
+    repair=repair,
+    effect=batches_outlast(2.0),
+    onset=60.0,  # a busy machine takes 20 s for the first batches
+    truth=Truth(
+        faults=(Fault(rules=("slow-source",), component=("source",), remedy="broker|network"),),
+        may=(
+            "late-data", "rows-dropped", "partition-time-spread",
+            "query-stuck", "trigger-overrun", "falling-behind", "freshness-breach",
+        ),
+    ),
+)  # fmt: skip

@@ -1,0 +1,60 @@
+"""F18b, full checkpoint: the driver may write no more to files, as with a quota that is used up, for 30 s.
+
+The query dies when it plans its next batch, is started again, and dies again until there is room.
+"""
+
+from __future__ import annotations
+
+import resource
+
+from ledgerops.drills.drill import Drill, Fault, Truth
+from ledgerops.drills.effects import dies
+from ledgerops.drills.patient import Patient
+from ledgerops.drills.surgeon import Surgeon
+from ledgerops.errors import UserError
+
+PLAN = """
+seed: 11
+start: now
+phases: [{shape: constant, rate: 200}]
+"""
+
+
+def start(patient: Patient) -> None:
+    patient.job("dedup_transactions", {"transactions": patient.rows(PLAN)}, keep=True)
+
+
+def inject(surgeon: Surgeon) -> None:
+    _limit(surgeon, 0)
+
+
+def repair(surgeon: Surgeon) -> None:
+    _limit(surgeon, resource.RLIM_INFINITY)
+
+
+def _limit(surgeon: Surgeon, size: int) -> None:
+    """The largest size of a file, in bytes, that the driver's JVM may write: beyond it a write fails."""
+    found = surgeon.children("java")
+    if not found:
+        raise UserError(f"drill {surgeon.drill.name}: the driver has no JVM")
+    for jvm in found:
+        _, most = resource.prlimit(jvm.pid, resource.RLIMIT_FSIZE)
+        resource.prlimit(jvm.pid, resource.RLIMIT_FSIZE, (most if size == resource.RLIM_INFINITY else size, most))
+
+
+DRILL = Drill(
+    name="full-checkpoint",
+    id="F18b",
+    kind="fault",
+    summary="the checkpoint's storage takes no more; the query dies and is started again",
+    start=start,
+    inject=inject,
+    repair=repair,
+    effect=dies(),
+    onset=60.0,  # a busy machine takes 20 s for the first batches
+    fault_seconds=30.0,
+    truth=Truth(
+        faults=(Fault(rules=("checkpoint-slow", "query-failed", "crash-loop"), remedy="storage|space|disk"),),
+        may=("query-failed", "crash-loop", "falling-behind", "freshness-breach"),
+    ),
+)

@@ -1,0 +1,72 @@
+"""F23, rate limited: `maxOffsetsPerTrigger` allows 300 records in 2 s; from the onset 250 a second come, before it 100.
+
+The topic keeps 40 s, so that by and by the cap brings rows into danger of being deleted unread. (The broker looks for
+what is to be deleted every five minutes only, so nothing is.)
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+from ledgerops.drills.brokered import broker_of, open_broker, rows
+from ledgerops.drills.bundle import Bundle
+from ledgerops.drills.drill import Drill, Fault, Truth
+from ledgerops.drills.patient import Patient
+from ledgerops.drills.surgeon import Surgeon
+
+TOPIC = "transactions"
+CAP = 300  # offsets a batch
+PLAN = """
+seed: {seed}
+start: now
+phases: [{{shape: constant, rate: {rate}}}]
+"""
+LEFT = 1500  # offsets that stay unread: what comes in three intervals
+
+
+def prepare(surgeon: Surgeon) -> dict[str, Any]:
+    return open_broker(surgeon, {TOPIC: 5}, {"retention.ms": "40000"}, {TOPIC: PLAN.format(seed=11, rate=100)})
+
+
+def start(patient: Patient) -> None:
+    patient.job("dedup_transactions", {TOPIC: rows(patient, max_rows=CAP)})
+
+
+def inject(surgeon: Surgeon) -> None:
+    broker = broker_of(surgeon)
+    broker.produce(TOPIC, PLAN.format(seed=12, rate=150))
+    (surgeon.folder / "more.json").write_text(json.dumps({"at": time.time()}), "utf-8")
+
+
+def repair(surgeon: Surgeon) -> None:
+    """The additional producer ends, and so does the one before: what is left can be worked off."""
+    for producer in broker_of(surgeon).producers.values():
+        producer.stop()
+
+
+def effect(bundle: Bundle) -> float | None:
+    """When the cap has left what comes in three intervals, by the rates of the producers and the cap."""
+    began = float(json.loads((bundle.folder / "more.json").read_text("utf-8"))["at"])
+    at = began + LEFT / (250 - CAP / 2.0)
+    return at if at < bundle.times["repaired"] else None
+
+
+DRILL = Drill(
+    name="rate-limited",
+    id="F23",
+    kind="fault",
+    summary="a cap of 150 records a second where 250 come",
+    prepare=prepare,
+    start=start,
+    inject=inject,
+    repair=repair,
+    effect=effect,
+    onset=60.0,  # a busy machine takes 20 s for the first batches
+    recovery_seconds=60.0,
+    truth=Truth(
+        faults=(Fault(rules=("rate-limited",), component=("source",), remedy="maxOffsetsPerTrigger"),),
+        may=("input-overload", "falling-behind", "freshness-breach", "retention-risk"),
+    ),
+)
