@@ -3,6 +3,8 @@ import pytest
 from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.diagnosis.rules.freshness_breach import RULE
 from ledgerops.metrics.latency import EVENT_BOUNDS, LE, SUM
+from ledgerops.records import Running
+from ledgerops.view import View
 from tests.rules.conftest import START
 from tests.rules.retelling import retold
 
@@ -35,6 +37,15 @@ def test_a_batch_that_runs_too_long_is_found(history):
     [finding] = RULE.check(history(seconds=[1] * 40, running=100))
 
     assert finding.summary == "results are late by 101 s, and 64 s are allowed"
+
+
+def test_what_came_after_a_pause_has_not_waited_through_it(history):
+    view = history(seconds=[1] * 40)
+    ended, past = view.history.batches[-1].ended, view.history
+    past.set_running(Running(ended + 100, "run-1", ended + 80, "Processing new data"))
+
+    assert list(RULE.check(View(past, ended + 100))) == []
+    assert len(list(RULE.check(View(past, ended + 160)))) == 1
 
 
 def test_rows_that_got_old_are_found(history):
@@ -79,6 +90,10 @@ def test_the_objective_is_the_users(history):
         ),
         pytest.param({"seconds": [20] * 12, "interval": 60.0}, id="a trigger of a minute"),
         pytest.param({"seconds": [1] * 30 + [50]}, id="one long pause"),
+        pytest.param({"warm": 0, "seconds": [90], "running": 20}, id="a long first batch and what comes after it"),
+        pytest.param(
+            {"seconds": [1] * 40, "running": 100, "message": "No new data but cleaning up"}, id="timers"
+        ),
     ],
 )
 def test_others_are_not(history, case):

@@ -15,7 +15,8 @@ Evidence:
         partition (interpolated between the latestOffset of earlier batches, each seen at timestamp plus
         durationMs.latestOffset), the largest over the partitions.
     result_delay_seconds: while a batch runs, now less the timestamp of the batch before it, for its oldest row came
-        then; else timestamp plus durationMs.triggerExecution of a batch less the timestamp of the batch before it, the
+        then (where it began later than an interval after the end of that one, less its own start less the interval);
+        else timestamp plus durationMs.triggerExecution of a batch less the timestamp of the batch before it, the
         smaller of the latest two.
     event_latency_seconds: the median age of the rows by the buckets latency_le_N of the observation of `instrument`, as
         PromQL's histogram_quantile(0.5) has it (linear within a bucket; N counts the bounds of
@@ -40,6 +41,7 @@ from ledgerops.view import ALIGNED, OBSERVATION, View
 LATEST = 3  # batches of which each must be too old: one long pause is not the way it is now
 FRESH = 0.5  # of the objective: rows that were this young at the median of the run's past are not a replay
 SHRINKS = 0.9  # a backlog below this share of its most is being worked off
+NO_ROWS = "No new data"  # Spark's message of a batch that only cleans up state
 AT_START = 3  # the most was there by this batch: it had piled up before the run began
 
 
@@ -94,11 +96,13 @@ def _waiting(view: View) -> Age | None:
 
 def _delay(view: View) -> Age | None:
     """How old the oldest row is of the batch at work, or was, at least, of each of the newest two when it was done."""
-    running = view.running_seconds
-    last = view.batches[-1]
-    if running is not None and view.now - running >= last.ended - ALIGNED and last.rows:
-        return Age("result_delay_seconds", view.now - last.started, "results are late by")
     newest = view.steady[-LATEST:]
+    running, interval = view.history.running, view.trigger_interval or 0.0
+    if running is not None and newest and newest[-1].rows and not running.message.startswith(NO_ROWS):
+        # where it began at its turn, its rows came since the batch before it began; else since it was due
+        due = max(newest[-1].started, running.since - interval)
+        since = newest[-1].started if running.since <= newest[-1].ended + interval + ALIGNED else due
+        return Age("result_delay_seconds", view.now - since, "results are late by")
     if len(newest) < LATEST or any(batch.rows == 0 for batch in newest):
         return None
     delay = min(later.ended - earlier.started for earlier, later in pairwise(newest))

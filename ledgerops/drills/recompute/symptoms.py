@@ -30,7 +30,9 @@ def _batch_seconds(tape: Tape, finding: Json) -> float | None:
 def _result_delay(tape: Tape, finding: Json) -> float | None:
     run = tape.run
     if tape.running is not None and run:
-        return tape.now - run[-1].start
+        began = float(tape.running[1]["since"])
+        late = began > run[-1].end + tape.interval + 0.06
+        return tape.now - (max(run[-1].start, began - tape.interval) if late else run[-1].start)
     if len(run) < 3:
         return None
     return min(run[-1].end - run[-2].start, run[-2].end - run[-3].start)
