@@ -52,6 +52,7 @@ def book(df: DataFrame, side: str, amount: str | None = None, name: str | None =
     `side` is "in" where rows enter the query and "out" where they leave it; what goes in must come out in the same
     batch, so this is for queries that hold nothing back. When the sides of a batch differ, the rule ledger-imbalance
     says by how much. Several entrances or exits need a `name` each. Amounts are counted to two digits after the point.
+    A function for each batch must read all of its rows: `isEmpty` or `take` would enter rows that never leave.
     Raises UserError when there is no such side or column.
     """
     from ledgerops.booked import booked
