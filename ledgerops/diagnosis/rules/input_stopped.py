@@ -8,6 +8,12 @@ Diagnosis: `ledgerops_arrival_rows_per_second{query="QUERY"}` is 0 for this sour
     producer; look whether it writes to another topic (`kafka-topics.sh --list`) or is refused (its own log).
 Mitigation: repair the producer. If the input may rightly pause for so long, nothing is to be done; for a join, think of
     a time limit on the state.
+Evidence:
+    seconds_without_arrival: its `at`, which is the start of the newest batch, the newest `offsets` record that is an
+        answer or the newest idle record, whichever is latest, less the time at which the topic's heads (latestOffset of
+        batches, latest of `offsets` records) had last grown
+    longest_pause_seconds: the longest time between two looks at which the topic's heads had grown, over the newest 200
+        looks at each partition
 """
 
 from collections.abc import Iterator

@@ -8,6 +8,16 @@ Diagnosis: `min by (topic, partition) (ledgerops_retention_headroom_seconds{quer
     (`kafka-configs.sh --describe --entity-type topics --entity-name TOPIC`).
 Mitigation: raise the topic's `retention.ms` (and `retention.bytes`) now, it holds at once and needs no restart; then
     repair what keeps the query from reading. Lower it again when the backlog is gone.
+Evidence:
+    ledgerops_retention_headroom_seconds: the smaller of two, for the partition: retention_seconds of its topic less the
+        lag below; and (endOffset of the newest batch less earliest) over the rate at which earliest advances, both by
+        the newest `offsets` record that is an answer
+    headroom_share: ledgerops_retention_headroom_seconds over what the topic keeps: the smaller of retention_seconds and
+        (latest less earliest) over the rate at which earliest advances
+    headroom_lost_each_second: the lag below less the lag at the newest batch that began at least 60 s ago, over the
+        seconds since that batch asked for its offsets; 1 when endOffset has not moved since
+    ledgerops_source_lag_seconds: now less the time at which the partition's endOffset of the newest batch was its head,
+        interpolated between the heads (latestOffset of batches, latest of `offsets` records)
 """
 
 from bisect import bisect_right

@@ -10,6 +10,12 @@ Diagnosis: `ledgerops_source_reachable{query="QUERY"}` is 0 while the broker doe
     answer: name resolution, the firewall, or the credentials of the query.
 Mitigation: bring the broker back; the query goes on by itself if it has not failed yet. If it has, start it with the
     same checkpoint: nothing is lost as long as the topic keeps the records.
+Evidence:
+    ledgerops_source_reachable: 0, for the newest `offsets` record has an `error`
+    seconds_without_answer: now less unreachable_since of the newest `offsets` record
+    ledgerops_batch_running_seconds: now less `since` of the newest `batch_running` record, whose message tells that the
+        query waits for offsets
+    ledgerops_query_failures_total: `terminated` records of the query with an exception, up to now
 """
 
 import re
