@@ -36,6 +36,8 @@ RETRY = 60.0  # seconds until a recording that could not be written is tried aga
 EXCEPTION_LENGTH = 500  # characters of a line
 EXCEPTION_LINES = 25  # from the beginning, and as many from the end: there is what was raised first
 FRAME = re.compile(r"\t(at |\.\.\. \d+ )")  # Java indents its frames by a tab, Python by blanks
+# "No space left on device" tells no place; the first of these frames does: it was the checkpoint
+CHECKPOINT = re.compile(r"\tat .*\b(HDFSMetadataLog|CheckpointFileManager|RocksDBFileManager|HDFSBackedStateStore)\b")
 STALLED = 15.0  # seconds without a turn after which the worker counts as stuck
 Hook = Callable[[Event, Observation, QueryState], None]
 
@@ -235,12 +237,13 @@ def _decoded(data: str | bytes) -> Mapping[str, Any]:
 
 def _short_exception(data: Mapping[str, Any]) -> Mapping[str, Any]:
     """Java's stack trace is 10 kB and more, and says less than what stands between its frames: the first line, the
-    causes, and the traceback of Python code that raised."""
+    causes, and the traceback of Python code that raised. Of the frames only the first in a checkpoint is kept."""
     exception = data.get("exception")
     if not isinstance(exception, str):
         return data
     lines = exception.encode("utf-8", "replace").decode("utf-8").strip().splitlines()
-    telling = [line[:EXCEPTION_LENGTH] for line in lines if not FRAME.match(line)]
+    place = next((index for index, line in enumerate(lines) if CHECKPOINT.match(line)), None)
+    telling = [line[:EXCEPTION_LENGTH] for index, line in enumerate(lines) if index == place or not FRAME.match(line)]
     return {
         **data,
         "exception": "\n".join([*telling[:EXCEPTION_LINES], *telling[EXCEPTION_LINES:][-EXCEPTION_LINES:]])

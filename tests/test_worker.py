@@ -230,6 +230,19 @@ def test_of_a_stack_trace_the_frames_are_not_kept(make, tmp_path):
     assert bench.queries["daily_counts"].state.history.failures == {"BAD": 1}
 
 
+def test_of_the_frames_the_first_in_a_checkpoint_is_kept(make, tmp_path):
+    bench = make(Recorder(tmp_path))
+    frames = "\tat java.io.File.write(File.java:1)\n" + "".join(
+        f"\tat org.apache.spark.sql.execution.streaming.checkpointing.HDFSMetadataLog.{method}(HDFSMetadataLog.scala:1)\n"
+        for method in ("write", "add")
+    )
+    bench.see()
+    bench.see("terminated", {"id": ID, "runId": RUN, "exception": f"java.io.IOException: full\n{frames}"})
+
+    *_, seen = read(tmp_path)
+    assert seen.data["exception"].splitlines() == ["java.io.IOException: full", frames.splitlines()[1]]
+
+
 def test_of_a_long_text_the_beginning_and_the_end_are_kept(make, tmp_path):
     bench = make(Recorder(tmp_path))
     trace = "\n".join(f"line {number}" for number in range(1000))

@@ -1,17 +1,22 @@
 """F18b, full checkpoint: the driver may write no more to files, as with a quota that is used up, for 30 s.
 
-The query dies when it plans its next batch, is started again, and dies again until there is room.
+The limit comes between two batches, so the first file that cannot be written is that of the next one's offsets. The
+query dies of it, is started again, and dies again until there is room.
 """
 
 from __future__ import annotations
 
 import resource
+from typing import TYPE_CHECKING
 
 from ledgerops.drills.drill import Drill, Fault, Truth
 from ledgerops.drills.effects import dies
-from ledgerops.drills.patient import Patient
+from ledgerops.drills.patient import TRIGGER, Patient
 from ledgerops.drills.surgeon import Surgeon
 from ledgerops.errors import UserError
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming import StreamingQuery
 
 PLAN = """
 seed: 11
@@ -21,25 +26,42 @@ phases: [{shape: constant, rate: 200}]
 
 
 def start(patient: Patient) -> None:
-    patient.job("dedup_transactions", {"transactions": patient.rows(PLAN)}, keep=True)
+    """A sink of Spark's own: of an exception in a Python function Spark hands on the first line only."""
+    rows = (
+        patient.rows(PLAN).withWatermark("event_time", "10 seconds").dropDuplicatesWithinWatermark(["transaction_id"])
+    )
+
+    def begin() -> StreamingQuery:
+        return (
+            rows.writeStream.format("noop")
+            .queryName(patient.names["main"])
+            .option("checkpointLocation", str(patient.checkpoint()))
+            .trigger(processingTime=f"{TRIGGER:g} seconds")
+            .start()
+        )
+
+    patient.run("main", begin, keep=True)
 
 
 def inject(surgeon: Surgeon) -> None:
+    commits = surgeon.folder / "work" / "checkpoints" / "main" / "commits"
+    before = len(list(commits.glob("[0-9]*")))
+    surgeon.until(lambda: len(list(commits.glob("[0-9]*"))) > before, 30.0, "the end of a batch")
     _limit(surgeon, 0)
 
 
 def repair(surgeon: Surgeon) -> None:
-    _limit(surgeon, resource.RLIM_INFINITY)
+    _limit(surgeon, None)
 
 
-def _limit(surgeon: Surgeon, size: int) -> None:
+def _limit(surgeon: Surgeon, size: int | None) -> None:
     """The largest size of a file, in bytes, that the driver's JVM may write: beyond it a write fails."""
     found = surgeon.children("java")
     if not found:
         raise UserError(f"drill {surgeon.drill.name}: the driver has no JVM")
     for jvm in found:
         _, most = resource.prlimit(jvm.pid, resource.RLIMIT_FSIZE)
-        resource.prlimit(jvm.pid, resource.RLIMIT_FSIZE, (most if size == resource.RLIM_INFINITY else size, most))
+        resource.prlimit(jvm.pid, resource.RLIMIT_FSIZE, (most if size is None else size, most))
 
 
 DRILL = Drill(
@@ -54,7 +76,7 @@ DRILL = Drill(
     onset=60.0,  # a busy machine takes 20 s for the first batches
     fault_seconds=30.0,
     truth=Truth(
-        faults=(Fault(rules=("checkpoint-slow", "query-failed", "crash-loop"), remedy="storage|space|disk"),),
+        faults=(Fault(rules=("checkpoint-full",), component=("query=checkpoint",), remedy="storage|room|quota"),),
         may=("query-failed", "crash-loop", "falling-behind", "freshness-breach"),
     ),
 )

@@ -2,6 +2,7 @@
 
 from ledgerops.diagnosis.rules import (
     catching_up,
+    checkpoint_full,
     checkpoint_slow,
     conflicting_duplicates,
     cpu_saturated,
@@ -51,6 +52,7 @@ RULES = (
     trigger_overrun.RULE,
     query_stuck.RULE,
     query_failed.RULE,
+    checkpoint_full.RULE,
     crash_loop.RULE,
     freshness_breach.RULE,
     rows_dropped.RULE,
