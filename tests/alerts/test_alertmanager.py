@@ -44,3 +44,16 @@ def test_alertmanager_takes_the_configuration():
     done = subprocess.run([program, "check-config", ROOT / "alerts/alertmanager.yml"], capture_output=True, text=True)
 
     assert done.returncode == 0, done.stderr
+
+
+def test_every_alert_goes_where_its_severity_says():
+    """Asked of amtool: pages and tickets to whoever is on duty, what is only good to know nowhere but on the list."""
+    program = needed("amtool")
+    went = {}
+    for alert in ALERTS:
+        labels = [f"alertname={alert.name}", f"severity={alert.severity}", "job=ledgerops", "query=q"]
+        command = [program, "config", "routes", "test", f"--config.file={ROOT / 'alerts/alertmanager.yml'}", *labels]
+        went[alert.name] = subprocess.run(command, capture_output=True, text=True).stdout.strip()
+
+    wanted = {alert.name: "listed" if alert.severity == "info" else "notify" for alert in ALERTS}
+    assert went == wanted | {"LedgerWatchdog": "watchdog"}
