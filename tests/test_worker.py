@@ -233,7 +233,7 @@ def test_of_a_stack_trace_the_frames_are_not_kept(make, tmp_path):
 def test_of_the_frames_the_first_in_a_checkpoint_is_kept(make, tmp_path):
     bench = make(Recorder(tmp_path))
     frames = "\tat java.io.File.write(File.java:1)\n" + "".join(
-        f"\tat org.apache.spark.sql.execution.streaming.checkpointing.HDFSMetadataLog.{method}(HDFSMetadataLog.scala:1)\n"
+        f"\tat org.apache.spark.sql.execution.streaming.checkpointing.HDFSMetadataLog.{method}(Log.scala:1)\n"
         for method in ("write", "add")
     )
     bench.see()

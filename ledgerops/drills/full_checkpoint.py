@@ -27,13 +27,12 @@ phases: [{shape: constant, rate: 200}]
 
 def start(patient: Patient) -> None:
     """A sink of Spark's own: of an exception in a Python function Spark hands on the first line only."""
-    rows = (
-        patient.rows(PLAN).withWatermark("event_time", "10 seconds").dropDuplicatesWithinWatermark(["transaction_id"])
-    )
+    rows = patient.rows(PLAN).withWatermark("event_time", "10 seconds")
+    once = rows.dropDuplicatesWithinWatermark(["transaction_id"])
 
     def begin() -> StreamingQuery:
         return (
-            rows.writeStream.format("noop")
+            once.writeStream.format("noop")
             .queryName(patient.names["main"])
             .option("checkpointLocation", str(patient.checkpoint()))
             .trigger(processingTime=f"{TRIGGER:g} seconds")

@@ -28,7 +28,7 @@ def test_it_says_what_the_file_system_said(history):
     [finding] = RULE.check(history(exception=FULL))
 
     assert finding.summary == (
-        "the storage of the checkpoint takes no more writes, and the query failed of it: IOException: No space left on "
+        "the checkpoint's storage takes no more writes, and the query failed of it: IOException: No space left on "
         "device"
     )
 
@@ -56,9 +56,7 @@ def test_it_is_still_told_while_the_query_starts_again(history):
             {"exception": f"java.lang.ArithmeticException: / by zero\n{FRAME}"}, id="failed of something else"
         ),
         pytest.param(
-            {
-                "exception": "java.io.IOException: No space left on device\n\tat org.apache.spark.shuffle.Some.write(S:1)"
-            },
+            {"exception": "java.io.IOException: No space left on device\n\tat org.apache.spark.shuffle.A.write(A:1)"},
             id="the sink or the shuffle had no space",
         ),
         pytest.param({"exception": "java.io.IOException: Connection reset\n" + FRAME}, id="a storage that was away"),
