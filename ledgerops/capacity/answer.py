@@ -75,9 +75,12 @@ class Answer:
 
     @property
     def headroom(self) -> float | None:
-        """Sustainable rate over arrival."""
-        best = self.sustainable.value if self.sustainable else self.at_least
-        return best / self.arrival if best is not None and self.arrival else None
+        """Sustainable rate over arrival; of its lower bound where no more is known and that is above the arrival."""
+        if not self.arrival:
+            return None
+        if self.sustainable is not None:
+            return self.sustainable.value / self.arrival
+        return self.at_least / self.arrival if self.at_least is not None and self.at_least >= self.arrival else None
 
 
 def answer(known: Situation, question: Question) -> Answer:

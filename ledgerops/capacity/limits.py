@@ -48,9 +48,7 @@ def limit(known: Situation, cores: int | None, rows: float | None, line: Fit | N
     total = sum(known.parts.values())
     if line is None or rows is None or line.overhead <= 0:
         inside = total - sum(outside.values())
-        if inside >= sum(outside.values()):
-            return _in_tasks(known, cores)
-        return _named(outside, total)
+        return _in_tasks(known, cores) if inside >= max(outside.values()) else _named(outside, total)
     overhead, growing = line.overhead, line.slope * rows
     factor = known.stages.factor(cores) if cores else 1.0
     task_share = known.stages.of_slope * factor / (1 - known.stages.of_slope * (1 - factor))

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from ledgerops.capacity.fit import Fit, fit, observed
 from ledgerops.capacity.stages import Stages, stages_of
 from ledgerops.diagnosis.attribution import attribution
+from ledgerops.diagnosis.strain import RECENT
 from ledgerops.records import Progress
 from ledgerops.view import BUSY_BATCHES, FIT_BATCHES, View
 
@@ -31,7 +32,7 @@ class Situation:
     stateful: bool = False
     fit: Fit | None = None
     reason: str = ""  # why there is no fit
-    shown: float | None = None  # rows a second that it has carried of late
+    shown: float | None = None  # rows a second that it has carried
     stages: Stages | None = None
     parts: Mapping[str, float] = field(default_factory=dict)  # seconds of a typical batch, by part
     key: str | None = None  # column of the hottest key, where it was observed
@@ -77,10 +78,14 @@ def situation(view: View) -> Situation:
 
 
 def _shown(batches: Sequence[Progress], interval: float | None) -> float | None:
-    """Rows over time of the newest batches, each of which had a whole interval to itself."""
-    newest = batches[-BUSY_BATCHES:]
-    spent = sum(max(batch.duration, interval or 0.0) for batch in newest)
-    return sum(batch.rows for batch in newest) / spent if spent > 0 else None
+    """The most rows over time in RECENT batches in a row, each of which had a whole interval to itself."""
+    best = None
+    for last in range(RECENT, len(batches) + 1):
+        some = batches[last - RECENT : last]
+        spent = sum(max(batch.duration, interval or 0.0) for batch in some)
+        if spent > 0:
+            best = max(best or 0.0, sum(batch.rows for batch in some) / spent)
+    return best
 
 
 def _cap(view: View, factor: float) -> tuple[str, float] | None:

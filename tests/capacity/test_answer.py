@@ -166,7 +166,8 @@ def test_without_a_line_it_carries_what_it_carries_now(situation):
 def test_without_a_line_another_load_is_not_told(situation):
     known = situation(fit=None, reason="batches are of nearly one size", shown=1000.0)
 
-    assert answer(known, Question(load=1.1)).behaviour == "unknown"
+    more = answer(known, Question(load=1.1))
+    assert (more.behaviour, more.at_least, more.headroom) == ("unknown", 1000.0, None)
     assert answer(known, Question(trigger=5.0)).at_least is None
 
 

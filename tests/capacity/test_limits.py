@@ -70,6 +70,12 @@ def test_without_a_line_the_largest_part_of_a_typical_batch_limits(situation):
     )  # fmt: skip
 
 
+def test_without_a_line_tasks_limit_where_they_take_more_than_any_other_part(situation):
+    known = situation(parts={"after_tasks": 0.3, "query_planning": 0.4, "driver": 0.4, "cpu": 0.6})
+
+    assert limit(known, 2, None, None).what == "cores"
+
+
 def test_with_more_cores_the_tasks_limit_less(situation):
     known = situation(stages=stages(stage([0.4] * 8, wall=1.6), slope=0.6), parts={"driver": 0.5, "cpu": 0.6})
 
