@@ -1,7 +1,7 @@
-"""X3, broker latency and late data made by it: the line to the broker gets narrow for the query and for one producer.
+"""X3, broker latency and late data made by it: each answer of the broker takes 300 ms longer, and uploads are slow.
 
-What that producer sends arrives later and later, and the rows of the other one move the watermark past it. The line is
-the root, lateness its consequence.
+The query waits for the broker, and so does one of two producers: what that one sends arrives later and later, and the
+rows of the other move the watermark past it. The broker is the root, lateness its consequence.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ seed: {seed}
 start: now
 phases: [{{shape: constant, rate: {rate}}}]
 """
-BYTES = 12_000  # a second, in each direction
+UPLOAD = 8_000  # bytes a second; the producer needs three times as much
 
 
 def prepare(surgeon: Surgeon) -> dict[str, Any]:
@@ -34,7 +34,7 @@ def start(patient: Patient) -> None:
 
 
 def inject(surgeon: Surgeon) -> None:
-    broker_of(surgeon).proxy.set(bandwidth=BYTES, latency=0.3)
+    broker_of(surgeon).proxy.set(latency=0.3, upload=UPLOAD)
 
 
 def repair(surgeon: Surgeon) -> None:
@@ -45,12 +45,13 @@ DRILL = Drill(
     name="broker-and-late",
     id="X3",
     kind="combined",
-    summary="a narrow line to the broker slows the query and makes one producer's rows late",
+    summary="a slow broker makes the query wait, and one producer's rows late",
     prepare=prepare,
     start=start,
     inject=inject,
     repair=repair,
     effect=batches_outlast(2.0),
+    recovery_seconds=45.0,
     onset=60.0,  # a busy machine takes 20 s for the first batches
     truth=Truth(
         faults=(Fault(rules=("slow-source",), component=("source",), remedy="broker|network"),),

@@ -26,6 +26,7 @@ class Toxics:
     latency: float = 0.0  # seconds that each answer takes longer
     jitter: float = 0.0  # seconds by which that goes up and down, evenly
     bandwidth: float | None = None  # bytes a second of all connections together, in each direction
+    upload: float | None = None  # bytes a second that each connection may send, as with a quota for producers
     silent: bool = False  # connections are taken and kept, and nothing gets through until it is over
     down: bool = False  # connections are cut, and new ones refused
 
@@ -133,6 +134,8 @@ class Proxy:
                 now = self._loop.time()
                 self._free[to_target] = max(now, self._free[to_target]) + len(piece) / self.toxics.bandwidth
                 await asyncio.sleep(self._free[to_target] - now)
+            if self.toxics.upload and to_target:
+                await asyncio.sleep(len(piece) / self.toxics.upload)
             while self.toxics.silent:
                 await asyncio.sleep(0.02)
             if not piece:

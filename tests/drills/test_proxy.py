@@ -98,6 +98,13 @@ def test_all_connections_share_a_narrow_line(proxy):
     assert 0.7 < time.monotonic() - began < 2.0
 
 
+def test_a_quota_holds_back_what_is_sent_and_not_what_comes_back(proxy):
+    proxy.set(upload=100_000)
+    with connected(proxy) as connection:
+        assert 0.35 < answered(connection, BLOCK) < 1.5
+        assert answered(connection) < 0.3
+
+
 def test_a_silent_line_keeps_its_connections_and_loses_nothing(proxy):
     with connected(proxy, timeout=0.3) as connection:
         proxy.set(silent=True)
