@@ -66,4 +66,11 @@ def acquit(view: View) -> str | None:
     return "no copy of the newest batch contradicts the first of its id" if none else None
 
 
-RULE = Rule(slug="conflicting-duplicates", severity="critical", check=check, runbook=__doc__, acquit=acquit)
+RULE = Rule(
+    slug="conflicting-duplicates",
+    severity="critical",
+    check=check,
+    runbook=__doc__,
+    acquit=acquit,
+    linger=0.0,  # it looks back itself
+)

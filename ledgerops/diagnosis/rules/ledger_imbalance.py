@@ -83,4 +83,11 @@ def acquit(view: View) -> str | None:
     return f"all {book.rows_in:,} rows of the newest batch came out, with the same amount"
 
 
-RULE = Rule(slug="ledger-imbalance", severity="critical", check=check, runbook=__doc__, acquit=acquit)
+RULE = Rule(
+    slug="ledger-imbalance",
+    severity="critical",
+    check=check,
+    runbook=__doc__,
+    acquit=acquit,
+    linger=0.0,  # it looks back itself
+)
