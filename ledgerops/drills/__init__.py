@@ -3,6 +3,7 @@
 from ledgerops.drills import (
     broker_down,
     catch_up,
+    conflicting_duplicates,
     crash,
     crash_loop,
     creep,
@@ -56,5 +57,6 @@ DRILLS = (
     catch_up.DRILL,
     crash.DRILL,
     crash_loop.DRILL,
+    conflicting_duplicates.DRILL,
 )
 BY_NAME = {drill.name: drill for drill in DRILLS}
