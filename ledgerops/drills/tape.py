@@ -213,12 +213,14 @@ class Tape:
             until = max(until, end)
         return total
 
-    def lag(self) -> float | None:
+    def lag(self, only: Place | None = None) -> float | None:
         """Now less the instant at which the newest batch's end was the head; the largest over the partitions."""
         if not self.all:
             return None
         newest, lags = self.all[-1], [0.0]
         for place, end in newest.ended_at_offsets.items():
+            if only is not None and place != only:
+                continue
             points = sorted(
                 [(b.start + b.phase("latestOffset"), b.heads[place]) for b in self.all if place in b.heads]
                 + [(at, _asked(data, place)) for at, data in self.asked if _asked(data, place) is not None]

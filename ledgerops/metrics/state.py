@@ -107,7 +107,7 @@ SNAPSHOT_LAG: Metric[View] = Metric(
 
 # Spark's name, our name, how one batch's value is to be taken, what to multiply it by, help
 Taken = Literal["add", "newest", "counted"]  # add it up; show the newest; Spark has added it up already
-MS, ONE = 0.001, 1.0
+MS, NS, ONE = 0.001, 1e-9, 1.0
 CUSTOM: tuple[tuple[str, str, Taken, float, str], ...] = (
     ("rocksdbGetLatency", "rocksdb_get_seconds_total", "add", MS, "Time of RocksDB reads."),
     ("rocksdbPutLatency", "rocksdb_put_seconds_total", "add", MS, "Time of RocksDB writes."),
@@ -122,7 +122,7 @@ CUSTOM: tuple[tuple[str, str, Taken, float, str], ...] = (
     ("rocksdbLoadLatencyMs", "rocksdb_load_seconds_total", "add", MS, "Time to load a state version."),
     ("rocksdbLoadFromSnapshotLatencyMs", "rocksdb_load_snapshot_seconds_total", "add", MS, "Load time: from a snapshot."),
     ("rocksdbReplayChangeLogLatencyMs", "rocksdb_replay_changelog_seconds_total", "add", MS, "Load time: replay of changelogs."),
-    ("rocksdbWriterStallLatencyMs", "rocksdb_writer_stall_seconds_total", "add", MS, "Time that writers were stalled; good is 0."),
+    ("rocksdbWriterStallLatencyMs", "rocksdb_writer_stall_seconds_total", "add", NS, "Time that writers were stalled; good is 0."),
     ("rocksdbTotalCompactionLatencyMs", "rocksdb_compaction_seconds_total", "add", MS, "Time of compactions."),
     ("rocksdbGetCount", "rocksdb_gets_total", "add", ONE, "RocksDB reads."),
     ("rocksdbPutCount", "rocksdb_puts_total", "add", ONE, "RocksDB writes."),

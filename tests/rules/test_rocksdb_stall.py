@@ -4,7 +4,7 @@ from ledgerops.diagnosis.rules.rocksdb_stall import RULE
 
 
 def stalled(*milliseconds: float) -> list[dict]:
-    return [{"rows": 1000, "custom": {"rocksdbWriterStallLatencyMs": each}} for each in milliseconds]
+    return [{"rows": 1000, "custom": {"rocksdbWriterStallLatencyMs": each * 1_000_000}} for each in milliseconds]
 
 
 def test_writers_that_stand_still_are_found(history):

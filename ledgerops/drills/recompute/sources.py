@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from statistics import median
 
-from ledgerops.drills.recompute.shared import Formula, plain, slots
-from ledgerops.drills.tape import Batch, Json, Place, Tape, middle
+from ledgerops.drills.recompute.shared import Formula, backlog, plain, slots
+from ledgerops.drills.tape import Batch, Json, Place, Tape, instant, middle
 
 
 def _latest(tape: Tape, finding: Json) -> list[Batch]:
@@ -142,6 +143,89 @@ def _usual_phases(tape: Tape) -> float | None:
     return middle(_source_phases(batch) for batch in tape.usual)
 
 
+def _newest_median(tape: Tape, finding: Json) -> float | None:
+    return middle(batch.seconds for batch in tape.steady[-5:])
+
+
+def _offsets_of_newest(tape: Tape, finding: Json) -> float | None:
+    if finding["rule"] == "data-loss":
+        return _of_leap(_offsets_read)(tape, finding)
+    return _offsets_read(tape.all[-1])
+
+
+def _unanswered(tape: Tape, finding: Json) -> float | None:
+    return tape.now - float(tape.asked[-1][1]["unreachable_since"])
+
+
+def _unreachable(tape: Tape, finding: Json) -> float | None:
+    return 0.0 if tape.asked and tape.asked[-1][1].get("error") else None
+
+
+def _heads_seen(tape: Tape, finding: Json) -> list[tuple[float, Mapping[Place, int]]]:
+    """(when, heads of the topic that the finding names), oldest first."""
+    topic = str(finding["component"]["name"])
+    looks = [(batch.start + batch.phase("latestOffset"), dict(batch.heads)) for batch in tape.all]
+    for at, data in tape.asked:
+        told = data.get("latest") or {}
+        looks.append((at, {(name, number): head for name, parts in told.items() for number, head in parts.items()}))
+    found = [(at, {place: head for place, head in heads.items() if place[0] == topic}) for at, heads in looks]
+    return sorted(((at, heads) for at, heads in found if heads), key=lambda each: each[0])
+
+
+def _grew(tape: Tape, finding: Json) -> list[float]:
+    """The instants at which some partition of the topic was seen to have grown."""
+    found: list[float] = []
+    highest: dict[Place, int] = {}
+    for at, heads in _heads_seen(tape, finding):
+        if any(head > highest.get(place, -1) for place, head in heads.items()):
+            found.append(at)
+        for place, head in heads.items():
+            highest[place] = max(head, highest.get(place, -1))
+    return found
+
+
+def _silent(tape: Tape, finding: Json) -> float | None:
+    told = next(each["at"] for each in finding["evidence"] if each["name"] == "seconds_without_arrival")
+    return instant(told) - _grew(tape, finding)[-1]
+
+
+def _longest_pause(tape: Tape, finding: Json) -> float | None:
+    return max((later - earlier for earlier, later in pairwise(_grew(tape, finding))), default=None)
+
+
+def _lag_of(tape: Tape, finding: Json) -> float | None:
+    """The lag of the partition that a finding names."""
+    return tape.lag(_place(finding))
+
+
+def _headroom(tape: Tape, finding: Json) -> float | None:
+    if finding["rule"] == "data-loss":
+        return 0.0 if (_gaps(tape) or 0) > 0 else None
+    topic, number = place = _place(finding)
+    asked = [(at, data) for at, data in tape.asked if not data.get("error")]
+    lag, limits = tape.lag(place), []
+    keeps = (asked[-1][1].get("retention_seconds") or {}).get(topic)
+    if keeps is not None and lag is not None:
+        limits.append(max(0.0, keeps - lag))
+    rate = _forgets(asked, place)
+    if rate:
+        limits.append((tape.all[-1].ended_at_offsets[place] - asked[-1][1]["earliest"][topic][number]) / rate)
+    told = next(each["value"] for each in finding["evidence"] if each["name"] == HEADROOM)
+    return min(limits, key=lambda each: abs(each - told), default=None)
+
+
+def _forgets(asked: Sequence[tuple[float, Json]], place: Place) -> float | None:
+    """Offsets a second by which the oldest kept one advances."""
+    seen = [(at, data["earliest"][place[0]][place[1]]) for at, data in asked if place[0] in data.get("earliest", {})]
+    moved = [seen[0], *(b for a, b in pairwise(seen) if b[1] != a[1])] if seen else []
+    if len(moved) < 2:
+        return None
+    (first, low), (last, high) = moved[0], moved[-1]
+    return float((high - low) / (last - first))
+
+
+HEADROOM = "ledgerops_retention_headroom_seconds"
+
 FORMULAS: Mapping[str, Formula] = {
     "source_phases_seconds_median": lambda tape, finding: middle(map(_source_phases, _latest(tape, finding))),
     "usual_source_phases_seconds": plain(_usual_phases),
@@ -157,6 +241,13 @@ FORMULAS: Mapping[str, Formula] = {
     "source-partition-skew: ledgerops_source_backlog_offsets": _partition_backlog,
     "offsets_lost": _lost,
     "batch_rows": _of_leap(lambda batch: float(batch.rows)),
-    "batch_offsets": _of_leap(_offsets_read),
-    "data-loss: ledgerops_retention_headroom_seconds": plain(lambda tape: 0.0 if (_gaps(tape) or 0) > 0 else None),
+    "batch_offsets": _offsets_of_newest,
+    "rate-limited: batch_seconds_median": _newest_median,
+    "backlog_offsets": plain(lambda tape: float(backlog(tape.all[-1]))),
+    "ledgerops_source_reachable": _unreachable,
+    "seconds_without_answer": _unanswered,
+    "seconds_without_arrival": _silent,
+    "longest_pause_seconds": _longest_pause,
+    HEADROOM: _headroom,
+    "retention-risk: ledgerops_source_lag_seconds": _lag_of,
 }

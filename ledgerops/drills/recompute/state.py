@@ -100,7 +100,7 @@ def _commit_share(tape: Tape, finding: Json) -> float | None:
 def _custom(name: str) -> Formula:
     def of(tape: Tape, finding: Json) -> float | None:
         latest = tape.steady[-3:]
-        return middle(operator_of(tape, finding, b).get("customMetrics", {}).get(name, 0) / 1000 for b in latest)
+        return middle(operator_of(tape, finding, b).get("customMetrics", {}).get(name, 0) / 1e9 for b in latest)
 
     return of
 
@@ -108,7 +108,9 @@ def _custom(name: str) -> Formula:
 def _stall_share(tape: Tape, finding: Json) -> float | None:
     stall = _custom("rocksdbWriterStallLatencyMs")(tape, finding)
     operator = operator_of(tape, finding, newest_of(tape))
-    return stall / parallel(tape, operator) / median(b.seconds for b in tape.steady[-3:]) if stall is not None else None
+    if stall is None:
+        return None
+    return min(1.0, stall / parallel(tape, operator) / median(b.seconds for b in tape.steady[-3:]))
 
 
 def _storm(tape: Tape, finding: Json) -> Batch:
