@@ -20,6 +20,7 @@ def test_a_broker_that_does_not_answer_is_named(history):
 
     assert finding.summary == "the broker has not answered for 13 s (Connection refused)"
     assert finding.component.name == "transactions"
+    assert finding.share == 1
 
 
 def test_a_query_that_waits_for_offsets_is_found_without_a_collector(history):

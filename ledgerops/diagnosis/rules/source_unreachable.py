@@ -73,6 +73,7 @@ def check(view: View) -> Iterator[Finding]:
         ),
         confidence=min(0.98, max(silence.confidence for silence in found) + 0.05 * (len(found) - 1)),
         began=min(silence.since for silence in found),
+        share=1.0,  # without the source there is nothing that the query could do
     )
 
 
