@@ -1,6 +1,6 @@
-"""F02, creep: the load rises from the onset by 2.5 rows a second each second, past what the query can work off.
+"""F02, creep: the load rises from the onset by one row a second each second, past what the query can work off.
 
-As in the overload drill each row waits 4 ms: the interval of 2 s is full at about 375 rows a second, after 90 s.
+As in the overload drill each row waits 10 ms: the interval of 2 s is full at about 150 rows a second, after 90 s.
 """
 
 from ledgerops.drills.drill import Drill, Fault, Truth
@@ -12,10 +12,10 @@ PLAN = """
 seed: 32
 start: now
 phases:
-  - {shape: constant, rate: 150, duration: 45s}
-  - {shape: ramp, from: 150, to: 475, duration: 130s}
-  - {shape: constant, rate: 60}
-partitions: {count: 4}
+  - {shape: constant, rate: 60, duration: 45s}
+  - {shape: ramp, from: 60, to: 190, duration: 130s}
+  - {shape: constant, rate: 20}
+partitions: {count: 2}
 """
 
 

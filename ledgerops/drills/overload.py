@@ -1,6 +1,6 @@
 """F01, overload step: from the onset twice as many rows come as the query works off.
 
-Each row waits 4 ms for an answer, as of a remote service: two tasks at a time do 500 rows a second, less what planning
+Each row waits 10 ms for an answer, as of a remote service: two tasks at a time do 200 rows a second, less what planning
 takes, on any machine.
 """
 
@@ -11,19 +11,19 @@ from ledgerops.drills.arrivals import rows_wait
 from ledgerops.drills.drill import Drill, Fault, Truth
 from ledgerops.drills.patient import Patient
 
-CAP = 1000  # rows a batch: it then takes 2 s and what planning takes
+CAP = 320  # rows a batch: it then takes 1.6 s and what planning takes
 PLAN = """
 seed: 31
 start: now
 phases:
-  - {shape: constant, rate: 180, duration: 45s}
-  - {shape: constant, rate: 800, duration: 45s}
-  - {shape: constant, rate: 60}
-partitions: {count: 4}
+  - {shape: constant, rate: 70, duration: 45s}
+  - {shape: constant, rate: 260, duration: 45s}
+  - {shape: constant, rate: 20}
+partitions: {count: 2}
 """
 
 
-def asked(rows: DataFrame, milliseconds: int = 4) -> DataFrame:
+def asked(rows: DataFrame, milliseconds: int = 10) -> DataFrame:
     """Each row with an answer for which its task waited."""
     return rows.withColumn("answer", F.expr(f"reflect('java.lang.Thread', 'sleep', {milliseconds}L)"))
 
@@ -36,10 +36,10 @@ DRILL = Drill(
     name="overload",
     id="F01",
     kind="fault",
-    summary="800 rows a second where at most 500 can be worked off",
+    summary="260 rows a second where at most 160 can be worked off",
     start=start,
     effect=rows_wait(6.0, PLAN),
-    recovery_seconds=45.0,
+    recovery_seconds=50.0,
     truth=Truth(
         faults=(Fault(rules=("input-overload",), component=("source",), remedy="cores|producer"),),
         may=("trigger-overrun", "falling-behind", "freshness-breach"),

@@ -39,6 +39,12 @@ def test_a_cap_may_be_what_gets_full(history):
     assert finding.remedies[0].action == "raise the limit on the rows of a batch at the next start"
 
 
+def test_a_rise_that_takes_minutes_shows_over_a_longer_window(history):
+    [finding] = RULE.check(load(history, lambda seconds: 540.0 + 0.85 * seconds, batches=190))
+
+    assert " in 300 s to " in finding.summary
+
+
 def test_it_is_the_only_root_before_anything_is_late(history):
     assert [root.rule for root in Diagnoser()(load(history, rising, batches=54)).root_causes] == ["slow-creep"]
 
@@ -48,6 +54,7 @@ def test_it_is_the_only_root_before_anything_is_late(history):
     [
         pytest.param(lambda s: 400.0, id="level"),
         pytest.param(lambda s: 860.0, id="level and high"),
+        pytest.param(lambda s: 770.0 + 0.7 * s, id="a twentieth more in a minute"),
         pytest.param(lambda s: 400.0 + 3.0 * s, id="rising, but far below"),
         pytest.param(lambda s: 890.0 - 4.0 * s, id="falling"),
         pytest.param(lambda s: 300.0 if s < 90 else 880.0, id="a step"),

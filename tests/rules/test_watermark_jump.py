@@ -9,17 +9,18 @@ DELAY = 10.0
 DROPS = {"name": "dedupe", "dropped_rows": 900}
 
 
-def live(history, future=None, at=20, count=26, shift=0.0, width=1.0, drops=0, step=None):
+def live(history, future=None, at=20, count=26, shift=0.0, width=1.0, drops=0, step=None, behind=0.0, goes_on=False):
     """Batches of live rows; batch `at` has one dated `future` seconds ahead. `shift` dates all later rows back, `width`
-    is how far the newest row of each batch is ahead of the average one, `step` seconds of event time pass a batch."""
+    is how far the newest row of each batch is ahead of the average one, `step` seconds of event time pass a batch. All
+    rows are `behind` seconds old; `goes_on`: later batches have such a row, too."""
     operators = [{**DROPS, "dropped_rows": drops if n > at - 6 else 0} for n in range(count - 6)]
     view = history(seconds=[1.0] * (count - 6), operators=operators, plan={"watermarks": {"event_time": DELAY}})
     marks = []
     top = None
     for n, batch in enumerate(view.history.batches):
-        base = batch.started if step is None else 1.4e9 + step * n
+        base = batch.started - behind if step is None else 1.4e9 + step * n
         average = base - width - (shift if n > at else 0.0)
-        newest = base - (shift if n > at else 0.0) + (future if future and n == at else 0.0)
+        newest = base - (shift if n > at else 0.0) + (future if future and (n == at or (goes_on and n > at)) else 0.0)
         marks.append((average - width, average, newest, None if top is None else top - DELAY))
         top = newest if top is None else max(top, newest)
     return retold(
@@ -62,9 +63,24 @@ def test_a_replay_with_a_row_ahead_of_the_rest_is_found(history):
 @pytest.mark.parametrize(
     "case",
     [
+        pytest.param({"future": 50.0}, id="a minute"),
+        pytest.param({"future": 900.0, "width": 100.0}, id="batches that are a ninth as wide"),
+        pytest.param({"future": 3600.0, "goes_on": True}, id="a producer whose clock is ahead"),
+    ],
+)
+def test_smaller_jumps_are_found_too(history, case):
+    assert len(list(RULE.check(live(history, **case)))) == 1
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
         pytest.param({}, id="healthy"),
         pytest.param({"future": 8.0}, id="a row ahead by less than the allowed lateness"),
         pytest.param({"future": 25.0}, id="clocks that differ"),
+        pytest.param({"future": 250.0, "width": 100.0}, id="batches as wide as that"),
+        pytest.param({"future": 3600.0, "step": 2.0, "goes_on": True}, id="a partition of a replay that is ahead"),
+        pytest.param({"future": 600.0, "behind": 600.0, "goes_on": True}, id="a partition that is up to date"),
         pytest.param({"shift": 600.0, "drops": 900}, id="all rows are late"),
         pytest.param({"step": 3600.0, "width": 1800.0}, id="a replay of hours in each batch"),
         pytest.param({"future": 3600.0, "at": 25}, id="the row has just been read"),

@@ -8,12 +8,15 @@ from tests.rules.retelling import retold
 DELAY = 10.0
 
 
-def joined(history, silent=14, count=24, sparse=None, first_is_silent=False, names=None, rows=500, one=False, state=0):
+def joined(
+    history, silent=14, count=24, sparse=None, first_is_silent=False, names=None, rows=500, one=False, state=0, **case
+):
     """Two inputs of a join. From batch `silent` on the accounts send none; `sparse` = only each so many batches."""
     view = history(
         seconds=[1.0] * (count - 6),
         operators=[{"name": "symmetricHashJoin", "rows": 100 + state * n} for n in range(count - 6)],
         plan={"watermarks": {"event_time": DELAY, "opened": DELAY}},
+        **case,
     )
     told = []
     newest = {"accounts": None, "transactions": None}
@@ -66,6 +69,12 @@ def test_it_is_found_where_the_first_watermark_is_that_of_the_silent_input(histo
     assert "watermark_behind_rows_seconds" not in [each.name for each in finding.evidence]
 
 
+def test_an_input_that_seldom_sends_may_fall_silent_too(history):
+    [finding] = RULE.check(joined(history, sparse=8, silent=33, count=56))
+
+    assert [each.value for each in finding.evidence if each.name == "watermark_usually_still_seconds"] == [16.0]
+
+
 def test_it_is_found_within_five_batches(history):
     assert len(list(RULE.check(joined(history, count=20)))) == 1
 
@@ -96,7 +105,10 @@ def test_a_source_bears_the_name_of_its_observation_too(history):
     [
         pytest.param({"silent": 99}, id="both send"),
         pytest.param({"silent": 21}, id="silent for three batches"),
+        pytest.param({"silent": 21, "interval": 10.0}, id="silent for three batches of a long interval"),
+        pytest.param({"interval": 0.5, "count": 21}, id="silent for some seconds, in many short batches"),
         pytest.param({"sparse": 8, "silent": 99, "count": 31}, id="an input that seldom sends"),
+        pytest.param({"sparse": 8, "silent": 33, "count": 46}, id="silent for not much longer than it often is"),
         pytest.param({"one": True}, id="nothing tells the inputs apart"),
         pytest.param({"silent": 0}, id="never had a watermark"),
         pytest.param({"rows": 0}, id="no rows at all"),

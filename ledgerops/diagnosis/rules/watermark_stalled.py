@@ -33,9 +33,8 @@ from ledgerops.records import Progress
 from ledgerops.view import OBSERVATION, View
 
 STILL = 8.0  # seconds at least: an input may be silent for a batch or two
-INTERVALS = 4.0  # trigger intervals
 TIMES_USUAL = 2.0  # the longest that it stood still before: a sparse input is as it was
-BATCHES = 4  # with rows in them
+BATCHES = 4  # with rows in them, after the first that had this watermark: so it takes four intervals, too
 
 
 class Stall(NamedTuple):
@@ -114,8 +113,7 @@ def _stall(view: View) -> Stall | None:
     if len(before) < 2 or len(with_rows) < BATCHES or last.rows == 0:
         return None
     usual = max(_stood(batches, following) for batches, following in _with_next(before, standing))
-    interval = view.trigger_interval or 0.0
-    if seconds < max(STILL, INTERVALS * interval, TIMES_USUAL * usual):
+    if seconds < max(STILL, TIMES_USUAL * usual):
         return None
     delay = max(view.plan.watermarks.values(), default=0.0)
     ahead = last.event_time_max - last.watermark - delay if last.event_time_max is not None else None
