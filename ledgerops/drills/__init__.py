@@ -13,6 +13,7 @@ from ledgerops.drills import (
     hung_worker,
     idle_join_input,
     late_flood,
+    ledger_imbalance,
     masked_sink,
     overload,
     python_bound,
@@ -58,5 +59,6 @@ DRILLS = (
     crash.DRILL,
     crash_loop.DRILL,
     conflicting_duplicates.DRILL,
+    ledger_imbalance.DRILL,
 )
 BY_NAME = {drill.name: drill for drill in DRILLS}
