@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 import zstandard
 
+from ledgerops.cli import main
 from ledgerops.errors import UserError
+from ledgerops.servers.process import free_port
 from ledgerops.sources import open_source
 
 RECORDED = Path(__file__).parent / "recorded"
@@ -74,3 +76,16 @@ def test_what_is_not_zstd_is_refused_in_one_line(tmp_path, content):
     with pytest.raises(UserError) as refused:
         seen(path)
     assert str(refused.value) == f"cannot read {path}: not zstd, or damaged"
+
+
+def test_a_dead_exporter_is_not_taken_for_a_healthy_query(capsys):
+    url = f"http://127.0.0.1:{free_port()}"
+
+    assert main(["diagnose", "--from", url]) == 2
+
+    shown, said = capsys.readouterr()
+    assert shown == ""
+    assert said == (
+        f"ledgerops: no exporter answers at {url}: [errno 111] connection refused; nothing is known of its queries: "
+        "start it, or give a recording with --from\n"
+    )
