@@ -62,3 +62,27 @@ def test_it_is_ruled_out_with_its_number(history):
     view = history(seconds=[5] * 4, stages=[[stage(seconds=[3.5, 3.6], wall=3.8)]] * 4)
 
     assert RULE.acquit(view) == "no task runs in 0.2 s of a batch of 5.0 s (4%)"
+
+
+def test_two_long_batches_and_one_that_runs_are_enough(history):
+    two = {"seconds": [5, 5], "phases": [ADD_BATCH] * 2, "stages": [[QUICK]] * 2}
+
+    assert list(RULE.check(history(**two))) == []
+    assert [each.component.kind for each in RULE.check(history(**two, running=3.0))] == ["sink"]
+
+
+def test_a_part_of_the_batch_is_the_sinks_when_it_was_not_there_before(history):
+    even = stage("save", seconds=[3.6, 3.7], wall=3.8)
+    told = {"seconds": [6] * 4, "phases": [{"add_batch": 5.8}] * 4, "stages": [[even]] * 4}
+
+    assert list(RULE.check(history(**told))) == []
+    [finding] = RULE.check(history(warm=14, warm_stages=[QUICK], **told))
+    assert finding.share == pytest.approx((2.0 - 0.3) / 6)
+
+
+def test_one_task_that_waits_for_itself_is_not_the_sink(history):
+    alone = stage("save", seconds=[0.3, 4], wall=4.1, cpu=0.05)
+
+    assert (
+        list(RULE.check(history(warm=14, seconds=[5] * 4, phases=[ADD_BATCH] * 4, stages=[[QUICK, alone]] * 4))) == []
+    )
