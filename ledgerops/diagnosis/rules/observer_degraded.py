@@ -93,12 +93,13 @@ def _nothing_seen(view: View, seconds: float) -> Finding:
 
 def _looks(view: View) -> Sequence[Observer]:
     """Those of the latest minute, of the present driver: its counters only grow."""
-    known = [look for look in view.observer if look.at <= view.now]
-    if not known or known[-1].at < view.now - FRESH:
-        return ()
-    found = [known[-1]]
-    for look in reversed(known[:-1]):
-        if look.at < known[-1].at - WINDOW or look.events > found[-1].events:
+    found: list[Observer] = []
+    for look in reversed(view.observer):
+        if look.at > view.now:
+            continue
+        if look.at < (found[0].at - WINDOW if found else view.now - FRESH):
+            break
+        if found and look.events > found[-1].events:
             break
         found.append(look)
     return found[::-1]
