@@ -16,7 +16,7 @@ def test_an_exception_is_found(history):
 def test_a_query_may_fail_before_its_first_batch(history):
     [finding] = RULE.check(history(warm=0, exception=STACK))
 
-    assert finding.summary.startswith("the query failed before its first batch (no error class): ")
+    assert finding.summary.startswith("the query failed before its first batch (USER_RAISED_EXCEPTION): ")
 
 
 PYTHON = (
@@ -50,6 +50,25 @@ def test_what_python_raised_is_told_and_not_that_there_is_a_traceback(history):
 
     assert finding.summary == "the query failed after batch 5 (no error class): ValueError: poison t-17"
     assert finding.component.detail == "ValueError"
+
+
+WRAPPED = (
+    "py4j.Py4JException: An exception was raised by the Python Proxy. Traceback (most recent call last):\n"
+    '  File "sinks.py", line 91, in write_batch\n    rows.write.save()\n'
+    "py4j.protocol.Py4JJavaError: An error occurred while calling o513.save.\n"
+    ": org.apache.spark.SparkException: [MALFORMED_RECORD_IN_PARSING.WITHOUT_SUGGESTION] Malformed records: [null].\n"
+    "Caused by: com.fasterxml.jackson.core.io.JsonEOFException: Unexpected end-of-input\n"
+)
+
+
+def test_what_a_write_within_foreach_batch_failed_of_is_told(history):
+    [finding] = RULE.check(history(exception=WRAPPED, error_class="FOREACH_BATCH_USER_FUNCTION_ERROR"))
+
+    assert finding.summary == (
+        "the query failed after batch 5 (MALFORMED_RECORD_IN_PARSING.WITHOUT_SUGGESTION): SparkException: "
+        "[MALFORMED_RECORD_IN_PARSING.WITHOUT_SUGGESTION] Malformed records: [null]."
+    )
+    assert finding.component.detail == "MALFORMED_RECORD_IN_PARSING.WITHOUT_SUGGESTION"
 
 
 @pytest.mark.parametrize(

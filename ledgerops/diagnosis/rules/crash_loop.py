@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 from ledgerops.diagnosis import strain
 from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
-from ledgerops.diagnosis.rules.query_failed import first_line
+from ledgerops.diagnosis.rules.query_failed import error_class, first_line
 from ledgerops.history import Ended
 from ledgerops.view import View
 
@@ -46,12 +46,13 @@ def check(view: View) -> Iterator[Finding]:
     newest, batch = loop.failures[-1], loop.batches[-1]
     same = loop.batches.count(batch)
     seconds = newest.at - loop.failures[0].at
-    kind = newest.error_class or "no error class"
+    line = first_line(newest.exception or "")
+    kind = error_class(newest.error_class, line) or "no error class"
     repeated = f", {'each time' if same == len(loop.batches) else f'{same} times'} in batch {batch}" if same > 1 else ""
     yield Finding(
         f"the query failed {len(loop.failures)} times in {seconds:.0f} s and was started again{repeated} ({kind}): "
-        f"{first_line(newest.exception or '')}",
-        Component("query", view.query, newest.error_class),
+        f"{line}",
+        Component("query", view.query, kind),
         (
             Evidence("failures_in_window", float(len(loop.failures)), "count", f"< {FAILURES}", newest.at),
             Evidence("ledgerops_query_restarts_total", float(view.history.restarts), "count", "0", newest.at),

@@ -29,6 +29,9 @@ FILE = re.compile(r"\b(?:file|s3a?|gs|abfss?|hdfs|dbfs|wasbs?):/+[^\s,;'\"\])]+"
 PARTITION = re.compile(r"\b(?:partition|TopicPartition)\W{1,3}([\w.]+-\d+)\b|\b([\w.]+-\d+)\s+(?:at|offset)\b", re.I)
 OFFSET = re.compile(r"\boffset\W{1,3}(?:is\s+)?(\d+)\b", re.I)
 LINE = 160  # characters of the exception's first line that are shown
+CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]")
+WRAPPER = "FOREACH_BATCH_USER_FUNCTION_ERROR"  # says where it was raised and not what
+BRIDGE = "py4j.protocol.Py4JJavaError"  # Java's exception follows in the next line, after a colon
 TRACEBACK = "Traceback (most recent call last):"
 
 
@@ -36,7 +39,8 @@ def check(view: View) -> Iterator[Finding]:
     ended = view.history.ended
     if ended is None or ended.exception is None:
         return
-    kind = ended.error_class or "no error class"
+    line = first_line(ended.exception)
+    kind = error_class(ended.error_class, line) or "no error class"
     batch = f" after batch {view.last.batch_id}" if view.last is not None else " before its first batch"
     failures = sum(view.history.failures.values())
     evidence = [Evidence("ledgerops_query_failures_total", float(max(1, failures)), "count", "0", ended.at)]
@@ -48,10 +52,9 @@ def check(view: View) -> Iterator[Finding]:
         evidence.append(Evidence("failed_at_offset", float(offset), "offsets", "none named", ended.at))
     told = [path, f"offset {offset}" if offset is not None else None, f"of {partition}" if partition else None]
     where = " ".join(each for each in told if each)
-    line = first_line(ended.exception)
     yield Finding(
         f"the query failed{batch} ({kind}): {line}" + (f"; at {where}" if where and where not in line else ""),
-        Component("query", view.query, ended.error_class or exception_class(ended.exception)),
+        Component("query", view.query, error_class(ended.error_class, line) or exception_class(ended.exception)),
         tuple(evidence),
         (
             Remedy(
@@ -73,10 +76,18 @@ def first_line(exception: str) -> str:
     line = line[lost.end() :] if lost and line[lost.end() :] else line
     if line.endswith(TRACEBACK):
         line = _python_line(lines) or line
+        lost = TASK.search(line)
+        line = line[lost.end() :] if lost and line[lost.end() :] else line
     name, colon, rest = line.partition(": ")
     if colon and rest and " " not in name:
         line = f"{name.rsplit('.', 1)[-1]}: {rest}"
     return line if len(line) <= LINE else line[: LINE - 3] + "..."
+
+
+def error_class(told: str | None, line: str) -> str | None:
+    """Spark's error class; where that is only the wrapper of `foreachBatch`, the one that the exception in it names."""
+    inner = CONDITION.search(line) if told is None or told == WRAPPER else None
+    return inner[1] if inner else told
 
 
 def exception_class(exception: str) -> str | None:
@@ -99,8 +110,11 @@ def place(exception: str) -> tuple[str | None, str | None, int | None]:
 def _python_line(lines: list[str]) -> str | None:
     """What Python raised: the last line that names an exception and begins no traceback, for what was raised first is
     told last."""
-    raised = (line for line in reversed(lines) if CLASS.match(line) and not line.endswith(TRACEBACK))
-    return next(raised, None)
+    raised = [n for n, line in enumerate(lines) if CLASS.match(line) and not line.endswith(TRACEBACK)]
+    if not raised:
+        return None
+    newest, after = lines[raised[-1]], lines[raised[-1] + 1 : raised[-1] + 2]
+    return after[0].removeprefix(": ") if newest.startswith(BRIDGE) and after else newest
 
 
 RULE = Rule(
