@@ -36,12 +36,27 @@ def asked(batch: Progress) -> float:
     return sum(batch.phases.get(phase, 0.0) for phase in PHASES)
 
 
+@strain.once
+def usual(view: View) -> Sequence[Progress]:
+    """The batches to compare with: those that were in time; where these are too few, the quicker half of the older."""
+    in_time = strain.past(view)
+    if in_time:
+        return in_time
+    older = [batch for batch in view.steady[: -strain.RECENT - 1] if batch.rows > 0]
+    quicker = sorted(older, key=lambda batch: batch.duration)[: (len(older) + 1) // 2]
+    return quicker if len(quicker) >= strain.PAST else []
+
+
 def for_rows(view: View, now: Sequence[float]) -> Wait | None:
     """The tasks that read wait longer than they used to."""
-    usual = [seconds for _, tasks in work.usual_pairs(view) if (seconds := _wait(tasks)) is not None]
-    if not now or not usual:
+    before = [
+        seconds
+        for batch in usual(view)
+        if (tasks := view.history.tasks_of(batch)) is not None and (seconds := _wait(tasks)) is not None
+    ]
+    if not now or not before:
         return None
-    wait = Wait(median(now), median(usual))
+    wait = Wait(median(now), median(before))
     return wait if wait.long else None
 
 

@@ -105,6 +105,14 @@ def test_a_busy_machine_does_not_hide_it(history):
     assert list(RULE.check(busy(history(**FAR))))
 
 
+def test_a_query_that_was_hardly_in_time_before_is_compared_with_its_quicker_batches(history):
+    before = {"seconds": [2.3, 2.9] * 6 + [6.0] * 2, "phases": [QUICK] * 12 + [SLOWISH] * 2}
+    stages = [[READS, WRITES]] * 12 + [[WAITS_LONG, WRITES]] * 2
+    [finding] = RULE.check(history(**before, stages=stages, warm=1))
+
+    assert finding.summary.startswith("5.0 s of a batch of 6.0 s pass waiting for the source")
+
+
 def test_larger_batches_do_not_hide_it(history):
     """Each takes all that came while the one before it waited."""
     assert list(RULE.check(history(**FAR, rows=[1000] * 6 + [3000] * 2)))

@@ -12,14 +12,16 @@ Mitigation: relieve the broker, lift the quota, or bring the query nearer. Until
     less often; more cores do not help.
 Evidence:
     source_phases_seconds_median: median over the latest batches of (durationMs.latestOffset + durationMs.getBatch)
-        / 1000. The latest are the newest 3 of the run, without those of its first 10 s, or 2 while the third slow one
-        is not over; where reading_wait_seconds_median is told, only those of them that have a `tasks` record
-    usual_source_phases_seconds: the same over the usual batches: all remembered ones of the run before the newest 4
-        that had rows and did not outlast 1.1 times the interval
+        / 1000. The latest are the newest, one after the other, that took more than 1.33 times the interval, at most
+        3 (without an interval: the newest 3); where reading_wait_seconds_median is told, only those of them that have a
+        `tasks` record
+    usual_source_phases_seconds: the same over the usual batches: all remembered ones of the run, without those of its
+        first 10 s and the newest 4, that had rows and did not outlast 1.1 times the interval; where these are fewer
+        than 5, the half of those with rows that took the least time
     reading_wait_seconds_median: median over the latest batches of the wall time of the first stage that reads no
         shuffle and has records, times 1 less (its cpu_seconds + gc_seconds + the batch's python_seconds) over its
         run_seconds
-    usual_reading_wait_seconds: the same over the newest 5 of the usual batches that have a `tasks` record
+    usual_reading_wait_seconds: the same over the usual batches that have a `tasks` record
     source_share: median over the latest batches of source phases and reading wait, as far as these are told, over
         durationMs.triggerExecution / 1000
     ledgerops_batch_running_seconds: now less `since` of the newest `batch_running` record; told in place of the above
@@ -29,6 +31,7 @@ Evidence:
 """
 
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
 from statistics import median
 from typing import NamedTuple
 
@@ -102,7 +105,7 @@ def check(view: View) -> Iterator[Finding]:
 
 def _while_running(view: View) -> Iterator[Finding]:
     """The first slow batch may take minutes; until it is over only the broker's answers to ledgerops tell why."""
-    usual, running = strain.past(view), view.running_seconds
+    usual, running = waiting.usual(view), view.running_seconds
     if not usual or running is None:
         return
     usually = median(batch.duration for batch in usual)
@@ -152,14 +155,21 @@ def _summary(slow: Slow) -> str:
 @strain.once
 def _slow(view: View) -> Slow | None:
     """Three of the latest batches waited long, or two if more than one witness says so."""
-    usual, latest = strain.past(view), view.steady[-strain.RECENT :]
-    interval = view.trigger_interval or 0.0
-    if not usual or len(latest) < strain.RECENT or latest[-1].duration <= interval:
+    latest = _latest(view)
+    usual = waiting.usual(view) if len(latest) > 1 else []
+    if not usual:
         return None
-    found = _judged(view, usual, latest, alone=True) if strain.strained(view) or strain.growth(view) else None
-    if found is None and interval and all(batch.duration > LONG * interval for batch in latest[1:]):
-        found = _judged(view, usual, latest[1:], alone=False)
-    return found
+    several = len(latest) == strain.RECENT and bool(strain.strained(view) or strain.growth(view))
+    return _judged(view, usual, latest, alone=several)
+
+
+def _latest(view: View) -> Sequence[Progress]:
+    """The newest batches, one after the other, that outlast their interval by a third."""
+    newest, interval = view.steady[-strain.RECENT :], view.trigger_interval
+    if not interval:
+        return newest if len(newest) == strain.RECENT else []
+    found = list(takewhile(lambda batch: batch.duration > LONG * interval, reversed(newest)))
+    return found[::-1]
 
 
 def _judged(view: View, usual: Sequence[Progress], latest: Sequence[Progress], alone: bool) -> Slow | None:

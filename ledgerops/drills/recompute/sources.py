@@ -11,13 +11,23 @@ from ledgerops.drills.tape import Batch, Json, Place, Tape, instant, middle
 
 
 def _latest(tape: Tape, finding: Json) -> list[Batch]:
-    """The newest three, or two when the third slow one is not over; where tasks count, only those that have them."""
+    """The newest in a row that took a third longer than the interval, three at most; where tasks count, only those
+    that have them."""
     told = {each["name"] for each in finding["evidence"]}
     newest = tape.steady[-3:]
-    if tape.running is not None and len(newest) == 3 and not tape.overran(newest[0]):
-        newest = newest[1:]
+    if tape.interval:
+        in_time = [place for place, batch in enumerate(newest) if batch.seconds <= 1.33 * tape.interval]
+        newest = newest[in_time[-1] + 1 :] if in_time else newest
     known = [batch for batch in newest if tape.stages(batch)]
     return known if "reading_wait_seconds_median" in told else newest
+
+
+def _usual(tape: Tape) -> list[Batch]:
+    """Those in time; where they are fewer than five, the half of the older ones that took the least time."""
+    if len(tape.usual) >= 5:
+        return tape.usual
+    older = sorted((batch for batch in tape.steady[:-4] if batch.rows > 0), key=lambda batch: batch.seconds)
+    return older[: (len(older) + 1) // 2]
 
 
 def _source_phases(batch: Batch) -> float:
@@ -140,7 +150,7 @@ def _of_leap(value: Callable[[Batch], float]) -> Formula:
 
 
 def _usual_phases(tape: Tape) -> float | None:
-    return middle(_source_phases(batch) for batch in tape.usual)
+    return middle(_source_phases(batch) for batch in _usual(tape))
 
 
 def _newest_median(tape: Tape, finding: Json) -> float | None:
@@ -230,7 +240,7 @@ FORMULAS: Mapping[str, Formula] = {
     "source_phases_seconds_median": lambda tape, finding: middle(map(_source_phases, _latest(tape, finding))),
     "usual_source_phases_seconds": plain(_usual_phases),
     "reading_wait_seconds_median": lambda tape, finding: _waits(tape, _latest(tape, finding)),
-    "usual_reading_wait_seconds": plain(lambda tape: _waits(tape, tape.with_tasks(batches=tape.usual))),
+    "usual_reading_wait_seconds": plain(lambda tape: _waits(tape, _usual(tape))),
     "source_share": _source_share,
     "broker_answer_seconds": plain(lambda tape: middle(_answers(tape)[-3:])),
     "usual_broker_answer_seconds": plain(lambda tape: median(_answers(tape)[-60:-15])),
