@@ -20,7 +20,7 @@ Evidence:
 from collections.abc import Iterator
 from decimal import Decimal
 
-from ledgerops.books import book_of, newest
+from ledgerops.books import book_of, newest, plainly_balanced
 from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
 from ledgerops.view import View
 
@@ -32,6 +32,8 @@ def check(view: View) -> Iterator[Finding]:
     if view.last is None or book_of(view.last) is None:
         return
     latest = newest(view.batches, view.now - KEPT)
+    if all(plainly_balanced(batch) for batch in latest):
+        return
     booked = [(batch, book) for batch in latest if (book := book_of(batch)) is not None]
     wrong = [(batch, book) for batch, book in booked if not book.balanced]
     if not wrong:
