@@ -106,8 +106,8 @@ def test_a_busy_machine_does_not_hide_it(history):
 
 
 def test_a_query_that_was_hardly_in_time_before_is_compared_with_its_quicker_batches(history):
-    before = {"seconds": [2.3, 2.9] * 6 + [6.0] * 2, "phases": [QUICK] * 12 + [SLOWISH] * 2}
-    stages = [[READS, WRITES]] * 12 + [[WAITS_LONG, WRITES]] * 2
+    before = {"seconds": [2.3, 2.5] * 9 + [6.0] * 2, "phases": [QUICK] * 18 + [SLOWISH] * 2}
+    stages = [[READS, WRITES]] * 18 + [[WAITS_LONG, WRITES]] * 2
     [finding] = RULE.check(history(**before, stages=stages, warm=1))
 
     assert finding.summary.startswith("5.0 s of a batch of 6.0 s pass waiting for the source")
