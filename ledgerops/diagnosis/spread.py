@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from statistics import median
 from typing import NamedTuple
 
-from ledgerops.diagnosis import strain, work
+from ledgerops.diagnosis import stateful, strain, work
 from ledgerops.records import StageSummary
 from ledgerops.view import View
 
@@ -66,8 +66,9 @@ class Waste(NamedTuple):
 
 
 def wasted(view: View) -> Waste | None:
-    """The larger of: time outside tasks or waiting in the writing stage, and time that uneven tasks cost."""
-    found = []
+    """The larger of: time outside tasks or waiting in the writing stage, time that uneven tasks cost, garbage
+    collection, and saving the state."""
+    found = [Waste(*each) for each in stateful.wasted(view)]
     outside = work.outside_tasks(view)
     if outside is not None and work.sink_blocks(view, outside):
         found.append(Waste("the sink, outside Spark's tasks", outside.seconds, outside.duration))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from statistics import median
 from typing import NamedTuple
 
 from ledgerops.diagnosis import strain, work
@@ -17,6 +18,7 @@ from ledgerops.view import View
 OWN_TIME = ("transformWithState", "flatMapGroupsWithState", "mapGroupsWithState", "applyInPandasWithState")
 RESERVED = 300 * 2**20  # bytes of a heap that Spark keeps for itself (docs, "Memory Management Overview")
 UNIFIED = 0.6  # spark.memory.fraction: REST's maxMemory is this share of what is left of the heap
+GC_MARKED = 0.10  # of the task time: Spark's executors page marks more than that; Dr. Elephant's "moderate"
 GC_WINDOW = 45.0  # seconds of looks at the executors that count: at one look every 10 s
 
 
@@ -60,6 +62,9 @@ def off_heap(view: View) -> bool:
     )
 
 
+DRIVER = "driver"
+
+
 class Collecting(NamedTuple):
     """Garbage collection against run time of tasks, both in seconds; `share` of the run time, 0 to 1."""
 
@@ -84,12 +89,32 @@ def gc_of_stages(view: View) -> Collecting | None:
 
 @strain.once
 def gc_of_executors(view: View) -> Collecting | None:
-    """The growth of all executors' totals between the oldest look of the last GC_WINDOW seconds and the newest one."""
-    looks = [host for host in view.hosts if host.executors and view.now - GC_WINDOW <= host.at <= view.now]
-    if len(looks) < 2:
+    """The growth of all executors' totals between the newest look and the oldest at most GC_WINDOW seconds before it.
+
+    In local mode there is only the driver, of which Spark tells its whole time in place of the tasks' (since 4.0).
+    """
+    newest = max((host.at for host in view.hosts if host.executors), default=float("-inf"))
+    looks = [host for host in view.hosts if host.executors and newest - GC_WINDOW <= host.at]
+    if len(looks) < 2 or view.now - newest > GC_WINDOW:
         return None
     gc, run = (later - before for before, later in zip(_totals(looks[0]), _totals(looks[-1]), strict=True))
     return Collecting(gc, run, 0) if gc >= 0 and run > 0 else None
+
+
+@strain.once
+def gc_of_batches(view: View) -> float | None:
+    """Share of the newest batches' wall time in which all stood still for the collector; None when it is not known."""
+    stages = gc_of_stages(view)
+    if stages is None:
+        return None
+    newest = work.pairs(view)[: stages.batches]
+    slots = work.slots(view, max(stage.tasks for _, tasks in newest for stage in tasks.stages))
+    spent = sum(batch.duration for batch, _ in newest)
+    share = stages.gc_seconds / slots / spent if spent > 0 else 0.0
+    executors = gc_of_executors(view)
+    if executors is not None and {each.executor_id for each in view.hosts[-1].executors} == {DRIVER}:
+        share = max(share, executors.share)  # the driver's own work stands still, too
+    return min(1.0, share)
 
 
 def _totals(host: Host) -> tuple[float, float]:
@@ -126,3 +151,19 @@ def forgets(view: View, told: Sequence[tuple[Progress, StateOperator]]) -> bool:
         return True
     rows = [point.state_rows for point in view.history.trend]
     return any(later < earlier for earlier, later in pairwise(rows))
+
+
+def wasted(view: View) -> Sequence[tuple[str, float, float]]:
+    """What state and memory cost beyond the work on rows: what, seconds of a batch, its duration; medians of three."""
+    latest = view.steady[-strain.RECENT :]
+    if len(latest) < strain.RECENT:
+        return []
+    duration = median(batch.duration for batch in latest)
+    gc = gc_of_stages(view)
+    found = []
+    if gc is not None and gc.share >= GC_MARKED:
+        found.append(("garbage collection", (gc_of_batches(view) or 0.0) * duration, duration))
+    saving = median(commit_seconds(view, batch) for batch in latest)
+    if saving >= work.MOSTLY * duration:
+        found.append(("saving the state", saving, duration))
+    return found

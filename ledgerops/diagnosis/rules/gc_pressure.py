@@ -21,14 +21,13 @@ Evidence:
 """
 
 from collections.abc import Iterator
-from statistics import median
 from typing import NamedTuple
 
 from ledgerops.diagnosis import stateful, strain, work
 from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
 from ledgerops.view import View
 
-MARKED = 0.10  # Spark's executors page marks GC above a tenth of the task time; Dr. Elephant's "moderate"
+MARKED = stateful.GC_MARKED
 SEVERE = 0.20  # Dr. Elephant's "critical" (ExecutorGcHeuristic): worth a word before a batch is late
 MIN_SECONDS = 0.1  # of wall time in a batch: less is the young collections of any JVM
 FULL = 0.2  # share of the heap from which state is worth naming as what fills it
@@ -50,8 +49,7 @@ def _pressure(view: View) -> Pressure | None:
     newest = work.pairs(view)[: stages.batches]
     slots = work.slots(view, max(stage.tasks for _, tasks in newest for stage in tasks.stages))
     seconds = stages.gc_seconds / slots / stages.batches
-    duration = median(batch.duration for batch, _ in newest)
-    return Pressure(stages.share, seconds, min(1.0, seconds / duration) if duration > 0 else 0.0)
+    return Pressure(stages.share, seconds, stateful.gc_of_batches(view) or 0.0)
 
 
 def check(view: View) -> Iterator[Finding]:

@@ -10,7 +10,8 @@ Mitigation: put `spark.local.dir` on a local SSD. With `boundedMemoryUsage` give
 Evidence:
     rocksdb_writer_stall_seconds: median over the latest 3 batches that are not of the run's first 10 s, of the
         operator's customMetrics.rocksdbWriterStallLatencyMs / 1e9; task seconds, as in Spark. In spite of its name it
-        counts nanoseconds: in Spark 4.2 it is 0.9 of the puts' milliseconds (rocksdbPutLatency), times a million
+        counts nanoseconds: Spark multiplies RocksDB's microseconds by 1,000 where it means to divide by it
+        (nativeOpsLatencyMillis of RocksDBStateStoreProvider, 3.2 to 4.2)
     rocksdb_writer_stall_share: that over min(numShufflePartitions, cores of the active executors), over the median of
         durationMs.triggerExecution / 1000 of these batches
 """
