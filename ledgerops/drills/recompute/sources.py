@@ -187,7 +187,7 @@ def _grew(tape: Tape, finding: Json) -> list[float]:
     found: list[float] = []
     highest: dict[Place, int] = {}
     for at, heads in _heads_seen(tape, finding):
-        if any(head > highest.get(place, -1) for place, head in heads.items()):
+        if any(place in highest and head > highest[place] for place, head in heads.items()):
             found.append(at)
         for place, head in heads.items():
             highest[place] = max(head, highest.get(place, -1))
