@@ -25,6 +25,10 @@ def test_writers_that_stand_still_are_found(history):
         pytest.param({"seconds": [4] * 4, "operators": stalled(0, 0, 0, 0)}, id="no stall"),
         pytest.param({"seconds": [4] * 4, "operators": stalled(4000, 4000, 0, 4000)}, id="now and then"),
         pytest.param({"seconds": [4] * 4, "operators": stalled(50, 60, 40, 50)}, id="a hundredth of the batch"),
+        pytest.param(
+            {"seconds": [0.5] * 4, "interval": 20.0, "operators": stalled(900, 900, 900, 900)},
+            id="a second in a long interval",
+        ),
         pytest.param({"warm": 0, "seconds": [4] * 2, "operators": stalled(4000, 4000)}, id="start-up"),
     ],
 )

@@ -30,7 +30,9 @@ from ledgerops.view import View
 MARKED = stateful.GC_MARKED
 SEVERE = 0.20  # Dr. Elephant's "critical" (ExecutorGcHeuristic): worth a word before a batch is late
 MIN_SECONDS = 0.1  # of wall time in a batch: less is the young collections of any JVM
-FULL = 0.2  # share of the heap from which state is worth naming as what fills it
+# share of the heap from which state is worth naming as what fills it: Spark samples what a store holds, and told of a
+# quarter of it where values were large
+FULL = 0.1
 
 
 class Pressure(NamedTuple):
@@ -59,10 +61,14 @@ def check(view: View) -> Iterator[Finding]:
     pressure = _pressure(view)
     if pressure is None or pressure.share < (MARKED if harm else SEVERE) or pressure.seconds < MIN_SECONDS:
         return
+    newest = work.pairs(view)[0][1].stages
+    if sum(stage.gc_seconds for stage in newest) < MARKED * sum(stage.run_seconds for stage in newest):
+        return  # it is over
     executors = stateful.gc_of_executors(view)
     if pressure.cost < MARKED or (executors is not None and executors.share < MARKED):
         return
-    if not harm and executors is None:
+    rests = pressure.cost * view.batches[-1].duration < MARKED * (view.trigger_interval or 0.0)
+    if not harm and (executors is None or rests):
         return
     at = work.pairs(view)[0][0].ended
     evidence = [

@@ -25,7 +25,8 @@ from ledgerops.view import View
 
 STALL = "rocksdbWriterStallLatencyMs"
 NANOSECONDS = 1e-9  # whatever the name says
-SHARE = 0.1  # of a batch's wall time: less is a flush now and then, which RocksDB means to be waited for
+# of a batch's wall time, and of the trigger interval: less is a flush now and then, as RocksDB means it to be
+SHARE = 0.1
 
 
 def check(view: View) -> Iterator[Finding]:
@@ -41,8 +42,9 @@ def check(view: View) -> Iterator[Finding]:
         if len(stalls) < strain.RECENT or min(stalls) <= 0 or duration <= 0:
             continue
         seconds = median(stalls)
-        share = min(1.0, seconds / stateful.lanes(view, operator) / duration)
-        if share < SHARE:
+        wall = seconds / stateful.lanes(view, operator)
+        share = min(1.0, wall / duration)
+        if share < SHARE or wall < SHARE * (view.trigger_interval or 0.0):
             continue
         at = view.last.ended
         yield Finding(
