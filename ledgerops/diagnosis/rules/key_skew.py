@@ -14,9 +14,8 @@ Evidence:
     ledgerops_hot_key_share: of the newest batch whose hottest key (first of observedMetrics hot_keys) has 100 rows
         and 0.3 of the observed rows: its count over the observed rows
     hot_key_rows: that count itself
-    slower_by_hot_key: slots x (s + (1 - s) / slots), s = median over the newest 5 batches of the hottest key's share
-        (of those with 100 rows), slots = min(tasks of the uneven stage or shuffle partitions, cores of active
-        executors)
+    slower_by_hot_key: slots x (s + (1 - s) / slots), s = ledgerops_hot_key_share, slots = min(tasks of the uneven
+        stage or shuffle partitions, cores of active executors)
     largest_task_records: records_max of the stage that reads a shuffle with the most uneven records, in the batch of
         P whose factor is the median; P = the newest 5 batches (not the run's first) whose tasks were read, only those
         that outlast 1.1 times the interval in a row up to now where there are 2 of them
@@ -62,7 +61,7 @@ def check(view: View) -> Iterator[Finding]:
         width = _width(view, proven)
         evidence.append(Evidence(HOT_KEY.name, hot.share, "ratio", f"< {HOT:g}", at))
         evidence.append(Evidence("hot_key_rows", float(hot.rows), "rows", f"< {HOT:.0%} of the rows", at))
-        evidence.append(Evidence("slower_by_hot_key", _factor(share, width), "ratio", f"< {SLOWER:g}", at))
+        evidence.append(Evidence("slower_by_hot_key", _factor(hot.share, width), "ratio", f"< {SLOWER:g}", at))
         told.append(
             f"key {hot.key}{f' of {column}' if column else ''} holds {hot.share:.0%} of the rows, "
             f"which caps the speed-up of any number of tasks at {1 / hot.share:.2f}"
@@ -114,11 +113,14 @@ def _no_use(view: View) -> tuple[Remedy, ...]:
 
 
 def _hot_share(view: View) -> float | None:
-    """Median share of the hottest key over the newest batches, the key may change; None when it is not hot."""
+    """Share of the hottest key in the newest batches, the key may change; None when it is not hot.
+
+    The median of five batches; under strain each of the newest two proves it, as these are long and have many rows.
+    """
     hot = [each for each in view.hot_keys if each.rows >= ROWS]
-    if len(hot) < BATCHES:
-        return None
-    share = median(each.share for each in hot)
+    if strain.strained(view) and len(hot) >= work.ENOUGH and min(each.share for each in hot[: work.ENOUGH]) >= HOT:
+        return min(each.share for each in hot[: work.ENOUGH])
+    share = median(each.share for each in hot) if len(hot) >= BATCHES else 0.0
     return share if share >= HOT else None
 
 

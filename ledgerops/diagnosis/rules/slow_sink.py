@@ -18,7 +18,7 @@ Evidence:
     usual_seconds_outside_tasks: the same as the first over the newest 5 usual batches with tasks; usual = all of the
         run before the newest 4, without its first 10 s, with rows, not longer than 1.1 times the interval
     writing_stage_seconds: ended - started of the last stage, in the batch of P whose writing_stage_cpu_share is the
-        median
+        median; without batches in which run_seconds / min(tasks, cores of active executors) is below 0.6 of that
     writing_stage_cpu_share: of that stage, (cpu_seconds + gc_seconds + the batch's python_seconds) over run_seconds,
         at most 1
     add_batch_seconds: where no tasks are known, median of durationMs.addBatch / 1000 over the newest 3 batches of the

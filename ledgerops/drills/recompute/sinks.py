@@ -27,9 +27,10 @@ def _writing(tape: Tape) -> tuple[float, float] | None:
     found = []
     for batch in tape.late_with_tasks:
         stage = tape.stages(batch)[-1]
-        if stage["run_seconds"] > 0:
+        wall = stage["ended"] - stage["started"]
+        if stage["run_seconds"] > 0 and stage["run_seconds"] / slots(tape, stage["tasks"]) >= 0.6 * wall:
             busy = stage["cpu_seconds"] + stage["gc_seconds"] + python(tape, batch)
-            found.append((min(1.0, busy / stage["run_seconds"]), stage["ended"] - stage["started"]))
+            found.append((min(1.0, busy / stage["run_seconds"]), wall))
     found.sort()
     return (found[len(found) // 2][1], found[len(found) // 2][0]) if found else None
 
@@ -87,12 +88,11 @@ def _hot(tape: Tape) -> tuple[float, int] | None:
 
 
 def _hot_factor(tape: Tape) -> float | None:
-    told = [each for batch in tape.run[-5:] if (each := _hottest(batch)) is not None and each[1] >= ROWS]
-    share = middle(each[0] for each in told)
+    hot = _hot(tape)
     found = _middle_stage(tape)
     partitions = found[1]["tasks"] if found else int(tape.plan.get("shuffle_partitions") or 1)
     width = slots(tape, partitions)
-    return width * (share + (1 - share) / width) if share is not None else None
+    return width * (hot[0] + (1 - hot[0]) / width) if hot is not None else None
 
 
 FORMULAS: Mapping[str, Formula] = {
