@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from pyspark.sql import DataFrame
 
-TASKS = 4  # that wait at the same time: more than the cores, as waiting needs none
+TASKS = 8  # that wait at the same time: more than the cores, as waiting needs none
 CONF = (("spark.sql.shuffle.partitions", str(TASKS)),)
 MASTER = f"local[{TASKS}]"
 SCORES = "customer_id STRING, rows LONG"

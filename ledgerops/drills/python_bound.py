@@ -1,4 +1,4 @@
-"""Python bound: from the onset a function in Python takes 18 ms for each row instead of none."""
+"""Python bound: from the onset a function in Python takes 25 ms for each row instead of none."""
 
 from ledgerops.drills import costly
 from ledgerops.drills.drill import Drill, Fault, Truth
@@ -22,7 +22,7 @@ def start(patient: Patient) -> None:
 
 
 def inject(surgeon: Surgeon) -> None:
-    surgeon.chaos.set(row=0.018)
+    surgeon.chaos.set(row=0.025)
 
 
 def repair(surgeon: Surgeon) -> None:
@@ -33,7 +33,7 @@ DRILL = Drill(
     name="python-bound",
     id="P01",
     kind="fault",
-    summary="a function in Python takes 18 ms for each row",
+    summary="a function in Python takes 25 ms for each row",
     start=start,
     inject=inject,
     repair=repair,

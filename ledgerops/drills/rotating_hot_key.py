@@ -1,6 +1,6 @@
 """F07, rotating hot key: from the onset 60 % of the rows belong to one customer, every 10 s to another.
 
-The rows are shuffled by customer, and each waits 8 ms. The finding must stay one, whoever the whale is.
+The rows are shuffled by customer, and each waits 10 ms. The finding must stay one, whoever the whale is.
 """
 
 from ledgerops.drills import costly
@@ -19,7 +19,7 @@ changes: [{from: 45s, to: 75s, keys: {distribution: whale, share: 0.6, rotate: 1
 
 def start(patient: Patient) -> None:
     rows = patient.rows(PLAN).repartition(costly.TASKS, "customer_id")
-    patient.query(costly.waiting(rows, 8))
+    patient.query(costly.waiting(rows, 10))
 
 
 DRILL = Drill(

@@ -21,7 +21,7 @@ STOPPED, RUNS = 1.2, 0.3  # seconds
 
 
 def start(patient: Patient) -> None:
-    rows = patient.rows(PLAN).repartition(costly.TASKS)
+    rows = patient.rows(PLAN).repartition(4)
     patient.query(costly.waiting(rows, 3))
 
 

@@ -1,4 +1,4 @@
-"""F06, source partition skew: from the onset 80 % of the rows come in one of four partitions of the source.
+"""F06, source partition skew: from the onset 80 % of the rows come in one of eight partitions of the source.
 
 Each partition is a task, and each row waits 8 ms in it. The keys are as even as before.
 """
@@ -12,7 +12,7 @@ PLAN = """
 seed: 61
 start: now
 phases: [{shape: constant, rate: 160}]
-partitions: {count: 4}
+partitions: {count: 8}
 changes: [{from: 45s, to: 75s, partitions: {pinned: {partition: 2, share: 0.8}}}]
 """
 
@@ -25,7 +25,7 @@ DRILL = Drill(
     name="source-partition-skew",
     id="F06",
     kind="fault",
-    summary="80 % of the rows come in one of four partitions of the source",
+    summary="80 % of the rows come in one of eight partitions of the source",
     start=start,
     effect=batches_outlast(2.0),
     fault_seconds=30.0,

@@ -1,4 +1,4 @@
-"""Straggler: from the onset one of four tasks takes 4 s longer than the others, for as many rows."""
+"""Straggler: from the onset one of eight tasks takes 4 s longer than the others, for as many rows."""
 
 from ledgerops.drills import costly
 from ledgerops.drills.drill import Drill, Fault, Truth
@@ -32,7 +32,7 @@ DRILL = Drill(
     name="straggler",
     id="P02",
     kind="fault",
-    summary="one of four tasks takes 4 s longer, for as many rows",
+    summary="one of eight tasks takes 4 s longer, for as many rows",
     start=start,
     inject=inject,
     repair=repair,
