@@ -19,6 +19,7 @@ OWN_TIME = ("transformWithState", "flatMapGroupsWithState", "mapGroupsWithState"
 RESERVED = 300 * 2**20  # bytes of a heap that Spark keeps for itself (docs, "Memory Management Overview")
 UNIFIED = 0.6  # spark.memory.fraction: REST's maxMemory is this share of what is left of the heap
 GC_MARKED = 0.10  # of the task time: Spark's executors page marks more than that; Dr. Elephant's "moderate"
+GC_NOW = 12.0
 GC_WINDOW = 45.0  # seconds of looks at the executors that count: at one look every 10 s
 
 
@@ -93,9 +94,20 @@ def gc_of_executors(view: View) -> Collecting | None:
 
     In local mode there is only the driver, of which Spark tells its whole time in place of the tasks' (since 4.0).
     """
+    return _collected(view, GC_WINDOW)
+
+
+@strain.once
+def gc_goes_on(view: View) -> bool:
+    """Whether the executors still spend much of their time collecting; True as well where their looks do not say."""
+    now = _collected(view, GC_NOW)
+    return now is None or now.share >= GC_MARKED
+
+
+def _collected(view: View, window: float) -> Collecting | None:
     newest = max((host.at for host in view.hosts if host.executors), default=float("-inf"))
-    looks = [host for host in view.hosts if host.executors and newest - GC_WINDOW <= host.at]
-    if len(looks) < 2 or view.now - newest > GC_WINDOW:
+    looks = [host for host in view.hosts if host.executors and newest - window <= host.at]
+    if len(looks) < 2 or view.now - newest > window:
         return None
     gc, run = (later - before for before, later in zip(_totals(looks[0]), _totals(looks[-1]), strict=True))
     return Collecting(gc, run, 0) if gc >= 0 and run > 0 else None

@@ -73,6 +73,9 @@ def test_state_outside_the_heap_is_not_blamed(history):
         ),
         pytest.param({"seconds": [4] * 4, "stages": collecting(0.3, 3.0)}, 0.02, id="the executors say otherwise"),
         pytest.param(
+            {"interval": 60.0, "seconds": [2] * 8, "stages": collecting(0.3, 1.5) * 2}, 0.3, id="a long rest in between"
+        ),
+        pytest.param(
             {"seconds": [1.8] * 4, "stages": collecting(0.3, 1.4)}, None, id="no harm and nobody to confirm it"
         ),
     ],
@@ -82,6 +85,14 @@ def test_others_are_not(history, case, executors):
     view = view if executors is None else watched(view, executors)
 
     assert list(RULE.check(view)) == []
+
+
+def test_it_is_over_when_the_executors_no_longer_collect(history):
+    view = watched(history(seconds=[4] * 4, stages=collecting(0.5, 3.0)), 0.4)
+    after = [replace(view.hosts[-1], at=view.now - 4), replace(view.hosts[-1], at=view.now)]
+    after[1] = replace(after[1], executors=(replace(after[1].executors[0], run_seconds=134.0),))
+
+    assert list(RULE.check(View(view.history, view.now, [view.hosts[0], *after]))) == []
 
 
 def test_it_is_ruled_out_with_its_number(history):

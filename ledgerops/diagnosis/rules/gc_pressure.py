@@ -61,11 +61,8 @@ def check(view: View) -> Iterator[Finding]:
     pressure = _pressure(view)
     if pressure is None or pressure.share < (MARKED if harm else SEVERE) or pressure.seconds < MIN_SECONDS:
         return
-    newest = work.pairs(view)[0][1].stages
-    if sum(stage.gc_seconds for stage in newest) < MARKED * sum(stage.run_seconds for stage in newest):
-        return  # it is over
     executors = stateful.gc_of_executors(view)
-    if pressure.cost < MARKED or (executors is not None and executors.share < MARKED):
+    if not stateful.gc_goes_on(view) or pressure.cost < MARKED or (executors is not None and executors.share < MARKED):
         return
     rests = pressure.cost * view.batches[-1].duration < MARKED * (view.trigger_interval or 0.0)
     if not harm and (executors is None or rests):
@@ -126,5 +123,5 @@ RULE = Rule(
     runbook=__doc__,
     explains=("falling-behind", "trigger-overrun"),
     acquit=acquit,
-    linger=15.0,
+    linger=5.0,
 )
