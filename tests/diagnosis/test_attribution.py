@@ -78,6 +78,14 @@ def test_time_before_between_and_after_stages_is_the_drivers_and_the_sinks():
     assert found["driver"] == pytest.approx(3.0 - 1.0 - found["after_tasks"])
 
 
+def test_what_passes_after_add_batch_is_not_the_sinks():
+    """Two clocks: the batch went on after its last stage for longer than add_batch has time outside tasks."""
+    slow = batch(duration=5.0, phases={"add_batch": 2.0})
+    found = seconds(of_batch(slow, tasks(stage(0.0, 1.5, 1.5))))
+
+    assert (found["driver"], found["after_tasks"], found["unclaimed"]) == (0.0, 0.5, 3.0)
+
+
 def test_stages_side_by_side_count_once():
     whole = batch(duration=3.6, phases=PHASES)
     found = seconds(of_batch(whole, tasks(stage(0.5, 2.5, 2.0, cpu_seconds=2.0), stage(0.5, 2.5, 2.0))))
