@@ -6,12 +6,11 @@ Anything missing or of the wrong type is a BadRecord: a recording may be cut, ed
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields
 from typing import Any, TypeVar
 
-from ledgerops.progress import BadRecord, parse_offsets
+from ledgerops.progress import LARGEST, BadRecord, parse_offsets
 from ledgerops.records import (
     Executor,
     ExecutorShare,
@@ -43,13 +42,16 @@ def decode_tasks(data: Mapping[str, Any]) -> TaskSummary:
 
 
 def decode_plan(data: Mapping[str, Any]) -> Plan:
-    return _build(
+    plan = _build(
         Plan,
         data,
         watermarks={str(name): _float(delay) for name, delay in _object(data.get("watermarks", {})).items()},
-        keys=tuple(str(key) for key in data.get("keys") or ()),
+        keys=_texts(data.get("keys") or ()),
         rate_limits={str(name): str(value) for name, value in _object(data.get("rate_limits", {})).items()},
     )
+    if (plan.trigger_interval or 0.0) < 0:
+        raise BadRecord(f"a trigger interval below zero: {plan.trigger_interval!r:.40}")
+    return plan
 
 
 def decode_running(data: Mapping[str, Any], at: float) -> Running:
@@ -86,7 +88,8 @@ def decode_heads(data: Mapping[str, Any], at: float) -> Heads:
 
 
 def _float(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    # not (… <= …) refuses NaN, too
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= LARGEST:
         raise BadRecord(f"expected a number, got {value!r:.40}")
     return float(value)
 
@@ -133,6 +136,12 @@ def _object(value: object) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
         raise BadRecord(f"expected an object, got {value!r:.40}")
     return value
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list | tuple):
+        raise BadRecord(f"expected a list, got {value!r:.40}")
+    return tuple(str(each) for each in value)
 
 
 def _list(value: object) -> list[Mapping[str, Any]]:

@@ -25,6 +25,7 @@ PHASES = {
     "commitOffsets": "commit_offsets",
 }
 WHOLE = "triggerExecution"
+RESOLUTION = 0.001  # seconds: a batch that is told to have taken 0 ms took less than one
 LARGEST = 2.0**63  # nothing that Spark counts or times is beyond it
 LATEST = 253_402_300_799.0  # the last second that a date can say: a record may claim any time
 UNSET = (None, "null", "None", "")  # PySpark's fromJObject turns a null offset into the words
@@ -61,7 +62,7 @@ def parse_progress(data: Mapping[str, Any]) -> Progress:
         run_id=run_id,
         batch_id=batch_id,
         started=started,
-        duration=_seconds(durations.get(WHOLE, data.get("batchDuration"))),
+        duration=max(RESOLUTION, _seconds(durations.get(WHOLE, data.get("batchDuration")))),
         rows=sum(source.rows for source in sources) if rows is None else rows,
         phases=_phases(durations),
         sources=sources,

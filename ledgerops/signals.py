@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
@@ -77,8 +78,13 @@ def skew_ratio(values: Sequence[float]) -> float | None:
     """Largest over median; None for fewer than two values or a median of zero."""
     if len(values) < 2:
         return None
-    middle = median(values)
-    return max(values) / middle if middle > 0 else None
+    return ratio(max(values), median(values))
+
+
+def ratio(largest: float, middle: float) -> float | None:
+    """One over the other; None where that is no number."""
+    found = largest / middle if middle > 0 else math.inf
+    return found if math.isfinite(found) else None
 
 
 def skew_score(values: Sequence[float]) -> float | None:

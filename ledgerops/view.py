@@ -421,9 +421,9 @@ class View:
         stage = self.widest_stage
         if stage is not None:
             if stage.records_median > 0:
-                found["task_records"] = (stage.records_max / stage.records_median, stage.records_score)
+                found["task_records"] = (signals.ratio(stage.records_max, stage.records_median), stage.records_score)
             if stage.seconds_median > 0:
-                found["task_time"] = (stage.seconds_max / stage.seconds_median, stage.seconds_score)
+                found["task_time"] = (signals.ratio(stage.seconds_max, stage.seconds_median), stage.seconds_score)
             if len(stage.executors) > 1:
                 shares = [share.run_seconds for share in stage.executors.values()]
                 found["executor"] = (signals.skew_ratio(shares), signals.skew_score(shares))

@@ -160,3 +160,9 @@ def test_instants_go_there_and_back():
 
 def test_text_without_a_zone_is_utc():
     assert parse_instant("2027-01-15T08:00:00") == parse_instant("2027-01-15T08:00:00Z")
+
+
+@pytest.mark.parametrize("told", [0, -5, None])
+def test_a_batch_takes_at_least_what_sparks_clock_resolves(told):
+    data = spark_json(batchDuration=told, durationMs={"triggerExecution": told})
+    assert parse_progress(data).duration == 0.001

@@ -204,3 +204,10 @@ def test_too_few_points_have_no_slope(points):
 
 def test_slope_is_per_second():
     assert signals.slope([(0.0, 0.0), (2.0, 10.0), (4.0, 20.0)]) == pytest.approx(5.0)
+
+
+@pytest.mark.parametrize(
+    ("largest", "middle", "found"), [(3.0, 2.0, 1.5), (1.0, 0.0, None), (1.0, -1.0, None), (1e300, 5e-324, None)]
+)
+def test_a_ratio_that_is_no_number_is_unknown(largest, middle, found):
+    assert signals.ratio(largest, middle) == found

@@ -84,7 +84,14 @@ class Diagnoser:
                 key = (rule.slug, finding.component.kind, finding.component.name)
                 earlier = self._held.get(key)
                 since = earlier[0].since if earlier else min(view.now, finding.began or view.now)
-                whole = replace(finding, rule=rule.slug, severity=rule.severity, since=since)
+                whole = replace(
+                    finding,
+                    rule=rule.slug,
+                    severity=rule.severity,
+                    since=since,
+                    confidence=_share(finding.confidence),
+                    share=None if finding.share is None else _share(finding.share),
+                )
                 self._held[key] = (whole, view.now)
                 seen.add(key)
         rules = {rule.slug: rule for rule in self.rules}
@@ -125,6 +132,11 @@ class Diagnoser:
             if because:
                 ruled_out.append(RuledOut(rule.slug, because))
         return replace(finding, severity=worst, ruled_out=tuple(ruled_out))
+
+
+def _share(value: float) -> float:
+    """Between 0 and 1, whatever numbers a rule was given."""
+    return min(1.0, max(0.0, value)) if math.isfinite(value) else 0.0
 
 
 def _rank(finding: Finding) -> tuple[int, float, int, float, str]:

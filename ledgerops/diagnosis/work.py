@@ -55,7 +55,7 @@ def _with_tasks(view: View, batches: Iterable[Progress]) -> list[tuple[Progress,
     found = []
     for batch in batches:
         tasks = view.history.tasks_of(batch)
-        if tasks is not None and tasks.stages:
+        if tasks is not None and tasks.stages and batch.duration > 0:
             found.append((batch, tasks))
         if len(found) == PAIRS:
             break

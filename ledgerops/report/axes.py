@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+HIGHEST = 1e15  # an axis that ends here is drawn: no number of Spark's is larger
 STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400)  # seconds
 
 
@@ -27,7 +28,7 @@ class Scale(NamedTuple):
 
 def ceiling(values: Sequence[float], least: float) -> float:
     """The upper end of an axis from 0: the largest value, rounded up to what makes even ticks."""
-    top = max([least, *values])
+    top = min(max([least, *values]), HIGHEST)
     size = 10.0 ** math.floor(math.log10(top))
     return next(step * size for step in (1, 1.2, 1.6, 2, 3, 4, 5, 6, 8, 10) if step * size >= top * 0.9999)
 

@@ -251,3 +251,11 @@ def test_a_hot_key_alone_does_not_make_the_sink_slow(history):
     )
 
     assert [root.rule for root in Diagnoser()(view).root_causes] == ["key-skew"]
+
+
+@pytest.mark.parametrize(("told", "kept"), [(1.8, 1.0), (-1.8, 0.0), (float("nan"), 0.0), (0.4, 0.4)])
+def test_confidence_and_share_stay_between_none_and_all(told, kept):
+    verdict = Diagnoser((rule("a", [True], confidence=told, share=told),))(view())
+
+    assert (verdict.findings[0].confidence, verdict.findings[0].share) == (kept, kept)
+    assert 0 <= verdict.health <= 100

@@ -1,8 +1,11 @@
-"""Whatever a recording holds: the core raises nothing but its own errors, and no finding is without true numbers."""
+"""Whatever a recording holds: the core raises nothing but its own errors, and no finding is without true numbers.
+
+A few thousand lines here; `python -m tests.fuzzing` goes on to a million.
+"""
 
 from __future__ import annotations
 
-import math
+from collections import Counter
 from pathlib import Path
 
 import orjson
@@ -11,17 +14,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ledgerops import recording
-from ledgerops.collect import eventlog
-from ledgerops.diagnosis.engine import Diagnoser
-from ledgerops.diagnosis.report import document, text
 from ledgerops.errors import UserError
-from ledgerops.fleet import Fleet
 from ledgerops.offline import replay
-from ledgerops.progress import BadRecord
+from ledgerops.records import KINDS
+from tests.fuzzing import mutated
+from tests.fuzzing.cases import KINDS as CASES
+from tests.fuzzing.cases import run
+from tests.fuzzing.checks import judged
+from tests.fuzzing.made import Chance, application
 
 RECORDED = Path(__file__).parent.parent / "recorded"
-LINES = (RECORDED / "spark-4.2.0.jsonl").read_bytes().splitlines(keepends=True)
-EVENTS = (RECORDED / "eventlog" / "local-2").read_bytes().splitlines(keepends=True)
 ODD = st.one_of(
     st.none(),
     st.booleans(),
@@ -33,6 +35,25 @@ ODD = st.one_of(
     st.builds(lambda: [None]),
     st.builds(lambda: {"0": {"0": -5}}),
 )
+LINES = (RECORDED / "spark-4.2.0.jsonl").read_bytes().splitlines(keepends=True)
+
+
+@pytest.mark.parametrize("number", range(len(CASES) * 5))
+def test_a_case_is_judged_or_refused(number):
+    run(11, number, Counter())
+
+
+def test_cases_hold_every_kind_of_observation():
+    seen = Counter()
+    for number in range(0, 60, 6):
+        for line in application(Chance(number), 40):
+            seen[line["kind"]] += 1
+    assert set(seen) == set(KINDS)
+
+
+def test_a_case_is_the_same_each_time():
+    first, second = (application(Chance(3), 30) for _ in range(2))
+    assert first == second
 
 
 def spots(value, path=()):
@@ -53,43 +74,22 @@ def put(value, path, what):
     value[path[-1]] = what
 
 
-def judged(observations) -> None:
-    fleet = Fleet(Diagnoser)
-    at = 0.0
-    for seen in observations:
-        at = max(at, seen.at)
-        try:
-            state = fleet.ingest(seen)
-        except BadRecord:
-            continue
-        if state is None:
-            continue
-        verdict = fleet.judge(state, at)
-        assert state.judge.errors == {}
-        assert 0 <= verdict.health <= 100
-        for finding in (*verdict.findings, *verdict.root_causes):
-            assert finding.evidence and finding.summary
-            assert all(math.isfinite(each.value) for each in finding.evidence)
-            assert 0 <= finding.confidence <= 1
-        text(document([verdict], at, "fuzz"))
-
-
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(data=st.data())
-def test_mutated_observations_are_judged_or_refused(data):
-    values = [orjson.loads(line) for line in LINES[:120]]
-    for _ in range(data.draw(st.integers(1, 12))):
-        value = data.draw(st.sampled_from(values))
-        where = data.draw(st.sampled_from(list(spots(value["data"], ("data",)))[1:]))
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(data=st.data(), kind=st.sampled_from(KINDS))
+def test_an_odd_value_anywhere_in_any_kind_is_judged_or_refused(data, kind):
+    values = orjson.loads(orjson.dumps(application(Chance(7), 40)))
+    of_kind = [value for value in values if value["kind"] == kind] or values
+    for _ in range(data.draw(st.integers(1, 6))):
+        value = data.draw(st.sampled_from(of_kind))
+        where = data.draw(st.sampled_from(list(spots(value["data"], ("data",)))))
         try:
             put(value, where, data.draw(ODD))
         except (TypeError, KeyError, IndexError):
             continue  # an earlier change took the place away
-    judged(
-        recording.read_lines(
-            (orjson.dumps(value, option=orjson.OPT_PASSTHROUGH_DATACLASS) + b"\n" for value in values), "fuzz"
-        )
-    )
+    try:
+        judged(recording.read_lines((orjson.dumps(value) + b"\n" for value in values), "fuzz"), Counter())
+    except UserError as error:
+        assert "\n" not in str(error)
 
 
 @settings(max_examples=40, deadline=None)
@@ -97,27 +97,13 @@ def test_mutated_observations_are_judged_or_refused(data):
 def test_broken_lines_are_refused_in_one_sentence(cut, junk, at):
     lines = [*LINES[:at], LINES[at][:cut] + junk + b"\n", *LINES[at + 1 : at + 5]]
     try:
-        judged(recording.read_lines(iter(lines), "fuzz"))
+        judged(recording.read_lines(iter(lines), "fuzz"), Counter())
     except UserError as error:
         assert "\n" not in str(error)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(data=st.data())
-def test_mutated_event_logs_are_read_or_refused(tmp_path, data):
-    values = [orjson.loads(line) for line in EVENTS]
-    for _ in range(data.draw(st.integers(1, 8))):
-        value = data.draw(st.sampled_from(values))
-        try:
-            put(value, data.draw(st.sampled_from(list(spots(value)))), data.draw(ODD))
-        except (TypeError, KeyError, IndexError):
-            continue
-    path = tmp_path / "local-9"
-    path.write_bytes(b"".join(orjson.dumps(value) + b"\n" for value in values))
-    try:
-        replay(eventlog.read(path))
-    except UserError as error:
-        assert "\n" not in str(error)
+def test_the_real_lines_that_are_changed_are_all_that_are_recorded():
+    assert len(mutated.recordings()) >= 7 and len(mutated.event_logs()) >= 2
 
 
 @pytest.mark.parametrize("seconds", [0.0, 1e-9, 1e9])

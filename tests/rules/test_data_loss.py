@@ -177,3 +177,14 @@ def test_fewer_rows_than_offsets_need_not_be_a_loss(history, change, said):
 
 def test_without_a_collector_fewer_rows_are_no_loss(history):
     assert list(RULE.check(passed_over(history(seconds=[1.0]), rows=400))) == []
+
+
+def test_a_partition_whose_beginning_the_broker_did_not_tell_is_not_counted(history):
+    """A recording may hold offsets below zero."""
+    view = history(seconds=[1.0] * 2, read=[[500, 500]] * 2, warm=0)
+    view = asked(view, [3000, 3000], [0, 0])
+    heads = view.history.heads[-1]
+    view.history.heads[-1] = replace(heads, earliest={})
+    view.consumed = {partition: -5 for partition in view.consumed}
+
+    assert list(RULE.check(view)) == []

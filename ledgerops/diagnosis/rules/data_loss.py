@@ -80,9 +80,9 @@ def _gaps(view: View) -> list[Gap]:
     if heads is None:
         return []
     found = [
-        Gap(partition, heads.earliest[partition] - end)
+        Gap(partition, earliest - end)
         for partition, end in view.consumed.items()
-        if end < heads.earliest.get(partition, 0)
+        if (earliest := heads.earliest.get(partition)) is not None and end < earliest
     ]
     return sorted(found, key=lambda gap: -gap.offsets)
 

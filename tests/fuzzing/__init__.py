@@ -1,0 +1,1 @@
+"""Random and mutated recordings and event logs, put through the whole core: `python -m tests.fuzzing`."""

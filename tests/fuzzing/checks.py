@@ -1,0 +1,137 @@
+"""What must hold whatever is observed. A breach is an AssertionError that carries its cause."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from ledgerops.diagnosis.compare import compare
+from ledgerops.diagnosis.compared import document as compared_document
+from ledgerops.diagnosis.compared import text as compared_text
+from ledgerops.diagnosis.engine import Diagnoser
+from ledgerops.diagnosis.model import SEVERITIES, Verdict
+from ledgerops.diagnosis.report import document, text
+from ledgerops.diagnosis.rules import BY_SLUG
+from ledgerops.diagnosis.samples import samples
+from ledgerops.diagnosis.series import Track
+from ledgerops.diagnosis.story import Story
+from ledgerops.diagnosis.timeline import timeline
+from ledgerops.fleet import Fleet, QueryState
+from ledgerops.progress import BadRecord
+from ledgerops.records import Observation
+from ledgerops.report.page import page
+from ledgerops.snapshot import snapshot_query
+from ledgerops.status import query_status
+
+NO_NUMBER = re.compile(r"[=>\s(,](nan|inf|-inf)\b")
+SILENCES = (7.0, 45.0, 400.0, 1e7)  # seconds after the last line at which everything is judged once more
+SNAPSHOT_EVERY, TEXT_EVERY = 20, 20  # verdicts
+
+
+def judged(observations: Iterable[Observation], seen: Counter[str], pages: bool = False, every: int = 1) -> None:
+    """Every observation goes in, the query that changed is judged after `every` so many of them, at last all are.
+
+    All that is made of a verdict is made now and then.
+    """
+    fleet, story, tracks = Fleet(Diagnoser), Story(), dict[str, Track]()
+    at = 0.0
+    for number, each in enumerate(observations):
+        at = max(at, each.at)
+        seen[f"line {each.kind}"] += 1
+        try:
+            state = fleet.ingest(each)
+        except BadRecord:
+            seen["refused"] += 1
+            continue
+        if state is not None and number % every == 0:
+            _judge(fleet, state, at, seen, story, tracks)
+    for silence in SILENCES:
+        for state in fleet.queries.values():
+            _judge(fleet, state, at + silence, seen, story, tracks)
+    found = document([state.verdict for state in fleet.queries.values() if state.verdict], at, "fuzz")
+    found["timeline"] = timeline(story)
+    text(found, colour=pages)
+    json.dumps(found, allow_nan=False)
+    seen["documents"] += 1
+    if pages and fleet.queries:
+        worst = {
+            name: document([told.worst], told.worst.at, "")["queries"][0]
+            for name, told in story.queries.items()
+            if told.worst is not None
+        }
+        html = page(found, worst, tracks)
+        assert "<script" not in html and "\x1b" not in html and not NO_NUMBER.search(html)
+        seen["pages"] += 1
+
+
+def _judge(
+    fleet: Fleet, state: QueryState, at: float, seen: Counter[str], story: Story, tracks: dict[str, Track]
+) -> None:
+    verdict = fleet.judge(state, at)
+    errors = state.judge.errors  # type: ignore[attr-defined]
+    if errors:
+        _raise_again(fleet, state, at, errors)
+    seen["verdicts"] += 1
+    check(verdict, seen)
+    story.take(verdict, state.history)
+    view = fleet.view(state, at)
+    tracks.setdefault(state.history.query, Track()).take(view)
+    if seen["verdicts"] % SNAPSHOT_EVERY == 0:
+        snapshot_query(state, view, 500, _refuse)
+        json.dumps(query_status(state, view), allow_nan=False)
+    if seen["verdicts"] % TEXT_EVERY == 0:
+        text(document([verdict], at, "fuzz"))
+
+
+def check(verdict: Verdict, seen: Counter[str]) -> None:
+    for finding in verdict.findings:
+        seen[f"rule {finding.rule}"] += 1
+    for finding in (*verdict.findings, *verdict.root_causes):
+        name = finding.rule
+        assert finding.evidence, f"{name}: no evidence"
+        assert finding.summary and "\n" not in finding.summary, f"{name}: summary {finding.summary!r}"
+        assert all(math.isfinite(each.value) and math.isfinite(each.at) for each in finding.evidence), name
+        assert 0 <= finding.confidence <= 1, f"{name}: confidence {finding.confidence}"
+        assert finding.share is None or 0 <= finding.share <= 1, f"{name}: share {finding.share}"
+        assert finding.severity in SEVERITIES and math.isfinite(finding.since), name
+        assert finding.since <= max(verdict.at, 0.0), f"{name}: begins after now"
+    assert 0 <= verdict.health <= 100, f"health {verdict.health}"
+    numbers = (*verdict.figures.values(), verdict.forecast.drain_seconds, verdict.forecast.seconds_to_slo_breach)
+    assert all(each is None or math.isfinite(each) for each in numbers), f"figures {numbers}"
+
+
+def compared(observations: Iterable[Observation], seen: Counter[str]) -> None:
+    """The first half against the second."""
+    found = samples(observations)
+    halves = [
+        {name: some[: len(some) // 2] for name, some in found.items()},
+        {name: some[len(some) // 2 :] for name, some in found.items()},
+    ]
+    told = compared_document(compare(*halves), "a", "b", None)
+    json.dumps(told, allow_nan=False)
+    compared_text(told)
+    seen["comparisons"] += 1
+
+
+def _raise_again(fleet: Fleet, state: QueryState, at: float, errors: dict[str, int]) -> None:
+    """A diagnoser swallows what a rule raises: asked once more, the rule says it."""
+    for slug in errors:
+        view = fleet.view(state, at)
+        list(BY_SLUG[slug].check(view))
+        acquit = BY_SLUG[slug].acquit
+        if acquit is not None:
+            acquit(view)
+    raise AssertionError(f"rules raised: {errors}")
+
+
+def _refuse(part: str, error: Exception, *more: str) -> None:
+    raise AssertionError(f"{part} {more}") from error
+
+
+def counted(lines: Iterable[Observation], seen: Counter[str]) -> Iterator[Observation]:
+    for each in lines:
+        seen[f"line {each.kind}"] += 1
+        yield each

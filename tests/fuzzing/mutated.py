@@ -1,0 +1,109 @@
+"""Real lines with something changed: a value, a key, the order, some bytes."""
+
+from __future__ import annotations
+
+import random
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import orjson
+import zstandard
+
+RECORDED = Path(__file__).parent.parent / "recorded"
+ODD: tuple[Any, ...] = (
+    None, True, False, 0, 1, -1, 2**31, -(2**63), 2**63 - 1, 2**64 - 1, 0.0, -0.5, 1e-12, 1e18, 1e308, -1e308,
+    "", "x", "-1", "1970-01-01T00:00:00.000Z", "2999-01-01T00:00:00Z", "not a time", "\x00\u202e", "{}",
+    '{"t":{"0":5}}', [], {}, [None], [[]], {"0": {"0": -5}}, {"a": None},
+)  # fmt: skip
+
+
+@cache
+def recordings() -> tuple[tuple[bytes, ...], ...]:
+    """Lines of all recordings beside the tests, plain and packed."""
+    found = []
+    for path in sorted(RECORDED.rglob("*.jsonl*")):
+        data = path.read_bytes()
+        if path.name.endswith(".zst"):
+            data = zstandard.ZstdDecompressor().stream_reader(data).read()
+        found.append(tuple(data.splitlines(keepends=True)))
+    return tuple(each for each in found if each)
+
+
+@cache
+def event_logs() -> tuple[tuple[bytes, ...], ...]:
+    found = []
+    for path in sorted(RECORDED.rglob("*")):
+        if path.is_file() and (path.name.startswith(("events_", "local-"))):
+            data = path.read_bytes()
+            if data.startswith(b"\x28\xb5\x2f\xfd"):
+                data = zstandard.ZstdDecompressor().stream_reader(data, read_across_frames=True).read()
+            found.append(tuple(data.splitlines(keepends=True)))
+    return tuple(each for each in found if each)
+
+
+def change(chance: random.Random, value: Any) -> None:
+    """Changes one place in a JSON value: goes down at random, and leaves something else there."""
+    while True:
+        if isinstance(value, dict) and value:
+            keys: list[Any] = list(value)
+        elif isinstance(value, list) and value:
+            keys = list(range(len(value)))
+        else:
+            return
+        key = chance.choice(keys)
+        if not isinstance(value[key], dict | list) or not value[key] or chance.random() < 0.15:
+            break
+        value = value[key]
+    what = chance.random()
+    if what < 0.15:
+        del value[key]
+    elif what < 0.25 and isinstance(value, dict):
+        value[chance.choice(("", "x", "0", "timestamp", "batchId"))] = orjson.loads(orjson.dumps(value[key]))
+    elif what < 0.5 and isinstance(value[key], int | float) and not isinstance(value[key], bool):
+        value[key] = value[key] * chance.choice((-1, 0, 0.001, 1000, 10**9))
+        if isinstance(value[key], int) and not -(2**63) <= value[key] < 2**64:
+            value[key] = float(value[key])
+    else:
+        value[key] = orjson.loads(orjson.dumps(chance.choice(ODD)))
+
+
+def some(chance: random.Random, lines: tuple[bytes, ...], count: int) -> list[bytes]:
+    """A stretch of lines, now and then with some lost, twice, or out of order."""
+    first = chance.randrange(max(1, len(lines) - count // 2))
+    taken = list(lines[first : first + count])
+    for _ in range(chance.choice((0, 0, 1, 4))):
+        place = chance.randrange(len(taken))
+        match chance.randrange(3):
+            case 0 if len(taken) > 1:
+                del taken[place]
+            case 1:
+                taken.insert(place, chance.choice(taken))
+            case _:
+                other = chance.randrange(len(taken))
+                taken[place], taken[other] = taken[other], taken[place]
+    return taken
+
+
+def with_changes(chance: random.Random, lines: list[bytes], rate: float) -> list[bytes]:
+    """About `rate` of the lines with a few places changed."""
+    made = []
+    for line in lines:
+        if chance.random() < rate:
+            value = orjson.loads(line)
+            for _ in range(chance.choice((1, 1, 2, 5))):
+                change(chance, value.get("data", value) if chance.random() < 0.9 else value)
+            line = orjson.dumps(value) + b"\n"
+        made.append(line)
+    return made
+
+
+def with_junk(chance: random.Random, lines: list[bytes]) -> list[bytes]:
+    """A few lines cut, or with bytes in them that do not belong there."""
+    made = list(lines)
+    for _ in range(chance.choice((1, 2))):
+        place = chance.randrange(len(made))
+        line = made[place]
+        cut = chance.randrange(len(line) + 1)
+        made[place] = line[:cut] + chance.randbytes(chance.randrange(8)) + chance.choice((b"", line[cut:], b"\n"))
+    return made
