@@ -8,6 +8,13 @@ Diagnosis: compare the partitions: `ledgerops_source_lag_seconds{query="QUERY"}`
 Mitigation: even the partitions out: a cap on the batch that shares itself out over them (`maxOffsetsPerTrigger` gives
     each partition its share of the backlog), or the cause of the lag of the one that is behind. Until then allow as
     much lateness as the partitions are apart; state grows in proportion, and it holds from the query's next start.
+Evidence:
+    partitions_apart_seconds: of the newest batch and one topic, the latest less the earliest of the instants at which
+        each partition's endOffset was its head (interpolated between the heads seen), at most timestamp plus
+        durationMs.latestOffset, and that where nothing was left
+    rows_dropped_last_minute: sum of stateOperators[].numRowsDroppedByWatermark over all operators and the batches that
+        ended in the last 60 s
+    allowed_lateness_seconds: the delay of `withWatermark` in the plan, the largest if there are several
 """
 
 from collections.abc import Iterator

@@ -121,8 +121,23 @@ def _watermark_behind(tape: Tape, finding: Json) -> float | None:
     return event["max"] - event["watermark"] - tape.lateness if {"max", "watermark"} <= set(event) else None
 
 
+def _apart(tape: Tape, finding: Json) -> float | None:
+    newest, topic = tape.all[-1], str(finding["component"]["detail"])
+    looked = newest.start + newest.phase("latestOffset")
+    read = [tape.now - (tape.lag(place) or 0.0) for place in newest.ended_at_offsets if place[0] == topic]
+    return max(min(at, looked) for at in read) - min(min(at, looked) for at in read) if read else None
+
+
+def _dropped_by_all(tape: Tape, finding: Json) -> float | None:
+    return float(
+        sum(each.get("numRowsDroppedByWatermark", 0) for batch in _last_minute(tape) for each in batch.operators)
+    )
+
+
 FORMULAS: Mapping[str, Formula] = {
     "rows_dropped_last_minute": _dropped_minute,
+    "partitions_apart_seconds": _apart,
+    "partition-time-spread: rows_dropped_last_minute": _dropped_by_all,
     "dropped_share": _dropped_share,
     "rows_dropped_since_began": _dropped_ever,
     "oldest_row_behind_watermark_seconds": _behind_watermark,
