@@ -70,7 +70,9 @@ class Track:
 
     def _note_age(self, last: Progress, view: View) -> None:
         """A batch is done: until now the results were as old as what the batch before had left."""
-        waited = self._last is not None and last.started - self._last.ended > 1.5 * (self.interval or 0.0) + SLACK
+        same = self._last is not None and self._last.run_id == last.run_id  # what waits for a restart does wait
+        gap = last.started - self._last.ended if self._last is not None else 0.0
+        waited = same and gap > 1.5 * (self.interval or 0.0) + SLACK
         before = self._fresh
         if before is None or waited:  # nothing came for a while: the oldest row came after the last empty look
             before = max(before or 0.0, last.started - (self.interval or 0.0))

@@ -137,8 +137,8 @@ class Story:
         story.take(verdict, history)
 
 
-def _gravity(verdict: Verdict) -> tuple[int, float]:
-    return -verdict.health, sum(cause.confidence for cause in verdict.root_causes)
+def _gravity(verdict: Verdict) -> tuple[int, int, float]:
+    return -verdict.health, len(verdict.findings), sum(cause.confidence for cause in verdict.root_causes)
 
 
 def _note(changes: list[Change], at: float, value: str) -> None:

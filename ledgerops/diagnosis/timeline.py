@@ -19,6 +19,8 @@ from ledgerops.progress import format_instant
 QUIET = 300.0  # seconds; as long as Alertmanager waits before it sends what is new of a group
 BEFORE = 60.0  # seconds before an incident whose events are told with it
 TOLD = 5.0  # seconds from the beginning to the first word of it that are worth saying
+LOOP = ("fail", "restart")
+FIRST, LAST = 5, 2  # events of a crash loop that are told, at its beginning and at its end
 CALM = ("healthy", "idle", "starting")
 What = Literal["start", "restart", "stop", "fail", "begin", "end", "status", "root"]
 ORDER: tuple[What, ...] = ("start", "restart", "begin", "root", "end", "status", "fail", "stop")
@@ -51,13 +53,7 @@ def events(story: Story, since: float = 0.0, query: str | None = None) -> list[E
 
 def _of(story: QueryStory) -> Iterator[Event]:
     name = story.query
-    for run in story.runs:
-        first = run.number == 1
-        yield Event(
-            run.at, name, "start" if first else "restart", "starts" if first else f"starts again, run {run.number}"
-        )
-    for at, reason in story.ends:
-        yield Event(at, name, "stop", "stops") if reason is None else Event(at, name, "fail", f"fails: {reason}")
+    yield from _folded(sorted(_life(story), key=lambda each: (each.at, ORDER.index(each.what))))
     for stretch in story.stretches:
         yield from _stretch(stretch)
     statuses = settled(story.statuses, alike=CALM)
@@ -73,6 +69,41 @@ def _of(story: QueryStory) -> Iterator[Event]:
     for before, after in pairwise(roots):
         if before.value != after.value:
             yield Event(after.at, name, "root", f"root cause is now {after.value}, was {before.value}", after.value)
+
+
+def _life(story: QueryStory) -> Iterator[Event]:
+    """Starts and ends of runs."""
+    name = story.query
+    for run in story.runs:
+        first = run.number == 1
+        yield Event(
+            run.at, name, "start" if first else "restart", "starts" if first else f"starts again, run {run.number}"
+        )
+    for at, reason in story.ends:
+        yield Event(at, name, "stop", "stops") if reason is None else Event(at, name, "fail", f"fails: {reason}")
+
+
+def _folded(told: Sequence[Event]) -> Iterator[Event]:
+    """Starts and failures; of many in a row the first and the last, and in one line how many there were between."""
+    streak: list[Event] = []
+    for event in told:
+        if streak and (event.what not in LOOP or event.at - streak[-1].at > QUIET):
+            yield from _short(streak)
+            streak = []
+        streak.append(event)
+    yield from _short(streak)
+
+
+def _short(streak: Sequence[Event]) -> Iterator[Event]:
+    hidden = streak[FIRST:-LAST]
+    if len(hidden) <= 2:
+        yield from streak
+        return
+    yield from streak[:FIRST]
+    failed = sum(event.what == "fail" for event in hidden)
+    text = f"fails {failed} more times in {figures.duration(hidden[-1].at - hidden[0].at)}"
+    yield Event(hidden[0].at, hidden[0].query, "fail", text)
+    yield from streak[-LAST:]
 
 
 def _stretch(stretch: Stretch) -> Iterator[Event]:

@@ -46,7 +46,9 @@ def headline(document: Json, worst: Mapping[str, Json]) -> Headline:
 def _told(query: Json, others: int, past: int) -> Headline:
     cause = query["root_causes"][0]
     state = STATES.get(query["status"], ("is in trouble", "was in trouble"))[past]
-    if query["status"] in ("healthy", "idle", "starting", "stopped"):
+    if query["status"] == "stopped":
+        state = "was stopped in trouble"
+    elif query["status"] in ("healthy", "idle", "starting"):
         state = ("has a finding", "had a finding")[past]
     more = len(query["root_causes"]) - 1
     causes = cause["rule"] + (f" and {more} more {'cause' if more == 1 else 'causes'}" if more else "")

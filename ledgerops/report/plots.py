@@ -189,10 +189,9 @@ def _told(batch: Batch) -> str:
 
 def _legend(entries: Sequence[tuple[str, str, bool]], baseline: float) -> Markup:
     """From right to left, so that it never runs into the title."""
-    parts, right = [], RIGHT
+    parts, right = [], RIGHT - 6
     for name, style, is_box in reversed(entries):
-        width = 6.8 * len(name)
-        right -= width
+        right -= 6.6 * len(name)  # about as wide as the text: a browser knows its fonts, we do not
         parts.append(tag("text", name, x=right, y=baseline, class_="tick"))
         if is_box:
             parts.append(tag("rect", x=right - 14, y=baseline - 9, width=10, height=10, class_=style))

@@ -135,6 +135,35 @@ def test_a_restart_and_why_the_run_before_it_ended_are_told():
     ]
 
 
+def test_of_a_crash_loop_the_first_and_last_failures_are_told_and_how_many_there_were():
+    history, story = History("daily_counts"), Story()
+    for number in range(40):
+        history.start(T0 + 10 * number, "id", f"run-{number}")
+        tell((10 * number + 1, [], [], "starting"), history=history, story=story)
+        history.end(T0 + 10 * number + 8, f"run-{number}", "Boom", "BOOM")
+        tell((10 * number + 8, [], [], "failed"), history=history, story=story)
+
+    assert [(each.at - T0, each.text) for each in events(story)] == [
+        (0, "starts"),
+        (8, "fails: BOOM"),
+        (10, "starts again, run 2"),
+        (18, "fails: BOOM"),
+        (20, "starts again, run 3"),
+        (28, "fails 37 more times in 6.0 min"),
+        (390, "starts again, run 40"),
+        (398, "fails: BOOM"),
+    ]
+
+
+def test_two_restarts_a_day_are_told_one_by_one():
+    history, story = History("daily_counts"), Story()
+    for number in range(6):
+        history.start(T0 + 4000 * number, "id", f"run-{number}")
+        tell((4000 * number + 1, [], [], "healthy"), history=history, story=story)
+        history.end(T0 + 4000 * number + 3000, f"run-{number}", None, None)
+    assert len([each for each in events(story) if each.what == "restart"]) == 5
+
+
 def test_what_ends_with_its_run_is_over_but_not_told_to_have_ended():
     history = History("daily_counts")
     story = tell((10, [found("slow-sink", 10)], [], "pressured"), history=history)

@@ -160,6 +160,20 @@ def test_the_sickest_query_leads_and_the_others_are_counted():
     assert headline({"queries": [less]}, {}).sentence == "b is under pressure: x and 1 more cause"
 
 
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        ("healthy", "a has a finding: x"),
+        ("stopped", "a was stopped in trouble: x"),
+        ("stuck", "a is stuck: x"),
+        ("brand_new", "a is in trouble: x"),
+    ],
+)
+def test_the_state_is_told_in_words(status, said):
+    query = {"query": "a", "status": status, "health": 70, "root_causes": [cause("warning", "x")]}
+    assert headline({"queries": [query]}, {}).sentence == said
+
+
 def test_a_healthy_application_is_said_to_be_with_its_plots():
     html = made(CRASH, query="windowed")
     reader, words = read(html)
