@@ -92,6 +92,7 @@ def test_twenty_queries_are_not_twenty_chances_of_a_false_alarm():
         sides = [{f"q{number}": made(random, count=40) for number in range(20)} for _ in range(2)]
         wrong += any(each.verdict in ("better", "worse") for each in compare(*sides))
     assert wrong <= 1
+    assert compare(*sides)[0].measures[0].probability == pytest.approx(1 - 0.05 / 20)
 
 
 def test_the_phase_that_made_the_difference_is_told_and_no_other():
