@@ -31,6 +31,7 @@ DRILL = Drill(
     start=start,
     effect=batches_outlast(2.2),
     fault_seconds=130.0,
+    heavy=True,  # what a batch costs beside its rows must not hang on what else runs
     truth=Truth(
         faults=(Fault(rules=("slow-creep",), component=("query",), remedy="cores|producer"),),
         may=("input-overload", "trigger-overrun", "falling-behind", "freshness-breach"),

@@ -14,7 +14,8 @@ Evidence:
     ledgerops_source_lag_seconds: now less the instant at which the endOffset of the newest batch was the head of its
         partition (interpolated between the latestOffset of earlier batches, each seen at timestamp plus
         durationMs.latestOffset), the largest over the partitions.
-    batch_seconds: durationMs.triggerExecution of the newest batch, or now less the start of the one at work.
+    batch_seconds: durationMs.triggerExecution of the newest batch, or now less the start of the one at work where that
+        is longer than its rows took to arrive.
     result_delay_seconds: now less the timestamp of the batch before that one: its oldest row came then.
 """
 

@@ -14,7 +14,12 @@ Evidence:
     worked_off_rows_per_second: numInputRows of these three batches over their time, each with its
         durationMs.triggerExecution or the trigger interval, whichever is more.
     arrival_ratio: the first / the second.
-    seconds_to_breach: (the freshness objective less the lag now) / (1 - 1 / arrival_ratio), at least 0: while R times
+    ledgerops_source_lag_seconds: now less the instant at which the endOffset of the newest batch was the head of its
+        partition (interpolated between the latestOffset of earlier batches, each seen at timestamp plus
+        durationMs.latestOffset), the largest over the partitions; where rows are left in the source.
+    result_delay_seconds: now less the timestamp of the batch before the one at work, or before the newest one; where
+        each batch takes all there is.
+    seconds_to_breach: (the freshness objective less that lag) / (1 - 1 / arrival_ratio), at least 0: while R times
         as much arrives as is worked off, the lag grows by 1 - 1/R seconds a second.
     slowdown_at_equal_rows: median duration of the latest 3 batches with rows over that of the earlier ones that did not
         outlast their interval, the latter times the ratio of their median rows where the latest have more.
@@ -24,6 +29,7 @@ from collections.abc import Iterator
 
 from ledgerops.diagnosis import spread, strain
 from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.metrics.pressure import LAG
 from ledgerops.view import View
 
 OVERLOADED = 1.15  # arrival over what is worked off; below it the noise of a few batches may do the same
@@ -48,6 +54,8 @@ def check(view: View) -> Iterator[Finding]:
         Evidence("worked_off_rows_per_second", load.worked_off, "rows/s", f">= {load.arrival:,.0f}", at),
         Evidence("arrival_ratio", ratio, "ratio", "<= 1", at),
     ]
+    lag = LAG.name if grown.form == "backlog" else "result_delay_seconds"
+    evidence.append(Evidence(lag, grown.lag, "seconds", "steady", view.now))
     breach = max(0.0, view.freshness - grown.lag) / (1 - 1 / ratio)
     evidence.append(Evidence("seconds_to_breach", breach, "seconds", "never", at))
     lost = strain.slowdown(view)

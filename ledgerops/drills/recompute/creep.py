@@ -76,7 +76,7 @@ FORMULAS: Mapping[str, Formula] = {
     "slow-creep: arrival_rows_per_second": lambda tape, finding: _parts(tape, finding)[-1].arrival,
     "arrival_growth": _growth,
     "seconds_to_capacity": _seconds_to_capacity,
-    "window_seconds": lambda tape, finding: (
+    "slow-creep: window_seconds": lambda tape, finding: (
         (parts := _parts(tape, finding))[-1].ends - parts[0].ends + parts[1].ends - parts[0].ends
     ),
 }

@@ -42,14 +42,15 @@ def _ratio(tape: Tape, finding: Json) -> float | None:
 
 
 def _breach(tape: Tape, finding: Json) -> float | None:
-    ratio = _ratio(tape, finding)
-    lag = _result_lag(tape)
+    """By the ratio that the finding tells, which is computed apart: near 1 the least rounding of it moves the end."""
+    ratio = next((each["value"] for each in finding["evidence"] if each["name"] == "arrival_ratio"), None)
+    lag = _result_lag(tape, finding)
     return max(0.0, 60.0 - lag) / (1 - 1 / ratio) if ratio and ratio > 1 and lag is not None else None
 
 
-def _result_lag(tape: Tape) -> float | None:
-    lag = tape.lag() or 0.0
-    return lag if lag > 0 else falling_delay(tape, {})
+def _result_lag(tape: Tape, finding: Json) -> float | None:
+    by_batches = falling_delay(tape, finding)
+    return tape.lag() if by_batches is None else by_batches
 
 
 def _slowdown(tape: Tape, finding: Json) -> float | None:
@@ -82,6 +83,7 @@ FORMULAS: Mapping[str, Formula] = {
     "worked_off_rows_per_second": _worked_off,
     "arrival_ratio": _ratio,
     "seconds_to_breach": _breach,
+    "input-overload: result_delay_seconds": falling_delay,
     "slowdown_at_equal_rows": _slowdown,
     "backlog_falls_by": _falls_by,
     "seconds_to_drain": _drain,

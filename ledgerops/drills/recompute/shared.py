@@ -62,10 +62,18 @@ def python(tape: Tape, batch: Batch) -> float:
 
 
 def falling_delay(tape: Tape, finding: Json) -> float | None:
+    """By the batch that is done, or by the one at work: whichever the finding tells of."""
     run = tape.run
-    if tape.running is not None and tape.running[1]["since"] >= run[-1].end - 0.5:
-        return tape.now - run[-1].start
-    return max(tape.now, run[-1].end) - run[-2].start if len(run) > 1 else None
+    found = [max(tape.now, run[-1].end) - run[-2].start] if len(run) > 1 else []
+    if tape.running is not None:
+        found.append(tape.now - run[-1].start)
+    return nearest(found, finding, "result_delay_seconds")
+
+
+def nearest(found: Sequence[float], finding: Json, name: str) -> float | None:
+    """Of what the runbook allows, what the finding is nearest to."""
+    told = next((each["value"] for each in finding["evidence"] if each["name"] == name), None)
+    return min(found, key=lambda each: abs(each - told)) if found and told is not None else None
 
 
 def heap(tape: Tape) -> float:

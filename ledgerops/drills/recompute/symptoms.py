@@ -9,6 +9,7 @@ from ledgerops.drills.recompute.shared import (
     Formula,
     backlog,
     falling_delay,
+    nearest,
     newest_of,
     plain,
 )
@@ -24,7 +25,8 @@ def _running(tape: Tape, finding: Json) -> float | None:
 
 def _batch_seconds(tape: Tape, finding: Json) -> float | None:
     running = _running(tape, finding)
-    return running if running is not None and "runs" in finding["summary"] else newest_of(tape).seconds
+    found = [newest_of(tape).seconds, *([] if running is None else [running])]
+    return nearest(found, finding, "batch_seconds")
 
 
 def _result_delay(tape: Tape, finding: Json) -> float | None:
