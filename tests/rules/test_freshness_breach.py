@@ -67,6 +67,14 @@ def test_it_is_folded_under_what_makes_the_query_fall_behind(history):
     assert "freshness-breach" in roots[0].explains
 
 
+@pytest.mark.parametrize(("each_batch", "found"), [(3000, 0), (450, 1)])
+def test_a_backlog_that_will_soon_be_gone_is_no_breach_any_more(history, each_batch, found):
+    falls = [34_500 - each_batch * n for n in range(1, 10)]
+    view = history(seconds=[2] * 79, backlog=[*(500 * n for n in range(70)), *falls], rows=500)
+
+    assert len(list(RULE.check(view))) == found
+
+
 def test_the_objective_is_the_users(history):
     view = history(seconds=[2] * 40, backlog=[500 * n for n in range(1, 41)], rows=500)
     view.freshness = 20.0
@@ -91,9 +99,7 @@ def test_the_objective_is_the_users(history):
         pytest.param({"seconds": [20] * 12, "interval": 60.0}, id="a trigger of a minute"),
         pytest.param({"seconds": [1] * 30 + [50]}, id="one long pause"),
         pytest.param({"warm": 0, "seconds": [90], "running": 20}, id="a long first batch and what comes after it"),
-        pytest.param(
-            {"seconds": [1] * 40, "running": 100, "message": "No new data but cleaning up"}, id="timers"
-        ),
+        pytest.param({"seconds": [1] * 40, "running": 100, "message": "No new data but cleaning up"}, id="timers"),
     ],
 )
 def test_others_are_not(history, case):

@@ -3,7 +3,8 @@
 Meaning: the time from a row's arrival to its result exceeds what was promised to the readers. Three ages are looked
     at: of the oldest row that waits in the source or in the batch at work, of the rows that `ledgerops.instrument`
     observed, and of the watermark, which holds back the results of windows and joins. A replay of old rows, a query
-    that works off what waited before its start, and a query without input break no promise.
+    that works off what waited before its start, or will have worked it off within the objective, and a query without
+    input break no promise.
 Impact: whoever reads the results reads the past: balances, limits and reports lag behind the books.
 Diagnosis: `max(ledgerops_source_lag_seconds{query="QUERY"})` is the age of the oldest unread row,
     `ledgerops_watermark_lag_seconds{query="QUERY"}` that of the watermark,
@@ -42,6 +43,7 @@ LATEST = 3  # batches of which each must be too old: one long pause is not the w
 FRESH = 0.5  # of the objective: rows that were this young at the median of the run's past are not a replay
 SHRINKS = 0.9  # a backlog below this share of its most is being worked off
 NO_ROWS = "No new data"  # Spark's message of a batch that only cleans up state
+PACE = 6  # batches from which the pace of working it off is taken
 AT_START = 3  # the most was there by this batch: it had piled up before the run began
 
 
@@ -60,7 +62,7 @@ def check(view: View) -> Iterator[Finding]:
         return
     ages = [age for age in (_waiting(view), _delay(view), _observed(view, limit), _watermark(view, limit)) if age]
     worst = max((age for age in ages if age.seconds > limit), key=lambda age: age.seconds, default=None)
-    if worst is None or _works_off_the_start(view):
+    if worst is None or _works_it_off(view, limit):
         return
     at = view.now
     evidence = [Evidence(age.what, age.seconds, "seconds", f"<= {limit:g}", at) for age in ages if age.seconds > limit]
@@ -78,12 +80,17 @@ def check(view: View) -> Iterator[Finding]:
     )
 
 
-def _works_off_the_start(view: View) -> bool:
-    """Whether the run began with a backlog that shrinks: the pause before it is what made results late."""
-    lefts = [left for batch in view.batches if (left := backlog(batch)) is not None]
-    if not lefts or max(lefts) == 0:
+def _works_it_off(view: View, limit: float) -> bool:
+    """Whether the backlog shrinks, and either piled up before the run began or will be gone within the objective."""
+    lefts = [(batch, left) for batch in view.batches if (left := backlog(batch)) is not None]
+    most = max((left for _, left in lefts), default=0)
+    if most == 0 or lefts[-1][1] >= SHRINKS * most or strain.growth(view) is not None:
         return False
-    return lefts.index(max(lefts)) <= AT_START and lefts[-1] < SHRINKS * max(lefts) and strain.growth(view) is None
+    if next(place for place, (_, left) in enumerate(lefts) if left == most) <= AT_START:
+        return True
+    (first, before), (last, left) = lefts[-PACE:][0], lefts[-1]
+    gone = (before - left) / (last.ended - first.ended) if last.ended > first.ended else 0.0
+    return gone > 0 and left / gone <= limit
 
 
 def _waiting(view: View) -> Age | None:
