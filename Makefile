@@ -29,7 +29,7 @@ bench: $(READY) ## measure the budgets of docs/performance.md
 
 drills: $(READY) ## break real queries on purpose and publish how often the diagnosis is right: an hour
 	$(BIN)/ledgerops jars
-	$(BIN)/ledgerops drill --lanes 2 --out runs/drills --publish docs/diagnosis.md --save tests/recorded/drills
+	$(BIN)/ledgerops drill --lanes 3 --out runs/drills --publish docs/diagnosis.md --save tests/recorded/drills
 
 lock: $(READY) ## compile requirements.lock anew from pyproject.toml
 	$(BIN)/python -m pip install --quiet uv
