@@ -21,7 +21,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ledgerops.capacity.answer import Question, answer
+from ledgerops.capacity.answer import ENDLESS, Question, answer
 from ledgerops.capacity.fit import REACH, Estimate, fit
 from ledgerops.capacity.places import look
 from ledgerops.capacity.situation import Situation, situation
@@ -181,8 +181,10 @@ def checks(runs: Runs, job: str, refused: list[str]) -> Iterator[Check]:
     for name, (question, _, _, words) in settings.items():
         told = answer(known, question)
         refused += [f"{job}, {question.text}: {reason}" for reason in told.untold]
-        if told.batch is not None:
+        if told.batch is not None and seen[name]:
             yield _said(Check(job, words, "s", told.batch, _middle(seen[name])))
+        elif not seen[name]:
+            refused.append(f"{job}, {question.text}: no batch began in time once the run was warm")
     if now.sustainable is not None:
         points = [(cap * rate * TRIGGER, statistics.median(took)) for cap, took in sizes.items()]
         measured = _at_interval(points, TRIGGER) / TRIGGER
@@ -233,7 +235,7 @@ def table(found: Sequence[Check]) -> str:
     rows = ["| job | what | predicted | 90 % interval | measured | error | inside |", "|---|---|---|---|---|---|---|"]
     for each in found:
         show = "{:,.0f}" if each.unit == "rows/s" else "{:.2f}"
-        value, low, high = (show.format(number) for number in each.predicted)
+        value, low, high = (show.format(number) if number < ENDLESS else "without end" for number in each.predicted)
         rows.append(
             f"| `{each.job}` | {each.what} | {value} {each.unit} | {low} to {high} | "
             f"{show.format(each.measured)} {each.unit} | {each.error:+.0%} | {'yes' if each.inside else 'no'} |"
