@@ -14,6 +14,7 @@ from ledgerops.diagnosis.timeline import text_lines
 from ledgerops.progress import format_instant
 
 VERSION = 1
+RULED_OUT = 3  # told in the text: whoever was woken up reads no more; the document has all
 DIGITS = 6  # of evidence, after the point: enough to recompute it, short enough to read
 STYLES = {
     "critical": "bold red",
@@ -196,7 +197,9 @@ def _cause(cause: Mapping[str, Any], query: Mapping[str, Any]) -> list[Line]:
         for each in cause["evidence"]
     )
     lines.append([("    evidence: ", "faint"), (told, "")])
-    out = "; ".join(f"not {each['rule']}: {clean(each['because'])}" for each in cause["ruled_out"])
+    out = "; ".join(f"not {each['rule']}: {clean(each['because'])}" for each in cause["ruled_out"][:RULED_OUT])
+    if len(cause["ruled_out"]) > RULED_OUT:
+        out += f"; and {len(cause['ruled_out']) - RULED_OUT} more"
     explains = f"explains {', '.join(cause['explains'])}" if cause["explains"] else ""
     if explains or out:
         lines.append([(f"    {'; '.join(part for part in (explains, out) if part)}", "")])

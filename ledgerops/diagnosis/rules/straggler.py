@@ -34,6 +34,7 @@ SLOW_EXECUTOR = 2.0  # times the others, over many tasks
 EVEN = 1.5  # times the others' records at most
 COST = 0.25  # share of the batch that it must cost
 SECONDS = 0.5
+ACQUITS = 2.0  # times the others: more is no finding yet, but no reason to rule it out
 BATCHES = 2  # that must show it
 TASKS = 4  # of an executor, to say anything of it
 
@@ -145,7 +146,7 @@ def acquit(view: View) -> str | None:
     if len(slow) < BATCHES:
         return None
     worst = sorted(slow, key=lambda each: each.ratio)[len(slow) // 2]
-    if worst.ratio >= SLOW:
+    if worst.ratio >= ACQUITS:
         return None
     return f"the slowest task of stage {worst.stage.stage_id} takes {worst.ratio:.1f} times what the others take"
 
