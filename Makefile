@@ -7,7 +7,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
-.PHONY: run test check bench drills lock clean help
+.PHONY: run test check bench drills predict fuzz lock clean help
 help: ## what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /: /'
 
@@ -30,6 +30,12 @@ bench: $(READY) ## measure the budgets of docs/performance.md
 drills: $(READY) ## break real queries on purpose and publish how often the diagnosis is right: an hour
 	$(BIN)/ledgerops jars
 	$(BIN)/ledgerops drill --lanes 3 --out runs/drills --publish docs/diagnosis.md --save tests/recorded/drills
+
+fuzz: $(READY) ## a million random and mutated records: nothing may leave the core
+	$(BIN)/python -m tests.fuzzing --lines 1000000 --processes 2
+
+predict: $(READY) ## check what ledgerops capacity predicts against measured runs
+	$(BIN)/python -m load.predict --write docs/capacity.md
 
 lock: $(READY) ## compile requirements.lock anew from pyproject.toml
 	$(BIN)/python -m pip install --quiet uv
