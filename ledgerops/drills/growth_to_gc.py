@@ -1,0 +1,51 @@
+"""X4, growth to GC: a count by key that grows with each row fills the heap; collecting it makes batches late."""
+
+from __future__ import annotations
+
+from ledgerops.drills.drill import Drill, Fault, Truth
+from ledgerops.drills.effects import batches_outlast
+from ledgerops.drills.newkeys import with_key
+from ledgerops.drills.patient import Patient
+
+SECONDS = 75.0  # of new keys
+VALUE = 10_000  # characters that each key keeps
+PLAN = """
+seed: 11
+start: now
+phases: [{shape: constant, rate: 600}]
+keys: {customers: 300, accounts: 300}
+"""
+
+
+def start(patient: Patient) -> None:
+    from pyspark.sql import functions as F
+
+    rows = with_key(patient, patient.rows(PLAN), SECONDS)
+    kept = F.repeat(F.col("transaction_id"), VALUE // 32 + 1)
+    patient.query(rows.groupBy("key").agg(F.count("*").alias("count"), F.first(kept).alias("first")), mode="update")
+
+
+DRILL = Drill(
+    name="growth-to-gc",
+    id="X4",
+    kind="combined",
+    summary="a state that grows with each row fills the heap, and collecting it makes batches late",
+    start=start,
+    effect=batches_outlast(2.0),
+    truth=Truth(
+        faults=(
+            Fault(rules=("unbounded-state", "state-growth"), component=("operator",), remedy="watermark|time to live"),
+        ),
+        may=("unbounded-state", "state-growth", "gc-pressure", "trigger-overrun", "falling-behind", "freshness-breach"),
+    ),
+    fault_seconds=SECONDS,
+    recovers=False,
+    recovery_seconds=10.0,
+    conf=(
+        ("spark.driver.memory", "640m"),
+        (
+            "spark.sql.streaming.stateStore.providerClass",
+            "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider",
+        ),
+    ),
+)

@@ -1,0 +1,40 @@
+"""Rows whose key is an account, of which there are few, until a new one comes with each row; and how many came."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ledgerops.drills.bundle import Bundle
+from ledgerops.drills.drill import ONSET, Effect
+from ledgerops.drills.patient import Patient
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+def with_key(patient: Patient, rows: DataFrame, seconds: float, onset: float = ONSET) -> DataFrame:
+    """Adds the column `key`: the account's, and for `seconds` from the onset on each transaction's own."""
+    from pyspark.sql import functions as F
+
+    came = F.col("event_time").cast("double") - patient.origin
+    new = came.between(onset, onset + seconds)
+    return rows.withColumn("key", F.when(new, F.col("transaction_id")).otherwise(F.col("account_id")))
+
+
+def new_keys(count: int, role: str = "main") -> Effect:
+    """When that batch was done with which the query had read so many rows since the injection, a new key in each."""
+
+    def judge(bundle: Bundle) -> float | None:
+        read = 0
+        before: int | None = None
+        for commit in bundle.commits(role):
+            head = sum(sum(partitions.values()) for partitions in commit.ends.values())
+            if commit.planned < bundle.times["injected"]:
+                before = head
+                continue
+            read = head - (before or 0)
+            if read >= count and commit.done is not None:
+                return commit.done
+        return None
+
+    return judge
