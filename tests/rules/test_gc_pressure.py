@@ -2,6 +2,7 @@ from dataclasses import replace
 
 import pytest
 
+from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.diagnosis.rules.gc_pressure import RULE
 from ledgerops.records import Executor, Host
 from ledgerops.view import View
@@ -99,3 +100,38 @@ def test_it_is_ruled_out_with_its_number(history):
     view = history(seconds=[5] * 4, stages=collecting(0.02))
 
     assert RULE.acquit(view) == "garbage collection takes 2% of the tasks' time"
+
+
+def growing(count: int, watermark: bool = False) -> dict:
+    """A state that takes a megabyte more in each batch, until collecting it makes the last four batches late."""
+    quick = [[stage(seconds=[0.5, 0.5])]] * (count - 4)
+    return {
+        "warm": 0,
+        "seconds": [1.0] * (count - 4) + [4.0] * 4,
+        "operators": [{"name": "dedupe", "rows": 1000 * n, "memory_bytes": n * 2**20} for n in range(1, count + 1)],
+        "stages": [*quick, *collecting(0.5, 3.0)],
+        "plan": {"watermarks": {"event_time": 86400.0}} if watermark else {},
+    }
+
+
+def test_state_that_grows_without_a_bound_is_the_root_of_it(history):
+    verdict = Diagnoser()(watched(history(**growing(40)), 0.4))
+
+    assert [root.rule for root in verdict.root_causes] == ["unbounded-state"]
+    assert "gc-pressure" in verdict.root_causes[0].explains
+
+
+def test_state_that_may_yet_be_bounded_is_not(history):
+    verdict = Diagnoser()(watched(history(**growing(40, watermark=True)), 0.4))
+
+    assert [root.rule for root in verdict.root_causes] == ["gc-pressure"]
+
+
+def test_growing_state_is_not_blamed_for_late_batches_without_collection(history):
+    case = growing(40)
+    slow = [[stage(seconds=[0.5, 0.5], wall=0.6)]] * 4
+    verdict = Diagnoser()(watched(history(**case | {"stages": [*case["stages"][:-4], *slow]}), 0.01))
+
+    blamed = {root.rule: root.explains for root in verdict.root_causes}
+    assert blamed["unbounded-state"] == ()
+    assert "slow-sink" in blamed
