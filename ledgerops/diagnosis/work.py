@@ -204,8 +204,12 @@ class Waiting(NamedTuple):
 
 def waiting_sink_stage(view: View) -> Waiting | None:
     """The last stage of a batch is the one that writes."""
+    return _waiting(view, pairs(view))
+
+
+def _waiting(view: View, known: Pairs) -> Waiting | None:
     found = []
-    for batch, tasks in pairs(view):
+    for batch, tasks in known:
         stage = tasks.stages[-1]
         busy = stage.cpu_seconds + stage.gc_seconds + (tasks.python_seconds or 0.0)
         wall = stage.wall_seconds
@@ -227,4 +231,7 @@ def sink_waits(view: View, waiting: Waiting) -> bool:
     lost = strain.slowdown(view)
     if lost is None or lost.factor < MORE_THAN_USUAL or machine_busy(view):
         return False
+    usual = _waiting(view, usual_pairs(view))
+    if usual is not None and usual.cpu_share < WAITS:
+        return False  # they always wait, and nothing says for what
     return waiting.cpu_share < WAITS and waiting.seconds >= MOSTLY * waiting.duration

@@ -11,8 +11,8 @@ Mitigation: repair the target, or write with a timeout and a retry to another no
     bounded concurrency help where it throttles. More cores do not help.
 Evidence:
     slow_batches: number of slow ones among W; W = the newest 60 batches of the run that began in the last 120 s,
-        without those of its first 10 s; slow = longer than 3 times the median of W, than that median + 1 s, and than
-        1.1 times the trigger interval, and at least twice as long for each row as the median
+        without those of its first 10 s; slow = longer than 3 times the median of W, than that median + 1 s, than 1.1
+        times the trigger interval, and than 2 x that median x max(1, its numInputRows over their median in W)
     batches: number of W
     usual_batch_seconds: median of durationMs.triggerExecution / 1000 over W
     slow_batch_excess_seconds: median over the slow ones of their duration, less usual_batch_seconds

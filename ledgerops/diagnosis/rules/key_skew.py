@@ -36,6 +36,8 @@ from ledgerops.view import View
 
 HOT = 0.3  # share of one key; a Zipf exponent of 0.8 over some thousands of keys gives the hottest less than 0.05
 SLOWER = 1.5  # the stage takes so much longer than with an even split; by chance it stays below 1.2
+FEW_KEYS = 2.0  # so much longer it takes by chance where some dozens of keys fall on four tasks and more
+HARMLESS = 2.5  # without a hot key, and while batches are in time, that is worth a word from here on
 BALANCED = 1.25  # tasks this even prove that no key weighs on them
 COMBINED = 0.5  # fewer records shuffled than this share of the rows: rows are combined before, keys do not matter
 BATCHES = 3  # that must show it
@@ -45,10 +47,11 @@ ROWS = 100  # of the hot key in a batch; fewer say nothing about a share
 def check(view: View) -> Iterator[Finding]:
     uneven = spread.uneven_stage(view, shuffle=True)
     needed = work.ENOUGH if strain.strained(view) else BATCHES  # under strain these are all long, and in a row
+    share = _hot_share(view)
     if uneven is not None and (uneven.factor < SLOWER or uneven.batches < needed):
         uneven = uneven if uneven.factor < BALANCED else None
-    proven = uneven if uneven is not None and uneven.factor >= SLOWER else None
-    share = _hot_share(view)
+    enough = SLOWER if share is not None or uneven is None else _beyond_chance(view, uneven.slots)
+    proven = uneven if uneven is not None and uneven.factor >= enough else None
     weighs = share is not None and (proven is not None or _weighs(view, share, uneven))
     hot = next((key for key in view.hot_keys if key.rows >= ROWS and key.share >= HOT), None) if weighs else None
     if proven is None and hot is None:
@@ -90,6 +93,14 @@ def check(view: View) -> Iterator[Finding]:
         began=_began(view, hot is not None),
         share=None if proven is None else min(1.0, proven.cost),
     )
+
+
+def _beyond_chance(view: View, slots: int) -> float:
+    """How much longer than an even split a stage must take, where no key is known to be hot: two tasks cannot reach 2,
+    and the more tasks there are, the more uneven they are by chance."""
+    if slots > 2 and not strain.strained(view) and strain.growth(view) is None:
+        return HARMLESS
+    return min(FEW_KEYS, SLOWER + 0.25 * (slots - 2))
 
 
 def _component(view: View, column: str | None, by_tasks: bool) -> Component:

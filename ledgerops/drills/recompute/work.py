@@ -60,12 +60,12 @@ def _phase_median(name: str) -> Formula:
 def _sink_window(tape: Tape) -> tuple[list[Batch], list[Batch], float]:
     window = [batch for batch in tape.steady if batch.start >= tape.now - 120][-60:]
     usual = median(batch.seconds for batch in window)
-    each = median(batch.seconds / max(1, batch.rows) for batch in window)
+    rows = max(1.0, median(batch.rows for batch in window))
     slow = [
         batch
         for batch in window
         if batch.seconds > max(3 * usual, usual + 1.0, OVER * tape.interval)
-        and batch.seconds / max(1, batch.rows) >= 2 * each
+        and batch.seconds > 2 * usual * max(1.0, batch.rows / rows)
     ]
     return window, slow, usual
 
