@@ -1,4 +1,11 @@
-"""Python bound: from the onset a function in Python takes 25 ms for each row instead of none."""
+"""Python bound: from the onset a function in Python takes 25 ms for each row instead of none.
+
+It writes without foreachBatch, behind which Spark tells no time of Python.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from ledgerops.drills import costly
 from ledgerops.drills.drill import Drill, Fault, Truth
@@ -6,6 +13,9 @@ from ledgerops.drills.effects import batches_outlast
 from ledgerops.drills.patient import Patient
 from ledgerops.drills.surgeon import Surgeon
 from ledgerops.ledger.workers import make_importable
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming import StreamingQuery
 
 PLAN = """
 seed: 201
@@ -18,7 +28,18 @@ partitions: {count: 2}
 def start(patient: Patient) -> None:
     make_importable(patient.spark)
     rows = costly.by_partition(patient, PLAN)
-    patient.query(rows.mapInArrow(costly.each_row(patient.folder / "control.json", "row"), rows.schema))
+    asked = rows.mapInArrow(costly.each_row(patient.folder / "control.json", "row"), rows.schema)
+
+    def begin() -> StreamingQuery:
+        return (
+            asked.writeStream.format("noop")
+            .queryName(patient.names["main"])
+            .option("checkpointLocation", str(patient.checkpoint()))
+            .trigger(processingTime="2 seconds")
+            .start()
+        )
+
+    patient.run("main", begin)
 
 
 def inject(surgeon: Surgeon) -> None:
