@@ -54,6 +54,8 @@ def overhead(view: View) -> Overhead | None:
 def _overhead(view: View, known: work.Pairs) -> Overhead | None:
     found = []
     for batch, tasks in known:
+        if len(tasks.stages) >= work.TRUNCATED:
+            continue  # what the others ran is not known
         width = work.slots(view, max(stage.tasks for stage in tasks.stages))
         ran = min(batch.duration, sum(stage.run_seconds for stage in tasks.stages) / width)
         rest, planning = batch.duration - ran, batch.phases.get("query_planning", 0.0)
@@ -103,9 +105,9 @@ def _other_cause(view: View, now: Overhead) -> bool:
     before = _overhead(view, work.usual_pairs(view))
     if before is not None and now.seconds >= SLOWER * before.seconds:
         return True
-    if work.machine_busy(view):
+    if now.planning < work.MOSTLY * now.duration and work.machine_busy(view):
         return True
-    if spread.wasted(view) is not None and now.planning < work.PART * now.duration:
+    if now.planning < work.PART * now.duration and spread.wasted(view) is not None:
         return True
     named = (checkpoint_slow.check, slow_source.check, too_many_tasks.check)
     return any(next(rule(view), None) is not None for rule in named)
