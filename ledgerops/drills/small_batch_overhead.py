@@ -27,7 +27,7 @@ LONG, SHORT = 10.0, 0.2  # seconds between triggers
 
 
 def constant(spark: SparkSession) -> str:
-    """An expression without columns that takes this machine PLANNING seconds to fold: its cost is the length squared."""
+    """An expression without columns that takes PLANNING seconds to fold here: it costs the square of the length."""
     length, took = 3000, 0.0
     for _ in range(2):  # the first time is warm-up
         began = time.monotonic()
