@@ -5,8 +5,7 @@ from tests.rules.conftest import stage
 from tests.rules.crowd import looked_at
 
 LIGHT = stage("save", seconds=[0.4, 0.3], wall=0.4)
-QUICK = {"add_batch": 0.8}  # of a second: 0.2 s for the other phases
-STARVED = {"add_batch": 4.0}  # of five
+STARVED = {"add_batch": 4.0, "query_planning": 0.5}
 WAITS = stage("save", seconds=[3.5, 3.4], wall=3.6, cpu=0.2)
 COMPUTES = stage("save", seconds=[4.4, 4.3], wall=4.5)
 SLOW = {"warm": 14, "warm_stages": [LIGHT], "seconds": [5] * 4, "phases": [STARVED] * 4, "stages": [[WAITS]] * 4}
@@ -31,7 +30,7 @@ def test_other_processes_of_the_machine_are_named(suffering):
     assert (finding.component.kind, finding.component.detail) == ("host", "other processes")
     assert [(each.name, round(each.value, 3)) for each in finding.evidence] == [
         ("cpu_busy_ratio", 1.0), ("cores_of_the_heaviest", 1.5), ("slowdown_at_equal_rows", 5.0),
-        ("other_phases_slowdown", 5.0),
+        ("planning_slowdown", 10.0),
     ]  # fmt: skip
 
 
@@ -59,12 +58,17 @@ def test_the_query_itself_may_be_what_fills_the_cores(suffering, machine, who):
         pytest.param(
             {"phases": [{"add_batch": 4.8}] * 4, "stages": [[LIGHT]] * 4},
             {"driver_jvm": 0.3},
-            id="a slow sink on a busy machine: the other phases are as quick as ever",
+            id="a slow sink on a busy machine: planning is as quick as ever",
         ),
         pytest.param(
             {"phases": [{"add_batch": 4.8}] * 4, "stages": [[stage(seconds=[4.4, 0.3], wall=4.5)]] * 4},
             {"driver_jvm": 1.2, "python_workers": 0.5},
             id="one task that has most of the rows",
+        ),
+        pytest.param(
+            {"phases": [{"add_batch": 3.0, "latest_offset": 1.5, "query_planning": 0.1}] * 4},
+            {"driver_jvm": 0.3},
+            id="a slow broker on a busy machine",
         ),
         pytest.param({}, {"driver_jvm": 1.9}, id="the cores are busy with other queries of the driver"),
     ],

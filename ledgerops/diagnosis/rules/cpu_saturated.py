@@ -16,8 +16,8 @@ Evidence:
         the seconds; of other processes cpu_busy_ratio times cpu_count less what the roles use.
     slowdown_at_equal_rows: median duration of the latest 3 batches with rows over that of the usual batches, the latter
         times the ratio of their median rows where there are more now.
-    other_phases_slowdown: median of (duration less addBatch) of the latest 3 batches over that of the usual ones, of
-        the latter at least 0.1 s.
+    planning_slowdown: median of durationMs.queryPlanning of the latest 3 batches over that of the usual ones, of the
+        latter at least 0.05 s.
 """
 
 from collections.abc import Iterator
@@ -29,7 +29,11 @@ from ledgerops.view import View
 
 BUSY = 0.9  # of all cores; a query that works back to back on half of them is far below
 SLOWER = 1.5  # at equal rows; what two cores and six queries do to each other when they start stays below
-STRETCHED = 1.5  # so much longer do other phases take when the driver's threads wait for a core
+STRETCHED = 1.5  # so much longer takes what only the driver's own threads do, when they wait for a core
+AS_MUCH = (
+    0.5  # of the slowdown of the whole batch: cores that are missing slow down everything alike, a broker does not
+)
+LEAST = 0.05  # seconds of planning below which its ratio is chance
 FOREIGN = 0.25  # of all cores, used by other processes: less does not explain a slowdown
 FILLED = 0.8  # of the slots, while the query's stages are at work: it is its own tasks that need the cores
 MOSTLY = 0.5  # of a batch its stages are at work, and of that time its tasks compute
@@ -60,8 +64,9 @@ def check(view: View) -> Iterator[Finding]:
     use, lost = cores.used(view), strain.slowdown(view)
     if use is None or lost is None or use.busy < BUSY or lost.factor < SLOWER:
         return
-    stretched = _other_phases(view)
-    foreign = use.by[cores.OTHER] >= FOREIGN * use.cores and stretched >= STRETCHED
+    stretched = _planning(view)
+    as_much = stretched >= max(STRETCHED, AS_MUCH * lost.seconds / lost.usual_seconds)
+    foreign = use.by[cores.OTHER] >= FOREIGN * use.cores and as_much
     if not foreign and not _fills_the_slots(view):
         return
     who = use.most
@@ -69,7 +74,7 @@ def check(view: View) -> Iterator[Finding]:
         Evidence("cpu_busy_ratio", use.busy, "ratio", f"< {BUSY:g}", use.at),
         Evidence("cores_of_the_heaviest", use.by[who], "cores", f"< {FOREIGN * use.cores:g}", use.at),
         Evidence("slowdown_at_equal_rows", lost.factor, "ratio", f"< {SLOWER:g}", view.last.ended),
-        Evidence("other_phases_slowdown", stretched, "ratio", f"< {STRETCHED:g}", view.last.ended),
+        Evidence("planning_slowdown", stretched, "ratio", f"< {STRETCHED:g}", view.last.ended),
     ]
     yield Finding(
         f"{use.busy:.0%} of {use.cores} cores are busy, {use.by[who]:.1f} of them with {who}, and a batch takes "
@@ -83,13 +88,13 @@ def check(view: View) -> Iterator[Finding]:
     )
 
 
-def _other_phases(view: View) -> float:
-    """How much longer all that is not add_batch takes than usual."""
+def _planning(view: View) -> float:
+    """How much longer planning takes than usual: it waits for nothing but a core."""
     before, now = (
-        median(batch.duration - batch.phases.get("add_batch", 0.0) for batch in some)
+        median(batch.phases.get("query_planning", 0.0) for batch in some)
         for some in (strain.past(view), view.steady[-strain.RECENT :])
     )
-    return now / max(before, work.LITTLE)
+    return now / max(before, LEAST)
 
 
 def _fills_the_slots(view: View) -> bool:

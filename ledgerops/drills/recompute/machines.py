@@ -46,12 +46,11 @@ def _heaviest(tape: Tape) -> float | None:
     return float(max(used.values()))
 
 
-def _other_phases(tape: Tape) -> float | None:
-    def rest(batches: Any) -> float:
-        return float(median(batch.seconds - batch.phase("addBatch") for batch in batches))
+def _planning(tape: Tape) -> float | None:
+    def planned(batches: Any) -> float:
+        return float(median(batch.phase("queryPlanning") for batch in batches))
 
-    latest = [batch for batch in tape.steady[-3:] if batch.rows > 0]
-    return rest(latest) / max(0.1, rest(tape.usual)) if latest and tape.usual else None
+    return planned(tape.steady[-3:]) / max(0.05, planned(tape.usual)) if tape.usual else None
 
 
 def _observed(tape: Tape) -> tuple[Json, Json] | None:
@@ -136,7 +135,7 @@ FORMULAS: Mapping[str, Formula] = {
     "seconds_since_last_look": plain(_silent),
     "cpu_busy_ratio": plain(_busy),
     "cores_of_the_heaviest": plain(_heaviest),
-    "other_phases_slowdown": plain(_other_phases),
+    "planning_slowdown": plain(_planning),
     "slots": plain(lambda tape: float(tape.cores)),
     "collector_errors": plain(_collectors),
     "dropped_events": _grown("dropped"),
