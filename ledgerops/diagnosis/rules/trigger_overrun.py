@@ -43,7 +43,8 @@ def check(view: View) -> Iterator[Finding]:
         return
     latest = view.steady[-BATCHES:]
     durations = [batch.duration for batch in latest]
-    if view.running_seconds is not None and view.running_seconds > max(strain.OVER * interval, interval + EXCESS):
+    running = (view.running_seconds or 0.0) > max(strain.OVER * interval, interval + EXCESS)
+    if running and view.running_seconds is not None:
         durations.append(view.running_seconds)
     row = _row(durations, interval)
     enough = (
@@ -58,7 +59,7 @@ def check(view: View) -> Iterator[Finding]:
     if middle < FACTOR * interval or middle < interval + EXCESS:
         return
     over = sum(each > strain.OVER * interval for each in counted)
-    told = latest[-len(counted) :]
+    told = latest[-finished:] if (finished := min(len(latest), len(counted) - running)) else []
     phases = {phase: median(batch.phases.get(phase, 0.0) for batch in told) for batch in told for phase in batch.phases}
     longest = max(phases, key=lambda phase: phases[phase], default=None)
     at = view.now
