@@ -192,7 +192,8 @@ class Tape:
         """The newest batches, not the run's first, whose tasks were read; newest first."""
         whole = [batch for batch in self.all if batch.run == self.run_id]
         known = whole[1:] if batches is None else batches
-        return [batch for batch in reversed(known[-2 * count :]) if self.stages(batch)][:count]
+        looked_at = known[-2 * count :] if batches is None else known[-8 * count :]
+        return [batch for batch in reversed(looked_at) if self.stages(batch)][:count]
 
     @property
     def late_with_tasks(self) -> list[Batch]:
