@@ -19,8 +19,9 @@ def batches_outlast(seconds: float, role: str = "main") -> Effect:
 
     def judge(bundle: Bundle) -> float | None:
         for commit in bundle.commits(role):
-            over = commit.planned + seconds
-            if over >= bundle.times["injected"] and (commit.done is None or commit.done > over):
+            # of a batch that was at work already only the time after the injection counts
+            over = max(commit.planned, bundle.times["injected"]) + seconds
+            if commit.done is None or commit.done > over:
                 return over if over <= bundle.times["ended"] else None
         return None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import platform
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import psutil
@@ -33,17 +33,22 @@ fault, then the repair. The fault counts from its effect, judged by the files of
 never by what the diagnosis reads. The diagnosis sees the recording only. Controls are healthy: nothing at warning or
 above may be found in them at any time. Only findings at warning or above count.
 
+A drill is passed when every fault is found within its deadline (30 s unless the drill says otherwise), in its place, as
+a root cause in most looks from then to the repair and the first of them, with nothing that is not true, and when every
+number of every finding is computed again from the recording by other code within 5 %.
+
 Points, of 100: detection 30 (less the later), precision 15 (less 5 for each finding that is not true), place 20, cause
-20 (the root cause first, in most looks from detection to repair), numbers 10, remedy and reset 5; 0 when something was
-found before the fault. The recordings are kept in `tests/recorded/drills` and replayed by the tests.
+20, numbers 10, remedy and reset 5; 0 when nothing is found, or something before the fault. Reset: from the repair until
+nothing is found any more. The recordings are kept in `tests/recorded/drills` and replayed by the tests.
 """
 
 
-def page(done: Done, date: str, machine: str, seed: int) -> str:
-    """The whole page in Markdown."""
+def page(done: Done, problems: Mapping[str, str], date: str, machine: str, seed: int) -> str:
+    """The whole page in Markdown. `problems`: why a drill could not be run, by name."""
     scored = [(drill, each) for drill, _, each in done]
     told = tables.sums(scored)
     answers = [rivals.thresholds(drill, bundle) for drill, bundle, _ in done]
+    void = sum(each.void for _, each in scored)
     upper = 1 - 0.05 ** (1 / told.controls) if told.controls else 1.0
     parts = [
         HEAD,
@@ -61,6 +66,8 @@ def page(done: Done, date: str, machine: str, seed: int) -> str:
                     str(told.alarms),
                     f"0 (of so many runs, 0 means under {upper:.0%} at 95 % confidence)",
                 ),
+                ("drills that could not be run to their end", str(len(problems)), "0"),
+                ("drills whose fault took no effect (void: they prove nothing)", str(void), "0"),
             ),
         ),
         "",
@@ -68,7 +75,7 @@ def page(done: Done, date: str, machine: str, seed: int) -> str:
         tables.by_drill(scored),
         "",
         "## What is not reached, and why\n",
-        _missed(done),
+        _missed(done, problems),
         "",
         "## Rules\n",
         "Recall: found in the drills whose fault it must name. Precision: drills in which it was found and true."
@@ -96,12 +103,13 @@ def ablation(done: Done) -> str:
     return tables.table(("without", "lost", "drills"), rows)
 
 
-def _missed(done: Done) -> str:
+def _missed(done: Done, problems: Mapping[str, str]) -> str:
     rows = [
         (drill.name, "took no effect" if each.void else drill.limit or "not understood yet")
         for drill, _, each in done
         if not each.passed
     ]
+    rows += [(name, f"could not be run: {problem}") for name, problem in problems.items()]
     return tables.table(("drill", "reason"), rows) if rows else "Every drill is passed."
 
 

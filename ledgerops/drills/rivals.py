@@ -1,7 +1,8 @@
 """Other diagnosers, to be beaten: alarms on fixed thresholds, always the same answer, and chance.
 
-They see what ours sees. Thresholds are those of common alert rules: a batch above its trigger interval, a backlog above
-10,000 offsets, a lag above 60 s, nothing for 60 s, an end with an exception.
+They see what ours sees, without the start of a run either. Thresholds are those of common alert rules, scaled to drills
+of two minutes: three batches in a row above their trigger interval, a backlog above ten batches, a lag above 30 s, a
+batch that runs for 30 s, an end with an exception.
 """
 
 from __future__ import annotations
@@ -18,9 +19,10 @@ from ledgerops.fleet import Fleet
 from ledgerops.progress import BadRecord
 from ledgerops.view import View
 
-BACKLOG = 10_000  # offsets
-LAG = 60.0  # seconds
-SILENCE = 60.0  # seconds
+BACKLOG = 10  # batches
+LAG = 30.0  # seconds
+SILENCE = 30.0  # seconds
+ROW = 3  # batches
 ALWAYS = "slow-sink"  # the answer of whoever has seen most outages
 
 
@@ -68,8 +70,12 @@ def _alarm(view: View) -> str | None:
         return "query-failed" if history.ended.exception is not None else None
     if (view.running_seconds or 0.0) > SILENCE:
         return "query-stuck"
-    if view.last is not None and view.trigger_interval and view.last.duration > view.trigger_interval:
+    latest, interval = view.steady[-ROW:], view.trigger_interval
+    if len(latest) < ROW:
+        return None
+    if interval and all(batch.duration > interval for batch in latest):
         return "slow-sink"
-    if (view.backlog or 0) > BACKLOG or (view.lag_seconds or 0.0) > LAG:
+    rows = max(1, sorted(batch.rows for batch in latest)[1])
+    if (view.backlog or 0) > BACKLOG * rows or (view.lag_seconds or 0.0) > LAG:
         return "input-overload"
     return None

@@ -18,6 +18,7 @@ from ledgerops.drills.numbers import wrong
 from ledgerops.records import Kind
 
 RESET = 40.0  # seconds after the repair within which findings must be gone: linger and some batches
+SETTLED = 20.0  # seconds between the end of a control's first batch and the change of its load
 COUNTS = SEVERITIES.index("warning")
 
 
@@ -62,12 +63,12 @@ class Score:
 
     @property
     def passed(self) -> bool:
-        """Every fault found, as a root cause, in its order, and nothing that is not true; a control: nothing at all."""
-        if self.void or self.early or self.untrue:
+        """Every fault found in its place, as a root cause, in its order, and nothing that is not true, numbers
+        included; a control: nothing at all."""
+        if self.void or self.early or self.untrue or self.wrong:
             return False
-        return all(each.seconds is not None and each.root for each in self.named) and (
-            not self.named or self.named[0].first
-        )
+        met = all(each.seconds is not None and each.root and each.place for each in self.named)
+        return met and (not self.named or self.named[0].first)
 
 
 def score(drill: Drill, bundle: Bundle, without: Sequence[Kind] = ()) -> Score:
@@ -80,7 +81,7 @@ def score(drill: Drill, bundle: Bundle, without: Sequence[Kind] = ()) -> Score:
     said = [verdict for verdict in looks(bundle, without) if verdict.at <= ended]
     sightings = _sightings(said)
     effect = times.get("effect")
-    void = drill.effect is not None and effect is None
+    void = effect is None if drill.effect is not None else not _began_well(bundle)
     rules = {rule for fault in drill.truth.faults for rule in fault.rules} | set(drill.truth.may)
     early = tuple(sorted({each.rule for each in sightings if each.first < injected}))
     blamed = {bundle.names[fault.query] for fault in drill.truth.faults}
@@ -92,7 +93,7 @@ def score(drill: Drill, bundle: Bundle, without: Sequence[Kind] = ()) -> Score:
     named = tuple(_named(fault, drill, bundle, said, effect) for fault in drill.truth.faults)
     gone = [each.last - repaired for each in sightings if each.last >= repaired]
     still = any(each.last > ended - 2 * GRID for each in sightings)
-    reset = None if still else max([0.0, *gone])
+    reset = max([0.0, *gone]) if any(each.seconds is not None for each in named) and not still else None
     false = () if without else wrong(bundle)
     points = _points(drill, named, early, tuple(untrue), reset) - (10.0 if false and drill.kind != "control" else 0.0)
     return Score(
@@ -141,8 +142,8 @@ def _named(fault: Fault, drill: Drill, bundle: Bundle, said: Sequence[Verdict], 
             finding = match
     if found_at is None or finding is None or found_at - since > drill.deadline:
         return Named(fault, None, None, False, False, False, False)
-    end = max(repaired, found_at)
-    during = [verdict for verdict in said if verdict.query == query and found_at <= verdict.at <= end]
+    end, begin = max(repaired, found_at), max(found_at, since)
+    during = [verdict for verdict in said if verdict.query == query and begin <= verdict.at <= end]
     rooted = [verdict for verdict in during if any(each.rule in fault.rules for each in verdict.root_causes)]
     leading = [verdict for verdict in rooted if verdict.root_causes[0].rule in fault.rules]
     return Named(
@@ -155,6 +156,14 @@ def _named(fault: Fault, drill: Drill, bundle: Bundle, said: Sequence[Verdict], 
         2 * len(rooted) > len(during),
         2 * len(leading) > len(during),
     )
+
+
+def _began_well(bundle: Bundle) -> bool:
+    """A control proves something only if its first query was in its rhythm before the load changed."""
+    done = [
+        commit.done for role in list(bundle.names)[:1] for commit in bundle.commits(role) if commit.done is not None
+    ]
+    return not bundle.checkpoint().is_dir() or (bool(done) and done[0] <= bundle.times["injected"] - SETTLED)
 
 
 def _counts(finding: Finding) -> bool:
@@ -180,7 +189,7 @@ def _points(
     recomputing them), remedy and reset 5. A control has 100 or 0."""
     if drill.kind == "control":
         return 0.0 if early or untrue else 100.0
-    if early:
+    if early or all(each.seconds is None for each in named):
         return 0.0
     share = 1 / max(1, len(named))
     points = 15.0 - min(15.0, 5.0 * len(untrue)) + 10.0

@@ -31,9 +31,7 @@ class Result(NamedTuple):
 def listed(drills: Sequence[Drill]) -> str:
     """One line a drill."""
     wide, width = max(len(drill.id) for drill in drills), max(len(drill.name) for drill in drills)
-    return "\n".join(
-        f"{drill.id:<{wide}}  {drill.name:<{width}}  {drill.kind:<8}  {drill.summary}" for drill in drills
-    )
+    return "\n".join(f"{drill.id:<{wide}}  {drill.name:<{width}}  {drill.kind:<8}  {drill.summary}" for drill in drills)
 
 
 def perform(drills: Sequence[Drill], out: Path, seed: int, lanes: int = 1) -> list[Result]:
@@ -91,7 +89,8 @@ def close(results: Sequence[Result], publish: Path | None, save: Path | None) ->
             f"median time {told.seconds or 0:.1f} s, findings in {told.alarms} of {told.controls} controls"
         )
     if publish is not None and done:
-        publish.write_text(page.page(done, page.today(), page.machine(), done[0][1].seed), "utf-8")
+        problems = {result.drill.name: result.problem for result in results if result.problem is not None}
+        publish.write_text(page.page(done, problems, page.today(), page.machine(), done[0][1].seed), "utf-8")
         print(f"wrote {publish}")
     for result in results:
         if result.problem is not None:

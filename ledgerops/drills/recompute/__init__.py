@@ -26,7 +26,7 @@ from ledgerops.drills.recompute.shared import Formula
 from ledgerops.drills.tape import Json, Tape
 
 TOLERANCE = 0.05
-TINY = 0.02  # seconds or shares: the difference of two rounded times says no more
+TINY = 0.005  # seconds or shares: Spark's times are whole milliseconds, and a share is the quotient of two
 
 FORMULAS: Mapping[str, Formula] = {
     **symptoms.FORMULAS,
