@@ -17,7 +17,7 @@ changes: [{from: 45s, to: 90s, keys: {distribution: whale, share: 0.6}}]
 
 def start(patient: Patient) -> None:
     rows = patient.rows(PLAN).repartition(costly.TASKS, "customer_id")
-    patient.query(costly.waiting(rows, 5))
+    patient.query(costly.waiting(rows, 4))
 
 
 def inject(surgeon: Surgeon) -> None:
