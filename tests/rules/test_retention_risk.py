@@ -35,6 +35,17 @@ def test_the_last_fifth_of_a_long_retention_is_told_long_before_its_end(history)
     assert finding.evidence[0].value == pytest.approx(15_000, rel=0.01)
 
 
+def test_of_partitions_that_are_as_near_the_end_the_first_is_named_so_that_they_do_not_take_turns(history):
+    for lefts in ([100, 102], [102, 100]):
+        case = behind(
+            read=[[400, 400]] * 100, backlog=[[left * n for left in lefts] for n in range(100)], warm_seconds=1.0
+        )
+        heads = [42_000 + 3_000 + left * 100 for left in lefts]
+        [finding] = RULE.check(asked(history(**case), heads, [0, 0], keeps=48.0, later=2.0))
+
+        assert finding.summary.startswith("the oldest unread row of partition 0 of transactions (and 1 more)")
+
+
 def test_retention_by_size_shows_in_what_is_deleted(history):
     view = history(**behind())
     for n in range(16):  # 100 offsets a second are deleted, 5,000 are left before the first unread one

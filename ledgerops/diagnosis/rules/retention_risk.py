@@ -21,7 +21,8 @@ Evidence:
 """
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from ledgerops import signals
 from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
@@ -32,14 +33,22 @@ from ledgerops.view import WINDOW, View
 SHARE = 0.2  # of what the topic keeps: below it a longer pause of the query is enough to lose rows
 NOT_YET = 0.5  # of what the topic keeps: above it the time that is left says more of the topic than of the query
 SECONDS = 3600.0  # until rows are lost at the present pace: what somebody on call needs to do something about it
+ALIKE = 0.1  # of what the topic keeps
 SHRINKS = 0.05  # seconds of headroom lost each second: less is the to and fro of batches
+
+
+class Risk(NamedTuple):
+    left: float  # seconds
+    share: float
+    pace: float
+    partition: Partition
 
 
 def check(view: View) -> Iterator[Finding]:
     heads = view.heads
     if heads is None or view.last is None:
         return
-    risks: list[tuple[float, float, float, Partition]] = []
+    risks: list[Risk] = []
     for each, left in view.headroom.items():
         if view.consumed[each] < heads.earliest[each]:
             continue  # lost already
@@ -51,10 +60,10 @@ def check(view: View) -> Iterator[Finding]:
             continue
         share = left / keeps
         if share < SHARE or (share < NOT_YET and left / pace < SECONDS):
-            risks.append((left, share, pace, each))
+            risks.append(Risk(left, share, pace, each))
     if not risks:
         return
-    left, share, pace, worst = min(risks)
+    left, share, pace, worst = _worst(risks)
     topic, partition = worst
     lag = view.unread_since.get(worst)
     evidence = [
@@ -81,6 +90,12 @@ def check(view: View) -> Iterator[Finding]:
         ),
         confidence=min(0.95, 0.7 + 0.25 * (1 - share)),
     )
+
+
+def _worst(risks: Sequence[Risk]) -> Risk:
+    """Of partitions that are about as near the end the first: two that take turns would look like two troubles."""
+    least = min(risk.share for risk in risks)
+    return min((risk for risk in risks if risk.share <= least + ALIKE), key=lambda risk: risk.partition)
 
 
 def _keeps(view: View, partition: Partition) -> float | None:
@@ -127,5 +142,6 @@ RULE = Rule(
     severity="critical",
     check=check,
     runbook=__doc__,
+    linger=5.0,  # headroom does not come and go with single batches
     at_rest=True,
 )

@@ -234,6 +234,42 @@ def _forgets(asked: Sequence[tuple[float, Json]], place: Place) -> float | None:
     return float((high - low) / (last - first))
 
 
+def _headroom_share(tape: Tape, finding: Json) -> float | None:
+    """Of what the topic keeps, by time or by how fast it forgets."""
+    topic, number = place = _place(finding)
+    asked = [(at, data) for at, data in tape.asked if not data.get("error")]
+    newest, rate = asked[-1][1], _forgets(asked, place)
+    keeps = [seconds for seconds in [(newest.get("retention_seconds") or {}).get(topic)] if seconds is not None]
+    if rate:
+        keeps.append((newest["latest"][topic][number] - newest["earliest"][topic][number]) / rate)
+    left = _headroom(tape, finding)
+    return left / min(keeps) if keeps and left is not None else None
+
+
+def _headroom_lost(tape: Tape, finding: Json) -> float | None:
+    """Seconds of lag that each second added since the newest batch of at least a minute ago."""
+    place, newest = _place(finding), tape.all[-1]
+    earlier = [batch for batch in tape.all if batch.start <= tape.now - 60][-1]
+    if earlier.ended_at_offsets[place] == newest.ended_at_offsets[place]:
+        return 1.0
+    looked = earlier.start + earlier.phase("latestOffset")
+    then, since = (_was_head(tape, place, batch.ended_at_offsets[place]) for batch in (earlier, newest))
+    return (tape.now - since - max(0.0, looked - then)) / (tape.now - looked)
+
+
+def _was_head(tape: Tape, place: Place, offset: int) -> float:
+    """When an offset was last the head of its partition, between the heads that were seen."""
+    topic, number = place
+    seen = [(b.start + b.phase("latestOffset"), b.heads[place]) for b in tape.all if place in b.heads]
+    seen += [
+        (at, d["latest"][topic][number]) for at, d in tape.asked if number in (d.get("latest") or {}).get(topic, {})
+    ]
+    before = [point for point in sorted(seen) if point[1] <= offset]
+    after = [point for point in sorted(seen) if point[1] > offset]
+    (t0, h0), (t1, h1) = before[-1], after[0] if after else before[-1]
+    return t0 + (t1 - t0) * (offset - h0) / (h1 - h0) if h1 > h0 else t0
+
+
 HEADROOM = "ledgerops_retention_headroom_seconds"
 
 FORMULAS: Mapping[str, Formula] = {
@@ -259,5 +295,7 @@ FORMULAS: Mapping[str, Formula] = {
     "seconds_without_arrival": _silent,
     "longest_pause_seconds": _longest_pause,
     HEADROOM: _headroom,
+    "headroom_share": _headroom_share,
+    "headroom_lost_each_second": _headroom_lost,
     "retention-risk: ledgerops_source_lag_seconds": _lag_of,
 }
