@@ -1,6 +1,6 @@
-"""F23, rate limited: `maxOffsetsPerTrigger` allows 300 records in 2 s; from the onset 250 a second come, before it 100.
+"""F23, rate limited: `maxOffsetsPerTrigger` allows 800 records in 4 s; from the onset 400 a second come, before it 80.
 
-The topic keeps 40 s, so that by and by the cap brings rows into danger of being deleted unread. (The broker looks for
+The topic keeps 20 s, so that by and by the cap brings rows into danger of being deleted unread. (The broker looks for
 what is to be deleted every five minutes only, so nothing is.)
 """
 
@@ -17,26 +17,28 @@ from ledgerops.drills.patient import Patient
 from ledgerops.drills.surgeon import Surgeon
 
 TOPIC = "transactions"
-CAP = 300  # offsets a batch
+INTERVAL = 4.0  # seconds
+CAP = 800  # offsets a batch
+BEFORE, MORE = 80, 320  # records a second: from the start, and in addition from the onset
 PLAN = """
 seed: {seed}
 start: now
 phases: [{{shape: constant, rate: {rate}}}]
 """
-LEFT = 1500  # offsets that stay unread: what comes in three intervals
+INTERVALS = 2  # of what comes must have been left
 
 
 def prepare(surgeon: Surgeon) -> dict[str, Any]:
-    return open_broker(surgeon, {TOPIC: 5}, {"retention.ms": "40000"}, {TOPIC: PLAN.format(seed=11, rate=100)})
+    return open_broker(surgeon, {TOPIC: 5}, {"retention.ms": "20000"}, {TOPIC: PLAN.format(seed=11, rate=BEFORE)})
 
 
 def start(patient: Patient) -> None:
-    patient.job("dedup_transactions", {TOPIC: rows(patient, max_rows=CAP)})
+    patient.job("dedup_transactions", {TOPIC: rows(patient, max_rows=CAP)}, trigger=INTERVAL)
 
 
 def inject(surgeon: Surgeon) -> None:
     broker = broker_of(surgeon)
-    broker.produce(TOPIC, PLAN.format(seed=12, rate=150))
+    broker.produce(TOPIC, PLAN.format(seed=12, rate=MORE))
     (surgeon.folder / "more.json").write_text(json.dumps({"at": time.time()}), "utf-8")
 
 
@@ -47,9 +49,10 @@ def repair(surgeon: Surgeon) -> None:
 
 
 def effect(bundle: Bundle) -> float | None:
-    """When the cap has left what comes in three intervals, by the rates of the producers and the cap."""
+    """When the cap has left what comes in two intervals, by the rates of the producers and the cap."""
     began = float(json.loads((bundle.folder / "more.json").read_text("utf-8"))["at"])
-    at = began + LEFT / (250 - CAP / 2.0)
+    arrival = BEFORE + MORE
+    at = began + INTERVALS * INTERVAL * arrival / (arrival - CAP / INTERVAL)
     return at if at < bundle.times["repaired"] else None
 
 
@@ -57,13 +60,14 @@ DRILL = Drill(
     name="rate-limited",
     id="F23",
     kind="fault",
-    summary="a cap of 150 records a second where 250 come",
+    summary="a cap of 200 records a second where 400 come",
     prepare=prepare,
     start=start,
     inject=inject,
     repair=repair,
     effect=effect,
     onset=60.0,  # a busy machine takes 20 s for the first batches
+    fault_seconds=32.0,
     recovery_seconds=60.0,
     truth=Truth(
         faults=(Fault(rules=("rate-limited",), component=("source",), remedy="maxOffsetsPerTrigger"),),

@@ -12,6 +12,12 @@ def held(**changes):
     return case | changes
 
 
+def fuller(before, now):
+    """Batches of half the cap take `before`, and at the cap `now`, while 2,000 rows come in an interval."""
+    lefts = [0] * 10 + GROWS[:8]
+    return held(seconds=[before] * 10 + [now] * 8, rows=[500] * 10 + [1000] * 8, backlog=lefts)
+
+
 def test_a_cap_that_holds_the_query_back_is_found(history):
     [finding] = RULE.check(history(**held()))
 
@@ -39,6 +45,10 @@ def test_a_large_backlog_that_would_take_hours_is_found(history):
     assert [each.component.detail for each in RULE.check(history(**held(backlog=lefts)))] == ["maxOffsetsPerTrigger"]
 
 
+def test_little_room_is_enough_where_the_time_does_not_go_into_rows(history):
+    assert list(RULE.check(history(**fuller(before=1.5, now=1.6))))
+
+
 @pytest.mark.parametrize(
     "case",
     [
@@ -50,7 +60,9 @@ def test_a_large_backlog_that_would_take_hours_is_found(history):
         pytest.param(held(rows=800), id="batches below the cap"),
         pytest.param(held(seconds=[1.9] * 12), id="no room in the interval"),
         pytest.param(held(seconds=[0.5, 1.9, 1.9] * 4), id="room, but not always"),
-        pytest.param(held(seconds=[0.5] * 11 + [2.4]), id="a batch that outlasted its interval"),
+        pytest.param(held(seconds=[0.5] * 10 + [2.4, 2.4]), id="batches that outlasted their interval"),
+        pytest.param(fuller(before=0.8, now=1.6), id="little room, and rows are what takes the time"),
+        pytest.param(fuller(before=1.85, now=1.9), id="hardly any room, whatever rows cost"),
         pytest.param(held(interval=None, plan=CAPPED | {"trigger_interval": 0.0}), id="back to back"),
         pytest.param(
             held(

@@ -31,7 +31,9 @@ from ledgerops.view import View
 CAPS = ("maxoffsetspertrigger", "maxrowspertrigger")  # counted in offsets; a cap in bytes or files is not
 BATCHES = 5
 AT_CAP = 0.9  # Spark shares the cap out over the partitions and rounds
-ROOM = 0.7  # of the interval: a batch that takes more has no room for a larger one
+ROOM = 0.7  # of the interval: a batch that takes less has room for a larger one, whatever its time goes into
+FULL = 0.9  # of the interval: one that takes more has none
+LESS = 0.8  # of the rows; batches with fewer than these tell what more of them cost
 LAG_SECONDS = 10.0  # as for falling behind; nobody waits for less
 SOON = 600.0  # a backlog that will be gone by then needs no restart with another cap
 
@@ -86,7 +88,7 @@ def _held(view: View) -> Held | None:
     option, limit = cap
     lefts = [left for batch in latest if (left := backlog(batch)) is not None]
     seconds = median(batch.duration for batch in latest)
-    if len(lefts) < BATCHES or seconds > ROOM * interval or any(batch.duration > interval for batch in latest):
+    if len(lefts) < BATCHES or sum(batch.duration > interval for batch in latest) > 1:
         return None
     if any(sum(read_by_partition(batch).values()) < AT_CAP * limit for batch in latest):
         return None
@@ -96,8 +98,24 @@ def _held(view: View) -> Held | None:
     if lag < max(LAG_SECONDS, 2 * interval) or (shrinks > 0 and lefts[-1] / shrinks < SOON):
         return None
     load = strain.load(view, BATCHES)
+    if seconds > ROOM * interval and not _cheap(view, seconds, interval, load):
+        return None
     share = max(0.0, 1 - load.worked_off / load.arrival) if load is not None and load.arrival > 0 else 0.0
     return Held(option, limit, seconds, lefts[-1], lag, share)
+
+
+def _cheap(view: View, seconds: float, interval: float, load: strain.Load | None) -> bool:
+    """Whether as many rows as arrive would fit into the interval: most of a batch's time does not go into its rows.
+
+    Told by the smaller batches of the run: what the larger ones take longer is what rows cost.
+    """
+    rows = median(batch.rows for batch in view.steady[-BATCHES:])
+    smaller = [batch for batch in view.steady[:-BATCHES] if 0 < batch.rows <= LESS * rows]
+    if seconds > FULL * interval or load is None or len(smaller) < BATCHES:
+        return False
+    fewer, before = median(batch.rows for batch in smaller), median(batch.duration for batch in smaller)
+    each = max(0.0, seconds - before) / (rows - fewer)
+    return seconds + each * max(0.0, load.arrival * interval - rows) <= interval
 
 
 def _cap(view: View) -> tuple[str, int] | None:
@@ -118,7 +136,7 @@ def acquit(view: View) -> str | None:
     seconds = median(batch.duration for batch in latest)
     if most < AT_CAP * cap[1]:
         return f"batches read at most {most:,} of the {cap[1]:,} offsets that {cap[0]} allows"
-    if view.trigger_interval and seconds > ROOM * view.trigger_interval:
+    if view.trigger_interval and seconds > FULL * view.trigger_interval:
         return f"batches take {seconds:.1f} s of {view.trigger_interval:g} s: there is no room for larger ones"
     return None
 
