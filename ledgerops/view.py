@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from ledgerops import signals
 from ledgerops.history import History, backlog
-from ledgerops.records import Heads, Host, Observer, Partition, Plan, Progress, StageSummary, TaskSummary
+from ledgerops.records import Executor, Heads, Host, Observer, Partition, Plan, Progress, StageSummary, TaskSummary
 from ledgerops.signals import Capacity
 
 WINDOW = 60.0  # seconds over which rates are taken
@@ -98,6 +98,21 @@ class View:
             first.ended + min(WARM_UP, first.duration),
         )
         return self.batches[max(SETTLED, bisect_left(self.batches, began, key=lambda batch: batch.started)) :]
+
+    @cached_property
+    def executors(self) -> Sequence[Executor]:
+        """The active executors, by the newest look that saw any: one that asked Spark in vain tells nothing of them."""
+        looks = (look for look in reversed(self.hosts) if look.executors)
+        return (
+            [each for each in next(looks).executors if each.active]
+            if any(look.executors for look in self.hosts)
+            else []
+        )
+
+    @property
+    def cores(self) -> int | None:
+        """How many tasks can run at once; None while no executor was seen."""
+        return sum(each.cores for each in self.executors) or None
 
     @cached_property
     def stateful(self) -> bool:

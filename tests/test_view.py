@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from ledgerops.history import History
-from ledgerops.records import Heads, Plan, Running
+from ledgerops.records import Executor, Heads, Host, Plan, Running
 from ledgerops.view import View
 from tests.build import T0, batch, history, source, stream
 
@@ -270,3 +272,12 @@ def test_an_offset_older_than_the_table_has_no_known_age():
 def test_of_two_sources_that_read_one_partition_the_slower_counts():
     ahead, behind = (source(0, {PARTITION: 0}, {PARTITION: end}, {PARTITION: 100}) for end in (90, 40))
     assert view([batch(sources=(behind, ahead))]).consumed == {PARTITION: 40}
+
+
+def test_a_look_that_asked_for_the_executors_in_vain_does_not_hide_them():
+    executor = Executor("1", True, 4, 0, 0, 0, 0.0, 0.0, 0, 0)
+    blank = Host(T0, 8, 0.1, None, None, None, None)
+    view = View(history([batch()]), T0 + 60, [replace(blank, executors=(executor,)), replace(blank, at=T0 + 10)])
+
+    assert view.cores == 4
+    assert View(history([batch()]), T0 + 60, [blank]).cores is None

@@ -61,8 +61,7 @@ def _by_role(before: Host, after: Host, seconds: float) -> dict[str, float]:
 
 def slots(view: View) -> int:
     """Tasks that the driver's executors can run at once; 0 when it is not known."""
-    looks = [look for look in view.hosts if look.at <= view.now and look.executors]
-    return sum(executor.cores for executor in looks[-1].executors if executor.active) if looks else 0
+    return view.cores or 0
 
 
 def per_batch_second(history: History, since: float, until: float) -> float | None:

@@ -27,7 +27,12 @@ class Uneven(NamedTuple):
 
 
 def uneven_stage(view: View, shuffle: bool) -> Uneven | None:
-    """The stage (that reads a shuffle, or that reads the source) with the most uneven records, by medians."""
+    """The stage (that reads a shuffle, or that reads the source) with the most uneven records, by medians.
+
+    None without known cores, too: over as many slots as tasks any stage of a few rows a task looks uneven.
+    """
+    if view.cores is None:
+        return None
     by_place: dict[int, list[Uneven]] = {}
     for batch, tasks in work.pairs(view):
         several = [stage for stage in tasks.stages if stage.tasks > 1 and stage.reads_shuffle is shuffle]
@@ -139,7 +144,7 @@ class Share(NamedTuple):
 @strain.once
 def executor_shares(view: View) -> Sequence[Share]:
     """Of every active executor with cores, the busiest first; empty unless there are several."""
-    active = {each.executor_id: each.cores for each in view.hosts[-1].executors if each.active} if view.hosts else {}
+    active = {each.executor_id: each.cores for each in view.executors}
     cores = {name: count for name, count in active.items() if count > 0 and name != DRIVER}
     if len(cores) < 2:
         return []

@@ -51,7 +51,7 @@ def keeps_own_time(operator: StateOperator) -> bool:
 
 def heap_bytes(view: View) -> int | None:
     """What Spark can use of the heaps of all executors, in bytes; None when no executor was seen."""
-    executors = [executor for executor in view.hosts[-1].executors if executor.active] if view.hosts else []
+    executors = view.executors
     usable = sum(executor.memory_max_bytes for executor in executors) / UNIFIED
     return int(usable) or None
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from ledgerops.diagnosis import strain
 from ledgerops.diagnosis.cores import offender
+from ledgerops.history import History
 from ledgerops.records import Progress, TaskSummary
 from ledgerops.view import WINDOW, View
 
@@ -64,10 +65,7 @@ def _with_tasks(view: View, batches: Iterable[Progress]) -> list[tuple[Progress,
 
 def slots(view: View, tasks: int) -> int:
     """How many tasks of a stage can run at once: its tasks, or the cores if they are known to be fewer."""
-    cores = 0
-    if view.hosts:
-        cores = sum(executor.cores for executor in view.hosts[-1].executors if executor.active)
-    return max(1, min(tasks, cores)) if cores else max(1, tasks)
+    return max(1, min(tasks, view.cores or tasks))
 
 
 def stage_seconds(tasks: TaskSummary) -> tuple[float, float] | None:
@@ -142,7 +140,6 @@ def _slots_taken(view: View) -> bool:
 
 
 def _crowded(view: View) -> bool:
-    cores = sum(executor.cores for executor in view.hosts[-1].executors if executor.active) if view.hosts else 0
     fresh = view.now - WINDOW
     late = [
         other
@@ -154,8 +151,19 @@ def _crowded(view: View) -> bool:
         and other.plan is not None
         and other.plan.trigger_interval
         and other.last.duration > other.plan.trigger_interval
+        and _computes(other)
     ]
-    return 0 < cores <= len(late)
+    return view.cores is not None and view.cores <= len(late)
+
+
+def _computes(other: History) -> bool:
+    """Whether the tasks of a query's newest batch with tasks used the cores; taken for granted where none is known.
+
+    Queries that all wait for one slow database are late together and leave the cores free.
+    """
+    stages = other.tasks[-1].stages if other.tasks else ()
+    ran = sum(stage.run_seconds for stage in stages)
+    return ran <= 0 or sum(stage.cpu_seconds for stage in stages) >= WAITS * ran
 
 
 def sink_blocks(view: View, outside: Outside) -> bool:

@@ -126,7 +126,7 @@ def history() -> MakeView:
         stopped: bool = False,
         idle: bool = False,
         quiet_for: float = 0.0,
-        cores: int | Mapping[str, int] | None = None,
+        cores: int | Mapping[str, int] | None = 64,
         gc: float = 0.0,
         warm: int = 6,
         warm_rows: int = 1000,

@@ -185,6 +185,6 @@ def test_a_partition_whose_beginning_the_broker_did_not_tell_is_not_counted(hist
     view = asked(view, [3000, 3000], [0, 0])
     heads = view.history.heads[-1]
     view.history.heads[-1] = replace(heads, earliest={})
-    view.consumed = {partition: -5 for partition in view.consumed}
+    view.consumed = dict.fromkeys(view.consumed, -5)
 
     assert list(RULE.check(view)) == []

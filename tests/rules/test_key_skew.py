@@ -100,3 +100,11 @@ def test_it_is_ruled_out_with_its_number(history):
     assert RULE.acquit(even) == "the largest of 2 tasks of stage 0 reads 52% of the records"
     assert RULE.acquit(history(seconds=[1] * 4, observed=[hot(0.045)] * 4)) == "the hottest key holds 4.5% of the rows"
     assert RULE.acquit(history(seconds=[1] * 4)) is None
+
+
+def test_without_a_look_at_the_executors_no_split_is_called_uneven(history):
+    """One row or ten of a task among 200 is chance; over as many slots as tasks it would look like a whale."""
+    uneven = stage(records=[1] * 100 + [10] * 40 + [40] * 4, seconds=[0.1] * 144)
+
+    assert list(RULE.check(history(seconds=[1] * 6, stages=[[uneven]] * 6, cores=None))) == []
+    assert RULE.acquit(history(seconds=[1] * 6, stages=[[uneven]] * 6, cores=None)) is None

@@ -117,3 +117,12 @@ def test_an_operator_that_forgets_no_longer_is_found(history):
 )
 def test_others_are_not(history, case):
     assert list(RULE.check(within(history(**case)))) == []
+
+
+def test_small_state_and_state_off_the_heap_make_no_collector_work(history):
+    small = {"rows": 10, "memory_bytes": 1_000}
+    rocks = {"rows": 10, "memory_bytes": 1_000, "custom": {"rocksdbSstFileSize": 5.0}}
+
+    assert RULE.acquit(history(seconds=[1] * 4, operators=[small] * 4)) == "the state takes 0% of the heap"
+    assert RULE.acquit(history(seconds=[1] * 4, operators=[rocks] * 4)) == "the state is kept off the heap"
+    assert RULE.acquit(history(seconds=[1] * 4, operators=[small] * 4, cores=None)) is None

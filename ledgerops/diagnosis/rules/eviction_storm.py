@@ -84,6 +84,8 @@ def _storms(view: View, batch: Progress) -> Iterator[Finding]:
 
 
 def acquit(view: View) -> str | None:
+    if view.cores is None:
+        return None  # task seconds over an unknown number of slots acquit nobody
     latest = view.steady[-strain.RECENT :]
     if len(latest) < strain.RECENT or not latest[-1].operators:
         return None

@@ -112,9 +112,9 @@ def _waiting(view: View) -> Slow | None:
 
 
 def _slower_than_usual(view: View) -> Slow | None:
-    """Without tasks: only add_batch got slower, at no more rows than usual."""
+    """Without tasks, or with more stages than were read: only add_batch got slower, at no more rows than usual."""
     usual, latest = strain.past(view), view.steady[-strain.RECENT :]
-    if work.pairs(view) or not usual or work.machine_busy(view):
+    if work.outside_tasks(view) is not None or not usual or work.machine_busy(view):
         return None
     before = median(batch.phases.get("add_batch", 0.0) for batch in usual)
     now = median(batch.phases.get("add_batch", 0.0) for batch in latest)

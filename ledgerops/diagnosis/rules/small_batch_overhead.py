@@ -53,6 +53,8 @@ def overhead(view: View) -> Overhead | None:
 
 def _overhead(view: View, known: work.Pairs) -> Overhead | None:
     found = []
+    if view.cores is None:
+        return None  # the time of the tasks cannot be told in seconds of the clock
     for batch, tasks in known:
         if len(tasks.stages) >= work.TRUNCATED:
             continue  # what the others ran is not known

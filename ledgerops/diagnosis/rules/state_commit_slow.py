@@ -108,6 +108,8 @@ def _remedies(custom: object) -> tuple[Remedy, ...]:
 
 
 def acquit(view: View) -> str | None:
+    if view.cores is None:
+        return None  # task seconds over an unknown number of slots acquit nobody
     commit = _commit(view)
     if commit is None or commit.duration <= 0 or commit.seconds >= DOMINATES * commit.duration:
         return None

@@ -47,6 +47,7 @@ STEADY = 0.8  # growth in bytes of the later half against the earlier: state tha
 CYCLES = 3  # removals from which a rhythm is known
 LONGER = 2.0  # than the longest pause between two removals
 HIGHER = 1.5  # than the state was ever before
+PART = 0.1  # of the heap: state below it fills nothing (gc-pressure names it from there on)
 SST = "rocksdbSstFileSize"
 
 
@@ -186,11 +187,23 @@ def _evidence(limit: Limit, at: float) -> tuple[Evidence, ...]:
     )
 
 
+def acquit(view: View) -> str | None:
+    """Of what would come of it: state that is off the heap, or a small part of it, makes no collector work."""
+    heap = stateful.heap_bytes(view)
+    if view.last is None or heap is None:
+        return None
+    if stateful.off_heap(view):
+        return "the state is kept off the heap"
+    held = sum(operator.memory_bytes for operator in view.last.operators)
+    return f"the state takes {held / heap:.0%} of the heap" if held < PART * heap else None
+
+
 RULE = Rule(
     slug="state-growth",
     severity="warning",
     check=check,
     runbook=__doc__,
+    acquit=acquit,
     explains=("gc-pressure",),
     linger=30.0,
     at_rest=True,

@@ -48,7 +48,7 @@ class Tiny(NamedTuple):
 @strain.once
 def tiny_tasks(view: View) -> Tiny | None:
     """Medians over the newest batches whose tasks are known; None when the cores are not known or tasks are few."""
-    cores = sum(each.cores for each in view.hosts[-1].executors if each.active) if view.hosts else 0
+    cores = view.cores or 0
     if cores <= 0:
         return None
     found = []
@@ -78,7 +78,7 @@ def check(view: View) -> Iterator[Finding]:
     tiny = tiny_tasks(view)
     if tiny is None or tiny.wall < MOSTLY * tiny.duration or work.starved(view):
         return
-    cores = sum(each.cores for each in view.hosts[-1].executors if each.active)
+    cores = view.cores or 0
     at = view.last.ended
     yield Finding(
         f"{tiny.tasks:,.0f} tasks on {cores} cores take {tiny.wall:.1f} s of a batch of {tiny.duration:.1f} s, with "
