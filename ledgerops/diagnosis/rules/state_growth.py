@@ -47,7 +47,7 @@ STEADY = 0.8  # growth in bytes of the later half against the earlier: state tha
 CYCLES = 3  # removals from which a rhythm is known
 LONGER = 2.0  # than the longest pause between two removals
 HIGHER = 1.5  # than the state was ever before
-PART = 0.1  # of the heap: state below it fills nothing (gc-pressure names it from there on)
+PART = 0.02  # of the heap: less fills nothing, though Spark tells a fraction only of what the rows take there
 SST = "rocksdbSstFileSize"
 
 
