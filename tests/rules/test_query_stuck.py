@@ -1,6 +1,8 @@
 import pytest
 
 from ledgerops.diagnosis.rules.query_stuck import RULE
+from ledgerops.view import View
+from tests.rules.broker import asked
 
 
 def test_a_batch_that_runs_far_too_long_is_found(history):
@@ -38,3 +40,14 @@ def test_a_first_batch_may_hang_too(history):
 )
 def test_others_are_not(history, case):
     assert list(RULE.check(history(**case))) == []
+
+
+@pytest.mark.parametrize(("sent", "stuck"), [(120_000, False), (3_000, True)])
+def test_a_batch_that_has_minutes_of_rows_to_read_may_take_its_time(history, sent, stuck):
+    """The broker was asked as it began: 40 times the usual rows take 40 times the usual second."""
+    began = history(seconds=[1] * 6, backlog=[0] * 6, running=1)
+    consumed = next(iter(began.consumed.values()))
+    told = asked(began, latest=[consumed + sent])
+    later = View(told.history, told.now + 60, told.hosts, told.others)
+
+    assert bool(list(RULE.check(later))) is stuck

@@ -65,7 +65,8 @@ def check(view: View) -> Iterator[Finding]:
     if in_sink < IN_SINK or _compaction(view, events) or _collected(view, batches, slow, usual) or work.starved(view):
         return
     proof = _outside(view, slow, usual)
-    if proof is False:
+    # a stateful query has rhythms of its own, such as windows that end: only tasks acquit its state
+    if proof is False or (proof is None and view.stateful):
         return
     excess = median(each.duration for each in slow) - usual
     regular = pstdev(spacings) < REGULAR * (sum(spacings) / len(spacings))

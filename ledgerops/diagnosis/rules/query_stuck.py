@@ -18,6 +18,7 @@ Evidence:
 """
 
 from collections.abc import Iterator
+from statistics import median
 
 from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
 from ledgerops.metrics.latency import RUNNING
@@ -27,6 +28,8 @@ FLOOR = 30.0  # seconds; anything may pause so long: a full garbage collection, 
 TIMES_USUAL = 10.0  # the median batch
 TIMES_LONGEST = 4.0  # the longest of the latest batches; under overload each may well be twice the one before
 FIRST = 300.0  # seconds for the first batch of a run: it may read a long backlog, restore state, start executors
+TIMES_ROWS = 3.0  # the time that so many rows usually take
+ASKED = 5.0  # seconds between the start of a batch and a look at its source that tells what it reads
 ONE_BATCH = 3600.0  # a trigger that takes all there is in one run may rightly work for long
 LATEST = 10
 SILENCE = 60.0  # seconds without progress and without word of being idle, which comes each 10 s
@@ -73,7 +76,23 @@ def _limit(view: View) -> float:
     interval = view.trigger_interval or 0.0
     if view.usual_duration is None:
         return max(FIRST, TIMES_USUAL * interval, TIMES_LONGEST * max(latest, default=0.0))
-    return max(FLOOR, TIMES_USUAL * view.usual_duration, TIMES_LONGEST * max(latest), 2 * interval)
+    much = TIMES_ROWS * view.usual_duration * _times_usual_rows(view)
+    return max(FLOOR, TIMES_USUAL * view.usual_duration, TIMES_LONGEST * max(latest), 2 * interval, much)
+
+
+def _times_usual_rows(view: View) -> float:
+    """How many times the usual rows the batch at work reads, where its source was asked when it began; else 0.
+
+    A producer that was held up may send minutes of rows at once, which then take their time.
+    """
+    running, rows = view.history.running, [batch.rows for batch in view.settled if batch.rows > 0]
+    if running is None or not rows or view.plan.rate_limits:
+        return 0.0
+    looks = [heads for heads in view.history.heads if heads.error is None and abs(heads.at - running.since) <= ASKED]
+    if not looks:
+        return 0.0
+    left = sum(max(0, looks[-1].latest.get(partition, end) - end) for partition, end in view.consumed.items())
+    return left / median(rows)
 
 
 def _usual(view: View) -> str:
