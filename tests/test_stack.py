@@ -1,70 +1,28 @@
 """A real run, scraped by a real Prometheus with the generated configuration: do rules load, and do panels have data?"""
 
-import json
 import os
+import re
 import subprocess
 import sys
-import urllib.parse
-import urllib.request
+import urllib.error
 from pathlib import Path
 
 import pytest
 
 from ledgerops.alerts.site import Site
 from ledgerops.dashboards.pages import PAGES
-from ledgerops.render.prometheus import prometheus_file
-from ledgerops.render.rules import rule_files
-from tests.programs import answers, free_port, needed, until
+from ledgerops.render.docs import rule_pages
+from ledgerops.render.runbooks import runbook_pages
+from tests.monitoring import Prometheus
+from tests.programs import answers, free_port, until
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(400)]
 
+ROOT = Path(__file__).parent.parent
 JOBS = ("daily_counts", "dedup_transactions", "large_credits")
 # a second stands for half a minute, so that windows fill within the test
 SITE = Site(scrape_seconds=1.0, evaluation_seconds=1.0, time_scale=1 / 30)
 VARIABLES = {"$job": ".+", "$instance": ".+", "$query": ".+", "$__rate_interval": "20s", "[10m]": "[20s]"}
-
-
-class Prometheus:
-    """The server, asked over its API."""
-
-    def __init__(self, folder: Path, exporter: str) -> None:
-        for name, text in rule_files(SITE).items():
-            (folder / "rules").mkdir(exist_ok=True)
-            (folder / "rules" / name).write_text(text)
-        (folder / "prometheus.yml").write_text(prometheus_file(SITE))
-        (folder / "targets").mkdir()
-        (folder / "targets" / "ledgerops.json").write_text(json.dumps([{"targets": [exporter]}]))
-        (folder / "targets" / "alertmanager.json").write_text("[]")
-        self.url = f"http://127.0.0.1:{free_port()}"
-        self._log = (folder / "log").open("w")
-        self._process = subprocess.Popen(
-            [
-                needed("prometheus"),
-                f"--config.file={folder / 'prometheus.yml'}",
-                f"--storage.tsdb.path={folder / 'data'}",
-                f"--web.listen-address={self.url.removeprefix('http://')}",
-            ],
-            stdout=self._log,
-            stderr=self._log,
-        )
-        until(lambda: answers(f"{self.url}/-/ready"), 30, "Prometheus")
-
-    def get(self, path: str, **parameters: str):
-        with urllib.request.urlopen(
-            f"{self.url}/api/v1/{path}?{urllib.parse.urlencode(parameters)}", timeout=10
-        ) as answer:
-            return json.load(answer)["data"]
-
-    def ask(self, expression: str):
-        return self.get("query", query=expression)["result"]
-
-    def firing(self) -> set[str]:
-        return {each["metric"]["alertname"] for each in self.ask('ALERTS{alertstate="firing"}')}
-
-    def close(self) -> None:
-        self._process.terminate()
-        self._process.wait(20)
-        self._log.close()
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +42,7 @@ def stack(tmp_path_factory):
     prometheus = None
     try:
         until(lambda: answers(f"http://127.0.0.1:{port}/healthz"), 120, "the run")
-        prometheus = Prometheus(folder, f"127.0.0.1:{port}")
+        prometheus = Prometheus(folder, f"127.0.0.1:{port}", SITE)
         until(
             lambda: len(prometheus.ask("ledgerops_capacity_rows_per_second or ledgerops_batches_total > 14")) >= 3,
             120,
@@ -129,6 +87,44 @@ def test_every_panel_has_data_or_says_what_it_waits_for(stack, page):
                 empty.append(panel.title)
 
     assert empty == []
+
+
+def spans():
+    """What stands as code in the runbooks of alerts and rules."""
+    pages = {**runbook_pages(Site()), **rule_pages()}
+    found = {span for page in pages.values() for span in re.findall(r"`([^`]+)`", page)}
+    return sorted(" ".join(span.split()) for span in found)
+
+
+def test_every_query_of_the_runbooks_is_answered(stack):
+    prometheus, _ = stack
+    queries = [span for span in spans() if re.search(r"\bledgerops_[a-z]|^up\{|\bquery:freshness", span)]
+    assert len(queries) > 100
+    refused = {}
+    for query in queries:
+        try:
+            prometheus.ask(query.replace("QUERY", JOBS[0]).replace("TOPIC", "transactions").replace("JOB", "ledgerops"))
+        except urllib.error.HTTPError as error:
+            refused[query] = error.read().decode()
+
+    assert refused == {}
+
+
+def test_every_command_of_the_runbooks_runs(stack, tmp_path):
+    """Against the run: a place that a command names is put in, one that asks the default place is given this one."""
+    prometheus, _ = stack
+    exporter = prometheus.get("targets")["activeTargets"][0]["scrapeUrl"].removesuffix("/metrics")
+    failed = {}
+    for command in (span for span in spans() if re.match(r"ledgerops (diagnose|status|rules|render)\b", span)):
+        words = command.replace("QUERY", JOBS[0]).replace("SLUG", "slow-sink").split()
+        words = [exporter if word.startswith("http://") else word for word in words]
+        if words[1] in ("diagnose", "status") and "--from" not in words:
+            words += ["--from", exporter]
+        done = subprocess.run([sys.executable, "-m", *words], capture_output=True, text=True, cwd=ROOT, timeout=60)
+        if done.returncode not in (0, 1):
+            failed[command] = done.stderr
+
+    assert failed == {}
 
 
 def test_a_run_that_ends_is_missed_by_its_scraper(stack):

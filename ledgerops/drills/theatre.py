@@ -36,7 +36,7 @@ def conduct(drill: Drill, folder: Path, seed: int, say: Say = lambda text: None)
     if folder.exists():
         shutil.rmtree(folder)
     folder.mkdir(parents=True)
-    names = _names(drill, seed)
+    names = random_names(drill, seed)
     surgeon = Surgeon(folder, drill, names, seed)
     with ExitStack() as opened:
         opened.callback(surgeon.close)
@@ -45,7 +45,7 @@ def conduct(drill: Drill, folder: Path, seed: int, say: Say = lambda text: None)
             settings |= drill.prepare(surgeon)
         told = {"drill": drill.name, "seed": seed, "names": names, "settings": settings}
         (folder / "drill.json").write_text(json.dumps(told, indent=1) + "\n", "utf-8")
-        with _driver(folder) as process:
+        with driver(folder) as process:
             surgeon.process = psutil.Process(process.pid)
             say("starting")
             surgeon.until((folder / "ready.json").exists, READY, "the start of its queries")
@@ -96,7 +96,7 @@ def _servers(drill: Drill, surgeon: Surgeon, opened: ExitStack) -> dict[str, Any
 
 
 @contextmanager
-def _driver(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
+def driver(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
     """The driver's process; all that is left of it is killed at the end, stopped processes too."""
     command = [sys.executable, "-m", "ledgerops.drills.patient", str(folder)]
     with (folder / "driver.log").open("wb") as log:
@@ -129,7 +129,7 @@ def _clean(environ: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in environ.items() if not name.startswith(("LEDGEROPS_", "SPARK_CONF"))}
 
 
-def _names(drill: Drill, seed: int) -> dict[str, str]:
+def random_names(drill: Drill, seed: int) -> dict[str, str]:
     """A random name for each query, so that no verdict can go by names."""
     chance = random.Random(f"{drill.name} {seed}")
     found: dict[str, str] = {}

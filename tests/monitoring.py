@@ -1,0 +1,92 @@
+"""Prometheus and Alertmanager as real servers with the generated configuration, for tests."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import urllib.parse
+import urllib.request
+from pathlib import Path
+
+import yaml
+
+from ledgerops.alerts.site import Site
+from ledgerops.render.alertmanager import alertmanager_file
+from ledgerops.render.prometheus import prometheus_file
+from ledgerops.render.rules import rule_files
+from tests.programs import answers, free_port, needed, until
+
+
+class Prometheus:
+    """The server, asked over its API."""
+
+    def __init__(self, folder: Path, exporter: str, site: Site, alertmanager: str | None = None) -> None:
+        for name, text in rule_files(site).items():
+            (folder / "rules").mkdir(exist_ok=True)
+            (folder / "rules" / name).write_text(text)
+        (folder / "prometheus.yml").write_text(prometheus_file(site))
+        (folder / "targets").mkdir()
+        (folder / "targets" / "ledgerops.json").write_text(json.dumps([{"targets": [exporter]}]))
+        (folder / "targets" / "alertmanager.json").write_text(
+            json.dumps([{"targets": [alertmanager]}] if alertmanager else [])
+        )
+        self.url = f"http://127.0.0.1:{free_port()}"
+        self._log = (folder / "log").open("w")
+        self._process = subprocess.Popen(
+            [
+                needed("prometheus"),
+                f"--config.file={folder / 'prometheus.yml'}",
+                f"--storage.tsdb.path={folder / 'data'}",
+                f"--web.listen-address={self.url.removeprefix('http://')}",
+            ],
+            stdout=self._log,
+            stderr=self._log,
+        )
+        until(lambda: answers(f"{self.url}/-/ready"), 30, "Prometheus")
+
+    def get(self, path: str, **parameters: str):
+        with urllib.request.urlopen(
+            f"{self.url}/api/v1/{path}?{urllib.parse.urlencode(parameters)}", timeout=10
+        ) as answer:
+            return json.load(answer)["data"]
+
+    def ask(self, expression: str):
+        return self.get("query", query=expression)["result"]
+
+    def firing(self) -> set[str]:
+        return {each["metric"]["alertname"] for each in self.ask('ALERTS{alertstate="firing"}')}
+
+    def close(self) -> None:
+        self._process.terminate()
+        self._process.wait(20)
+        self._log.close()
+
+
+class Alertmanager:
+    """The server; what it tells goes to `webhook`. Waits are those of the configuration over thirty."""
+
+    def __init__(self, folder: Path, webhook: str, site: Site) -> None:
+        config = yaml.safe_load(alertmanager_file(site))
+        config["route"] |= {"group_wait": "1s", "group_interval": "2s"}
+        config["receivers"][0]["webhook_configs"][0]["url"] = webhook
+        folder.mkdir(exist_ok=True)
+        (folder / "alertmanager.yml").write_text(yaml.safe_dump(config))
+        self.address = f"127.0.0.1:{free_port()}"
+        self._log = (folder / "log").open("w")
+        self._process = subprocess.Popen(
+            [
+                needed("prometheus-alertmanager"),
+                f"--config.file={folder / 'alertmanager.yml'}",
+                f"--storage.path={folder / 'data'}",
+                f"--web.listen-address={self.address}",
+                "--cluster.listen-address=",
+            ],
+            stdout=self._log,
+            stderr=self._log,
+        )
+        until(lambda: answers(f"http://{self.address}/-/ready"), 30, "Alertmanager")
+
+    def close(self) -> None:
+        self._process.terminate()
+        self._process.wait(20)
+        self._log.close()
