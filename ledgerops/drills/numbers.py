@@ -15,7 +15,6 @@ from ledgerops.drills.bundle import Bundle
 from ledgerops.drills.looks import looks
 from ledgerops.drills.recompute import Compared, recompute
 
-
 Said = Callable[[Bundle], Iterator[Verdict]]
 
 

@@ -57,7 +57,14 @@ def test_a_number_that_is_not_in_the_recording_is_seen(tmp_path):
 
 @pytest.mark.parametrize(
     ("told", "found", "agrees"),
-    [(10.0, 10.4, True), (10.0, 11.0, False), (0.0, 0.004, True), (0.005, 0.02, False), (3.0, None, False), (-5.0, 5.0, False)],
+    [
+        (10.0, 10.4, True),
+        (10.0, 11.0, False),
+        (0.0, 0.004, True),
+        (0.005, 0.02, False),
+        (3.0, None, False),
+        (-5.0, 5.0, False),
+    ],
 )
 def test_within_five_percent_is_the_same(told, found, agrees):
     assert Compared("x", told, found).agrees is agrees
