@@ -10,7 +10,7 @@ seed: 131
 start: now
 phases: [{shape: constant, rate: 100}]
 """
-SILENCE = 30.0  # seconds; the next trigger but fourteen
+SILENCE = 10.0  # seconds without a result, where one comes each two: whoever reads them notices
 
 
 def start(patient: Patient) -> None:

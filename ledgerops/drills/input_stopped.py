@@ -16,7 +16,7 @@ from ledgerops.drills.surgeon import Surgeon
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-SILENCE = 60.0  # seconds: the effect, for by then no restart explains it
+SILENCE = 20.0  # seconds: the effect, for the input never pauses for one
 PLAN = """
 seed: 11
 start: now
@@ -67,6 +67,7 @@ DRILL = Drill(
     effect=effect,
     onset=150.0,  # the topic must have been seen to flow for two minutes
     fault_seconds=85.0,
+    deadline=60.0,
     recovery_seconds=20.0,
     truth=Truth(
         faults=(Fault(rules=("input-stopped",), component=("source=transactions[.]credits",), remedy="producer"),),

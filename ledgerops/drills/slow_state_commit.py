@@ -57,7 +57,7 @@ def repair(surgeon: Surgeon) -> None:
 
 DRILL = Drill(
     name="slow-state-commit",
-    id="F24",
+    id="F28",
     kind="fault",
     summary="the files of the state take 1.2 s each to make or rename",
     prepare=prepare,

@@ -65,6 +65,9 @@ def score_again(folder: Path, drills: Sequence[Drill]) -> list[Result]:
         drill = BY_NAME.get(bundle.drill)
         if drill is not None and drill.name in wanted:
             try:
+                if drill.effect is not None and (bundle.folder / "work").is_dir():  # the drill may define it otherwise now
+                    bundle.times.pop("effect", None)
+                    bundle.note(effect=drill.effect(bundle))
                 results.append(Result(drill, bundle, score(drill, bundle)))
             except (UserError, KeyError, OSError) as error:
                 results.append(Result(drill, None, None, str(error)))
