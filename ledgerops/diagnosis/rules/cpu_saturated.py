@@ -37,7 +37,7 @@ LEAST = 0.05  # seconds of planning below which its ratio is chance
 FOREIGN = 0.25  # of all cores, used by other processes: less does not explain a slowdown
 FILLED = 0.8  # of the slots, while the query's stages are at work: it is its own tasks that need the cores
 MOSTLY = 0.5  # of a batch its stages are at work, and of that time its tasks compute
-COLLECTS = 0.2  # of the tasks' time in garbage collection: then that is what keeps the cores busy
+COLLECTS = 0.2  # of the time in garbage collection: then that is what keeps the cores busy, and stops all threads
 REMEDIES = {
     cores.OTHER: Remedy(
         "find the processes and move them, or give the driver cores of its own",
@@ -62,7 +62,7 @@ def check(view: View) -> Iterator[Finding]:
     if view.last is None or not strain.strained(view):
         return
     use, lost = cores.used(view), strain.slowdown(view)
-    if use is None or lost is None or use.busy < BUSY or lost.factor < SLOWER:
+    if use is None or lost is None or use.busy < BUSY or lost.factor < SLOWER or _collects(view):
         return
     stretched = _planning(view)
     as_much = stretched >= max(STRETCHED, AS_MUCH * lost.seconds / lost.usual_seconds)
@@ -95,6 +95,16 @@ def _planning(view: View) -> float:
         for some in (strain.past(view), view.steady[-strain.RECENT :])
     )
     return now / max(before, LEAST)
+
+
+def _collects(view: View) -> bool:
+    """Whether the executors have spent much of the time of the latest batches in garbage collection."""
+    since = view.steady[-strain.RECENT].started - cores.SPAN
+    looks = [look for look in view.hosts if since <= look.at <= view.now and look.executors]
+    if len(looks) < 2 or looks[-1].at <= looks[0].at:
+        return False
+    before, after = (sum(each.gc_seconds for each in look.executors) for look in (looks[0], looks[-1]))
+    return after - before >= COLLECTS * (looks[-1].at - looks[0].at)
 
 
 def _fills_the_slots(view: View) -> bool:
