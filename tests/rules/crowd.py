@@ -15,16 +15,16 @@ ROLES = ("driver_python", "driver_jvm", "python_workers")
 
 
 def looked_at(
-    view: View, busy: float = 1.0, cpus: int = 2, slots: int = 2, quiet_for: float = 0.0, **by: float
+    view: View, busy: float = 1.0, cpus: int = 2, slots: int = 2, quiet_for: float = 0.0, gc: float = 0.0, **by: float
 ) -> View:
-    """The view with looks at its machine for the last 20 s; `by` in cores used by each role."""
+    """The view with looks at its machine for the last 20 s; `by` in cores used by each role, `gc` a share of the time."""
     looks = []
     for number in range(11):
         processes = tuple(
             Process(role, 100.0 + by.get(role, 0.0) * EVERY * number, 2**20, 5, None)
             for role in ROLES  # type: ignore[arg-type]
         )
-        executor = Executor("driver", True, slots, 0, 0, 0, 0.0, 0.0, 0, 2**30)
+        executor = Executor("driver", True, slots, 0, 0, 0, 0.0, gc * EVERY * number, 0, 2**30)
         at = view.now - quiet_for - EVERY * (10 - number)
         looks.append(Host(at, cpus, busy, 2**33, 2**32, None, None, processes, (executor,)))
     return View(view.history, view.now, looks, view.others)

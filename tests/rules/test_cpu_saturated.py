@@ -70,6 +70,7 @@ def test_the_query_itself_may_be_what_fills_the_cores(suffering, machine, who):
             {"driver_jvm": 0.3},
             id="a slow broker on a busy machine",
         ),
+        pytest.param({}, {"driver_jvm": 0.9, "gc": 0.4}, id="garbage collection stops everything"),
         pytest.param({}, {"driver_jvm": 1.9}, id="the cores are busy with other queries of the driver"),
     ],
 )
