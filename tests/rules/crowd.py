@@ -17,7 +17,7 @@ ROLES = ("driver_python", "driver_jvm", "python_workers")
 def looked_at(
     view: View, busy: float = 1.0, cpus: int = 2, slots: int = 2, quiet_for: float = 0.0, gc: float = 0.0, **by: float
 ) -> View:
-    """The view with looks at its machine for the last 20 s; `by` in cores used by each role, `gc` a share of the time."""
+    """The view with looks at its machine for the last 20 s; `by` in cores used by each role, `gc` a share of time."""
     looks = []
     for number in range(11):
         processes = tuple(
