@@ -11,7 +11,7 @@ from statistics import median
 from typing import NamedTuple
 
 from ledgerops.diagnosis import strain, work
-from ledgerops.records import Host, Progress, StateOperator
+from ledgerops.records import Host, Progress, StateOperator, TaskSummary
 from ledgerops.view import View
 
 # kept time by themselves, with timers, timeouts or a time to live
@@ -20,7 +20,7 @@ RESERVED = 300 * 2**20  # bytes of a heap that Spark keeps for itself (docs, "Me
 UNIFIED = 0.6  # spark.memory.fraction: REST's maxMemory is this share of what is left of the heap
 GC_MARKED = 0.10  # of the task time: Spark's executors page marks more than that; Dr. Elephant's "moderate"
 GC_NOW = 12.0
-GC_WINDOW = 45.0  # seconds of looks at the executors that count: at one look every 10 s
+GC_WINDOW = 30.0  # seconds of looks at the executors that count: at one look every 10 s
 
 
 def lanes(view: View, operator: StateOperator) -> int:
@@ -79,9 +79,20 @@ class Collecting(NamedTuple):
 
 
 @strain.once
+def with_tasks(view: View) -> Sequence[tuple[Progress, TaskSummary]]:
+    """The newest three of the last ten settled batches whose tasks are known, newest first."""
+    found = []
+    for batch in reversed(view.settled[-10:]):
+        tasks = view.history.tasks_of(batch)
+        if tasks is not None and tasks.stages and batch.duration > 0:
+            found.append((batch, tasks))
+    return found[: strain.RECENT]
+
+
+@strain.once
 def gc_of_stages(view: View) -> Collecting | None:
     """Over the stages of the newest three batches whose tasks are known; None when fewer than two are."""
-    newest = work.pairs(view)[: strain.RECENT]
+    newest = with_tasks(view)
     if len(newest) < work.ENOUGH:
         return None
     stages = [stage for _, tasks in newest for stage in tasks.stages]
@@ -119,7 +130,7 @@ def gc_of_batches(view: View) -> float | None:
     stages = gc_of_stages(view)
     if stages is None:
         return None
-    newest = work.pairs(view)[: stages.batches]
+    newest = with_tasks(view)
     slots = work.slots(view, max(stage.tasks for _, tasks in newest for stage in tasks.stages))
     spent = sum(batch.duration for batch, _ in newest)
     share = stages.gc_seconds / slots / spent if spent > 0 else 0.0

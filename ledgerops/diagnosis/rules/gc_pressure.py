@@ -10,12 +10,13 @@ Diagnosis: `rate(ledgerops_executor_gc_seconds_total[5m]) / rate(ledgerops_execu
 Mitigation: RocksDB keeps state off the heap (the provider is fixed by the checkpoint: a new one is needed). Bound the
     state with a watermark or a time to live. More executor memory, or fewer cores an executor, need only a restart.
 Evidence:
-    gc_share_of_stages: over the stages of the newest 3 batches whose tasks are known, sum of jvmGcTime over sum of
-        executorRunTime (REST /stages; records `tasks`: gc_seconds, run_seconds)
+    gc_share_of_stages: over the stages of the newest 3 batches whose tasks are known (of the last ten, without the
+        run's first), sum of jvmGcTime over sum of executorRunTime (REST /stages; records `tasks`: gc_seconds,
+        run_seconds)
     gc_seconds_per_batch: the same sum of jvmGcTime in seconds, over the tasks that run at once (the most tasks of a
         stage, at most the cores of the active executors), over the number of these batches
     gc_share_of_executors: growth of the executors' totalGCTime over that of totalDuration (REST /executors; records
-        `host`: gc_seconds, run_seconds of all executors) between the oldest look of the last 45 s and the newest
+        `host`: gc_seconds, run_seconds of all executors) between the oldest look of the last 30 s and the newest
     state_share_of_heap: sum over stateOperators of memoryUsedBytes of the newest batch, over the usable heap: the sum
         of maxMemory (memory_max_bytes) of the active executors / 0.6
 """
@@ -48,7 +49,7 @@ def _pressure(view: View) -> Pressure | None:
     stages = stateful.gc_of_stages(view)
     if stages is None:
         return None
-    newest = work.pairs(view)[: stages.batches]
+    newest = stateful.with_tasks(view)
     slots = work.slots(view, max(stage.tasks for _, tasks in newest for stage in tasks.stages))
     seconds = stages.gc_seconds / slots / stages.batches
     return Pressure(stages.share, seconds, stateful.gc_of_batches(view) or 0.0)
@@ -67,7 +68,7 @@ def check(view: View) -> Iterator[Finding]:
     rests = pressure.cost * view.batches[-1].duration < MARKED * (view.trigger_interval or 0.0)
     if not harm and (executors is None or rests):
         return
-    at = work.pairs(view)[0][0].ended
+    at = stateful.with_tasks(view)[0][0].ended
     evidence = [
         Evidence("gc_share_of_stages", pressure.share, "ratio", f"< {MARKED:g}", at),
         Evidence("gc_seconds_per_batch", pressure.seconds, "seconds", f"< {MIN_SECONDS:g}", at),
@@ -86,7 +87,7 @@ def check(view: View) -> Iterator[Finding]:
         tuple(evidence),
         (*(_state_remedies() if state else ()), MEMORY),
         confidence=min(0.95, 0.6 + 0.5 * pressure.share + (0.1 if executors is not None else 0.0)),
-        began=work.pairs(view)[min(strain.RECENT, len(work.pairs(view))) - 1][0].started,
+        began=stateful.with_tasks(view)[-1][0].started,
         share=pressure.cost,
     )
 
@@ -121,7 +122,7 @@ RULE = Rule(
     severity="warning",
     check=check,
     runbook=__doc__,
-    explains=("falling-behind", "trigger-overrun"),
+    explains=("falling-behind", "trigger-overrun", "cpu-saturated"),  # its threads take the cores, too
     acquit=acquit,
     linger=5.0,
 )

@@ -25,7 +25,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from statistics import median, pstdev
 
-from ledgerops.diagnosis import strain, work
+from ledgerops.diagnosis import stateful, strain, work
 from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
 from ledgerops.records import Progress
 from ledgerops.view import View
@@ -64,6 +64,8 @@ def check(view: View) -> Iterator[Finding]:
     in_sink = _share_in_add_batch(batches, slow, usual)
     if in_sink < IN_SINK or _compaction(view, events) or _collected(view, batches, slow, usual) or work.starved(view):
         return
+    if median(stateful.commit_seconds(view, each) / (each.duration - usual) for each in slow) >= OUTSIDE:
+        return  # they save their state
     proof = _outside(view, slow, usual)
     # a stateful query has rhythms of its own, such as windows that end: only tasks acquit its state
     if proof is False or (proof is None and view.stateful):

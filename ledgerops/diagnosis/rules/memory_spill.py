@@ -10,8 +10,8 @@ Mitigation: more memory for each task: fewer cores an executor, more `spark.exec
     source. More shuffle partitions make each task smaller; for a stateful query their number is fixed by its
     checkpoint.
 Evidence:
-    spilled_bytes: median over the newest 3 batches whose tasks are known, of memoryBytesSpilled + diskBytesSpilled of
-        all stages (REST /stages; records `tasks`: spill_bytes)
+    spilled_bytes: median over the newest 3 batches whose tasks are known (of the last ten, without the run's first),
+        of memoryBytesSpilled + diskBytesSpilled of all stages (REST /stages; records `tasks`: spill_bytes)
     spilling_stages_share: median over the same batches of the wall time of the stages that spilled over the batch
         duration
 """
@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from statistics import median
 from typing import NamedTuple
 
-from ledgerops.diagnosis import strain, work
+from ledgerops.diagnosis import stateful, strain, work
 from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
 from ledgerops.records import Progress, StageSummary, TaskSummary
 from ledgerops.view import View
@@ -42,7 +42,7 @@ class Spill(NamedTuple):
 def _spills(view: View) -> list[Spill]:
     """Of the newest batches whose tasks are known, as many as must agree; empty when one did not spill."""
     found = []
-    for batch, tasks in work.pairs(view)[: strain.RECENT]:
+    for batch, tasks in stateful.with_tasks(view):
         spill = _spill(batch, tasks)
         if spill is None:
             return []
@@ -70,7 +70,7 @@ def check(view: View) -> Iterator[Finding]:
     if share < MOSTLY or stage.cpu_seconds + stage.gc_seconds < COMPUTES * stage.run_seconds:
         return
     size = median(spill.size for spill in spills)
-    newest = work.pairs(view)[0][0]
+    newest = stateful.with_tasks(view)[0][0]
     yield Finding(
         f"tasks spill {size / 2**20:,.0f} MiB a batch, and the stages that do so take {share:.0%} of its time",
         Component("stage", stage.name.partition(" at ")[0] or f"stage {stage.stage_id}", f"stage {stage.stage_id}"),
@@ -80,7 +80,7 @@ def check(view: View) -> Iterator[Finding]:
         ),
         _remedies(view),
         confidence=min(0.9, 0.5 + 0.4 * share),
-        began=work.pairs(view)[len(spills) - 1][0].started,
+        began=stateful.with_tasks(view)[len(spills) - 1][0].started,
     )
 
 
@@ -100,7 +100,7 @@ def _remedies(view: View) -> tuple[Remedy, ...]:
 
 
 def acquit(view: View) -> str | None:
-    newest = work.pairs(view)[: strain.RECENT]
+    newest = stateful.with_tasks(view)
     if len(newest) < work.ENOUGH or any(stage.spill_bytes for _, tasks in newest for stage in tasks.stages):
         return None
     return f"no stage of the latest {len(newest)} batches known spilled a byte"

@@ -17,7 +17,8 @@ Evidence:
         customMetrics.rocksdbSstFileSize
     state_bytes_growth_per_second: (bytes of the newest batch - bytes of the oldest used) over the seconds between
         their ends, over the newest batches of the run (at most 200; for the disk 30), without its first 10 s; only
-        from the last batch with numRowsRemoved > 0 on, where there is one
+        from the last batch with numRowsRemoved > 0 on, where there is one; else only from the newest of three still
+        batches in a row on (numRowsTotal grew by less than 0.05 numInputRows), where there are such
     room_bytes: what is left: usable heap (sum of maxMemory (memory_max_bytes) of the active executors / 0.6) less
         memoryUsedBytes of all the query's operators; or available memory (memory_available_bytes), or free disk
         (disk_free_bytes) of the newest record `host`

@@ -14,7 +14,7 @@ from ledgerops.drills.tape import Batch, Json, Tape, middle
 
 
 def _newest_with_tasks(tape: Tape) -> list[Batch]:
-    return tape.with_tasks(3)
+    return tape.with_tasks()[:3]
 
 
 def _gc_stages(tape: Tape, finding: Json) -> float | None:
@@ -33,7 +33,7 @@ def _gc_batch(tape: Tape, finding: Json) -> float | None:
 
 
 def _gc_executors(tape: Tape, finding: Json) -> float | None:
-    looks = [host for host in tape.hosts if host["executors"] and host["at"] >= tape.hosts[-1]["at"] - 45]
+    looks = [host for host in tape.hosts if host["executors"] and host["at"] >= tape.hosts[-1]["at"] - 30]
     if len(looks) < 2:
         return None
     gc, run = (

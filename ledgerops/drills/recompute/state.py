@@ -16,36 +16,48 @@ from ledgerops.drills.recompute.shared import (
 from ledgerops.drills.tape import Batch, Json, Tape, middle
 
 
-def _state_span(tape: Tape) -> list[Batch]:
-    return tape.steady
+def _state_span(tape: Tape, finding: Json) -> list[Batch]:
+    """From the newest of three still batches in a row on, if there are such: what came before was no growth."""
+    steady, still = tape.steady, 0
+    rows = [int(operator_of(tape, finding, batch)["numRowsTotal"]) for batch in steady]
+    for place in range(len(steady) - 1, 0, -1):
+        if rows[place] - rows[place - 1] < 0.05 * steady[place].rows:
+            still += 1
+        elif steady[place].rows:
+            still = 0
+        if still == 3:
+            return list(steady[place + 2 :])
+    return list(steady)
 
 
 def _grown(tape: Tape, finding: Json, key: str) -> float | None:
-    span = _state_span(tape)
+    span = _state_span(tape, finding)
     first, last = (operator_of(tape, finding, batch)[key] for batch in (span[0], span[-1]))
     return float(last - first)
 
 
 def _growth_per_second(tape: Tape, finding: Json) -> float | None:
-    span = _state_span(tape)
+    span = _state_span(tape, finding)
     grown = _grown(tape, finding, "numRowsTotal")
     return grown / (span[-1].end - span[0].end) if grown is not None and len(span) > 1 else None
 
 
 def _kept(tape: Tape, finding: Json) -> float | None:
-    rows = sum(batch.rows for batch in _state_span(tape)[1:])
+    rows = sum(batch.rows for batch in _state_span(tape, finding)[1:])
     grown = _grown(tape, finding, "numRowsTotal")
     return grown / rows if rows and grown is not None else None
 
 
 def _bytes_a_day(tape: Tape, finding: Json) -> float | None:
-    span = _state_span(tape)
+    span = _state_span(tape, finding)
     grown = _grown(tape, finding, "memoryUsedBytes")
     return grown / (span[-1].end - span[0].end) * 86_400 if grown is not None and len(span) > 1 else None
 
 
 def _removed(tape: Tape, finding: Json) -> float | None:
-    return float(sum(operator_of(tape, finding, batch).get("numRowsRemoved", 0) for batch in _state_span(tape)))
+    return float(
+        sum(operator_of(tape, finding, batch).get("numRowsRemoved", 0) for batch in _state_span(tape, finding))
+    )
 
 
 def _on_disk(finding: Json) -> bool:
@@ -64,9 +76,10 @@ def _state_bytes(tape: Tape, finding: Json) -> float | None:
 
 
 def _bytes_growth(tape: Tape, finding: Json) -> float | None:
-    span = tape.steady[-30:] if _on_disk(finding) else tape.steady
+    span = list(tape.steady)
     removed = [place for place, b in enumerate(span) if operator_of(tape, finding, b).get("numRowsRemoved", 0) > 0]
-    span = span[removed[-1] :] if removed else span
+    span = span[removed[-1] :] if removed else _state_span(tape, finding)
+    span = span[-30:] if _on_disk(finding) else span
     grown = _state_bytes_of(tape, finding, span[-1]) - _state_bytes_of(tape, finding, span[0])
     return grown / (span[-1].end - span[0].end) if len(span) > 1 else None
 
