@@ -7,12 +7,12 @@ from ledgerops.drills.effects import batches_outlast
 from ledgerops.drills.newkeys import with_key
 from ledgerops.drills.patient import Patient
 
-SECONDS = 75.0  # of new keys
-VALUE = 10_000  # characters that each key keeps
+SECONDS = 72.0  # of new keys
+VALUE = 11_500  # characters that each key keeps
 PLAN = """
 seed: 11
 start: now
-phases: [{shape: constant, rate: 600}]
+phases: [{shape: constant, rate: 400}]
 keys: {customers: 300, accounts: 300}
 """
 
@@ -21,7 +21,7 @@ def start(patient: Patient) -> None:
     from pyspark.sql import functions as F
 
     rows = with_key(patient, patient.rows(PLAN), SECONDS)
-    kept = F.repeat(F.col("transaction_id"), VALUE // 32 + 1)
+    kept = F.rpad("transaction_id", VALUE, "x")
     patient.query(rows.groupBy("key").agg(F.count("*").alias("count"), F.first(kept).alias("first")), mode="update")
 
 
@@ -36,13 +36,21 @@ DRILL = Drill(
         faults=(
             Fault(rules=("unbounded-state", "state-growth"), component=("operator",), remedy="watermark|time to live"),
         ),
-        may=("unbounded-state", "state-growth", "gc-pressure", "trigger-overrun", "falling-behind", "freshness-breach"),
+        may=(
+            "unbounded-state",
+            "state-growth",
+            "gc-pressure",
+            "trigger-overrun",
+            "falling-behind",
+            "freshness-breach",
+            "cpu-saturated",
+        ),
     ),
     fault_seconds=SECONDS,
     recovers=False,
     recovery_seconds=10.0,
     conf=(
-        ("spark.driver.memory", "640m"),
+        ("spark.driver.memory", "480m"),
         (
             "spark.sql.streaming.stateStore.providerClass",
             "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider",

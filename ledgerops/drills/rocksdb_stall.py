@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
-
-from ledgerops.drills.drill import Drill, Fault, Truth
+from ledgerops.drills.drill import FAULT, ONSET, Drill, Fault, Truth
 from ledgerops.drills.effects import batches_outlast
 from ledgerops.drills.patient import Patient
-from ledgerops.drills.surgeon import Surgeon
 
+LARGE = 40_000  # bytes that each key keeps
 PLAN = """
 seed: 11
 start: now
@@ -19,22 +17,13 @@ phases: [{shape: constant, rate: 800}]
 def start(patient: Patient) -> None:
     from pyspark.sql import functions as F
 
-    chaos = patient.chaos
-
-    def noise(key: str) -> bytes:
-        return os.urandom(int(chaos("size", 100)))  # nothing that could be compressed
-
-    rows = patient.rows(PLAN).withColumn("noise", F.udf(noise, "binary").asNondeterministic()("account_id"))
+    came = F.col("event_time").cast("double") - patient.origin
+    large = came.between(ONSET, ONSET + FAULT)
+    # encrypted, since what can be compressed fills no buffer
+    noise = F.aes_encrypt(F.rpad("transaction_id", LARGE, "x").cast("binary"), F.lit("0000111122223333"))
+    rows = patient.rows(PLAN).withColumn("noise", F.when(large, noise))
     counts = rows.groupBy("account_id").agg(F.count("*").alias("count"), F.last("noise").alias("noise"))
     patient.query(counts, mode="update")
-
-
-def inject(surgeon: Surgeon) -> None:
-    surgeon.chaos.set(size=30_000)
-
-
-def repair(surgeon: Surgeon) -> None:
-    surgeon.chaos.set(size=None)
 
 
 DRILL = Drill(
@@ -43,12 +32,10 @@ DRILL = Drill(
     kind="fault",
     summary="large values overflow the small write buffers of RocksDB",
     start=start,
-    inject=inject,
-    repair=repair,
     effect=batches_outlast(2.0),
     truth=Truth(
         faults=(Fault(rules=("rocksdb-stall",), component=("operator",), remedy="write buffers|SSD"),),
-        may=("trigger-overrun", "falling-behind", "freshness-breach"),
+        may=("trigger-overrun", "falling-behind", "freshness-breach", "state-commit-slow"),
     ),
     conf=(
         ("spark.sql.streaming.stateStore.rocksdb.writeBufferSizeMB", "1"),

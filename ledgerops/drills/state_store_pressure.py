@@ -7,7 +7,7 @@ from ledgerops.drills.effects import batches_outlast
 from ledgerops.drills.newkeys import with_key
 from ledgerops.drills.patient import Patient
 
-VALUE = 16_000  # characters that each key keeps
+VALUE = 12_000  # characters that each key keeps
 PLAN = """
 seed: 11
 start: now
@@ -20,7 +20,7 @@ def start(patient: Patient) -> None:
     from pyspark.sql import functions as F
 
     rows = with_key(patient, patient.rows(PLAN), FAULT).withWatermark("event_time", "2 seconds")
-    kept = F.repeat(F.col("transaction_id"), VALUE // 32 + 1)
+    kept = F.rpad("transaction_id", VALUE, "x")
     windows = rows.groupBy(F.window("event_time", "1 day"), "key")
     patient.query(windows.agg(F.count("*").alias("count"), F.first(kept).alias("first")), mode="update")
 
@@ -34,12 +34,19 @@ DRILL = Drill(
     effect=batches_outlast(2.0),
     truth=Truth(
         faults=(Fault(rules=("gc-pressure",), component=("executor",), remedy="RocksDB"),),
-        may=("state-growth", "state-commit-slow", "trigger-overrun", "falling-behind", "freshness-breach"),
+        may=(
+            "state-growth",
+            "state-commit-slow",
+            "trigger-overrun",
+            "falling-behind",
+            "freshness-breach",
+            "cpu-saturated",
+        ),
     ),
     recovers=False,
     recovery_seconds=20.0,
     conf=(
-        ("spark.driver.memory", "640m"),
+        ("spark.driver.memory", "480m"),
         (
             "spark.sql.streaming.stateStore.providerClass",
             "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider",
