@@ -42,6 +42,16 @@ def test_writing_tasks_that_wait_are_the_sink_too(history):
     assert list(RULE.check(history(seconds=STALLS, phases=phases(STALLS), stages=stages)))
 
 
+def test_writing_tasks_that_wait_for_their_state_to_be_saved_are_not(history):
+    stalled = [stage("save", seconds=[5.2, 5.2], wall=5.3, cpu=0.05)]
+    stages = [stalled if each > 1 else QUICK for each in STALLS]
+    saving = [STATEFUL[0] | {"commit_seconds": 9.0 if each > 1 else 0.1} for each in STALLS]
+    case = {"seconds": STALLS, "phases": phases(STALLS), "stages": stages}
+
+    assert list(RULE.check(history(**case, operators=[STATEFUL[0]] * 16)))
+    assert list(RULE.check(history(**case, operators=saving))) == []
+
+
 @pytest.mark.parametrize(
     "case",
     [
