@@ -40,6 +40,7 @@ DRILL = Drill(
     start=start,
     effect=rows_wait(6.0, PLAN),
     recovery_seconds=50.0,
+    heavy=True,  # what a batch costs beside its rows must not hang on what else runs
     truth=Truth(
         faults=(Fault(rules=("input-overload",), component=("source",), remedy="cores|producer"),),
         may=("trigger-overrun", "falling-behind", "freshness-breach"),

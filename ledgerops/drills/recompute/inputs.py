@@ -22,12 +22,13 @@ def _arrival(tape: Tape, finding: Json) -> float | None:
 
 
 def _rows_per_offset(tape: Tape) -> float:
-    read = sum(
-        max(0, end - batch.began_at_offsets.get(place, end))
-        for batch in tape.run[-60:]
-        for place, end in batch.ended_at_offsets.items()
-    )
-    rows = sum(batch.rows for batch in tape.run[-60:])
+    """Over the batches whose beginning is told: Spark says nothing of where the first one began."""
+    read, rows = 0, 0
+    for batch in tape.run[-60:]:
+        began = batch.began_at_offsets
+        offsets = sum(max(0, end - began[place]) for place, end in batch.ended_at_offsets.items() if place in began)
+        if offsets and batch.rows:
+            read, rows = read + offsets, rows + batch.rows
     return rows / read if read else 1.0
 
 
