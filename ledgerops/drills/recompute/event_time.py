@@ -83,6 +83,16 @@ def _still_since(tape: Tape) -> Batch:
     return run[index]
 
 
+def _usually_still(tape: Tape, finding: Json) -> float | None:
+    """The longest time between the first batches of two watermarks, of which the newest is the one that stands."""
+    firsts: list[Batch] = []
+    for batch in tape.run:
+        if not firsts or batch.event.get("watermark") != firsts[-1].event.get("watermark"):
+            firsts.append(batch)
+    known = [batch for batch in firsts if "watermark" in batch.event]
+    return max((later.start - earlier.start for earlier, later in pairwise(known)), default=None)
+
+
 def _watermark_still(tape: Tape, finding: Json) -> float | None:
     return tape.run[-1].start - _still_since(tape).start
 
@@ -152,6 +162,7 @@ FORMULAS: Mapping[str, Formula] = {
         float(batch.id) if (batch := _jump_batch(tape, finding)) is not None else None
     ),
     "watermark_still_seconds": _watermark_still,
+    "watermark_usually_still_seconds": _usually_still,
     "rows_read_meanwhile": _rows_meanwhile,
     "rows_of_the_silent_input": _silent_rows,
     "silent_input_behind_seconds": _silent_behind,
