@@ -11,15 +11,17 @@ Mitigation: give the query more cores before that, at most as many as the source
 Evidence:
     fullness: durationMs.triggerExecution / trigger interval (or rows / the cap of the source on a batch, where that is
         more), mean over the newest fifth of the window.
-    fullness_per_minute: that of the newest fifth less that of the oldest, over the time between their middles, times
+    fullness_per_minute: that of the newest fifth less that of the oldest, over the time between their ends, times
         60.
-    arrival_rows_per_second: growth of the sum of sources[].latestOffset over the newest fifth of the window, over the
-        batches in it times the trigger interval, or their durations where these are more.
+    arrival_rows_per_second: growth of the sum of the head offsets over the newest fifth of the window, a second; a head
+        is interpolated between the latestOffset of batches, each seen at timestamp plus durationMs.latestOffset. The
+        newest fifth ends with the last of these looks.
     arrival_growth: that number / the same of the oldest fifth, less 1.
     seconds_to_capacity: from the newest batch on, by a straight line through the fifths, bent as the last three are.
     window_seconds: the window: 50, 300 or 1,800 s, in stretches of 10 s that end on multiples of 10 s.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from math import sqrt
@@ -28,6 +30,7 @@ from typing import NamedTuple
 from ledgerops.diagnosis import strain
 from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
 from ledgerops.history import TREND_SECONDS, TrendPoint
+from ledgerops.signals import looked_at
 from ledgerops.view import WARM_UP, View
 
 WINDOWS = (5, 30, 180)  # stretches of TREND_SECONDS
@@ -111,14 +114,16 @@ def _risen(view: View, points: Sequence[TrendPoint]) -> Creep | None:
     """Whether arrival and fullness rose over each part of the points, the first of which is only their beginning."""
     size = (len(points) - 1) // PARTS
     parts = [points[n * size + 1 : (n + 1) * size + 1] for n in range(PARTS)]
-    heads = [points[n * size].heads for n in range(PARTS + 1)]
     edges = [points[n * size].at for n in range(PARTS + 1)]
-    if any(head is None for head in heads) or any(b - a > 2 * size * TREND_SECONDS for a, b in pairwise(edges)):
+    if view.last is None or any(b - a > 2 * size * TREND_SECONDS for a, b in pairwise(edges)):
         return None
-    # a batch on the edge counts for one side: the heads moved in the time of the batches, not in that of the clock
+    looks = [*edges[:-1], min(edges[-1], looked_at(view.last))]  # the newest part may not be over
+    heads = [_heads(view, at) for at in looks]
+    if any(head is None for head in heads) or looks[-1] - looks[-2] < MOST_STEP * size * TREND_SECONDS:
+        return None
     arrivals = [
-        ((after or 0) - (before or 0)) / _spent(view, part)
-        for (before, after), part in zip(pairwise(heads), parts, strict=True)
+        ((after or 0.0) - (before or 0.0)) / (until - begin)
+        for (before, after), (begin, until) in zip(pairwise(heads), pairwise(looks), strict=True)
     ]
     rise = arrivals[-1] - arrivals[0]
     if arrivals[0] <= 0 or rise < RISE * arrivals[0]:
@@ -139,7 +144,7 @@ def _risen(view: View, points: Sequence[TrendPoint]) -> Creep | None:
         return None
     window = edges[-1] - edges[0]
     by = "the rows that a batch may have" if _by_cap(view, points[-1]) else "its interval"
-    per_second = (fulls[-1] - fulls[0]) / (edges[-1] - edges[0] - apart)
+    per_second = (fulls[-1] - fulls[0]) / (edges[-1] - edges[1])
     return Creep(fulls[-1], per_second, arrivals[-1], arrivals[-1] / arrivals[0] - 1, seconds, window, by, edges[0])
 
 
@@ -158,10 +163,20 @@ def _until_full(fulls: Sequence[float], apart: float) -> float | None:
     return None if steps is None else max(0.0, (steps - 0.5) * apart)
 
 
-def _spent(view: View, part: Sequence[TrendPoint]) -> float:
-    """Seconds that the batches took, each at least its interval."""
-    batches, seconds = sum(point.batches for point in part), sum(point.batch_seconds for point in part)
-    return max(seconds, batches * (view.trigger_interval or 0.0), 0.001)
+def _heads(view: View, at: float) -> float | None:
+    """The sum of all head offsets at an instant, by what was seen of them before and after it."""
+    total = 0.0
+    for offsets, times in view.history.head_times.values():
+        after = bisect_left(times, at)
+        if not times or at < times[0]:
+            return None
+        if after == len(times):
+            total += offsets[-1]
+            continue
+        before = max(0, after - 1)
+        part = (at - times[before]) / (times[after] - times[before]) if after > before else 0.0
+        total += offsets[before] + part * (offsets[after] - offsets[before])
+    return total
 
 
 def _full(view: View, rows: float, seconds: float) -> float:

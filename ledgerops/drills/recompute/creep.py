@@ -21,6 +21,18 @@ class Part(NamedTuple):
     ends: float
 
 
+def _look(batch: Batch) -> float:
+    return batch.start + batch.phase("latestOffset")
+
+
+def _head_at(tape: Tape, at: float) -> float:
+    looks = [(_look(batch), head(batch)) for batch in tape.all if batch.heads]
+    before = [look for look in looks if look[0] <= at][-1]
+    after = next((look for look in looks if look[0] > at), before)
+    share = (at - before[0]) / (after[0] - before[0]) if after[0] > before[0] else 0.0
+    return before[1] + share * (after[1] - before[1])
+
+
 def _parts(tape: Tape, finding: Json) -> list[Part]:
     told = {each["name"]: each["value"] for each in finding["evidence"]}
     by_end: dict[float, list[Batch]] = {}
@@ -37,10 +49,11 @@ def _parts(tape: Tape, finding: Json) -> list[Part]:
         batches = [batch for end in stretch for batch in by_end[end]]
         seconds, count = sum(batch.seconds for batch in batches), len(batches)
         rows = sum(batch.rows for batch in batches)
-        grown = head(batches[-1]) - head(by_end[ends[number * size]][-1])
         caps = [int(each) for name, each in (tape.plan.get("rate_limits") or {}).items() if name.lower() in CAPS]
         fullness = max(seconds / count / tape.interval, rows / count / min(caps) if caps else 0.0)
-        parts.append(Part(fullness, grown / max(seconds, count * tape.interval), stretch[-1]))
+        begin, until = ends[number * size], min(stretch[-1], _look(tape.all[-1]))
+        arrival = (_head_at(tape, until) - _head_at(tape, begin)) / (until - begin)
+        parts.append(Part(fullness, arrival, stretch[-1]))
     return parts
 
 
