@@ -23,8 +23,8 @@ def _trigger_batches(tape: Tape) -> list[Batch]:
     """The newest ten, or the newest in a row that outlast the interval where those ten are not mostly late."""
     newest = tape.steady[-10:]
     late = sum(map(tape.overran, newest)) + (_late_running(tape) is not None)
-    if len(newest) + (_late_running(tape) is not None) >= 10 and late >= 8:
-        return newest[-9:] if _late_running(tape) is not None else newest
+    if len(newest) == 10 and late >= 8:
+        return newest
     row: list[Batch] = []
     for batch in reversed(newest):
         if not tape.overran(batch):
