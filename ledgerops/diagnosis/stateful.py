@@ -50,10 +50,9 @@ def keeps_own_time(operator: StateOperator) -> bool:
 
 
 def heap_bytes(view: View) -> int | None:
-    """What Spark can use of the heaps of all executors, in bytes; None when no executor was seen."""
+    """The heaps of all executors in bytes, by what Spark makes of them; None when no executor was seen."""
     executors = view.executors
-    usable = sum(executor.memory_max_bytes for executor in executors) / UNIFIED
-    return int(usable) or None
+    return int(sum(executor.memory_max_bytes / UNIFIED + RESERVED for executor in executors)) or None
 
 
 def off_heap(view: View) -> bool:

@@ -7,7 +7,7 @@ from ledgerops.drills.effects import batches_outlast
 from ledgerops.drills.newkeys import with_key
 from ledgerops.drills.patient import Patient
 
-SECONDS = 72.0  # of new keys
+SECONDS = 74.0  # of new keys
 VALUE = 11_500  # characters that each key keeps
 PLAN = """
 seed: 11
@@ -48,7 +48,7 @@ DRILL = Drill(
     ),
     fault_seconds=SECONDS,
     recovers=False,
-    recovery_seconds=10.0,
+    recovery_seconds=15.0,
     conf=(
         ("spark.driver.memory", "480m"),
         (

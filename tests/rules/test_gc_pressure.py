@@ -15,7 +15,7 @@ def collecting(share: float, seconds: float = 2.0) -> list[list]:
 
 def watched(view: View, share: float, heap: int = 600 * 2**20) -> View:
     """With two looks at the only executor, 20 s apart, that spent `share` of 30 task seconds in garbage collection."""
-    driver = Executor("driver", True, 2, 0, 0, 9, 100.0, 9.0, 0, int(heap * 0.6))
+    driver = Executor("driver", True, 2, 0, 0, 9, 100.0, 9.0, 0, int((heap - 300 * 2**20) * 0.6))
     later = replace(driver, run_seconds=130.0, gc_seconds=9.0 + 30 * share)
     looks = [
         Host(at, 2, 0.5, 2**33, 2**32, None, None, (), (each,))

@@ -21,7 +21,7 @@ def in_rhythm(quiet: int, after: int) -> list[dict]:
 
 
 def within(view: View, heap: int = 600 * MIB, memory: int = 8 * 2**30, disk: int | None = 8 * 2**30) -> View:
-    driver = Executor("driver", True, 2, 0, 0, 9, 100.0, 9.0, 0, int(heap * 0.6))
+    driver = Executor("driver", True, 2, 0, 0, 9, 100.0, 9.0, 0, int((heap - 300 * 2**20) * 0.6))
     return View(view.history, view.now, [Host(view.now, 2, 0.5, 2**34, memory, 2**40, disk, (), (driver,))])
 
 

@@ -17,8 +17,8 @@ Evidence:
         stage, at most the cores of the active executors), over the number of these batches
     gc_share_of_executors: growth of the executors' totalGCTime over that of totalDuration (REST /executors; records
         `host`: gc_seconds, run_seconds of all executors) between the oldest look of the last 30 s and the newest
-    state_share_of_heap: sum over stateOperators of memoryUsedBytes of the newest batch, over the usable heap: the sum
-        of maxMemory (memory_max_bytes) of the active executors / 0.6
+    state_share_of_heap: sum over stateOperators of memoryUsedBytes of the newest batch, over the heap: the sum of
+        maxMemory (memory_max_bytes) / 0.6 + 300 MiB over the active executors
 """
 
 from collections.abc import Iterator

@@ -19,9 +19,9 @@ Evidence:
         their ends, over the newest batches of the run (at most 200; for the disk 30), without its first 10 s; only
         from the last batch with numRowsRemoved > 0 on, where there is one; else only from the newest of three still
         batches in a row on (numRowsTotal grew by less than 0.05 numInputRows), where there are such
-    room_bytes: what is left: usable heap (sum of maxMemory (memory_max_bytes) of the active executors / 0.6) less
-        memoryUsedBytes of all the query's operators; or available memory (memory_available_bytes), or free disk
-        (disk_free_bytes) of the newest record `host`
+    room_bytes: what is left: the heap (sum of maxMemory (memory_max_bytes) / 0.6 + 300 MiB over the active executors)
+        less memoryUsedBytes of all the query's operators, at least 0; or available memory (memory_available_bytes), or
+        free disk (disk_free_bytes) of the newest record `host`
     seconds_to_limit: room_bytes over state_bytes_growth_per_second
     seconds_without_removal: end of the newest batch less that of the last one with numRowsRemoved > 0
     usual_seconds_without_removal: longest time between two such batches before

@@ -77,7 +77,7 @@ def nearest(found: Sequence[float], finding: Json, name: str) -> float | None:
 
 
 def heap(tape: Tape) -> float:
-    return float(sum(each["memory_max_bytes"] for each in tape.executors) / 0.6)
+    return float(sum(each["memory_max_bytes"] / 0.6 + 300 * 2**20 for each in tape.executors))
 
 
 def plain(value: Callable[[Tape], float | None]) -> Formula:

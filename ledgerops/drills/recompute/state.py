@@ -90,13 +90,13 @@ def _room(tape: Tape, finding: Json) -> float | None:
         return float(newest["disk_free_bytes"])
     used = sum(each["memoryUsedBytes"] for each in newest_of(tape).operators)
     told = next((each["value"] for each in finding["evidence"] if each["name"] == "room_bytes"), 0.0)
-    rooms = (heap(tape) - used, float(newest["memory_available_bytes"]))
+    rooms = (max(0.0, heap(tape) - used), float(newest["memory_available_bytes"]))
     return float(min(rooms, key=lambda room: abs(room - told)))
 
 
 def _to_limit(tape: Tape, finding: Json) -> float | None:
     room, growth = _room(tape, finding), _bytes_growth(tape, finding)
-    return room / growth if room is not None and growth else None
+    return max(0.0, room) / growth if room is not None and growth else None
 
 
 def _commit_wall(tape: Tape, batches: Sequence[Batch]) -> float | None:
