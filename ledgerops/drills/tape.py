@@ -123,6 +123,7 @@ class Tape:
             self.starts.append((instant(data.get("timestamp")) or at, data["runId"]))
         elif kind == "terminated":
             self.ends.append((instant(data.get("timestamp")) or at, data["runId"]))
+            self.running = None
             if data.get("exception"):
                 self.failures.append((self.ends[-1][0], len(self.all)))
         elif kind == "idle":
