@@ -51,6 +51,11 @@ class Bundle:
         return int(self._drill["seed"])
 
     @property
+    def lanes(self) -> int:
+        """How many drills may have run on the machine at the same time."""
+        return int(self._drill.get("lanes", 1))
+
+    @property
     def names(self) -> dict[str, str]:
         """The random name of each query, by role."""
         return dict(self._drill["names"])

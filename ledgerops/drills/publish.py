@@ -39,7 +39,11 @@ number of every finding is computed again from the recording by other code withi
 
 Points, of 100: detection 30 (less the later), precision 15 (less 5 for each finding that is not true), place 20, cause
 20, numbers 10, remedy and reset 5; 0 when nothing is found, or something before the fault. Reset: from the repair until
-nothing is found any more. The recordings are kept in `tests/recorded/drills` and replayed by the tests.
+nothing is found any more.
+
+Light drills run three at a time. Where the diagnosis of a fault then also says that other processes take the cores, that
+is true and not counted against it; in controls nothing may be said. The recordings are kept in `tests/recorded/drills`
+and replayed by the tests.
 """
 
 
@@ -135,6 +139,6 @@ def save(bundle: Bundle, folder: Path) -> None:
         lines = lines.replace(path.encode(), name.encode())
     packed = zstandard.ZstdCompressor(level=19).compress(lines)
     (target / "recording" / "recording-000001.jsonl.zst").write_bytes(packed)
-    told = {"drill": bundle.drill, "seed": bundle.seed, "names": bundle.names}
+    told = {"drill": bundle.drill, "seed": bundle.seed, "names": bundle.names, "lanes": bundle.lanes}
     (target / "drill.json").write_text(json.dumps(told) + "\n", "utf-8")
     (target / "times.json").write_text(json.dumps(bundle.times) + "\n", "utf-8")

@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from ledgerops.diagnosis.cores import OTHER
 from ledgerops.diagnosis.model import SEVERITIES, Finding, Verdict
 from ledgerops.drills.bundle import Bundle
 from ledgerops.drills.drill import Drill, Fault
@@ -88,7 +89,9 @@ def score(drill: Drill, bundle: Bundle, without: Sequence[Kind] = ()) -> Score:
     untrue = {
         each.rule
         for each in sightings
-        if each.rule not in (rules if each.query in blamed else drill.truth.elsewhere) and each.rule not in early
+        if each.rule not in (rules if each.query in blamed else drill.truth.elsewhere)
+        and each.rule not in early
+        and not (bundle.lanes > 1 and drill.kind != "control" and _of_other_drills(each))
     }
     named = tuple(_named(fault, drill, bundle, said, effect) for fault in drill.truth.faults)
     gone = [each.last - repaired for each in sightings if each.last >= repaired]
@@ -156,6 +159,11 @@ def _named(fault: Fault, drill: Drill, bundle: Bundle, said: Sequence[Verdict], 
         2 * len(rooted) > len(during),
         2 * len(leading) > len(during),
     )
+
+
+def _of_other_drills(each: Sighting) -> bool:
+    """Other drills on the same machine take its cores: where that is what is found, it is true."""
+    return each.rule == "cpu-saturated" and each.finding.component.detail == OTHER
 
 
 def _began_well(bundle: Bundle) -> bool:

@@ -42,7 +42,7 @@ def perform(drills: Sequence[Drill], out: Path, seed: int, lanes: int = 1) -> li
     done: list[Result] = []
 
     def one(drill: Drill) -> Result:
-        result = _one(drill, out / drill.name, seed)
+        result = _one(drill, out / drill.name, seed, 1 if drill.heavy else max(1, lanes))
         done.append(result)
         told = f"{len(done)} of {len(drills)} after {duration(time.monotonic() - began)}"
         print(f"{_told(result)}  ({told})", file=sys.stderr, flush=True)
@@ -65,7 +65,9 @@ def score_again(folder: Path, drills: Sequence[Drill]) -> list[Result]:
         drill = BY_NAME.get(bundle.drill)
         if drill is not None and drill.name in wanted:
             try:
-                if drill.effect is not None and (bundle.folder / "work").is_dir():  # the drill may define it otherwise now
+                if (
+                    drill.effect is not None and (bundle.folder / "work").is_dir()
+                ):  # the drill may define it otherwise now
                     bundle.times.pop("effect", None)
                     bundle.note(effect=drill.effect(bundle))
                 results.append(Result(drill, bundle, score(drill, bundle)))
@@ -103,9 +105,9 @@ def close(results: Sequence[Result], publish: Path | None, save: Path | None) ->
     return int(not all(each.passed for _, _, each in done))
 
 
-def _one(drill: Drill, folder: Path, seed: int) -> Result:
+def _one(drill: Drill, folder: Path, seed: int, lanes: int) -> Result:
     try:
-        bundle = conduct(drill, folder, seed)
+        bundle = conduct(drill, folder, seed, lanes)
         return Result(drill, bundle, score(drill, bundle))
     except (UserError, OSError, KeyError) as error:
         return Result(drill, None, None, f"{type(error).__name__}: {error}" if not str(error) else str(error))

@@ -31,8 +31,11 @@ WORDS = (
 Say = Callable[[str], None]
 
 
-def conduct(drill: Drill, folder: Path, seed: int, say: Say = lambda text: None) -> Bundle:
-    """Runs a drill into a new folder. Raises UserError when it could not be run to its end: it then proves nothing."""
+def conduct(drill: Drill, folder: Path, seed: int, lanes: int = 1, say: Say = lambda text: None) -> Bundle:
+    """Runs a drill into a new folder, one of `lanes` at a time.
+
+    Raises UserError when it could not be run to its end: it then proves nothing.
+    """
     if folder.exists():
         shutil.rmtree(folder)
     folder.mkdir(parents=True)
@@ -43,7 +46,7 @@ def conduct(drill: Drill, folder: Path, seed: int, say: Say = lambda text: None)
         settings = _servers(drill, surgeon, opened)
         if drill.prepare is not None:
             settings |= drill.prepare(surgeon)
-        told = {"drill": drill.name, "seed": seed, "names": names, "settings": settings}
+        told = {"drill": drill.name, "seed": seed, "names": names, "settings": settings, "lanes": lanes}
         (folder / "drill.json").write_text(json.dumps(told, indent=1) + "\n", "utf-8")
         with driver(folder) as process:
             surgeon.process = psutil.Process(process.pid)
