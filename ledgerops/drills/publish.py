@@ -41,9 +41,9 @@ Points, of 100: detection 30 (less the later), precision 15 (less 5 for each fin
 20, numbers 10, remedy and reset 5; 0 when nothing is found, or something before the fault. Reset: from the repair until
 nothing is found any more.
 
-Light drills run three at a time. Where the diagnosis of a fault then also says that other processes take the cores, that
-is true and not counted against it; in controls nothing may be said. The recordings are kept in `tests/recorded/drills`
-and replayed by the tests.
+Light drills run three at a time. Where the diagnosis of a fault then also says that other processes take the cores,
+that is true and not counted against it; in controls nothing may be said. The recordings are kept in
+`tests/recorded/drills` and replayed by the tests.
 """
 
 
