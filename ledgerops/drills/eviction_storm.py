@@ -11,7 +11,7 @@ PLAN = f"""
 seed: 11
 start: now
 phases:
-  - {{shape: constant, rate: 9000, duration: {WINDOW}s}}
+  - {{shape: constant, rate: 12000, duration: {WINDOW}s}}
   - {{shape: constant, rate: 200}}
 """
 
@@ -19,10 +19,8 @@ phases:
 def start(patient: Patient) -> None:
     from pyspark.sql import functions as F
 
-    # windows that begin with the drill
-    window = F.window(
-        "event_time", f"{WINDOW} seconds", startTime=f"{round(patient.origin * 1000) % (WINDOW * 1000)} ms"
-    )
+    since = round(patient.origin * 1000) % (WINDOW * 1000)  # windows begin with the drill
+    window = F.window("event_time", f"{WINDOW} seconds", startTime=f"{since} milliseconds")
     rows = patient.rows(PLAN).withWatermark("event_time", "2 seconds")
     pad = F.repeat(F.col("transaction_id"), 10)
     patient.query(rows.groupBy(window, "transaction_id").agg(F.count("*").alias("count"), F.first(pad).alias("pad")))

@@ -1,13 +1,12 @@
-"""F12, state store pressure: from the onset large values for many keys of a long window fill a small heap."""
+"""F12, state store pressure: from the onset very many keys of a long window, all on a small heap."""
 
 from __future__ import annotations
 
-from ledgerops.drills.drill import FAULT, Drill, Fault, Truth
+from ledgerops.drills.drill import FAULT, ONSET, Drill, Fault, Truth
 from ledgerops.drills.effects import batches_outlast
-from ledgerops.drills.newkeys import with_key
 from ledgerops.drills.patient import Patient
 
-VALUE = 12_000  # characters that each key keeps
+COPIES = 26  # keys that each row brings; 700,000 in all
 PLAN = """
 seed: 11
 start: now
@@ -19,17 +18,20 @@ keys: {customers: 300, accounts: 300}
 def start(patient: Patient) -> None:
     from pyspark.sql import functions as F
 
-    rows = with_key(patient, patient.rows(PLAN), FAULT).withWatermark("event_time", "2 seconds")
-    kept = F.rpad("transaction_id", VALUE, "x")
-    windows = rows.groupBy(F.window("event_time", "1 day"), "key")
-    patient.query(windows.agg(F.count("*").alias("count"), F.first(kept).alias("first")), mode="update")
+    came = F.col("event_time").cast("double") - patient.origin
+    many = F.sequence(F.lit(1), F.lit(COPIES))
+    copies = F.when(came.between(ONSET, ONSET + FAULT), many).otherwise(F.array(F.lit(0)))
+    rows = patient.rows(PLAN).withWatermark("event_time", "2 seconds").withColumn("copy", F.explode(copies))
+    key = F.when(F.col("copy") > 0, F.col("transaction_id")).otherwise(F.col("account_id"))
+    windows = rows.withColumn("key", key).groupBy(F.window("event_time", "1 day"), "key", "copy")
+    patient.query(windows.agg(F.count("*").alias("count"), F.sum("amount").alias("sum")), mode="update")
 
 
 DRILL = Drill(
     name="state-store-pressure",
     id="F12",
     kind="fault",
-    summary="large values for many keys on a small heap",
+    summary="very many keys of a long window on a small heap",
     start=start,
     effect=batches_outlast(2.0),
     truth=Truth(
