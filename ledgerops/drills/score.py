@@ -83,6 +83,7 @@ def score(drill: Drill, bundle: Bundle, without: Sequence[Kind] = ()) -> Score:
     sightings = _sightings(said)
     effect = times.get("effect")
     void = effect is None if drill.effect is not None else not _began_well(bundle)
+    void = void or bool(effect is not None and drill.recovers and effect > repaired)
     rules = {rule for fault in drill.truth.faults for rule in fault.rules} | set(drill.truth.may)
     early = tuple(sorted({each.rule for each in sightings if each.first < injected}))
     blamed = {bundle.names[fault.query] for fault in drill.truth.faults}

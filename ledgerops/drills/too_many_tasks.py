@@ -1,4 +1,4 @@
-"""F19, too many tasks: from the onset each write shuffles its few rows into 2,000 partitions.
+"""F19, too many tasks: from the onset each write shuffles its few rows into 500 partitions.
 
 A task without state takes some 1 ms to start and to end; with a state store to load and commit 200 would do.
 """
@@ -20,7 +20,7 @@ seed: 191
 start: now
 phases: [{shape: constant, rate: 60}]
 """
-USUAL, MANY = 2, 2000
+USUAL, MANY = 2, 500
 TRIGGER = 1.0
 
 
@@ -44,7 +44,7 @@ DRILL = Drill(
     name="too-many-tasks",
     id="F19",
     kind="fault",
-    summary="a few rows are shuffled into 2,000 partitions at a trigger of 1 s",
+    summary="a few rows are shuffled into 500 partitions at a trigger of 1 s",
     start=start,
     inject=inject,
     repair=repair,
