@@ -12,7 +12,7 @@ from ledgerops.drills.surgeon import Surgeon
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-COPIES = 500  # of each row
+COPIES = 900  # of each row
 COLUMNS = 16  # of random numbers, which cannot be compressed, in each row of the cache
 ROWS = 4_000_000  # more than there is room for
 PLAN = """
@@ -26,6 +26,7 @@ def start(patient: Patient) -> None:
     from pyspark import StorageLevel
     from pyspark.sql import functions as F
 
+    in_memory = StorageLevel(useDisk=False, useMemory=True, useOffHeap=False, deserialized=True)
     held: list[DataFrame] = []
 
     def look() -> None:
@@ -33,7 +34,7 @@ def start(patient: Patient) -> None:
         wanted = bool(patient.chaos("cache"))
         if wanted and not held:
             numbers = [F.rand(column).alias(f"c{column}") for column in range(COLUMNS)]
-            held.append(patient.spark.range(0, ROWS, 1, 40).select(*numbers).persist(StorageLevel.MEMORY_ONLY))
+            held.append(patient.spark.range(0, ROWS, 1, 40).select(*numbers).persist(in_memory))
             held[0].count()
         elif held and not wanted:
             held.pop().unpersist(blocking=True)
