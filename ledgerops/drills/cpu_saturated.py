@@ -46,6 +46,7 @@ DRILL = Drill(
     name="cpu-saturated",
     id="R3",
     kind="fault",
+    limit="needs the whole machine to itself, and was not run in this hour",
     summary="other processes take every core of the machine",
     start=start,
     inject=inject,

@@ -60,6 +60,7 @@ DRILL = Drill(
     name="memory-spill",
     id="R2",
     kind="fault",
+    limit="needs the whole machine to itself: beside other drills it did not come to an end",
     summary="a cache takes the memory in which each batch sorts its rows",
     start=start,
     inject=inject,

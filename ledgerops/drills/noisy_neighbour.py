@@ -61,6 +61,7 @@ DRILL = Drill(
     name="noisy-neighbour",
     id="X5",
     kind="combined",
+    limit="needs the whole machine to itself, and was not run in this hour",
     summary="another query of the driver begins to take every core",
     start=start,
     inject=inject,

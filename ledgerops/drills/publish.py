@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import platform
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -133,7 +134,8 @@ def save(bundle: Bundle, folder: Path) -> None:
     (target / "recording").mkdir(parents=True, exist_ok=True)
     for old in (target / "recording").glob("*"):
         old.unlink()
-    replaced = [(str(bundle.folder.resolve()), "/drill"), (str(Path.cwd()), "/app"), (str(Path.home()), "/home/user")]
+    folder = str(bundle.folder.resolve())
+    replaced = [(folder, "/drill"), (sys.prefix, "/venv"), (str(Path.cwd()), "/app"), (str(Path.home()), "/home/user")]
     lines = b"".join(file.read_bytes() for file in sorted(bundle.recording.glob("recording-*.jsonl")))
     for path, name in replaced:
         lines = lines.replace(path.encode(), name.encode())

@@ -32,6 +32,7 @@ DRILL = Drill(
     name="scheduler-skew",
     id="P04",
     kind="fault",
+    limit="needs the whole machine to itself: beside other drills its batches were late from the start",
     summary="after the loss of an executor all state, and so all work, is on the other",
     start=start,
     inject=inject,

@@ -31,6 +31,7 @@ DRILL = Drill(
     name="state-store-pressure",
     id="F12",
     kind="fault",
+    limit="the heap was not small enough for the values: the fault took no effect",
     summary="very many keys of a long window on a small heap",
     start=start,
     effect=batches_outlast(2.0),

