@@ -69,7 +69,6 @@ DRILL = Drill(
     name="small-batch-overhead",
     id="P05",
     kind="fault",
-    limit="not understood yet",
     summary="a query whose planning takes 2 s is deployed with a trigger of 0.2 s",
     start=start,
     inject=inject,

@@ -44,7 +44,6 @@ DRILL = Drill(
     name="too-many-tasks",
     id="F19",
     kind="fault",
-    limit="not understood yet",
     summary="a few rows are shuffled into 500 partitions at a trigger of 1 s",
     start=start,
     inject=inject,

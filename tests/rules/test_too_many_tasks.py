@@ -1,6 +1,9 @@
+from dataclasses import replace
+
 import pytest
 
 from ledgerops.diagnosis.rules.too_many_tasks import RULE
+from ledgerops.view import View
 from tests.rules.conftest import stage
 
 TINY = [stage("save", records=[5] * 200, seconds=[0.03] * 200, wall=4.0)]
@@ -34,7 +37,7 @@ def test_those_of_the_source_are_told_apart(history):
     [
         pytest.param({"warm": 0}, id="no batch yet"),
         pytest.param({"seconds": [1.9] * 4, "stages": [TINY] * 4, "cores": 2}, id="no harm"),
-        pytest.param({"seconds": [5] * 4, "stages": [TINY] * 4}, id="cores unknown"),
+        pytest.param({"seconds": [5] * 4, "stages": [TINY] * 4, "cores": None}, id="cores unknown"),
         pytest.param({"seconds": [5] * 4, "stages": [TINY] * 4, "cores": 64}, id="three tasks a core"),
         pytest.param({"seconds": [9] * 4, "stages": [TINY] * 4, "cores": 2}, id="something else takes the batch"),
         pytest.param(
@@ -54,6 +57,17 @@ def test_those_of_the_source_are_told_apart(history):
 )
 def test_others_are_not(history, case):
     assert list(RULE.check(history(**case))) == []
+
+
+@pytest.mark.parametrize(("tasks", "found"), [(200, True), (40, False)])
+def test_on_a_busy_machine_only_tasks_without_number_are_named(history, tasks, found):
+    """Their own starting and ending keeps every core busy, so a busy machine acquits only what is less blatant."""
+    stages = [stage("save", records=[1] * tasks, seconds=[0.03] * tasks, wall=4.0)]
+    view = history(seconds=[5] * 4, stages=[stages] * 4, cores=2)
+    busy = [replace(view.hosts[-1], at=view.now - ago, cpu_busy_ratio=1.0) for ago in (4, 2, 0)]
+    full = [replace(each, executors=tuple(replace(e, active_tasks=2) for e in each.executors)) for each in busy]
+
+    assert bool(list(RULE.check(View(view.history, view.now, full)))) is found
 
 
 def test_it_is_ruled_out_with_its_number(history):
