@@ -46,4 +46,4 @@ def run(args: argparse.Namespace) -> int:
         results = suite.score_again(args.score, chosen)
     else:
         results = suite.perform(chosen, args.out, args.seed, args.lanes)
-    return suite.close(results, args.publish, args.save)
+    return suite.close(results, args.publish, args.save, args.note)

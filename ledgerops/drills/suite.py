@@ -75,10 +75,13 @@ def score_again(folder: Path, drills: Sequence[Drill]) -> list[Result]:
                 results.append(Result(drill, None, None, str(error)))
     if not results:
         raise UserError(f"no bundle of a drill in {folder}; run ledgerops drill first")
+    if len(bundles) > 1:
+        there = {result.drill.name for result in results}
+        results += [Result(drill, None, None, "it was not run") for drill in drills if drill.name not in there]
     return results
 
 
-def close(results: Sequence[Result], publish: Path | None, save: Path | None) -> int:
+def close(results: Sequence[Result], publish: Path | None, save: Path | None, note: str = "") -> int:
     """Prints the details and the tables, writes what was asked for, and gives the exit code."""
     done = [(result.drill, result.bundle, result.score) for result in results if result.bundle and result.score]
     for drill, bundle, each in done:
@@ -95,7 +98,7 @@ def close(results: Sequence[Result], publish: Path | None, save: Path | None) ->
         )
     if publish is not None and done:
         problems = {result.drill.name: result.problem for result in results if result.problem is not None}
-        publish.write_text(page.page(done, problems, page.today(), page.machine(), done[0][1].seed), "utf-8")
+        publish.write_text(page.page(done, problems, page.today(), page.machine(), done[0][1].seed, note), "utf-8")
         print(f"wrote {publish}")
     for result in results:
         if result.problem is not None:

@@ -70,6 +70,12 @@ def test_the_query_itself_may_be_what_fills_the_cores(suffering, machine, who):
             {"driver_jvm": 0.3},
             id="a slow broker on a busy machine",
         ),
+        pytest.param(
+            {"phases": [{"add_batch": 4.8}] * 4, "stages": [[stage(seconds=[4.4, 4.3], wall=4.5, cpu=0.0)]] * 4}
+            | {"python": 8.5},
+            {"driver_jvm": 0.1},
+            id="a function that sleeps, on a machine that others use",
+        ),
         pytest.param({}, {"driver_jvm": 0.9, "gc": 0.4}, id="garbage collection stops everything"),
         pytest.param({}, {"driver_jvm": 1.9}, id="the cores are busy with other queries of the driver"),
     ],

@@ -35,6 +35,7 @@ AS_MUCH = (
 )
 LEAST = 0.05  # seconds of planning below which its ratio is chance
 FOREIGN = 0.25  # of all cores, used by other processes: less does not explain a slowdown
+OWN = 0.6  # of all cores, used by the driver and its workers: tasks that sleep fill the slots, too, and need no core
 FILLED = 0.8  # of the slots, while the query's stages are at work: it is its own tasks that need the cores
 MOSTLY = 0.5  # of a batch its stages are at work, and of that time its tasks compute
 COLLECTS = 0.2  # of the time in garbage collection: then that is what keeps the cores busy, and stops all threads
@@ -67,9 +68,10 @@ def check(view: View) -> Iterator[Finding]:
     stretched = _planning(view)
     as_much = stretched >= max(STRETCHED, AS_MUCH * lost.seconds / lost.usual_seconds)
     foreign = use.by[cores.OTHER] >= FOREIGN * use.cores and as_much
-    if not foreign and not _fills_the_slots(view):
+    own = {who: taken for who, taken in use.by.items() if who != cores.OTHER}
+    if not foreign and not (sum(own.values()) >= OWN * use.cores and _fills_the_slots(view)):
         return
-    who = use.most
+    who = use.most if foreign else max(own, key=lambda each: own[each])
     evidence = [
         Evidence("cpu_busy_ratio", use.busy, "ratio", f"< {BUSY:g}", use.at),
         Evidence("cores_of_the_heaviest", use.by[who], "cores", f"< {FOREIGN * use.cores:g}", use.at),
