@@ -12,7 +12,7 @@ Mitigation: other processes: move them, or the driver, or give the driver cores 
 Evidence:
     cpu_busy_ratio: mean of cpu_busy_ratio, weighted with the seconds since the look before, over the looks at the host
         after the newest one that is at least 4 s older than the last.
-    cores_of_the_heaviest: cores used since then by whoever uses most: the difference of cpu_seconds of the role over
+    cores_of_the_heaviest: cores used since then by whom the component names: the difference of cpu_seconds of the role over
         the seconds; of other processes cpu_busy_ratio times cpu_count less what the roles use.
     slowdown_at_equal_rows: median duration of the latest 3 batches with rows over that of the usual batches, the latter
         times the ratio of their median rows where there are more now.
@@ -30,9 +30,7 @@ from ledgerops.view import View
 BUSY = 0.9  # of all cores; a query that works back to back on half of them is far below
 SLOWER = 1.5  # at equal rows; what two cores and six queries do to each other when they start stays below
 STRETCHED = 1.5  # so much longer takes what only the driver's own threads do, when they wait for a core
-AS_MUCH = (
-    0.5  # of the slowdown of the whole batch: cores that are missing slow down everything alike, a broker does not
-)
+AS_MUCH = 0.5  # of the slowdown of the whole batch: missing cores slow down everything alike, a broker does not
 LEAST = 0.05  # seconds of planning below which its ratio is chance
 FOREIGN = 0.25  # of all cores, used by other processes: less does not explain a slowdown
 OWN = 0.6  # of all cores, used by the driver and its workers: tasks that sleep fill the slots, too, and need no core

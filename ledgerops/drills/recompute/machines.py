@@ -34,7 +34,10 @@ def _by_role(look: Json) -> Mapping[str, float]:
     return {process["role"]: process["cpu_seconds"] for process in look["processes"]}
 
 
-def _heaviest(tape: Tape) -> float | None:
+ROLES = {"the driver's Python": "driver_python", "the driver's JVM": "driver_jvm", "Python workers": "python_workers"}
+
+
+def _heaviest(tape: Tape, finding: Json) -> float | None:
     looks = _spanned(tape)
     busy = _busy(tape)
     if len(looks) < 2 or busy is None:
@@ -43,7 +46,7 @@ def _heaviest(tape: Tape) -> float | None:
     first, last = _by_role(looks[0]), _by_role(looks[-1])
     used = {role: max(0.0, (last[role] - first.get(role, 0.0)) / span) for role in last}
     used["others"] = max(0.0, busy * looks[-1]["cpu_count"] - sum(used.values()))
-    return float(max(used.values()))
+    return float(used[ROLES.get(finding["component"]["detail"], "others")])
 
 
 def _planning(tape: Tape) -> float | None:
@@ -134,7 +137,7 @@ FORMULAS: Mapping[str, Formula] = {
     "own_cores": plain(lambda tape: _cores(tape, tape.steady[-3].start, tape.now, running=True)),
     "seconds_since_last_look": plain(_silent),
     "cpu_busy_ratio": plain(_busy),
-    "cores_of_the_heaviest": plain(_heaviest),
+    "cores_of_the_heaviest": _heaviest,
     "planning_slowdown": plain(_planning),
     "slots": plain(lambda tape: float(tape.cores)),
     "collector_errors": plain(_collectors),
