@@ -27,6 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--lanes", type=int, default=1, metavar="N", help="light drills at a time (default 1)")
     parser.add_argument("--score", type=Path, metavar="FOLDER", help="run nothing: score the bundles of a folder again")
     parser.add_argument("--publish", type=Path, metavar="FILE", help="write the score tables to a Markdown file")
+    parser.add_argument("--note", default="", metavar="TEXT", help="what a reader of the page should know of this run")
     parser.add_argument(
         "--save", type=Path, metavar="FOLDER", help="keep the recordings there, compressed, as test cases"
     )

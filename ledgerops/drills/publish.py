@@ -137,8 +137,8 @@ def save(bundle: Bundle, folder: Path) -> None:
     (target / "recording").mkdir(parents=True, exist_ok=True)
     for old in (target / "recording").glob("*"):
         old.unlink()
-    folder = str(bundle.folder.resolve())
-    replaced = [(folder, "/drill"), (sys.prefix, "/venv"), (str(Path.cwd()), "/app"), (str(Path.home()), "/home/user")]
+    own = str(bundle.folder.resolve())
+    replaced = [(own, "/drill"), (sys.prefix, "/venv"), (str(Path.cwd()), "/app"), (str(Path.home()), "/home/user")]
     lines = b"".join(file.read_bytes() for file in sorted(bundle.recording.glob("recording-*.jsonl")))
     for path, name in replaced:
         lines = lines.replace(path.encode(), name.encode())
