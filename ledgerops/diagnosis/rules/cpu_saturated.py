@@ -12,8 +12,8 @@ Mitigation: other processes: move them, or the driver, or give the driver cores 
 Evidence:
     cpu_busy_ratio: mean of cpu_busy_ratio, weighted with the seconds since the look before, over the looks at the host
         after the newest one that is at least 4 s older than the last.
-    cores_of_the_heaviest: cores used since then by whom the component names: the difference of cpu_seconds of the role over
-        the seconds; of other processes cpu_busy_ratio times cpu_count less what the roles use.
+    cores_of_the_heaviest: cores used since then by whom the component names: the difference of cpu_seconds of the role
+        over the seconds; of other processes cpu_busy_ratio times cpu_count less what the roles use.
     slowdown_at_equal_rows: median duration of the latest 3 batches with rows over that of the usual batches, the latter
         times the ratio of their median rows where there are more now.
     planning_slowdown: median of durationMs.queryPlanning of the latest 3 batches over that of the usual ones, of the
