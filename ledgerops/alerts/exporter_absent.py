@@ -3,7 +3,7 @@
 Meaning: Prometheus reaches no driver of this job: the driver is gone, its port is closed, or the network is.
 Impact: every other alert about queries is blind. The queries may run well or may be down: nobody knows.
 Diagnosis: `up{job="JOB"}` says which addresses were tried. From the host of Prometheus run
-    `ledgerops status --from http://HOST:9464`. If the port answers there, look at the scrape configuration.
+    `ledgerops status --once --url http://HOST:9464`. If the port answers there, look at the scrape configuration.
 Mitigation: start the driver again if it is gone (its checkpoints go on where they were). If only the endpoint is gone,
     the job is not touched: the driver's log says why in a line that begins with `ledgerops`.
 """

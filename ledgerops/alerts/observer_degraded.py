@@ -3,7 +3,7 @@
 Meaning: events were thrown away because the worker could not keep up, or a collector, a rule or the recording fails.
 Impact: figures have gaps and a verdict may be missing. The observed job is not touched.
 Diagnosis: `increase(ledgerops_listener_dropped_total[10m])`, `increase(ledgerops_collector_errors_total[10m])` by
-    collector, and `ledgerops_listener_queue_size`. Run `ledgerops status --from http://INSTANCE`.
+    collector, and `ledgerops_listener_queue_size`. Run `ledgerops status --once --url http://INSTANCE`.
 Mitigation: the driver's log says once, in a line that begins with `ledgerops`, what fails. A full disk stops the
     recording only. Very many queries with very short triggers: raise their trigger interval.
 """

@@ -3,7 +3,7 @@
 Meaning: Prometheus knows this driver and does not reach it, while it reaches others.
 Impact: what runs on that driver is not watched.
 Diagnosis: `up{job="JOB", instance="INSTANCE"}`, and the page Targets of Prometheus for the error. From its host
-    run `ledgerops status --from http://INSTANCE`.
+    run `ledgerops status --once --url http://INSTANCE`.
 Mitigation: start the driver again if it is gone; if it was taken away on purpose, take it out of the scrape
     configuration.
 """
