@@ -17,7 +17,7 @@ def rows_wait(seconds: float, plan: str, role: str = "main") -> Effect:
 
     def judge(bundle: Bundle) -> float | None:
         schedule, origin = parse_plan(plan).schedule, bundle.times["origin"]
-        planned = [(commit.planned, _rows(commit.ends)) for commit in bundle.commits(role)]
+        planned = [(commit.planned, commit.read) for commit in bundle.commits(role)]
         for (at, read), (until, _) in pairwise([*planned, (bundle.times["ended"], 0)]):
             waits = origin + float(schedule.due_time(np.array([read]))[0]) + seconds
             if max(at, waits) < until and max(at, waits) >= bundle.times["injected"]:
@@ -25,7 +25,3 @@ def rows_wait(seconds: float, plan: str, role: str = "main") -> Effect:
         return None
 
     return judge
-
-
-def _rows(ends: dict[str, dict[str, int]]) -> int:
-    return sum(sum(partitions.values()) for partitions in ends.values())

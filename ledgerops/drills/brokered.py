@@ -118,7 +118,7 @@ def open_broker(
     kafka = Kafka(surgeon.folder / "kafka", proxied=proxy.port)
     proxy.target = kafka.behind or 0
     broker = Brokered(kafka, proxy)
-    surgeon.held["broker"], surgeon.kafka = broker, kafka
+    surgeon.held["broker"] = broker
     proxy.__enter__()
     surgeon.closing.append(broker.close)
     kafka.__enter__()

@@ -27,6 +27,11 @@ class Commit(NamedTuple):
     done: float | None
     ends: dict[str, Any]  # the offsets of the first source, as Spark wrote them
 
+    @property
+    def read(self) -> int:
+        """Rows of the first source that it and all batches before it have read, of a source that began at 0."""
+        return sum(sum(partitions.values()) for partitions in self.ends.values())
+
 
 @dataclass(frozen=True)
 class Bundle:

@@ -19,6 +19,7 @@ Kind = Literal["fault", "combined", "control"]
 ONSET = 45.0  # of the fault: the first ten seconds are warm-up, and 'usual' takes some batches more
 FAULT = 45.0
 RECOVERY = 30.0
+LATE = ("trigger-overrun", "falling-behind", "freshness-breach")  # rules that any batch which takes too long may meet
 DEADLINE = 30.0  # from the effect on; later is not found at all
 
 Effect = Callable[["Bundle"], float | None]  # the instant at which the fault takes effect; None if it never does
@@ -70,7 +71,6 @@ class Drill:
     fault_seconds: float = FAULT
     recovery_seconds: float = RECOVERY
     deadline: float = DEADLINE
-    needs: tuple[Literal["kafka"], ...] = ()  # servers that are started for it
     heavy: bool = False  # takes the whole machine: runs alone
     limit: str = ""  # why it is not found as it should be, where that is known: published beside its score
     recovers: bool = True  # whether the repair ends it, so that the findings must vanish

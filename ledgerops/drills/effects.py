@@ -50,12 +50,3 @@ def dies(role: str = "main", times: int = 1) -> Effect:
         return float(deaths[times - 1]) if len(deaths) >= times else None
 
     return judge
-
-
-def first(*effects: Effect) -> Effect:
-    """Whichever comes first."""
-
-    def judge(bundle: Bundle) -> float | None:
-        return min((at for effect in effects if (at := effect(bundle)) is not None), default=None)
-
-    return judge

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ledgerops.drills.drill import Drill, Fault, Truth
+from ledgerops.drills.drill import LATE, Drill, Fault, Truth
 from ledgerops.drills.effects import batches_outlast
 from ledgerops.drills.patient import Patient
 
@@ -35,7 +35,7 @@ DRILL = Drill(
     effect=batches_outlast(2.0),
     truth=Truth(
         faults=(Fault(rules=("eviction-storm",), component=("operator",), remedy="spread"),),
-        may=("trigger-overrun", "falling-behind", "freshness-breach"),
+        may=LATE,
     ),
     fault_seconds=25.0,
     conf=(("spark.driver.memory", "2g"),),

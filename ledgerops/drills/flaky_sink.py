@@ -1,6 +1,6 @@
 """F04, flaky sink: from the onset every fourth write stalls for 3 s, the others are as quick as ever."""
 
-from ledgerops.drills.drill import Drill, Fault, Truth
+from ledgerops.drills.drill import LATE, Drill, Fault, Truth
 from ledgerops.drills.effects import batches_outlast
 from ledgerops.drills.patient import Patient
 from ledgerops.drills.surgeon import Surgeon
@@ -37,6 +37,6 @@ DRILL = Drill(
     recovery_seconds=50.0,
     truth=Truth(
         faults=(Fault(rules=("intermittent-sink",), component=("sink",), remedy="slow log|timeout"),),
-        may=("trigger-overrun", "falling-behind", "freshness-breach"),
+        may=LATE,
     ),
 )

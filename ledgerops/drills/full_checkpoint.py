@@ -7,16 +7,12 @@ query dies of it, is started again, and dies again until there is room.
 from __future__ import annotations
 
 import resource
-from typing import TYPE_CHECKING
 
 from ledgerops.drills.drill import Drill, Fault, Truth
 from ledgerops.drills.effects import dies
-from ledgerops.drills.patient import TRIGGER, Patient
+from ledgerops.drills.patient import Patient
 from ledgerops.drills.surgeon import Surgeon
 from ledgerops.errors import UserError
-
-if TYPE_CHECKING:
-    from pyspark.sql.streaming import StreamingQuery
 
 PLAN = """
 seed: 11
@@ -30,16 +26,7 @@ def start(patient: Patient) -> None:
     rows = patient.rows(PLAN).withWatermark("event_time", "10 seconds")
     once = rows.dropDuplicatesWithinWatermark(["transaction_id"])
 
-    def begin() -> StreamingQuery:
-        return (
-            once.writeStream.format("noop")
-            .queryName(patient.names["main"])
-            .option("checkpointLocation", str(patient.checkpoint()))
-            .trigger(processingTime=f"{TRIGGER:g} seconds")
-            .start()
-        )
-
-    patient.run("main", begin, keep=True)
+    patient.query(once, sink="noop", keep=True)
 
 
 def inject(surgeon: Surgeon) -> None:

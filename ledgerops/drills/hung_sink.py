@@ -1,6 +1,6 @@
 """F13, hung query: from the onset the sink blocks for ever. Spark reports nothing more, and every gauge stays good."""
 
-from ledgerops.drills.drill import Drill, Fault, Truth
+from ledgerops.drills.drill import LATE, Drill, Fault, Truth
 from ledgerops.drills.effects import nothing_done_for
 from ledgerops.drills.patient import Patient
 from ledgerops.drills.surgeon import Surgeon
@@ -38,6 +38,6 @@ DRILL = Drill(
     recovery_seconds=30.0,
     truth=Truth(
         faults=(Fault(rules=("query-stuck",), component=("query={main}",), remedy="thread dump|restart"),),
-        may=("trigger-overrun", "falling-behind", "freshness-breach"),
+        may=LATE,
     ),
 )

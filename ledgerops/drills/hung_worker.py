@@ -4,7 +4,7 @@ import signal
 
 import psutil
 
-from ledgerops.drills.drill import Drill, Fault, Truth
+from ledgerops.drills.drill import LATE, Drill, Fault, Truth
 from ledgerops.drills.effects import nothing_done_for
 from ledgerops.drills.hung_sink import SILENCE, start
 from ledgerops.drills.surgeon import Surgeon
@@ -43,6 +43,6 @@ DRILL = Drill(
     recovery_seconds=30.0,
     truth=Truth(
         faults=(Fault(rules=("query-stuck",), component=("query={main}",), remedy="thread dump|restart"),),
-        may=("trigger-overrun", "falling-behind", "freshness-breach"),
+        may=LATE,
     ),
 )

@@ -1,6 +1,6 @@
 """X6, masked fault: the sink gets slow just when the load falls to a tenth, so that no backlog tells of it."""
 
-from ledgerops.drills.drill import Drill, Fault, Truth
+from ledgerops.drills.drill import LATE, Drill, Fault, Truth
 from ledgerops.drills.effects import batches_outlast
 from ledgerops.drills.patient import Patient
 from ledgerops.drills.surgeon import Surgeon
@@ -37,6 +37,6 @@ DRILL = Drill(
     effect=batches_outlast(2.0),
     truth=Truth(
         faults=(Fault(rules=("slow-sink",), component=("sink",), remedy="write"),),
-        may=("trigger-overrun", "falling-behind", "freshness-breach"),
+        may=LATE,
     ),
 )

@@ -25,15 +25,12 @@ def new_keys(count: int, role: str = "main") -> Effect:
     """When that batch was done with which the query had read so many rows since the injection, a new key in each."""
 
     def judge(bundle: Bundle) -> float | None:
-        read = 0
-        before: int | None = None
+        before = 0
         for commit in bundle.commits(role):
-            head = sum(sum(partitions.values()) for partitions in commit.ends.values())
             if commit.planned < bundle.times["injected"]:
-                before = head
+                before = commit.read
                 continue
-            read = head - (before or 0)
-            if read >= count and commit.done is not None:
+            if commit.read - before >= count and commit.done is not None:
                 return commit.done
         return None
 

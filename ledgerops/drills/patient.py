@@ -130,17 +130,21 @@ class Patient:
         trigger: float = TRIGGER,
         mode: str = "append",
         write: Callable[[DataFrame, int], None] | None = None,
+        sink: str | None = None,
+        location: str | None = None,
         keep: bool = False,
     ) -> StreamingQuery:
-        """Starts a query of the drill's own under a random name; it writes to the drill's sink, or by `write`."""
+        """Starts a query of the drill's own under a random name; it writes to the drill's sink, by `write`, or to a
+        `sink` of Spark's own, such as noop. `location`: of its checkpoint, where that is not a plain folder."""
 
         def begin() -> StreamingQuery:
-            sink = ChaosSink(self.chaos, self.folder / f"{role}.sink.jsonl")
+            writer = rows.writeStream
+            own = self.sink(role).write_batch
             return (
-                rows.writeStream.foreachBatch(write or sink.write_batch)
+                (writer.format(sink) if sink is not None else writer.foreachBatch(write or own))
                 .queryName(self.names[role])
                 .outputMode(mode)
-                .option("checkpointLocation", str(self.checkpoint(role)))
+                .option("checkpointLocation", location or str(self.checkpoint(role)))
                 .trigger(processingTime=f"{round(trigger * 1000)} milliseconds")
                 .start()
             )
@@ -214,7 +218,6 @@ def main(folder: Path) -> None:
     _write(folder / "queries.json", patient.outcomes())
     stop_queries([kept.query for kept in patient.kept.values()], grace=5.0)
     patient.watch.close()
-    _write(folder / "closed.json", {"at": time.time()})
     patient.spark.stop()
 
 

@@ -5,17 +5,12 @@ It writes without foreachBatch, behind which Spark tells no time of Python.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ledgerops.drills import costly
-from ledgerops.drills.drill import Drill, Fault, Truth
+from ledgerops.drills.drill import LATE, Drill, Fault, Truth
 from ledgerops.drills.effects import batches_outlast
 from ledgerops.drills.patient import Patient
 from ledgerops.drills.surgeon import Surgeon
 from ledgerops.ledger.workers import make_importable
-
-if TYPE_CHECKING:
-    from pyspark.sql.streaming import StreamingQuery
 
 PLAN = """
 seed: 201
@@ -30,16 +25,7 @@ def start(patient: Patient) -> None:
     rows = costly.by_partition(patient, PLAN)
     asked = rows.mapInArrow(costly.each_row(patient.folder / "control.json", "row"), rows.schema)
 
-    def begin() -> StreamingQuery:
-        return (
-            asked.writeStream.format("noop")
-            .queryName(patient.names["main"])
-            .option("checkpointLocation", str(patient.checkpoint()))
-            .trigger(processingTime="2 seconds")
-            .start()
-        )
-
-    patient.run("main", begin)
+    patient.query(asked, sink="noop")
 
 
 def inject(surgeon: Surgeon) -> None:
@@ -61,6 +47,6 @@ DRILL = Drill(
     effect=batches_outlast(2.0),
     truth=Truth(
         faults=(Fault(rules=("python-bound",), component=("stage=Python",), remedy="pandas_udf"),),
-        may=("trigger-overrun", "falling-behind", "freshness-breach"),
+        may=LATE,
     ),
 )

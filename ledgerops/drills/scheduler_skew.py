@@ -5,7 +5,7 @@ Each row waits 8 ms behind the state, so that two executors at a time are needed
 """
 
 from ledgerops.drills import costly
-from ledgerops.drills.drill import Drill, Fault, Truth
+from ledgerops.drills.drill import LATE, Drill, Fault, Truth
 from ledgerops.drills.effects import batches_outlast
 from ledgerops.drills.patient import Patient
 from ledgerops.drills.surgeon import Surgeon
@@ -45,6 +45,6 @@ DRILL = Drill(
     master="local-cluster[2,1,1024]",
     truth=Truth(
         faults=(Fault(rules=("scheduler-skew",), component=("executor",), remedy="restart|again|locality"),),
-        may=("trigger-overrun", "falling-behind", "freshness-breach"),
+        may=LATE,
     ),
 )

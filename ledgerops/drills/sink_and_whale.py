@@ -1,7 +1,7 @@
 """X1, slow sink and whale key at once: both must be named, ranked by what they cost."""
 
 from ledgerops.drills import costly
-from ledgerops.drills.drill import Drill, Fault, Truth
+from ledgerops.drills.drill import LATE, Drill, Fault, Truth
 from ledgerops.drills.effects import batches_outlast
 from ledgerops.drills.patient import Patient
 from ledgerops.drills.surgeon import Surgeon
@@ -45,6 +45,6 @@ DRILL = Drill(
             Fault(rules=("slow-sink",), component=("sink",), remedy="write"),
             Fault(rules=("key-skew",), component=("stage=customer_id", "key=customer_id"), remedy="salt"),
         ),
-        may=("trigger-overrun", "falling-behind", "freshness-breach"),
+        may=LATE,
     ),
 )

@@ -3,7 +3,7 @@
 from typing import Any
 
 from ledgerops.drills.brokered import PLAN, broker_of, open_broker, rows
-from ledgerops.drills.drill import Drill, Fault, Truth
+from ledgerops.drills.drill import LATE, Drill, Fault, Truth
 from ledgerops.drills.effects import batches_outlast
 from ledgerops.drills.patient import Patient
 from ledgerops.drills.surgeon import Surgeon
@@ -38,6 +38,6 @@ DRILL = Drill(
     onset=60.0,  # a busy machine takes 20 s for the first batches
     truth=Truth(
         faults=(Fault(rules=("slow-source",), component=("source",), remedy="broker|network"),),
-        may=("trigger-overrun", "falling-behind", "freshness-breach"),
+        may=LATE,
     ),
 )

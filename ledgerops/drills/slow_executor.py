@@ -6,7 +6,7 @@ import threading
 import psutil
 
 from ledgerops.drills import costly
-from ledgerops.drills.drill import Drill, Fault, Truth
+from ledgerops.drills.drill import LATE, Drill, Fault, Truth
 from ledgerops.drills.effects import batches_outlast
 from ledgerops.drills.patient import Patient
 from ledgerops.drills.surgeon import Surgeon
@@ -64,6 +64,6 @@ DRILL = Drill(
     master="local-cluster[2,1,1024]",
     truth=Truth(
         faults=(Fault(rules=("straggler",), component=("executor",), remedy="machine"),),
-        may=("trigger-overrun", "falling-behind", "freshness-breach"),
+        may=LATE,
     ),
 )

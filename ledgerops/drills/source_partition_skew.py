@@ -4,7 +4,7 @@ Each partition is a task, and each row waits 8 ms in it. The keys are as even as
 """
 
 from ledgerops.drills import costly
-from ledgerops.drills.drill import Drill, Fault, Truth
+from ledgerops.drills.drill import LATE, Drill, Fault, Truth
 from ledgerops.drills.effects import batches_outlast
 from ledgerops.drills.patient import Patient
 
@@ -34,6 +34,6 @@ DRILL = Drill(
     master=costly.MASTER,
     truth=Truth(
         faults=(Fault(rules=("source-partition-skew",), component=("partition=-2$|-2 ",), remedy="producer"),),
-        may=("trigger-overrun", "falling-behind", "freshness-breach"),
+        may=LATE,
     ),
 )

@@ -1,7 +1,7 @@
 """Straggler: from the onset one of eight tasks takes 4 s longer than the others, for as many rows."""
 
 from ledgerops.drills import costly
-from ledgerops.drills.drill import Drill, Fault, Truth
+from ledgerops.drills.drill import LATE, Drill, Fault, Truth
 from ledgerops.drills.effects import batches_outlast
 from ledgerops.drills.patient import Patient
 from ledgerops.drills.surgeon import Surgeon
@@ -40,6 +40,6 @@ DRILL = Drill(
     master=costly.MASTER,
     truth=Truth(
         faults=(Fault(rules=("straggler",), component=("stage=task 1",), remedy="partition|machine"),),
-        may=("trigger-overrun", "falling-behind", "freshness-breach"),
+        may=LATE,
     ),
 )

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import random
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import psutil
 
 from ledgerops.drills.chaos import Chaos
 from ledgerops.drills.drill import Drill
 from ledgerops.errors import UserError
-
-if TYPE_CHECKING:
-    from ledgerops.servers.kafka import Kafka
 
 PACE = 0.1  # seconds
 
@@ -25,12 +21,10 @@ class Surgeon:
 
     def __init__(self, folder: Path, drill: Drill, names: Mapping[str, str], seed: int) -> None:
         self.folder, self.drill, self.names, self.seed = folder, drill, names, seed
-        self.random = random.Random(seed)
         self.chaos = Chaos(folder / "control.json")
         self.origin = 0.0
         self.url = ""  # of the driver's exporter
         self.process: psutil.Process  # the driver
-        self.kafka: Kafka | None = None  # when the drill needs it
         self.held: dict[str, Any] = {}  # between inject and repair
         self.closing: list[Callable[[], None]] = []  # called at the end, the last first
 

@@ -10,10 +10,9 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
 
 import psutil
 
@@ -28,10 +27,9 @@ WORDS = (
     ("amber", "brisk", "calm", "dusky", "eager", "faint", "grand", "humble", "ivory", "jolly", "keen", "lucid"),
     ("badger", "cedar", "delta", "ember", "falcon", "grove", "harbor", "island", "juniper", "kestrel", "lagoon"),
 )
-Say = Callable[[str], None]
 
 
-def conduct(drill: Drill, folder: Path, seed: int, lanes: int = 1, say: Say = lambda text: None) -> Bundle:
+def conduct(drill: Drill, folder: Path, seed: int, lanes: int = 1) -> Bundle:
     """Runs a drill into a new folder, one of `lanes` at a time.
 
     Raises UserError when it could not be run to its end: it then proves nothing.
@@ -43,18 +41,15 @@ def conduct(drill: Drill, folder: Path, seed: int, lanes: int = 1, say: Say = la
     surgeon = Surgeon(folder, drill, names, seed)
     with ExitStack() as opened:
         opened.callback(surgeon.close)
-        settings = _servers(drill, surgeon, opened)
-        if drill.prepare is not None:
-            settings |= drill.prepare(surgeon)
+        settings = {} if drill.prepare is None else drill.prepare(surgeon)
         told = {"drill": drill.name, "seed": seed, "names": names, "settings": settings, "lanes": lanes}
         (folder / "drill.json").write_text(json.dumps(told, indent=1) + "\n", "utf-8")
         with driver(folder) as process:
             surgeon.process = psutil.Process(process.pid)
-            say("starting")
             surgeon.until((folder / "ready.json").exists, READY, "the start of its queries")
             ready = json.loads((folder / "ready.json").read_text("utf-8"))
             surgeon.origin, surgeon.url = ready["origin"], ready["url"]
-            bundle = _phases(drill, surgeon, Bundle(folder), say)
+            bundle = _phases(drill, surgeon, Bundle(folder))
             (folder / "stop").touch()
             process.wait(CLOSE)
     if not (folder / "queries.json").exists():
@@ -64,38 +59,19 @@ def conduct(drill: Drill, folder: Path, seed: int, lanes: int = 1, say: Say = la
     return bundle
 
 
-def _phases(drill: Drill, surgeon: Surgeon, bundle: Bundle, say: Say) -> Bundle:
+def _phases(drill: Drill, surgeon: Surgeon, bundle: Bundle) -> Bundle:
     (surgeon.folder / "times.json").write_text(json.dumps({"origin": surgeon.origin}), "utf-8")
-    say("baseline")
     surgeon.at(drill.onset)
     bundle.note(injected=time.time())
-    say("fault" if drill.kind != "control" else "load")
     if drill.inject is not None:
         drill.inject(surgeon)
     surgeon.at(drill.onset + drill.fault_seconds)
     bundle.note(repaired=time.time())
-    say("recovery")
     if drill.repair is not None:
         drill.repair(surgeon)
     surgeon.at(drill.seconds)
     bundle.note(ended=time.time())
-    say("ending")
     return bundle
-
-
-def _servers(drill: Drill, surgeon: Surgeon, opened: ExitStack) -> dict[str, Any]:
-    if "kafka" not in drill.needs:
-        return {}
-    from ledgerops import jars
-    from ledgerops.servers.kafka import Kafka
-
-    connector = jars.connector_jars()
-    surgeon.kafka = opened.enter_context(Kafka(surgeon.folder / "kafka"))
-    return {
-        "jars": ",".join(map(str, connector)),
-        "kafka": surgeon.kafka.servers,
-        "watch": {"kafka_servers": surgeon.kafka.servers},
-    }
 
 
 @contextmanager

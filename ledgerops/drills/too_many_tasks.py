@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ledgerops.drills.drill import Drill, Fault, Truth
+from ledgerops.drills.drill import LATE, Drill, Fault, Truth
 from ledgerops.drills.effects import batches_outlast
 from ledgerops.drills.patient import Patient
 from ledgerops.drills.surgeon import Surgeon
@@ -51,6 +51,6 @@ DRILL = Drill(
     effect=batches_outlast(TRIGGER * 1.33),
     truth=Truth(
         faults=(Fault(rules=("too-many-tasks",), component=("stage",), remedy="partitions"),),
-        may=("trigger-overrun", "falling-behind", "freshness-breach"),
+        may=LATE,
     ),
 )

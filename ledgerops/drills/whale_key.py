@@ -5,7 +5,7 @@ four times as long, and more with each batch.
 """
 
 from ledgerops.drills import costly
-from ledgerops.drills.drill import Drill, Fault, Truth
+from ledgerops.drills.drill import LATE, Drill, Fault, Truth
 from ledgerops.drills.effects import batches_outlast
 from ledgerops.drills.patient import Patient
 
@@ -35,6 +35,6 @@ DRILL = Drill(
     master=costly.MASTER,
     truth=Truth(
         faults=(Fault(rules=("key-skew",), component=("stage=customer_id", "key=customer_id"), remedy="salt"),),
-        may=("trigger-overrun", "falling-behind", "freshness-breach"),
+        may=LATE,
     ),
 )
