@@ -79,7 +79,8 @@ def conflicts_of(batch: Progress) -> Conflicts | None:
     ids = [
         each["item"]
         for row in found
-        for each in (row.get(IDS) or ())
+        if isinstance(sample := row.get(IDS), list)
+        for each in sample
         if isinstance(each, Mapping) and isinstance(each.get("item"), str)
     ]
     return Conflicts(sum(int(row[COUNT]) for row in found), tuple(ids))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from ledgerops.decode import decode_heads, decode_host, decode_observer, decode_plan, decode_running, decode_tasks
 from ledgerops.diagnosis.model import Verdict
@@ -18,6 +18,9 @@ HOSTS = 60  # at a look every 10 s, ten minutes
 OBSERVERS = 60  # at a look every 5 s, five minutes
 DOUBTED = 3  # runs of one name that were replaced without having ended
 QUERIES = 200  # ended queries beyond this are forgotten, oldest first
+
+
+Look = TypeVar("Look", Host, Observer)
 
 
 class Judge(Protocol):
@@ -54,10 +57,10 @@ class Fleet:
         Raises BadRecord when the data are not what their kind promises; nothing is changed then.
         """
         if seen.kind == "host":
-            self.hosts.append(decode_host(seen.data, seen.at))
+            _add(self.hosts, decode_host(seen.data, seen.at))
             return None
         if seen.kind == "observer":
-            self.observer.append(decode_observer(seen.data, seen.at))
+            _add(self.observer, decode_observer(seen.data, seen.at))
             return None
         if seen.kind == "progress":
             progress = parse_progress(seen.data)
@@ -174,3 +177,9 @@ def _decoded(seen: Observation) -> Any:
 def _text(data: Mapping[str, Any], key: str) -> str | None:
     value = data.get(key)
     return value if isinstance(value, str) and value else None
+
+
+def _add(looks: deque[Look], look: Look) -> None:
+    """Keeps looks in order: one that is not newer than the newest says nothing of the time since."""
+    if not looks or look.at > looks[-1].at:
+        looks.append(look)

@@ -287,3 +287,24 @@ def test_looks_of_the_observer_belong_to_the_driver_and_reach_every_view():
     assert (seen.at, seen.collector_errors) == (T0, {"tasks": 3})
     with pytest.raises(BadRecord):
         made.ingest(Observation(T0, "observer", None, {**data, "collector_errors": {"tasks": "many"}}))
+
+
+SECONDS = {"callback_seconds": 0.1, "worker_seconds": 0.5, "collector_errors": {}}
+
+
+@pytest.mark.parametrize(
+    ("kind", "data", "looks"),
+    [
+        ("host", {"cpu_count": 2}, "hosts"),
+        (
+            "observer",
+            {"queue_size": 1, "queue_limit": 10, "dropped": 0, "events": 5, **SECONDS},
+            "observer",
+        ),
+    ],
+)
+def test_a_look_at_the_driver_that_is_not_newer_is_passed_over(kind, data, looks):
+    """A clock that was set back, or two recordings in one: nothing can be told over no time."""
+    made = fleet(*(Observation(at, kind, None, {**data, "at": at}) for at in (T0, T0 + 5, T0 + 5, T0 + 1, T0 + 10)))
+
+    assert [each.at for each in getattr(made, looks)] == [T0, T0 + 5, T0 + 10]

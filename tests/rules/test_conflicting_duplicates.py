@@ -54,3 +54,10 @@ def test_others_are_not(history, observed):
 def test_a_query_that_looks_and_finds_none_is_acquitted(history):
     assert RULE.acquit(after(history, conflicts(0))) == "no copy of the newest batch contradicts the first of its id"
     assert RULE.acquit(after(history, {})) is None
+
+
+@pytest.mark.parametrize("ids", [7, "a1", {"item": "a1"}, [None, 3, {"item": 4}]])
+def test_a_sample_that_is_none_costs_no_count(history, ids):
+    [finding] = RULE.check(after(history, {"ledgerops_conflicts": {"conflicts": 4, "ids": ids}}))
+
+    assert finding.evidence[0].value == 4
