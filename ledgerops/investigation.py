@@ -80,9 +80,8 @@ class Investigation:
         for verdict in self.replay.verdicts(seen, self.at, every):
             self._take(verdict.query, verdict.at)
         self._complain(source.name)
-        newest = self.replay.at
-        if newest is None:
-            raise UserError(f"no query in {source.name}{self._when()}; nothing can be said")
+        self.replay.named(self.query, source.name, self._when())
+        newest = self.replay.at or 0.0
         moment = self.at if self.at is not None else max(newest, source.now or newest)
         for name, state in self.replay.fleet.queries.items():
             self.replay.fleet.judge(state, moment)
@@ -128,16 +127,12 @@ class Investigation:
         return "" if self.at is None else f" before {format_instant(self.at)}"
 
     def _document(self, moment: float, name: str) -> dict[str, Any]:
-        queries = self.replay.fleet.queries
-        if not queries:
-            raise UserError(f"no query in {name}{self._when()}; nothing can be said")
-        if self.query is not None and self.query not in queries:
-            raise UserError(f"no query {self.query!r} in {name}; there are {', '.join(sorted(queries))}")
+        queries = self.replay.named(self.query, name, self._when())
         since = -math.inf if self.since is None else self.since.before(moment)
         shown = {
             query: state.verdict
             for query, state in queries.items()
-            if self.query in (None, query) and state.verdict is not None and self._alive(query, since)
+            if state.verdict is not None and self._alive(query, since)
         }
         if not shown:
             raise UserError(f"nothing happened in {name} since {format_instant(since)}; nothing can be said")

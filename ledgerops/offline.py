@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.diagnosis.model import Verdict
-from ledgerops.fleet import Fleet
+from ledgerops.errors import UserError
+from ledgerops.fleet import Fleet, QueryState
 from ledgerops.progress import BadRecord
 from ledgerops.records import Observation
 
@@ -23,6 +24,24 @@ class Replay:
         self.at: float | None = None
         self.bad = 0
 
+    def take(self, seen: Observation) -> QueryState | None:
+        """Adds one observation, unjudged. Gives the query that it changed; one that is no record is counted."""
+        self.at = seen.at if self.at is None else max(self.at, seen.at)
+        try:
+            return self.fleet.ingest(seen)
+        except BadRecord:
+            self.bad += 1
+            return None
+
+    def named(self, query: str | None, place: str, when: str = "") -> Mapping[str, QueryState]:
+        """The queries, or only the one that is asked for. Raises UserError when there is none."""
+        queries = self.fleet.queries
+        if not queries:
+            raise UserError(f"no query in {place}{when}; nothing can be said")
+        if query is not None and query not in queries:
+            raise UserError(f"no query {query!r} in {place}; there are {', '.join(sorted(queries))}")
+        return {name: state for name, state in queries.items() if query in (None, name)}
+
     def verdicts(
         self, observations: Iterable[Observation], at: float | None = None, every: float | None = None
     ) -> Iterator[Verdict]:
@@ -36,13 +55,9 @@ class Replay:
                 break
             if every is not None:
                 yield from self._between(seen.at, every)
-            self.at = seen.at if self.at is None else max(self.at, seen.at)
-            try:
-                state = self.fleet.ingest(seen)
-            except BadRecord:
-                self.bad += 1
-                continue
+            state = self.take(seen)
             if state is not None and seen.kind in JUDGED:
+                assert self.at is not None
                 yield self.fleet.judge(state, self.at)
         if at is not None and every is not None:
             yield from self._between(at, every)

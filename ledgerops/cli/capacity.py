@@ -22,8 +22,8 @@ import re
 import sys
 from dataclasses import dataclass
 
+from ledgerops.cli import place
 from ledgerops.cli.values import seconds, whole
-from ledgerops.sources import EXPORTER
 
 
 @dataclass(frozen=True)
@@ -43,15 +43,7 @@ def load(text: str) -> Load:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--from",
-        dest="place",
-        metavar="PATH|URL",
-        default=EXPORTER,
-        help=f"a recording, a folder of them, a Spark event log, or an exporter's address (default {EXPORTER})",
-    )
-    parser.add_argument("--query", metavar="NAME", help="only this query")
-    parser.add_argument("--at", metavar="TIME", help="as of this moment, ISO 8601; without a zone it is UTC")
+    place.add_arguments(parser)
     parser.add_argument(
         "--load", type=load, action="append", default=[], metavar="2x|ROWS", help="what if so much came; repeatable"
     )
@@ -71,7 +63,13 @@ def run(args: argparse.Namespace) -> int:
     from ledgerops.capacity.report import document, text
     from ledgerops.capacity.situation import situation
 
-    views, at, name = look(args.place, args.query, args.at, args.freshness)
+    views, at, name = look(
+        args.place,
+        args.query,
+        place.instant("--at", args.at),
+        args.freshness,
+        f" before {args.at}" if args.at else "",
+    )
     asked = [
         *(Question(load=each.factor, rows=each.rows) for each in args.load),
         *(Question(trigger=each) for each in args.trigger),

@@ -20,8 +20,9 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
+from ledgerops.cli.place import instant
 from ledgerops.errors import UserError
-from ledgerops.progress import format_instant, parse_instant
+from ledgerops.progress import format_instant
 
 if TYPE_CHECKING:
     from ledgerops.diagnosis.samples import Sample
@@ -67,9 +68,8 @@ def _sides(before: str, after: str | None, change_at: str | None) -> Sides:
 
     if after is not None:
         return samples(open_source(before).observations), samples(open_source(after).observations)
-    at = parse_instant(change_at)
-    if at is None:
-        raise UserError(f"--change-at {change_at}: not a time; write it like 2026-11-21T08:30:00Z")
+    at = instant("--change-at", change_at)
+    assert at is not None
     found = samples(open_source(before).observations)
     first = min((each[0].started for each in found.values()), default=at)
     last = max((each[-1].ended for each in found.values()), default=at)

@@ -26,6 +26,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from ledgerops.cli import place
 from ledgerops.cli.redraw import Redraw
 from ledgerops.cli.values import seconds
 from ledgerops.diagnosis.model import SEVERITIES
@@ -33,21 +34,12 @@ from ledgerops.diagnosis.report import text, worst
 from ledgerops.errors import UserError
 from ledgerops.investigation import Investigation, Moment
 from ledgerops.progress import parse_instant
-from ledgerops.sources import EXPORTER
 
 WATCH_SECONDS = 5.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--from",
-        dest="place",
-        metavar="PATH|URL",
-        default=EXPORTER,
-        help=f"a recording, a folder of them, a Spark event log, or an exporter's address (default {EXPORTER})",
-    )
-    parser.add_argument("--query", metavar="NAME", help="only this query")
-    parser.add_argument("--at", metavar="TIME", help="as of this moment, ISO 8601; without a zone it is UTC")
+    place.add_arguments(parser)
     parser.add_argument(
         "--since",
         metavar="TIME|LENGTH",
@@ -80,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
     investigation = Investigation(
         args.place,
         args.query,
-        _instant("--at", args.at),
+        place.instant("--at", args.at),
         _since(args.since),
         story=args.timeline or args.html is not None,
         plots=args.html is not None,
@@ -134,13 +126,6 @@ def _shown(found: dict[str, Any], args: argparse.Namespace) -> str:
 def _code(found: dict[str, Any], args: argparse.Namespace) -> int:
     severity = worst(found)
     return int(severity is not None and SEVERITIES.index(severity) >= SEVERITIES.index(args.fail_on))
-
-
-def _instant(option: str, told: str | None) -> float | None:
-    moment = None if told is None else parse_instant(told)
-    if told is not None and moment is None:
-        raise UserError(f"{option} {told}: not a time; write it like 2026-11-21T08:30:00Z")
-    return moment
 
 
 def _since(told: str | None) -> Moment | None:

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from ledgerops.diagnosis.engine import Diagnoser
-from ledgerops.fleet import Fleet
-from ledgerops.progress import BadRecord
+from ledgerops.offline import Replay
 from ledgerops.records import Observation, Progress
 from ledgerops.view import View
 
@@ -31,19 +29,16 @@ class Sample(NamedTuple):
 
 def samples(observations: Iterable[Observation]) -> dict[str, list[Sample]]:
     """By query, oldest first; without the start of each run. What is no record is passed over."""
-    fleet, found = Fleet(Diagnoser), dict[str, list[Sample]]()
+    replay, found = Replay(), dict[str, list[Sample]]()
     before: dict[str, Progress] = {}
     for seen in observations:
-        try:
-            state = fleet.ingest(seen)
-        except BadRecord:
-            continue
+        state = replay.take(seen)
         if state is None or seen.kind != "progress" or (last := state.history.last) is None:
             continue
         query = state.history.query
         if before.get(query) is last:
             continue  # a batch that was known
-        made = _sample(before.get(query), last, fleet.view(state, last.ended))
+        made = _sample(before.get(query), last, replay.fleet.view(state, last.ended))
         before[query] = last
         if last.started >= (state.history.started_at or 0.0) + SETTLING:
             found.setdefault(query, []).append(made)

@@ -11,12 +11,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ledgerops import recording
-from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.diagnosis.rules import RULES
 from ledgerops.drills.bundle import Bundle
 from ledgerops.drills.drill import Drill
-from ledgerops.fleet import Fleet
-from ledgerops.progress import BadRecord
+from ledgerops.offline import Replay
 from ledgerops.view import View
 
 BACKLOG = 10  # batches
@@ -54,13 +52,10 @@ def chance(rules: Sequence[str]) -> float:
 
 
 def _alarms(bundle: Bundle) -> Iterator[tuple[float, str]]:
-    fleet = Fleet(Diagnoser)
+    replay = Replay()
     for seen in recording.read(bundle.recording):
-        try:
-            state = fleet.ingest(seen)
-        except BadRecord:
-            continue
-        if state is not None and (cause := _alarm(fleet.view(state, seen.at))) is not None:
+        state = replay.take(seen)
+        if state is not None and (cause := _alarm(replay.fleet.view(state, seen.at))) is not None:
             yield seen.at, cause
 
 
