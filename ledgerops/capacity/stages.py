@@ -104,9 +104,6 @@ def stages_of(view: View, batches: Sequence[Progress]) -> Stages | None:
     ]
     if len(known) < work.ENOUGH:
         return None
-    cores = None
-    if view.hosts:
-        cores = sum(executor.cores for executor in view.hosts[-1].executors if executor.active) or None
     inside_line = fit([batch.rows for batch, _, _ in known], [inside for _, _, inside in known])
     whole_line = fit([batch.rows for batch, _, _ in known], [batch.duration for batch, _, _ in known])
     share = median(min(1.0, inside / batch.duration) if batch.duration > 0 else 0.0 for batch, _, inside in known)
@@ -116,4 +113,4 @@ def stages_of(view: View, batches: Sequence[Progress]) -> Stages | None:
         if whole_line.overhead > 0:
             of_overhead = min(1.0, inside_line.overhead / whole_line.overhead)
     newest = tuple(tasks for _, tasks, _ in reversed(known[-2 * work.PAIRS :]))
-    return Stages(newest, cores, view.stateful, of_overhead, of_slope)
+    return Stages(newest, view.cores, view.stateful, of_overhead, of_slope)

@@ -59,11 +59,6 @@ def _by_role(before: Host, after: Host, seconds: float) -> dict[str, float]:
     }
 
 
-def slots(view: View) -> int:
-    """Tasks that the driver's executors can run at once; 0 when it is not known."""
-    return view.cores or 0
-
-
 def per_batch_second(history: History, since: float, until: float) -> float | None:
     """Cores that the tasks of a query use in a second of its batches: of those that ended between two instants and have
     tasks, else of the newest one before."""
@@ -124,7 +119,7 @@ def offender(view: View) -> Offender | None:
     rows than usual, needs much longer for them."""
     if not view.others or not strain.strained(view):
         return None
-    lost, width = strain.slowdown(view), slots(view)
+    lost, width = strain.slowdown(view), view.cores
     if lost is None or lost.factor < SLOWER or not width:
         return None
     since, until = view.steady[-strain.RECENT].started, view.now

@@ -12,7 +12,6 @@ from ledgerops.view import View
 
 UNEVEN = 1.5  # the slowest task takes the stage so much longer than an even split would
 MIN_RECORDS = 200  # fewer records fall on few tasks unevenly by chance
-DRIVER = "driver"  # runs no tasks where there are other executors
 
 
 class Uneven(NamedTuple):
@@ -145,7 +144,7 @@ class Share(NamedTuple):
 def executor_shares(view: View) -> Sequence[Share]:
     """Of every active executor with cores, the busiest first; empty unless there are several."""
     active = {each.executor_id: each.cores for each in view.executors}
-    cores = {name: count for name, count in active.items() if count > 0 and name != DRIVER}
+    cores = {name: count for name, count in active.items() if count > 0 and name != stateful.DRIVER}
     if len(cores) < 2:
         return []
     done = {name: [0, 0.0, 0] for name in cores}

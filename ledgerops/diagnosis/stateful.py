@@ -62,7 +62,7 @@ def off_heap(view: View) -> bool:
     )
 
 
-DRIVER = "driver"
+DRIVER = "driver"  # runs no tasks where there are other executors
 
 
 class Collecting(NamedTuple):
@@ -80,12 +80,7 @@ class Collecting(NamedTuple):
 @strain.once
 def with_tasks(view: View) -> Sequence[tuple[Progress, TaskSummary]]:
     """The newest three of the last ten settled batches whose tasks are known, newest first."""
-    found = []
-    for batch in reversed(view.settled[-10:]):
-        tasks = view.history.tasks_of(batch)
-        if tasks is not None and tasks.stages and batch.duration > 0:
-            found.append((batch, tasks))
-    return found[: strain.RECENT]
+    return work.with_tasks(view, reversed(view.settled[-2 * work.PAIRS :]), strain.RECENT)
 
 
 @strain.once
@@ -134,7 +129,7 @@ def gc_of_batches(view: View) -> float | None:
     spent = sum(batch.duration for batch, _ in newest)
     share = stages.gc_seconds / slots / spent if spent > 0 else 0.0
     executors = gc_of_executors(view)
-    if executors is not None and {each.executor_id for each in view.hosts[-1].executors} == {DRIVER}:
+    if executors is not None and {each.executor_id for each in view.executors} == {DRIVER}:
         share = max(share, executors.share)  # the driver's own work stands still, too
     return min(1.0, share)
 

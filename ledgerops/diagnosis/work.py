@@ -8,7 +8,7 @@ from statistics import median
 from typing import NamedTuple
 
 from ledgerops.diagnosis import strain
-from ledgerops.diagnosis.cores import offender
+from ledgerops.diagnosis.cores import BUSY, offender
 from ledgerops.history import History
 from ledgerops.records import Progress, TaskSummary
 from ledgerops.view import WINDOW, View
@@ -25,7 +25,6 @@ OTHERS = 1.7  # a machine that is too busy slows the other phases down as much
 ALONE = 1.5  # times all the rest of the batch; on a busy machine the rest grows with it
 TOGETHER = 0.6  # of a stage's wall time: so long its tasks are at work on average when all wait for the same
 LITTLE = 0.1  # seconds of other phases below which their ratio says nothing
-BUSY = 0.85  # of all cores
 BUSY_LOOKS = 3  # at one look every 10 s
 
 
@@ -39,26 +38,27 @@ def pairs(view: View) -> Pairs:
     newest = view.settled[-2 * PAIRS :]
     if strain.strained(view) and view.trigger_interval:
         long = list(takewhile(lambda batch: strain.overran(batch, view.trigger_interval), reversed(newest)))
-        found = _with_tasks(view, long)
+        found = with_tasks(view, long)
         if len(found) >= ENOUGH:
             return found
-    return _with_tasks(view, reversed(newest))
+    return with_tasks(view, reversed(newest))
 
 
 @strain.once
 def usual_pairs(view: View) -> Pairs:
     """The same of the batches that serve as 'usual'; empty when there are too few to compare with."""
-    found = _with_tasks(view, reversed(strain.past(view)[-8 * PAIRS :]))
+    found = with_tasks(view, reversed(strain.past(view)[-8 * PAIRS :]))
     return found if len(found) >= ENOUGH else []
 
 
-def _with_tasks(view: View, batches: Iterable[Progress]) -> list[tuple[Progress, TaskSummary]]:
+def with_tasks(view: View, batches: Iterable[Progress], most: int = PAIRS) -> list[tuple[Progress, TaskSummary]]:
+    """The first of these batches whose tasks are known, at most so many."""
     found = []
     for batch in batches:
         tasks = view.history.tasks_of(batch)
         if tasks is not None and tasks.stages and batch.duration > 0:
             found.append((batch, tasks))
-        if len(found) == PAIRS:
+        if len(found) == most:
             break
     return found
 

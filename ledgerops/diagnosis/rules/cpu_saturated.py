@@ -109,7 +109,7 @@ def _collects(view: View) -> bool:
 
 def _fills_the_slots(view: View) -> bool:
     """Whether the query's own tasks take all cores for most of a batch, and not to collect garbage."""
-    width, found = cores.slots(view), []
+    width, found = view.cores or 0, []
     for batch, tasks in work.pairs(view):
         inside = work.stage_seconds(tasks)
         ran = sum(stage.run_seconds for stage in tasks.stages)

@@ -61,7 +61,7 @@ def check(view: View) -> Iterator[Finding]:
 
 
 def acquit(view: View) -> str | None:
-    width = cores.slots(view)
+    width = view.cores
     if not width or not view.others or len(view.steady) < strain.RECENT or cores.offender(view) is not None:
         return None
     since = view.steady[-strain.RECENT].started

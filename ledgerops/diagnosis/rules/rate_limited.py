@@ -81,7 +81,7 @@ def check(view: View) -> Iterator[Finding]:
 
 @strain.once
 def _held(view: View) -> Held | None:
-    cap = _cap(view)
+    cap = cap_of(view)
     interval, latest = view.trigger_interval, view.steady[-BATCHES:]
     if cap is None or not interval or len(latest) < BATCHES:
         return None
@@ -118,7 +118,7 @@ def _cheap(view: View, seconds: float, interval: float, load: strain.Load | None
     return seconds + each * max(0.0, load.arrival * interval - rows) <= interval
 
 
-def _cap(view: View) -> tuple[str, int] | None:
+def cap_of(view: View) -> tuple[str, int] | None:
     """The option that caps the offsets of a batch, with its value; the smallest where sources differ."""
     caps = [
         (int(value), option)
@@ -129,7 +129,7 @@ def _cap(view: View) -> tuple[str, int] | None:
 
 
 def acquit(view: View) -> str | None:
-    cap, latest = _cap(view), view.steady[-BATCHES:]
+    cap, latest = cap_of(view), view.steady[-BATCHES:]
     if cap is None or not latest or _held(view) is not None:
         return None
     most = max(sum(read_by_partition(batch).values()) for batch in latest)

@@ -29,6 +29,7 @@ from typing import NamedTuple
 
 from ledgerops.diagnosis import strain
 from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.diagnosis.rules.rate_limited import cap_of
 from ledgerops.history import TREND_SECONDS, TrendPoint
 from ledgerops.signals import looked_at
 from ledgerops.view import WARM_UP, View
@@ -40,7 +41,6 @@ LEAST_STEP, MOST_STEP = 0.08, 0.45  # of the whole rise in each step between par
 FULL = 0.88  # below it a third of a rise is still to come
 SOON = 900.0  # seconds; a forecast from five minutes holds no longer
 BEGUN = 3  # batches in the newest stretch, which is not over; fewer do not say how full it is
-CAPS = ("maxoffsetspertrigger", "maxrowspertrigger")
 
 
 class Creep(NamedTuple):
@@ -181,23 +181,13 @@ def _heads(view: View, at: float) -> float | None:
 
 def _full(view: View, rows: float, seconds: float) -> float:
     """The share of what a batch can hold that is used: of its interval, or of the rows that its source allows."""
-    cap = _cap(view)
-    return max(seconds / (view.trigger_interval or seconds or 1.0), rows / cap if cap else 0.0)
+    cap = cap_of(view)
+    return max(seconds / (view.trigger_interval or seconds or 1.0), rows / cap[1] if cap else 0.0)
 
 
 def _by_cap(view: View, point: TrendPoint) -> bool:
-    cap = _cap(view)
-    return bool(cap) and point.rows / (cap or 1) > point.batch_seconds / (view.trigger_interval or 1.0)
-
-
-def _cap(view: View) -> int | None:
-    """The smallest cap on the rows of a batch, if its source has one."""
-    caps = [
-        int(value)
-        for option, value in view.plan.rate_limits.items()
-        if option.lower() in CAPS and value.isdecimal() and int(value) > 0
-    ]
-    return min(caps, default=None)
+    cap = cap_of(view)
+    return cap is not None and point.rows / cap[1] > point.batch_seconds / (view.trigger_interval or 1.0)
 
 
 RULE = Rule(

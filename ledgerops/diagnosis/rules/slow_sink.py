@@ -35,7 +35,6 @@ from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
 from ledgerops.view import View
 
 MIN_SECONDS = 1.0  # outside tasks; planning, scheduling and a file commit take up to this on a small machine
-OTHERS = 1.7  # if the other phases slowed down as much, the machine is slow, not the sink
 
 
 class Slow(NamedTuple):
@@ -129,7 +128,7 @@ def _slower_than_usual(view: View) -> Slow | None:
         or now < work.MOSTLY * duration
     ):
         return None
-    if others_before > 0 and others > OTHERS * others_before:
+    if others_before > 0 and others > work.OTHERS * others_before:
         return None
     return Slow(
         f"pass in add_batch, which took {before:.1f} s at as many rows; the tasks are not known",
