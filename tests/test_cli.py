@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from ledgerops import __version__
-from ledgerops.cli import COMMANDS, build_parser, main
+from ledgerops.cli import COMMANDS, build_parser, joined, main
 from ledgerops.cli.completion import command_parser
 
 NAMES = [command.name for command in COMMANDS]
@@ -31,10 +31,11 @@ def refused(capsys, *argv):
 def test_every_command_has_help_with_an_example_that_parses(command, capsys):
     module = import_module(command.module)
     assert module.__doc__
-    examples = re.findall(rf"(?:^ {{4}}.*|example: .*)\bledgerops ({command.name}\b[^`|>)\n]*)", module.__doc__, re.M)
+    found = re.findall(rf"(?:^ {{4}}.*|example: .*)\bledgerops ({command.name}\b[^`|>)\n]*)", module.__doc__, re.M)
+    examples = [example for example in found if joined(example.split())[0] == command.name]
     assert examples, f"{command.module} has no example"
     for example in examples:
-        args = build_parser(command.name).parse_args(re.sub(r"\s#.*", "", example).split())
+        args = build_parser(command.name).parse_args(joined(re.sub(r"\s#.*", "", example).split()))
         assert callable(args.run)
 
 

@@ -16,7 +16,10 @@ from ledgerops.errors import UserError
 
 
 class Command(NamedTuple):
-    """One command: its module has `add_arguments(parser)` and `run(args) -> int`, and its docstring is the help."""
+    """One command: its module has `add_arguments(parser)` and `run(args) -> int`, and its docstring is the help.
+
+    A name of two words is a command of its own beside the first one's: `load PLAN`, `load search JOB`.
+    """
 
     name: str
     module: str
@@ -99,9 +102,16 @@ def chosen_command(argv: Sequence[str]) -> str | None:
     raise UserError(f"no command {word!r}; {hint}")
 
 
+def joined(argv: Sequence[str]) -> list[str]:
+    """The arguments, with the two words of a command's name as one."""
+    name = " ".join(argv[:2])
+    known = len(argv) > 1 and any(command.name == name for command in COMMANDS)
+    return [name, *argv[2:]] if known else list(argv)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs a command and returns its exit code: 0 done, 1 something was found or failed, 2 could not do it."""
-    argv = sys.argv[1:] if argv is None else argv
+    argv = joined(sys.argv[1:] if argv is None else argv)
     try:
         parser = build_parser(chosen_command(argv))
         if not argv:

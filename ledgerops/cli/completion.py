@@ -16,7 +16,12 @@ BASH = """\
 _ledgerops() {{
   local word="${{COMP_WORDS[COMP_CWORD]}}" command="" each words
   for each in "${{COMP_WORDS[@]:1:COMP_CWORD-1}}"; do
-    case "$each" in -*) ;; *) command="$each"; break ;; esac
+    case "$each" in -*) continue ;; esac
+    case "$command $each" in
+      " "*) command="$each" ;;
+      {pairs}) command="$command $each"; break ;;
+      *) break ;;
+    esac
   done
   case "$command" in
 {cases}
@@ -41,8 +46,12 @@ def run(args: argparse.Namespace) -> int:
 
 def script(words: Mapping[str, Sequence[str]]) -> str:
     """The bash script for `words` by command; zsh reads it, too."""
-    cases = "\n".join(f'    {command}) words="{" ".join(known)}" ;;' for command, known in words.items())
-    return BASH.format(cases=cases, commands=" ".join(words))
+    second = {first: [name.split()[1] for name in words if name.startswith(f"{first} ")] for first in words}
+    cases = "\n".join(
+        f'    "{command}") words="{" ".join([*second[command], *known])}" ;;' for command, known in words.items()
+    )
+    pairs = "|".join(f'"{name}"' for name in words if " " in name) or '""'
+    return BASH.format(cases=cases, pairs=pairs, commands=" ".join(name for name in words if " " not in name))
 
 
 def words() -> dict[str, list[str]]:
