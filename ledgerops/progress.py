@@ -11,9 +11,10 @@ import re
 import sys
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
-from ledgerops.records import Offsets, Progress, SourceProgress, StateOperator
+from ledgerops.records import Offsets, Partition, Progress, SourceProgress, StateOperator
 
 PHASES = {
     "latestOffset": "latest_offset",
@@ -26,6 +27,7 @@ PHASES = {
 }
 WHOLE = "triggerExecution"
 RESOLUTION = 0.001  # seconds: a batch that is told to have taken 0 ms took less than one
+PARTITIONS = 20_000  # that are remembered; a cluster rarely has more
 LARGEST = 2.0**63  # nothing that Spark counts or times is beyond it
 LATEST = 253_402_300_799.0  # the last second that a date can say: a record may claim any time
 UNSET = (None, "null", "None", "")  # PySpark's fromJObject turns a null offset into the words
@@ -130,9 +132,15 @@ def parse_offsets(value: object, source: str) -> Offsets:
         if not isinstance(partitions, Mapping):
             return {}
         for partition, offset in partitions.items():
-            if _is_whole(offset):
-                offsets[(sys.intern(str(topic)), sys.intern(str(partition)))] = offset
+            if type(offset) is int or _is_whole(offset):  # thousands of them in a batch of a wide topic
+                offsets[_partition(str(topic), str(partition))] = offset
     return offsets
+
+
+@lru_cache(maxsize=PARTITIONS)
+def _partition(topic: str, partition: str) -> Partition:
+    """One object for each: histories hold it many times for each batch, and dicts find the same object sooner."""
+    return sys.intern(topic), sys.intern(partition)
 
 
 def _sources(values: object) -> tuple[SourceProgress, ...]:

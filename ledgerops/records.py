@@ -60,7 +60,10 @@ class SourceProgress:
             read = sum(self.end.values()) - sum(self.start.values())
         else:
             read = sum(end - self.start[each] for each, end in self.end.items() if each in self.start)
-        left = sum(max(0, head - self.end[each]) for each, head in self.latest.items() if each in self.end)
+        if self.latest is self.end:
+            left = 0
+        else:
+            left = sum(max(0, head - self.end[each]) for each, head in self.latest.items() if each in self.end)
         object.__setattr__(self, "read", read)
         object.__setattr__(self, "left", left)
 

@@ -100,7 +100,7 @@ def skew_score(values: Sequence[float]) -> float | None:
 def backlog_by_partition(progress: Progress) -> dict[Partition, int]:
     """Offsets that a batch left unread, by (topic, partition); never negative."""
     return {
-        partition: max(0, head - source.end[partition])
+        partition: left if (left := head - source.end[partition]) > 0 else 0
         for source in progress.sources
         for partition, head in source.latest.items()
         if partition in source.end
@@ -110,7 +110,7 @@ def backlog_by_partition(progress: Progress) -> dict[Partition, int]:
 def read_by_partition(progress: Progress) -> dict[Partition, int]:
     """Offsets that a batch read, by (topic, partition)."""
     return {
-        partition: max(0, end - source.start[partition])
+        partition: read if (read := end - source.start[partition]) > 0 else 0
         for source in progress.sources
         for partition, end in source.end.items()
         if partition in source.start
@@ -136,7 +136,10 @@ def note_heads(table: HeadTable, at: float, offsets: Iterable[tuple[Partition, i
     its time.
     """
     for partition, head in offsets:
-        heads, times = table.setdefault(partition, (array("d"), array("d")))
+        known = table.get(partition)
+        if known is None:
+            known = table[partition] = (array("d"), array("d"))
+        heads, times = known
         if head > LARGEST or (times and at <= times[-1]):
             continue
         if heads and head < heads[-1]:
@@ -210,4 +213,4 @@ def rows_per_offset(batches: Sequence[Progress]) -> dict[str, float]:
 
 def growth(earlier: Offsets, later: Offsets) -> int:
     """How far the heads moved between two looks, over the partitions in both."""
-    return sum(max(0, head - earlier[partition]) for partition, head in later.items() if partition in earlier)
+    return sum([moved for each, head in later.items() if (moved := head - earlier.get(each, head)) > 0])

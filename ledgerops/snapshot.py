@@ -19,6 +19,7 @@ from ledgerops.view import View
 
 LABEL_LENGTH = 256  # Prometheus refuses a whole scrape whose label values are longer than its limit
 LABELS = 10_000  # sets of label values that are remembered as they are published: each batch has the same ones again
+ORDERS = 1_000  # families of them whose order is remembered
 DIGITS = re.compile(r"(\d+)")
 
 
@@ -110,11 +111,19 @@ def _families(
 
 def series_of(metric: Metric[Any], series: Mapping[Labels, float]) -> Sequence[tuple[Labels, float]]:
     """The series that can be published, in a stable order: numbers only, labels of bounded length."""
-    clean = {
-        _clean(labels): float(value)
-        for labels, value in series.items()
-        if len(labels) == len(metric.labels) and (math.isfinite(value) or (metric.age and value > 0))
-    }
+    return tuple(
+        [
+            (clean, float(value))
+            for clean, labels in _ordered(tuple(series), len(metric.labels))
+            if math.isfinite(value := series[labels]) or (metric.age and value > 0)
+        ]
+    )
+
+
+@lru_cache(maxsize=ORDERS)
+def _ordered(all_labels: tuple[Labels, ...], width: int) -> Sequence[tuple[Labels, Labels]]:
+    """Labels as they are published, and as they were given, in the order of the former."""
+    clean = {_clean(labels): labels for labels in all_labels if len(labels) == width}
     return sorted(clean.items(), key=lambda item: _natural(item[0])) if len(clean) > 1 else tuple(clean.items())
 
 

@@ -291,6 +291,8 @@ class View:
     @cached_property
     def consumed(self) -> Mapping[Partition, int]:
         """The next offset to read of each partition; where two sources read one, that of the slower."""
+        if self.last is not None and len(self.last.sources) == 1:
+            return self.last.sources[0].end
         found: dict[Partition, int] = {}
         for source in self.last.sources if self.last else ():
             for partition, end in source.end.items():
@@ -377,7 +379,8 @@ class View:
     @cached_property
     def lag_seconds(self) -> float | None:
         """The largest lag in seconds over all partitions, now."""
-        return max((max(0.0, self.now - at) for at in self.consumed_until.values()), default=None)
+        oldest = min(self.consumed_until.values(), default=None)
+        return None if oldest is None else max(0.0, self.now - oldest)
 
     @cached_property
     def watermark_lag(self) -> float | None:

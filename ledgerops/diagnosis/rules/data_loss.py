@@ -127,7 +127,10 @@ def _deleted_before(view: View, batch: Progress, source: SourceProgress) -> list
         return []
     found = []
     for partition, begin in source.start.items():
-        gone = min(asked.earliest.get(partition, 0), source.end.get(partition, begin)) - begin
+        earliest = asked.earliest.get(partition, 0)
+        if earliest <= begin:  # nearly always
+            continue
+        gone = min(earliest, source.end.get(partition, begin)) - begin
         if gone > 0:
             found.append(Gap(partition, gone))
     return sorted(found, key=lambda gap: -gap.offsets)

@@ -80,8 +80,12 @@ def _last_moves(history: History) -> dict[str, float]:
     found: dict[str, float] = {}
     for (topic, _), (heads, times) in history.head_times.items():
         if topic in read and heads:
-            still = len(heads) > 1 and heads[-2] == heads[-1]
-            found[topic] = max(found.get(topic, 0.0), times[-2] if still else times[-1])
+            at = times[-1]
+            if at <= found.get(topic, 0.0):
+                continue
+            if len(heads) > 1 and heads[-2] == heads[-1]:
+                at = max(found.get(topic, 0.0), times[-2])
+            found[topic] = at
     return found
 
 
