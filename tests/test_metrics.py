@@ -18,12 +18,12 @@ from tests.build import T0, batch, history, operator
 RECORDED = Path(__file__).parent / "recorded"
 LABELS = {
     "query", "source", "topic", "partition", "operator", "phase", "kind", "executor", "rule", "severity",
-    "status", "error_class", "event", "step", "collector", "reason", "part",
+    "status", "error_class", "event", "step", "collector", "reason", "part", "plan", "worker",
 }  # fmt: skip
 COUNTED = {
     "rows", "ratio", "score", "share", "seconds", "bytes", "offsets", "batches", "partitions", "cores", "tasks", "cpus",
     "threads", "files", "count", "size", "active", "expected", "status", "finding", "cause", "second", "variables",
-    "keys", "families", "processes", "reachable",
+    "keys", "families", "processes", "reachable", "rate", "valid",
 }  # fmt: skip
 NAMED_BY_THE_CONTRACT = {
     "ledgerops_build_info", "ledgerops_query_info", "ledgerops_query_active", "ledgerops_query_expected",

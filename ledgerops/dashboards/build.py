@@ -10,7 +10,8 @@ import json
 import warnings
 from typing import Any
 
-from ledgerops.dashboards.model import BAD, COLD, GOOD, WARN, Page, Panel, Row, q
+from ledgerops.alerts.site import Site
+from ledgerops.dashboards.model import BAD, BUDGET, COLD, GOOD, WARN, Limit, Page, Panel, Row, Target, q
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)  # raised at import for the classic schema, which we mean
@@ -30,6 +31,7 @@ with warnings.catch_warnings():
     from grafana_foundation_sdk.models import dashboard as models
 
 WIDTH = 24
+REFERENCES = "ABCDEFGHIJKL"
 DATASOURCE = common.DataSourceRef(type_val="prometheus", uid="${datasource}")
 BUILDERS: dict[str, Any] = {
     "timeseries": timeseries.Panel,
@@ -42,16 +44,17 @@ BUILDERS: dict[str, Any] = {
 KEEP = "${__url_time_range}&${datasource:queryparam}&${job:queryparam}&${instance:queryparam}"
 
 
-def page_json(page: Page) -> str:
+def page_json(page: Page, site: Site | None = None) -> str:
     """The dashboard's file: sorted, without clock or version, the same on every run."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
-        made = _dashboard(page).build()
+        made = _dashboard(page, site or Site()).build()
     text = JSONEncoder(sort_keys=True, indent=2).encode(made)
     return json.dumps(json.loads(text), sort_keys=True, indent=2) + "\n"
 
 
-def _dashboard(page: Page) -> Any:
+def _dashboard(page: Page, site: Site) -> Any:
+    born, looked_for = _born(page)
     board = (
         dashboard.Dashboard(page.title)
         .uid(page.uid)
@@ -72,8 +75,8 @@ def _dashboard(page: Page) -> Any:
             .placement(None)  # the default hides it in the controls menu
         )
         .with_variable(dashboard.DatasourceVariable("datasource").label("Data source").type("prometheus"))
-        .with_variable(_variable("job", "Job", "label_values(ledgerops_build_info, job)"))
-        .with_variable(_variable("instance", "Instance", 'label_values(ledgerops_build_info{job=~"$job"}, instance)'))
+        .with_variable(_variable("job", "Job", f"label_values({born}, job)"))
+        .with_variable(_variable("instance", "Instance", f"label_values({looked_for}, instance)"))
         .with_variable(
             _variable(
                 "query",
@@ -83,6 +86,10 @@ def _dashboard(page: Page) -> Any:
             )
         )
     )
+    if page.plans:
+        board = board.with_variable(
+            _variable("plan", "Plan", 'label_values(ledgerops_load_valid{job=~"$job", instance=~"$instance"}, plan)')
+        )
     for name, expression, title, colour in (
         ("Firing alerts", 'ALERTS{alertstate="firing", job=~"$job", severity!="info"}', "{{alertname}} {{query}}", BAD),
         (
@@ -91,6 +98,7 @@ def _dashboard(page: Page) -> Any:
             "restart {{query}}",
             COLD,
         ),
+        ("Load plans", "max by (plan) (ledgerops_load_planned_rate) > 0", "load plan {{plan}}", WARN),
     ):
         board = board.annotation(
             dashboard.AnnotationQuery()
@@ -103,7 +111,15 @@ def _dashboard(page: Page) -> Any:
             .title_format(title)
             .placement(None)
         )
-    return _place(board, page)
+    return _place(board, page, site)
+
+
+def _born(page: Page) -> tuple[str, str]:
+    """What exists of every process that the page shows: of all jobs, and of the chosen ones."""
+    if page.plans:
+        both = '__name__=~"ledgerops_build_info|ledgerops_load_valid"'
+        return f"{{{both}}}", f'{{{both}, job=~"$job"}}'
+    return "ledgerops_build_info", 'ledgerops_build_info{job=~"$job"}'
 
 
 def _variable(name: str, label: str, query: str, many: bool = True) -> Any:
@@ -118,14 +134,14 @@ def _variable(name: str, label: str, query: str, many: bool = True) -> Any:
     return variable.multi(True).include_all(True).all_value(".+") if many else variable.multi(False)
 
 
-def _place(board: Any, page: Page) -> Any:
+def _place(board: Any, page: Page, site: Site) -> Any:
     """Rows from top to bottom, panels from left to right; the SDK's own layout overflows at uneven widths."""
     number, y = 0, 0
     for row in page.rows:
         number += 1
         section = dashboard.Row(row.title).id(number).grid_pos(models.GridPos(h=1, w=WIDTH, x=0, y=y))
         y += 1
-        placed, y, number = _row(page, row, y, number)
+        placed, y, number = _row(row, site, y, number)
         if row.collapsed:
             board = board.with_row(section.collapsed(True).panels(placed))
         else:
@@ -135,20 +151,20 @@ def _place(board: Any, page: Page) -> Any:
     return board
 
 
-def _row(page: Page, row: Row, y: int, number: int) -> tuple[list[Any], int, int]:
+def _row(row: Row, site: Site, y: int, number: int) -> tuple[list[Any], int, int]:
     placed, x, tallest = [], 0, 0
     for panel in row.panels:
         number += 1
         if x + panel.width > WIDTH:
             x, y, tallest = 0, y + tallest, 0
-        made = _panel(page, panel)
+        made = _panel(panel, site)
         made.id(number).grid_pos(models.GridPos(h=panel.height, w=panel.width, x=x, y=y))
         placed.append(made)
         x, tallest = x + panel.width, max(tallest, panel.height)
     return placed, y + tallest, number
 
 
-def _panel(page: Page, panel: Panel) -> Any:
+def _panel(panel: Panel, site: Site) -> Any:
     text = panel.help if panel.waits is None else f"{panel.help} Empty until there is {panel.waits}."
     made = BUILDERS[panel.kind]().title(panel.title).description(text).datasource(DATASOURCE).unit(panel.unit)
     if panel.kind != "state-timeline" and panel.kind != "table":
@@ -157,15 +173,16 @@ def _panel(page: Page, panel: Panel) -> Any:
         if panel.most is not None:
             made = made.max(panel.most)
     instant = panel.kind in ("stat", "table", "bargauge")
-    for ref, target in zip("ABCDEFGH", panel.targets, strict=False):
-        asked = prometheus.Dataquery().expr(target.expr).legend_format(target.legend).ref_id(ref).datasource(DATASOURCE)
+    for ref, target in zip(REFERENCES, panel.targets, strict=False):
+        asked = prometheus.Dataquery().expr(expression(target, site)).legend_format(target.legend)
+        asked = asked.ref_id(ref).datasource(DATASOURCE)
         asked = asked.instant() if instant else asked.range()
         if panel.kind == "table":
             asked = asked.format("table")
         if panel.kind == "heatmap":
             asked = asked.format("heatmap")
         made = made.with_target(asked)
-    made = made.thresholds(_thresholds(panel))
+    made = made.thresholds(_thresholds(panel, site))
     if panel.names:
         made = made.mappings([_mapping(panel)])
     if panel.link:
@@ -185,7 +202,7 @@ def _panel(page: Page, panel: Panel) -> Any:
 
 def _tabled(made: Any, panel: Panel) -> Any:
     """One row for each set of labels, a column for each target."""
-    names = {f"Value #{ref}": target.legend for ref, target in zip("ABCDEFGH", panel.targets, strict=False)}
+    names = {f"Value #{ref}": target.legend for ref, target in zip(REFERENCES, panel.targets, strict=False)}
     if len(panel.targets) == 1:
         names["Value"] = panel.targets[0].legend
     made = made.with_transformation(models.DataTransformerConfig(id_val="merge", options={}))
@@ -196,12 +213,30 @@ def _tabled(made: Any, panel: Panel) -> Any:
     )
 
 
-def _thresholds(panel: Panel) -> Any:
-    steps = [models.Threshold(value=None, color=GOOD)]
-    if panel.warn is not None:
-        steps.append(models.Threshold(value=panel.warn, color=WARN))
-    if panel.bad is not None:
-        steps.append(models.Threshold(value=panel.bad, color=BAD))
+def expression(target: Target, site: Site) -> str:
+    """A target's PromQL at a site, with Grafana's variables still in it."""
+    return target.expr.replace(BUDGET, f"{1 - site.freshness_objective:g}")
+
+
+def limits_of(panel: Panel, site: Site) -> tuple[float | None, float | None]:
+    """The values of `warn` and `bad` at a site."""
+    return _limit(panel.warn, site), _limit(panel.bad, site)
+
+
+def _limit(limit: Limit | None, site: Site) -> float | None:
+    return limit(site) if callable(limit) else limit
+
+
+def _thresholds(panel: Panel, site: Site) -> Any:
+    warn, bad = limits_of(panel, site)
+    known = [(value, colour) for value, colour in ((warn, WARN), (bad, BAD)) if value is not None]
+    if panel.low:  # each colour holds up to its limit, the last one beyond all
+        colours = [colour for _, colour in reversed(known)] + [GOOD]
+        values = [None, *(value for value, _ in reversed(known))]
+    else:
+        colours = [GOOD] + [colour for _, colour in known]
+        values = [None, *(value for value, _ in known)]
+    steps = [models.Threshold(value=value, color=colour) for value, colour in zip(values, colours, strict=True)]
     return dashboard.ThresholdsConfig().mode(models.ThresholdsMode.ABSOLUTE).steps(steps)
 
 

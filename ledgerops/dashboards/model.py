@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
+
+from ledgerops.alerts.site import Site
 
 Kind = Literal["timeseries", "stat", "table", "state-timeline", "heatmap", "bargauge"]
 
 # readable by people who confuse red and green: Okabe and Ito, "Color Universal Design"
 GOOD, WARN, BAD, COLD = "#009E73", "#E69F00", "#D55E00", "#56B4E9"
+BUDGET = "[budget]"  # in an expression: stands for the share of the time that the site's objective allows to be bad
+
+Limit = float | Callable[[Site], float]  # a number, or what the site says
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,15 +27,19 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One panel. `help` says what is shown and what good looks like."""
+    """One panel. `help` says what is shown and what good looks like.
+
+    From `warn` and `bad` on it is drawn as a warning and as bad, or below them with `low`; see `limits`.
+    """
 
     title: str
     targets: tuple[Target, ...]
     unit: str
     help: str
     kind: Kind = "timeseries"
-    warn: float | None = None  # value from which it is drawn as a warning, and as bad: an alert's own threshold
-    bad: float | None = None
+    warn: Limit | None = None
+    bad: Limit | None = None
+    low: bool = False
     width: int = 8
     height: int = 8
     stacked: bool = False
@@ -54,10 +64,12 @@ class Page:
     help: str
     rows: tuple[Row, ...]
     single: bool = False  # shows one query, not several
+    plans: bool = False  # shows the load generator, too, whose series have a job of their own
 
 
 SELECT = 'job=~"$job", instance=~"$instance", query=~"$query"'
 DRIVER = 'job=~"$job", instance=~"$instance"'
+PLAN = f'{DRIVER}, plan=~"$plan"'
 
 
 def q(metric: str, *more: str) -> str:
@@ -68,6 +80,11 @@ def q(metric: str, *more: str) -> str:
 def d(metric: str, *more: str) -> str:
     """A selector of a driver's metric."""
     return f"{metric}{{{', '.join((DRIVER, *more))}}}"
+
+
+def g(metric: str, *more: str) -> str:
+    """A selector of a load generator's metric."""
+    return f"{metric}{{{', '.join((PLAN, *more))}}}"
 
 
 def rate(selector: str) -> str:

@@ -12,7 +12,7 @@ from ledgerops.render.yamltext import document
 
 def dashboard_files(site: Site) -> Mapping[str, str]:
     """`<uid>.json` -> text."""
-    return {f"{page.uid}.json": page_json(page) for page in PAGES}
+    return {f"{page.uid}.json": page_json(page, site) for page in PAGES}
 
 
 def datasource_file(site: Site) -> str:

@@ -22,7 +22,7 @@ def kubernetes_files(site: Site) -> Mapping[str, str]:
         "prometheusrule.yaml": document(_rule(site)),
         "servicemonitor.yaml": document(_service(), _monitor(site)),
     }
-    made |= {f"dashboard-{page.uid.removeprefix('ledgerops-')}.yaml": document(_board(page)) for page in PAGES}
+    made |= {f"dashboard-{page.uid.removeprefix('ledgerops-')}.yaml": document(_board(page, site)) for page in PAGES}
     return made
 
 
@@ -70,11 +70,11 @@ def _monitor(site: Site) -> dict[str, Any]:
     }
 
 
-def _board(page: Page) -> dict[str, Any]:
+def _board(page: Page, site: Site) -> dict[str, Any]:
     """For Grafana's sidecar, which loads what bears the label grafana_dashboard."""
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
         "metadata": {"name": page.uid, "labels": {**PART, "grafana_dashboard": "1"}},
-        "data": {f"{page.uid}.json": page_json(page)},
+        "data": {f"{page.uid}.json": page_json(page, site)},
     }

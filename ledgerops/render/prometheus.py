@@ -9,7 +9,7 @@ from ledgerops.render.yamltext import document
 
 
 def prometheus(site: Site) -> dict[str, Any]:
-    """The configuration. `targets/ledgerops.json` and `targets/alertmanager.json` beside it name the hosts."""
+    """The configuration. Files in `targets` beside it name the hosts: ledgerops.json, load.json, alertmanager.json."""
     return {
         "global": {
             "scrape_interval": duration(site.scrape_seconds),
@@ -26,7 +26,12 @@ def prometheus(site: Site) -> dict[str, Any]:
                 "sample_limit": 50_000,
                 "label_limit": 20,
                 "label_value_length_limit": 500,
-            }
+            },
+            {
+                # a generator comes and goes: as a target of the job above it would page when its plan ends
+                "job_name": f"{site.job}-load",
+                "file_sd_configs": [{"files": ["targets/load.json"], "refresh_interval": "10s"}],
+            },
         ],
     }
 

@@ -1,6 +1,6 @@
 """The dashboards, in the order in which people need them."""
 
-from ledgerops.dashboards.pages import fleet, kafka, observer, query, resources, skew, slo, state
+from ledgerops.dashboards.pages import fleet, kafka, load, observer, query, resources, skew, slo, state
 
 PAGES = (
     fleet.PAGE,
@@ -10,5 +10,6 @@ PAGES = (
     resources.PAGE,
     kafka.PAGE,
     slo.PAGE,
+    load.PAGE,
     observer.PAGE,
 )

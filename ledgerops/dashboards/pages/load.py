@@ -1,0 +1,176 @@
+"""Load test: what the generator offers, whether it can be trusted, and what the queries make of it."""
+
+from __future__ import annotations
+
+from ledgerops.dashboards import limits
+from ledgerops.dashboards.model import Page, Panel, Row, Target, by, d, g, q, rate
+
+
+def _late(quantile: float) -> str:
+    return (
+        f"histogram_quantile({quantile:g}, {by('sum', 'plan, le', rate(g('ledgerops_load_lateness_seconds_bucket')))})"
+    )
+
+
+def _batch(quantile: float) -> str:
+    return f"histogram_quantile({quantile:g}, {by('sum', 'query, le', rate(q('ledgerops_batch_duration_seconds_bucket')))})"
+
+
+DRILL = "a load plan that runs with --metrics-port"
+
+PAGE = Page(
+    uid="ledgerops-load",
+    title="ledgerops / Load test",
+    help="A load plan and the queries under it on one time axis: what was offered, whether the generator kept up, and "
+    "how rate, lag, batch time and findings follow. The generator has a scrape job of its own: choose both, or all.",
+    plans=True,
+    rows=(
+        Row(
+            "Offered and processed",
+            (
+                Panel(
+                    "Offered, acknowledged and read",
+                    (
+                        Target(by("sum", "plan", g("ledgerops_load_planned_rate")), "{{plan}} planned"),
+                        Target(
+                            by("sum", "plan", rate(g("ledgerops_load_acknowledged_records_total"))),
+                            "{{plan}} acknowledged",
+                        ),
+                        Target(by("sum", "query", rate(q("ledgerops_input_rows_total"))), "{{query}} read"),
+                    ),
+                    "rowsps",
+                    "What the plan asks for, what the target confirmed, and what each query reads. Good: one line; a query below it builds up a backlog.",
+                    width=16,
+                    height=9,
+                ),
+                Panel(
+                    "Valid",
+                    (Target(by("min", "plan", g("ledgerops_load_valid")), "{{plan}}"),),
+                    "short",
+                    "Whether the run can be trusted: no, once the generator itself was the bottleneck. Good: yes throughout; else the run says nothing about the queries.",
+                    kind="state-timeline",
+                    names=(("0", "bad:invalid"), ("1", "good:valid")),
+                    width=8,
+                    height=9,
+                    waits=DRILL,
+                ),
+            ),
+        ),
+        Row(
+            "The generator",
+            (
+                Panel(
+                    "Acknowledged of planned",
+                    (
+                        Target(
+                            by("sum", "plan", rate(g("ledgerops_load_acknowledged_records_total")))
+                            + " / ("
+                            + by("sum", "plan", rate(g("ledgerops_load_planned_records_total")))
+                            + " > 0)",
+                            "{{plan}}",
+                        ),
+                    ),
+                    "percentunit",
+                    "Records that the target confirmed over those that were due. Good: 100 %; below 99 % the run is not valid.",
+                    bad=limits.SENT,
+                    low=True,
+                    width=6,
+                    waits=DRILL,
+                ),
+                Panel(
+                    "Lateness",
+                    (Target(_late(0.5), "{{plan}} p50"), Target(_late(0.99), "{{plan}} p99")),
+                    "s",
+                    "How long after its scheduled time a record was handed over: latencies count from the schedule. Good: p99 below 50 ms.",
+                    bad=limits.LATE,
+                    width=6,
+                    waits=DRILL,
+                ),
+                Panel(
+                    "Backpressure",
+                    (Target(by("sum", "plan", rate(g("ledgerops_load_backpressure_seconds_total"))), "{{plan}}"),),
+                    "s",
+                    "Seconds in each second in which the generator waited for room in the client's queue: the target does not take more. Good: 0.",
+                    warn=limits.ANY,
+                    width=6,
+                    waits=DRILL,
+                ),
+                Panel(
+                    "Produced and refused",
+                    (
+                        Target(
+                            by("sum", "plan", rate(g("ledgerops_load_produced_records_total"))), "{{plan}} produced"
+                        ),
+                        Target(by("sum", "plan", rate(g("ledgerops_load_refused_records_total"))), "{{plan}} refused"),
+                    ),
+                    "rowsps",
+                    "Records handed to the client, and those that the target refused or that nobody knows of. Good: none refused.",
+                    width=6,
+                    waits=DRILL,
+                ),
+            ),
+        ),
+        Row(
+            "The queries under it",
+            (
+                Panel(
+                    "Processing rate and capacity",
+                    (
+                        Target(by("sum", "query", q("ledgerops_processed_rows_per_second")), "{{query}} processes"),
+                        Target(by("max", "query", q("ledgerops_capacity_rows_per_second")), "{{query}} capacity"),
+                    ),
+                    "rowsps",
+                    "Rows a second of batch time, and what the query can sustain by the fit over its batches. Good: capacity above what is offered.",
+                ),
+                Panel(
+                    "Lag",
+                    (Target(by("max", "query", q("ledgerops_source_lag_seconds"))),),
+                    "s",
+                    "Age of the oldest unread row. Good: flat; a steady rise under a steady load is more than the query can sustain.",
+                    warn=limits.ageing,
+                    bad=limits.stale,
+                    link="ledgerops-query",
+                ),
+                Panel(
+                    "Batch duration",
+                    (
+                        Target(_batch(0.5), "{{query}} p50"),
+                        Target(_batch(0.99), "{{query}} p99"),
+                        Target(by("max", "query", q("ledgerops_trigger_interval_seconds")), "{{query}} trigger"),
+                    ),
+                    "s",
+                    "How long batches take against their trigger interval. Good: p99 below the trigger interval.",
+                    link="ledgerops-query",
+                ),
+                Panel(
+                    "Backlog",
+                    (Target(by("sum", "query", q("ledgerops_source_backlog_offsets"))),),
+                    "short",
+                    "Offsets not read yet. Good: returns to near 0 with each batch.",
+                ),
+                Panel(
+                    "Findings",
+                    (
+                        Target(
+                            by("max", "query, rule, severity", q("ledgerops_finding")),
+                            "{{query}}: {{rule}} ({{severity}})",
+                        ),
+                    ),
+                    "short",
+                    "What the rules find while the load is on. Good: empty below the sustainable rate.",
+                    kind="state-timeline",
+                    names=(("1", "bad:found"),),
+                    waits="a finding",
+                ),
+                Panel(
+                    "CPU of the drivers' machines",
+                    (Target(by("max", "instance", d("ledgerops_host_cpu_busy_ratio")), "{{instance}}"),),
+                    "percentunit",
+                    "A generator on the driver's machine takes its cores. Good: below 85 %.",
+                    warn=limits.CPU,
+                    most=1.0,
+                ),
+            ),
+        ),
+    ),
+)
