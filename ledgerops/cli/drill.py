@@ -7,24 +7,28 @@ Exit code: 0 every drill passed, 1 one did not, 2 one could not be run.
 
 Examples:
     ledgerops drill --list
-    ledgerops drill slow-sink --out drills
-    ledgerops drill --score drills
+    ledgerops drill slow-sink
+    ledgerops drill --score runs/drills
 """
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from tempfile import TemporaryFile
 
+from ledgerops.cli.values import whole
 from ledgerops.errors import UserError
+
+OUT = Path("runs/drills")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("names", nargs="*", metavar="NAME", help="drills to run (default: all)")
     parser.add_argument("--list", action="store_true", help="list the drills and end")
-    parser.add_argument("--out", type=Path, default=Path("drills"), metavar="FOLDER", help="bundles (default drills)")
+    parser.add_argument("--out", type=Path, default=OUT, metavar="FOLDER", help=f"what drills leave (default {OUT})")
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="for random names and faults (default 1)")
-    parser.add_argument("--lanes", type=int, default=1, metavar="N", help="light drills at a time (default 1)")
+    parser.add_argument("--lanes", type=whole, default=1, metavar="N", help="light drills at a time (default 1)")
     parser.add_argument("--score", type=Path, metavar="FOLDER", help="run nothing: score the bundles of a folder again")
     parser.add_argument("--publish", type=Path, metavar="FILE", help="write the score tables to a Markdown file")
     parser.add_argument("--note", default="", metavar="TEXT", help="what a reader of the page should know of this run")
@@ -42,9 +46,22 @@ def run(args: argparse.Namespace) -> int:
     unknown = [name for name in args.names if name not in BY_NAME]
     if unknown:
         raise UserError(f"no drill {unknown[0]!r}; ledgerops drill --list names them")
+    for place in (args.publish and args.publish.parent, args.save, args.score is None and args.out):
+        if place:
+            _must_take_files(place)
     chosen = [BY_NAME[name] for name in args.names] or list(DRILLS)
     if args.score is not None:
         results = suite.score_again(args.score, chosen)
     else:
         results = suite.perform(chosen, args.out, args.seed, args.lanes)
     return suite.close(results, args.publish, args.save, args.note)
+
+
+def _must_take_files(folder: Path) -> None:
+    """Raises UserError now, and not after an hour, when nothing can be written there."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise UserError(f"cannot write to {folder}: {(error.strerror or str(error)).lower()}") from None

@@ -12,11 +12,15 @@ work/              checkpoints by role, and whatever the queries write
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from ledgerops.errors import UserError
+
+NEEDED: Mapping[str, set[str]] = {"drill.json": {"drill", "seed", "names"}}
 
 
 class Commit(NamedTuple):
@@ -105,5 +109,14 @@ class Bundle:
         return sorted(found)
 
     def _json(self, name: str) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads((self.folder / name).read_text("utf-8"))
+        """Raises UserError when the file is not there or is none of a drill."""
+        file = self.folder / name
+        try:
+            found = json.loads(file.read_text("utf-8"))
+        except OSError as error:
+            raise UserError(f"cannot read {file}: {(error.strerror or str(error)).lower()}") from None
+        except ValueError:
+            found = None
+        if not isinstance(found, dict) or not NEEDED.get(name, set()) <= found.keys():
+            raise UserError(f"{file} is damaged, or not of a drill; run the drill again")
         return found

@@ -134,6 +134,8 @@ def today() -> str:
 def save(bundle: Bundle, folder: Path) -> None:
     """Keeps what a replay needs, compressed, without paths of this machine."""
     target = folder / bundle.drill
+    if target.resolve() == bundle.folder.resolve():
+        return  # it is what is kept
     (target / "recording").mkdir(parents=True, exist_ok=True)
     for old in (target / "recording").glob("*"):
         old.unlink()

@@ -62,17 +62,21 @@ def score_again(folder: Path, drills: Sequence[Drill]) -> list[Result]:
     wanted = {drill.name for drill in drills}
     results = []
     for bundle in bundles:
-        drill = BY_NAME.get(bundle.drill)
-        if drill is not None and drill.name in wanted:
-            try:
-                if (
-                    drill.effect is not None and (bundle.folder / "work").is_dir()
-                ):  # the drill may define it otherwise now
-                    bundle.times.pop("effect", None)
-                    bundle.note(effect=drill.effect(bundle))
-                results.append(Result(drill, bundle, score(drill, bundle)))
-            except (UserError, KeyError, OSError) as error:
-                results.append(Result(drill, None, None, str(error)))
+        try:
+            drill = BY_NAME.get(bundle.drill)
+        except UserError:
+            drill = BY_NAME.get(bundle.folder.name)  # its own file is damaged, which scoring tells
+        if drill is None or drill.name not in wanted:
+            continue
+        try:
+            if drill.effect is not None and (bundle.folder / "work").is_dir():
+                bundle.times.pop("effect", None)  # the drill may define it otherwise now
+                bundle.note(effect=drill.effect(bundle))
+            results.append(Result(drill, bundle, score(drill, bundle)))
+        except KeyError as missing:
+            results.append(Result(drill, None, None, f"{bundle.folder} has no instant {missing}; run the drill again"))
+        except (UserError, OSError) as error:
+            results.append(Result(drill, None, None, str(error)))
     if not results:
         raise UserError(f"no bundle of a drill in {folder}; run ledgerops drill first")
     if len(bundles) > 1:

@@ -35,14 +35,18 @@ def conduct(drill: Drill, folder: Path, seed: int, lanes: int = 1) -> Bundle:
     Raises UserError when it could not be run to its end: it then proves nothing.
     """
     if folder.exists():
+        if any(folder.iterdir()) and not (folder / "drill.json").exists():
+            raise UserError(f"{folder} holds something else than a drill; give another folder with --out")
         shutil.rmtree(folder)
     folder.mkdir(parents=True)
     names = random_names(drill, seed)
+    told = {"drill": drill.name, "seed": seed, "names": names, "settings": {}, "lanes": lanes}
+    (folder / "drill.json").write_text(json.dumps(told) + "\n", "utf-8")  # first of all: it marks the folder as ours
     surgeon = Surgeon(folder, drill, names, seed)
     with ExitStack() as opened:
         opened.callback(surgeon.close)
-        settings = {} if drill.prepare is None else drill.prepare(surgeon)
-        told = {"drill": drill.name, "seed": seed, "names": names, "settings": settings, "lanes": lanes}
+        if drill.prepare is not None:
+            told["settings"] = drill.prepare(surgeon)
         (folder / "drill.json").write_text(json.dumps(told, indent=1) + "\n", "utf-8")
         with driver(folder) as process:
             surgeon.process = psutil.Process(process.pid)
