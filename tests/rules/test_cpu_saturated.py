@@ -34,6 +34,13 @@ def test_other_processes_of_the_machine_are_named(suffering):
     ]  # fmt: skip
 
 
+def test_short_planning_tells_it_when_all_phases_have_grown_alike(suffering):
+    alike = {"add_batch": 3.0, "query_planning": 0.11, "wal_commit": 0.5, "commit_offsets": 0.5}
+    [finding] = RULE.check(suffering({"phases": [alike] * 4}, driver_jvm=0.2))
+
+    assert finding.component.detail == "other processes"
+
+
 @pytest.mark.parametrize(
     ("machine", "who"),
     [
@@ -69,6 +76,11 @@ def test_the_query_itself_may_be_what_fills_the_cores(suffering, machine, who):
             {"phases": [{"add_batch": 3.0, "latest_offset": 1.5, "query_planning": 0.1}] * 4},
             {"driver_jvm": 0.3},
             id="a slow broker on a busy machine",
+        ),
+        pytest.param(
+            {"phases": [{"add_batch": 0.9, "query_planning": 0.1, "wal_commit": 2.0, "commit_offsets": 2.0}] * 4},
+            {"driver_jvm": 0.3},
+            id="a slow checkpoint on a busy machine: the rows take as long as ever",
         ),
         pytest.param(
             {"phases": [{"add_batch": 4.8}] * 4, "stages": [[stage(seconds=[4.4, 4.3], wall=4.5, cpu=0.0)]] * 4}

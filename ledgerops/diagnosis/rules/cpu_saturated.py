@@ -31,7 +31,8 @@ BUSY = 0.9  # of all cores; a query that works back to back on half of them is f
 SLOWER = 1.5  # at equal rows; what two cores and six queries do to each other when they start stays below
 STRETCHED = 1.5  # so much longer takes what only the driver's own threads do, when they wait for a core
 AS_MUCH = 0.5  # of the slowdown of the whole batch: missing cores slow down everything alike, a broker does not
-LEAST = 0.05  # seconds of planning below which its ratio is chance
+LEAST = 0.05  # seconds of a phase below which its ratio is chance: that of planning is told too small, if anything
+OWN_PHASES = ("wal_commit", "commit_offsets", "add_batch")  # none of them waits for a source
 FOREIGN = 0.25  # of all cores, used by other processes: less does not explain a slowdown
 OWN = 0.6  # of all cores, used by the driver and its workers: tasks that sleep fill the slots, too, and need no core
 FILLED = 0.8  # of the slots, while the query's stages are at work: it is its own tasks that need the cores
@@ -63,9 +64,10 @@ def check(view: View) -> Iterator[Finding]:
     use, lost = cores.used(view), strain.slowdown(view)
     if use is None or lost is None or use.busy < BUSY or lost.factor < SLOWER or _collects(view):
         return
-    stretched = _planning(view)
-    as_much = stretched >= max(STRETCHED, AS_MUCH * lost.seconds / lost.usual_seconds)
-    foreign = use.by[cores.OTHER] >= FOREIGN * use.cores and as_much
+    stretched, much = _stretched(view, "query_planning"), AS_MUCH * lost.seconds / lost.usual_seconds
+    # planning waits for nothing but a core; where it is too short to tell how much, all else must have grown alike
+    alike = stretched >= much or all(_stretched(view, phase) >= much for phase in OWN_PHASES)
+    foreign = use.by[cores.OTHER] >= FOREIGN * use.cores and stretched >= STRETCHED and alike
     own = {who: taken for who, taken in use.by.items() if who != cores.OTHER}
     if not foreign and not (sum(own.values()) >= OWN * use.cores and _fills_the_slots(view)):
         return
@@ -88,10 +90,10 @@ def check(view: View) -> Iterator[Finding]:
     )
 
 
-def _planning(view: View) -> float:
-    """How much longer planning takes than usual: it waits for nothing but a core."""
+def _stretched(view: View, phase: str) -> float:
+    """How much longer a phase takes than usual."""
     before, now = (
-        median(batch.phases.get("query_planning", 0.0) for batch in some)
+        median(batch.phases.get(phase, 0.0) for batch in some)
         for some in (strain.past(view), view.steady[-strain.RECENT :])
     )
     return now / max(before, LEAST)
@@ -132,6 +134,6 @@ RULE = Rule(
     severity="warning",
     check=check,
     runbook=__doc__,
-    explains=("falling-behind", "trigger-overrun", "freshness-breach"),
+    explains=("falling-behind", "trigger-overrun", "freshness-breach", "checkpoint-slow", "state-commit-slow"),
     acquit=acquit,
 )
