@@ -61,7 +61,6 @@ DRILL = Drill(
     name="noisy-neighbour",
     id="X5",
     kind="combined",
-    limit="named in time and in its place, but one number (neighbour_cores) is not computed again within 5 %",
     summary="another query of the driver begins to take every core",
     start=start,
     inject=inject,

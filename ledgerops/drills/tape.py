@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 Json = Mapping[str, Any]
 Place = tuple[str, str]  # topic, partition
+SAME = 0.0005  # seconds: instants are written in milliseconds
 REMEMBERED = 200  # batches
 WARM_UP = 10.0
 OVER = 1.1  # of the trigger interval
@@ -88,7 +89,7 @@ class Tape:
         self.running: tuple[float, Json] | None = None
         for line in lines:
             at = instant(line["at"])
-            if at > now + 0.0005:
+            if at > now + SAME:
                 break
             data = line["data"]
             if line["kind"] == "host":

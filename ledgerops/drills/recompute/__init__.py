@@ -23,11 +23,10 @@ from ledgerops.drills.recompute import (
     work,
 )
 from ledgerops.drills.recompute.shared import Formula
-from ledgerops.drills.tape import Json, Tape
+from ledgerops.drills.tape import SAME, Json, Tape, instant
 
 TOLERANCE = 0.05
 TINY = 0.005  # seconds or shares: Spark's times are whole milliseconds, and a share is the quotient of two
-
 FORMULAS: Mapping[str, Formula] = {
     **symptoms.FORMULAS,
     **inputs.FORMULAS,
@@ -58,16 +57,28 @@ class Compared(NamedTuple):
 
 
 def recompute(lines: Sequence[Json], query: str, now: float, finding: Json) -> Iterator[Compared]:
-    """Every number of a finding (as in the diagnosis document) that was made at `now`."""
+    """Every number of a finding (as in the diagnosis document) that was made at `now`.
+
+    One look at all queries leaves lines of one instant, and a verdict comes after each: it knew of the others' lines
+    of its own instant, or did not yet.
+    """
     tape = Tape(lines, query, now)
     for evidence in finding["evidence"]:
-        name = evidence["name"]
-        formula = FORMULAS.get(f"{finding['rule']}: {name}") or FORMULAS.get(name)
-        try:
-            found = formula(tape, finding) if formula is not None else None
-        except (KeyError, IndexError, ValueError, ZeroDivisionError, StopIteration):
-            found = None  # the recording lacks what the formula needs
-        yield Compared(name, evidence["value"], found)
+        name, told = evidence["name"], evidence["value"]
+        compared = Compared(name, told, _value(tape, name, finding))
+        if not compared.agrees:
+            known = [line for line in lines if line.get("query") in (query, None) or instant(line["at"]) < now - SAME]
+            before = Compared(name, told, _value(Tape(known, query, now), name, finding))
+            compared = before if before.agrees else compared
+        yield compared
+
+
+def _value(tape: Tape, name: str, finding: Json) -> float | None:
+    formula = FORMULAS.get(f"{finding['rule']}: {name}") or FORMULAS.get(name)
+    try:
+        return formula(tape, finding) if formula is not None else None
+    except (KeyError, IndexError, ValueError, ZeroDivisionError, StopIteration):
+        return None  # the recording lacks what the formula needs
 
 
 def unknown(finding: Mapping[str, Any]) -> list[str]:
