@@ -19,16 +19,19 @@ from ledgerops.alerts.site import Site
 
 FAILURES = 3  # one crash is LedgerQueryDown's; three in a quarter of an hour are a loop
 WINDOW = 900.0
+GAP = 3600.0  # back to which the count before the window is looked for: a scrape may have failed just then
+FAILED, RESTARTED = "ledgerops_query_failures_total", "ledgerops_query_restarts_total"
 
 
 def _expression(site: Site) -> str:
-    failures = site.series("ledgerops_query_restarts_total")
-    return f"sum {BY} (increase({failures}[{site.window(WINDOW)}])) >= {FAILURES} and on (job, query) {_failed(site)}"
-
-
-def _failed(site: Site) -> str:
-    # a failure's series begins with its first failure, so its value counts and not its increase
-    return f"sum {BY} ({site.series('ledgerops_query_failures_total')}) >= {FAILURES}"
+    failures, window = site.series(FAILED), site.window(WINDOW)
+    before = f"last_over_time({failures}[{site.window(GAP)}] offset {window})"
+    # a series that begins within the window begins with its first failure, as one of a new driver does: all count
+    failed = f"sum {BY} ((({failures} - {before}) >= 0) or {failures}) >= {FAILURES}"
+    restarts = site.series(RESTARTED)
+    # and it must go on: where nothing was scraped for hours, failures of long ago look new
+    again = f"sum {BY} ({restarts} - min_over_time({restarts}[{window}])) >= {FAILURES - 1}"
+    return f"{failed} and on (job, query) {again}"
 
 
 ALERT = Alert(
@@ -38,44 +41,68 @@ ALERT = Alert(
     hold=30.0,
     summary="A query fails again and again.",
     description=(
-        '{{ $labels.query }} was started anew {{ $value | printf "%.0f" }} times in a quarter of an hour, '
-        f"after failures. {CAUSE}"
+        '{{ $labels.query }} failed {{ $value | printf "%.0f" }} times in a quarter of an hour, and is started anew '
+        f"each time. {CAUSE}"
     ),
     runbook=__doc__,
     rule="crash-loop",
     inhibits=("LedgerQueryDown", "LedgerFreshnessTicket"),
     cases=(
         Case(
-            "fires", "four failures in five minutes",
-            {
-                "ledgerops_query_restarts_total": "0x4 1x4 2x4 3x4 4x30",
-                'ledgerops_query_failures_total{error_class="X"}': "_x4 1x4 2x4 3x4 4x30",
-            }, 360, True,
+            "fires", "four failures in five minutes, the first that there are",
+            {RESTARTED: "0x4 1x4 2x4 3x4 4x30", f'{FAILED}{{error_class="X"}}': "_x4 1x4 2x4 3x4 4x30"}, 360, True,
         ),
         Case(
-            "stays quiet", "restarts without a failure: deployments",
-            {"ledgerops_query_restarts_total": "0x4 1x4 2x4 3x4 4x30"}, 360, False,
+            "fires", "three more than the ten of last week",
+            {RESTARTED: "10x100 11x4 12x4 13x30", f'{FAILED}{{error_class="X"}}': "10x100 11x4 12x4 13x30"}, 1700, True,
+        ),
+        Case(
+            "fires", "each time with another error",
+            {
+                RESTARTED: "0x4 1x4 2x4 3x30",
+                f'{FAILED}{{error_class="X"}}': "_x4 1x40", f'{FAILED}{{error_class="Y"}}': "_x8 1x40",
+                f'{FAILED}{{error_class="Z"}}': "_x12 1x40",
+            }, 300, True,
+        ),
+        Case(
+            "fires", "a new driver fails as the old one did",
+            {
+                RESTARTED: "8x70 0x4 1x4 2x4 3x30",
+                f'{FAILED}{{error_class="X"}}': "8x70 _x4 1x4 2x4 3x30",
+            }, 1400, True,
+        ),
+        Case("stays quiet", "restarts without a failure: deployments", {RESTARTED: "0x4 1x4 2x4 3x4 4x30"}, 360, False),
+        Case(
+            "stays quiet", "three deployments, and three failures last week",
+            {RESTARTED: "3x100 4x4 5x4 6x30", f'{FAILED}{{error_class="X"}}': "3x140"}, 1700, False,
+        ),
+        Case(
+            "stays quiet", "two failures after ten of last week",
+            {RESTARTED: "10x100 11x4 12x30", f'{FAILED}{{error_class="X"}}': "10x100 11x4 12x30"}, 1700, False,
+        ),
+        Case(
+            "stays quiet", "two deployments, and a scrape that failed a quarter of an hour ago",
+            {
+                RESTARTED: "3x20 _x4 3x50 4x4 5x4",
+                f'{FAILED}{{error_class="X"}}': "3x20 _x4 3x60",
+            }, 1230, False,
+        ),
+        Case(
+            "stays quiet", "nothing was scraped for hours, and the failures are old",
+            {RESTARTED: "5x100 _x800 5x60", f'{FAILED}{{error_class="X"}}': "5x100 _x800 5x60"}, 13800, False,
         ),
         Case(
             "resolves", "the loop ended long ago",
-            {
-                "ledgerops_query_restarts_total": "0x4 1x4 2x4 3x4 4x200",
-                'ledgerops_query_failures_total{error_class="X"}': "_x4 1x4 2x4 3x4 4x200",
-            }, 1800, False,
+            {RESTARTED: "0x4 1x4 2x4 3x4 4x200", f'{FAILED}{{error_class="X"}}': "_x4 1x4 2x4 3x4 4x200"}, 1800, False,
         ),
         Case(
             "series vanishes", "the driver is gone",
-            {
-                "ledgerops_query_restarts_total": "0x4 1x4 2x4 3x4 4x4 stale",
-                'ledgerops_query_failures_total{error_class="X"}': "_x4 1x4 2x4 3x4 4x4 stale",
-            }, 1800, False,
+            {RESTARTED: "0x4 1x4 2x4 3x4 4x4 stale", f'{FAILED}{{error_class="X"}}': "_x4 1x4 2x4 3x4 4x4 stale"},
+            1800, False,
         ),
         Case(
             "query restarts", "one failure, one restart",
-            {
-                "ledgerops_query_restarts_total": "0x8 1x40",
-                'ledgerops_query_failures_total{error_class="X"}': "_x8 1x40",
-            }, 360, False,
+            {RESTARTED: "0x8 1x40", f'{FAILED}{{error_class="X"}}': "_x8 1x40"}, 360, False,
         ),
     ),
 )  # fmt: skip
