@@ -20,6 +20,7 @@ from ledgerops.ledger.stream import PlanStream
 from ledgerops.producing.kafka import KafkaTarget
 from ledgerops.producing.pace import produce
 from ledgerops.producing.records import records
+from ledgerops.producing.samples import read_samples
 from ledgerops.servers.kafka import Kafka
 
 PLAN = """
@@ -122,8 +123,9 @@ def test_a_topic_holds_what_the_plan_says_and_a_second_load_the_same_bytes(kafka
     assert (manifest.topic, manifest.records, manifest.summary.all.rows) == ("twice.transactions", COUNT, COUNT)
     poison = sum(manifest.poison.values())
     sent = COUNT + poison
-    assert dict(manifest.sent) == {"planned": sent, "acknowledged": sent, "refused": 0}
-    assert f"records   {sent:,} sent, {sent:,} acknowledged, 0 refused\n" in capsys.readouterr().out
+    counted = {name: manifest.sent[name] for name in ("planned", "produced", "acknowledged", "refused")}
+    assert counted == {"planned": sent, "produced": sent, "acknowledged": sent, "refused": 0}
+    assert f"records   {sent:,} due, {sent:,} sent, {sent:,} acknowledged, 0 refused\n" in capsys.readouterr().out
 
 
 def test_poison_is_what_the_manifest_counts(kafka, load, plan):
@@ -174,18 +176,19 @@ def test_the_schedule_decides_when_a_record_is_sent(kafka, load, plan, capsys):
     plan.write_text(PLAN.replace("20000", "500"))
     make(kafka, "paced.")
     began = time.monotonic()
-    code, manifest = load(*to(kafka, "paced."), "--duration", "2")
+    code, manifest = load(*to(kafka, "paced."), "--duration", "2", "--late-budget", "2s")
 
     assert code == 0
     assert manifest.records == 1000
     assert time.monotonic() - began >= 1.99
-    assert "late by" in capsys.readouterr().out
+    assert "verdict   valid\n" in capsys.readouterr().out
 
 
 def test_ctrl_c_ends_with_a_manifest_of_what_was_sent(kafka, plan, tmp_path):
     plan.write_text(PLAN.replace("20000", "500"))
     topic, file = make(kafka, "cut."), tmp_path / "manifest.json"
     command = [sys.executable, "-m", "ledgerops", "load", str(plan), *to(kafka, "cut."), "--manifest", str(file)]
+    command += ["--late-budget", "9s"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
             limit = time.monotonic() + 30
@@ -226,7 +229,7 @@ def test_a_load_waits_for_a_broker_that_is_away(server_jars, tmp_path, plan):
         expected = {p: list(each) for p, each in records(stream.plan, ORIGIN, 0, 6000).items()}
 
         assert said == [f"no broker answers at {broker.servers}; waiting for it", "the broker is back"]
-        assert (target.acknowledged, target.refused) == (sent.planned, 0)
+        assert (target.acknowledged, target.refused) == (sent.produced, 0)
         assert {p: each for p, each in expected.items() if each} == read(broker.servers, topic)
 
 
@@ -327,6 +330,43 @@ def test_a_load_ends_with_its_plan_and_tells_what_is_out_of_order_in_it(load, pl
     assert copies > summary.conflicting > 0
 
 
+def test_a_load_that_is_later_than_its_budget_is_invalid(load, plan, tmp_path, capsys):
+    plan.write_text(PLAN.replace("20000", "500"))
+    code, manifest = load("--to", str(tmp_path / "land"), "--records", "200", "--late-budget", "0.01ms")
+
+    late = manifest.sent["late_seconds"]["p99"]
+    why = (
+        f"one record of a hundred was later than {late * 1000:.0f} ms (budget 0 ms): this generator cannot keep up; "
+        "take more --workers or less --rate-scale, see ledgerops load calibrate"
+    )
+    out = capsys.readouterr().out
+    assert (code, manifest.exact, manifest.sent["valid"]) == (1, True, False)
+    assert f"verdict   INVALID: {why}\n" in out
+    assert manifest.sent["invalid_because"] == why
+
+
+def test_a_load_within_its_budget_is_valid_and_samples_are_kept(load, plan, tmp_path, capsys):
+    plan.write_text(PLAN.replace("20000", "500"))
+    samples = tmp_path / "samples.jsonl"
+    code, manifest = load(
+        *("--to", str(tmp_path / "land"), "--records", "200", "--late-budget", "9s"),
+        *("--samples", str(samples), "--sample-every", "10"),
+    )
+
+    out = capsys.readouterr().out
+    assert (code, manifest.sent["valid"], manifest.sent["invalid_because"]) == (0, True, None)
+    assert "verdict   valid\n" in out
+    assert "latency   scheduled to acknowledged: " in out
+    assert {each["number"] % 10 for each in read_samples(samples)} == {0}
+
+
+def test_a_load_at_once_has_no_lateness_to_judge(load, plan, tmp_path, capsys):
+    code, manifest = load("--to", str(tmp_path / "land"), "--records", "200", "--at-once", "--late-budget", "0.01ms")
+
+    assert (code, "valid" in manifest.sent) == (0, False)
+    assert "verdict" not in capsys.readouterr().out
+
+
 def test_a_load_at_once_ends_now(load, plan, tmp_path):
     plan.write_text(PLAN.replace("start: 2026-01-01T00:00:00Z\n", ""))
     _, manifest = load("--to", str(tmp_path / "land"), "--records", str(COUNT), "--at-once")
@@ -352,6 +392,9 @@ def test_a_load_at_once_ends_now(load, plan, tmp_path):
         ),
         pytest.param(
             ["default", "--to", "x", "--data", "y"], "--data is for replay; a plan makes its own rows", id="data"
+        ),
+        pytest.param(
+            ["default", "--to", "x", "--sample-every", "9"], "--sample-every is for --samples FILE", id="no file"
         ),
         pytest.param(
             ["replay", "--to", "x"],

@@ -3,7 +3,7 @@
 ```json
 {"version": 1, "source": "plan", "plan": "default", "digest": "...", "seed": 7, "origin": 1700000000.0, "text": "...",
  "table": "transactions", "topic": "transactions", "records": 50000,
- "sent": {"planned": 50050, "acknowledged": 50050, "refused": 0}, "exact": true, "poison": {"invalid_json": 50},
+ "sent": {"planned": 50050, "acknowledged": 50050, "refused": 0, ...}, "exact": true, "poison": {"invalid_json": 50},
  "summary": {"rows": 50000, "distinct": 49510, "duplicates": 490, "conflicting": 0, "late": {...}, "future": {...},
              "all_rows": {...}, "distinct_rows": {...}, "buckets": {...}}}
 ```
@@ -45,7 +45,7 @@ class Manifest:
     origin: float | None = None
     text: str | None = None
     poison: Mapping[str, int] = field(default_factory=dict)  # by reason
-    sent: Mapping[str, int] = field(default_factory=dict)
+    sent: Mapping[str, Any] = field(default_factory=dict)  # how it went, see producing.order and producing.report
     exact: bool = True
 
     def write(self, file: Path) -> None:

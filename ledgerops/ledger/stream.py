@@ -81,8 +81,8 @@ class Stream(Protocol):
         """When each record is due, in seconds after the beginning."""
         ...
 
-    def rows(self, start: int, end: int) -> Rows:
-        """The rows of records [start, end), those of another table left out."""
+    def rows(self, start: int, end: int, step: int = 1) -> Rows:
+        """The rows of records [start, end), or of every `step`-th of them, those of another table left out."""
         ...
 
 
@@ -111,8 +111,8 @@ class PlanStream:
     def due_time(self, records: Ints) -> NDArray[np.float64]:
         return self.plan.schedule.due_time(records)
 
-    def rows(self, start: int, end: int) -> Rows:
-        numbers = np.arange(start, end, dtype=np.int64)
+    def rows(self, start: int, end: int, step: int = 1) -> Rows:
+        numbers = np.arange(start, end, step, dtype=np.int64)
         carried = self._generator.carried(numbers)
         partitions, _ = self._generator.layout.places(numbers)
         # a record carries its own transaction or that of an earlier record, which is in the stream, too
@@ -161,13 +161,13 @@ class ReplayStream:
     def due_time(self, records: Ints) -> NDArray[np.float64]:
         return (records + 1) / self.rate
 
-    def rows(self, start: int, end: int) -> Rows:
-        numbers = np.arange(start, min(end, len(self._first)), dtype=np.int64)
-        part = slice(start, end)
+    def rows(self, start: int, end: int, step: int = 1) -> Rows:
+        numbers = np.arange(start, min(end, len(self._first)), step, dtype=np.int64)
+        part = slice(start, end, step)
         # delays are unknown: the file tells when a transaction happened, and not when it came
         found = Rows(
             numbers,
-            self._batch.slice(start, len(numbers)),
+            self._batch.slice(start, len(numbers)) if step == 1 else self._batch.take(pa.array(numbers)),
             self._partition[part],
             self._first[part],
             np.zeros(len(numbers)),
@@ -176,13 +176,17 @@ class ReplayStream:
         return _of_table(found, self.table)
 
 
-def chunks(stream: Stream, end: int | None, start: int = 0) -> Iterator[tuple[int, Rows]]:
-    """The records [start, end), or to the stream's own end, some thousand at a time, each with where it ends."""
+def chunks(stream: Stream, end: int | None, start: int = 0, step: int = 1) -> Iterator[tuple[int, Rows]]:
+    """Every `step`-th of the records [start, end), or to the stream's own end, some thousand at a time.
+
+    With each some thousand comes the number of the first record behind them.
+    """
     last = min((each for each in (end, stream.total) if each is not None), default=None)
     while last is None or start < last:
-        upto = start + CHUNK if last is None else min(start + CHUNK, last)
-        yield upto, stream.rows(start, upto)
-        start = upto
+        behind = start + CHUNK * step
+        upto = behind if last is None else min(behind, last)
+        yield upto, stream.rows(start, upto, step)
+        start = behind
 
 
 def _of_table(rows: Rows, table: Table) -> Rows:

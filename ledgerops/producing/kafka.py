@@ -15,6 +15,7 @@ from ledgerops.kafkaclient import KafkaClient, plain, without_secrets
 from ledgerops.ledger import kafka
 from ledgerops.ledger.poison import REASONS
 from ledgerops.producing.records import Records
+from ledgerops.producing.samples import Sample
 
 # What may wait in the producer: two seconds of 100,000 records, so that memory stays bounded while a broker is away.
 HELD_RECORDS = 200_000
@@ -49,7 +50,7 @@ class KafkaTarget:
         say: Callable[[str], None] = lambda text: None,
     ) -> None:
         """Raises UserError when no broker answers in ten seconds or the topic cannot hold these partitions."""
-        from confluent_kafka import KafkaException, Producer
+        from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, KafkaException, Producer
 
         cluster = kafka.look(client, [topic], ANSWER_SECONDS)
         if cluster.partitions[topic] < partitions:
@@ -64,31 +65,46 @@ class KafkaTarget:
         self.refused = 0
         self.problem: str | None = None
         self._client, self._topic, self._wait, self._say = client, topic, wait, say
-        self._away = False
-        self._fatal = KafkaException
+        self._away, self._before = False, 0  # whether no broker answers, and what was acknowledged until then
+        self._fatal, self._append_time = KafkaException, TIMESTAMP_LOG_APPEND_TIME
         try:
             self._producer = Producer(client.librdkafka(**SETTINGS, error_cb=self._heard))
         except KafkaException as error:
             raise UserError(f"Kafka's client refuses the options: {self._told(error.args[0])}") from None
 
-    def send(self, records: Records, start: int, end: int) -> None:
-        produce, topic, heard = self._producer.produce, self._topic, self._delivered
+    def send(self, records: Records, start: int, end: int) -> int:
+        place = start
+        for sample in records.samples:
+            if start <= sample.place < end and not self.refused:
+                place = self._produce(records, place, sample.place, self._delivered)
+                if place == sample.place:
+                    sample.created = time.time()
+                    place = self._produce(records, place, place + 1, self._sampled(sample))
+                if place <= sample.place:
+                    return place
+        return self._produce(records, place, end, self._delivered)
+
+    def serve(self) -> None:
+        self._producer.poll(0)
+        if self._away and self.acknowledged > self._before:
+            self._away = False
+            self._say("the broker is back")
+
+    def _produce(self, records: Records, start: int, end: int, heard: Callable[[Any, Any], None]) -> int:
+        """Returns the first place that it did not take: the queue is full, because the broker is slow, or away."""
+        produce, topic = self._producer.produce, self._topic
         keys, values, partitions = records.keys, records.values, records.partitions
         place = start
-        while place < end and not self.refused:
-            try:
-                # one loop without a test inside: at 150,000 records a second each costs 7 microseconds at most
-                while place < end:
-                    produce(topic, values[place], keys[place], partitions[place], heard)
-                    place += 1
-            except BufferError:
-                self._producer.poll(0.05)  # the queue is full: the broker is slow, or away
-                if self._wait(0.0) and self._away:
-                    self.refused += end - place
-                    self.problem = self.problem or "the load was ended while no broker answered"
-            except self._fatal as error:
-                self._refuse(error.args[0], end - place)
-        self._producer.poll(0)
+        try:
+            # one loop without a test inside: at 150,000 records a second each costs 7 microseconds at most
+            while place < end:
+                produce(topic, values[place], keys[place], partitions[place], heard)
+                place += 1
+        except BufferError:
+            pass
+        except self._fatal as error:
+            self._refuse(error.args[0], 1)
+        return place
 
     def close(self) -> None:
         limit = time.monotonic() + CLOSE_SECONDS
@@ -106,11 +122,17 @@ class KafkaTarget:
     def _delivered(self, error: Any, message: Any) -> None:
         if error is None:
             self.acknowledged += 1
-            if self._away:
-                self._away = False
-                self._say("the broker is back")
         else:
             self._refuse(error, 1)
+
+    def _sampled(self, sample: Sample) -> Callable[[Any, Any], None]:
+        def heard(error: Any, message: Any) -> None:
+            self._delivered(error, message)
+            if error is None:
+                kind, at = message.timestamp()
+                sample.heard(time.time(), at / 1000 if kind == self._append_time else None)
+
+        return heard
 
     def _refuse(self, error: Any, records: int) -> None:
         self.refused += records
@@ -121,7 +143,7 @@ class KafkaTarget:
         from confluent_kafka import KafkaError
 
         if error.code() == KafkaError._ALL_BROKERS_DOWN and not self._away:
-            self._away = True
+            self._away, self._before = True, self.acknowledged
             self._say(f"no broker answers at {self._client.servers}; waiting for it")
 
     def _told(self, error: Any) -> str:

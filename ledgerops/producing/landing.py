@@ -12,6 +12,7 @@ from pathlib import Path
 from ledgerops.errors import UserError
 from ledgerops.ledger.poison import KEYLESS
 from ledgerops.producing.records import Records
+from ledgerops.producing.samples import Sample
 
 FILE_RECORDS = 20_000
 FILE_SECONDS = 1.0
@@ -30,6 +31,7 @@ class LandingTarget:
         self.acknowledged = 0
         self._name, self._files = name, 0
         self._lines: list[bytes] = []
+        self._samples: list[Sample] = []
         self._since = time.monotonic()
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -38,10 +40,18 @@ class LandingTarget:
         except OSError as error:
             raise self._problem(error) from None
 
-    def send(self, records: Records, start: int, end: int) -> None:
+    def send(self, records: Records, start: int, end: int) -> int:
         if not self._lines:
             self._since = time.monotonic()
         self._lines += [value for value in records.values[start:end] if value is not None]
+        for sample in records.samples:
+            if start <= sample.place < end:
+                sample.created = time.time()
+                self._samples.append(sample)
+        self.serve()
+        return end
+
+    def serve(self) -> None:
         if len(self._lines) >= FILE_RECORDS or time.monotonic() - self._since >= FILE_SECONDS:
             self._write()
 
@@ -61,6 +71,9 @@ class LandingTarget:
         self._files += 1
         self.acknowledged += len(self._lines)
         self._lines = []
+        for sample in self._samples:
+            sample.heard(time.time(), None)
+        self._samples = []
 
     def _problem(self, error: OSError) -> UserError:
         return UserError(f"cannot write to {self.folder}: {(error.strerror or str(error)).lower()}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from ledgerops.ledger.layout import Ints
 from ledgerops.ledger.plan import Plan
 from ledgerops.ledger.poison import REASONS, spoil
 from ledgerops.ledger.stream import PlanStream, Rows, Stream, Table, chunks
+from ledgerops.producing.samples import Sample
 
 _KEYS = {"ad_events": "ad_id"}  # the column of the key; of the other tables it is customer_id
 
@@ -26,14 +27,15 @@ class Records:
     keys: list[bytes | None]
     values: list[bytes | None]
     poison: list[str | None]  # the reason for which a reader refuses it; None: a good one
+    upto: int  # the stream has no other records of this sender below this number
+    samples: list[Sample] = field(default_factory=list)  # whose times are kept, by place
 
-    def poisoned(self, before: int) -> Counter[str]:
-        """How many of the records numbered below `before` are poison, by reason."""
-        count = int(np.searchsorted(self.numbers, before))
-        return Counter(reason for reason in self.poison[:count] if reason is not None)
+    def poisoned(self, places: int) -> Counter[str]:
+        """How many of the records at the first so many places are poison, by reason."""
+        return Counter(reason for reason in self.poison[:places] if reason is not None)
 
 
-def encode(stream: Stream, rows: Rows, kinds: Sequence[str] = REASONS) -> Records:
+def encode(stream: Stream, rows: Rows, kinds: Sequence[str] = REASONS, upto: int = 0) -> Records:
     """The records of these rows, with the poison that the stream puts among them, as far as it is of `kinds`."""
     keys = json_keys(rows.batch.column(_KEYS.get(stream.table, "customer_id"))).to_pylist()
     values = json_values(rows.batch).to_pylist()
@@ -50,7 +52,7 @@ def encode(stream: Stream, rows: Rows, kinds: Sequence[str] = REASONS) -> Record
         partitions.insert(place + 1, partitions[place])
         poison.insert(place + 1, reason)
     numbers = np.insert(rows.numbers, places + 1, rows.numbers[places]) if len(places) else rows.numbers
-    return Records(numbers, partitions, keys, values, poison)
+    return Records(numbers, partitions, keys, values, poison, upto)
 
 
 def records(
