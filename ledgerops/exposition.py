@@ -6,13 +6,14 @@ because nothing is built between the snapshot and the text. Tests read the resul
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from itertools import accumulate
 from typing import Any
 
 from ledgerops.metrics import DRIVER_METRICS, QUERY_METRICS, SELF_METRICS, VERDICT_METRICS
 from ledgerops.metrics.identity import ACTIVE, EXPECTED
-from ledgerops.metrics.model import HistogramTotal, Metric
+from ledgerops.metrics.model import HistogramTotal, Labels, Metric
 from ledgerops.snapshot import Family, Snapshot, clean_label, series_of
 from ledgerops.stats import SelfStats
 
@@ -23,6 +24,7 @@ SUFFIX = {
     "counter": "_total",
     "info": "_info",
 }  # the part of a sample's name that OpenMetrics keeps out of the family's
+PAIRS = 10_000  # sets of labels whose text is remembered: queries and metrics share them, as partitions and phases
 ESCAPES = str.maketrans({"\\": r"\\", "\n": r"\n", '"': r"\""})
 
 
@@ -88,18 +90,24 @@ def _head(metric: Metric[Any], rich: bool) -> tuple[str, str]:
     return f"# HELP {name} {text}\n", f"# TYPE {name} {kind}\n"
 
 
-def _samples(family: Family, query: str, now: float, rich: bool) -> Iterator[str]:
+def _samples(family: Family, query: str, now: float, rich: bool) -> Iterable[str]:
     metric, name = family.metric, family.metric.name
     if family.histogram is not None:
-        yield from _histogram(name, family.histogram, query, rich)
-        return
-    keys: Sequence[str] = metric.labels
-    for labels, value in family.series:
-        if metric.age:
-            value = max(0.0, now - value)
-        pairs = [f'{key}="{_escape(label)}"' for key, label in zip(keys, labels, strict=True)]
-        joined = ",".join((query, *pairs) if query else pairs)
-        yield f"{name}{{{joined}}} {value!r}\n" if joined else f"{name} {value!r}\n"
+        return _histogram(name, family.histogram, query, rich)
+    series = family.series
+    if metric.age:
+        series = [(labels, max(0.0, now - value)) for labels, value in series]
+    keys = metric.labels
+    if not keys:
+        braces = f"{{{query}}}" if query else ""
+        return [f"{name}{braces} {value!r}\n" for _, value in series]
+    head = f"{name}{{{query}," if query else f"{name}{{"
+    return [f"{head}{_pairs(keys, labels)}}} {value!r}\n" for labels, value in series]
+
+
+@lru_cache(maxsize=PAIRS)
+def _pairs(keys: tuple[str, ...], labels: Labels) -> str:
+    return ",".join([f'{key}="{_escape(label)}"' for key, label in zip(keys, labels, strict=True)])
 
 
 def _histogram(name: str, total: HistogramTotal, query: str, rich: bool) -> Iterator[str]:

@@ -162,7 +162,7 @@ def _fit(families: Sequence[Family], budget: int) -> tuple[list[Family], int]:
             break
         left -= size
     kept = [
-        family._replace(series=family.series[:limit])
+        family if len(family.series) <= limit else family._replace(series=family.series[:limit])
         for family in families
         if (family.size <= limit or family.histogram is None) and limit > 0
     ]
