@@ -1,4 +1,4 @@
-"""What the observer's own code costs, without Spark: worker time an event, scrape, memory, replay, start-up.
+"""What the observer's own code costs, without Spark: scrape, memory, replay, start-up. `bench_growth` has the events.
 
 The records are synthetic but whole: a stateful query with RocksDB metrics and five source partitions.
 """
@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import orjson
@@ -19,12 +19,12 @@ from ledgerops import exposition
 from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.fleet import Fleet
 from ledgerops.metrics.state import CUSTOM
-from ledgerops.offline import JUDGED
 from ledgerops.progress import format_instant
 from ledgerops.recording import decode, encode
 from ledgerops.records import Executor, ExecutorShare, Host, Kind, Plan, Process, StageSummary, TaskSummary
 from ledgerops.snapshot import Snapshot, snapshot_query
 from ledgerops.stats import SelfStats
+from load.bench_lines import Line, least, limit
 
 T0 = 1_800_000_000.0
 PARTITIONS = 5
@@ -43,7 +43,7 @@ def progress(query: int, batch: int, partitions: int = PARTITIONS) -> bytes:
         {
             "id": f"id-{query:04}",
             "runId": f"run-{query:04}",
-            "name": f"query_{query:02}",
+            "name": f"query_{query:03}",
             "timestamp": format_instant(at),
             "batchId": batch,
             "batchDuration": 800,
@@ -102,9 +102,9 @@ def progress(query: int, batch: int, partitions: int = PARTITIONS) -> bytes:
     )
 
 
-def around(batch: int, partitions: int) -> Iterator[tuple[Kind, bytes]]:
+def around(batch: int, partitions: int, query: int = 0) -> Iterator[tuple[Kind, bytes]]:
     """What the collectors add after a batch: the plan, the tasks, the machine, and the broker's heads."""
-    run, at = "run-0000", T0 + 2 * batch
+    run, at = f"run-{query:04}", T0 + 2 * batch
     if batch == 0:
         plan = Plan(run, "processing_time", 2.0, "append", {"event_time": 60.0}, True, 2, ("customer_id",), "parquet")
         yield "plan", orjson.dumps(plan)
@@ -139,35 +139,28 @@ def lines(queries: int, batches: int) -> Iterator[bytes]:
     for batch in range(batches):
         for query in range(queries):
             data = progress(query, batch)
-            yield encode(T0 + 2 * batch + 0.9, "progress", f"query_{query:02}", data)
+            yield encode(T0 + 2 * batch + 0.9, "progress", f"query_{query:03}", data)
 
 
 def _fail(name: str, error: Exception) -> None:
     raise AssertionError(f"{name} failed") from error
 
 
-def worker(batches: int = 600, history: int = 200, partitions: int = PARTITIONS) -> dict[str, float]:
-    """Milliseconds an event with `history` batches remembered: parse, signals, all rules, encode, snapshot.
-
-    Events are those of a query with every collector at work. The time is this thread's own on a core: what a busy
-    machine takes away is not the observer's.
-    """
-    fleet = Fleet(Diagnoser)
-    took = []
-    for number in range(history + batches):
-        events = [("progress", progress(0, number, partitions)), *around(number, partitions)]
-        for kind, data in events:
-            began = time.thread_time()
-            at = T0 + 2 * number + (0.9 if kind == "progress" else 1.0)
-            seen = decode(encode(at, kind, None if kind == "host" else "query_00", data))
-            state = fleet.ingest(seen)
-            if state is not None and seen.kind in JUDGED:
-                fleet.judge(state, seen.at)
-                snapshot_query(state, fleet.view(state, seen.at), 500, _fail)
-            if number >= history:
-                took.append((time.thread_time() - began) * 1000)
-    took.sort()
-    return {"median": statistics.median(took), "p99": took[int(len(took) * 0.99)], "mean": statistics.fmean(took)}
+def core(say: Callable[[str], None]) -> Iterator[Line]:
+    """The budgets that need no Spark."""
+    for kind, (series, size, took) in scrape().items():
+        name = f"scrape, 50 queries, {series:,} series, {size / 1e6:.1f} MB, {kind}"
+        yield limit(name, took, f"{took:.0f} ms", 60, "<= 60 ms")
+    grown = memory()
+    say("memory measured")
+    name = "memory of the observer, 50 queries, an hour at a batch every 2 s"
+    yield limit(name, grown * 1.048576, f"{grown:.0f} MiB", 60, "<= 60 MB")
+    speed = replay()
+    yield least("replay with all rules at every batch", speed, f"{speed:,.0f} batches/s", 1000, ">= 1,000")
+    hour = diagnose_hour()
+    yield limit("`ledgerops diagnose`, start to answer, an hour of one query", hour, f"{hour:.2f} s", 1, "< 1 s")
+    help_ = start_up()
+    yield limit("`ledgerops --help`", help_, f"{help_:.2f} s", 0.3, "< 0.3 s")
 
 
 def scrape(queries: int = 50) -> dict[str, tuple[int, int, float]]:

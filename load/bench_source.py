@@ -1,16 +1,15 @@
-"""How fast the embedded source is: rows a second through a windowed count, and of generation alone.
-
-python -m load.bench_source
-"""
+"""How fast the embedded source is: rows a second through a windowed count, and of generation alone."""
 
 from __future__ import annotations
 
-import os
-import sys
 import tempfile
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+
+from load.bench_lines import Line, least
+from load.bench_session import session
 
 BATCHES = 4  # after a first one that warms the JVM and the Python workers
 
@@ -43,7 +42,7 @@ def rows_per_second(spark: Any, rows: int = 4_000_000) -> float:
         )
         query.awaitTermination()
         seconds = [p.durationMs["triggerExecution"] / 1000 for p in query.recentProgress if p.numInputRows]
-    return len(seconds[1:]) * each / sum(seconds[1:])
+    return len(seconds[1:]) * each / float(sum(seconds[1:]))
 
 
 def generated_per_second(rows: int = 2_000_000) -> float:
@@ -56,28 +55,15 @@ def generated_per_second(rows: int = 2_000_000) -> float:
         pass
     began = time.perf_counter()
     count = sum(batch.num_rows for batch in made.batches(0, 0, rows))
-    return count / (time.perf_counter() - began)
+    return float(count) / (time.perf_counter() - began)
 
 
-def main() -> int:
-    print(f"generation alone, one core: {generated_per_second():,.0f} rows/s")
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    from pyspark.sql import SparkSession
-
-    spark = (
-        SparkSession.builder.master("local[2]")
-        .config("spark.sql.shuffle.partitions", "2")
-        .config("spark.ui.port", "0")
-        .config("spark.ui.showConsoleProgress", "false")
-        .getOrCreate()
-    )
-    spark.sparkContext.setLogLevel("ERROR")
-    try:
-        print(f"through a windowed count, local[2]: {rows_per_second(spark):,.0f} rows/s (budget 300,000)")
-    finally:
+def source(say: Callable[[str], None], rows: int = 4_000_000) -> Iterator[Line]:
+    alone = generated_per_second()
+    yield Line("generation alone, on one core", f"{alone:,.0f} rows/s")
+    with tempfile.TemporaryDirectory() as folder:
+        spark = session(Path(folder))
+        rate = rows_per_second(spark, rows)
         spark.stop()
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    say(f"{rate:,.0f} rows/s through a windowed count")
+    yield least("through a windowed count, on two cores", rate, f"{rate:,.0f} rows/s", 300_000, ">= 300,000")

@@ -256,7 +256,7 @@ def main() -> int:
         print("largest of the line x " + ", ".join(f"{reach:.1f}" for reach, _ in tested))
         print(table([check for _, check in tested]))
         return 0
-    from load.bench import session
+    from load.bench_session import session
 
     began = time.monotonic()
     found: list[Check] = []

@@ -1,0 +1,104 @@
+"""The bench's figures: lines with their noise floor and budget, kept as JSON, and the page that is made of them."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+YES, NO, UNKNOWN = "yes", "**no**", "not told from noise"
+
+
+@dataclass(frozen=True)
+class Line:
+    """One row of a table. `holds` is YES, NO, UNKNOWN, or empty where there is no budget."""
+
+    what: str
+    figure: str
+    noise: str = ""
+    budget: str = ""
+    holds: str = ""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What one part gave, when (ISO date and time, UTC), and how long it took in seconds."""
+
+    part: str
+    at: str
+    seconds: float
+    machine: str
+    lines: list[Line] = field(default_factory=list)
+
+    def write(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{self.part}.json").write_text(json.dumps(asdict(self), indent=1) + "\n", "utf-8")
+
+
+def read(folder: Path, part: str) -> Measured | None:
+    """What was kept of a part; None when it was never measured."""
+    try:
+        found = json.loads((folder / f"{part}.json").read_text("utf-8"))
+    except FileNotFoundError:
+        return None
+    return Measured(**{**found, "lines": [Line(**line) for line in found["lines"]]})
+
+
+def limit(what: str, value: float, figure: str, most: float, budget: str) -> Line:
+    """A line whose budget is an upper bound."""
+    return Line(what, figure, "", budget, YES if value <= most else NO)
+
+
+def least(what: str, value: float, figure: str, fewest: float, budget: str) -> Line:
+    """A line whose budget is a lower bound."""
+    return Line(what, figure, "", budget, YES if value >= fewest else NO)
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A ratio of interleaved runs, and that of equal runs in the same rounds: medians over the rounds.
+
+    `spread` is half the range of the noise over the rounds: a difference smaller than that means nothing.
+    """
+
+    ratio: float
+    noise: float
+    spread: float
+
+    @property
+    def floor(self) -> str:
+        return f"{self.noise:.3f} ± {self.spread:.3f}"
+
+    def at_least(self, bound: float) -> str:
+        return self._told(bound - self.ratio)
+
+    def at_most(self, bound: float) -> str:
+        return self._told(self.ratio - bound)
+
+    def _told(self, missing: float) -> str:
+        if missing <= 0:
+            return YES
+        return UNKNOWN if missing <= max(self.spread, abs(1 - self.noise)) else NO
+
+
+def compare(bare: Sequence[float], again: Sequence[float], other: Sequence[float]) -> Compared:
+    """By round: `other` over the mean of the two bare runs, and the second bare run over the first.
+
+    Comparing within a round takes away what the machine does slowly (its clock, its neighbours).
+    """
+    ratios = [each / ((one + two) / 2) for one, two, each in zip(bare, again, other, strict=True)]
+    noises = [two / one for one, two in zip(bare, again, strict=True)]
+    return Compared(statistics.median(ratios), statistics.median(noises), (max(noises) - min(noises)) / 2)
+
+
+def table(lines: Sequence[Line]) -> str:
+    """A Markdown table; columns that no line uses are left out."""
+    columns = [("what", "what"), ("measured", "figure"), ("noise floor", "noise"), ("budget", "budget")]
+    columns = [
+        (head, name) for head, name in [*columns, ("holds", "holds")] if any(getattr(line, name) for line in lines)
+    ]
+    rows = [[head for head, _ in columns], ["---"] * len(columns)]
+    rows += [[getattr(line, name) for _, name in columns] for line in lines]
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
