@@ -2,25 +2,39 @@
 
 from __future__ import annotations
 
+from ledgerops.alerts.crash_loop import FAILURES
 from ledgerops.alerts.freshness import FAST
+from ledgerops.alerts.query_stuck import SILENCE
 from ledgerops.alerts.site import Site
+from ledgerops.diagnosis.cores import BUSY as BUSY_CPU
 from ledgerops.diagnosis.rules.key_skew import HOT
 from ledgerops.diagnosis.stateful import GC_MARKED
 from ledgerops.view import SATURATED
 
-FAST_BURN = FAST[0].factor  # LedgerFreshnessPage
-HOT_KEY = HOT
-GC = GC_MARKED
-PRESSED, OVERLOADED = (
-    0.7,
-    1.0,
-)  # of the capacity: from 1 on the backlog must grow; below, room for a burst
+# of queries
+PRESSED = 0.7  # of the capacity; below it there is room for a burst
+OVERLOADED = 1.0  # of the capacity: from here on the backlog must grow
 BUSY = SATURATED  # of the time: from here on the status is `pressured`
-CPU = 0.85  # of all cores, from which queries hold each other up (rule noisy-neighbour)
 HEALTHY, POOR = 100.0, 50.0  # health: 100 with nothing found; a critical finding at full confidence leaves 40
-LATE = 0.05  # seconds of the generator's p99: its budget, beyond which a run is not valid
+SILENT = SILENCE  # seconds: LedgerQueryStuck, without what a query's own batches add
+LOOP = FAILURES  # LedgerCrashLoop
+HOT_KEY = HOT  # of the rows: rule key-skew
+SKEWED, LOPSIDED = 3.0, 10.0  # largest over median; no rule speaks of it alone: with room to spare it does no harm
+UNEVEN = 50.0  # of FLIP-418's score: half of what it can be
+FAST_BURN = FAST[0].factor  # LedgerFreshnessPage
+LOST = 1.0  # second of headroom: LedgerDataLoss
 ANY = 0.001  # a second: of what should not be at all
-SENT = 0.99  # of the planned records: below it a run is not valid
+# of executors and machines
+CPU = BUSY_CPU  # of all cores, from which queries hold each other up (rule noisy-neighbour)
+GC = GC_MARKED  # of the task time: rule gc-pressure
+FULL = 0.8  # of storage memory or cores
+SCARCE = 0.1  # of memory or disk that is left
+# of the observer
+CALLBACK, SCRAPE = 0.0015, 0.06  # seconds: its budgets
+WAITING = 5000.0  # events: half of what the queue holds, as in rule observer-degraded
+# of the load generator: beyond these a run is not valid
+LATE = 0.05  # seconds, p99
+SENT = 0.99  # of the planned records
 
 
 def stale(site: Site) -> float:

@@ -26,6 +26,17 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True)
+class Column(Target):
+    """A target of a table that has a unit, limits or words of its own; `legend` is the column's name."""
+
+    unit: str = "short"
+    warn: Limit | None = None
+    bad: Limit | None = None
+    low: bool = False
+    names: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Panel:
     """One panel. `help` says what is shown and what good looks like.
 
@@ -45,9 +56,11 @@ class Panel:
     stacked: bool = False
     least: float | None = 0.0  # lower end of the axis
     most: float | None = None
-    names: tuple[tuple[str, str], ...] = ()  # of a table's or timeline's values: what is shown for it
+    names: tuple[tuple[str, str], ...] = ()  # of a timeline's values: `colour:word`
     link: str | None = None  # uid of the page that a click on a query opens
+    hides: tuple[str, ...] = ()  # of a table: columns that say nothing
     waits: str | None = None  # what must happen before it shows data: a fault, a kind of query
+    drill: str = ""  # the drill in which that happens, so that a test can see it speak
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
-"""The status of a query as a number, for panels that colour it."""
+"""The status of a query and the severity of a finding as numbers, for panels that colour them."""
 
 from __future__ import annotations
 
-from ledgerops.dashboards.model import q
+from ledgerops.dashboards.model import Target, by, q
 
 STATUSES = (
     ("healthy", "good"),
@@ -25,3 +25,16 @@ def status() -> str:
         matcher = f'status="{name}"'
         parts.append(f"({q('ledgerops_query_status', matcher)} == 1) * {number}")
     return " or ignoring (status) ".join(parts)
+
+
+SEVERITIES = (("info", "cold"), ("warning", "warn"), ("critical", "bad"))
+FOUND = tuple((str(n), f"{colour}:{name}") for n, (name, colour) in enumerate(SEVERITIES, 1))
+
+
+def found(labels: str, legend: str) -> tuple[Target, ...]:
+    """What the rules find, each finding as the number of its severity."""
+    targets = []
+    for number, (name, _) in enumerate(SEVERITIES, 1):
+        matcher = f'severity="{name}"'
+        targets.append(Target(by("max", labels, q("ledgerops_finding", matcher)) + f" * {number}", legend))
+    return tuple(targets)

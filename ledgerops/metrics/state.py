@@ -172,15 +172,36 @@ CUSTOM: tuple[tuple[str, str, Taken, float, str], ...] = (
 )  # fmt: skip
 
 
+# exported because Spark tells it, and asked for by name when somebody wonders
+PLAN = "a property of the query's code, which does not change while it runs."
+UNUSED = {
+    "rocksdb_internal_keys": "Spark's own bookkeeping; the rows of the state are what readers know.",
+    "rocksdb_external_column_families": PLAN,
+    "rocksdb_internal_column_families": PLAN,
+    "state_value_variables": PLAN,
+    "state_list_variables": PLAN,
+    "state_map_variables": PLAN,
+    "state_value_ttl_variables": PLAN,
+    "state_list_ttl_variables": PLAN,
+    "state_map_ttl_variables": PLAN,
+    "state_variables_deleted_total": "happens once, at the first start of changed code.",
+    "state_initial_seconds_total": "happens once, in the first batch of a query with initial state.",
+    "state_eviction_read_rows_total": "only a few operators count it.",
+    "state_incrementally_removed_rows_total": "only a few operators count it.",
+    "state_skipped_nulls_total": "only joins of two streams count it, of some versions of Spark.",
+}
+
+
 def _custom(spark: str, name: str, taken: Taken, factor: float, text: str) -> Metric[View]:
     def value(operator: StateOperator) -> float | None:
         raw = operator.custom.get(spark)
         return None if raw is None or raw < 0 else raw * factor
 
+    why = UNUSED.get(name, "")
     if taken == "add":
-        return Metric(f"ledgerops_{name}", "counter", text, labels=OPERATOR, per_batch=_each(value))
+        return Metric(f"ledgerops_{name}", "counter", text, labels=OPERATOR, per_batch=_each(value), unused=why)
     kind: Literal["counter", "gauge"] = "counter" if taken == "counted" else "gauge"
-    return Metric(f"ledgerops_{name}", kind, text, labels=OPERATOR, read=_newest(value))
+    return Metric(f"ledgerops_{name}", kind, text, labels=OPERATOR, read=_newest(value), unused=why)
 
 
 CUSTOM_METRICS = tuple(_custom(*row) for row in CUSTOM)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from ledgerops.dashboards.model import Page, Panel, Row, Target, by, d, q, rate
+from ledgerops.dashboards import limits
+from ledgerops.dashboards.model import Column, Page, Panel, Row, Target, by, d, q, rate
 from ledgerops.dashboards.status import NAMES, status
+
+EXPECTED = by("max", "job, query", q("ledgerops_query_expected"))
 
 PAGE = Page(
     uid="ledgerops-fleet",
@@ -26,13 +29,14 @@ PAGE = Page(
                     "Expected and not running",
                     (
                         Target(
-                            f"count({by('max', 'job, query', q('ledgerops_query_expected'))} == 1 unless on (job, query) "
-                            f"{by('max', 'job, query', q('ledgerops_query_active'))} == 1) or vector(0)",
+                            f"count({EXPECTED} == 1 unless on (job, query) "
+                            # where nothing is known of any query there is no number, and above all no 0
+                            f"{by('max', 'job, query', q('ledgerops_query_active'))} == 1) or 0 * count({EXPECTED})",
                             "down",
                         ),
                     ),
                     "short",
-                    "Queries that should run and do not. Good: 0.",
+                    "Queries that should run and do not; no number where no driver answers. Good: 0.",
                     kind="stat",
                     bad=1,
                     width=4,
@@ -44,41 +48,49 @@ PAGE = Page(
                     "short",
                     "The health score of the worst query, 100 with nothing found. Good: 100.",
                     kind="stat",
+                    warn=limits.HEALTHY,
+                    bad=limits.POOR,
+                    low=True,
                     most=100,
                     width=4,
                     height=4,
                 ),
                 Panel(
                     "Largest lag",
-                    (Target(f"max({q('ledgerops_source_lag_seconds')}) or vector(0)", "lag"),),
+                    (Target(f"max({q('ledgerops_source_lag_seconds')})", "lag"),),
                     "s",
                     "How old the oldest rows are that a query has not read yet. Good: below a few trigger intervals.",
                     kind="stat",
-                    warn=30,
-                    bad=60,
+                    warn=limits.ageing,
+                    bad=limits.stale,
                     width=4,
                     height=4,
                 ),
                 Panel(
                     "Highest pressure",
-                    (Target(f"max({q('ledgerops_pressure_ratio')}) or vector(0)", "pressure"),),
+                    (Target(f"max({q('ledgerops_pressure_ratio')})", "pressure"),),
                     "percentunit",
                     "Arrival over what the query can sustain. Good: below 70 %; above 100 % the backlog must grow.",
                     kind="stat",
-                    warn=0.7,
-                    bad=1.0,
+                    warn=limits.PRESSED,
+                    bad=limits.OVERLOADED,
                     width=4,
                     height=4,
+                    waits="enough spread in batch sizes for a fit",
+                    drill="burst",
                 ),
                 Panel(
                     "Firing pages",
                     (
                         Target(
-                            'count(ALERTS{alertstate="firing", severity="critical", job=~"$job"}) or vector(0)', "pages"
+                            'count(ALERTS{alertstate="firing", severity="critical", job=~"$job"}) '
+                            # the watchdog always fires: without it no rules are evaluated, and nobody knows
+                            'or 0 * count(ALERTS{alertname="LedgerWatchdog", job=~"$job"})',
+                            "pages",
                         ),
                     ),
                     "short",
-                    "Critical alerts that fire now. Good: 0.",
+                    "Critical alerts that fire now; no number where no rules are evaluated. Good: 0.",
                     kind="stat",
                     bad=1,
                     width=4,
@@ -98,16 +110,36 @@ PAGE = Page(
                 Panel(
                     "Queries",
                     (
-                        Target(by("max", "query", status()), "status"),
-                        Target(by("min", "query", q("ledgerops_health_score")), "health"),
-                        Target(by("max", "query", q("ledgerops_source_lag_seconds")), "lag (s)"),
-                        Target(by("sum", "query", q("ledgerops_source_backlog_offsets")), "backlog"),
-                        Target(by("max", "query", q("ledgerops_pressure_ratio")), "pressure"),
-                        Target(by("max", "query", q("ledgerops_busy_ratio")), "busy"),
-                        Target(by("sum", "query", q("ledgerops_processed_rows_per_second")), "rows/s"),
+                        Column(by("max", "query", status()), "status", names=NAMES),
+                        Column(
+                            by("min", "query", q("ledgerops_health_score")),
+                            "health",
+                            warn=limits.HEALTHY,
+                            bad=limits.POOR,
+                            low=True,
+                        ),
+                        Column(
+                            by("max", "query", q("ledgerops_source_lag_seconds")),
+                            "lag",
+                            unit="s",
+                            warn=limits.ageing,
+                            bad=limits.stale,
+                        ),
+                        Column(by("sum", "query", q("ledgerops_source_backlog_offsets")), "backlog"),
+                        Column(
+                            by("max", "query", q("ledgerops_pressure_ratio")),
+                            "pressure",
+                            unit="percentunit",
+                            warn=limits.PRESSED,
+                            bad=limits.OVERLOADED,
+                        ),
+                        Column(
+                            by("max", "query", q("ledgerops_busy_ratio")), "busy", unit="percentunit", warn=limits.BUSY
+                        ),
+                        Column(by("sum", "query", rate(q("ledgerops_input_rows_total"))), "read", unit="rowsps"),
                     ),
                     "short",
-                    "One row a query. Good: health 100, lag near 0, pressure below 0.7.",
+                    "One row a query. Good: health 100, lag near 0, pressure below 70 %.",
                     kind="table",
                     width=16,
                     height=11,
@@ -120,9 +152,29 @@ PAGE = Page(
                     "What the diagnosis names: nothing else that is found explains it. Good: empty.",
                     kind="table",
                     width=8,
-                    height=11,
+                    height=6,
                     link="ledgerops-query",
+                    hides=("Value",),
                     waits="a finding",
+                    drill="slow-sink",
+                ),
+                Panel(
+                    "Ended",
+                    (
+                        Column(
+                            "time() - " + by("max", "query", q("ledgerops_query_terminated_timestamp_seconds")),
+                            "since",
+                            unit="s",
+                        ),
+                    ),
+                    "short",
+                    "Queries of which no run is on, and since when. Good: only those that were stopped on purpose.",
+                    kind="table",
+                    width=8,
+                    height=5,
+                    link="ledgerops-query",
+                    waits="a query that ended",
+                    drill="crash",
                 ),
             ),
         ),
@@ -141,8 +193,8 @@ PAGE = Page(
                     (Target(by("max", "query", q("ledgerops_source_lag_seconds"))),),
                     "s",
                     "Age of the oldest unread rows. Good: below a few trigger intervals; a steady rise is falling behind.",
-                    warn=30,
-                    bad=60,
+                    warn=limits.ageing,
+                    bad=limits.stale,
                     width=8,
                     link="ledgerops-query",
                 ),
@@ -151,18 +203,19 @@ PAGE = Page(
                     (Target(by("max", "query", q("ledgerops_pressure_ratio"))),),
                     "percentunit",
                     "Arrival over sustainable capacity. Good: below 70 %.",
-                    warn=0.7,
-                    bad=1.0,
+                    warn=limits.PRESSED,
+                    bad=limits.OVERLOADED,
                     width=8,
                     link="ledgerops-query",
                     waits="enough spread in batch sizes for a fit",
+                    drill="burst",
                 ),
                 Panel(
                     "Busy",
                     (Target(by("max", "query", q("ledgerops_busy_ratio"))),),
                     "percentunit",
-                    "Share of the time that batches take. Good: below 80 %; at 100 % batches run back to back.",
-                    warn=0.8,
+                    "Share of the time that batches take. Good: below 90 %; at 100 % batches run back to back.",
+                    warn=limits.BUSY,
                     most=1.0,
                     width=8,
                     link="ledgerops-query",
@@ -172,6 +225,9 @@ PAGE = Page(
                     (Target(by("min", "query", q("ledgerops_health_score"))),),
                     "short",
                     "100 with nothing found, less by each finding's severity and confidence. Good: 100.",
+                    warn=limits.HEALTHY,
+                    bad=limits.POOR,
+                    low=True,
                     most=100,
                     width=8,
                     link="ledgerops-query",
@@ -181,7 +237,7 @@ PAGE = Page(
                     (Target(by("max", "instance", d("ledgerops_host_cpu_busy_ratio")), "{{instance}}"),),
                     "percentunit",
                     "All cores of the driver's machine. Good: below 85 %; near 100 % every query on it slows down.",
-                    warn=0.85,
+                    warn=limits.CPU,
                     most=1.0,
                     width=8,
                 ),

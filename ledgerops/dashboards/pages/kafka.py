@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ledgerops.dashboards import limits
 from ledgerops.dashboards.model import Page, Panel, Row, Target, by, q, rate
 
 PAGE = Page(
@@ -41,8 +42,8 @@ PAGE = Page(
                     (Target(by("max", "query, topic", q("ledgerops_source_lag_seconds")), "{{query}} {{topic}}"),),
                     "s",
                     "Age of the oldest unread row. Good: below a few trigger intervals.",
-                    warn=30,
-                    bad=60,
+                    warn=limits.ageing,
+                    bad=limits.stale,
                 ),
                 Panel(
                     "Retention headroom",
@@ -53,7 +54,11 @@ PAGE = Page(
                     ),
                     "s",
                     "Time until the oldest unread row is deleted. Good: hours; at 0 rows are lost.",
+                    warn=limits.retention,
+                    bad=limits.LOST,
+                    low=True,
                     waits="the Kafka collector and a topic with limited retention",
+                    drill="retention-loss",
                 ),
                 Panel(
                     "Reachable",
@@ -65,6 +70,7 @@ PAGE = Page(
                     width=24,
                     height=6,
                     waits="the Kafka collector",
+                    drill="broker-down",
                 ),
             ),
         ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ledgerops.dashboards import limits
 from ledgerops.dashboards.model import Page, Panel, Row, Target, by, d, g, q, rate
+from ledgerops.dashboards.status import FOUND, found
 
 
 def _late(quantile: float) -> str:
@@ -16,7 +17,7 @@ def _batch(quantile: float) -> str:
     return f"histogram_quantile({quantile:g}, {by('sum', 'query, le', rate(q('ledgerops_batch_duration_seconds_bucket')))})"
 
 
-DRILL = "a load plan that runs with --metrics-port"
+PLANNED = "a load plan that runs with --metrics-port"
 
 PAGE = Page(
     uid="ledgerops-load",
@@ -52,7 +53,8 @@ PAGE = Page(
                     names=(("0", "bad:invalid"), ("1", "good:valid")),
                     width=8,
                     height=9,
-                    waits=DRILL,
+                    waits=PLANNED,
+                    drill="load",
                 ),
             ),
         ),
@@ -75,7 +77,8 @@ PAGE = Page(
                     bad=limits.SENT,
                     low=True,
                     width=6,
-                    waits=DRILL,
+                    waits=PLANNED,
+                    drill="load",
                 ),
                 Panel(
                     "Lateness",
@@ -84,7 +87,8 @@ PAGE = Page(
                     "How long after its scheduled time a record was handed over: latencies count from the schedule. Good: p99 below 50 ms.",
                     bad=limits.LATE,
                     width=6,
-                    waits=DRILL,
+                    waits=PLANNED,
+                    drill="load",
                 ),
                 Panel(
                     "Backpressure",
@@ -93,7 +97,8 @@ PAGE = Page(
                     "Seconds in each second in which the generator waited for room in the client's queue: the target does not take more. Good: 0.",
                     warn=limits.ANY,
                     width=6,
-                    waits=DRILL,
+                    waits=PLANNED,
+                    drill="load",
                 ),
                 Panel(
                     "Produced and refused",
@@ -106,7 +111,8 @@ PAGE = Page(
                     "rowsps",
                     "Records handed to the client, and those that the target refused or that nobody knows of. Good: none refused.",
                     width=6,
-                    waits=DRILL,
+                    waits=PLANNED,
+                    drill="load",
                 ),
             ),
         ),
@@ -150,17 +156,13 @@ PAGE = Page(
                 ),
                 Panel(
                     "Findings",
-                    (
-                        Target(
-                            by("max", "query, rule, severity", q("ledgerops_finding")),
-                            "{{query}}: {{rule}} ({{severity}})",
-                        ),
-                    ),
+                    found("query, rule", "{{query}}: {{rule}}"),
                     "short",
                     "What the rules find while the load is on. Good: empty below the sustainable rate.",
                     kind="state-timeline",
-                    names=(("1", "bad:found"),),
+                    names=FOUND,
                     waits="a finding",
+                    drill="slow-sink",
                 ),
                 Panel(
                     "CPU of the drivers' machines",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ledgerops.dashboards.model import Page, Panel, Row, Target, by, d, rate
+from ledgerops.dashboards import limits
+from ledgerops.dashboards.model import Column, Page, Panel, Row, Target, by, d, rate
 
 PAGE = Page(
     uid="ledgerops-observer",
@@ -25,7 +26,7 @@ PAGE = Page(
                     ),
                     "s",
                     "Mean time of a callback; nearly all of it fetches the event's JSON. Good: below 1.5 ms.",
-                    warn=0.005,
+                    warn=limits.CALLBACK,
                 ),
                 Panel(
                     "Worker by step",
@@ -39,14 +40,13 @@ PAGE = Page(
                     (Target(by("max", "instance", d("ledgerops_scrape_seconds")), "{{instance}}"),),
                     "s",
                     "How long the previous scrape took. Good: below 60 ms.",
-                    warn=0.06,
+                    warn=limits.SCRAPE,
                 ),
                 Panel(
                     "Recording",
                     (Target(by("sum", "instance", rate(d("ledgerops_recording_bytes_total"))), "{{instance}}"),),
                     "Bps",
-                    "Bytes written to the recording. Good: some kB a batch.",
-                    waits="a recording",
+                    "Bytes written to the recording, 0 without one. Good: some kB a batch.",
                 ),
             ),
         ),
@@ -58,28 +58,28 @@ PAGE = Page(
                     (Target(by("sum", "instance", rate(d("ledgerops_listener_dropped_total"))), "{{instance}}"),),
                     "ops",
                     "Events thrown away because the queue was full. Good: 0.",
-                    bad=0.001,
+                    bad=limits.ANY,
                 ),
                 Panel(
                     "Queue",
                     (Target(by("max", "instance", d("ledgerops_listener_queue_size")), "{{instance}}"),),
                     "short",
                     "Events that wait for the worker. Good: near 0.",
-                    warn=100,
+                    warn=limits.WAITING,
                 ),
                 Panel(
                     "Errors",
                     (Target(by("sum", "collector", rate(d("ledgerops_collector_errors_total"))), "{{collector}}"),),
                     "ops",
                     "Failures of collectors, rules or the recording; the job is not touched. Good: 0.",
-                    warn=0.001,
+                    warn=limits.ANY,
                 ),
                 Panel(
                     "Series left out",
-                    (Target(by("sum", "instance", d("ledgerops_series_dropped_total")), "{{instance}}"),),
+                    (Column(by("max", "instance", d("ledgerops_series_dropped_total")), "series", warn=1.0),),
                     "short",
-                    "Series beyond a query's budget. Good: 0; raise series_per_query if they are missed.",
-                    warn=1,
+                    "Series beyond a query's budget, at most at one time. Good: 0; raise series_per_query if they are missed.",
+                    kind="table",
                 ),
                 Panel(
                     "Events",

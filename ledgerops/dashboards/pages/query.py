@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from ledgerops.dashboards import limits
 from ledgerops.dashboards.model import Page, Panel, Row, Target, by, q, rate
-from ledgerops.dashboards.status import NAMES, status
+from ledgerops.dashboards.pages import query_data
+from ledgerops.dashboards.status import FOUND, NAMES, found, status
 
 PAGE = Page(
     uid="ledgerops-query",
@@ -21,7 +23,7 @@ PAGE = Page(
                     "The status over time. Good: healthy or idle.",
                     kind="state-timeline",
                     names=NAMES,
-                    width=16,
+                    width=12,
                     height=5,
                 ),
                 Panel(
@@ -30,7 +32,19 @@ PAGE = Page(
                     "short",
                     "100 with nothing found. Good: 100.",
                     kind="stat",
+                    warn=limits.HEALTHY,
+                    bad=limits.POOR,
+                    low=True,
                     most=100,
+                    width=4,
+                    height=5,
+                ),
+                Panel(
+                    "Up for",
+                    (Target("time() - " + by("max", "query", q("ledgerops_query_start_timestamp_seconds"))),),
+                    "s",
+                    "Since the present run began; no number while none is on. Good: since the newest deployment.",
+                    kind="stat",
                     width=4,
                     height=5,
                 ),
@@ -40,21 +54,22 @@ PAGE = Page(
                     "short",
                     "Runs begun after the first. Good: 0 outside of deployments.",
                     kind="stat",
-                    warn=1,
-                    bad=3,
+                    warn=1.0,
+                    bad=limits.LOOP,
                     width=4,
                     height=5,
                 ),
                 Panel(
                     "Findings",
-                    (Target(by("max", "rule, severity", q("ledgerops_finding")), "{{rule}} ({{severity}})"),),
+                    found("rule", "{{rule}}"),
                     "short",
-                    "What the rules find, over time; causes and symptoms. Good: empty.",
+                    "What the rules find, over time, causes and symptoms, by severity. Good: empty.",
                     kind="state-timeline",
-                    names=(("1", "bad:found"),),
+                    names=FOUND,
                     width=16,
                     height=7,
                     waits="a finding",
+                    drill="slow-sink",
                 ),
                 Panel(
                     "Root causes now",
@@ -64,7 +79,9 @@ PAGE = Page(
                     kind="table",
                     width=8,
                     height=7,
+                    hides=("Value",),
                     waits="a finding",
+                    drill="slow-sink",
                 ),
             ),
         ),
@@ -90,8 +107,8 @@ PAGE = Page(
                     ),
                     "percentunit",
                     "Arrival over capacity, and the share of the time that batches take. Good: pressure below 70 %.",
-                    warn=0.7,
-                    bad=1.0,
+                    warn=limits.PRESSED,
+                    bad=limits.OVERLOADED,
                     width=6,
                 ),
                 Panel(
@@ -104,6 +121,7 @@ PAGE = Page(
                     "Rows written, for sinks that say so, and records refused. Good: follows the rows read, none refused.",
                     width=6,
                     waits="a sink that counts its rows",
+                    drill="ordinary",
                 ),
             ),
         ),
@@ -162,6 +180,7 @@ PAGE = Page(
                     "What a batch costs without any row, by the fit of batch time over rows. Good: a small part of the trigger interval.",
                     width=8,
                     waits="enough spread in batch sizes for a fit",
+                    drill="burst",
                 ),
                 Panel(
                     "Batches",
@@ -172,11 +191,17 @@ PAGE = Page(
                 ),
                 Panel(
                     "Time since the last sign of life",
-                    (Target("time() - " + by("max", "query", q("ledgerops_last_seen_timestamp_seconds"))),),
+                    (
+                        Target("time() - " + by("max", "query", q("ledgerops_last_seen_timestamp_seconds"))),
+                        Target(
+                            "time() - " + by("max", "query", q("ledgerops_last_progress_timestamp_seconds")),
+                            "since the last batch",
+                        ),
+                    ),
                     "s",
-                    "Since the last start, batch or word that the query is idle. Good: below three trigger intervals.",
+                    "Since the last start, batch or word that the query is idle, and since the last batch. Good: below three trigger intervals.",
                     width=8,
-                    warn=60,
+                    warn=limits.SILENT,
                 ),
                 Panel(
                     "Where the time of a batch goes",
@@ -188,142 +213,6 @@ PAGE = Page(
                 ),
             ),
         ),
-        Row(
-            "Backlog and lag",
-            (
-                Panel(
-                    "Backlog by partition",
-                    (
-                        Target(
-                            by("sum", "topic, partition", q("ledgerops_source_backlog_offsets")),
-                            "{{topic}} {{partition}}",
-                        ),
-                    ),
-                    "short",
-                    "Offsets not read yet. Good: returns to near 0 with each batch, alike in all partitions.",
-                    width=8,
-                    stacked=True,
-                ),
-                Panel(
-                    "Lag by partition",
-                    (
-                        Target(
-                            by("max", "topic, partition", q("ledgerops_source_lag_seconds")), "{{topic}} {{partition}}"
-                        ),
-                    ),
-                    "s",
-                    "Age of the oldest unread row of each partition; it cannot be finer than the trigger interval. Good: below a few trigger intervals.",
-                    width=8,
-                    warn=30,
-                    bad=60,
-                ),
-                Panel(
-                    "Time to drain",
-                    (Target(by("max", "query", q("ledgerops_backlog_drain_seconds"))),),
-                    "s",
-                    "Until the backlog is gone at the present rates. Good: seconds; absent when it would never be.",
-                    width=8,
-                    waits="a backlog that shrinks",
-                ),
-            ),
-        ),
-        Row(
-            "Event time",
-            (
-                Panel(
-                    "Watermark lag",
-                    (Target(by("max", "query", q("ledgerops_watermark_lag_seconds"))),),
-                    "s",
-                    "Now minus the watermark; grows while the query is stuck, idle or reads old data. Good: the lateness plus a trigger interval.",
-                    width=8,
-                    waits="a query with a watermark",
-                ),
-                Panel(
-                    "Event latency percentiles",
-                    (
-                        Target(
-                            "histogram_quantile(0.5, "
-                            + by("sum", "le", rate(q("ledgerops_event_latency_seconds_bucket")))
-                            + ")",
-                            "p50",
-                        ),
-                        Target(
-                            "histogram_quantile(0.95, "
-                            + by("sum", "le", rate(q("ledgerops_event_latency_seconds_bucket")))
-                            + ")",
-                            "p95",
-                        ),
-                        Target(
-                            "histogram_quantile(0.99, "
-                            + by("sum", "le", rate(q("ledgerops_event_latency_seconds_bucket")))
-                            + ")",
-                            "p99",
-                        ),
-                    ),
-                    "s",
-                    "How old rows are when they are processed, for queries with ledgerops.instrument. Good: about a trigger interval.",
-                    width=8,
-                    warn=60,
-                    waits="ledgerops.instrument in the query",
-                ),
-                Panel(
-                    "Rows dropped as late",
-                    (
-                        Target(
-                            by("sum", "operator", rate(q("ledgerops_rows_dropped_by_watermark_total"))), "{{operator}}"
-                        ),
-                    ),
-                    "rowsps",
-                    "Rows behind the watermark that an operator dropped; for aggregations a lower bound. Good: 0.",
-                    width=8,
-                    warn=0.001,
-                ),
-            ),
-        ),
-        Row(
-            "Integrity",
-            (
-                Panel(
-                    "Rows that entered and left",
-                    (
-                        Target(
-                            by("sum", "kind", rate(q("ledgerops_book_rows_total"))),
-                            "{{kind}}",
-                        ),
-                    ),
-                    "rowsps",
-                    "Both sides of the books of a job that conserves its rows. Good: alike.",
-                    width=8,
-                    waits="ledgerops.book in the query",
-                ),
-                Panel(
-                    "Batches out of balance",
-                    (
-                        Target(
-                            by("sum", "query", "increase(" + q("ledgerops_unbalanced_batches_total") + "[1h])"),
-                            "batches",
-                        ),
-                        Target(
-                            by("sum", "query", "increase(" + q("ledgerops_unbalanced_amount_total") + "[1h])"),
-                            "amount",
-                        ),
-                    ),
-                    "short",
-                    "Of which other rows or another amount came out than went in, within an hour, and by how much. Good: 0.",
-                    width=8,
-                    bad=0.001,
-                    waits="ledgerops.book in the query",
-                ),
-                Panel(
-                    "Conflicting copies",
-                    (Target(by("sum", "query", rate(q("ledgerops_conflicting_rows_total")))),),
-                    "rowsps",
-                    "Copies that say something else than the first of their id. Good: 0.",
-                    width=8,
-                    bad=0.001,
-                    waits="ledgerops.conflicts in the query",
-                ),
-            ),
-        ),
+        *query_data.ROWS,
     ),
 )

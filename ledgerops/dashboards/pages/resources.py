@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ledgerops.dashboards import limits
 from ledgerops.dashboards.model import Page, Panel, Row, Target, by, d, rate
 
 PAGE = Page(
@@ -31,7 +32,7 @@ PAGE = Page(
                     ),
                     "percentunit",
                     "Task time over cores. Good: below 80 %.",
-                    warn=0.8,
+                    warn=limits.FULL,
                     width=6,
                 ),
                 Panel(
@@ -47,7 +48,7 @@ PAGE = Page(
                     ),
                     "percentunit",
                     "Share of the task time that goes into garbage collection. Good: below 10 %.",
-                    warn=0.1,
+                    warn=limits.GC,
                     width=6,
                 ),
                 Panel(
@@ -57,6 +58,7 @@ PAGE = Page(
                     "Highest heap use reported. Good: below the executor's memory.",
                     width=6,
                     waits="an executor that reports its peak",
+                    drill="gc-pressure",
                 ),
                 Panel(
                     "Tasks",
@@ -110,7 +112,7 @@ PAGE = Page(
                     ),
                     "percentunit",
                     "Storage memory in use. Good: below 80 %.",
-                    warn=0.8,
+                    warn=limits.FULL,
                     most=1.0,
                     width=6,
                 ),
@@ -121,10 +123,12 @@ PAGE = Page(
             (
                 Panel(
                     "CPU by process",
-                    (Target(by("sum", "kind", rate(d("ledgerops_process_cpu_seconds_total"))), "{{kind}}"),),
+                    (
+                        Target(by("sum", "kind", rate(d("ledgerops_process_cpu_seconds_total"))), "{{kind}}"),
+                        Target(by("max", "instance", d("ledgerops_host_cpus")), "cores of {{instance}}"),
+                    ),
                     "short",
-                    "Cores in use by the driver's Python, its JVM and its Python workers. Good: below the machine's cores.",
-                    stacked=True,
+                    "Cores in use by the driver's Python, its JVM and its Python workers. Good: in sum below the machine's cores.",
                 ),
                 Panel(
                     "Memory by process",
@@ -161,7 +165,7 @@ PAGE = Page(
                     (Target(by("max", "instance", d("ledgerops_host_cpu_busy_ratio")), "{{instance}}"),),
                     "percentunit",
                     "All cores in use. Good: below 85 %.",
-                    warn=0.85,
+                    warn=limits.CPU,
                     most=1.0,
                 ),
                 Panel(
@@ -176,6 +180,8 @@ PAGE = Page(
                     ),
                     "percentunit",
                     "Memory that can still be given without swapping. Good: above 10 %.",
+                    warn=limits.SCARCE,
+                    low=True,
                     most=1.0,
                 ),
                 Panel(
@@ -190,6 +196,8 @@ PAGE = Page(
                     ),
                     "percentunit",
                     "Free space on the disk that ledgerops records to. Good: above 10 %.",
+                    warn=limits.SCARCE,
+                    low=True,
                     most=1.0,
                 ),
             ),

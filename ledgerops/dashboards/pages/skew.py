@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ledgerops.dashboards import limits
 from ledgerops.dashboards.model import Page, Panel, Row, Target, by, d, q, rate
 
 PAGE = Page(
@@ -17,8 +18,8 @@ PAGE = Page(
                     (Target(by("max", "query, kind", q("ledgerops_skew_ratio")), "{{query}} {{kind}}"),),
                     "short",
                     "Largest over median by kind. Good: below 2; of two tasks it cannot exceed 2.",
-                    warn=3,
-                    bad=10,
+                    warn=limits.SKEWED,
+                    bad=limits.LOPSIDED,
                     width=12,
                 ),
                 Panel(
@@ -26,7 +27,7 @@ PAGE = Page(
                     (Target(by("max", "query, kind", q("ledgerops_skew_score")), "{{query}} {{kind}}"),),
                     "short",
                     "Mean absolute deviation over the mean, times 100, at most 100: the score that Flink users know. Good: below 20.",
-                    warn=50,
+                    warn=limits.UNEVEN,
                     most=100,
                     width=12,
                 ),
@@ -40,10 +41,10 @@ PAGE = Page(
                     (Target(by("max", "query", q("ledgerops_hot_key_share"))),),
                     "percentunit",
                     "Share of the rows that the most frequent key holds, for queries with ledgerops.instrument. Good: below 30 %.",
-                    warn=0.3,
-                    bad=0.5,
+                    warn=limits.HOT_KEY,
                     most=1.0,
                     waits="ledgerops.instrument with a key",
+                    drill="whale-key",
                 ),
                 Panel(
                     "Backlog by partition",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ledgerops.dashboards.model import Page, Panel, Row, Target, by
+from ledgerops.dashboards import limits
+from ledgerops.dashboards.model import BUDGET, Page, Panel, Row, Target, by
 
 J = 'job=~"$job", query=~"$query"'  # recording rules keep job and query only
 
@@ -19,15 +20,16 @@ PAGE = Page(
                     (Target(by("max", "query", f"query:freshness:seconds{{{J}}}")),),
                     "s",
                     "Age of the oldest unread row, or the time since the last sign of life. Good: below the objective.",
-                    bad=60,
+                    bad=limits.stale,
                     width=12,
                 ),
                 Panel(
                     "Bad time in the last hour",
                     (Target(by("max", "query", f"query:freshness_bad:ratio_1h{{{J}}}")),),
                     "percentunit",
-                    "Share of the last hour in which results were too old or the query did not run. Good: 0; from 14.4 % on it pages.",
-                    bad=0.144,
+                    "Share of the last hour in which results were too old or the query did not run. Good: 0; from the upper line on it pages.",
+                    warn=limits.slow_burn,
+                    bad=limits.fast_burn,
                     most=1.0,
                     width=6,
                 ),
@@ -36,6 +38,9 @@ PAGE = Page(
                     (Target(by("min", "query", f"query:freshness_budget:ratio{{{J}}}")),),
                     "percentunit",
                     "What is left of the period's allowance of bad time; below 0 the objective is missed. Good: above 50 %.",
+                    warn=0.5,
+                    bad=0.0,
+                    low=True,
                     least=None,
                     most=1.0,
                     width=6,
@@ -43,14 +48,20 @@ PAGE = Page(
                 Panel(
                     "Burn rate",
                     (
-                        Target(by("max", "query", f"query:freshness_bad:ratio_5m{{{J}}}") + " / 0.01", "{{query}} 5 m"),
-                        Target(by("max", "query", f"query:freshness_bad:ratio_1h{{{J}}}") + " / 0.01", "{{query}} 1 h"),
-                        Target(by("max", "query", f"query:freshness_bad:ratio_6h{{{J}}}") + " / 0.01", "{{query}} 6 h"),
+                        Target(
+                            by("max", "query", f"query:freshness_bad:ratio_5m{{{J}}}") + f" / {BUDGET}", "{{query}} 5 m"
+                        ),
+                        Target(
+                            by("max", "query", f"query:freshness_bad:ratio_1h{{{J}}}") + f" / {BUDGET}", "{{query}} 1 h"
+                        ),
+                        Target(
+                            by("max", "query", f"query:freshness_bad:ratio_6h{{{J}}}") + f" / {BUDGET}", "{{query}} 6 h"
+                        ),
                     ),
                     "short",
                     "How many times faster than allowed the budget burns. Good: below 1; at 14.4 over an hour it pages.",
-                    warn=1,
-                    bad=14.4,
+                    warn=1.0,
+                    bad=limits.FAST_BURN,
                     width=12,
                 ),
                 Panel(
@@ -59,6 +70,7 @@ PAGE = Page(
                     "short",
                     "Alerts that fire now. LedgerWatchdog always does. Good: nothing else.",
                     kind="table",
+                    hides=("Value", "alertstate", "job"),
                     width=12,
                 ),
             ),
@@ -80,6 +92,7 @@ PAGE = Page(
                     names=(("1", "bad:firing"),),
                     width=24,
                     waits="an alert",
+                    drill="crash",
                 ),
             ),
         ),

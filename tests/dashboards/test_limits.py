@@ -1,0 +1,64 @@
+"""Panels change colour where alerts and rules speak, also at a site with limits of its own."""
+
+import json
+
+import pytest
+
+from ledgerops.alerts.freshness import PAGE
+from ledgerops.alerts.site import Site
+from ledgerops.dashboards import limits
+from ledgerops.dashboards.build import page_json
+from ledgerops.dashboards.model import BAD, GOOD, WARN
+from ledgerops.dashboards.pages import PAGES
+
+OURS = Site(freshness_seconds=30.0, freshness_objective=0.95, retention_seconds=600.0)
+
+
+def panels(uid, site):
+    [page] = [page for page in PAGES if page.uid == uid]
+    board = json.loads(page_json(page, site))
+    return {panel["title"]: panel for panel in board["panels"]}
+
+
+def steps(panel):
+    return [(step["value"], step["color"]) for step in panel["fieldConfig"]["defaults"]["thresholds"]["steps"]]
+
+
+@pytest.mark.parametrize(
+    ("uid", "title", "expected"),
+    [
+        ("ledgerops-kafka", "Lag", [(None, GOOD), (15, WARN), (30, BAD)]),
+        ("ledgerops-slo", "Freshness", [(None, GOOD), (30, BAD)]),
+        ("ledgerops-kafka", "Retention headroom", [(None, BAD), (1, WARN), (600, GOOD)]),
+        ("ledgerops-fleet", "Lowest health", [(None, BAD), (50, WARN), (100, GOOD)]),
+        ("ledgerops-resources", "Disk free", [(None, WARN), (0.1, GOOD)]),
+        ("ledgerops-resources", "Threads", [(None, GOOD)]),
+    ],
+)
+def test_a_limit_is_the_sites_and_says_which_side_is_bad(uid, title, expected):
+    assert steps(panels(uid, OURS)[title]) == expected
+
+
+def test_the_budget_is_that_of_the_objective():
+    found = panels("ledgerops-slo", OURS)
+
+    assert all(target["expr"].endswith(" / 0.05") for target in found["Burn rate"]["targets"])
+    assert steps(found["Bad time in the last hour"])[-1] == (pytest.approx(0.72), BAD)
+
+
+def test_the_alerts_speak_at_the_same_values():
+    assert f"> {limits.fast_burn(OURS):g}" in PAGE.expression(OURS)
+    assert limits.stale(OURS) == OURS.freshness_seconds and limits.retention(OURS) == OURS.retention_seconds
+
+
+def test_a_column_has_its_own_unit_colours_and_words():
+    table = panels("ledgerops-fleet", OURS)["Queries"]
+    columns = {
+        override["matcher"]["options"]: {each["id"]: each.get("value") for each in override["properties"]}
+        for override in table["fieldConfig"]["overrides"]
+    }
+
+    assert columns["lag"]["unit"] == "s"
+    assert columns["lag"]["thresholds"]["steps"][-1] == {"value": 30, "color": BAD}
+    assert columns["status"]["mappings"][0]["options"]["6"]["text"] == "falling behind"
+    assert "thresholds" not in columns["backlog"]
