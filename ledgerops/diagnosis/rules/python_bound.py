@@ -3,7 +3,7 @@
 Meaning: rows go from the JVM to a Python worker and back for a user-defined function. The tasks wait for the workers:
     they hardly use a CPU of the JVM themselves, and the workers' time is most of theirs.
 Impact: batches outlast their interval. A faster JVM, more memory or a better plan change nothing.
-Diagnosis: `rate(ledgerops_process_cpu_seconds_total{role="python_workers"}[5m])` near the number of cores: the
+Diagnosis: `rate(ledgerops_process_cpu_seconds_total{kind="python_workers"}[5m])` near the number of cores: the
     functions compute. Near zero: they wait, such as for a service they call. In the Spark UI, page "SQL", the metric
     "time to run Python workers" of each Python node says which function it is.
 Mitigation: express the function in Spark SQL where that is possible. Else make it vectorised (`pandas_udf`, or
