@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from ledgerops.diagnosis.rules.cpu_saturated import RULE
@@ -100,13 +102,17 @@ def test_tasks_that_collect_garbage_are_another_matter(suffering):
     view = suffering({"phases": [{"add_batch": 4.8}] * 4, "stages": [[COMPUTES]] * 4}, driver_jvm=1.9)
     assert list(RULE.check(view)) != []
 
-    from dataclasses import replace
-
     for place, tasks in enumerate(view.history.tasks):
         stages = tuple(replace(each, gc_seconds=0.4 * each.run_seconds) for each in tasks.stages)
         view.history.tasks[place] = replace(tasks, stages=stages)
     view.answers.clear()
     assert list(RULE.check(view)) == []
+
+
+def test_tasks_that_spill_are_another_matter(suffering):
+    sorting = stage("save", seconds=[4.4, 4.3], wall=4.5, spill=2**28)
+    spilling = {"phases": [{"add_batch": 4.8}] * 4, "stages": [[sorting]] * 4}
+    assert list(RULE.check(suffering(spilling, driver_jvm=1.9))) == []
 
 
 def test_it_is_ruled_out_with_its_number(suffering):

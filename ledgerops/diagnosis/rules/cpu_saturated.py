@@ -110,7 +110,7 @@ def _collects(view: View) -> bool:
 
 
 def _fills_the_slots(view: View) -> bool:
-    """Whether the query's own tasks take all cores for most of a batch, and not to collect garbage."""
+    """Whether the query's own tasks take all cores for most of a batch, and not for want of memory."""
     width, found = view.cores or 0, []
     for batch, tasks in work.pairs(view):
         inside = work.stage_seconds(tasks)
@@ -120,7 +120,8 @@ def _fills_the_slots(view: View) -> bool:
         collected = sum(stage.gc_seconds for stage in tasks.stages)
         computed = sum(stage.cpu_seconds for stage in tasks.stages) + (tasks.python_seconds or 0.0)
         filled = ran / (inside[0] * width) >= FILLED and inside[0] >= MOSTLY * batch.duration
-        found.append(filled and computed >= MOSTLY * ran and collected < COLLECTS * ran)
+        spills = any(stage.spill_bytes for stage in tasks.stages)  # which is packed and read again
+        found.append(filled and computed >= MOSTLY * ran and collected < COLLECTS * ran and not spills)
     return len(found) >= work.ENOUGH and sum(found) > len(found) / 2
 
 
