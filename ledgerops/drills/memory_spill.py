@@ -12,7 +12,7 @@ from ledgerops.drills.surgeon import Surgeon
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-COPIES = 900  # of each row
+COPIES = 1400  # of each row
 COLUMNS = 16  # of random numbers, which cannot be compressed, in each row of the cache
 ROWS = 4_000_000  # more than there is room for
 PLAN = """
@@ -60,7 +60,6 @@ DRILL = Drill(
     name="memory-spill",
     id="R2",
     kind="fault",
-    limit="needs the whole machine to itself: beside other drills it did not come to an end",
     summary="a cache takes the memory in which each batch sorts its rows",
     start=start,
     inject=inject,
