@@ -1,13 +1,14 @@
 # `make run` and `make test` need nothing but Python 3.11 or later; everything else is fetched into .venv.
 PYTHON ?= python3
 DURATION ?=
+ONLY ?=
 PLAN ?=
 JOBS ?=
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
-.PHONY: run test check bench drills predict fuzz lock clean help
+.PHONY: run test check bench soak drills predict fuzz lock clean help
 help: ## what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /: /'
 
@@ -24,8 +25,12 @@ check: $(READY) ## style, types, unit tests without a JVM, generated files
 	$(BIN)/python -m pytest -m "not spark and not slow"
 	$(BIN)/ledgerops render --check
 
-bench: $(READY) ## measure the budgets of docs/performance.md
-	$(BIN)/python -m load.bench
+bench: $(READY) ## measure the budgets of docs/performance.md: a quarter of an hour; make bench ONLY="growth scrape"
+	$(BIN)/ledgerops jars
+	$(BIN)/python -m load.bench $(if $(ONLY),--only $(ONLY)) --write docs/performance.md
+
+soak: $(READY) ## queries that come, fail and go, watched for an hour (DURATION=1h), and what that leaves behind
+	$(BIN)/python -m load.soak $(if $(DURATION),--duration $(DURATION)) --page docs/performance.md
 
 drills: $(READY) ## break real queries on purpose and publish how often the diagnosis is right: an hour
 	$(BIN)/ledgerops jars

@@ -28,7 +28,7 @@ from typing import NamedTuple
 
 from load.bench_lines import NO, UNKNOWN, YES, Measured, read, table
 
-KEPT = Path("runs") / "bench"
+KEPT = Path("load") / "figures"  # in the repository, so that one part measured anew leaves the page whole
 
 
 class Part(NamedTuple):
@@ -85,6 +85,14 @@ PARTS = (
         "The two costliest paths: an event and a scrape. What a batch of the job itself spends its time on is the last "
         "line of the first table.",
     ),
+)  # fmt: skip
+
+SOAK = Part(
+    "soak", "", "Soak",
+    "One job of the ledger runs all the time; beside it, every three seconds, one of eight queries is started, "
+    "stopped, made to fail or restarted, and /metrics is scraped each second. The first quarter is not judged. A "
+    "figure is flat when its growth over the judged time, by the Theil-Sen slope, is within what is allowed or cannot "
+    "be told from none.\n\n![What the soak measured, over time](soak.svg)",
 )  # fmt: skip
 
 PAGE = """# Performance
@@ -145,14 +153,15 @@ def verdict(found: Iterable[Measured]) -> str:
 
 
 def _sections(kept: Path) -> Iterator[str]:
-    found = {part.name: measured for part in PARTS if (measured := read(kept, part.name)) is not None}
+    found = {part.name: measured for part in (*PARTS, SOAK) if (measured := read(kept, part.name)) is not None}
     yield f"{verdict(found.values())}.\n"
-    for part in PARTS:
+    for part in (*PARTS, SOAK):
         if part.name in found:
             measured = found[part.name]
+            command = f"load.bench --only {part.name}" if part.make else f"load.{part.name}"
             yield (
                 f"## {part.title}\n\n{part.text}\n\n"
-                f"`python -m load.bench --only {part.name}`: {measured.seconds:.0f} s on {measured.at}; "
+                f"`python -m {command}`: {measured.seconds:.0f} s on {measured.at}; "
                 f"{measured.machine}\n\n{table(measured.lines)}"
             )
 

@@ -29,7 +29,8 @@ def cpu(root: psutil.Process | None = None) -> Cpu:
     root = root or psutil.Process()
     own = root.cpu_times()
     jvm = workers = 0.0
-    for java in (child for child in root.children() if _is_spark(child)):
+    java = spark_jvm(root)
+    if java is not None:
         times = java.cpu_times()
         jvm += times.user + times.system
         workers += times.children_user + times.children_system
@@ -40,6 +41,11 @@ def cpu(root: psutil.Process | None = None) -> Cpu:
                 continue
             workers += spent.user + spent.system + spent.children_user + spent.children_system
     return Cpu(own.user + own.system, jvm, workers)
+
+
+def spark_jvm(root: psutil.Process | None = None) -> psutil.Process | None:
+    """The JVM that this process started; None before it did."""
+    return next((child for child in (root or psutil.Process()).children() if _is_spark(child)), None)
 
 
 def resident(process: psutil.Process | None = None) -> float:

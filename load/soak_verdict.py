@@ -1,0 +1,102 @@
+"""Whether a sampled figure stays flat: its slope by Theil and Sen, how sure that is, and what is allowed. Pure."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+WARM_SHARE = 0.25  # of the time at the start is not judged: caches, pools and bounded histories fill up
+Z = 1.96  # of a 95 % interval
+FEWEST = 10  # samples after the warm-up; fewer say nothing
+
+
+class Slope(NamedTuple):
+    """Units a second, with the ends of the 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+class Flatness(NamedTuple):
+    """What became of one figure after the warm-up."""
+
+    name: str
+    unit: str
+    median: float
+    highest: float
+    growth: float  # over the judged time, by the slope
+    an_hour: float  # the same slope over an hour
+    allowed: str
+    flat: bool | None  # None: told, not judged
+
+
+def theil_sen(times: Sequence[float], values: Sequence[float]) -> Slope:
+    """The median of the slopes between all pairs of points, with Sen's interval (Sen 1968, by Kendall's variance).
+
+    A step or a few outliers do not move it. The interval takes samples as independent; where one is like the one
+    before, it is too narrow, so that growth is rather suspected than overlooked. Raises ValueError for fewer than
+    three instants.
+    """
+    x, y = np.asarray(times, float), np.asarray(values, float)
+    first, second = np.triu_indices(len(x), 1)
+    apart = x[second] != x[first]
+    first, second = first[apart], second[apart]
+    if len(set(times)) < 3:
+        raise ValueError("a slope needs three instants")
+    slopes = np.sort((y[second] - y[first]) / (x[second] - x[first]))
+    count, n = len(slopes), len(x)
+    reach = Z * math.sqrt(n * (n - 1) * (2 * n + 5) / 18)
+    low = max(0, math.floor((count - reach) / 2))
+    high = min(count - 1, math.ceil((count + reach) / 2))
+    return Slope(float(np.median(slopes)), float(slopes[low]), float(slopes[high]))
+
+
+def warm(times: Sequence[float], share: float = WARM_SHARE) -> int:
+    """Index of the first sample that is judged."""
+    if not times:
+        return 0
+    began = times[0] + share * (times[-1] - times[0])
+    return next(index for index, at in enumerate(times) if at >= began)
+
+
+def grows(name: str, unit: str, times: Sequence[float], values: Sequence[float], share: float | None) -> Flatness:
+    """Flat when the growth over the judged time is at most `share` of the median, or not told from none.
+
+    With `share` None the figure is told and not judged. Raises ValueError with fewer than FEWEST judged samples.
+    """
+    start = warm(times)
+    x, y = times[start:], values[start:]
+    if len(x) < FEWEST:
+        raise ValueError(f"{len(x)} samples after the warm-up, {FEWEST} are needed; run longer")
+    slope, middle = theil_sen(x, y), statistics.median(y)
+    growth = slope.value * (x[-1] - x[0])
+    flat = None if share is None else growth <= share * abs(middle) or slope.low <= 0
+    allowed = "" if share is None else f"growth <= {share:.0%}"
+    return Flatness(name, unit, middle, max(y), growth, slope.value * 3600, allowed, flat)
+
+
+def bounded(name: str, unit: str, times: Sequence[float], values: Sequence[float], most: float) -> Flatness:
+    """Flat when no judged sample is above `most`."""
+    found = grows(name, unit, times, values, None)
+    return found._replace(allowed=f"<= {most:g}", flat=found.highest <= most)
+
+
+def table(found: Sequence[Flatness]) -> str:
+    """As Markdown."""
+    rows = [
+        "| what | median | highest | growth while judged | in an hour | allowed | flat |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    words = {True: "yes", False: "**no**", None: "told only"}
+    for each in found:
+        share = f" ({each.growth / each.median:+.1%})" if each.median else ""
+        unit = f" {each.unit}" if each.unit else ""
+        cells = [each.name, f"{each.median:,.1f}{unit}", f"{each.highest:,.1f}{unit}"]
+        cells += [f"{each.growth:+,.2f}{unit}{share}", f"{each.an_hour:+,.2f}{unit}", each.allowed, words[each.flat]]
+        rows.append(f"| {' | '.join(cells)} |")
+    return "\n".join(rows) + "\n"
