@@ -15,7 +15,7 @@ from confluent_kafka import Consumer, KafkaException, TopicPartition
 from ledgerops.cli import main
 from ledgerops.ledger.manifest import read_manifest
 from ledgerops.ledger.plan import load_plan
-from ledgerops.ledger.poison import MAX_VALUE_BYTES, REASONS
+from ledgerops.ledger.poison import KEYLESS, MAX_VALUE_BYTES, REASONS
 from ledgerops.ledger.stream import PlanStream
 from ledgerops.producing.kafka import KafkaTarget
 from ledgerops.producing.pace import produce
@@ -358,6 +358,48 @@ def test_a_load_within_its_budget_is_valid_and_samples_are_kept(load, plan, tmp_
     assert "verdict   valid\n" in out
     assert "latency   scheduled to acknowledged: " in out
     assert {each["number"] % 10 for each in read_samples(samples)} == {0}
+
+
+def test_several_workers_send_exactly_what_one_does(load, plan, tmp_path):
+    found = []
+    for workers in ("1", "3"):
+        folder, samples = tmp_path / workers, tmp_path / f"samples-of-{workers}.jsonl"
+        code, manifest = load(
+            *("--to", str(folder), "--records", str(COUNT), "--at-once", "--workers", workers),
+            *("--samples", str(samples), "--sample-every", "50"),
+        )
+        assert (code, manifest.exact) == (0, True)
+        lines = sorted(line for file in folder.rglob("*.jsonl") for line in file.read_bytes().splitlines())
+        sampled = sorted(each["number"] for each in read_samples(samples))
+        found.append((lines, sampled, manifest.records, manifest.summary, manifest.poison, dict(manifest.sent)))
+
+    assert found[0] == found[1]
+    assert [each.name for each in tmp_path.glob("samples-of-3*")] == ["samples-of-3.jsonl"]
+
+
+def test_workers_that_are_interrupted_end_at_one_record(plan, tmp_path):
+    folder, file = tmp_path / "land", tmp_path / "manifest.json"
+    command = [sys.executable, "-m", "ledgerops", "load", str(plan), "--to", str(folder), "--manifest", str(file)]
+    with subprocess.Popen(
+        [*command, "--workers", "2", "--late-budget", "9s"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            limit = time.monotonic() + 30
+            while len(list(folder.rglob("*.jsonl"))) < 2:
+                assert process.poll() is None
+                assert time.monotonic() < limit
+                time.sleep(0.05)
+            process.send_signal(signal.SIGINT)
+            _, err = process.communicate(timeout=30)
+        finally:
+            process.kill()
+    manifest = read_manifest(file)
+    lines = sorted(line for each in folder.rglob("*.jsonl") for line in each.read_bytes().splitlines())
+    made = records(load_plan(plan), ORIGIN, 0, manifest.records, kinds=KEYLESS)
+
+    assert (process.returncode, err) == (0, "")
+    assert manifest.exact
+    assert lines == sorted(value for each in made.values() for _, value in each)
 
 
 def test_a_load_at_once_has_no_lateness_to_judge(load, plan, tmp_path, capsys):

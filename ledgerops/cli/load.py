@@ -5,6 +5,10 @@ a broker is away, records wait. It ends after --records or --duration, with the 
 phase is silent, or on Ctrl-C, and leaves a manifest of exactly what was sent, for `ledgerops verify`. The topics are
 made by `ledgerops topics`.
 
+`--workers N` shares one plan out to N processes: worker k sends every N-th record from record k on, so together they
+send exactly the plan's, and one manifest tells of all. Under locust, with its web interface and workers on other
+machines, `locust -f load/locustfile.py` does the same; see docs/load.md.
+
 It ends with a verdict on itself: INVALID when less than 99 % of what was due was acknowledged, or when one record of a
 hundred was later than --late-budget (not with --at-once, which has no schedule). Such a load tells of the generator or
 the broker, and nothing of the jobs.
@@ -15,6 +19,7 @@ the load is INVALID, 2 when it could not run.
 Examples:
     ledgerops load default --bootstrap-servers localhost:9092 --duration 60
     ledgerops load burst --bootstrap-servers localhost:9092 --duration 2m --samples runs/samples.jsonl
+    ledgerops load default --bootstrap-servers localhost:9092 --duration 60 --rate-scale 300 --workers 2
     ledgerops load replay --data ../shared/data --bootstrap-servers localhost:9092 --at-once
     ledgerops load whale --to landing --records 100000 --at-once --manifest whale.json
 """
@@ -25,18 +30,21 @@ import argparse
 import re
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ledgerops.cli.values import factor, port, seconds, whole
 
 if TYPE_CHECKING:
-    from ledgerops.ledger.manifest import Manifest
+    from ledgerops.producing.metrics import Board
     from ledgerops.producing.order import Order
     from ledgerops.producing.sent import Sent
     from ledgerops.stopping import Stop
+
+    Say = Callable[[str], None]
+    Show = Callable[[int], None]  # records that were handed over
 
 TABLES = ("transactions", "debits", "credits", "ad_events")
 SHOW_SECONDS = 0.2
@@ -77,6 +85,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--sample-every", type=whole, metavar="N", help="of every N-th record (default about 100 a second)"
     )
+    parser.add_argument("--workers", type=whole, metavar="N", help="share the load out to N processes (default 1)")
     parser.add_argument("--metrics-port", type=port, metavar="PORT", help="serve the load's own metrics here")
 
 
@@ -92,50 +101,78 @@ def run(args: argparse.Namespace) -> int:
 
 def _run(args: argparse.Namespace, order: Order, stop: Stop) -> int:
     from ledgerops.producing.metrics import Board, serving
-    from ledgerops.producing.pace import produce, settle
     from ledgerops.producing.report import lines, quality
 
     file = args.manifest or _manifest_file(args.table)
-    stream, board = order.stream(), Board(order.plan, args.late_budget)
+    board = Board(order.plan, args.late_budget)
     with _progress(order.records) as (show, say), serving(args.metrics_port, board, say):
+        stream = order.stream()
         if rejected := getattr(stream, "rejected", 0):
             say(f"{rejected:,} rows of transactions.csv cannot be read and are not sent")
-        target, sampler = order.target(stream.partitions, stop.wait, say), order.sampler(stream)
-        stop.calm()
-        order = order.begins()  # to reach the target took its time
-        stream = order.stream() if order.text is not None else stream
-
-        def tell(sent: Sent) -> None:
-            board.publish(sent)
-            show(sent)
-
-        sent = produce(
-            stream, target, records=order.records, at_once=order.at_once, wait=stop.wait, show=tell, sampler=sampler
-        )
-        settle(sent, target)
-    if sampler is not None:
-        sampler.close()
-    manifest = order.manifest(stream, sent, **quality(sent, args.late_budget, order.at_once))
+        alone = args.workers is None or args.workers == 1
+        order, sent, legs = (_alone if alone else _together)(args, order, stop, board, say, show)
+    manifest = order.manifest(order.stream(), sent, **quality(sent, args.late_budget, order.at_once))
     manifest.write(file)
-    for line in lines(manifest, sent, order.where, None if sampler is None else sampler.legs, order.samples):
+    for line in lines(manifest, sent, order.where, legs, order.samples):
         print(line)
     print(f"manifest  {file}")
-    return verdict(manifest, sent)
+    if not manifest.exact:
+        print(f"failed: {sent.problem or 'not every record was acknowledged'}", file=sys.stderr)
+    return 0 if manifest.exact and manifest.sent.get("valid", True) else 1
+
+
+def _alone(
+    args: argparse.Namespace, order: Order, stop: Stop, board: Board, say: Say, show: Show
+) -> tuple[Order, Sent, Mapping[str, Any]]:
+    """Sends it from this process."""
+    from ledgerops.producing.pace import produce, settle
+
+    target = order.target(order.stream().partitions, stop.wait, say)
+    stop.calm()
+    order = order.begins()  # to reach the target took its time
+    stream = order.stream()
+    sampler = order.sampler(stream)
+
+    def tell(sent: Sent) -> None:
+        board.publish(sent)
+        show(sent.produced)
+
+    sent = produce(
+        stream, target, records=order.records, at_once=order.at_once, wait=stop.wait, show=tell, sampler=sampler
+    )
+    settle(sent, target)
+    if sampler is not None:
+        sampler.close()
+    return order, sent, {} if sampler is None else sampler.legs
+
+
+def _together(
+    args: argparse.Namespace, order: Order, stop: Stop, board: Board, say: Say, show: Show
+) -> tuple[Order, Sent, Mapping[str, Any]]:
+    """Sends it from several processes."""
+    from ledgerops.producing.processes import conduct
+    from ledgerops.producing.samples import gather
+
+    def tell(books: Mapping[int, Sent]) -> None:
+        for number, sent in books.items():
+            board.publish(sent, number)
+        show(sum(sent.produced for sent in books.values()))
+
+    stop.calm()
+    conductor = conduct(order, args.workers, lambda: stop.asked, say, tell)
+    if not conductor.begun:
+        raise KeyboardInterrupt
+    if order.samples is not None:
+        gather(Path(order.samples), args.workers)
+    return conductor.order, conductor.result(), conductor.legs()
 
 
 def _manifest_file(table: str) -> Path:
     return Path("runs") / ("manifest.json" if table == "transactions" else f"manifest-{table}.json")
 
 
-def verdict(manifest: Manifest, sent: Sent) -> int:
-    """The exit code; what was refused is told on stderr."""
-    if not manifest.exact:
-        print(f"failed: {sent.problem or 'not every record was acknowledged'}", file=sys.stderr)
-    return 0 if manifest.exact and manifest.sent.get("valid", True) else 1
-
-
 @contextmanager
-def _progress(records: int | None) -> Iterator[tuple[Callable[[Sent], None], Callable[[str], None]]]:
+def _progress(records: int | None) -> Iterator[tuple[Show, Say]]:
     """Two functions: one shows how far it is, one says a sentence; both on stderr, the first on a terminal only."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
@@ -147,11 +184,11 @@ def _progress(records: int | None) -> Iterator[tuple[Callable[[Sent], None], Cal
     task = bar.add_task("sending", total=records, rate="")
     began = time.monotonic()
 
-    def show(sent: Sent) -> None:
+    def show(produced: int) -> None:
         now = time.monotonic()
         if now - shown[0] >= SHOW_SECONDS:
             shown[0] = now
-            bar.update(task, completed=sent.produced, rate=f"{sent.produced / (now - began):,.0f}/s")
+            bar.update(task, completed=produced, rate=f"{produced / (now - began):,.0f}/s")
 
     def say(text: str) -> None:
         console.print(f"ledgerops: {text}", markup=False, highlight=False)

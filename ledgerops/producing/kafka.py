@@ -90,6 +90,10 @@ class KafkaTarget:
             self._away = False
             self._say("the broker is back")
 
+    @property
+    def waiting(self) -> int:
+        return len(self._producer)
+
     def _produce(self, records: Records, start: int, end: int, heard: Callable[[Any, Any], None]) -> int:
         """Returns the first place that it did not take: the queue is full, because the broker is slow, or away."""
         produce, topic = self._producer.produce, self._topic

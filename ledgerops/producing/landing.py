@@ -23,6 +23,7 @@ class LandingTarget:
 
     kinds: Sequence[str] = KEYLESS
     refused = 0
+    waiting = 0
     problem: str | None = None
 
     def __init__(self, folder: Path, table: str, name: str) -> None:

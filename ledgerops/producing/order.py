@@ -18,7 +18,7 @@ from ledgerops.ledger.manifest import Manifest
 from ledgerops.ledger.plan import load_plan, parse_plan
 from ledgerops.ledger.stream import PlanStream, ReplayStream, Table
 from ledgerops.producing.pace import ALL, Share, Target
-from ledgerops.producing.samples import Sampler, every
+from ledgerops.producing.samples import Sampler, every, part_of
 from ledgerops.producing.sent import Sent
 
 if TYPE_CHECKING:
@@ -123,13 +123,8 @@ class Order:
                 "backpressure_seconds": round(sent.backpressure_seconds, 3),
                 **more,
             },
-            exact=not sent.refused and sent.acknowledged == sent.produced and sent.problem is None,
+            exact=sent.problem is None and not sent.refused and sent.acknowledged == sent.produced,
         )
-
-
-def part_of(file: Path, number: int) -> Path:
-    """The file of one of several senders: samples.jsonl is samples-0.jsonl, samples-1.jsonl, ..."""
-    return file.with_name(f"{file.stem}-{number}{file.suffix}")
 
 
 def order_of(options: Namespace) -> Order:

@@ -56,14 +56,14 @@ def encode(stream: Stream, rows: Rows, kinds: Sequence[str] = REASONS, upto: int
 
 
 def records(
-    plan: Plan, origin: float, start: int, end: int, table: Table = "transactions"
+    plan: Plan, origin: float, start: int, end: int, table: Table = "transactions", kinds: Sequence[str] = REASONS
 ) -> dict[int, Iterator[tuple[bytes | None, bytes | None]]]:
     """Key and value of every record numbered [start, end), in order, by partition.
 
     For a sender that shares out partitions or numbers over processes: the same records, however they are split.
     """
     stream = PlanStream(plan, origin, table)
-    made = [encode(stream, rows) for _, rows in chunks(stream, end, start)]
+    made = [encode(stream, rows, kinds) for _, rows in chunks(stream, end, start)]
 
     def of(partition: int) -> Iterator[tuple[bytes | None, bytes | None]]:
         for each in made:

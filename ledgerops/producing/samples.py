@@ -142,6 +142,23 @@ def read_samples(path: Path) -> Iterator[dict[str, Any]]:
         yield row
 
 
+def part_of(file: Path, number: int) -> Path:
+    """The file of one of several senders: samples.jsonl is samples-0.jsonl, samples-1.jsonl, ..."""
+    return file.with_name(f"{file.stem}-{number}{file.suffix}")
+
+
+def gather(file: Path, count: int) -> None:
+    """Makes one file of those of `count` senders. Raises UserError where it cannot be written."""
+    try:
+        with file.open("wb") as whole:
+            for part in (part_of(file, number) for number in range(count)):
+                if part.is_file():
+                    whole.write(part.read_bytes())
+                    part.unlink()
+    except OSError as error:
+        raise UserError(f"cannot write {file}: {(error.strerror or str(error)).lower()}") from None
+
+
 def legs(samples: Iterable[Mapping[str, Any]], seen: Mapping[str, float] | None = None) -> dict[str, HdrHistogram]:
     """Microseconds of each leg in LEGS; `seen`: when a transaction came out of the job, seconds since the epoch.
 

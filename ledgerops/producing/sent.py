@@ -57,14 +57,14 @@ class Sent:
         self.latest = max(self.latest, float(behind.max()))
         self.late_seconds += float(behind.sum())
 
-    def document(self) -> dict[str, Any]:
-        """For JSON, to be sent to whoever adds the books up. The summary's money is text."""
+    def document(self, summed: bool = True) -> dict[str, Any]:
+        """For JSON, to be sent to whoever adds the books up; not `summed`: without the summary of the rows."""
         plain = {name: value for name, value in vars(self).items() if name not in ("lateness", "summary", "poison")}
         late = np.flatnonzero(self.lateness)
         return {
             **plain,
             "lateness": [late.tolist(), self.lateness[late].tolist()],
-            "summary": self.summary.document(),
+            "summary": (self.summary if summed else Summary()).document(),
             "poison": dict(self.poison),
         }
 

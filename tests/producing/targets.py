@@ -9,6 +9,7 @@ class Memory:
     """Takes everything: `cost` seconds a call, `room` records at a time."""
 
     kinds = REASONS
+    waiting = 0
 
     def __init__(self, cost=0.0, room=None, acknowledges=True):
         self.cost, self.room, self.acknowledges = cost, room, acknowledges
