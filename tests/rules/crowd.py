@@ -1,16 +1,17 @@
-"""Looks at the machine, and other queries of the driver, for the rules that ask who has the cores."""
+"""Looks at the machine and at the observer, and other queries of the driver, for the rules that ask for them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ledgerops.history import History
-from ledgerops.records import Executor, Host, Plan, Process, Progress, TaskSummary
+from ledgerops.records import Executor, Host, Observer, Plan, Process, Progress, TaskSummary
 from ledgerops.view import View
 from tests.rules.conftest import _stage, stage
 
-EVERY = 2.0  # seconds between two looks
+EVERY = 2.0  # seconds between two looks at the machine
+OBSERVED = 5.0  # and at the observer
 ROLES = ("driver_python", "driver_jvm", "python_workers")
 
 
@@ -62,3 +63,20 @@ def neighbour(
         other.add_tasks(TaskSummary(f"run-{name}", number, (_stage(0, what, at + 0.1),)))
         at += max(2.0, took)
     return other
+
+
+def watched(view: View, looks: Sequence[Mapping[str, Any]], quiet_for: float = 0.0) -> View:
+    """The view with looks of the observer at itself, one every 5 s; of each only what differs from a healthy one."""
+    seen = []
+    for number, each in enumerate(looks):
+        facts = {
+            "queue_size": 3,
+            "queue_limit": 10_000,
+            "dropped": 0,
+            "events": 100 + 10 * number,
+            "callback_seconds": 0.1,
+            "worker_seconds": 0.2 * number,
+            "collector_errors": {},
+        }
+        seen.append(Observer(at=view.now - quiet_for - OBSERVED * (len(looks) - 1 - number), **(facts | each)))
+    return View(view.history, view.now, view.hosts, observer=seen)

@@ -1,27 +1,7 @@
 import pytest
 
 from ledgerops.diagnosis.rules.observer_degraded import RULE
-from ledgerops.records import Observer
-from ledgerops.view import View
-
-EVERY = 5.0
-
-
-def watched(view, looks, quiet_for=0.0):
-    """The view with looks of the observer at itself, one every 5 s; of each only what differs from a healthy one."""
-    seen = []
-    for number, each in enumerate(looks):
-        facts = {
-            "queue_size": 3,
-            "queue_limit": 10_000,
-            "dropped": 0,
-            "events": 100 + 10 * number,
-            "callback_seconds": 0.1,
-            "worker_seconds": 0.2 * number,
-            "collector_errors": {},
-        }
-        seen.append(Observer(at=view.now - quiet_for - EVERY * (len(looks) - 1 - number), **(facts | each)))
-    return View(view.history, view.now, view.hosts, observer=seen)
+from tests.rules.crowd import watched
 
 
 def errors(*counts, name="tasks"):

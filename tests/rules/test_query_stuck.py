@@ -3,6 +3,7 @@ import pytest
 from ledgerops.diagnosis.rules.query_stuck import RULE
 from ledgerops.view import View
 from tests.rules.broker import asked
+from tests.rules.crowd import watched
 
 
 def test_a_batch_that_runs_far_too_long_is_found(history):
@@ -40,6 +41,16 @@ def test_a_first_batch_may_hang_too(history):
 )
 def test_others_are_not(history, case):
     assert list(RULE.check(history(**case))) == []
+
+
+@pytest.mark.parametrize(
+    ("unseen", "stuck"), [pytest.param(0, True, id="somebody looks"), pytest.param(100, False, id="nobody looks")]
+)
+@pytest.mark.parametrize(
+    "case", [{"quiet_for": 100}, {"quiet_for": 100, "running": 100}], ids=["silence", "a long batch"]
+)
+def test_what_nobody_watches_is_not_known_to_be_stuck(history, case, unseen, stuck):
+    assert bool(list(RULE.check(watched(history(**case), [{}] * 12, quiet_for=unseen)))) is stuck
 
 
 @pytest.mark.parametrize(("sent", "stuck"), [(120_000, False), (3_000, True)])

@@ -40,7 +40,7 @@ ENOUGH = 20.0  # seconds over which the worker's share is taken
 def check(view: View) -> Iterator[Finding]:
     if not view.observer or view.history.ended is not None:
         return
-    silent = view.now - max(view.observer[-1].at, view.history.last_seen or 0.0)
+    silent = unseen(view)
     if silent >= SILENT:
         yield _nothing_seen(view, silent)
         return
@@ -77,6 +77,13 @@ def check(view: View) -> Iterator[Finding]:
         confidence=min(0.95, 0.7 + 0.1 * len(evidence) + 0.05 * (errors >= 2 * ERRORS)),
         began=_began(looks, failing),
     )
+
+
+def unseen(view: View) -> float:
+    """Seconds since the observer, which looks every 5 s, saw anything of the driver or the query; 0 without one."""
+    if not view.observer:
+        return 0.0
+    return max(0.0, view.now - max(view.observer[-1].at, view.history.last_seen or 0.0))
 
 
 def _nothing_seen(view: View, seconds: float) -> Finding:

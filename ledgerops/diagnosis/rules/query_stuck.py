@@ -21,6 +21,7 @@ from collections.abc import Iterator
 from statistics import median
 
 from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.diagnosis.rules.observer_degraded import SILENT, unseen
 from ledgerops.metrics.latency import RUNNING
 from ledgerops.view import View
 
@@ -40,6 +41,8 @@ def check(view: View) -> Iterator[Finding]:
     history = view.history
     if history.ended is not None or history.last_seen is None:
         return
+    if unseen(view) >= SILENT:
+        return  # nobody looked: whether the query is stuck is not known, which observer-degraded says
     running, limit = view.running_seconds, _limit(view)
     if history.running is not None and running is not None:
         if running > limit:
