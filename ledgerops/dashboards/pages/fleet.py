@@ -77,7 +77,7 @@ PAGE = Page(
                     width=4,
                     height=4,
                     waits="enough spread in batch sizes for a fit",
-                    drill="burst",
+                    drill="slow-sink",
                 ),
                 Panel(
                     "Firing pages",
@@ -208,7 +208,7 @@ PAGE = Page(
                     width=8,
                     link="ledgerops-query",
                     waits="enough spread in batch sizes for a fit",
-                    drill="burst",
+                    drill="slow-sink",
                 ),
                 Panel(
                     "Busy",

@@ -121,7 +121,7 @@ PAGE = Page(
                     "Rows written, for sinks that say so, and records refused. Good: follows the rows read, none refused.",
                     width=6,
                     waits="a sink that counts its rows",
-                    drill="ordinary",
+                    drill="python-bound",
                 ),
             ),
         ),
@@ -180,7 +180,7 @@ PAGE = Page(
                     "What a batch costs without any row, by the fit of batch time over rows. Good: a small part of the trigger interval.",
                     width=8,
                     waits="enough spread in batch sizes for a fit",
-                    drill="burst",
+                    drill="slow-sink",
                 ),
                 Panel(
                     "Batches",

@@ -38,7 +38,7 @@ ROWS = (
                 "Until the backlog is gone at the present rates. Good: seconds; absent when it would never be.",
                 width=8,
                 waits="a backlog that shrinks",
-                drill="catch-up",
+                drill="overload",
             ),
         ),
     ),
