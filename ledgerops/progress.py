@@ -27,7 +27,7 @@ PHASES = {
 }
 WHOLE = "triggerExecution"
 RESOLUTION = 0.001  # seconds: a batch that is told to have taken 0 ms took less than one
-PARTITIONS = 20_000  # that are remembered; a cluster rarely has more
+TOPICS, PARTITIONS = 200, 10_000  # that are remembered, the latter of each topic
 LARGEST = 2.0**63  # nothing that Spark counts or times is beyond it
 LATEST = 253_402_300_799.0  # the last second that a date can say: a record may claim any time
 UNSET = (None, "null", "None", "")  # PySpark's fromJObject turns a null offset into the words
@@ -127,20 +127,30 @@ def parse_offsets(value: object, source: str) -> Offsets:
         return {}
     if all(_is_whole(each) for each in value.values()):
         return {(source, "0" if key == "logOffset" else sys.intern(str(key))): each for key, each in value.items()}
-    offsets = {}
+    offsets: dict[Partition, int] = {}
     for topic, partitions in value.items():
         if not isinstance(partitions, Mapping):
             return {}
-        for partition, offset in partitions.items():
-            if type(offset) is int or _is_whole(offset):  # thousands of them in a batch of a wide topic
-                offsets[_partition(str(topic), str(partition))] = offset
+        known = _partitions(str(topic))
+        # a topic may have hundreds, in every batch
+        offsets.update([(known[each], at) for each, at in partitions.items() if type(at) is int or _is_whole(at)])
     return offsets
 
 
-@lru_cache(maxsize=PARTITIONS)
-def _partition(topic: str, partition: str) -> Partition:
-    """One object for each: histories hold it many times for each batch, and dicts find the same object sooner."""
-    return sys.intern(topic), sys.intern(partition)
+class _Partitions(dict[object, Partition]):
+    """One object for each partition of a topic: histories hold it many times a batch, and dicts find it sooner."""
+
+    def __init__(self, topic: str) -> None:
+        self.topic = sys.intern(topic)
+
+    def __missing__(self, partition: object) -> Partition:
+        if len(self) >= PARTITIONS:
+            self.clear()
+        found = self[partition] = self.topic, sys.intern(str(partition))
+        return found
+
+
+_partitions = lru_cache(maxsize=TOPICS)(_Partitions)
 
 
 def _sources(values: object) -> tuple[SourceProgress, ...]:
@@ -153,8 +163,10 @@ def _sources(values: object) -> tuple[SourceProgress, ...]:
         short = _short_name(description)
         start = parse_offsets(value.get("startOffset"), short)
         end = parse_offsets(value.get("endOffset"), short)
-        latest = parse_offsets(value.get("latestOffset"), short)
-        latest = end if latest == end else latest  # one object for both: histories keep many of them
+        # mostly equal; one object for both: histories keep many of them
+        equal = value.get("latestOffset") == value.get("endOffset")
+        latest = end if equal else parse_offsets(value.get("latestOffset"), short)
+        latest = end if latest == end else latest
         topics = sorted({topic for topic, _ in end or latest})
         name = _unique(",".join(topics[:3]) + (",..." if len(topics) > 3 else "") or short, names)
         metrics = {str(key): str(text) for key, text in _mapping(value.get("metrics")).items()}

@@ -117,7 +117,8 @@ def read_by_partition(progress: Progress) -> dict[Partition, int]:
     }
 
 
-HEADS = 200  # points of the table that are kept for each partition, at least
+HEADS = 200  # points of the table that are kept for each partition, at least; three times as many at most
+HALVES = 4  # partitions whose points are thinned out in one go, at least
 LARGEST = 2**63  # a head beyond it is no offset
 HeadTable = dict[Partition, tuple["array[float]", "array[float]"]]  # offsets and when, neither falling
 
@@ -135,6 +136,7 @@ def note_heads(table: HeadTable, at: float, offsets: Iterable[tuple[Partition, i
     tells nothing new. Other threads may be reading: an array never gets shorter, and never holds an offset without
     its time.
     """
+    halves = HALVES + len(table) // HEADS  # the partitions of a topic fill up together: all are done in HEADS calls
     for partition, head in offsets:
         known = table.get(partition)
         if known is None:
@@ -149,7 +151,8 @@ def note_heads(table: HeadTable, at: float, offsets: Iterable[tuple[Partition, i
             continue
         times.append(at)
         heads.append(head)
-        if len(heads) >= 2 * HEADS:
+        if len(heads) >= 2 * HEADS and halves > 0:
+            halves -= 1
             kept = [*_half(heads[:HEADS]), *range(HEADS, len(heads))]
             table[partition] = (array("d", [heads[i] for i in kept]), array("d", [times[i] for i in kept]))
 

@@ -173,6 +173,19 @@ def test_a_full_table_forgets_detail_and_not_the_past(quiet):
         assert found == pytest.approx(at - at % quiet + quiet - 1, abs=max(30.0, 0.25 * (5000 - at)))
 
 
+def test_partitions_that_fill_up_together_are_thinned_out_a_few_at_a_time():
+    table: signals.HeadTable = {}
+    shorter = []
+    for at in range(10 * signals.HEADS):
+        before = {partition: len(heads) for partition, (heads, _) in table.items()}
+        signals.note_heads(table, float(at), [(("t", str(each)), at) for each in range(50)])
+        shorter.append(sum(len(heads) < before.get(each, 0) for each, (heads, _) in table.items()))
+
+    assert max(shorter) == signals.HALVES
+    assert all(len(heads) == len(times) <= 3 * signals.HEADS for heads, times in table.values())
+    assert all(times[0] == 0.0 for _, times in table.values())
+
+
 @pytest.mark.parametrize(
     ("offsets", "times", "rate"),
     [

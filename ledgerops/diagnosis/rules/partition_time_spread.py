@@ -84,10 +84,13 @@ def _spread(view: View) -> Spread | None:
     now = looked_at(view.last)
     by_topic: dict[str, dict[Partition, float]] = {}
     for partition, until in view.consumed_until.items():
-        by_topic.setdefault(partition[0], {})[partition] = min(now, until)  # infinity: nothing was left then
+        times = by_topic.get(partition[0])
+        if times is None:
+            times = by_topic[partition[0]] = {}
+        times[partition] = until if until < now else now  # infinity: nothing was left then
     found = []
     for times in by_topic.values():
-        slowest = min(times, key=lambda partition: times[partition])
+        slowest = min(times, key=times.__getitem__)
         found.append(Spread(slowest, max(times.values()) - times[slowest], len(times)))
     return max(found, key=lambda each: each.seconds, default=None)
 

@@ -50,11 +50,11 @@ def check(view: View) -> Iterator[Finding]:
         return
     risks: list[Risk] = []
     for each, left in view.headroom.items():
-        if view.consumed[each] < heads.earliest[each]:
-            continue  # lost already
         told = heads.retention_seconds.get(each[0])
         if told is not None and left >= NOT_YET * told:
             continue  # nearly all of it, as nearly always: what the topic really keeps is no more
+        if view.consumed[each] < heads.earliest[each]:
+            continue  # lost already
         pace, keeps = _pace(view, each), _keeps(view, each)
         if pace is None or keeps is None or keeps <= 0 or pace < SHRINKS:
             continue
