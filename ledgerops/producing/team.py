@@ -208,7 +208,13 @@ class Conductor:
         """Whether nothing is to be expected any more."""
         return not self._left or self.failure is not None or (self._stopping and not self.begun)
 
+    @property
+    def members(self) -> tuple[Hashable, ...]:
+        """In the order of their shares."""
+        return tuple(self._members)
+
     def number(self, member: Hashable) -> int:
+        """Of its share."""
         return self._members.index(member)
 
     def result(self) -> Sent:

@@ -1,0 +1,145 @@
+"""What locust's master does, or the one process when there are no workers: it conducts the team and keeps the books."""
+
+from __future__ import annotations
+
+import logging
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import gevent
+
+from ledgerops.errors import UserError
+from ledgerops.ledger.manifest import Manifest
+from ledgerops.producing.metrics import Board, serving
+from ledgerops.producing.report import lines, quality
+from ledgerops.producing.team import CLOSE, GIVE_UP, Conductor
+from load.options import MANIFEST, metrics_port, read
+from load.pacing import MESSAGE
+
+CONNECT = 30.0  # seconds for all workers to reach the target
+LOCAL = "local"
+
+log = logging.getLogger("ledgerops")
+
+
+class Lead:
+    """One in the process that the users of locust talk to."""
+
+    def __init__(self, environment: Any) -> None:
+        self.environment = environment
+        self.over = False  # whether the load has come to its end by itself
+        self.manifest: Manifest | None = None  # of the last load
+        self._conductor: Conductor | None = None
+        self._budget = 0.0
+        self._serving = ExitStack()
+        self._board: Board | None = None
+        self._since = 0.0
+        environment.runner.register_message(f"{MESSAGE}-to-lead", self._heard)
+        environment.events.test_start.add_listener(self._start)
+        environment.events.test_stopping.add_listener(self._stop)
+        environment.events.test_stop.add_listener(self._end)
+        environment.events.quitting.add_listener(lambda **_: self._serving.close())
+        environment.events.worker_connect.add_listener(self._reconnected)
+
+    @property
+    def workers(self) -> int:
+        """How many send, or will."""
+        return len(self._clients if self._conductor is None else self._conductor.members)
+
+    @property
+    def _clients(self) -> list[str]:
+        clients = getattr(self.environment.runner, "clients", None)
+        return [LOCAL] if clients is None else sorted(each.id for each in clients.ready)
+
+    def _start(self, **_: Any) -> None:
+        self.over, self.manifest, self._conductor = False, None, None
+        members = self._clients
+        options = self.environment.parsed_options
+        try:
+            order, self._budget = read(options)
+            self._serve(order.plan, metrics_port(options))
+        except UserError as error:
+            self._fail(str(error))
+            return
+        self._since = time.monotonic()
+        self._conductor = Conductor(order, members, self._send, lambda text: log.warning(text))
+        self._conductor.start()
+        self.environment.runner.greenlet.spawn(self._watch, self._conductor)
+
+    def _serve(self, plan: str, port: int | None) -> None:
+        self._serving.close()
+        self._board = Board(plan, self._budget)
+        self._serving.enter_context(serving(port, self._board, log.info))
+
+    def _send(self, member: str, kind: str, data: Any) -> None:
+        to = () if member == LOCAL else (member,)
+        self.environment.runner.send_message(f"{MESSAGE}-to-member", {"kind": kind, "data": data}, *to)
+
+    def _heard(self, environment: Any, msg: Any, **_: Any) -> None:
+        if self._conductor is not None:
+            self._conductor.heard(msg.node_id, msg.data["kind"], msg.data["data"])
+
+    def _reconnected(self, client_id: str, **_: Any) -> None:
+        if self._conductor is not None:
+            self._conductor.lost(client_id)
+
+    def _watch(self, conductor: Conductor) -> None:
+        """Until the load is over: shows the books, and misses workers that went away."""
+        while not conductor.over and self._conductor is conductor:
+            gevent.sleep(0.2)
+            self._publish(conductor)
+            clients = getattr(self.environment.runner, "clients", None)
+            if clients is not None:
+                for member in conductor.members:
+                    if member not in clients or clients[member].state == "missing":
+                        conductor.lost(member)
+            if not conductor.begun and time.monotonic() - self._since > CONNECT:
+                self._fail(f"not all of {self.workers} workers could begin within {CONNECT:.0f} s")
+                return
+        if conductor.failure is not None:
+            self._fail(conductor.failure)
+        if self._conductor is conductor:
+            self.over = True
+
+    def _publish(self, conductor: Conductor) -> None:
+        if self._board is not None:
+            for member, sent in conductor.books.items():
+                self._board.publish(sent, conductor.number(member))
+
+    def _stop(self, **_: Any) -> None:
+        """Before locust ends the users: all come to an end at one record, and tell what became of it."""
+        conductor = self._conductor
+        if conductor is None or conductor.over:
+            return
+        conductor.stop()
+        limit = time.monotonic() + GIVE_UP + CLOSE
+        while not conductor.over and time.monotonic() < limit:
+            gevent.sleep(0.05)
+
+    def _end(self, **_: Any) -> None:
+        conductor, self._conductor = self._conductor, None
+        if conductor is None or not conductor.begun:
+            return
+        self._publish(conductor)
+        sent, order = conductor.result(), conductor.order
+        self.manifest = order.manifest(order.stream(), sent, **quality(sent, self._budget, order.at_once))
+        file = Path(getattr(self.environment.parsed_options, "manifest", "") or MANIFEST)
+        try:
+            self.manifest.write(file)
+        except UserError as error:
+            self._fail(str(error))
+        for line in lines(self.manifest, sent, order.where, conductor.legs(), order.samples):
+            print(line)
+        print(f"manifest  {file}", flush=True)
+        good = self.manifest.exact and self.manifest.sent.get("valid", True)
+        if not self.manifest.exact:
+            log.error("failed: %s", sent.problem or "not every record was acknowledged")
+        # 2, could not run, stays what it is
+        self.environment.process_exit_code = max(self.environment.process_exit_code or 0, 0 if good else 1)
+
+    def _fail(self, text: str) -> None:
+        log.error(text)
+        self.environment.process_exit_code = 2
+        self.over = True

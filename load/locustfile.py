@@ -1,0 +1,63 @@
+"""Sends a load plan of ledgerops under locust: its web interface, its workers, its reports.
+
+    locust -f load/locustfile.py --plan default --bootstrap-servers localhost:9092
+
+One PacerUser a worker; together they send exactly the records of the plan, however many workers there are. See
+docs/load.md.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import gevent
+from locust import LoadTestShape, User, events, task
+
+sys.path.append(str(Path(__file__).resolve().parent.parent))  # wherever locust was started
+
+from load.lead import Lead
+from load.options import add_options
+from load.pacing import Pacing
+
+events.init_command_line_parser.add_listener(add_options)
+
+
+@events.init.add_listener
+def on_init(environment: Any, **_: Any) -> None:
+    """A process that sends has a Pacing, one that leads a Lead; without workers one process has both."""
+    from locust.runners import MasterRunner, WorkerRunner
+
+    if not isinstance(environment.runner, MasterRunner):
+        environment.pacing = Pacing(environment)
+    if not isinstance(environment.runner, WorkerRunner):
+        environment.lead = Lead(environment)
+
+
+class PacerUser(User):
+    """The sender of a worker's share. A second one on the same worker has nothing to do."""
+
+    def wait(self) -> None:
+        """No wait between tasks: there is one task, and it lasts for the whole load."""
+
+    @task
+    def send(self) -> None:
+        self.environment.pacing.run()
+        while True:  # until locust ends the user
+            gevent.sleep(1.0)
+
+    def on_stop(self) -> None:
+        self.environment.pacing.abandon()
+
+
+class OneForEachWorker(LoadTestShape):
+    """As many users as there are workers, whatever --users says, until the plan, --run-time or --records ends."""
+
+    use_common_options = True  # --run-time is the load's --duration
+
+    def tick(self) -> tuple[int, float] | None:
+        lead = self.runner.environment.lead
+        if lead.over:
+            return None
+        return lead.workers, max(lead.workers, 1)

@@ -1,0 +1,70 @@
+"""The options that a load has under locust, and the order that they make."""
+
+from __future__ import annotations
+
+import argparse
+from argparse import Namespace
+from pathlib import Path
+from typing import Any
+
+from ledgerops.cli.load import LATE_BUDGET, TABLES, span
+from ledgerops.cli.values import factor, port, whole
+from ledgerops.errors import UserError
+from ledgerops.ledger.plan import PLANS
+from ledgerops.producing.order import Order, order_of
+
+MANIFEST = "runs/manifest.json"
+
+
+def add_options(parser: Any, **_: Any) -> None:
+    """Those of `ledgerops load`; the web interface shows them too and sends texts, so they are read in `read`."""
+    group = parser.add_argument_group("ledgerops", "what to send, and where")
+
+    def option(name: str, help: str, **more: Any) -> None:
+        group.add_argument(name, help=help, env_var=f"LEDGEROPS_{name.strip('-').replace('-', '_').upper()}", **more)
+
+    option("--plan", f"a load plan's file or name ({', '.join(PLANS)}), or replay", default="default")
+    option("--bootstrap-servers", "send to Kafka here: HOST:PORT", default="")
+    option("--kafka-config", "properties of the Kafka client (security)", default="")
+    option("--topic-prefix", "before the name of the topic", default="")
+    option("--to", "write JSON lines to FOLDER/TABLE instead of Kafka", default="")
+    option("--table", "what to send", choices=TABLES, default="transactions")
+    option("--data", "folder of transactions.csv, for replay", default="")
+    option("--records", "send the first N records of the stream", default="")
+    option("--duration", "send what is due in this time: 90, 2m, 1h (or --run-time)", default="")
+    option("--rate-scale", "multiply every rate by this", default="")
+    option("--at-once", "send as fast as the target takes it", action="store_true", default=False)
+    option("--late-budget", "INVALID when p99 of lateness is above it", default=f"{LATE_BUDGET * 1000:g}ms")
+    option("--samples", "write the times of some records here, on each worker", default="")
+    option("--sample-every", "of every N-th record (about 100 a second)", default="")
+    option("--manifest", "where to write what was sent", default=MANIFEST)
+    option("--metrics-port", "serve the load's own metrics here", default="")
+
+
+def read(options: Namespace) -> tuple[Order, float]:
+    """The order, and the budget of lateness in seconds. Raises UserError."""
+    given = dict(vars(options))
+    kinds = {"records": whole, "duration": span, "rate_scale": factor, "late_budget": span, "sample_every": whole}
+    for name, kind in kinds.items():
+        given[name] = _value(name, kind, given.get(name))
+    for name in ("kafka_config", "to", "data", "samples"):
+        given[name] = Path(given[name]) if given.get(name) else None
+    given["bootstrap_servers"] = given.get("bootstrap_servers") or None
+    run_time = given.get("run_time")
+    if run_time:
+        given["duration"] = min(float(run_time), given["duration"] or float("inf"))
+    return order_of(Namespace(**given)), given["late_budget"] or LATE_BUDGET
+
+
+def metrics_port(options: Namespace) -> int | None:
+    """The port, or None. Raises UserError."""
+    return _value("metrics_port", port, getattr(options, "metrics_port", ""))
+
+
+def _value(name: str, kind: Any, text: Any) -> Any:
+    if text is None or text == "":
+        return None
+    try:
+        return kind(str(text))
+    except argparse.ArgumentTypeError as error:
+        raise UserError(f"--{name.replace('_', '-')}: {error}") from None

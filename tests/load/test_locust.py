@@ -1,0 +1,148 @@
+"""The load under locust as its users start it: options, statistics, workers, reports, exactly the plan's records."""
+
+import csv
+import os
+import signal
+import subprocess
+import sys
+import time
+from argparse import Namespace
+from pathlib import Path
+
+import pytest
+
+from ledgerops.errors import UserError
+from ledgerops.ledger.manifest import read_manifest
+from ledgerops.ledger.plan import load_plan
+from ledgerops.ledger.poison import KEYLESS
+from ledgerops.producing.records import records
+from load.options import metrics_port, read
+
+ROOT = Path(__file__).parent.parent.parent
+PLAN = """
+seed: 5
+start: 2026-01-01T00:00:00Z
+phases: [{shape: constant, rate: 2000}]
+disorder: {late: {share: 0.05}}
+duplicates: {share: 0.1}
+poison: {share: 0.02}
+"""
+
+
+@pytest.fixture
+def place(tmp_path):
+    (tmp_path / "mine.yaml").write_text(PLAN)
+    return tmp_path
+
+
+def command(place, *argv):
+    """locust in a folder that is not the repository's: the locustfile finds its parts by itself."""
+    given = ["--headless", "--only-summary", "--plan", "mine.yaml", "--to", "land", "--manifest", "manifest.json"]
+    python = [sys.executable, "-W", "ignore", "-m", "locust", "-f", str(ROOT / "load" / "locustfile.py")]
+    return subprocess.Popen(
+        [*python, *given, *argv],
+        cwd=place,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    )
+
+
+def locust(place, *argv):
+    with command(place, *argv) as process:
+        out, err = process.communicate(timeout=60)
+    return process.returncode, out, err
+
+
+def sent(place):
+    return sorted(line for file in (place / "land").rglob("*.jsonl") for line in file.read_bytes().splitlines())
+
+
+def expected(place, count):
+    made = records(load_plan(place / "mine.yaml"), 0.0, 0, count, kinds=KEYLESS)
+    return sorted(value for each in made.values() for _, value in each)
+
+
+def test_records_are_the_plans_and_locusts_own_statistics_count_them(place):
+    code, out, err = locust(place, "--run-time", "1s", "--late-budget", "9s", "--csv", "out", "--html", "out.html")
+    manifest = read_manifest(place / "manifest.json")
+    [row, _] = csv.DictReader((place / "out_stats.csv").read_text().splitlines())
+
+    assert (code, manifest.records, manifest.exact) == (0, 2_000, True), err
+    assert sent(place) == expected(place, 2_000)
+    assert (row["Type"], row["Name"], int(row["Request Count"])) == (
+        "PRODUCE",
+        "transactions",
+        manifest.sent["produced"],
+    )
+    assert int(row["Failure Count"]) == 0
+    assert abs(int(row["99%"]) / 1000 - manifest.sent["late_seconds"]["p99"]) < 0.01
+    assert "verdict   valid\n" in out
+    assert "transactions" in (place / "out.html").read_text()
+
+
+def test_workers_share_the_plan_out_without_overlap(place):
+    code, _, err = locust(place, "--records", "30000", "--at-once", "--processes", "2")
+    manifest = read_manifest(place / "manifest.json")
+
+    assert (code, manifest.records, manifest.exact) == (0, 30_000, True), err
+    assert sent(place) == expected(place, 30_000)
+    assert {file.name.split("-")[2] for file in (place / "land").rglob("*.jsonl")} == {"0", "1"}
+
+
+def test_a_load_that_is_interrupted_ends_at_one_record(place):
+    with command(place, "--processes", "2", "--late-budget", "9s") as process:
+        try:
+            limit = time.monotonic() + 40
+            while len(sent(place)) < 500:
+                assert process.poll() is None
+                assert time.monotonic() < limit
+                time.sleep(0.1)
+            os.killpg(process.pid, signal.SIGINT)  # as a terminal does: the workers hear it, too
+            _, err = process.communicate(timeout=40)
+        finally:
+            process.kill()
+    manifest = read_manifest(place / "manifest.json")
+
+    assert (process.returncode, manifest.exact) == (0, True), err
+    assert sent(place) == expected(place, manifest.records)
+
+
+def test_a_load_that_cannot_begin_is_told_in_one_line(place):
+    (place / "land").touch()
+    code, out, err = locust(place, "--run-time", "1s")
+
+    assert code == 2
+    assert "cannot write to land/transactions: not a directory" in err
+    assert "Traceback" not in err
+    assert "verdict" not in out
+
+
+def options(**given):
+    return Namespace(plan="default", to="land", **given)
+
+
+def test_texts_of_the_web_interface_are_read():
+    order, budget = read(options(records="", duration="2m", rate_scale="2", late_budget="80ms", run_time=60))
+
+    assert (order.records, budget) == (600 * 2 * 60, 0.08)  # whichever is shorter
+    assert metrics_port(options(metrics_port="9100")) == 9100
+    assert metrics_port(options(metrics_port="")) is None
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"rate_scale": "fast"}, "--rate-scale: not a number above zero: 'fast'"),
+        ({"records": "-3"}, "--records: not a whole number above zero: '-3'"),
+        ({"plan": "defualt"}, "no plan defualt (did you mean default?); give the path of a YAML file, or one of: "),
+        ({"to": ""}, "where to? give --bootstrap-servers HOST:PORT or --to FOLDER, one of them"),
+    ],
+)
+def test_what_does_not_fit_is_told_as_by_ledgerops_load(given, message):
+    with pytest.raises(UserError) as told:
+        read(Namespace(**{"plan": "default", "to": "land", **given}))
+
+    assert str(told.value).startswith(message)
