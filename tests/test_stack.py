@@ -11,6 +11,7 @@ import pytest
 
 from ledgerops.alerts.site import Site
 from ledgerops.dashboards.pages import PAGES
+from ledgerops.dashboards.panels import expression as expression_of
 from ledgerops.render.docs import rule_pages
 from ledgerops.render.runbooks import runbook_pages
 from tests.monitoring import Prometheus
@@ -22,7 +23,14 @@ ROOT = Path(__file__).parent.parent
 JOBS = ("daily_counts", "dedup_transactions", "large_credits")
 # a second stands for half a minute, so that windows fill within the test
 SITE = Site(scrape_seconds=1.0, evaluation_seconds=1.0, time_scale=1 / 30)
-VARIABLES = {"$job": ".+", "$instance": ".+", "$query": ".+", "$__rate_interval": "20s", "[10m]": "[20s]"}
+VARIABLES = {
+    "$job": ".+",
+    "$instance": ".+",
+    "$query": ".+",
+    "$plan": ".+",
+    "$__rate_interval": "20s",
+    "[10m]": "[20s]",
+}
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +87,7 @@ def test_every_panel_has_data_or_says_what_it_waits_for(stack, page):
         for panel in row.panels:
             found = 0
             for target in panel.targets:
-                expression = target.expr
+                expression = expression_of(target, SITE)
                 for name, value in VARIABLES.items():
                     expression = expression.replace(name, value)
                 found += len(prometheus.ask(expression))
