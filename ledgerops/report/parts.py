@@ -43,7 +43,7 @@ def timeline(told: Json, numbers: Mapping[int, int]) -> Markup:
     heads = ["", "UTC", "from begin", *(["query"] if several else []), "what"]
     left = len(events) - EVENTS
     more = [tag("p", f"{left} later events are in the text report", class_="faint")] if left > 0 else []
-    return join([tag("h2", "How it came about"), _table(heads, rows, amounts=("from begin",)), *more])
+    return join([tag("h2", "How it came about"), table(heads, rows, amounts=("from begin",)), *more])
 
 
 def _number(number: int | None, event: Json) -> Markup:
@@ -98,7 +98,7 @@ def proof(told: Json, named: bool) -> Markup:
         tag("ol", *(tag("li", *_remedy(each)) for each in told["remedies"])) if told["remedies"] else NOTHING,
         tag("p", "Runbook: ", tag("code", f"ledgerops rules {told['rule']}"), class_="faint"),
         tag("h3", f"Evidence{of}"),
-        _table(["measured", "value", "expected", "at (UTC)"], evidence, amounts=("value",)),
+        table(["measured", "value", "expected", "at (UTC)"], evidence, amounts=("value",)),
     ]
     if told["ruled_out"]:
         out = [tag("li", tag("b", each["rule"]), f": {each['because']}") for each in told["ruled_out"]]
@@ -137,7 +137,7 @@ def symptoms(query: Json) -> Markup:
         )
     if not rows:
         return NOTHING
-    return join([tag("h3", "What it explains"), _table(["", "symptom", "since", "what", "explained by"], rows)])
+    return join([tag("h3", "What it explains"), table(["", "symptom", "since", "what", "explained by"], rows)])
 
 
 def attribution(told: Sequence[Json] | None) -> Markup:
@@ -166,8 +166,8 @@ def attribution(told: Sequence[Json] | None) -> Markup:
             )
         )
     picture = tag("svg", *bar, viewBox="0 0 948 26", role="img", aria_label="parts of a batch; the table says the same")
-    table = _table(["", "part", "time", "share"], rows, amounts=("time", "share"))
-    return join([tag("h3", "Where the time of the last finished batch went"), tag("figure", picture), table])
+    listed = table(["", "part", "time", "share"], rows, amounts=("time", "share"))
+    return join([tag("h3", "Where the time of the last finished batch went"), tag("figure", picture), listed])
 
 
 def overview(queries: Sequence[Json]) -> Markup:
@@ -183,13 +183,13 @@ def overview(queries: Sequence[Json]) -> Markup:
         for each in sorted(queries, key=lambda each: (each["health"], each["query"]))
     ]
     heads = ["query", "status", "health", "root causes", "figures"]
-    return join([tag("h2", "All queries now"), _table(heads, rows, amounts=("health",))])
+    return join([tag("h2", "All queries now"), table(heads, rows, amounts=("health",))])
 
 
 def _style(query: Json) -> str | None:
     return query["root_causes"][0]["severity"] if query["root_causes"] else None
 
 
-def _table(heads: Sequence[str], rows: Sequence[Markup], amounts: Sequence[str] = ()) -> Markup:
+def table(heads: Sequence[str], rows: Sequence[Markup], amounts: Sequence[str] = ()) -> Markup:
     head = tag("tr", *(tag("th", each, class_="amount" if each in amounts else None) for each in heads))
     return tag("div", tag("table", tag("thead", head), tag("tbody", *rows)), class_="scroll")

@@ -64,7 +64,7 @@ def plots(track: Track, low: float, high: float, bands: Sequence[tuple[float, fl
     parts = [_band(x, band, bottom) for band in bands]
     for number, panel in enumerate(panels):
         top = TOP + MARKS + number * (HEIGHT + GAP)
-        parts.append(_drawn(panel, x, top))
+        parts.append(drawn(panel, x, top))
     parts += [_time(x, low, high, bottom), *_marks(marks, x, bottom)]
     return tag(
         "svg",
@@ -89,7 +89,7 @@ def _panels(track: Track, low: float, high: float) -> Iterator[Panel]:
         rates = rates[1:]
     yield Panel("rows a second", [line for line in rates if line.points], figures.count, 1.0)
     limit = (track.interval, f"trigger interval {figures.duration(track.interval)}") if track.interval else None
-    yield Panel("batch duration by phase", [], figures.duration, 0.1, _thin(batches), limit)
+    yield Panel("batch duration by phase", [], figures.duration, 0.1, thin(batches), limit)
     skew = [
         Line(SKEWS.get(kind, kind), f"l{number}", [(each.at, each.value) for each in samples if low <= each.at <= high])
         for number, (kind, samples) in enumerate(sorted(track.skew.items()), 1)
@@ -97,7 +97,7 @@ def _panels(track: Track, low: float, high: float) -> Iterator[Panel]:
     yield Panel("skew: largest over median", [line for line in skew if line.points], figures.ratio, 2.0)
 
 
-def _thin(batches: Sequence[Batch]) -> Sequence[Batch]:
+def thin(batches: Sequence[Batch]) -> Sequence[Batch]:
     """At most COLUMNS bars: of neighbours the longest stays."""
     size = -(-len(batches) // COLUMNS)
     if size <= 1:
@@ -105,7 +105,8 @@ def _thin(batches: Sequence[Batch]) -> Sequence[Batch]:
     return [max(batches[start : start + size], key=lambda each: each.seconds) for start in range(0, len(batches), size)]
 
 
-def _drawn(panel: Panel, x: Scale, top: float) -> Markup:
+def drawn(panel: Panel, x: Scale, top: float) -> Markup:
+    """One panel whose plot begins at `top` and is HEIGHT high; its title stands above it."""
     values = [value for line in panel.lines for _, value in line.points if value is not None]
     values += [each.seconds for each in panel.bars]
     highest = ceiling(values, max(panel.least, panel.limit[0] if panel.limit else 0.0))
