@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import shlex
 import subprocess
 import sys
 from importlib import import_module
@@ -35,7 +36,7 @@ def test_every_command_has_help_with_an_example_that_parses(command, capsys):
     examples = [example for example in found if joined(example.split())[0] == command.name]
     assert examples, f"{command.module} has no example"
     for example in examples:
-        args = build_parser(command.name).parse_args(joined(re.sub(r"\s#.*", "", example).split()))
+        args = build_parser(command.name).parse_args(joined(shlex.split(re.sub(r"\s#.*", "", example))))
         assert callable(args.run)
 
 

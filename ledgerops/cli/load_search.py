@@ -1,0 +1,104 @@
+"""Finds the rate that a job sustains: the most rows a second at which every objective holds.
+
+A run whose load doubles again and again gives an estimate; trials at fixed rates, each with a driver of its own on the
+embedded source, find the two neighbours; these are repeated in a random order, and the median decides. Reading is open
+loop: rows come when the plan says, whether or not the job is ready. What a trial does not tell fails. The answer is an
+interval: the highest rate that held, and the lowest that failed.
+
+--quick gives a rough answer in about five minutes on two cores; the default takes some ten. The plan of time is told
+first. Results are kept in runs/search-JOB: search.json, search.csv, search.html, and a recording of each trial.
+
+Exit code: 0 a rate was found, 1 none was, 2 could not run.
+
+Examples:
+    ledgerops load search daily_counts --quick
+    ledgerops load search masked_transactions --slo 'p99 latency < 5s' --slo 'batch < trigger'
+    ledgerops load search large_credits --min 20000 --max 80000 --precision 0.05 --repeat 5 --trial 60s
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from typing import TYPE_CHECKING
+
+from ledgerops.cli import trials
+from ledgerops.cli.values import factor, seconds, whole
+from ledgerops.errors import UserError
+from ledgerops.figures import clock
+
+if TYPE_CHECKING:
+    from ledgerops.loadtest.campaign import Perform
+
+FULL = {"precision": 0.1, "repeat": 3, "trial": 30.0}
+QUICK = {"precision": 0.2, "repeat": 1, "trial": 24.0}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("job", metavar="JOB", help="the job (see ledgerops jobs)")
+    parser.add_argument("--min", type=factor, metavar="ROWS", help="go below no such rate, in rows a second")
+    parser.add_argument("--max", type=factor, metavar="ROWS", help="nor above this one; with both nothing is estimated")
+    parser.add_argument(
+        "--precision", type=factor, metavar="SHARE", help="how near the two ends shall be (default 0.1, quick 0.2)"
+    )
+    parser.add_argument("--repeat", type=whole, metavar="N", help="trials of each end (default 3, quick 1)")
+    parser.add_argument(
+        "--trial", type=seconds, metavar="TIME", help="what is measured of a trial (default 30s, quick 24s)"
+    )
+    parser.add_argument("--quick", action="store_true", help="a rough answer in about five minutes")
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="of the order of repetitions (default 1)")
+    trials.add_arguments(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    from ledgerops.loadtest.trial import perform
+
+    return search(args, perform)
+
+
+def search(args: argparse.Namespace, perform: Perform) -> int:
+    """The command, with what performs a trial."""
+    from ledgerops.feed import ROWS
+    from ledgerops.jobs import choose_jobs
+    from ledgerops.loadtest import searched
+    from ledgerops.loadtest.campaign import Campaign, Options, fresh
+    from ledgerops.loadtest.search import Settings
+    from ledgerops.loadtest.searchpage import page
+
+    jobs = choose_jobs([args.job], ROWS)
+    if len(jobs) != 1:
+        raise UserError(f"{args.job} is a group of {len(jobs)} jobs; a search is for one of them: {jobs[0].name}, ...")
+    usual = QUICK if args.quick else FULL
+    precision, trial = args.precision or usual["precision"], args.trial or usual["trial"]
+    settings = Settings(
+        trials.objectives(args), args.min, args.max, precision, int(args.repeat or usual["repeat"]), args.seed
+    )
+    if trial < trials.LEAST * args.trigger:
+        raise UserError(
+            f"--trial {trial:g}s has no room for {trials.LEAST} batches at a trigger of {args.trigger:g} s; "
+            f"give at least {trials.LEAST * args.trigger:g}s"
+        )
+    options = Options(jobs[0].name, args.trigger, trial, args.cores)
+    folder = args.out / f"search-{options.job}"
+    fresh(folder)
+    with trials.Shown() as shown:
+        campaign = Campaign(options, settings, folder, shown, perform)
+        print(
+            f"about {campaign.trials} trials of {trial:g} s, some {clock(campaign.budget)} min; objectives: "
+            f"{', '.join(each.text for each in settings.slos)}",
+            file=sys.stderr,
+        )
+        found = campaign.found()
+    answer = searched.Searched(options, settings, found, campaign.began, time.time() - campaign.began)
+    document = searched.document(answer)
+    trials.write(folder, "search", document, searched.COLUMNS, searched.rows(answer), page(answer))
+    if args.json:
+        print(json.dumps(document))
+    else:
+        sys.stdout.write(searched.text(answer))
+        print(f"\nreport {folder}/search.html")
+        if found.low is not None:
+            print(f"next: ledgerops load test --job {options.job} --load 0.9")
+    return 0 if found.low is not None else 1

@@ -1,0 +1,144 @@
+"""Runs jobs under a load and passes or fails them by objectives.
+
+The load is a plan of the embedded source (by name or path), or a rate in rows a second; with --load it is a share of
+what `ledgerops load search JOB` has found. Rows come when the plan says, whether or not the jobs are ready, and their
+latency counts from that moment. The beginning is warm-up and is not measured. What the run does not tell fails.
+
+An objective is a measure, a comparison and a value. Measures: lag, lag slope, batch, p95 batch, max batch, state, state
+rows, state growth, processed, and p50, p90, p95, p99, p99.9 or max of latency, waiting or working (the two parts of a
+row's latency: before its batch began, and in it).
+
+On failure the summary names the cause, as `ledgerops diagnose` finds it in the run's recording. Kept in a folder of its
+own: test.html (one file, with plots), test.json, test.csv (a line a batch), and the recording.
+
+Exit code: 0 every objective held, 1 one did not, 2 could not run.
+
+Examples:
+    ledgerops load test --job daily_counts --rate 20000 --slo 'p99 latency < 5s' --slo 'lag < 10s'
+    ledgerops load test burst --job daily_counts --job large_credits --duration 2m
+    ledgerops load test --job daily_counts --load 0.9
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ledgerops.cli import trials
+from ledgerops.cli.values import factor, seconds
+from ledgerops.errors import UserError
+
+if TYPE_CHECKING:
+    from ledgerops.ledger.plan import Plan
+    from ledgerops.loadtest.campaign import Perform
+
+DURATION = 60.0
+WARM_UP = 20.0  # seconds of a plan: compiling, and the backlog of the first batches
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("plan", nargs="?", metavar="PLAN", help="load plan, by name or path (see ledgerops plans)")
+    parser.add_argument(
+        "--job",
+        action="append",
+        metavar="JOB",
+        help="job or group; can be repeated (default: those of ledgerops run)",
+    )
+    parser.add_argument("--rate", type=factor, metavar="ROWS", help="instead of a plan: so many rows a second")
+    parser.add_argument(
+        "--load",
+        type=factor,
+        metavar="SHARE",
+        help="instead: this share of the rate that a search found for the job",
+    )
+    parser.add_argument("--rate-scale", type=factor, metavar="FACTOR", help="multiply every rate of the plan by this")
+    parser.add_argument(
+        "--duration", type=seconds, default=DURATION, metavar="TIME", help=f"measured part (default {DURATION:.0f}s)"
+    )
+    parser.add_argument(
+        "--warm-up", type=seconds, metavar="TIME", help=f"of a plan: not measured (default {WARM_UP:.0f}s)"
+    )
+    trials.add_arguments(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    from ledgerops.loadtest.trial import perform
+
+    return test(args, perform)
+
+
+def test(args: argparse.Namespace, perform: Perform) -> int:
+    """The command, with what performs a trial."""
+    from ledgerops.feed import ROWS
+    from ledgerops.jobs import choose_jobs
+    from ledgerops.loadtest import result
+    from ledgerops.loadtest.campaign import tidy
+    from ledgerops.loadtest.page import page
+    from ledgerops.loadtest.trial import Wanted
+
+    slos = trials.objectives(args)
+    names = tuple(job.name for job in choose_jobs(args.job or (), ROWS))
+    plan, title, warm_up = _load(args, names)
+    if args.duration < trials.LEAST * args.trigger:
+        raise UserError(
+            f"--duration {args.duration:g}s has no room for {trials.LEAST} batches at a trigger of {args.trigger:g} s; "
+            f"give at least {trials.LEAST * args.trigger:g}s"
+        )
+    wanted = Wanted(names, plan, warm_up, args.duration, args.trigger, args.cores)
+    folder = args.out / f"test-{names[0] if len(names) == 1 else 'jobs'}-{time.strftime('%Y%m%d-%H%M%S')}"
+    with trials.Shown() as shown:
+        shown.begin(1, 1, f"{', '.join(names)} at {title}")
+        trial = perform(wanted, folder, shown.say)
+    if trial.origin is None:
+        raise UserError(f"cannot run {', '.join(names)}: {next(iter(trial.errors.values()), 'it did not begin')}")
+    told = result.examined(trial, title, slos)
+    tidy(trial)
+    document = result.document(told)
+    trials.write(folder, "test", document, result.COLUMNS, result.rows(told), page(told))
+    if args.json:
+        print(json.dumps(document))
+    else:
+        sys.stdout.write(result.text(told))
+        print(f"\nreport {folder}/test.html")
+    return 0 if told.passed else 1
+
+
+def _load(args: argparse.Namespace, names: tuple[str, ...]) -> tuple[Plan, str, float]:
+    """The plan, what it is called, and its warm-up in seconds. Raises UserError."""
+    from ledgerops.loadtest import plans
+
+    given = [name for name in ("plan", "rate", "load") if getattr(args, name) is not None]
+    if len(given) != 1:
+        raise UserError("give one load: a PLAN, or --rate in rows a second, or --load with a share of what was found")
+    if args.rate_scale is not None and given != ["plan"]:
+        raise UserError("--rate-scale is for a plan")
+    if args.plan is not None:
+        plan = plans.scaled(args.plan, args.rate_scale)
+        scale = f" x {args.rate_scale:g}" if args.rate_scale else ""
+        return plan, f"plan {plan.name}{scale}", args.warm_up or WARM_UP
+    rate = args.rate if args.rate is not None else args.load * _searched(args.out, names)
+    least = plans.warm_up(args.trigger)
+    if args.warm_up is not None and args.warm_up < least:
+        raise UserError(f"--warm-up {args.warm_up:g}s: a rate needs {least:g}s at this trigger interval")
+    share = f" ({args.load:g} of what was found)" if args.load is not None else ""
+    return plans.at_rate(rate, args.trigger), f"{rate:,.0f} rows/s{share}", args.warm_up or least
+
+
+def _searched(out: Path, names: tuple[str, ...]) -> float:
+    """The rate that a search has found for the job."""
+    if len(names) != 1:
+        raise UserError("--load is for one --job: a search is of one")
+    file = out / f"search-{names[0]}" / "search.json"
+    try:
+        found = json.loads(file.read_text("utf-8"))["sustainable_rows_per_second"]
+    except OSError:
+        raise UserError(f"no {file}: run ledgerops load search {names[0]} first, or give --rate") from None
+    except (ValueError, TypeError, KeyError):
+        raise UserError(f"cannot read {file}: not the result of a search; run it again, or give --rate") from None
+    if not isinstance(found, int | float):
+        raise UserError(f"{file} names no rate that {names[0]} sustains; give --rate")
+    return float(found)

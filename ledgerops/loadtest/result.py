@@ -1,0 +1,215 @@
+"""The result of a load test: verdict, summary, document and table."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Any
+
+from ledgerops import __version__, figures
+from ledgerops.loadtest.cause import Cause, Findings, examine
+from ledgerops.loadtest.measure import Measured
+from ledgerops.loadtest.slo import Outcome, Slo, judge, shown
+from ledgerops.loadtest.trial import Trial
+from ledgerops.progress import format_instant
+
+VERSION = 1
+LEGS = ("latency", "waiting", "working")
+SHARES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99.9": 0.999, "max": 1.0}
+COLUMNS = (
+    *("job", "at_seconds", "measured", "batch_id", "rows", "offered_rows_per_second", "processed_rows_per_second"),
+    *("batch_seconds", "lag_seconds", "latency_p50_seconds", "latency_p99_seconds", "waiting_p99_seconds"),
+    *("state_rows", "state_bytes"),
+)
+
+
+@dataclass(frozen=True)
+class JobResult:
+    """One job under the load."""
+
+    measured: Measured
+    outcomes: Sequence[Outcome]
+    findings: Findings
+
+    @property
+    def passed(self) -> bool:
+        return not self.measured.error and all(each.held for each in self.outcomes)
+
+    @property
+    def causes(self) -> Sequence[Cause]:
+        """Why it failed; nothing of a run that passed."""
+        return () if self.passed else self.findings.causes
+
+    @property
+    def summary(self) -> str:
+        """`FAILED: p99 latency 14.2 s, wanted < 5 s; cause: input-overload (...)`"""
+        if self.passed:
+            return f"PASSED: {', '.join(f'{each.slo.measure} {each.slo.show(each.value)}' for each in self.outcomes)}"
+        broken = [each.text for each in self.outcomes if not each.held]
+        if self.measured.error:
+            broken = [f"the run failed: {self.measured.error}"]
+        told = "; ".join(each.text for each in self.causes) or "none found; see the report"
+        return f"FAILED: {'; '.join(broken)}; cause: {told}"
+
+
+@dataclass(frozen=True)
+class Result:
+    """All jobs of one load test."""
+
+    trial: Trial
+    title: str  # of the load
+    jobs: Sequence[JobResult]
+
+    @property
+    def passed(self) -> bool:
+        return all(each.passed for each in self.jobs)
+
+
+def examined(trial: Trial, title: str, slos: Sequence[Slo]) -> Result:
+    """Measures, judges and diagnoses a trial that is over."""
+    jobs = [
+        JobResult(measured, judge(slos, measured), examine(trial.recording, measured))
+        for measured in trial.measured().values()
+    ]
+    return Result(trial, title, jobs)
+
+
+def text(result: Result) -> str:
+    """For a person: a line a job, and the figures."""
+    lines = []
+    for job in result.jobs:
+        measured, findings = job.measured, job.findings
+        lines += [f"{measured.job}  {job.summary}"]
+        rates = [f"offered {figures.count(measured.offered)} rows/s"]
+        if findings.sustainable is not None:
+            value, low, high = findings.sustainable
+            rates += [f"sustainable {figures.count(value)} rows/s ({figures.count(low)} to {figures.count(high)})"]
+        lines += [f"  {', '.join(rates)}"]
+        for leg in LEGS:
+            values = [f"{name} {seconds(getattr(measured, leg).at(SHARES[name]))}" for name in ("p50", "p99", "max")]
+            lines += [f"  {leg:8} {', '.join(values)}"]
+        lines += [f"  {'batch':8} median {seconds(measured.batch(0.5))}, p95 {seconds(measured.batch(0.95))}"]
+    return "\n".join(lines) + "\n"
+
+
+def seconds(value: float | None) -> str:
+    """With three digits: two rates differ in the third."""
+    return shown("seconds", value)
+
+
+def document(result: Result) -> dict[str, Any]:
+    """Plain JSON types; seconds, bytes, rows, rates in rows a second; null for unknown."""
+    trial = result.trial
+    return {
+        "version": VERSION,
+        "passed": result.passed,
+        "load": result.title,
+        "plan": trial.wanted.plan.name,
+        "plan_digest": trial.wanted.plan.digest,
+        "began": None if trial.origin is None else format_instant(trial.origin),
+        "warm_up_seconds": trial.wanted.warm_up,
+        "measured_seconds": trial.wanted.seconds,
+        "trigger_seconds": trial.wanted.trigger,
+        "environment": environment(trial.wanted.cores),
+        "jobs": [_job(each) for each in result.jobs],
+    }
+
+
+def environment(cores: int) -> dict[str, Any]:
+    """What a reader needs to compare two results."""
+    return {
+        "ledgerops": __version__,
+        "pyspark": version("pyspark"),
+        "python": platform.python_version(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "cores_of_the_machine": os.cpu_count(),
+        "cores_of_spark": cores,
+    }
+
+
+def _job(job: JobResult) -> dict[str, Any]:
+    found = job.findings
+    return {
+        "job": job.measured.job,
+        "passed": job.passed,
+        "summary": job.summary,
+        "error": job.measured.error,
+        "slos": [outcome(each) for each in job.outcomes],
+        "causes": [{"rule": each.rule, "because": each.because} for each in job.causes],
+        **figures_of(job.measured),
+        "sustainable_rows_per_second": None if found.sustainable is None else found.sustainable._asdict(),
+        "cannot_tell": found.untold or None,
+        "findings": [
+            {
+                "rule": each.finding.rule,
+                "severity": each.finding.severity,
+                "summary": each.finding.summary,
+                "root_cause": bool(each.rooted),
+                "began": format_instant(each.began),
+                "until": None if each.until is None else format_instant(each.until),
+            }
+            for each in found.stretches
+        ],
+    }
+
+
+def outcome(each: Outcome) -> dict[str, Any]:
+    return {
+        "slo": each.slo.text,
+        "value": each.value,
+        "limit": each.limit,
+        "status": each.status,
+        "reason": each.reason or None,
+    }
+
+
+def figures_of(measured: Measured) -> dict[str, Any]:
+    """All that was measured of one run."""
+    line = measured.line
+    return {
+        "offered_rows_per_second": measured.offered,
+        "processed_ratio": measured.processed,
+        "batches": len(measured.inside),
+        "batch_seconds": {name: measured.batch(SHARES[name]) for name in ("p50", "p95", "max")},
+        **{
+            f"{leg}_seconds": {name: getattr(measured, leg).at(share) for name, share in SHARES.items()} for leg in LEGS
+        },
+        "lag_seconds": measured.lag,
+        "lag_slope": measured.slope,
+        "lag_slope_line": None if line is None else {"slope": line[0], "half_interval": line[1]},
+        "state_bytes": measured.state_bytes,
+        "state_rows": measured.state_rows,
+        "state_growth": measured.state_growth,
+    }
+
+
+def rows(result: Result) -> Iterator[tuple[str | float | None, ...]]:
+    """A line for each batch: what the plots show. Times in seconds since the plan began."""
+    origin = result.trial.origin or 0.0
+    for job in result.jobs:
+        measured = job.measured
+        for before, done in zip([None, *measured.done], measured.done, strict=False):
+            batch = done.batch
+            cycle = batch.ended - (before.batch.ended if before else batch.started)
+            told = measured.of(done)
+            span = (batch.ended - cycle, batch.ended)
+            offered = measured.arrivals.count(span[1]) - measured.arrivals.count(span[0])
+            yield (
+                measured.job,
+                round(batch.ended - origin, 3),
+                int(measured.begin <= batch.ended <= measured.end),
+                batch.batch_id,
+                done.last - done.first,
+                round(offered / cycle, 1) if cycle > 0 else None,
+                round((done.last - done.first) / cycle, 1) if cycle > 0 else None,
+                round(batch.duration, 3),
+                *(
+                    None if value is None else round(value, 3)
+                    for value in (told.peak, told.p50, told.p99, told.waiting)
+                ),
+                sum(operator.rows for operator in batch.operators),
+                sum(operator.memory_bytes for operator in batch.operators),
+            )

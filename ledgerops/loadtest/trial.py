@@ -1,0 +1,229 @@
+"""One trial: a driver of its own runs jobs on a plan, and what it did is measured from its recording."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ledgerops import recording
+from ledgerops.errors import UserError
+from ledgerops.ledger.plan import Plan, parse_plan
+from ledgerops.loadtest.driver import ENDED, NAME, Spec
+from ledgerops.loadtest.measure import Measured, done
+from ledgerops.loadtest.plans import Due
+from ledgerops.progress import BadRecord, parse_progress
+from ledgerops.records import Progress
+from ledgerops.stopping import Stop
+
+STARTING = 180.0  # seconds that Spark and the jobs may take to start on a busy machine
+ENDING = 45.0  # seconds to stop queries between two batches and to complete the recording; then the driver is killed
+SPEC, ERRORS, TRIAL = "spec.json", "driver.err", "trial.json"
+
+Say = Callable[[str, float], None]  # what is done now, and how much of the trial is over, 0 to 1
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What to run for how long. `warm_up` seconds of the plan are not measured, the `seconds` after them are."""
+
+    jobs: tuple[str, ...]
+    plan: Plan
+    warm_up: float
+    seconds: float
+    trigger: float
+    cores: int = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A trial that is over, by its folder: what is asked of it is read from its files."""
+
+    folder: Path
+    wanted: Wanted
+    origin: float | None  # None: it did not begin
+    errors: dict[str, str]  # job -> why it failed, in one line
+
+    @property
+    def recording(self) -> Path:
+        return self.folder / NAME / "recording"
+
+    @property
+    def begin(self) -> float:
+        """The first instant that is measured."""
+        return (self.origin or 0.0) + self.wanted.warm_up
+
+    @property
+    def end(self) -> float:
+        return self.begin + self.wanted.seconds
+
+    def measured(self) -> dict[str, Measured]:
+        """What each job did."""
+        batches = _batches(self.recording) if self.origin is not None and self.recording.exists() else {}
+        return {
+            job: Measured(
+                job,
+                self.wanted.trigger,
+                self.begin,
+                self.end,
+                Due(self.wanted.plan, self.origin or 0.0),
+                done(batches.get(job, [])),
+                self.errors.get(job),
+            )
+            for job in self.wanted.jobs
+        }
+
+    def document(self) -> dict[str, Any]:
+        """What a later reader needs to measure it again."""
+        return {
+            "jobs": list(self.wanted.jobs),
+            "plan": self.wanted.plan.text,
+            "plan_name": self.wanted.plan.name,
+            "origin": self.origin,
+            "warm_up_seconds": self.wanted.warm_up,
+            "seconds": self.wanted.seconds,
+            "trigger_seconds": self.wanted.trigger,
+            "cores": self.wanted.cores,
+            "errors": self.errors,
+        }
+
+
+def perform(wanted: Wanted, folder: Path, say: Say) -> Trial:
+    """Runs it to its end. A driver that dies is a failed trial; Ctrl-C ends the driver before it goes on its way."""
+    _make(folder)
+    spec = Spec(
+        wanted.jobs,
+        wanted.plan.text,
+        wanted.plan.name,
+        wanted.trigger,
+        wanted.warm_up + wanted.seconds,
+        str(folder.resolve()),
+        wanted.cores,
+    )
+    spec.write(folder / SPEC)
+    with Stop().on_signals(), _driver(folder) as driver:  # a signal ends the driver first
+        _watch(driver, wanted, folder, say)
+    code, origin = driver.returncode, _origin(folder)
+    errors = _failures(folder)
+    if code and not errors:
+        errors = dict.fromkeys(wanted.jobs, _last_words(folder, code))
+    trial = Trial(folder, wanted, origin, errors)
+    (folder / TRIAL).write_text(json.dumps(trial.document(), indent=1) + "\n", "utf-8")
+    return trial
+
+
+def load(folder: Path) -> Trial:
+    """A trial that was kept. Raises UserError when there is none."""
+    file = folder / TRIAL
+    try:
+        told = json.loads(file.read_text("utf-8"))
+        plan = parse_plan(told["plan"], told["plan_name"])
+        wanted = Wanted(
+            tuple(told["jobs"]), plan, told["warm_up_seconds"], told["seconds"], told["trigger_seconds"], told["cores"]
+        )
+        return Trial(folder, wanted, told["origin"], told["errors"])
+    except OSError as error:
+        raise UserError(f"cannot read {file}: {(error.strerror or str(error)).lower()}") from None
+    except (ValueError, TypeError, KeyError) as error:
+        raise UserError(f"cannot read {file}: not a trial ({error})") from None
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"cannot write to {folder}: {(error.strerror or str(error)).lower()}") from None
+
+
+@contextmanager
+def _driver(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """The driver's process, ended by its handle in any case: a trial must not load the next one's machine."""
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("LEDGEROPS_")}
+    command = [sys.executable, "-m", "ledgerops.loadtest.driver", str(folder / SPEC)]
+    with (folder / ERRORS).open("wb") as errors:
+        # a session of its own: Ctrl-C reaches us, and we end the driver in order
+        driver = subprocess.Popen(command, env=environ, stdout=errors, stderr=errors, start_new_session=True)
+    try:
+        yield driver
+    finally:
+        _end(driver)
+
+
+def _end(driver: subprocess.Popen[bytes]) -> None:
+    """In order if it can, with all that it started if it cannot."""
+    try:
+        if driver.poll() is None:
+            driver.terminate()
+            driver.wait(ENDING)
+    except subprocess.TimeoutExpired:
+        pass
+    finally:
+        if driver.poll() is None:
+            os.killpg(driver.pid, signal.SIGKILL)
+            driver.wait()
+
+
+def _watch(driver: subprocess.Popen[bytes], wanted: Wanted, folder: Path, say: Say) -> None:
+    """Until the driver has ended, or had more time than it can need."""
+    whole = wanted.warm_up + wanted.seconds
+    limit, begun = time.monotonic() + STARTING + whole + ENDING, False
+    while driver.poll() is None and time.monotonic() < limit:
+        origin = _origin(folder)
+        if origin is None:
+            say("starting Spark", 0.0)
+        else:
+            if not begun:
+                limit, begun = time.monotonic() + max(0.0, origin - time.time()) + whole + ENDING, True
+            passed = time.time() - origin
+            what = "warming up" if passed < wanted.warm_up else "measuring" if passed < whole else "stopping"
+            say(what, min(1.0, max(0.0, passed / whole)))
+        try:
+            driver.wait(0.25)
+        except subprocess.TimeoutExpired:
+            continue
+
+
+def _origin(folder: Path) -> float | None:
+    try:
+        return float(json.loads((folder / NAME / "run.json").read_text("utf-8"))["origin"])
+    except (OSError, ValueError, KeyError):
+        return None
+
+
+def _failures(folder: Path) -> dict[str, str]:
+    try:
+        return dict(json.loads((folder / ENDED).read_text("utf-8"))["failures"])
+    except (OSError, ValueError, KeyError):
+        return {}
+
+
+def _last_words(folder: Path, code: int) -> str:
+    """The last line that the driver wrote, with how it ended."""
+    how = f"the driver was ended by signal {-code}" if code < 0 else f"the driver ended with code {code}"
+    for file in (folder / ERRORS, folder / NAME / "spark.log"):
+        lines = [line.strip() for line in file.read_text("utf-8", "replace").splitlines()] if file.exists() else []
+        told = next((line for line in reversed(lines) if line), None)
+        if told is not None:
+            return f"{how}: {told.removeprefix('ledgerops: ')[:300]}"
+    return how
+
+
+def _batches(place: Path) -> dict[str, Sequence[Progress]]:
+    """The batches of each query of a recording; torn and foreign lines are passed over."""
+    found: dict[str, list[Progress]] = {}
+    for seen in recording.read(place):
+        if seen.kind == "progress":
+            try:
+                batch = parse_progress(seen.data)
+            except BadRecord:
+                continue
+            found.setdefault(batch.query, []).append(batch)
+    return dict(found)

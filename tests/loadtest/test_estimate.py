@@ -1,0 +1,25 @@
+from __future__ import annotations
+
+import pytest
+
+from ledgerops.loadtest import plans
+from ledgerops.loadtest.estimate import estimate
+from tests.loadtest.simulated import System
+
+
+@pytest.mark.parametrize("carries", [1_500.0, 10_000.0, 60_000.0, 300_000.0])
+def test_a_load_that_doubles_gives_an_estimate(carries):
+    system = System(per_row=1.6 / (2 * carries), noise=0.05)
+    seconds = plans.probing_seconds(2.0)
+    run = system.measured(plans.probing(2.0), seconds, 0.0)
+    assert estimate(run.done, 2.0) == pytest.approx(carries, rel=0.35)
+
+
+def test_without_batches_there_is_none():
+    assert estimate([], 2.0) is None
+
+
+def test_a_job_that_never_ends_in_time_is_estimated_by_what_it_worked_off():
+    system = System(overhead=3.0, per_row=1e-4, noise=0.0)
+    run = system.measured(plans.probing(2.0), plans.probing_seconds(2.0), 0.0)
+    assert 0 < estimate(run.done, 2.0) < 10_000
