@@ -46,6 +46,8 @@ def check(view: View) -> Iterator[Finding]:
 
 
 def _storms(view: View, batch: Progress) -> Iterator[Finding]:
+    if batch.duration < EXTRA:  # no longer than it must be beyond the usual: nothing to look back for
+        return
     others = [each for each in view.steady if each is not batch]
     if len(others) < strain.PAST:
         return
