@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import shutil
+import time
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -47,8 +48,6 @@ class Churn:
         return bool(self._steady and self._steady.isActive)
 
     def begin(self) -> None:
-        import time
-
         from ledgerops.jobs import find_job
         from ledgerops.jobs.sinks import ParquetSink
         from ledgerops.jobs.start import start
@@ -90,7 +89,8 @@ class Churn:
             shutil.rmtree(checkpoint, ignore_errors=True)
         rows = self.spark.readStream.format("rate").option("rowsPerSecond", 50).load()
         if failing:
-            rows = rows.where(F.assert_true(F.col("value") < FAILS_AFTER, "the soak lets it fail").isNull())
+            failing_row = F.raise_error(F.lit("the soak lets it fail")).cast("boolean")
+            rows = rows.where(F.when(F.col("value") < FAILS_AFTER, F.lit(True)).otherwise(failing_row))
         if slot % 2:  # every second one keeps state
             rows = rows.withWatermark("timestamp", "4 seconds").groupBy(F.window("timestamp", "2 seconds")).count()
         return (
