@@ -30,6 +30,7 @@ COMMANDS = (
     Command("run", "ledgerops.cli.run", "run the ledger's jobs on Spark, watched"),
     Command("exec", "ledgerops.cli.exec", "run your own PySpark script, watched"),
     Command("load", "ledgerops.cli.load", "send a load plan or the real transactions to Kafka or a folder"),
+    Command("load calibrate", "ledgerops.cli.load_calibrate", "find how much this machine's generator can send"),
     Command("load search", "ledgerops.cli.load_search", "find the rate that a job sustains"),
     Command("load test", "ledgerops.cli.load_test", "pass or fail jobs under a load, by objectives"),
     Command("verify", "ledgerops.cli.verify", "check that jobs lost, repeated and changed nothing"),

@@ -48,19 +48,16 @@ class KafkaTarget:
         partitions: int,
         wait: Callable[[float], bool] = lambda seconds: False,
         say: Callable[[str], None] = lambda text: None,
+        checked: bool = True,
     ) -> None:
-        """Raises UserError when no broker answers in ten seconds or the topic cannot hold these partitions."""
+        """Raises UserError when no broker answers in ten seconds or the topic cannot hold these partitions.
+
+        Not `checked`: the topic is known to be there, to be empty and to have them.
+        """
         from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, KafkaException, Producer
 
-        cluster = kafka.look(client, [topic], ANSWER_SECONDS)
-        if cluster.partitions[topic] < partitions:
-            raise UserError(
-                f"topic {topic} has {cluster.partitions[topic]} partitions and the load {partitions}; "
-                "make it anew with as many, or change partitions in the plan"
-            )
-        held = sum(kafka.heads(client, cluster.partitions).values())
-        if held:
-            say(f"topic {topic} is not empty ({held:,} records so far): the manifest tells only what this load adds")
+        if checked:
+            _check(client, topic, partitions, say)
         self.acknowledged = 0
         self.refused = 0
         self.problem: str | None = None
@@ -153,3 +150,15 @@ class KafkaTarget:
     def _told(self, error: Any) -> str:
         text = str(error.str()) if hasattr(error, "str") else str(error)
         return without_secrets(self._client, plain(text))
+
+
+def _check(client: KafkaClient, topic: str, partitions: int, say: Callable[[str], None]) -> None:
+    cluster = kafka.look(client, [topic], ANSWER_SECONDS)
+    if cluster.partitions[topic] < partitions:
+        raise UserError(
+            f"topic {topic} has {cluster.partitions[topic]} partitions and the load {partitions}; "
+            "make it anew with as many, or change partitions in the plan"
+        )
+    held = sum(kafka.heads(client, cluster.partitions).values())
+    if held:
+        say(f"topic {topic} is not empty ({held:,} records so far): the manifest tells only what this load adds")

@@ -1,0 +1,93 @@
+"""Calibration: the ceiling is found in few steps, and one bad moment is not taken for it."""
+
+import json
+import time
+
+import pytest
+
+from ledgerops.cli import main
+from ledgerops.producing.calibration import (
+    FIRST,
+    MOCK_PARTITIONS,
+    MOST,
+    SECONDS,
+    Step,
+    attempt_on,
+    ceiling,
+    mock_target,
+    search,
+)
+
+
+class Machine:
+    """Carries `most` records a second; the steps numbered in `hiccups` fail whatever the rate."""
+
+    def __init__(self, most, hiccups=()):
+        self.most, self.hiccups, self.tried, self.now = most, hiccups, [], 0.0
+
+    def __call__(self, rate):
+        fails = rate > self.most or len(self.tried) in self.hiccups
+        self.tried.append(rate)
+        self.now += SECONDS
+        return Step(rate, rate, 0.005, 1.0 if fails else 0.01, 0.5, "late" if fails else None)
+
+    def calibrate(self, stopped=lambda: False):
+        return list(search(self, stopped, lambda: self.now))
+
+
+@pytest.mark.parametrize("most", [12_000, 30_000, 120_000, 400_000])
+def test_the_ceiling_is_found_within_its_tolerance_and_time(most):
+    machine = Machine(most)
+    found = ceiling(machine.calibrate())
+
+    assert most / 1.3 <= found <= most
+    assert machine.now <= MOST
+
+
+def test_one_bad_moment_is_not_the_ceiling():
+    assert ceiling(Machine(110_000, hiccups={1}).calibrate()) >= 90_000
+
+
+def test_a_machine_that_carries_nothing_has_no_ceiling():
+    machine = Machine(0)
+
+    assert ceiling(machine.calibrate()) is None
+    assert machine.now <= MOST
+
+
+def test_it_ends_when_it_is_asked_to():
+    machine = Machine(1e9)
+
+    assert len(machine.calibrate(lambda: len(machine.tried) == 2)) == 2
+    assert machine.tried == [FIRST, 2 * FIRST]
+
+
+def test_a_rate_is_tried_on_the_clients_own_broker():
+    def wait(seconds):
+        time.sleep(seconds)
+        return False
+
+    step = attempt_on(mock_target, MOCK_PARTITIONS, wait, late_budget=9.0)(2_000.0)
+
+    assert step.why is None
+    assert step.sent == pytest.approx(2_000, rel=0.3)
+    assert 0 < step.cores < 2
+
+
+@pytest.mark.slow
+def test_the_table_ends_with_what_to_ask_for(capsys):
+    assert main(["load", "calibrate", "--json", "--late-budget", "5s"]) == 0
+    document = json.loads(capsys.readouterr().out)
+
+    assert document["holds"] == max(step["asked"] for step in document["steps"] if step["holds"])
+    assert document["ask_at_most"] == pytest.approx(0.8 * document["holds"])
+
+
+def test_a_file_of_options_needs_a_broker(capsys):
+    assert main(["load", "calibrate", "--kafka-config", "x"]) == 2
+    assert capsys.readouterr().err == "ledgerops: --kafka-config is for --bootstrap-servers\n"
+
+
+def test_no_broker_is_told(capsys):
+    assert main(["load", "calibrate", "--bootstrap-servers", "127.0.0.1:1"]) == 2
+    assert capsys.readouterr().err == "ledgerops: cannot reach Kafka at 127.0.0.1:1: connection refused\n"
