@@ -7,6 +7,7 @@ Examples:
     ledgerops render --check
     ledgerops render --config ledgerops.toml --out deploy
     ledgerops render --format kubernetes --out k8s
+    ledgerops render --format grafana-v2 --out boards
 """
 
 from __future__ import annotations
@@ -31,9 +32,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--config", type=Path, metavar="FILE", help="TOML file whose table `render` describes the site")
     parser.add_argument(
         "--format",
-        choices=("files", "kubernetes"),
+        choices=("files", "kubernetes", "grafana-v2"),
         default="files",
-        help="kubernetes writes PrometheusRule, ServiceMonitor and dashboard ConfigMaps into --out instead",
+        help="into --out instead: kubernetes writes PrometheusRule, ServiceMonitor and dashboard ConfigMaps, "
+        "grafana-v2 dashboards as resources of Grafana's API (dashboard.grafana.app/v2), not for provisioning",
     )
 
 
@@ -43,8 +45,8 @@ def run(args: argparse.Namespace) -> int:
     from ledgerops.alerts.site import read_site
 
     site = read_site(args.config)
-    if args.format == "kubernetes":
-        return _kubernetes(args.out, site)
+    if args.format != "files":
+        return _elsewhere(args.format, args.out, site)
     if args.check:
         differing = list(render.drift(args.out, site))
         for name in differing:
@@ -57,14 +59,16 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _kubernetes(folder: Path, site: Site) -> int:
+def _elsewhere(form: str, folder: Path, site: Site) -> int:
+    from ledgerops.render.dashboards import resource_files
     from ledgerops.render.kubernetes import kubernetes_files
 
     if folder == Path():
-        raise UserError("--format kubernetes needs --out FOLDER: its files do not belong into a checkout")
+        raise UserError(f"--format {form} needs --out FOLDER: its files do not belong into a checkout")
+    files = kubernetes_files if form == "kubernetes" else resource_files
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for name, text in kubernetes_files(site).items():
+        for name, text in files(site).items():
             (folder / name).write_text(text, encoding="utf-8")
             print(f"wrote {folder / name}")
     except OSError as error:

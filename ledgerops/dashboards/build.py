@@ -81,7 +81,10 @@ def _variable(variable: Variable) -> Any:
         .refresh(models.VariableRefresh.ON_TIME_RANGE_CHANGED)
         .sort(models.VariableSort.ALPHABETICAL_ASC)
     )
-    return made.multi(True).include_all(True).all_value(".+") if variable.many else made.multi(False)
+    if not variable.many:
+        return made.multi(False)
+    everything = models.VariableOption(text=["All"], value=["$__all"])
+    return made.multi(True).include_all(True).all_value(".+").current(everything)
 
 
 def _placed(made: Any, page: Page, site: Site) -> Any:

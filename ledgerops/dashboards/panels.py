@@ -107,6 +107,8 @@ def _column(column: Column, site: Site, kit: Kit) -> list[Any]:
 def _styled(made: Any, panel: Panel, kit: Kit) -> Any:
     coloured = kit.builders.FieldColor().mode(kit.models.FieldColorModeId.THRESHOLDS)
     if panel.kind == "timeseries":
+        palette = getattr(kit.models.FieldColorModeId, "PALETTE_COLORBLIND", None)  # the classic schema has none yet
+        made = made if palette is None else made.color_scheme(kit.builders.FieldColor().mode(palette))
         return _lines(made, panel)
     if panel.kind == "stat":
         judged = panel.names or panel.warn is not None or panel.bad is not None

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from ledgerops.alerts.site import Site, duration
 from ledgerops.dashboards.build import page_json
+from ledgerops.dashboards.build_v2 import resource_json
 from ledgerops.dashboards.pages import PAGES
 from ledgerops.render.yamltext import document
 
@@ -13,6 +14,11 @@ from ledgerops.render.yamltext import document
 def dashboard_files(site: Site) -> Mapping[str, str]:
     """`<uid>.json` -> text."""
     return {f"{page.uid}.json": page_json(page, site) for page in PAGES}
+
+
+def resource_files(site: Site) -> Mapping[str, str]:
+    """The same in the v2 schema, which Grafana takes through its API: `<uid>.json` -> text."""
+    return {f"{page.uid}.json": resource_json(page, site) for page in PAGES}
 
 
 def datasource_file(site: Site) -> str:
