@@ -127,7 +127,9 @@ def _alone(
     """Sends it from this process."""
     from ledgerops.producing.pace import produce, settle
 
-    target = order.target(order.stream().partitions, stop.wait, say)
+    stream = order.stream()
+    stream.rows(0, 1)  # its tables are made once, and not when the schedule has begun
+    target = order.target(stream.partitions, stop.wait, say)
     stop.calm()
     order = order.begins()  # to reach the target took its time
     stream = order.stream()

@@ -269,8 +269,8 @@ class Pacer:
             return
         due = self._stream.due(now)
         sent.rate = (self._stream.due(now + 1.0) - due) / self._share.count
-        if self._end is not None:
-            due = min(due, self._end)
+        if self._end is not None and due >= self._end:
+            due, sent.rate = self._end, 0.0
         # behind by so many numbers of the stream; of those so many are sent, poison with them, as of those before
         behind = max(0, due - self._reached) / self._share.count
         share = sent.produced * self._share.count / self._reached if sent.produced else 1.0

@@ -74,8 +74,9 @@ class Member:
                 self._send("said", text)
 
         try:
-            partitions = self._order.stream().partitions
-            self._target = self._order.target(partitions, lambda seconds: self._stopped, say, self._share, told)
+            stream = self._order.stream()
+            stream.rows(0, 1)  # its tables are made once a process, and not when it has begun
+            self._target = self._order.target(stream.partitions, lambda seconds: self._stopped, say, self._share, told)
         except UserError as error:
             self.over = True
             self._send("failed", str(error))
