@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ledgerops.dashboards.model import BAD, COLD, WARN, Page, Panel, Row, q
+from ledgerops.dashboards.model import BAD, COLD, WARN, Page, Panel, Row, d, q
 
 WIDTH = 24
+DRILL_APP = "ledgerops drill"  # name of the application that a drill's driver is; the name of the drill is not in it
 
 
 class Variable(NamedTuple):
@@ -46,6 +47,12 @@ MARKS = (
         "Restarts",
         f"changes({q('ledgerops_query_start_timestamp_seconds')}[$__rate_interval]) > 0",
         "restart {{query}}",
+        COLD,
+    ),
+    Mark(
+        "Drills",
+        "max by (instance) (" + d("ledgerops_query_info", f'app_name="{DRILL_APP}"') + ")",
+        "drill on {{instance}}",
         COLD,
     ),
     Mark("Load plans", "max by (plan) (ledgerops_load_planned_rate) > 0", "load plan {{plan}}", WARN),

@@ -8,6 +8,7 @@ import urllib.request
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from ledgerops.dashboards.layout import MARKS
 from ledgerops.metrics import GENERATOR_METRICS
 from tests.dashboards.replayed import evaluated, parsed
 from tests.dashboards.test_waiting import LOAD, WAITING, asked
@@ -29,7 +30,7 @@ def texts(tmp_path_factory):
             [sys.executable, "-m", "ledgerops", "load", "default", *options], cwd=folder, stdout=out, stderr=out
         )
         try:
-            until(lambda: answers(url), 30, "the generator's endpoint")
+            until(lambda: answers(url) or run.poll() is not None, 60, "the generator's endpoint")
             due = time.monotonic()
             while run.poll() is None:
                 until(lambda: time.monotonic() >= due or run.poll() is not None, 5, "the next scrape")  # noqa: B023
@@ -42,6 +43,7 @@ def texts(tmp_path_factory):
         finally:
             run.kill()
             run.wait(10)
+    assert len(found) > 3, (folder / "out").read_text()
     return found
 
 
@@ -59,6 +61,7 @@ def test_its_families_kinds_and_labels_are_those_of_the_catalogue(texts):
 def test_the_panels_of_the_load_test_show_them(texts, tmp_path):
     panels = [panel for _, panel in WAITING if panel.drill == LOAD]
     wanted = {each for panel in panels for each in asked(panel)}
+    wanted |= {mark.expr for mark in MARKS if mark.name == "Load plans"}
     found = evaluated(tmp_path, [page for text in texts if (page := parsed(text))], wanted, every=EVERY)
 
     assert len(panels) == 5

@@ -175,10 +175,18 @@ def test_links_keep_time_and_variables_and_lead_to_pages_that_exist(board):
             assert "__url_time_range" in link["url"]
 
 
-def test_firing_alerts_and_restarts_are_marked(board):
+def test_firing_alerts_restarts_drills_and_load_plans_are_marked(board):
     marks = {mark["name"]: mark for mark in board["annotations"]["list"]}
 
-    assert {"Firing alerts", "Restarts"} <= set(marks)
+    assert list(marks) == ["Firing alerts", "Restarts", "Drills", "Load plans"]
+    assert all(mark["enable"] and "placement" not in mark for mark in marks.values())
+    for mark in marks.values():
+        for name, matchers in selectors(mark["expr"]):
+            metric = family(name)
+            used = set(re.findall(r"(\w+)!?=", matchers)) - {"job", "instance", "query"}
+            assert name == "ALERTS" or used <= set(metric.labels), mark["name"]
+        for label in re.findall(r"\{\{(\w+)\}\}", mark["titleFormat"]):
+            assert label in ("alertname", "query", "instance", "plan")
 
 
 def test_the_pages_have_names_of_their_own():

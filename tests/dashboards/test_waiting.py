@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from ledgerops.dashboards.layout import MARKS
 from ledgerops.dashboards.pages import PAGES
 from ledgerops.dashboards.panels import expression
 from tests.dashboards.replayed import DRILLS, RECORDED, SITE, evaluated, pages_of
@@ -23,13 +24,21 @@ ELSEWHERE = re.compile(
 
 def asked(panel):
     """The expressions of a panel with its variables filled in."""
-    found = []
-    for target in panel.targets:
-        text = expression(target, SITE)
-        for name, value in VARIABLES.items():
-            text = text.replace(name, value)
-        found.append(text)
-    return found
+    return [filled(expression(target, SITE)) for target in panel.targets]
+
+
+def filled(text):
+    for name, value in VARIABLES.items():
+        text = text.replace(name, value)
+    return text
+
+
+def test_alerts_and_restarts_are_marked_in_a_crash_loop_and_not_in_a_control(tmp_path):
+    marks = {mark.name: filled(mark.expr) for mark in MARKS if mark.name in ("Firing alerts", "Restarts")}
+    for drill, expected in (("crash-loop", set(marks.values())), ("burst", set())):
+        folder = tmp_path / drill
+        folder.mkdir()
+        assert evaluated(folder, pages_of(DRILLS / drill / "recording"), marks.values()) == expected
 
 
 def test_every_waiting_panel_names_a_drill_that_is_recorded():
