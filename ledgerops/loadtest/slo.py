@@ -89,7 +89,7 @@ class Slo:
 
     def judge(self, measured: Measured) -> Outcome:
         """Held only where the value is known and on the right side of the limit."""
-        value = None if measured.error else MEASURES[self.measure].read(measured)
+        value = MEASURES[self.measure].read(measured)
         limit = measured.trigger if self.limit is None else self.limit
         if value is None or limit is None or not math.isfinite(value):
             return Outcome(self, None, limit, "unknown", measured.untold or "no figure of it in this run")

@@ -4,6 +4,8 @@ import pytest
 
 from ledgerops.loadtest import plans
 from ledgerops.loadtest.estimate import estimate
+from ledgerops.loadtest.measure import Done
+from tests.build import batch
 from tests.loadtest.simulated import System
 
 
@@ -13,6 +15,15 @@ def test_a_load_that_doubles_gives_an_estimate(carries):
     seconds = plans.probing_seconds(2.0)
     run = system.measured(plans.probing(2.0), seconds, 0.0)
     assert estimate(run.done, 2.0) == pytest.approx(carries, rel=0.35)
+
+
+def test_the_first_batches_of_a_cold_driver_do_not_count():
+    system = System(noise=0.0)
+    run = system.measured(plans.probing(2.0), plans.probing_seconds(2.0), 0.0)
+    warm = estimate(run.done, 2.0)
+    cold = [Done(batch(0, duration=30.0), 0, 10), Done(batch(1, duration=20.0), 10, 20), *run.done[2:]]
+    assert estimate(cold, 2.0) == warm
+    assert estimate(cold[:2], 2.0) is None
 
 
 def test_without_batches_there_is_none():

@@ -112,6 +112,13 @@ def test_batches_that_vary_are_no_growth():
         assert run.slope <= 0.01
 
 
+def test_the_slope_is_what_chance_leaves_of_the_line():
+    run = System(noise=0.1).measured(plans.at_rate(30_000, 2.0))
+    middle, half = run.line
+    assert half > 0.01
+    assert run.slope == pytest.approx(max(0.0, middle - half))
+
+
 def test_a_growth_of_five_percent_is_seen_in_the_noise():
     for seed in range(20):
         run = System(noise=0.02, seed=seed).measured(plans.at_rate(34_000, 2.0))

@@ -10,6 +10,7 @@ import pytest
 
 from ledgerops.loadtest import plans, searched
 from ledgerops.loadtest.campaign import Options
+from ledgerops.loadtest.figure import figure
 from ledgerops.loadtest.page import page
 from ledgerops.loadtest.result import COLUMNS, document, examined, rows, text
 from ledgerops.loadtest.search import Settings, search
@@ -79,6 +80,17 @@ def test_all_plots_are_there_with_axes_and_units(result):
         assert f'class="title">{title}<' in html
     assert "trigger interval 2.0 s" in html
     assert "measured from here on" in html
+
+
+def test_the_lag_goes_on_growing_when_no_batch_ends_any_more(result):
+    """The query hangs: the line of the lag does not stop at its last batch."""
+    told = result(12_000)
+    [job] = told.jobs
+    hung = replace(job, measured=replace(job.measured, done=job.measured.done[:-12]))
+    [line] = re.findall(r'class="title">lag: .*?<polyline points="([^"]*)"', figure(hung, told.trial.origin), re.S)
+    *_, before, last = (tuple(map(float, point.split(","))) for point in line.split())
+    assert last[0] > before[0] + 100
+    assert last[1] < before[1] - 30  # upwards
 
 
 def test_findings_are_spans_on_the_time_axis(result):

@@ -7,8 +7,8 @@ import pytest
 
 from ledgerops.errors import UserError
 from ledgerops.loadtest import plans
-from ledgerops.loadtest.search import Settings, planned, search
-from ledgerops.loadtest.slo import default_slos, parse
+from ledgerops.loadtest.search import Rate, Settings, planned, search
+from ledgerops.loadtest.slo import default_slos, judge, parse
 from tests.loadtest.simulated import System
 
 SLOS = default_slos(60.0)
@@ -172,6 +172,17 @@ def test_the_median_of_three_decides_each_objective():
     found = Lab(System(noise=0.05)).search(24_000.0)
     values = sorted(each[0].value for each in found.high.judged)
     assert found.high.outcomes[0].value == values[1]
+
+
+@pytest.mark.parametrize(
+    ("known", "status"),
+    [((True, True, False), "held"), ((True, False, False), "unknown"), ((True, False), "unknown"), ((True,), "held")],
+)
+def test_most_of_the_trials_must_know(calm, known, status):
+    trials = [calm if each else replace(calm, done=()) for each in known]
+    rate = Rate(12_000.0, trials, [judge(SLOS, each) for each in trials])
+    assert {each.status for each in rate.outcomes} == {status}
+    assert rate.held is (status == "held")
 
 
 def test_a_lower_bound_objective_takes_the_median_too():
