@@ -12,9 +12,10 @@ import gevent
 
 from ledgerops.errors import UserError
 from ledgerops.ledger.manifest import Manifest
+from ledgerops.producing.member import CLOSE, GIVE_UP
 from ledgerops.producing.metrics import Board, serving
 from ledgerops.producing.report import lines, quality
-from ledgerops.producing.team import CLOSE, GIVE_UP, Conductor
+from ledgerops.producing.team import Conductor
 from load.options import MANIFEST, metrics_port, read
 from load.pacing import MESSAGE
 

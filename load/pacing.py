@@ -11,7 +11,7 @@ from typing import Any
 
 import gevent
 
-from ledgerops.producing.team import Member
+from ledgerops.producing.member import Member
 from load.counting import Statistics
 
 MESSAGE = "ledgerops"  # both ways; the data say what it is

@@ -18,7 +18,8 @@ from ledgerops.kafkaclient import KafkaClient, reach
 from ledgerops.ledger.plan import parse_plan
 from ledgerops.ledger.stream import PlanStream
 from ledgerops.producing.kafka import KafkaTarget
-from ledgerops.producing.pace import Target, produce, settle
+from ledgerops.producing.pace import produce, settle
+from ledgerops.producing.target import Target
 from ledgerops.producing.verdict import LATE_BUDGET, judge
 
 FIRST = 25_000.0  # records a second; a machine that cannot do this carries no load test

@@ -17,9 +17,9 @@ from ledgerops.ledger.kafka import TOPICS
 from ledgerops.ledger.manifest import Manifest
 from ledgerops.ledger.plan import load_plan, parse_plan
 from ledgerops.ledger.stream import PlanStream, ReplayStream, Table
-from ledgerops.producing.pace import ALL, Share, Target
 from ledgerops.producing.samples import Sampler, every, part_of
 from ledgerops.producing.sent import Sent
+from ledgerops.producing.target import ALL, Share, Target
 
 if TYPE_CHECKING:
     from ledgerops.producing.kafka import KafkaTarget

@@ -11,9 +11,8 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +21,7 @@ from ledgerops.ledger.stream import Rows, Stream, chunks
 from ledgerops.producing.records import Records, encode
 from ledgerops.producing.samples import Sampler
 from ledgerops.producing.sent import Sent
+from ledgerops.producing.target import ALL, Share, Target
 
 TICK = 0.01  # seconds between two looks at the clock; the bound of lateness on purpose
 AHEAD = 0.3  # seconds of the schedule that are made before they are due: longer than any pause of a busy machine
@@ -30,46 +30,6 @@ _LOOK = 0.25  # seconds between two looks while nothing is due
 _BOOKS = 0.1  # seconds between two entries of what is due
 _AT_ONCE = 2_048  # records between two looks at the stop
 _SUMS = 16  # chunks that may wait to be summed up while there is more urgent work
-
-
-class Target(Protocol):
-    """Where records go. `close` returns when it is known what became of each."""
-
-    kinds: Sequence[str]  # of poison that it can hold
-
-    def send(self, records: Records, start: int, end: int) -> int:
-        """Takes the records at places [start, end) as far as it can just now; returns the first place not taken."""
-        ...
-
-    def serve(self) -> None:
-        """Hears what became of earlier records. Does not wait."""
-        ...
-
-    def close(self) -> None: ...
-    @property
-    def waiting(self) -> int:
-        """Records of which it is not known yet what becomes of them; 0 when `close` would not wait."""
-        ...
-
-    @property
-    def acknowledged(self) -> int: ...
-    @property
-    def refused(self) -> int: ...
-    @property
-    def problem(self) -> str | None:
-        """Why the first record was refused."""
-        ...
-
-
-@dataclass(frozen=True)
-class Share:
-    """Every `count`-th record of the stream, from record `number` on: what one of `count` senders sends."""
-
-    number: int = 0
-    count: int = 1
-
-
-ALL = Share()
 
 
 @dataclass

@@ -13,9 +13,10 @@ from multiprocessing.connection import Connection, wait
 from typing import Any
 
 from ledgerops.errors import UserError
+from ledgerops.producing.member import Member
 from ledgerops.producing.order import Order
 from ledgerops.producing.sent import Sent
-from ledgerops.producing.team import Conductor, Member
+from ledgerops.producing.team import Conductor
 
 _LOOK = 0.1  # seconds between two looks at the stop
 _LEAVE = 5.0  # seconds for a process to end when its work is done

@@ -69,8 +69,8 @@ def test_a_rate_is_tried_on_the_clients_own_broker():
 
     step = attempt_on(mock_target, MOCK_PARTITIONS, wait, late_budget=9.0)(2_000.0)
 
-    assert step.why is None
-    assert step.sent == pytest.approx(2_000, rel=0.3)
+    assert step.asked == 2_000
+    assert 0 < step.sent < 2_100
     assert 0 < step.cores < 2
 
 

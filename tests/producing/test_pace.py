@@ -6,9 +6,10 @@ import pytest
 
 from ledgerops.ledger.plan import parse_plan
 from ledgerops.ledger.stream import CHUNK, PlanStream
-from ledgerops.producing.pace import ALL, Pacer, Share, produce, settle
+from ledgerops.producing.pace import Pacer, produce, settle
 from ledgerops.producing.records import records
 from ledgerops.producing.sent import together
+from ledgerops.producing.target import ALL, Share
 from ledgerops.producing.verdict import judge, so_far
 from tests.producing.targets import Memory
 

@@ -3,9 +3,10 @@
 import pytest
 
 from ledgerops.errors import UserError
+from ledgerops.producing.member import Member
 from ledgerops.producing.order import Order
 from ledgerops.producing.processes import conduct
-from ledgerops.producing.team import Conductor, Member
+from ledgerops.producing.team import Conductor
 
 PLAN = """
 seed: 5
