@@ -104,6 +104,15 @@ def test_ids_and_references_are_unique_and_nothing_overlaps(board):
         assert len(set(references)) == len(references)
 
 
+def test_every_line_is_full_and_of_one_height(board):
+    lines = {}
+    for panel in panels(board):
+        lines.setdefault(panel["gridPos"]["y"], []).append(panel["gridPos"])
+    for line in lines.values():
+        assert sum(place["w"] for place in line) == 24
+        assert len({place["h"] for place in line}) == 1
+
+
 def test_every_selector_names_job_and_instance_and_a_metric_that_is_exported(board):
     for expression in expressions(board):
         found = selectors(expression)

@@ -27,13 +27,20 @@ PAGE = Page(
                     "s",
                     "Mean time of a callback; nearly all of it fetches the event's JSON. Good: below 1.5 ms.",
                     warn=limits.CALLBACK,
+                    width=6,
                 ),
                 Panel(
                     "Worker by step",
-                    (Target(by("sum", "step", rate(d("ledgerops_worker_seconds_total"))), "{{step}}"),),
+                    (
+                        Target(
+                            by("sum", "instance, step", rate(d("ledgerops_worker_seconds_total"))),
+                            "{{instance}} {{step}}",
+                        ),
+                    ),
                     "s",
                     "Seconds of the worker thread in each second. Good: below 0.25 in sum.",
                     stacked=True,
+                    width=6,
                 ),
                 Panel(
                     "Scrape",
@@ -41,12 +48,14 @@ PAGE = Page(
                     "s",
                     "How long the previous scrape took. Good: below 60 ms.",
                     warn=limits.SCRAPE,
+                    width=6,
                 ),
                 Panel(
                     "Recording",
                     (Target(by("sum", "instance", rate(d("ledgerops_recording_bytes_total"))), "{{instance}}"),),
                     "Bps",
                     "Bytes written to the recording, 0 without one. Good: some kB a batch.",
+                    width=6,
                 ),
             ),
         ),
@@ -69,7 +78,12 @@ PAGE = Page(
                 ),
                 Panel(
                     "Errors",
-                    (Target(by("sum", "collector", rate(d("ledgerops_collector_errors_total"))), "{{collector}}"),),
+                    (
+                        Target(
+                            by("sum", "instance, collector", rate(d("ledgerops_collector_errors_total"))),
+                            "{{instance}} {{collector}}",
+                        ),
+                    ),
                     "ops",
                     "Failures of collectors, rules or the recording; the job is not touched. Good: 0.",
                     warn=limits.ANY,
@@ -80,12 +94,14 @@ PAGE = Page(
                     "short",
                     "Series beyond a query's budget, at most at one time. Good: 0; raise series_per_query if they are missed.",
                     kind="table",
+                    width=12,
                 ),
                 Panel(
                     "Events",
                     (Target(by("sum", "event", rate(d("ledgerops_listener_events_total"))), "{{event}}"),),
                     "ops",
                     "Events that Spark's listener bus delivered. Good: one for each batch of each query.",
+                    width=12,
                 ),
             ),
         ),

@@ -24,10 +24,10 @@ PAGE = Page(
                     "Busy",
                     (
                         Target(
-                            by("sum", "executor", rate(d("ledgerops_executor_run_seconds_total")))
+                            by("sum", "instance, executor", rate(d("ledgerops_executor_run_seconds_total")))
                             + " / "
-                            + by("sum", "executor", d("ledgerops_executor_cores")),
-                            "{{executor}}",
+                            + by("sum", "instance, executor", d("ledgerops_executor_cores")),
+                            "{{instance}} {{executor}}",
                         ),
                     ),
                     "percentunit",
@@ -39,11 +39,11 @@ PAGE = Page(
                     "Garbage collection",
                     (
                         Target(
-                            by("sum", "executor", rate(d("ledgerops_executor_gc_seconds_total")))
+                            by("sum", "instance, executor", rate(d("ledgerops_executor_gc_seconds_total")))
                             + " / ("
-                            + by("sum", "executor", rate(d("ledgerops_executor_run_seconds_total")))
+                            + by("sum", "instance, executor", rate(d("ledgerops_executor_run_seconds_total")))
                             + " > 0)",
-                            "{{executor}}",
+                            "{{instance}} {{executor}}",
                         ),
                     ),
                     "percentunit",
@@ -53,7 +53,12 @@ PAGE = Page(
                 ),
                 Panel(
                     "Heap peak",
-                    (Target(by("max", "executor", d("ledgerops_executor_heap_peak_bytes")), "{{executor}}"),),
+                    (
+                        Target(
+                            by("max", "instance, executor", d("ledgerops_executor_heap_peak_bytes")),
+                            "{{instance}} {{executor}}",
+                        ),
+                    ),
                     "bytes",
                     "Highest heap use reported. Good: below the executor's memory.",
                     width=6,
@@ -63,10 +68,13 @@ PAGE = Page(
                 Panel(
                     "Tasks",
                     (
-                        Target(by("sum", "executor", rate(d("ledgerops_executor_tasks_total"))), "{{executor}}"),
                         Target(
-                            by("sum", "executor", rate(d("ledgerops_executor_failed_tasks_total"))),
-                            "{{executor}} failed",
+                            by("sum", "instance, executor", rate(d("ledgerops_executor_tasks_total"))),
+                            "{{instance}} {{executor}}",
+                        ),
+                        Target(
+                            by("sum", "instance, executor", rate(d("ledgerops_executor_failed_tasks_total"))),
+                            "{{instance}} {{executor}} failed",
                         ),
                     ),
                     "ops",
@@ -76,8 +84,14 @@ PAGE = Page(
                 Panel(
                     "Active tasks",
                     (
-                        Target(by("sum", "executor", d("ledgerops_executor_active_tasks")), "{{executor}}"),
-                        Target(by("sum", "executor", d("ledgerops_executor_cores")), "{{executor}} cores"),
+                        Target(
+                            by("sum", "instance, executor", d("ledgerops_executor_active_tasks")),
+                            "{{instance}} {{executor}}",
+                        ),
+                        Target(
+                            by("sum", "instance, executor", d("ledgerops_executor_cores")),
+                            "{{instance}} {{executor}} cores",
+                        ),
                     ),
                     "short",
                     "Tasks at work against task slots. Good: below the slots.",
@@ -87,12 +101,12 @@ PAGE = Page(
                     "Shuffle",
                     (
                         Target(
-                            by("sum", "executor", rate(d("ledgerops_executor_shuffle_read_bytes_total"))),
-                            "{{executor}} read",
+                            by("sum", "instance, executor", rate(d("ledgerops_executor_shuffle_read_bytes_total"))),
+                            "{{instance}} {{executor}} read",
                         ),
                         Target(
-                            by("sum", "executor", rate(d("ledgerops_executor_shuffle_write_bytes_total"))),
-                            "{{executor}} write",
+                            by("sum", "instance, executor", rate(d("ledgerops_executor_shuffle_write_bytes_total"))),
+                            "{{instance}} {{executor}} write",
                         ),
                     ),
                     "Bps",
@@ -103,11 +117,11 @@ PAGE = Page(
                     "Storage memory",
                     (
                         Target(
-                            by("sum", "executor", d("ledgerops_executor_storage_memory_bytes"))
+                            by("sum", "instance, executor", d("ledgerops_executor_storage_memory_bytes"))
                             + " / ("
-                            + by("sum", "executor", d("ledgerops_executor_storage_memory_max_bytes"))
+                            + by("sum", "instance, executor", d("ledgerops_executor_storage_memory_max_bytes"))
                             + " > 0)",
-                            "{{executor}}",
+                            "{{instance}} {{executor}}",
                         ),
                     ),
                     "percentunit",
@@ -124,36 +138,45 @@ PAGE = Page(
                 Panel(
                     "CPU by process",
                     (
-                        Target(by("sum", "kind", rate(d("ledgerops_process_cpu_seconds_total"))), "{{kind}}"),
-                        Target(by("max", "instance", d("ledgerops_host_cpus")), "cores of {{instance}}"),
+                        Target(
+                            by("sum", "instance, kind", rate(d("ledgerops_process_cpu_seconds_total"))),
+                            "{{instance}} {{kind}}",
+                        ),
+                        Target(by("max", "instance", d("ledgerops_host_cpus")), "{{instance}} cores"),
                     ),
                     "short",
                     "Cores in use by the driver's Python, its JVM and its Python workers. Good: in sum below the machine's cores.",
                 ),
                 Panel(
                     "Memory by process",
-                    (Target(by("sum", "kind", d("ledgerops_process_memory_bytes")), "{{kind}}"),),
+                    (
+                        Target(
+                            by("sum", "instance, kind", d("ledgerops_process_memory_bytes")), "{{instance}} {{kind}}"
+                        ),
+                    ),
                     "bytes",
                     "Resident memory. Good: a plateau.",
                     stacked=True,
                 ),
                 Panel(
                     "Threads",
-                    (Target(by("sum", "kind", d("ledgerops_process_threads")), "{{kind}}"),),
+                    (Target(by("sum", "instance, kind", d("ledgerops_process_threads")), "{{instance}} {{kind}}"),),
                     "short",
                     "Threads. Good: a plateau; a steady rise is a leak.",
                 ),
                 Panel(
                     "Open files",
-                    (Target(by("sum", "kind", d("ledgerops_process_open_files")), "{{kind}}"),),
+                    (Target(by("sum", "instance, kind", d("ledgerops_process_open_files")), "{{instance}} {{kind}}"),),
                     "short",
                     "Open file descriptors. Good: a plateau.",
+                    width=12,
                 ),
                 Panel(
                     "Processes",
-                    (Target(by("sum", "kind", d("ledgerops_processes")), "{{kind}}"),),
+                    (Target(by("sum", "instance, kind", d("ledgerops_processes")), "{{instance}} {{kind}}"),),
                     "short",
                     "Python workers come and go with the load. Good: a small multiple of the cores.",
+                    width=12,
                 ),
             ),
         ),

@@ -156,6 +156,7 @@ ROWS = (
                 ),
                 "ops",
                 "SST files that snapshots upload, and those that an earlier one had uploaded. Good: mostly reused.",
+                width=6,
             ),
             Panel(
                 "Timers",
@@ -171,6 +172,7 @@ ROWS = (
                 "Timers of transformWithState. Good: as many expire or are deleted as are registered.",
                 waits="a query with timers",
                 drill="conflicting-duplicates",
+                width=6,
             ),
             Panel(
                 "Task time on timers",
@@ -179,12 +181,14 @@ ROWS = (
                 "Task seconds in each second that expired timers take. Good: a small part of the batch time.",
                 waits="a query with timers",
                 drill="conflicting-duplicates",
+                width=6,
             ),
             Panel(
                 "Pinned blocks",
                 (Target(by("sum", "query", q("ledgerops_rocksdb_pinned_blocks_bytes"))),),
                 "bytes",
                 "Memory of pinned blocks. Good: a small part of the block cache.",
+                width=6,
             ),
         ),
     ),

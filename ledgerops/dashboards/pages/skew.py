@@ -59,7 +59,12 @@ PAGE = Page(
                 ),
                 Panel(
                     "Task time by executor",
-                    (Target(by("sum", "executor", rate(d("ledgerops_executor_run_seconds_total"))), "{{executor}}"),),
+                    (
+                        Target(
+                            by("sum", "instance, executor", rate(d("ledgerops_executor_run_seconds_total"))),
+                            "{{instance}} {{executor}}",
+                        ),
+                    ),
                     "s",
                     "Task seconds in each second: scheduler skew shows as one executor far above the others. Good: alike.",
                 ),

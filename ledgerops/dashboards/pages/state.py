@@ -78,6 +78,7 @@ PAGE = Page(
                     "Rows that a deduplication has seen before. Good: what the producers' retries explain.",
                     waits="a query that drops duplicates",
                     drill="unbounded-state",
+                    width=12,
                 ),
                 Panel(
                     "Ended by time to live",
@@ -86,6 +87,7 @@ PAGE = Page(
                     "Values of transformWithState that ran out of time. Good: in the long run as many as are written.",
                     waits="a query whose state has a time to live",
                     drill="conflicting-duplicates",
+                    width=12,
                 ),
             ),
         ),
