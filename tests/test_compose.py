@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import shutil
@@ -87,6 +88,18 @@ def test_who_is_waited_for_exists_and_ends_or_is_well():
         for other, told in service.get("depends_on", {}).items():
             wanted = "service_completed_successfully" if other in ONCE else "service_healthy"
             assert told["condition"] == wanted
+
+
+def test_prometheus_looks_where_drivers_the_generator_and_alertmanager_listen():
+    told = {file.stem: json.loads(file.read_text("utf-8")) for file in (ROOT / "docker" / "targets").iterdir()}
+    addresses = {name: address for name, [{"targets": [address]}] in told.items()}
+
+    assert addresses == {"ledgerops": "driver:9464", "load": "load:9466", "alertmanager": "alertmanager:9093"}
+    for address in addresses.values():
+        name, _, port = address.partition(":")
+        service = SERVICES[name]
+        opened = "".join(word for word in words(service.get("command", [])) + service.get("ports", []))
+        assert port in opened
 
 
 def test_prometheus_and_alertmanager_take_what_is_mounted(tmp_path):
