@@ -12,7 +12,7 @@ from ledgerops.dashboards.layout import MARKS
 from ledgerops.metrics import GENERATOR_METRICS
 from tests.dashboards.replayed import evaluated, parsed
 from tests.dashboards.test_waiting import LOAD, WAITING, asked
-from tests.programs import answers, free_port, until
+from tests.programs import answers, free_port, needed, until
 
 SECONDS = 6
 EVERY = 1.0  # seconds between scrapes
@@ -55,6 +55,13 @@ def test_its_families_kinds_and_labels_are_those_of_the_catalogue(texts):
         served[family.name + ("_total" if family.type == "counter" else "")] = (family.type, labels)
 
     assert served == {metric.name: (metric.kind, set(metric.labels)) for metric in GENERATOR_METRICS}
+
+
+@pytest.mark.slow
+def test_prometheus_own_linter_finds_nothing_in_its_page(texts):
+    found = subprocess.run([needed("promtool"), "check", "metrics"], input=texts[-1], capture_output=True, text=True)
+
+    assert (found.returncode, found.stdout + found.stderr) == (0, "")
 
 
 @pytest.mark.slow

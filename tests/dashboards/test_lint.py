@@ -2,15 +2,18 @@
 
 import json
 import re
+from importlib import metadata
 from pathlib import Path
 
 import pytest
+from grafana_foundation_sdk.cog import plugins
 
 from ledgerops.alerts.freshness import records
 from ledgerops.alerts.site import Site
 from ledgerops.dashboards.build import page_json
 from ledgerops.dashboards.model import BAD, GOOD, WARN
 from ledgerops.dashboards.pages import PAGES
+from ledgerops.dashboards.sdk import encoded, models
 from ledgerops.metrics import METRICS
 
 FOLDER = Path(__file__).parents[2] / "dashboards"
@@ -200,3 +203,18 @@ def test_firing_alerts_restarts_drills_and_load_plans_are_marked(board):
 
 def test_the_pages_have_names_of_their_own():
     assert len({page.uid for page in PAGES}) == len({page.title for page in PAGES}) == len(PAGES)
+
+
+def test_the_schemas_own_model_reads_a_dashboard_back_without_loss(board):
+    plugins.register_default_plugins()
+
+    again = json.loads(encoded(models.Dashboard.from_json(board)))
+    links = [link for panel in panels(again) for link in panel["fieldConfig"]["defaults"].get("links", ())]
+    for each in (*again["links"], *again["annotations"]["list"], *links):
+        each.pop("placement")  # the model's default, which would hide them in a menu
+    assert again == board
+
+
+def test_it_is_the_release_of_the_sdk_that_knows_all_versions_of_grafana():
+    """An epoch in old version numbers makes an unpinned install take the build for Grafana 10.1."""
+    assert metadata.version("grafana-foundation-sdk").removeprefix("v") == "0.0.21"
