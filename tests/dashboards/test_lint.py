@@ -11,6 +11,7 @@ from grafana_foundation_sdk.cog import plugins
 from ledgerops.alerts.freshness import records
 from ledgerops.alerts.site import Site
 from ledgerops.dashboards.build import page_json
+from ledgerops.dashboards.layout import MARKS
 from ledgerops.dashboards.model import BAD, GOOD, WARN
 from ledgerops.dashboards.pages import PAGES
 from ledgerops.dashboards.sdk import encoded, models
@@ -218,3 +219,9 @@ def test_the_schemas_own_model_reads_a_dashboard_back_without_loss(board):
 def test_it_is_the_release_of_the_sdk_that_knows_all_versions_of_grafana():
     """An epoch in old version numbers makes an unpinned install take the build for Grafana 10.1."""
     assert metadata.version("grafana-foundation-sdk").removeprefix("v") == "0.0.21"
+
+
+def test_the_driver_of_a_drill_bears_the_name_that_is_marked():
+    from ledgerops.drills.patient import APP
+
+    assert any(f'app_name="{APP}"' in mark.expr for mark in MARKS)

@@ -18,7 +18,7 @@ NAMES = sorted({panel.drill for _, panel in WAITING} - {LOAD})
 ELSEWHERE = re.compile(
     r"ledgerops_load_"  # test_generator
     r"|ledgerops_(callback|worker)_seconds|ledgerops_scrape_seconds|ledgerops_listener_events"  # tests/test_stack
-    r"|ledgerops_rejected_rows"  # tests/jobs, with records of a broker that are no rows
+    r"|ledgerops_rejected_rows"  # tests/test_run, with records of a broker that are no rows
 )
 
 
