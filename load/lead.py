@@ -56,6 +56,7 @@ class Lead:
 
     def _start(self, **_: Any) -> None:
         self.over, self.manifest, self._conductor = False, None, None
+        self.environment.process_exit_code = None
         members = self._clients
         options = self.environment.parsed_options
         try:

@@ -14,6 +14,7 @@ from typing import Any
 
 import gevent
 from locust import LoadTestShape, User, events, task
+from locust.runners import STATE_INIT, MasterRunner, WorkerRunner
 
 sys.path.append(str(Path(__file__).resolve().parent.parent))  # wherever locust was started
 
@@ -27,8 +28,6 @@ events.init_command_line_parser.add_listener(add_options)
 @events.init.add_listener
 def on_init(environment: Any, **_: Any) -> None:
     """A process that sends has a Pacing, one that leads a Lead; without workers one process has both."""
-    from locust.runners import MasterRunner, WorkerRunner
-
     if not isinstance(environment.runner, MasterRunner):
         environment.pacing = Pacing(environment)
     if not isinstance(environment.runner, WorkerRunner):
@@ -58,6 +57,7 @@ class OneForEachWorker(LoadTestShape):
 
     def tick(self) -> tuple[int, float] | None:
         lead = self.runner.environment.lead
-        if lead.over:
+        # before it starts, locust asks once: what is over then is the load before this one
+        if lead.over and self.runner.state != STATE_INIT:
             return None
         return lead.workers, max(lead.workers, 1)

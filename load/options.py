@@ -14,6 +14,8 @@ from ledgerops.ledger.plan import PLANS
 from ledgerops.producing.order import Order, order_of
 
 MANIFEST = "runs/manifest.json"
+# of the machine that locust runs on, and no business of whoever has its web page before him
+PLACES = ("--kafka-config", "--to", "--data", "--samples", "--manifest", "--metrics-port")
 
 
 def add_options(parser: Any, **_: Any) -> None:
@@ -21,7 +23,12 @@ def add_options(parser: Any, **_: Any) -> None:
     group = parser.add_argument_group("ledgerops", "what to send, and where")
 
     def option(name: str, help: str, **more: Any) -> None:
-        group.add_argument(name, help=help, env_var=f"LEDGEROPS_{name.strip('-').replace('-', '_').upper()}", **more)
+        action = group.add_argument(
+            name, help=help, env_var=f"LEDGEROPS_{name.strip('-').replace('-', '_').upper()}", **more
+        )
+        # as locust's own add_argument does, which groups do not have
+        action.include_in_web_ui = name not in PLACES
+        action.is_secret = action.is_required = action.is_multiple = False
 
     option("--plan", f"a load plan's file or name ({', '.join(PLANS)}), or replay", default="default")
     option("--bootstrap-servers", "send to Kafka here: HOST:PORT", default="")
