@@ -171,6 +171,9 @@ class TaskSummary:
     python_seconds: float | None = None  # time in Python workers, summed over tasks, where Spark reports it
 
 
+LONG_RUNNING = ("continuous", "real_time")  # triggers that tell their progress with each checkpoint, in 5 minutes
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """What is fixed for one run of a query, read once from the query itself."""

@@ -11,7 +11,18 @@ from typing import Any, NamedTuple
 
 from ledgerops import signals
 from ledgerops.history import History, backlog
-from ledgerops.records import Executor, Heads, Host, Observer, Partition, Plan, Progress, StageSummary, TaskSummary
+from ledgerops.records import (
+    LONG_RUNNING,
+    Executor,
+    Heads,
+    Host,
+    Observer,
+    Partition,
+    Plan,
+    Progress,
+    StageSummary,
+    TaskSummary,
+)
 from ledgerops.signals import Capacity
 
 WINDOW = 60.0  # seconds over which rates are taken
@@ -149,9 +160,12 @@ class View:
 
     @cached_property
     def busy_ratio(self) -> float | None:
-        """Share of the time that batches took, over the last ten; 1 when they run back to back."""
+        """Share of the time that batches took, over the last ten; 1 when they run back to back.
+
+        None for continuous processing and real-time mode, whose batches fill their time whatever there is to do.
+        """
         last = self.settled[-BUSY_BATCHES:]
-        if len(last) < 2:
+        if len(last) < 2 or self.plan.trigger in LONG_RUNNING:
             return None
         interval = self.trigger_interval or 0.0
         final = max(last[-1].duration, interval)  # the last batch waits for its next trigger, too

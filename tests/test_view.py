@@ -73,6 +73,11 @@ def test_busy_is_the_share_of_the_interval_that_batches_take():
     assert view(half, plan={"trigger_interval": 2.0}).busy_ratio == pytest.approx(0.5)
 
 
+@pytest.mark.parametrize("trigger", ["real_time", "continuous"])
+def test_batches_that_fill_their_time_by_design_are_not_called_busy(trigger):
+    assert view([batch(n, duration=2.0) for n in range(12)], plan={"trigger": trigger}).busy_ratio is None
+
+
 def test_busy_is_one_when_batches_run_back_to_back():
     assert view([batch(n, duration=2.0) for n in range(12)]).busy_ratio == pytest.approx(1.0)
 

@@ -48,6 +48,24 @@ def test_what_came_after_a_pause_has_not_waited_through_it(history):
     assert len(list(RULE.check(View(past, ended + 160)))) == 1
 
 
+@pytest.mark.parametrize(
+    "plan", [{}, {"trigger": None, "trigger_interval": None}], ids=["a trigger", "none that is told"]
+)
+def test_rows_that_come_minutes_apart_have_not_waited_for_each_other(history, plan):
+    """As Spark tells it: a batch when there is something to read, and a word of being idle in between."""
+    view = history(seconds=[1.5] * 40, plan=plan)
+    sparse = retold(view, lambda n, batch: {"started": batch.started + 90.0 * n})
+
+    assert list(RULE.check(View(sparse.history, sparse.history.batches[-1].ended + 1))) == []
+
+
+def test_the_pauses_of_a_trigger_that_nobody_told_are_allowed(history):
+    view = history(seconds=[70] * 6, interval=None, plan={"trigger": None})
+    hourly = retold(view, lambda n, batch: {"started": batch.started + (3600.0 + 10.0 * n) * n})
+
+    assert list(RULE.check(View(hourly.history, hourly.history.batches[-1].ended + 1))) == []
+
+
 def test_rows_that_got_old_are_found(history):
     [finding] = RULE.check(aged(history(**LIVE), [2.0] * 30 + [90.0]))
 

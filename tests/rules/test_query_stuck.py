@@ -4,6 +4,7 @@ from ledgerops.diagnosis.rules.query_stuck import RULE
 from ledgerops.view import View
 from tests.rules.broker import asked
 from tests.rules.crowd import watched
+from tests.rules.retelling import retold
 
 
 def test_a_batch_that_runs_far_too_long_is_found(history):
@@ -41,6 +42,28 @@ def test_a_first_batch_may_hang_too(history):
 )
 def test_others_are_not(history, case):
     assert list(RULE.check(history(**case))) == []
+
+
+@pytest.mark.parametrize(
+    ("pause", "quiet_for", "stuck"),
+    [
+        pytest.param(0.0, 61, True, id="back to back, and then silent"),
+        pytest.param(600.0, 1700, False, id="it has paused for long before"),
+        pytest.param(600.0, 1900, True, id="but never for so long"),
+    ],
+)
+def test_silence_counts_by_the_pauses_seen_where_no_trigger_is_told(history, pause, quiet_for, stuck):
+    view = history(seconds=[1] * 10, warm=0, interval=None, plan={"trigger": None}, quiet_for=quiet_for)
+    paused = retold(view, lambda n, batch: {"started": batch.started + (pause + n % 3) * n * (pause > 0)})
+    paused.history.last_seen = paused.history.batches[-1].ended
+
+    assert bool(list(RULE.check(View(paused.history, paused.history.last_seen + quiet_for)))) is stuck
+
+
+def test_silence_after_a_first_batch_says_nothing_where_no_trigger_is_told(history):
+    view = history(seconds=[60], warm=0, interval=None, plan={"trigger": None}, quiet_for=3000)
+
+    assert list(RULE.check(view)) == []
 
 
 @pytest.mark.parametrize(

@@ -17,13 +17,14 @@ Evidence:
         durationMs.latestOffset), the largest over the partitions.
     result_delay_seconds: while a batch runs, now less the timestamp of the batch before it, for its oldest row came
         then (where it began later than an interval after the end of that one, less its own start less the interval);
-        else timestamp plus durationMs.triggerExecution of a batch less the timestamp of the batch before it, the
-        smaller of the latest two.
+        else the same of the end of a batch (timestamp plus durationMs.triggerExecution) in place of now, the smaller of
+        the latest two.
     event_latency_seconds: the median age of the rows by the buckets latency_le_N of the observation of `instrument`, as
         PromQL's histogram_quantile(0.5) has it (linear within a bucket; N counts the bounds of
         ledgerops_event_latency_seconds), median over the latest 3 batches.
     watermark_lag_seconds: the end of the newest batch less eventTime.watermark, less the allowed lateness.
-    freshness_objective_seconds: the setting, with two trigger intervals on top: no query can be fresher.
+    freshness_objective_seconds: the setting, with two trigger intervals on top: no query can be fresher. Where no
+        trigger is told or seen: two of the longest pause between two batches.
 """
 
 from collections.abc import Iterator
@@ -57,7 +58,7 @@ def check(view: View) -> Iterator[Finding]:
     last = view.last
     if last is None or view.history.idle_since is not None or view.plan.trigger in strain.ENDS_BY_ITSELF:
         return
-    limit = view.freshness + 2 * (view.trigger_interval or 0.0)
+    limit = view.freshness + 2 * _pause(view)
     if view.now - view.batches[0].started < limit:
         return
     ages = [age for age in (_waiting(view), _delay(view), _observed(view, limit), _watermark(view, limit)) if age]
@@ -78,6 +79,13 @@ def check(view: View) -> Iterator[Finding]:
         ),
         confidence=min(0.95, 0.6 + 0.1 * len(evidence) + 0.1 * min(2.0, worst.seconds / limit - 1)),
     )
+
+
+def _pause(view: View) -> float:
+    """Seconds between triggers: an event log and Spark Connect do not tell them, but the longest pause seen."""
+    if view.trigger_interval is not None or view.plan.trigger is not None:
+        return view.trigger_interval or 0.0
+    return max((later.started - earlier.ended for earlier, later in pairwise(view.batches)), default=0.0)
 
 
 def _works_it_off(view: View, limit: float) -> bool:
@@ -106,14 +114,19 @@ def _delay(view: View) -> Age | None:
     newest = view.steady[-LATEST:]
     running, interval = view.history.running, view.trigger_interval or 0.0
     if running is not None and newest and newest[-1].rows and not running.message.startswith(NO_ROWS):
-        # where it began at its turn, its rows came since the batch before it began; else since it was due
-        due = max(newest[-1].started, running.since - interval)
-        since = newest[-1].started if running.since <= newest[-1].ended + interval + ALIGNED else due
+        since = _since(newest[-1], running.since, interval)
         return Age("result_delay_seconds", view.now - since, "results are late by")
     if len(newest) < LATEST or any(batch.rows == 0 for batch in newest):
         return None
-    delay = min(later.ended - earlier.started for earlier, later in pairwise(newest))
+    delay = min(later.ended - _since(earlier, later.started, interval) for earlier, later in pairwise(newest))
     return Age("result_delay_seconds", delay, "results are late by")
+
+
+def _since(before: Progress, started: float, interval: float) -> float:
+    """From when on the oldest row of a batch may have waited: where it began at its turn, from the start of the batch
+    before it; after a pause, in which there was nothing to read, from when it would have been due."""
+    at_its_turn = started <= before.ended + interval + ALIGNED
+    return before.started if at_its_turn else max(before.started, started - interval)
 
 
 def _observed(view: View, limit: float) -> Age | None:

@@ -18,11 +18,13 @@ Evidence:
 """
 
 from collections.abc import Iterator
+from itertools import pairwise
 from statistics import median
 
 from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
 from ledgerops.diagnosis.rules.observer_degraded import SILENT, unseen
 from ledgerops.metrics.latency import RUNNING
+from ledgerops.records import LONG_RUNNING
 from ledgerops.view import View
 
 FLOOR = 30.0  # seconds; anything may pause so long: a full garbage collection, a broker that elects a leader
@@ -31,10 +33,10 @@ TIMES_LONGEST = 4.0  # the longest of the latest batches; under overload each ma
 FIRST = 300.0  # seconds for the first batch of a run: it may read a long backlog, restore state, start executors
 TIMES_ROWS = 3.0  # the time that so many rows usually take
 ASKED = 5.0  # seconds between the start of a batch and a look at its source that tells what it reads
+TIMES_PAUSE = 3.0  # the longest pause seen, where the trigger is not known
 ONE_BATCH = 3600.0  # a trigger that takes all there is in one run may rightly work for long
 LATEST = 10
 SILENCE = 60.0  # seconds without progress and without word of being idle, which comes each 10 s
-REPORTS_RARELY = ("continuous", "real_time")  # progress comes with each checkpoint, by default every 5 minutes
 
 
 def check(view: View) -> Iterator[Finding]:
@@ -58,12 +60,15 @@ def check(view: View) -> Iterator[Finding]:
         return
     if history.idle_since is not None:
         return
-    silent = view.now - history.last_seen
-    if silent > max(limit, SILENCE):
+    silent, rhythm = view.now - history.last_seen, _rhythm(view)
+    if rhythm is None:
+        return
+    limit = max(limit, SILENCE, rhythm)
+    if silent > limit:
         yield _finding(
             view,
             f"neither a batch nor word of being idle for {silent:.0f} s{_usual(view)}",
-            Evidence("seconds_since_last_seen", silent, "seconds", f"<= {max(limit, SILENCE):.0f}", view.now),
+            Evidence("seconds_since_last_seen", silent, "seconds", f"<= {limit:.0f}", view.now),
             None,
             history.last_seen,
         )
@@ -71,7 +76,7 @@ def check(view: View) -> Iterator[Finding]:
 
 def _limit(view: View) -> float:
     """Seconds from which a trigger counts as stuck."""
-    if view.plan.trigger in REPORTS_RARELY:
+    if view.plan.trigger in LONG_RUNNING:
         return max(2 * FIRST, 3 * (view.trigger_interval or 0.0))
     if view.plan.trigger in ("available_now", "once"):
         return ONE_BATCH
@@ -81,6 +86,17 @@ def _limit(view: View) -> float:
         return max(FIRST, TIMES_USUAL * interval, TIMES_LONGEST * max(latest, default=0.0))
     much = TIMES_ROWS * view.usual_duration * _times_usual_rows(view)
     return max(FLOOR, TIMES_USUAL * view.usual_duration, TIMES_LONGEST * max(latest), 2 * interval, much)
+
+
+def _rhythm(view: View) -> float | None:
+    """Seconds of silence that the query's trigger alone explains; None while nothing tells how often it comes.
+
+    An event log and Spark Connect tell no trigger: a query that has paused for an hour may do so thrice as long.
+    """
+    if view.plan.trigger is not None or view.trigger_interval is not None:
+        return 0.0
+    pauses = [later.started - earlier.ended for earlier, later in pairwise(view.batches)]
+    return TIMES_PAUSE * max(pauses) if pauses else None
 
 
 def _times_usual_rows(view: View) -> float:

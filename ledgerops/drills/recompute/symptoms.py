@@ -31,13 +31,16 @@ def _batch_seconds(tape: Tape, finding: Json) -> float | None:
 
 def _result_delay(tape: Tape, finding: Json) -> float | None:
     run = tape.run
+
+    def since(place: int, began: float) -> float:
+        late = began > run[place].end + tape.interval + 0.06
+        return max(run[place].start, began - tape.interval) if late else run[place].start
+
     if tape.running is not None and run:
-        began = float(tape.running[1]["since"])
-        late = began > run[-1].end + tape.interval + 0.06
-        return tape.now - (max(run[-1].start, began - tape.interval) if late else run[-1].start)
+        return tape.now - since(-1, float(tape.running[1]["since"]))
     if len(run) < 3:
         return None
-    return min(run[-1].end - run[-2].start, run[-2].end - run[-3].start)
+    return min(run[-1].end - since(-2, run[-1].start), run[-2].end - since(-3, run[-2].start))
 
 
 def _event_latency(tape: Tape, finding: Json) -> float | None:
