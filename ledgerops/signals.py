@@ -98,23 +98,34 @@ def skew_score(values: Sequence[float]) -> float | None:
 
 
 def backlog_by_partition(progress: Progress) -> dict[Partition, int]:
-    """Offsets that a batch left unread, by (topic, partition); never negative."""
-    return {
-        partition: left if (left := head - source.end[partition]) > 0 else 0
-        for source in progress.sources
-        for partition, head in source.latest.items()
-        if partition in source.end
-    }
+    """Offsets that a batch left unread, by (topic, partition), never negative; of two that read one, the slower's."""
+    found: dict[Partition, int] = {}
+    for source in progress.sources:
+        lefts = {
+            partition: left if (left := head - source.end[partition]) > 0 else 0
+            for partition, head in source.latest.items()
+            if partition in source.end
+        }
+        found = _larger(found, lefts) if found else lefts
+    return found
 
 
 def read_by_partition(progress: Progress) -> dict[Partition, int]:
-    """Offsets that a batch read, by (topic, partition)."""
-    return {
-        partition: read if (read := end - source.start[partition]) > 0 else 0
-        for source in progress.sources
-        for partition, end in source.end.items()
-        if partition in source.start
-    }
+    """Offsets that a batch read, by (topic, partition); of two that read one, the larger number."""
+    found: dict[Partition, int] = {}
+    for source in progress.sources:
+        reads = {
+            partition: read if (read := end - source.start[partition]) > 0 else 0
+            for partition, end in source.end.items()
+            if partition in source.start
+        }
+        found = _larger(found, reads) if found else reads
+    return found
+
+
+def _larger(one: dict[Partition, int], other: dict[Partition, int]) -> dict[Partition, int]:
+    """All partitions of both, each with its larger number."""
+    return {**one, **{partition: max(count, one.get(partition, 0)) for partition, count in other.items()}}
 
 
 HEADS = 200  # points of the table that are kept for each partition, at least; three times as many at most

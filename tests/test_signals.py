@@ -186,6 +186,16 @@ def test_partitions_that_fill_up_together_are_thinned_out_a_few_at_a_time():
     assert all(times[0] == 0.0 for _, times in table.values())
 
 
+@pytest.mark.parametrize("slower", [0, 1])
+def test_of_two_readers_of_one_topic_the_slower_ones_backlog_counts(slower):
+    one, two = ("t", "0"), ("t", "1")
+    ends = [{one: 900, two: 40}, {one: 900, two: 40}]
+    ends[slower] = {one: 100, two: 40}
+    both = batch(sources=tuple(source(end=end, latest={one: 1000, two: 40}) for end in ends))
+
+    assert signals.backlog_by_partition(both) == {one: 900, two: 0}
+
+
 @pytest.mark.parametrize(
     ("offsets", "times", "rate"),
     [
