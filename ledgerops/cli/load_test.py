@@ -11,12 +11,16 @@ row's latency: before its batch began, and in it).
 On failure the summary names the cause, as `ledgerops diagnose` finds it in the run's recording. Kept in a folder of its
 own: test.html (one file, with plots), test.json, test.csv (a line a batch), and the recording.
 
+With --manifest nothing is run: jobs that read Kafka (`ledgerops run --source kafka`) while `ledgerops load` sent a plan
+are judged by its manifest and their recording. They must have been there when the load began.
+
 Exit code: 0 every objective held, 1 one did not, 2 could not run.
 
 Examples:
     ledgerops load test --job daily_counts --rate 20000 --slo 'p99 latency < 5s' --slo 'lag < 10s'
     ledgerops load test burst --job daily_counts --job large_credits --duration 2m
     ledgerops load test --job daily_counts --load 0.9
+    ledgerops load test --manifest runs/manifest.json --recording runs/kafka/recording --slo 'lag < 10s'
 """
 
 from __future__ import annotations
@@ -33,8 +37,12 @@ from ledgerops.cli.values import factor, seconds
 from ledgerops.errors import UserError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ledgerops.ledger.plan import Plan
     from ledgerops.loadtest.campaign import Perform
+    from ledgerops.loadtest.slo import Slo
+    from ledgerops.loadtest.trial import Trial
 
 DURATION = 60.0
 WARM_UP = 20.0  # seconds of a plan: compiling, and the backlog of the first batches
@@ -55,6 +63,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SHARE",
         help="instead: this share of the rate that a search found for the job",
     )
+    parser.add_argument(
+        "--manifest",
+        type=Path,
+        metavar="FILE",
+        help="instead: run nothing, judge what ledgerops load sent to Kafka",
+    )
+    parser.add_argument("--recording", type=Path, metavar="PLACE", help="of the jobs that read it, with --manifest")
+    parser.add_argument("--samples", type=Path, metavar="FILE", help="the load's samples, for the legs before the job")
     parser.add_argument("--rate-scale", type=factor, metavar="FACTOR", help="multiply every rate of the plan by this")
     parser.add_argument(
         "--duration", type=seconds, default=DURATION, metavar="TIME", help=f"measured part (default {DURATION:.0f}s)"
@@ -75,12 +91,15 @@ def test(args: argparse.Namespace, perform: Perform) -> int:
     """The command, with what performs a trial."""
     from ledgerops.feed import ROWS
     from ledgerops.jobs import choose_jobs
-    from ledgerops.loadtest import result
     from ledgerops.loadtest.campaign import tidy
-    from ledgerops.loadtest.page import page
     from ledgerops.loadtest.trial import Wanted
 
     slos = trials.objectives(args)
+    if args.manifest is not None:
+        trial = _sent(args)
+        return _report(args, trial, f"plan {trial.wanted.plan.name}, sent to Kafka", slos)
+    if args.recording is not None or args.samples is not None:
+        raise UserError("--recording and --samples are for --manifest")
     names = tuple(job.name for job in choose_jobs(args.job or (), ROWS))
     plan, title, warm_up = _load(args, names)
     if args.duration < trials.LEAST * args.trigger:
@@ -89,14 +108,23 @@ def test(args: argparse.Namespace, perform: Perform) -> int:
             f"give at least {trials.LEAST * args.trigger:g}s"
         )
     wanted = Wanted(names, plan, warm_up, args.duration, args.trigger, args.cores)
-    folder = args.out / f"test-{names[0] if len(names) == 1 else 'jobs'}-{time.strftime('%Y%m%d-%H%M%S')}"
+    folder = _folder(args, names)
     with trials.Shown() as shown:
         shown.begin(1, 1, f"{', '.join(names)} at {title}")
         trial = perform(wanted, folder, shown.say)
     if trial.origin is None:
         raise UserError(f"cannot run {', '.join(names)}: {next(iter(trial.errors.values()), 'it did not begin')}")
-    told = result.examined(trial, title, slos)
     tidy(trial)
+    return _report(args, trial, title, slos)
+
+
+def _report(args: argparse.Namespace, trial: Trial, title: str, slos: Sequence[Slo]) -> int:
+    """Judges, writes and tells it."""
+    from ledgerops.loadtest import result
+    from ledgerops.loadtest.page import page
+
+    told = result.examined(trial, title, slos)
+    folder = trial.folder
     document = result.document(told)
     trials.write(folder, "test", document, result.COLUMNS, result.rows(told), page(told))
     if args.json:
@@ -105,6 +133,28 @@ def test(args: argparse.Namespace, perform: Perform) -> int:
         sys.stdout.write(result.text(told))
         print(f"\nreport {folder}/test.html")
     return 0 if told.passed else 1
+
+
+def _folder(args: argparse.Namespace, names: Sequence[str]) -> Path:
+    out: Path = args.out
+    return out / f"test-{names[0] if len(names) == 1 else 'jobs'}-{time.strftime('%Y%m%d-%H%M%S')}"
+
+
+def _sent(args: argparse.Namespace) -> Trial:
+    """What jobs made of a load that was sent to Kafka. Raises UserError."""
+    from ledgerops.loadtest.sent import judged, sent_load
+    from ledgerops.loadtest.trial import make
+
+    if args.recording is None:
+        raise UserError("--manifest needs the recording of the jobs that read the load: add --recording PLACE")
+    if any(getattr(args, name) is not None for name in ("plan", "rate", "load", "rate_scale")):
+        raise UserError("--manifest judges what was sent: a PLAN, --rate, --load and --rate-scale do not go with it")
+    names = args.job or []
+    sent = sent_load(args.manifest, args.samples)
+    folder = _folder(args, names)
+    trial = judged(sent, args.recording, folder, names, args.warm_up or WARM_UP)
+    make(folder)
+    return trial
 
 
 def _load(args: argparse.Namespace, names: tuple[str, ...]) -> tuple[Plan, str, float]:

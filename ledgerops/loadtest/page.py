@@ -7,7 +7,7 @@ from string import Template
 
 from ledgerops import __version__, figures
 from ledgerops.loadtest.figure import STYLE, figure
-from ledgerops.loadtest.result import LEGS, SHARES, JobResult, Result, environment, seconds
+from ledgerops.loadtest.result import LEGS, SHARES, JobResult, Result, environment, seconds, ways
 from ledgerops.loadtest.slo import Outcome
 from ledgerops.progress import format_instant
 from ledgerops.report.markup import Markup, Value, join, tag, text
@@ -20,6 +20,7 @@ LEG_WORDS = {
     "waiting": "of that, waiting for its batch to begin",
     "working": "of that, in its batch",
 }
+SENT = "of waiting, by the generator's samples"
 
 
 def page(result: Result) -> str:
@@ -59,7 +60,7 @@ def _meta(result: Result) -> Markup:
     began = "did not begin" if trial.origin is None else f"{format_instant(trial.origin)[:19].replace('T', ' ')} UTC"
     told = (
         f"{began}; {wanted.seconds:.0f} s measured after {wanted.warm_up:.0f} s of warm-up; trigger interval "
-        f"{wanted.trigger:g} s; Spark {known['pyspark']} on {known['cores_of_spark']} of "
+        f"{seconds(wanted.trigger)}; Spark {known['pyspark']} on {known['cores_of_spark']} of "
         f"{known['cores_of_the_machine']} cores"
     )
     return tag("p", told, class_="meta")
@@ -78,7 +79,7 @@ def _section(job: JobResult, result: Result) -> Markup:
             tag("figcaption", "Grey is the warm-up, which is not measured. Lines and bars have the same time axis."),
         ),
         tag("h3", "Figures of the measured part"),
-        _legs(job),
+        _legs(job, result),
         _rates(job),
         *_findings(job, result.trial.origin or 0.0),
     )
@@ -111,12 +112,15 @@ def _causes(job: JobResult) -> list[Markup]:
     ]
 
 
-def _legs(job: JobResult) -> Markup:
+def _legs(job: JobResult, result: Result) -> Markup:
     rows = []
     for leg in LEGS:
         told = getattr(job.measured, leg)
         values = [tag("td", seconds(told.at(share)), class_="amount") for share in SHARES.values()]
         rows.append(tag("tr", tag("td", LEG_WORDS[leg]), *values))
+    for name, told in ways(result).items():
+        values = [tag("td", seconds(told.at(share)), class_="amount") for share in SHARES.values()]
+        rows.append(tag("tr", tag("td", f"{SENT}: {name}"), *values))
     values = [tag("td", seconds(job.measured.batch(share)), class_="amount") for share in SHARES.values()]
     rows.append(tag("tr", tag("td", "batch duration"), *values))
     return table(["", *SHARES], rows, tuple(SHARES))
@@ -169,7 +173,6 @@ def _findings(job: JobResult, origin: float) -> list[Markup]:
 
 
 def _how(result: Result) -> Markup:
-    folder = result.trial.folder
     return join(
         [
             tag("h2", "How it was measured"),
@@ -183,7 +186,7 @@ def _how(result: Result) -> Markup:
             tag(
                 "p",
                 "Diagnose it again: ",
-                tag("code", f"ledgerops diagnose --from {folder}/run/recording"),
+                tag("code", f"ledgerops diagnose --from {result.trial.recording}"),
                 class_="meta",
             ),
         ]

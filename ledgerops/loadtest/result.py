@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
 from ledgerops import __version__, figures
 from ledgerops.loadtest.cause import Cause, Findings, examine
+from ledgerops.loadtest.legs import Weighted
 from ledgerops.loadtest.measure import Measured
 from ledgerops.loadtest.slo import Outcome, Slo, judge, shown
 from ledgerops.loadtest.trial import Trial
@@ -80,6 +81,8 @@ def examined(trial: Trial, title: str, slos: Sequence[Slo]) -> Result:
 def text(result: Result) -> str:
     """For a person: a line a job, and the figures."""
     lines = []
+    for name, told in ways(result).items():
+        lines += [f"{name}  p50 {seconds(told.at(0.5))}, p99 {seconds(told.at(0.99))}, by the generator's samples"]
     for job in result.jobs:
         measured, findings = job.measured, job.findings
         lines += [f"{measured.job}  {job.summary}"]
@@ -93,6 +96,11 @@ def text(result: Result) -> str:
             lines += [f"  {leg:8} {', '.join(values)}"]
         lines += [f"  {'batch':8} median {seconds(measured.batch(0.5))}, p95 {seconds(measured.batch(0.95))}"]
     return "\n".join(lines) + "\n"
+
+
+def ways(result: Result) -> Mapping[str, Weighted]:
+    """Seconds of each leg of a record before a job reads it, of a load with samples."""
+    return {} if result.trial.sent is None else result.trial.sent.ways
 
 
 def seconds(value: float | None) -> str:
@@ -114,6 +122,9 @@ def document(result: Result) -> dict[str, Any]:
         "measured_seconds": trial.wanted.seconds,
         "trigger_seconds": trial.wanted.trigger,
         "environment": environment(trial.wanted.cores),
+        "sending_seconds": {
+            name: {share: told.at(SHARES[share]) for share in SHARES} for name, told in ways(result).items()
+        },
         "jobs": [_job(each) for each in result.jobs],
     }
 

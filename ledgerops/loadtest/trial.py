@@ -8,19 +8,19 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from ledgerops import recording
 from ledgerops.errors import UserError
 from ledgerops.ledger.plan import Plan, parse_plan
 from ledgerops.loadtest.driver import ENDED, NAME, Spec
-from ledgerops.loadtest.measure import Measured, done
+from ledgerops.loadtest.legs import Weighted
+from ledgerops.loadtest.measure import Done, Measured, done
 from ledgerops.loadtest.plans import Due
-from ledgerops.progress import BadRecord, parse_progress
+from ledgerops.loadtest.recorded import batches_of
 from ledgerops.records import Progress
 from ledgerops.stopping import Stop
 
@@ -39,8 +39,19 @@ class Wanted:
     plan: Plan
     warm_up: float
     seconds: float
-    trigger: float
+    trigger: float | None  # None: not known, of jobs that ran elsewhere
     cores: int = 2
+
+
+class Sent(Protocol):
+    """A load that was sent from outside: `ledgerops.loadtest.sent`."""
+
+    @property
+    def ways(self) -> Mapping[str, Weighted]:
+        """Seconds of each leg of a record before a job reads it."""
+
+    def done(self, batches: Sequence[Progress]) -> list[Done]:
+        """The batches in the plan's terms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +62,12 @@ class Trial:
     wanted: Wanted
     origin: float | None  # None: it did not begin
     errors: dict[str, str]  # job -> why it failed, in one line
+    place: Path | None = None  # of a recording that was made elsewhere
+    sent: Sent | None = None  # what its jobs read; None: the embedded source
 
     @property
     def recording(self) -> Path:
-        return self.folder / NAME / "recording"
+        return self.place or self.folder / NAME / "recording"
 
     @property
     def begin(self) -> float:
@@ -67,7 +80,7 @@ class Trial:
 
     def measured(self) -> dict[str, Measured]:
         """What each job did."""
-        batches = _batches(self.recording) if self.origin is not None and self.recording.exists() else {}
+        batches = batches_of(self.recording) if self.origin is not None and self.recording.exists() else {}
         return {
             job: Measured(
                 job,
@@ -75,11 +88,14 @@ class Trial:
                 self.begin,
                 self.end,
                 Due(self.wanted.plan, self.origin or 0.0),
-                done(batches.get(job, [])),
+                self._done(batches.get(job, [])),
                 self.errors.get(job),
             )
             for job in self.wanted.jobs
         }
+
+    def _done(self, batches: Sequence[Progress]) -> Sequence[Done]:
+        return done(batches) if self.sent is None else self.sent.done(batches)
 
     def document(self) -> dict[str, Any]:
         """What a later reader needs to measure it again."""
@@ -98,7 +114,8 @@ class Trial:
 
 def perform(wanted: Wanted, folder: Path, say: Say) -> Trial:
     """Runs it to its end. A driver that dies is a failed trial; Ctrl-C ends the driver before it goes on its way."""
-    _make(folder)
+    make(folder)
+    assert wanted.trigger is not None
     spec = Spec(
         wanted.jobs,
         wanted.plan.text,
@@ -136,7 +153,8 @@ def load(folder: Path) -> Trial:
         raise UserError(f"cannot read {file}: not a trial ({error})") from None
 
 
-def _make(folder: Path) -> None:
+def make(folder: Path) -> None:
+    """The folder of a trial. Raises UserError."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -214,16 +232,3 @@ def _last_words(folder: Path, code: int) -> str:
         if told is not None:
             return f"{how}: {told.removeprefix('ledgerops: ')[:300]}"
     return how
-
-
-def _batches(place: Path) -> dict[str, Sequence[Progress]]:
-    """The batches of each query of a recording; torn and foreign lines are passed over."""
-    found: dict[str, list[Progress]] = {}
-    for seen in recording.read(place):
-        if seen.kind == "progress":
-            try:
-                batch = parse_progress(seen.data)
-            except BadRecord:
-                continue
-            found.setdefault(batch.query, []).append(batch)
-    return dict(found)

@@ -124,7 +124,7 @@ def drawn(panel: Panel, x: Scale, top: float) -> Markup:
         shown = {phase for batch in panel.bars for phase, seconds in batch.phases.items() if seconds > 0}
         legend = [(name, f"p-{name}", True) for phase, name in PHASES.items() if phase in shown]
         legend += [("unclaimed", "p-rest", True)] if any(_rest(each) > 0 for each in panel.bars) else []
-        legend += [(panel.limit[1], "limit", False)] if panel.limit else []
+    legend += [(panel.limit[1], "limit", False)] if panel.limit else []
     parts.append(_legend(legend, top - 10))
     return tag("g", *parts)
 

@@ -33,6 +33,7 @@ class System:
     state_bytes: int = 0
     state_rows: Callable[[int], int] = lambda rows: 0  # after so many rows
     fails: str | None = None
+    base: int = 0  # offsets that the topic held before
     rates: list[str] = field(default_factory=list)  # titles of the plans that ran, in order
 
     def carries(self, trigger: float = 2.0) -> float:
@@ -79,9 +80,9 @@ class System:
             sources=[
                 {
                     "description": "ledger",
-                    "startOffset": {"transactions": {"0": first}} if first else None,
-                    "endOffset": {"transactions": {"0": last}},
-                    "latestOffset": {"transactions": {"0": last}},
+                    "startOffset": {"transactions": {"0": self.base + first}} if first else None,
+                    "endOffset": {"transactions": {"0": self.base + last}},
+                    "latestOffset": {"transactions": {"0": self.base + last}},
                     "numInputRows": last - first,
                 }
             ],
