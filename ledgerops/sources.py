@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from email.utils import parsedate_to_datetime
 from pathlib import Path
@@ -11,11 +9,11 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from ledgerops import recording
+from ledgerops.asking import ask
 from ledgerops.errors import UserError
 from ledgerops.records import Observation
 
 EXPORTER = "http://127.0.0.1:9464"
-TIMEOUT = 10.0  # seconds
 
 
 class Source(NamedTuple):
@@ -51,14 +49,9 @@ def _exporter(url: str, seconds: float | None) -> Source:
     address = url if urlsplit(url).path.endswith("/recording") else f"{url}/recording"
     if seconds is not None:
         address += f"{'&' if urlsplit(address).query else '?'}since={seconds:.3f}"
-    # an exporter of this machine is never behind a proxy, whatever the environment says
-    local = urlsplit(url).hostname in ("127.0.0.1", "localhost", "::1")
-    opener = urllib.request.build_opener(*([urllib.request.ProxyHandler({})] if local else []))
     try:
-        with opener.open(address, timeout=TIMEOUT) as answer:
-            lines, date = answer.read().splitlines(keepends=True), answer.headers.get("Date")
-    except urllib.error.HTTPError as error:
-        raise UserError(f"{address} answers {error.code} {str(error.reason).lower()}; is it an exporter?") from None
+        body, headers = ask(address)
+        lines, date = body.splitlines(keepends=True), headers.get("Date")
     except (OSError, ValueError) as error:
         reason = str(getattr(error, "reason", None) or error).lower()
         raise UserError(

@@ -9,12 +9,14 @@ import subprocess
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
 from ledgerops import exporter as exporter_module
+from ledgerops.asking import ask
 from ledgerops.collect.inbox import Inbox
 from ledgerops.config import Config
 from ledgerops.diagnosis.engine import Diagnoser
@@ -475,6 +477,44 @@ def test_basic_auth_and_bearer_let_in_who_knows_the_secret(serve, tmp_path):
 
     assert [status(), status("Basic bWU6Z2VoZWlt"), status("Bearer abc")] == [401, 200, 200]
     assert [status("Bearer abcd"), status("Basic eDp5"), status("\xff")] == [401, 401, 401]
+
+
+def test_our_own_commands_give_the_secret_that_the_settings_name(serve, tmp_path):
+    secret = tmp_path / "secret"
+    secret.write_text("abc\n")
+    served = serve(
+        basic_auth_user="me", basic_auth_password_file=str(secret), bearer_token_file=str(secret), start_worker=False
+    )
+    address = f"http://127.0.0.1:{served.exporter.port}/recording"
+    basic = {"LEDGEROPS_BASIC_AUTH_USER": "me", "LEDGEROPS_BASIC_AUTH_PASSWORD_FILE": str(secret)}
+
+    assert ask(address, environ={"LEDGEROPS_BEARER_TOKEN_FILE": str(secret)})[0] is not None
+    assert ask(address, environ=basic)[0] is not None
+    with pytest.raises(UserError, match="asks for credentials; set LEDGEROPS_BEARER_TOKEN_FILE, or"):
+        ask(address, environ={})
+    with pytest.raises(UserError, match="cannot read nowhere: no such file or directory"):
+        ask(address, environ={"LEDGEROPS_BEARER_TOKEN_FILE": "nowhere"})
+
+
+def test_credentials_are_given_to_no_other_address(tmp_path):
+    """A server that sends elsewhere is not followed."""
+    secret = tmp_path / "secret"
+    secret.write_text("abc")
+
+    class Elsewhere(BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(302)
+            self.send_header("Location", "http://127.0.0.1:1/")
+            self.end_headers()
+
+        def log_message(self, *args):
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Elsewhere) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        with pytest.raises(UserError, match="answers 302 found; is it an exporter"):
+            ask(f"http://127.0.0.1:{server.server_port}", environ={"LEDGEROPS_BEARER_TOKEN_FILE": str(secret)})
+        server.shutdown()
 
 
 def test_an_empty_secret_is_refused(tmp_path):

@@ -14,10 +14,9 @@ import argparse
 import json
 import sys
 import time
-import urllib.error
-import urllib.request
 from typing import Any
 
+from ledgerops.asking import ask
 from ledgerops.errors import UserError
 
 URL = "http://127.0.0.1:9464"
@@ -78,8 +77,7 @@ def run(args: argparse.Namespace) -> int:
 def fetch(url: str) -> dict[str, Any]:
     """The status document of an exporter. Raises UserError when there is none."""
     try:
-        with urllib.request.urlopen(f"{url}/status", timeout=TIMEOUT) as answer:
-            document = json.load(answer)
+        document = json.loads(ask(f"{url}/status", TIMEOUT)[0])
     except (OSError, ValueError) as error:
         reason = getattr(error, "reason", None) or error
         raise UserError(f"no exporter answers at {url}: {str(reason).lower()}; is ledgerops run at work?") from None
