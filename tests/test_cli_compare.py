@@ -107,3 +107,12 @@ def test_a_recording_that_is_too_short_is_said(tmp_path, capsys):
     place = record(tmp_path / "x.jsonl", 10)
     assert main(["compare", place, place]) == 2
     assert "ran for long enough to compare" in capsys.readouterr().err
+
+
+def test_two_places_without_a_query_in_common_cannot_be_compared(tmp_path, capsys):
+    here, there = record(tmp_path / "x.jsonl"), record(tmp_path / "y.jsonl", query="renamed")
+
+    assert main(["compare", here, there]) == 2
+    assert capsys.readouterr().err == (
+        f"ledgerops: no query ran for long enough on both sides: daily_counts in {here} and renamed in {there}\n"
+    )

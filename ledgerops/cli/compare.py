@@ -5,7 +5,7 @@ as many rows are compared, and the verdicts allow for batches that resemble thei
 measures: where nothing changed, fewer than one comparison in twenty says anything but `no effect` and `cannot tell`.
 The first 30 s of each run are left out.
 
-Exit code: 0 nothing is worse, 1 something is, 2 could not look.
+Exit code: 0 nothing is worse, 1 something is, 2 nothing could be told.
 
 Examples:
     ledgerops compare runs/monday/recording runs/tuesday/recording
@@ -54,12 +54,19 @@ def run(args: argparse.Namespace) -> int:
         raise UserError(f"no query in {args.before} ran for long enough to compare; nothing can be said")
     if args.query is not None and args.query not in known:
         raise UserError(f"no query {args.query!r} to compare; there are {', '.join(known)}")
+    if args.after is not None and not before.keys() & after.keys():
+        told = " and ".join(
+            f"{', '.join(sorted(side)) or 'none'} in {name}"
+            for side, name in ((before, args.before), (after, args.after))
+        )
+        raise UserError(f"no query ran for long enough on both sides: {told}")
     found = document(compare(before, after, args.query), args.before, args.after, args.change_at)
     if args.json:
         sys.stdout.write(json.dumps(found) + "\n")
     else:
         sys.stdout.write(text(found, sys.stdout.isatty() and not os.environ.get("NO_COLOR")))
-    return int(any(query["verdict"] == "worse" for query in found["queries"]))
+    verdicts = {query["verdict"] for query in found["queries"]}
+    return 2 if verdicts <= {"cannot tell"} else int("worse" in verdicts)
 
 
 def _sides(before: str, after: str | None, change_at: str | None) -> Sides:
