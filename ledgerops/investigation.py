@@ -64,6 +64,7 @@ class Investigation:
         self.story = Story()
         self.tracks: dict[str, Track] = {}
         self._known: dict[tuple[float, str, str | None, int], None] = {}
+        self._asked: float | None = None  # when an exporter was asked last
         self._told_bad = 0
 
     def look(self, now: float | None = None) -> dict[str, Any]:
@@ -75,6 +76,7 @@ class Investigation:
         if not exporter and self.replay.at is not None:
             self._begin()
         source = open_source(self.place, self._seconds(now) if exporter else None)
+        self._asked = now
         seen = self._new(source.observations) if exporter else source.observations
         every = TICK if self.tells or self.since is not None else None
         for verdict in self.replay.verdicts(seen, self.at, every):
@@ -94,8 +96,8 @@ class Investigation:
         """How far back an exporter is asked; all that it has when None."""
         if now is None:
             return None
-        if self.replay.at is not None:
-            return max(0.0, now - self.replay.at) + OVERLAP
+        if self._asked is not None:  # by the caller's clock alone: the driver's may be another
+            return max(0.0, now - self._asked) + OVERLAP
         return None if self.since is None else max(0.0, now - self.since.before(now)) + CONTEXT
 
     def _new(self, observations: Iterator[Observation]) -> Iterator[Observation]:

@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from ledgerops.cli import main
+from ledgerops.investigation import Investigation
 
 RECORDED = Path(__file__).parent / "recorded"
 CRASH, OUTAGE = str(RECORDED / "spark-4.2.0.jsonl"), str(RECORDED / "source-unreachable.jsonl")
@@ -175,6 +176,16 @@ def test_an_exporter_is_asked_again_for_what_is_new_only(exporter):
     assert exporter.asked[0] == "/recording?since=4200.000"
     assert all(path.startswith("/recording?since=") for path in exporter.asked)
     assert float(exporter.asked[-1].split("=")[1]) < 60
+
+
+@pytest.mark.parametrize("behind", [0.0, 30.0, 3600.0])
+def test_a_clock_that_is_behind_the_drivers_loses_nothing(exporter, behind):
+    """How much is asked for goes by the time that passed here, whatever the driver's clock says."""
+    looks = Investigation(f"http://127.0.0.1:{exporter.server_port}")
+    for passed in (0.0, 60.0):
+        looks.look(now=1_700_000_000.0 - behind + passed)
+
+    assert exporter.asked == ["/recording", "/recording?since=70.000"]
 
 
 def test_an_exporter_that_goes_away_is_said_and_asked_again(exporter):
