@@ -117,6 +117,17 @@ def test_others_are_not(history, case):
             "RuntimeException: bad row",
         ),
         ("boom", "boom"),
+        (
+            "org.apache.spark.SparkNumberFormatException: [CAST_INVALID_INPUT] The value 'DE89370400440532013000' of "
+            'the type "STRING" cannot be cast to "DOUBLE"',
+            "SparkNumberFormatException: [CAST_INVALID_INPUT] The value '...' of the type \"STRING\" cannot be cast "
+            'to "DOUBLE"',
+        ),
+        (
+            "ValueError: could not convert string to float: 'DE8937'",
+            "ValueError: could not convert string to float: '...'",
+        ),
+        ("KeyError: 'account_id'", "KeyError: 'account_id'"),
         ("x" * 500, "x" * 157 + "..."),
         ("Something went wrong: it was bad", "Something went wrong: it was bad"),
     ],

@@ -28,6 +28,8 @@ CLASS = re.compile(r"^[A-Za-z_][\w.$]*(?:Exception|Error|Exit|Interrupt|Warning)
 FILE = re.compile(r"\b(?:file|s3a?|gs|abfss?|hdfs|dbfs|wasbs?):/+[^\s,;'\"\])]+")
 PARTITION = re.compile(r"\b(?:partition|TopicPartition)\W{1,3}([\w.]+-\d+)\b|\b([\w.]+-\d+)\s+(?:at|offset)\b", re.I)
 OFFSET = re.compile(r"\boffset\W{1,3}(?:is\s+)?(\d+)\b", re.I)
+# what an exception quotes of a row: "The value 'x' of the type", "string to float: 'x'", "base 10: 'x'"
+VALUE = re.compile(r"(\b(?:values?|input|string to \w+:|base \d+:) )'[^']*'", re.IGNORECASE)
 LINE = 160  # characters of the exception's first line that are shown
 CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]")
 WRAPPER = "FOREACH_BATCH_USER_FUNCTION_ERROR"  # says where it was raised and not what
@@ -69,7 +71,7 @@ def check(view: View) -> Iterator[Finding]:
 
 
 def first_line(exception: str) -> str:
-    """The line that says what happened: without the stack, without the package of the class."""
+    """The line that says what happened: without the stack, the package of the class, and a row's values in quotes."""
     lines = [line.strip() for line in exception.splitlines() if line.strip()]
     line = lines[0] if lines else exception.strip()
     lost = TASK.search(line)  # Spark 3.5 tells the real exception only after the task that it killed
@@ -81,6 +83,7 @@ def first_line(exception: str) -> str:
     name, colon, rest = line.partition(": ")
     if colon and rest and " " not in name:
         line = f"{name.rsplit('.', 1)[-1]}: {rest}"
+    line = VALUE.sub(r"\1'...'", line)
     return line if len(line) <= LINE else line[: LINE - 3] + "..."
 
 
