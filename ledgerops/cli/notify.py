@@ -40,6 +40,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--prometheus", metavar="URL", help="Prometheus, to find the driver that runs a query")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default 127.0.0.1)")
     parser.add_argument("--port", type=port, default=PORT, help=f"port to listen on (default {PORT}; 0 for any)")
+    parser.add_argument(
+        "--exporter-scheme", choices=("http", "https"), default="http", help="of drivers found there (default http)"
+    )
     parser.add_argument("--token-file", type=Path, metavar="FILE", help="bearer token that Alertmanager must give")
     parser.add_argument(
         "--exporter-token-file", type=Path, metavar="FILE", help="bearer token that the exporters ask for"
@@ -55,7 +58,12 @@ def run(args: argparse.Namespace) -> int:
     senders = open_senders([*args.send, *_listed(args.senders)])
     if not senders:
         raise UserError(f"no sender; give --send URL, --senders FILE or the variable {SENDERS}")
-    lookup = Lookup(exporters=args.exporter, prometheus=args.prometheus, token=_secret(args.exporter_token_file, None))
+    lookup = Lookup(
+        exporters=args.exporter,
+        prometheus=args.prometheus,
+        token=_secret(args.exporter_token_file, None),
+        scheme=args.exporter_scheme,
+    )
     if args.test:
         return _test(args.test, lookup, senders)
     return _serve(args, lookup, senders)

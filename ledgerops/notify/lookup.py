@@ -34,6 +34,7 @@ class Lookup:
     exporters: Sequence[str] = ()
     prometheus: str | None = None
     token: str | None = None  # bearer token of the exporters
+    scheme: str = "http"  # of the instances that Prometheus names: it tells host and port only
     seconds: float = SECONDS
 
     def diagnose(self, query: str, job: str) -> Found:
@@ -68,7 +69,7 @@ class Lookup:
         asked = urllib.parse.urlencode({"query": f"sort_desc(ledgerops_query_active{{{matchers}}})"})
         try:
             answer = self._get(f"{self.prometheus.rstrip('/')}/api/v1/query?{asked}", None)
-            return [f"http://{series['metric']['instance']}" for series in answer["data"]["result"]]
+            return [f"{self.scheme}://{series['metric']['instance']}" for series in answer["data"]["result"]]
         except Exception as error:
             troubles.append(f"Prometheus: {_reason(error)}")
             return []

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
+from urllib.parse import quote
 
 from ledgerops.figures import duration
 from ledgerops.notify.incident import Incident
@@ -113,7 +114,9 @@ def _links(incident: Incident) -> list[str]:
 def _silence(incident: Incident) -> str | None:
     if incident.alertmanager is None or incident.status == "resolved" or incident.query is None:
         return None
-    return f'{incident.alertmanager}/#/silences/new?filter=%7Bquery%3D"{incident.query}"%7D'
+    name = incident.query.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    matcher = f'{{query="{name}"}}'
+    return f"{incident.alertmanager}/#/silences/new?filter={quote(matcher, safe='')}"
 
 
 def _clock(at: float) -> str:

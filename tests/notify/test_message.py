@@ -17,7 +17,7 @@ def test_a_page_says_what_since_when_why_and_what_to_do():
         "also firing: LedgerTriggerOverrun",
         "runbook: https://example.com/runbooks/LedgerFallingBehind.md",
         "dashboard: https://example.com/d/ledgerops-query",
-        'silence: http://alertmanager:9093/#/silences/new?filter=%7Bquery%3D"daily_counts"%7D',
+        "silence: http://alertmanager:9093/#/silences/new?filter=%7Bquery%3D%22daily_counts%22%7D",
     ]
 
 
