@@ -17,6 +17,7 @@ from ledgerops.view import View
 HOSTS = 60  # at a look every 10 s, ten minutes
 OBSERVERS = 60  # at a look every 5 s, five minutes
 DOUBTED = 3  # runs of one name that were replaced without having ended
+RUNS = 2_000  # whose names are known; ten for each of the queries that may be remembered
 QUERIES = 200  # ended queries beyond this are forgotten, oldest first
 
 
@@ -113,12 +114,21 @@ class Fleet:
 
     def _state(self, query: str, run_id: str) -> QueryState:
         query = self._apart.get(run_id, query)
-        self._names[run_id] = query
+        self._remember(run_id, query)
         state = self.queries.get(query)
         if state is None:
             self._forget()
             state = self.queries[query] = QueryState(query, self._judge())
         return state
+
+    def _remember(self, run_id: str, query: str) -> None:
+        """Of a query that is started again and again the oldest runs are forgotten: nothing more is heard of them."""
+        self._names.pop(run_id, None)
+        self._names[run_id] = query
+        if len(self._names) > RUNS:
+            oldest = next(iter(self._names))
+            del self._names[oldest]
+            self._apart.pop(oldest, None)
 
     def _tell_apart(self, state: QueryState, run_id: str, at: float, begins: bool) -> None:
         """Two sessions may each run a query of one name: Spark wants names to differ within a session only.

@@ -182,6 +182,7 @@ class Worker:
         if not changed and hosts == self.snapshot.hosts:
             return
         queries = {name: query for name, query in self.snapshot.queries.items() if name in self._fleet.queries}
+        self._judged = {name: at for name, at in self._judged.items() if name in self._fleet.queries}
         for name, state in changed.items():
             self._judged[name] = now
             view = self._fleet.view(state, now)

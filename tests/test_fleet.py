@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ledgerops.diagnosis.model import Verdict
-from ledgerops.fleet import QUERIES, Fleet
+from ledgerops.fleet import QUERIES, RUNS, Fleet
 from ledgerops.metrics import QUERY_METRICS
 from ledgerops.progress import BadRecord, format_instant
 from ledgerops.recording import read
@@ -224,6 +224,15 @@ def test_queries_that_come_and_go_do_not_fill_the_memory():
         made.ingest(event("terminated", run, exception=None))
     assert len(made.queries) <= QUERIES
     assert len(made._names) <= QUERIES
+
+
+def test_a_query_that_is_started_again_and_again_does_not_fill_the_memory():
+    made = fleet()
+    for number in range(RUNS + 50):
+        made.ingest(event("started", f"run-{number}", name="windowed"))
+        made.ingest(event("terminated", f"run-{number}", exception=None))
+    assert list(made.queries) == ["windowed"]
+    assert len(made._names) == RUNS
 
 
 RECORDS = [orjson.loads(line) for line in (RECORDED / "spark-4.2.0.jsonl").read_bytes().splitlines()]
