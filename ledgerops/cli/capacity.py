@@ -34,11 +34,25 @@ class Load:
     rows: float | None = None
 
 
+MOST_TIMES, MOST_ROWS, MOST_CORES = 1_000, 1_000_000_000, 100_000
+
+
+def cores(text: str) -> int:
+    """A number of cores that a cluster may have."""
+    if (found := whole(text)) > MOST_CORES:
+        raise argparse.ArgumentTypeError(f"{text} cores are more than any cluster has: at most {MOST_CORES:,}")
+    return found
+
+
 def load(text: str) -> Load:
     """2x, or 5000 rows a second."""
     found = re.fullmatch(r"(\d+(?:\.\d+)?)(x?)", text.strip())
     if not found or float(found[1]) <= 0:
         raise argparse.ArgumentTypeError(f"not a load: {text!r}; write 2x, or rows a second such as 5000")
+    if float(found[1]) > (MOST_TIMES if found[2] else MOST_ROWS):
+        raise argparse.ArgumentTypeError(
+            f"{text} is beyond any load: at most {MOST_TIMES:,}x or {MOST_ROWS:,} rows a second"
+        )
     return Load(factor=float(found[1])) if found[2] else Load(rows=float(found[1]))
 
 
@@ -51,7 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--trigger", type=seconds, action="append", default=[], metavar="TIME", help="what if so often; repeatable"
     )
     parser.add_argument(
-        "--cores", type=whole, action="append", default=[], metavar="N", help="what if on so many cores; repeatable"
+        "--cores", type=cores, action="append", default=[], metavar="N", help="what if on so many cores; repeatable"
     )
     parser.add_argument("--freshness", type=seconds, metavar="TIME", help="how old results may be (default 60s)")
     parser.add_argument("--json", action="store_true", help="print the answers as one JSON document and nothing else")
