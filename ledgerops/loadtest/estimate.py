@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ledgerops.capacity.fit import REACH, fit
-from ledgerops.loadtest.measure import Done
+from ledgerops.loadtest.done import Done
 
 COLD = 2  # batches that pay for the start
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from statistics import median
@@ -18,14 +18,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ledgerops.loadtest.done import Done
 from ledgerops.loadtest.legs import Arrivals, Rows, Weighted
-from ledgerops.records import Offsets, Progress, StateOperator
+from ledgerops.records import StateOperator
 
 LEAST_BATCHES = 5  # finished in the measured part; of fewer neither a slope nor a percentile means anything
 CERTAIN = 1.645  # standard errors: the ends of a 90 % interval
 NOISY = 0.10  # half an interval of the slope wider than this says nothing of a growth by one percent
 CALM = 0.2  # seconds of lag: below it there is nothing that grows
-TOPICS = frozenset({"transactions", "ad_events"})  # what the rows of a plan are called
 
 
 class BatchFigures(NamedTuple):
@@ -36,15 +36,6 @@ class BatchFigures(NamedTuple):
     p50: float | None
     p99: float | None
     waiting: float | None
-
-
-class Done:
-    """One batch in the plan's terms: it finished the rows from `first` to `last` (excluded)."""
-
-    __slots__ = ("batch", "first", "last")
-
-    def __init__(self, batch: Progress, first: int, last: int) -> None:
-        self.batch, self.first, self.last = batch, first, last
 
 
 @dataclass(frozen=True)
@@ -110,7 +101,13 @@ class Measured:
         usual = finished.latency.at(0.5) or 0.0
         first = max(self.finished, math.ceil(self.arrivals.count(self.begin)))
         last = math.floor(self.arrivals.count(self.end - usual))
-        return Rows.together([finished, Rows.of(self.arrivals, first, last, self.end, self.end)])
+        return Rows.together([finished, self._left(first, last)])
+
+    def _left(self, first: int, last: int) -> Rows:
+        """Rows that no batch has finished. The one at work began when the last had ended, with what was due then."""
+        began = max((each.batch.ended for each in self.done if each.batch.ended <= self.end), default=self.end)
+        left = Rows.of(self.arrivals, first, last, self.end, self.end)
+        return replace(left, start=np.where(left.due <= began, began, self.end))
 
     def _taken(self, each: Done) -> Rows:
         return Rows.of(self.arrivals, each.first, each.last, each.batch.started, each.batch.ended)
@@ -225,20 +222,3 @@ class Measured:
         ]
         half = len(added) // 2
         return median(added[half:]) - median(added[:half]) if half else None
-
-
-def done(batches: Sequence[Progress]) -> list[Done]:
-    """The batches in the plan's terms; those of other streams than the plan's are left out."""
-    found = []
-    for batch in batches:
-        ends = [_count(source.end) for source in batch.sources if _count(source.end) is not None]
-        starts = [_count(source.start) or 0 for source in batch.sources if _count(source.end) is not None]
-        if ends:
-            found.append(Done(batch, min(starts), min(end for end in ends if end is not None)))
-    return found
-
-
-def _count(offsets: Offsets) -> int | None:
-    """How many first rows the offsets stand for; None of a source that is not the plan's."""
-    mine = [offset for (topic, _), offset in offsets.items() if topic in TOPICS]
-    return sum(mine) if mine else None

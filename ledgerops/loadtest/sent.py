@@ -16,8 +16,8 @@ import numpy as np
 from ledgerops.errors import UserError
 from ledgerops.ledger.manifest import Manifest, read_manifest
 from ledgerops.ledger.plan import Plan, parse_plan
+from ledgerops.loadtest.done import Done
 from ledgerops.loadtest.legs import Weighted
-from ledgerops.loadtest.measure import Done
 from ledgerops.loadtest.recorded import batches_of, broken, intervals
 from ledgerops.loadtest.trial import Trial, Wanted
 from ledgerops.records import Progress

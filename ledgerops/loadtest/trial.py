@@ -16,9 +16,10 @@ from typing import Any, Protocol
 
 from ledgerops.errors import UserError
 from ledgerops.ledger.plan import Plan, parse_plan
+from ledgerops.loadtest.done import Done, done
 from ledgerops.loadtest.driver import ENDED, NAME, Spec
 from ledgerops.loadtest.legs import Weighted
-from ledgerops.loadtest.measure import Done, Measured, done
+from ledgerops.loadtest.measure import Measured
 from ledgerops.loadtest.plans import Due
 from ledgerops.loadtest.recorded import batches_of
 from ledgerops.records import Progress

@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ledgerops.ledger.plan import Plan
+from ledgerops.loadtest.done import done
 from ledgerops.loadtest.driver import NAME
-from ledgerops.loadtest.measure import Measured, done
+from ledgerops.loadtest.measure import Measured
 from ledgerops.loadtest.plans import Due
 from ledgerops.loadtest.trial import Say, Trial, Wanted
 from ledgerops.progress import format_instant, parse_progress

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from ledgerops.loadtest import plans
+from ledgerops.loadtest.done import Done
 from ledgerops.loadtest.estimate import estimate
-from ledgerops.loadtest.measure import Done
 from tests.build import batch
 from tests.loadtest.simulated import System
 

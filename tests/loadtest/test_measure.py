@@ -7,8 +7,9 @@ import pytest
 
 from ledgerops.ledger.plan import parse_plan
 from ledgerops.loadtest import plans
+from ledgerops.loadtest.done import done
 from ledgerops.loadtest.legs import Weighted
-from ledgerops.loadtest.measure import Measured, done
+from ledgerops.loadtest.measure import Measured
 from ledgerops.loadtest.plans import Due
 from tests.build import T0, batch, operator, source
 from tests.loadtest.simulated import ORIGIN, System
@@ -63,6 +64,7 @@ def test_rows_that_were_never_finished_count_with_their_age():
     """The query hangs after 10 s of 40: whoever reads only finished batches sees a fast query."""
     run = measured(steady(5), end=40.0)
     assert run.latency.at(0.99) > 25
+    assert run.working.at(0.99) == pytest.approx(40.0 - 10.5, abs=0.1)  # that batch began when the last had ended
     assert run.lag == pytest.approx(30.0, abs=0.1)
 
 
