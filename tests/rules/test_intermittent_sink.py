@@ -42,6 +42,15 @@ def test_writing_tasks_that_wait_are_the_sink_too(history):
     assert list(RULE.check(history(seconds=STALLS, phases=phases(STALLS), stages=stages)))
 
 
+def test_one_writing_task_that_waits_is_a_straggler(history):
+    """As many rows in each: on one of the machines something is amiss, and the sink takes what the others bring."""
+    records, seconds = [300] * 5, [0.1, 0.1, 0.1, 0.1, 5.2]
+    stalled = [stage("save", records=records, seconds=seconds, wall=5.3, cpu=0.05)]
+    stages = [stalled if each > 1 else QUICK for each in STALLS]
+
+    assert list(RULE.check(history(seconds=STALLS, phases=phases(STALLS), stages=stages))) == []
+
+
 def test_writing_tasks_that_wait_for_their_state_to_be_saved_are_not(history):
     stalled = [stage("save", seconds=[5.2, 5.2], wall=5.3, cpu=0.05)]
     stages = [stalled if each > 1 else QUICK for each in STALLS]

@@ -41,6 +41,7 @@ IN_SINK = 0.8  # of the excess is in add_batch
 OUTSIDE = 0.5  # of the excess passes while no task computes
 PER_ROW = 2.0  # times the median time for a row: more rows may take longer
 OVER_AFTER = 2.5  # times their spacing without a slow one, and it is over
+ALIKE = 0.5  # of the longest task the one in the middle takes, when all of them wait for the sink
 COMPACTION = 10  # batches: the state store's snapshots and the logs of metadata are compacted in this rhythm by default
 REGULAR = 0.35  # standard deviation over mean of the spacings; a timer seen through batches stays below it
 
@@ -140,7 +141,9 @@ def _outside(view: View, slow: Sequence[Progress], usual: float) -> bool | None:
             continue
         writing = tasks.stages[-1]
         busy = writing.cpu_seconds + writing.gc_seconds + (tasks.python_seconds or 0.0)
-        waited = (writing.wall_seconds or 0.0) if busy < work.WAITS * writing.run_seconds else 0.0
+        alone = writing.seconds_median < ALIKE * writing.seconds_max  # one task of many: that is a straggler
+        waits = busy < work.WAITS * writing.run_seconds and not alone
+        waited = (writing.wall_seconds or 0.0) if waits else 0.0
         outside = batch.phases.get("add_batch", 0.0) - inside[0] + waited
         found.append(outside >= OUTSIDE * (batch.duration - usual))
     return None if not found else 2 * sum(found) > len(found)
