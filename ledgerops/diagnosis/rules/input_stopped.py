@@ -13,7 +13,7 @@ Evidence:
         answer or the newest idle record, whichever is latest, less the time at which the topic's heads (latestOffset of
         batches, latest of `offsets` records) had last grown
     longest_pause_seconds: the longest time between two looks at which the topic's heads had grown, over the newest 200
-        looks at each partition
+        looks at each partition; a batch tells of its look when it has ended, which counts if no later look was heard of
 """
 
 from collections.abc import Iterator

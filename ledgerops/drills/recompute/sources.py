@@ -172,14 +172,19 @@ def _unreachable(tape: Tape, finding: Json) -> float | None:
 
 
 def _heads_seen(tape: Tape, finding: Json) -> list[tuple[float, Mapping[Place, int]]]:
-    """(when, heads of the topic that the finding names), oldest first."""
+    """(when, heads of the topic that the finding names), oldest first. A batch tells of them when it has ended: what
+    was asked for meanwhile is newer, and the batch's own look then says nothing any more."""
     topic = str(finding["component"]["name"])
-    looks = [(batch.start + batch.phase("latestOffset"), dict(batch.heads)) for batch in tape.all]
+    told = [(batch.end, batch.start + batch.phase("latestOffset"), dict(batch.heads)) for batch in tape.all]
     for at, data in tape.asked:
-        told = data.get("latest") or {}
-        looks.append((at, {(name, number): head for name, parts in told.items() for number, head in parts.items()}))
-    found = [(at, {place: head for place, head in heads.items() if place[0] == topic}) for at, heads in looks]
-    return sorted(((at, heads) for at, heads in found if heads), key=lambda each: each[0])
+        parts = (data.get("latest") or {}).get(topic, {})
+        told.append((at, at, {(topic, number): head for number, head in parts.items()}))
+    found: list[tuple[float, Mapping[Place, int]]] = []
+    for _, at, heads in sorted(told, key=lambda each: each[0]):
+        own = {place: head for place, head in heads.items() if place[0] == topic}
+        if own and (not found or at > found[-1][0]):
+            found.append((at, own))
+    return found
 
 
 def _grew(tape: Tape, finding: Json) -> list[float]:
