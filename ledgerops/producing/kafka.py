@@ -83,9 +83,7 @@ class KafkaTarget:
 
     def serve(self) -> None:
         self._producer.poll(0)
-        if self._away and self.acknowledged > self._before:
-            self._away = False
-            self._say("the broker is back")
+        self._look()
 
     @property
     def waiting(self) -> int:
@@ -111,6 +109,7 @@ class KafkaTarget:
         limit = time.monotonic() + CLOSE_SECONDS
         while len(self._producer) and time.monotonic() < limit:
             self._producer.flush(0.5)
+            self._look()
             if self._away and self._wait(0.0):
                 break
         left = len(self._producer)
@@ -134,6 +133,11 @@ class KafkaTarget:
                 sample.heard(time.time(), at / 1000 if kind == self._append_time else None)
 
         return heard
+
+    def _look(self) -> None:
+        if self._away and self.acknowledged > self._before:
+            self._away = False
+            self._say("the broker is back")
 
     def _refuse(self, error: Any, records: int) -> None:
         self.refused += records

@@ -7,6 +7,7 @@ import time
 from argparse import Namespace
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -50,7 +51,7 @@ class Order:
     def stream(self) -> PlanStream | ReplayStream:
         table = cast("Table", self.table)
         if self.text is None:
-            return ReplayStream(Path(self.data or "") / "transactions.csv", self.rate, table)
+            return _replay(Path(self.data or "") / "transactions.csv", self.rate, table)
         return PlanStream(parse_plan(self.text, self.plan), self.origin, table)
 
     @property
@@ -125,6 +126,12 @@ class Order:
             },
             exact=sent.problem is None and not sent.refused and sent.acknowledged == sent.produced,
         )
+
+
+@lru_cache(maxsize=1)
+def _replay(file: Path, rate: float, table: Table) -> ReplayStream:
+    """Read once a process: nothing of it depends on when it is sent."""
+    return ReplayStream(file, rate, table)
 
 
 def order_of(options: Namespace) -> Order:
