@@ -11,7 +11,7 @@ Mitigation: wait. If it takes too long, give the query more cores for the time b
     partitions, and compare with what the topic keeps: `ledgerops_retention_headroom_seconds`.
 Evidence:
     ledgerops_source_backlog_offsets: sum over the partitions of latestOffset - endOffset, of the newest batch.
-    backlog_falls_by: that sum of the batch eleven before the newest (or of the first of the run) less that of the
+    backlog_falls_by: that sum of the batch twelve before the newest (or of the first of the run) less that of the
         newest, over the time between their ends; a batch without a latestOffset, repeated after a crash, is none.
     seconds_to_drain: the first / the second.
     away_seconds: `started` of this run less `terminated` of the run before it; absent for a first run.

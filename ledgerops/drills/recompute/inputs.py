@@ -64,7 +64,7 @@ def _slowdown(tape: Tape, finding: Json) -> float | None:
 
 def _falls_by(tape: Tape, finding: Json) -> float | None:
     run = [batch for batch in tape.run if batch.heads]  # one that is repeated after a crash has not asked for any
-    before = run[-12] if len(run) >= 12 else run[0]
+    before = run[-13] if len(run) >= 13 else run[0]
     return (backlog(before) - backlog(run[-1])) / (run[-1].end - before.end)
 
 
