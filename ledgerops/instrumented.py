@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ledgerops.errors import UserError
+from ledgerops.hotkeys import OBSERVATION
 from ledgerops.metrics.latency import EVENT_BOUNDS, LE, SUM
-from ledgerops.view import OBSERVATION
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping
 
 from ledgerops.fleet import QueryState
 from ledgerops.offline import Replay
+from ledgerops.runview import FRESHNESS
 from ledgerops.sources import open_source
-from ledgerops.view import FRESHNESS, View
+from ledgerops.view import View
 
 
 def look(

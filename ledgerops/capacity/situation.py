@@ -9,8 +9,10 @@ from ledgerops.capacity.fit import Fit, fit, observed
 from ledgerops.capacity.stages import Stages, stages_of
 from ledgerops.diagnosis.attribution import attribution
 from ledgerops.diagnosis.strain import RECENT
+from ledgerops.inputview import FIT_BATCHES
 from ledgerops.records import Progress
-from ledgerops.view import BUSY_BATCHES, FIT_BATCHES, View
+from ledgerops.runview import BUSY_BATCHES
+from ledgerops.view import View
 
 ROW_CAPS = ("maxoffsetspertrigger", "maxrowspertrigger")  # counted in offsets; a cap in bytes or files is not
 DRIFTS = 0.2  # share by which batch time at equal rows changes before the reader is told

@@ -12,7 +12,8 @@ from ledgerops.diagnosis.attribution import attribution
 from ledgerops.diagnosis.model import SEVERITIES, Finding, Forecast, Rule, RuledOut, Severity, Status, Verdict
 from ledgerops.diagnosis.rules import RULES
 from ledgerops.history import backlog
-from ledgerops.view import FRESHNESS, SATURATED, View
+from ledgerops.runview import FRESHNESS
+from ledgerops.view import SATURATED, View
 
 WEIGHTS: Mapping[Severity, float] = {"critical": 0.6, "warning": 0.25, "info": 0.05}
 CATCH_UP = 5.0  # seconds of backlog that must be there to speak of catching up

@@ -11,7 +11,8 @@ from ledgerops.diagnosis import strain
 from ledgerops.diagnosis.cores import BUSY, offender
 from ledgerops.history import History
 from ledgerops.records import Progress, TaskSummary
-from ledgerops.view import WINDOW, View
+from ledgerops.runview import WINDOW
+from ledgerops.view import View
 
 PAIRS = 5  # newest batches whose tasks are known
 ENOUGH = 2  # of them, to say anything

@@ -35,10 +35,12 @@ from typing import NamedTuple
 from ledgerops.diagnosis import strain
 from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
 from ledgerops.history import backlog
+from ledgerops.hotkeys import OBSERVATION
 from ledgerops.metrics.latency import EVENT_BOUNDS, event_latencies
 from ledgerops.metrics.pressure import LAG
 from ledgerops.records import Progress
-from ledgerops.view import ALIGNED, OBSERVATION, View
+from ledgerops.runview import ALIGNED
+from ledgerops.view import View
 
 LATEST = 3  # batches of which each must be too old: one long pause is not the way it is now
 FRESH = 0.5  # of the objective: rows that were this young at the median of the run's past are not a replay

@@ -28,7 +28,8 @@ from ledgerops import signals
 from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
 from ledgerops.metrics.pressure import HEADROOM, LAG
 from ledgerops.records import Partition
-from ledgerops.view import WINDOW, View
+from ledgerops.runview import WINDOW
+from ledgerops.view import View
 
 SHARE = 0.2  # of what the topic keeps: below it a longer pause of the query is enough to lose rows
 NOT_YET = 0.5  # of what the topic keeps: above it the time that is left says more of the topic than of the query

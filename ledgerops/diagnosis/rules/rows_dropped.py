@@ -22,7 +22,8 @@ from itertools import takewhile
 
 from ledgerops.diagnosis import strain
 from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
-from ledgerops.view import WINDOW, View
+from ledgerops.runview import WINDOW
+from ledgerops.view import View
 
 ROWS = 50  # dropped in the last minute; fewer are stragglers after a rebalance or a restart
 SHARE = 0.001  # of the rows read meanwhile; the alert of this name has the same

@@ -31,8 +31,9 @@ from ledgerops.diagnosis import strain
 from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
 from ledgerops.diagnosis.rules.rate_limited import cap_of
 from ledgerops.history import TREND_SECONDS, TrendPoint
+from ledgerops.runview import WARM_UP
 from ledgerops.signals import looked_at
-from ledgerops.view import WARM_UP, View
+from ledgerops.view import View
 
 WINDOWS = (5, 30, 180)  # stretches of TREND_SECONDS
 PARTS = 5  # of a window, each of which must show the rise

@@ -25,8 +25,9 @@ from typing import NamedTuple
 from ledgerops.diagnosis import spread, strain, work
 from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
 from ledgerops.records import Partition, Progress
+from ledgerops.runview import WINDOW
 from ledgerops.signals import read_by_partition
-from ledgerops.view import WINDOW, View
+from ledgerops.view import View
 
 SHARE = 0.5  # of the topic's rows in one partition
 SLOWER = 1.5  # reading takes so much longer than with an even split on the cores that there are

@@ -28,9 +28,10 @@ from typing import NamedTuple
 
 from ledgerops.diagnosis import strain
 from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.hotkeys import OBSERVATION
 from ledgerops.progress import parse_instant
 from ledgerops.records import Progress
-from ledgerops.view import OBSERVATION, View
+from ledgerops.view import View
 
 STILL = 8.0  # seconds at least: an input may be silent for a batch or two
 TIMES_USUAL = 2.0  # the longest that it stood still before: a sparse input is as it was
