@@ -59,6 +59,22 @@ def _by_role(before: Host, after: Host, seconds: float) -> dict[str, float]:
     }
 
 
+def collected(view: View, executor: str | None = None) -> float:
+    """Share of the time of the latest batches that the executors (or one of them; `driver` is the driver's JVM, which
+    runs the tasks of a local master) spent in garbage collection; 0 where nobody has looked."""
+    if len(view.steady) < strain.RECENT:
+        return 0.0
+    since = view.steady[-strain.RECENT].started - SPAN
+    looks = [look for look in view.hosts if since <= look.at <= view.now and look.executors]
+    if len(looks) < 2 or looks[-1].at <= looks[0].at:
+        return 0.0
+    before, after = (
+        sum(each.gc_seconds for each in look.executors if executor in (None, each.executor_id))
+        for look in (looks[0], looks[-1])
+    )
+    return (after - before) / (looks[-1].at - looks[0].at)
+
+
 def per_batch_second(history: History, since: float, until: float) -> float | None:
     """Cores that the tasks of a query use in a second of its batches: of those that ended between two instants and have
     tasks, else of the newest one before."""

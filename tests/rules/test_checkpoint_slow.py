@@ -1,6 +1,7 @@
 import pytest
 
 from ledgerops.diagnosis.rules.checkpoint_slow import RULE
+from tests.rules.crowd import looked_at
 
 SLOW = {"add_batch": 0.8, "wal_commit": 1.6, "commit_offsets": 1.5}
 USUAL = {"add_batch": 0.8, "wal_commit": 0.05, "commit_offsets": 0.05}
@@ -54,6 +55,11 @@ def test_others_are_not(history, case):
 )
 def test_a_little_is_not_enough(history, seconds):
     assert list(RULE.check(history(seconds=seconds, phases=[SLOW] * len(seconds)))) == []
+
+
+@pytest.mark.parametrize(("gc", "found"), [pytest.param(0.05, 1, id="hardly any"), pytest.param(0.4, 0, id="much")])
+def test_a_driver_that_collects_garbage_makes_everything_slow(history, gc, found):
+    assert len(list(RULE.check(looked_at(view(history), gc=gc)))) == found
 
 
 def test_it_is_ruled_out_with_its_number(history):

@@ -23,7 +23,7 @@ Evidence:
 from collections.abc import Iterator
 from statistics import median
 
-from ledgerops.diagnosis import strain
+from ledgerops.diagnosis import cores, strain
 from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
 from ledgerops.records import Progress
 from ledgerops.view import View
@@ -33,6 +33,7 @@ SECONDS = 1.0  # both together; an object store takes 0.1 to 0.3 s for each smal
 MORE = 3.0  # times the usual: a loaded machine makes everything slower, but not this part alone so much
 SHARE = 0.3  # of the batch, when it grew
 ALWAYS = 0.5  # of the batch, when it was always so or the past is not known
+COLLECTS = 0.2  # of the time the driver's JVM, which writes the files, collects garbage: it is what takes long
 BLAME = 0.3  # of what the batch got longer by
 
 
@@ -41,6 +42,8 @@ def check(view: View) -> Iterator[Finding]:
     if len(latest) < strain.RECENT or median(_seconds(batch) for batch in latest) < SECONDS:
         return
     if not (strain.strained(view) or strain.growth(view)):
+        return
+    if cores.collected(view, "driver") >= COLLECTS:
         return
     usual = strain.past(view)
     now, duration = median(_seconds(batch) for batch in latest), median(batch.duration for batch in latest)

@@ -62,7 +62,7 @@ def check(view: View) -> Iterator[Finding]:
     if view.last is None or not strain.strained(view):
         return
     use, lost = cores.used(view), strain.slowdown(view)
-    if use is None or lost is None or use.busy < BUSY or lost.factor < SLOWER or _collects(view):
+    if use is None or lost is None or use.busy < BUSY or lost.factor < SLOWER or cores.collected(view) >= COLLECTS:
         return
     stretched, much = _stretched(view, "query_planning"), AS_MUCH * lost.seconds / lost.usual_seconds
     # planning waits for nothing but a core; where it is too short to tell how much, all else must have grown alike
@@ -97,16 +97,6 @@ def _stretched(view: View, phase: str) -> float:
         for some in (strain.past(view), view.steady[-strain.RECENT :])
     )
     return now / max(before, LEAST)
-
-
-def _collects(view: View) -> bool:
-    """Whether the executors have spent much of the time of the latest batches in garbage collection."""
-    since = view.steady[-strain.RECENT].started - cores.SPAN
-    looks = [look for look in view.hosts if since <= look.at <= view.now and look.executors]
-    if len(looks) < 2 or looks[-1].at <= looks[0].at:
-        return False
-    before, after = (sum(each.gc_seconds for each in look.executors) for look in (looks[0], looks[-1]))
-    return after - before >= COLLECTS * (looks[-1].at - looks[0].at)
 
 
 def _fills_the_slots(view: View) -> bool:
