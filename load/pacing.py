@@ -44,7 +44,7 @@ class Pacing:
                     gevent.get_hub().threadpool.apply(member.connect)
                 gevent.sleep(member.step())
                 if self._statistics is not None and member.pacer is not None:
-                    self._statistics.count(member.pacer.sent)
+                    self._statistics.count(member.pacer.sent, last=member.over)
         finally:
             self._running = False
 
