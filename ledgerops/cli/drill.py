@@ -39,6 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from ledgerops.drills import BY_NAME, DRILLS, suite
+    from ledgerops.stopping import Stop
 
     if args.list:
         print(suite.listed(DRILLS))
@@ -53,7 +54,12 @@ def run(args: argparse.Namespace) -> int:
     if args.score is not None:
         results = suite.score_again(args.score, chosen)
     else:
-        results = suite.perform(chosen, args.out, args.seed, args.lanes)
+        stop = Stop()
+        with stop.on_signals():
+            stop.calm()  # drivers, brokers and busy processes are ended in order
+            results = suite.perform(chosen, args.out, args.seed, args.lanes, stop)
+        if stop.asked:
+            raise KeyboardInterrupt
     return suite.close(results, args.publish, args.save, args.note)
 
 

@@ -17,6 +17,7 @@ seed: 26
 start: now
 phases: [{shape: constant, rate: 500}]
 """
+BUSY = "import os\nconductor = os.getppid()\nwhile os.getppid() == conductor: sum(range(100_000))"
 EACH = 10  # processes for each core: the driver, with two or three threads at work, is left a tenth
 
 
@@ -25,9 +26,7 @@ def start(patient: Patient) -> None:
 
 
 def inject(surgeon: Surgeon) -> None:
-    busy = [
-        subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(EACH * (psutil.cpu_count() or 1))
-    ]
+    busy = [subprocess.Popen([sys.executable, "-c", BUSY]) for _ in range(EACH * (psutil.cpu_count() or 1))]
     surgeon.held["busy"] = busy
     surgeon.closing.append(lambda: end(busy))
 

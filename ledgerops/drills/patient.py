@@ -211,7 +211,8 @@ def main(folder: Path) -> None:
     patient.origin = time.time()
     drill.start(patient)
     _write(folder / "ready.json", {"origin": patient.origin, "pid": os.getpid(), "url": patient.watch.url})
-    while not (folder / "stop").exists():
+    conductor = os.getppid()
+    while not (folder / "stop").exists() and os.getppid() == conductor:  # killed, it stops nobody any more
         patient.turn()
         time.sleep(PACE)
     for kept in patient.kept.values():

@@ -17,6 +17,7 @@ from ledgerops.drills.score import Score, score
 from ledgerops.drills.theatre import conduct
 from ledgerops.errors import UserError
 from ledgerops.figures import duration
+from ledgerops.stopping import Stop
 
 
 class Result(NamedTuple):
@@ -34,21 +35,26 @@ def listed(drills: Sequence[Drill]) -> str:
     return "\n".join(f"{drill.id:<{wide}}  {drill.name:<{width}}  {drill.kind:<8}  {drill.summary}" for drill in drills)
 
 
-def perform(drills: Sequence[Drill], out: Path, seed: int, lanes: int = 1) -> list[Result]:
-    """Runs the drills; light ones `lanes` at a time, heavy ones alone. A drill's progress is told on stderr."""
+def perform(drills: Sequence[Drill], out: Path, seed: int, lanes: int, stop: Stop) -> list[Result]:
+    """Runs the drills; light ones `lanes` at a time, heavy ones alone. A drill's progress is told on stderr.
+
+    When somebody asks to stop, those at work end as soon as they can and the others are not begun.
+    """
     began = time.monotonic()
     light = [drill for drill in drills if not drill.heavy]
     heavy = [drill for drill in drills if drill.heavy]
     done: list[Result] = []
 
     def one(drill: Drill) -> Result:
-        result = _one(drill, out / drill.name, seed, 1 if drill.heavy else max(1, lanes))
+        if stop.asked:
+            return Result(drill, None, None, stop.reason)
+        result = _one(drill, out / drill.name, seed, 1 if drill.heavy else lanes, stop)
         done.append(result)
         told = f"{len(done)} of {len(drills)} after {duration(time.monotonic() - began)}"
         print(f"{_told(result)}  ({told})", file=sys.stderr, flush=True)
         return result
 
-    with ThreadPoolExecutor(max(1, lanes)) as pool:
+    with ThreadPoolExecutor(lanes) as pool:
         results = list(pool.map(one, light))
     results += [one(drill) for drill in heavy]
     order = {drill.name: place for place, drill in enumerate(drills)}
@@ -112,9 +118,9 @@ def close(results: Sequence[Result], publish: Path | None, save: Path | None, no
     return int(not all(each.passed for _, _, each in done))
 
 
-def _one(drill: Drill, folder: Path, seed: int, lanes: int) -> Result:
+def _one(drill: Drill, folder: Path, seed: int, lanes: int, stop: Stop) -> Result:
     try:
-        bundle = conduct(drill, folder, seed, lanes)
+        bundle = conduct(drill, folder, seed, lanes, stop)
         return Result(drill, bundle, score(drill, bundle))
     except (UserError, OSError, KeyError) as error:
         return Result(drill, None, None, f"{type(error).__name__}: {error}" if not str(error) else str(error))

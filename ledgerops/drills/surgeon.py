@@ -12,6 +12,7 @@ import psutil
 from ledgerops.drills.chaos import Chaos
 from ledgerops.drills.drill import Drill
 from ledgerops.errors import UserError
+from ledgerops.stopping import Stop
 
 PACE = 0.1  # seconds
 
@@ -19,8 +20,11 @@ PACE = 0.1  # seconds
 class Surgeon:
     """What a drill's `inject` and `repair` work with, in the process that conducts the drill."""
 
-    def __init__(self, folder: Path, drill: Drill, names: Mapping[str, str], seed: int) -> None:
+    def __init__(
+        self, folder: Path, drill: Drill, names: Mapping[str, str], seed: int, stop: Stop | None = None
+    ) -> None:
         self.folder, self.drill, self.names, self.seed = folder, drill, names, seed
+        self.stop = stop or Stop()
         self.chaos = Chaos(folder / "control.json")
         self.origin = 0.0
         self.url = ""  # of the driver's exporter
@@ -29,20 +33,24 @@ class Surgeon:
         self.closing: list[Callable[[], None]] = []  # called at the end, the last first
 
     def until(self, holds: Callable[[], bool], seconds: float, what: str) -> None:
-        """Waits for a condition. Raises UserError when it does not come about, or the driver ends."""
+        """Waits for a condition. Raises UserError when it does not come about, the driver ends or the drill shall."""
         limit = time.monotonic() + seconds
         while not holds():
             if time.monotonic() > limit:
                 raise UserError(f"drill {self.drill.name}: {what} did not happen within {seconds:.0f} s")
             if not self.process.is_running() or self.process.status() == psutil.STATUS_ZOMBIE:
                 raise UserError(f"drill {self.drill.name}: the driver ended; see {self.folder / 'driver.log'}")
-            time.sleep(PACE)
+            self._wait(PACE)
 
     def at(self, seconds: float) -> None:
-        """Waits until so many seconds after the origin."""
+        """Waits until so many seconds after the origin. Raises UserError when the drill shall end before."""
         limit = self.origin + seconds
         while (left := limit - time.time()) > 0:
-            time.sleep(min(left, PACE))
+            self._wait(min(left, PACE))
+
+    def _wait(self, seconds: float) -> None:
+        if self.stop.wait(seconds):
+            raise UserError(f"drill {self.drill.name}: {self.stop.reason}")
 
     def children(self, *words: str) -> list[psutil.Process]:
         """The driver's processes below it whose command line has one of the words: `java`, `pyspark.daemon`."""

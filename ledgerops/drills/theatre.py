@@ -20,6 +20,7 @@ from ledgerops.drills.bundle import Bundle
 from ledgerops.drills.drill import Drill
 from ledgerops.drills.surgeon import Surgeon
 from ledgerops.errors import UserError
+from ledgerops.stopping import Stop
 
 READY = 180.0  # seconds for Spark and the queries to start
 CLOSE = 60.0  # seconds for the driver to end in order
@@ -29,8 +30,8 @@ WORDS = (
 )
 
 
-def conduct(drill: Drill, folder: Path, seed: int, lanes: int = 1) -> Bundle:
-    """Runs a drill into a new folder, one of `lanes` at a time.
+def conduct(drill: Drill, folder: Path, seed: int, lanes: int = 1, stop: Stop | None = None) -> Bundle:
+    """Runs a drill into a new folder, one of `lanes` at a time, unless it is asked to stop.
 
     Raises UserError when it could not be run to its end: it then proves nothing.
     """
@@ -42,7 +43,7 @@ def conduct(drill: Drill, folder: Path, seed: int, lanes: int = 1) -> Bundle:
     names = random_names(drill, seed)
     told = {"drill": drill.name, "seed": seed, "names": names, "settings": {}, "lanes": lanes}
     (folder / "drill.json").write_text(json.dumps(told) + "\n", "utf-8")  # first of all: it marks the folder as ours
-    surgeon = Surgeon(folder, drill, names, seed)
+    surgeon = Surgeon(folder, drill, names, seed, stop)
     with ExitStack() as opened:
         opened.callback(surgeon.close)
         if drill.prepare is not None:
