@@ -8,7 +8,7 @@ from ledgerops.drills.newkeys import with_key
 from ledgerops.drills.patient import Patient
 
 SECONDS = 74.0  # of new keys
-VALUE = 11_500  # characters that each key keeps
+VALUE = 12_400  # characters that each key keeps
 PLAN = """
 seed: 11
 start: now
