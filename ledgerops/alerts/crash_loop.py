@@ -89,7 +89,7 @@ ALERT = Alert(
         ),
         Case(
             "stays quiet", "nothing was scraped for hours, and the failures are old",
-            {RESTARTED: "5x100 _x800 5x60", f'{FAILED}{{error_class="X"}}': "5x100 _x800 5x60"}, 13800, False,
+            {RESTARTED: "5x20 _x310 5x40", f'{FAILED}{{error_class="X"}}': "5x20 _x310 5x40"}, 5250, False,
         ),
         Case(
             "resolves", "the loop ended long ago",

@@ -1,25 +1,30 @@
-"""The alert of the rule data-loss: rows were deleted before they were read."""
+"""The alert of the rule data-loss: rows were deleted before they were read.
+
+It asks for the finding, not for the headroom: that is 0 as soon as the topic's retention allows the broker to delete,
+which it may do minutes later; and where it has deleted, a query that goes on is past the gap before the next scrape.
+"""
 
 from __future__ import annotations
 
 from ledgerops.alerts.model import Alert, Case
-from ledgerops.alerts.promql import BY, CAUSE
+from ledgerops.alerts.promql import CAUSE, worst
 from ledgerops.alerts.site import Site
 from ledgerops.diagnosis.rules import data_loss
 
+LOSS = 'ledgerops_finding{rule="data-loss", severity="critical"}'
 HEADROOM = 'ledgerops_retention_headroom_seconds{topic="t", partition="0"}'
 
 
 def _expression(site: Site) -> str:
-    return f"min {BY} ({site.series('ledgerops_retention_headroom_seconds')}) == 0"
+    matcher = 'rule="data-loss"'
+    return f"{worst(site, 'ledgerops_finding', matcher)} == 1"
 
 
 ALERT = Alert(
     name="LedgerDataLoss",
     severity="critical",
     expression=_expression,
-    hold=10.0,
-    keep=600.0,  # the query may jump over the gap at once; what is lost stays lost
+    hold=10.0,  # the rule tells of it for ten minutes: what is lost stays lost
     summary="Rows were deleted before a query had read them.",
     description=f"{{{{ $labels.query }}}} goes on from offsets that its topic no longer has. {CAUSE}",
     runbook=data_loss.__doc__ or "",
@@ -27,11 +32,11 @@ ALERT = Alert(
     page="ledgerops-kafka",
     inhibits=("LedgerRetentionRisk",),
     cases=(
-        Case("fires", "the oldest unread offset is gone", {HEADROOM: "900-60x15 0x20"}, 400, True),
-        Case("fires", "some minutes later, too", {HEADROOM: "60x8 0x3 60x30"}, 400, True),
-        Case("stays quiet", "a minute is left", {HEADROOM: "900-60x14 60x40"}, 500, False),
-        Case("resolves", "a quarter of an hour later", {HEADROOM: "60x8 0x3 60x100"}, 1200, False),
-        Case("series vanishes", "the query ended long ago", {HEADROOM: "0x8 stale"}, 1200, False),
+        Case("fires", "the next unread offset is gone", {LOSS: "_x16 1x40", HEADROOM: "900x15 0 900x40"}, 400, True),
+        Case("stays quiet", "the broker may delete, and has not", {HEADROOM: "60x8 0x30"}, 400, False),
+        Case("stays quiet", "another finding", {'ledgerops_finding{rule="retention-risk"}': "1x40"}, 400, False),
+        Case("resolves", "a quarter of an hour later", {LOSS: "1x40 stale"}, 900, False),
+        Case("series vanishes", "the driver is gone", {LOSS: "1x8 stale"}, 400, False),
         Case("query restarts", "with room left", {HEADROOM: "60x8 stale 60x8"}, 240, False),
     ),
 )  # fmt: skip

@@ -22,7 +22,7 @@ HOT_KEY = HOT  # of the rows: rule key-skew
 SKEWED, LOPSIDED = 3.0, 10.0  # largest over median; no rule speaks of it alone: with room to spare it does no harm
 UNEVEN = 50.0  # of FLIP-418's score: half of what it can be
 FAST_BURN = FAST[0].factor  # LedgerFreshnessPage
-LOST = 1.0  # second of headroom: LedgerDataLoss
+LOST = 1.0  # second of headroom: the oldest unread rows may be deleted at any moment
 ANY = 0.001  # a second: of what should not be at all
 # of executors and machines
 CPU = BUSY_CPU  # of all cores, from which queries hold each other up (rule noisy-neighbour)

@@ -82,8 +82,8 @@ HEADROOM: Metric[View] = Metric(
     "ledgerops_retention_headroom_seconds",
     "gauge",
     "Seconds until the broker deletes the oldest record of a partition that is not read yet, by the topic's retention "
-    "or by the pace of deletion; 0 when records are lost. Absent when unknown, and where ledgerops does not ask the "
-    "broker.",
+    "or by the pace of deletion; 0 when it may be deleted at any moment. Absent when unknown, and where ledgerops does "
+    "not ask the broker.",
     labels=("topic", "partition"),
     read=lambda view: _of_partitions(view.headroom),
 )

@@ -5,6 +5,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import yaml
 
 from ledgerops.render.rules import FILES
 from tests.programs import needed
@@ -37,7 +38,7 @@ def test_the_alerts_fire_and_stay_silent_as_their_cases_say(name):
         ("causes", 'rule="key-skew"', 'rule="late-data"', ("LedgerKeySkew",)),
         ("symptoms", " for: 1m", " for: 5s", ("LedgerQueryDown",)),
         ("symptoms", "offset 15m)) >= 0", "offset 15m)) >= 9e9", ("LedgerCrashLoop", "28m20s")),
-        ("symptoms", "[15m])) >= 2", "[15m])) >= 0", ("LedgerCrashLoop", "3h50m")),
+        ("symptoms", "[15m])) >= 2", "[15m])) >= 0", ("LedgerCrashLoop", "1h27m30s")),
     ],
     ids=["never true", "another threshold", "another label", "no patience", "failures ever", "failures seen anew"],
 )
@@ -48,7 +49,12 @@ def test_a_rule_that_is_wrong_fails_its_cases(tmp_path, name, before, after, sai
     assert before in file.read_text()
     file.write_text(file.read_text().replace(before, after))
 
-    done = promtool("test", "rules", tmp_path / "tests" / f"{name}.yaml")
+    cases = tmp_path / "tests" / f"{name}.yaml"
+    told = yaml.safe_load(cases.read_text())
+    told["tests"] = [each for each in told["tests"] if each["name"].startswith(said[0])]
+    cases.write_text(yaml.safe_dump(told))
+
+    done = promtool("test", "rules", cases)
 
     assert done.returncode != 0
     assert all(word in done.stdout + done.stderr for word in said)

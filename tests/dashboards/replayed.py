@@ -28,6 +28,7 @@ from tests.programs import needed
 RECORDED = Path(__file__).parents[1] / "recorded"
 DRILLS = RECORDED / "drills"
 SCRAPE = 5.0  # seconds
+INSTANT = "_timestamp_seconds"
 # a second stands for half a minute, so that what alerts wait for fits into a drill
 SITE = Site(scrape_seconds=SCRAPE, evaluation_seconds=SCRAPE, time_scale=1 / 30)
 BUDGET = 2000  # series of a query: all
@@ -35,13 +36,17 @@ Page = Mapping[tuple[str, tuple[tuple[str, str], ...]], float]
 
 
 def pages_of(recording: Path) -> Iterator[Page]:
-    """What each scrape of the recorded driver would have shown."""
-    replay, due = Replay(), None
+    """What each scrape of the recorded driver would have shown, with the first at the instant 0, as for promtool."""
+    replay, first, due = Replay(), 0.0, None
     for seen in read(recording):
         while due is not None and seen.at > due:
-            yield parsed(_scraped(replay, due))
+            yield {
+                (name, labels): value - first if name.endswith(INSTANT) else value
+                for (name, labels), value in parsed(_scraped(replay, due)).items()
+            }
             due += SCRAPE
-        due = seen.at + SCRAPE if due is None else due
+        if due is None:
+            first = due = seen.at + SCRAPE
         state = replay.take(seen)
         if state is not None and seen.kind in JUDGED:
             replay.fleet.judge(state, max(seen.at, replay.at or seen.at))
@@ -70,7 +75,9 @@ def _raised(metric: str, error: Exception) -> None:
     raise AssertionError(f"{metric} failed") from error
 
 
-def evaluated(folder: Path, pages: Iterable[Page], expressions: Iterable[str], every: float = SCRAPE) -> set[str]:
+def evaluated(
+    folder: Path, pages: Iterable[Page], expressions: Iterable[str], every: float = SCRAPE, site: Site = SITE
+) -> set[str]:
     """Those of the expressions that return something at any moment of the scrapes, which are `every` seconds apart."""
     series: dict[tuple[str, tuple[tuple[str, str], ...]], list[str]] = {}
     count = 0
@@ -81,7 +88,7 @@ def evaluated(folder: Path, pages: Iterable[Page], expressions: Iterable[str], e
             past.append(repr(value))
     assert count > 3, "nothing was scraped"
     asked = sorted(set(expressions))
-    rules = rule_files(SITE) if re.search(r"\bALERTS\b|\bquery:", " ".join(asked)) else {}
+    rules = rule_files(site) if re.search(r"\bALERTS\b|\bquery:", " ".join(asked)) else {}
     for name, text in rules.items():
         (folder / name).write_text(text, "utf-8")
     span = f"[{duration(count * every)}:{duration(every)}]"

@@ -53,7 +53,7 @@ PAGE = Page(
                         ),
                     ),
                     "s",
-                    "Time until the oldest unread row is deleted. Good: hours; at 0 rows are lost.",
+                    "Time until the oldest unread row is deleted. Good: hours; at 0 they go at any moment.",
                     warn=limits.retention,
                     bad=limits.LOST,
                     low=True,
