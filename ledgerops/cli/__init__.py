@@ -56,7 +56,7 @@ class Formatter(argparse.RawDescriptionHelpFormatter):
 
     def __init__(self, prog: str) -> None:
         super().__init__(prog, max_help_position=28)
-        self._action_max_length = 16  # argparse forgets that commands are indented once more
+        self._action_max_length = 18  # argparse forgets that commands are indented once more
 
 
 class Parser(argparse.ArgumentParser):
