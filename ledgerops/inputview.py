@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
+from itertools import combinations
 
 from ledgerops import signals
 from ledgerops.history import backlog
 from ledgerops.records import Heads, Partition
 from ledgerops.runview import ALIGNED, WINDOW, RunView
 
+APART = 1_000  # offsets between the heads of one partition, asked for twice within one batch: less comes meanwhile
 FIT_BATCHES = 60  # the fit looks back this many batches: older ones saw another load
 
 
@@ -101,6 +103,8 @@ class InputView(RunView):
         """
         found: dict[Partition, float] = {}
         for partition, left in self.backlog_by_partition.items():
+            if partition in self._strangers:
+                continue
             if left == 0:
                 found[partition] = float("inf")
                 continue
@@ -111,6 +115,19 @@ class InputView(RunView):
                 # what came in while the batch was being planned was not left behind
                 found[partition] = float("inf") if at >= signals.looked_at(self.last) - slack else at
         return found
+
+    @cached_property
+    def _strangers(self) -> frozenset[Partition]:
+        """Partitions that two sources of the query call by one name without reading the same: on two clusters, or from
+        two plans of the ledger's own source. Their heads are in one table, which then tells no time."""
+        sources = self.last.sources if self.last is not None else ()
+        found: set[Partition] = set()
+        for one, other in combinations(sources, 2):
+            for partition, head in one.latest.items():
+                read = one.end.get(partition, 0) - one.start.get(partition, 0)
+                if abs(other.latest.get(partition, head) - head) > max(APART, read):
+                    found.add(partition)
+        return frozenset(found)
 
     def _was_head(self, partition: Partition) -> float | None:
         """When the consumed offset of a partition was last its head."""

@@ -286,3 +286,23 @@ def test_a_look_that_asked_for_the_executors_in_vain_does_not_hide_them():
 
     assert view.cores == 4
     assert View(history([batch()]), T0 + 60, [blank]).cores is None
+
+
+@pytest.mark.parametrize(
+    ("theirs", "known"),
+    [
+        pytest.param(10_050, True, id="one topic that is read twice"),
+        pytest.param(900, False, id="a topic of the same name on another cluster"),
+    ],
+)
+def test_a_lag_is_told_only_where_two_sources_of_one_name_read_the_same(theirs, known):
+    one = ("t", "0")
+
+    def two(number):
+        mine = source(
+            start={one: 9_000 + 100 * number}, end={one: 9_100 + 100 * number}, latest={one: 10_000 + 100 * number}
+        )
+        others = source(end={one: theirs + 90 * number}, latest={one: theirs + 100 * number}, name="other")
+        return batch(number, sources=(mine, others))
+
+    assert (view([two(number) for number in range(5)]).lag_seconds is not None) is known
