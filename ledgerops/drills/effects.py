@@ -14,15 +14,20 @@ def at_once(bundle: Bundle) -> float | None:
     return bundle.times["injected"]
 
 
-def batches_outlast(seconds: float, role: str = "main") -> Effect:
-    """The first batch after the injection that takes longer than `seconds`: when it had taken so long."""
+def batches_outlast(seconds: float, role: str = "main", times: int = 1) -> Effect:
+    """The first batch after the injection that takes longer than `seconds`: when it had taken so long.
+
+    Of a fault that grows slowly it is the first of so many `times` in a row: one may be late by chance.
+    """
 
     def judge(bundle: Bundle) -> float | None:
+        found: list[float] = []
         for commit in bundle.commits(role):
             # of a batch that was at work already only the time after the injection counts
             over = max(commit.planned, bundle.times["injected"]) + seconds
-            if commit.done is None or commit.done > over:
-                return over if over <= bundle.times["ended"] else None
+            found = [*found, over] if commit.done is None or commit.done > over else []
+            if len(found) == times:
+                return found[0] if found[0] <= bundle.times["ended"] else None
         return None
 
     return judge

@@ -31,7 +31,7 @@ DRILL = Drill(
     kind="combined",
     summary="a state that grows with each row fills the heap, and collecting it makes batches late",
     start=start,
-    effect=batches_outlast(2.0),
+    effect=batches_outlast(2.0, times=3),
     truth=Truth(
         faults=(
             Fault(rules=("unbounded-state", "state-growth"), component=("operator",), remedy="watermark|time to live"),

@@ -34,7 +34,7 @@ DRILL = Drill(
     kind="fault",
     summary="very many keys of a long window on a small heap",
     start=start,
-    effect=batches_outlast(2.0),
+    effect=batches_outlast(2.0, times=3),
     truth=Truth(
         faults=(Fault(rules=("gc-pressure",), component=("executor",), remedy="RocksDB"),),
         may=(

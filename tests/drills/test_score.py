@@ -172,3 +172,5 @@ def test_effects_go_by_the_files_of_the_checkpoint(tmp_path):
 
     assert batches_outlast(2.0)(Bundle(tmp_path)) == T0 + 6
     assert batches_outlast(8.0)(Bundle(tmp_path)) is None
+    assert batches_outlast(2.0, times=2)(Bundle(tmp_path)) == T0 + 6
+    assert batches_outlast(2.0, times=3)(Bundle(tmp_path)) is None
