@@ -32,7 +32,7 @@ KINDS = {
     "transformWithState": "enriched_transactions",
 }
 FEW = 3  # rounds of these
-SECONDS = 5.0  # of a run of these; the rows follow from the warm-up's rate
+SECONDS = 4.0  # of a run of these; the rows follow from the warm-up's rate
 WARM_ROWS = 200_000
 FEWEST, MOST = 50_000, 5_000_000
 LEAST, BATCH_MOST = 0.98, 1.01  # DESIGN 8, and reference/load.md 12: at most 1 % of the p99 batch time

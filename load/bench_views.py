@@ -17,7 +17,7 @@ from load.bench_runs import BARE, Run, Runs, embedded, rates
 from load.bench_session import session
 
 JOB, TABLE = "campaign_views", "ad_events"
-ROWS = {"Kafka": 1_000_000, "the embedded source": 3_000_000}
+ROWS = {"Kafka": 800_000, "the embedded source": 2_000_000}
 ROUNDS = 3
 CORES = 2  # of the session
 
