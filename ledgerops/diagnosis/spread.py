@@ -142,7 +142,10 @@ class Share(NamedTuple):
 
 @strain.once
 def executor_shares(view: View) -> Sequence[Share]:
-    """Of every active executor with cores, the busiest first; empty unless there are several."""
+    """Of every active executor with cores, the busiest first; empty unless there are several.
+
+    A stage of fewer tasks than executors cannot be spread over them, and is not counted.
+    """
     active = {each.executor_id: each.cores for each in view.executors}
     cores = {name: count for name, count in active.items() if count > 0 and name != stateful.DRIVER}
     if len(cores) < 2:
@@ -150,7 +153,7 @@ def executor_shares(view: View) -> Sequence[Share]:
     done = {name: [0, 0.0, 0] for name in cores}
     for _, tasks in work.pairs(view):
         for stage in tasks.stages:
-            for name, share in stage.executors.items():
+            for name, share in stage.executors.items() if stage.tasks >= len(cores) else ():
                 if name in done:
                     done[name][0] += share.tasks
                     done[name][1] += share.run_seconds

@@ -11,7 +11,7 @@ PLAN = f"""
 seed: 11
 start: now
 phases:
-  - {{shape: constant, rate: 12000, duration: {WINDOW}s}}
+  - {{shape: constant, rate: 18000, duration: {WINDOW}s}}
   - {{shape: constant, rate: 200}}
 """
 

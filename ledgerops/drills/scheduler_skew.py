@@ -40,6 +40,7 @@ DRILL = Drill(
     fault_seconds=60.0,
     recovery_seconds=1.0,
     recovers=False,
+    deadline=45.0,  # its batches take 6 to 9 s, and some must show it
     heavy=True,
     conf=(("spark.sql.shuffle.partitions", str(PARTITIONS)), ("spark.locality.wait", "8s")),
     master="local-cluster[2,1,1024]",

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from itertools import takewhile
 from statistics import median
 from typing import Any, NamedTuple
 
@@ -192,21 +193,19 @@ class Tape:
 
     def with_tasks(self, count: int = 5, batches: Sequence[Batch] | None = None) -> list[Batch]:
         """The newest batches, not the run's first, whose tasks were read; newest first."""
-        whole = [batch for batch in self.all if batch.run == self.run_id]
-        known = whole[1:] if batches is None else batches
+        known = self._without_first() if batches is None else batches
         looked_at = known[-2 * count :] if batches is None else known[-8 * count :]
         return [batch for batch in reversed(looked_at) if self.stages(batch)][:count]
+
+    def _without_first(self) -> list[Batch]:
+        return [batch for batch in self.all if batch.run == self.run_id][1:]
 
     @property
     def late_with_tasks(self) -> list[Batch]:
         """Of these the ones that outlast the interval in a row up to now, where there are two of them."""
-        newest = self.with_tasks()
-        late = []
-        for batch in newest:
-            if not self.overran(batch):
-                break
-            late.append(batch)
-        return late if len(late) >= 2 else newest
+        late = list(takewhile(self.overran, reversed(self._without_first()[-10:])))
+        known = self.with_tasks(batches=late[::-1])
+        return known if len(known) >= 2 else self.with_tasks()
 
     def wall(self, batch: Batch) -> float:
         """Seconds in which at least one stage was at work."""

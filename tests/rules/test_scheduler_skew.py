@@ -28,6 +28,14 @@ def test_a_query_without_state_need_not_wait_for_the_data(history):
     assert finding.remedies[0].action == "set spark.locality.wait to 0s"
 
 
+def test_a_stage_that_cannot_be_spread_says_nothing_of_how_tasks_are(history):
+    """The source reads with one task, wherever there is room."""
+    source = stage("scan", records=[1000], seconds=[0.1], wall=0.1, executors={"2": (1, 0.1)})
+    [finding] = RULE.check(history(seconds=[6] * 4, stages=[[source, *on(5, 1)]] * 4, cores=TWO))
+
+    assert finding.evidence[0].value == pytest.approx(5 / 6)
+
+
 @pytest.mark.parametrize(
     "case",
     [

@@ -10,11 +10,12 @@ Diagnosis: `sum by (executor) (rate(ledgerops_executor_tasks_total[5m]))` and `s
 Mitigation: set `spark.locality.wait` lower (0 s for a query whose state is small: it is loaded from the checkpoint
     where it is missing), or restart the query: a new run spreads its state over all executors.
 Evidence:
-    busiest_executor_task_share: tasks of the busiest executor over the tasks of all, in all stages of P; P = the
-        newest 5 batches (not the run's first) whose tasks were read, only those that outlast 1.1 times the interval
-        in a row up to now where there are 2 of them; busiest = largest sum of run_seconds for each core
+    busiest_executor_task_share: tasks of the busiest executor over the tasks of all, in all stages of P that have as
+        many tasks as there are executors or more; P = the newest 5 batches (not the run's first) whose tasks were
+        read, only those that outlast 1.1 times the interval in a row up to now where there are 2 of them; busiest =
+        largest sum of run_seconds for each core
     even_share: its cores over the cores of all active executors (not the driver), by the newest look at the machines
-    busiest_executor_seconds: its run_seconds in all stages over its cores and over the number of P
+    busiest_executor_seconds: its run_seconds in these stages over its cores and over the number of P
     even_seconds: the run_seconds of all executors over all their cores and over the number of P
 """
 

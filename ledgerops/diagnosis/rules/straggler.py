@@ -18,7 +18,8 @@ Evidence:
     other_tasks_seconds: median over P of (run_seconds - seconds_max) / (tasks - 1) of those stages
     lost_seconds: median over P of min(seconds_max, wall time) less what an even split of the others' time would take,
         max(other, (run_seconds - seconds_max + other) / slots), slots = min(tasks, cores of active executors)
-    executor_task_seconds: of the slow executor, sum of run_seconds over sum of tasks in all stages of P
+    executor_task_seconds: of the slow executor, sum of run_seconds over sum of tasks in all stages of P that
+        have as many tasks as there are executors or more
     other_executors_task_seconds: the same of all others together
 """
 

@@ -118,7 +118,8 @@ def _shares(tape: Tape) -> Mapping[str, tuple[float, float]]:
     """By executor: tasks and run seconds in all stages of the late batches."""
     found: dict[str, tuple[float, float]] = {}
     for batch in tape.late_with_tasks:
-        for stage in tape.stages(batch):
+        spread = [stage for stage in tape.stages(batch) if stage["tasks"] >= len(_executor_cores(tape))]
+        for stage in spread:
             for name, share in stage["executors"].items():
                 tasks, seconds = found.get(name, (0.0, 0.0))
                 found[name] = (tasks + share["tasks"], seconds + share["run_seconds"])
