@@ -11,7 +11,7 @@ PLAN = f"""
 seed: 11
 start: now
 phases:
-  - {{shape: constant, rate: 18000, duration: {WINDOW}s}}
+  - {{shape: constant, rate: 36000, duration: {WINDOW}s}}
   - {{shape: constant, rate: 200}}
 """
 
@@ -32,7 +32,7 @@ DRILL = Drill(
     kind="fault",
     summary="a window with very many keys ends, and one batch removes them all",
     start=start,
-    effect=batches_outlast(2.0),
+    effect=batches_outlast(4.0),  # twice the interval: a spike below that hurts nobody
     truth=Truth(
         faults=(Fault(rules=("eviction-storm",), component=("operator",), remedy="spread"),),
         may=LATE,

@@ -12,9 +12,9 @@ from ledgerops.drills.surgeon import Surgeon
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-COPIES = 1400  # of each row
+COPIES = 1800  # of each row
 COLUMNS = 16  # of random numbers, which cannot be compressed, in each row of the cache
-ROWS = 4_000_000  # more than there is room for
+SLICES, ROWS = 20, 200_000  # more than there is room for; each by one task, so that the query keeps a core
 PLAN = """
 seed: 11
 start: now
@@ -32,11 +32,11 @@ def start(patient: Patient) -> None:
     def look() -> None:
         """Takes the memory while the control file says so, and gives it back."""
         wanted = bool(patient.chaos("cache"))
-        if wanted and not held:
-            numbers = [F.rand(column).alias(f"c{column}") for column in range(COLUMNS)]
-            held.append(patient.spark.range(0, ROWS, 1, 40).select(*numbers).persist(in_memory))
-            held[0].count()
-        elif held and not wanted:
+        if wanted and len(held) < SLICES:
+            numbers = [F.rand(COLUMNS * len(held) + column).alias(f"c{column}") for column in range(COLUMNS)]
+            held.append(patient.spark.range(0, ROWS, 1, 1).select(*numbers).persist(in_memory))
+            held[-1].count()
+        while held and not wanted:
             held.pop().unpersist(blocking=True)
 
     def write(rows: DataFrame, batch: int) -> None:

@@ -14,7 +14,7 @@ from ledgerops.drills.surgeon import Surgeon
 PLAN = """
 seed: 221
 start: now
-phases: [{shape: constant, rate: 100}]
+phases: [{shape: constant, rate: 60}]
 """
 EXECUTOR = "CoarseGrainedExecutorBackend"
 STOPPED, RUNS = 1.2, 0.3  # seconds
@@ -22,7 +22,7 @@ STOPPED, RUNS = 1.2, 0.3  # seconds
 
 def start(patient: Patient) -> None:
     rows = patient.rows(PLAN).repartition(4)
-    patient.query(costly.waiting(rows, 3))
+    patient.query(costly.waiting(rows, 10))
 
 
 def inject(surgeon: Surgeon) -> None:
