@@ -41,7 +41,8 @@ def perform(drills: Sequence[Drill], out: Path, seed: int, lanes: int, stop: Sto
     When somebody asks to stop, those at work end as soon as they can and the others are not begun.
     """
     began = time.monotonic()
-    light = [drill for drill in drills if not drill.heavy]
+    # the longest first, so that no lane is left with one at the end
+    light = sorted((drill for drill in drills if not drill.heavy), key=lambda drill: -drill.seconds)
     heavy = [drill for drill in drills if drill.heavy]
     done: list[Result] = []
 
