@@ -51,7 +51,7 @@ PARTS = (
         "jobs", "bench_overhead:jobs", "Overhead on a job of each other kind",
         "Stateless (`large_credits`), deduplicating (`dedup_transactions`), joining two streams "
         "(`debit_credit_pairs`) and `transformWithState` in Python (`enriched_transactions`): three rounds of runs of "
-        "about four seconds, so the noise is larger than above.",
+        "five batches, with rows for about three seconds, so the noise is larger than above.",
     ),
     Part(
         "growth", "bench_growth:growth", "Growth of the observer's cost",

@@ -23,7 +23,8 @@ from load.bench_usage import resident
 Say = Callable[[str], None]
 
 WINDOWED = "daily_counts"
-ROWS, ROUNDS = 3_000_000, 5  # of the windowed job, whose budget the design sets as a median of five
+ROWS, ROUNDS = 2_000_000, 5  # of the windowed job, whose budget the design sets as a median of five
+ASKED = 2  # rounds of these with `instrument` as well, which has no budget
 # One of each other kind: stateless, deduplicating, joining two streams, and transformWithState in Python.
 KINDS = {
     "stateless": "large_credits",
@@ -32,8 +33,9 @@ KINDS = {
     "transformWithState": "enriched_transactions",
 }
 FEW = 3  # rounds of these
-SECONDS = 4.0  # of a run of these; the rows follow from the warm-up's rate
-WARM_ROWS = 200_000
+FEW_BATCHES = 5  # of a run of these
+SECONDS = 3.0  # that the rows of a run take, besides what its batches cost without any; from two runs of the warm-up
+WARM_ROWS = 400_000
 FEWEST, MOST = 50_000, 5_000_000
 LEAST, BATCH_MOST = 0.98, 1.01  # DESIGN 8, and reference/load.md 12: at most 1 % of the p99 batch time
 
@@ -46,11 +48,14 @@ def windowed(say: Say, rows: int = ROWS, rounds: int = ROUNDS) -> Iterator[Line]
         before = resident()
         for kind in (ATTACHED, INSTRUMENTED):  # warms the JVM, the Python workers and our own code
             runs.run(kind, rows)
-        seen = runs.rounds((BARE, AGAIN, ATTACHED, INSTRUMENTED), rows, rounds, say)
+        seen = runs.rounds((BARE, AGAIN, ATTACHED, INSTRUMENTED), rows, min(ASKED, rounds), say)
+        for kind, more in runs.rounds((BARE, AGAIN, ATTACHED), rows, rounds - min(ASKED, rounds), say).items():
+            seen[kind] += more
         grown = resident() - before
         spark.stop()
     yield from _compared(WINDOWED, seen)
-    asked = compare(rates(seen[BARE]), rates(seen[AGAIN]), rates(seen[INSTRUMENTED]))
+    bare, again, instrumented = (rates(seen[kind])[:ASKED] for kind in (BARE, AGAIN, INSTRUMENTED))
+    asked = compare(bare, again, instrumented)
     yield Line("attached and instrumented (latency histogram, hot keys): throughput", f"{asked.ratio:.3f}", asked.floor)
     callback = statistics.median(runs.callbacks)
     yield limit("callback in the listener's thread, median", callback, f"{callback:.2f} ms", 1.5, "<= 1.5 ms")
@@ -75,10 +80,11 @@ def jobs(
 def _job(
     spark: Any, folder: Path, name: str, inputs: Sequence[str], say: Say, seconds: float, rounds: int
 ) -> Iterator[Line]:
-    runs = Runs(spark, folder, name, embedded(spark, inputs))
-    runs.run(ATTACHED, WARM_ROWS // 4)
-    rows = enough(runs.run(ATTACHED, WARM_ROWS).rate, seconds)
-    runs.run(BARE, rows)  # at its own size: the warm-up is over when the runs are like those that count
+    runs = Runs(spark, folder, name, embedded(spark, inputs), batches=FEW_BATCHES)
+    runs.run(ATTACHED, FEWEST)
+    few, many = runs.run(ATTACHED, FEWEST), runs.run(BARE, WARM_ROWS)
+    rows = enough((many.rows - few.rows) / max(0.01, many.seconds - few.seconds), seconds)
+    say(f"{name}: {rows:,} rows a run")
     yield from _compared(name, runs.rounds((BARE, AGAIN, ATTACHED), rows, rounds, say))
 
 

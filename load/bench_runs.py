@@ -18,7 +18,7 @@ from typing import Any
 from load.bench_usage import Cpu, cpu, heap
 
 SCRAPE_SECONDS = 5.0
-BATCHES = 10  # of a run
+BATCHES = 10  # of a run, unless it is told otherwise
 BARE, AGAIN, ATTACHED, INSTRUMENTED = "bare", "bare again", "attached", "instrumented"
 Open = Callable[[Path, int, int], Mapping[str, Any]]  # folder, rows and rows of a batch -> a job's inputs
 
@@ -47,6 +47,7 @@ class Runs:
     folder: Path
     job: str
     inputs: Open
+    batches: int = BATCHES
     callbacks: list[float] = field(default_factory=list)  # ms in the listener's thread, of attached runs
     count: int = 0
 
@@ -59,7 +60,7 @@ class Runs:
         self.count += 1
         folder = self.folder / f"{self.job}-{self.count}"
         folder.mkdir(parents=True)
-        frames = dict(self.inputs(folder, rows, rows // BATCHES))
+        frames = dict(self.inputs(folder, rows, rows // self.batches))
         if kind == INSTRUMENTED:
             frames["transactions"] = ledgerops.instrument(
                 frames["transactions"], event_time="event_time", key="customer_id"

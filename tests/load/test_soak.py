@@ -5,9 +5,10 @@ from dataclasses import replace
 from xml.etree import ElementTree
 
 import pytest
+from pyspark.errors import StreamingQueryException
 
 from load.soak import judge, main, picture
-from load.soak_churn import SLOTS, choose
+from load.soak_churn import SLOTS, Churn, choose
 from load.soak_samples import Sample, Scraper, read, size, write
 
 SAMPLE = Sample(0.0, 150.0, 20, 40, 900, 1.0, 2, 0, 5.0, 5, 800.0, 120, 300)
@@ -105,3 +106,22 @@ def test_a_length_that_says_nothing_is_refused_in_one_line(capsys, minutes):
     assert capsys.readouterr().err == (
         f"error: a soak of {float(minutes) * 60:g} s says nothing; give at least 2.4 minutes\n"
     )
+
+
+@pytest.mark.spark
+def test_queries_start_fail_restart_and_stop(spark, tmp_path):
+    churn = Churn(spark, tmp_path)
+    try:
+        churn.begin()
+        failing = churn._start(2, failing=True, anew=True)
+        for _ in range(6):
+            churn.step()
+        with pytest.raises(StreamingQueryException, match="the soak lets it fail"):
+            failing.awaitTermination(60)
+        assert churn.steady
+        assert churn.alive >= 1
+        assert sum(churn.done.values()) == 6
+    finally:
+        churn.end()
+
+    assert churn.alive == 0

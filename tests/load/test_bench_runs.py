@@ -1,0 +1,54 @@
+import pytest
+
+from load.bench_overhead import _compared
+from load.bench_producer import send_process
+from load.bench_runs import AGAIN, ATTACHED, BARE, BATCHES, Runs, cpu_per_million, embedded
+from load.bench_usage import Cpu, cpu, heap, resident, spark_jvm
+
+ROWS = 20_000
+
+
+@pytest.mark.spark
+def test_runs_of_a_job_give_every_figure_of_its_comparison(spark, tmp_path):
+    runs = Runs(spark, tmp_path, "large_credits", embedded(spark, ("transactions",)))
+    seen = runs.rounds((BARE, AGAIN, ATTACHED), ROWS, 1, lambda text: None)
+    [bare], [attached] = seen[BARE], seen[ATTACHED]
+
+    assert len(bare.batches) == BATCHES - 1  # the first pays for the start
+    assert bare.cpu.jvm > 0
+    assert bare.cpu.workers > 0
+    assert len(runs.callbacks) >= BATCHES
+    assert sum(bare.phases.values()) >= bare.phases["addBatch"] > 0
+    assert cpu_per_million([bare]).jvm == pytest.approx(bare.cpu.jvm * 1e6 / ROWS)
+    assert list(tmp_path.iterdir()) == []
+    lines = list(_compared("large_credits", seen))
+    assert [line.what.split(": ")[1] for line in lines] == [
+        "throughput",
+        f"p99 of {len(attached.batches)} batches",
+        "CPU seconds per million rows",
+        "live objects in the driver's JVM",
+    ]
+    assert all(line.noise for line in lines)
+
+
+@pytest.mark.spark
+def test_the_jvm_is_sparks_and_its_use_is_told_apart(spark, kafka):
+    before = cpu()
+    heap(spark)
+    used = cpu() - before
+
+    assert "org.apache.spark" in " ".join(spark_jvm().cmdline())  # and not the broker's, a child as well
+    assert resident(spark_jvm()) > resident() / 4
+    assert used.jvm > 0
+    assert used.total == pytest.approx(sum(used))
+    assert Cpu(3.0, 2.0, 1.0) - Cpu(1.0, 1.0, 1.0) == (2.0, 1.0, 0.0)
+
+
+def test_the_generator_sends_in_a_process_of_its_own_and_says_how_fast(kafka, topic):
+    from ledgerops.ledger.kafka import heads
+
+    sent = send_process(kafka.servers, "transactions", topic, 2000)
+
+    assert sum(heads(kafka.client, {topic: 5}).values()) == 2000
+    assert sent.rate > 0
+    assert sent.cpu > 0
