@@ -24,6 +24,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from textwrap import fill
 from typing import NamedTuple
 
 from load.bench_lines import NO, UNKNOWN, YES, Measured, read, table
@@ -99,8 +100,8 @@ PAGE = """# Performance
 
 Measured by `make bench`. The machine is shared, so compare ratios, not rates. The noise floor is that of two groups of
 equal runs in the same interleaved series, ± half of its range over the rounds: a budget that is missed by less is
-neither held nor broken ("{unknown}"). `python -m load.bench --only NAME --write docs/performance.md` measures one
-section anew.
+neither held nor broken ("{unknown}"). One section is measured anew by
+`python -m load.bench --only NAME --write docs/performance.md`.
 
 """
 
@@ -154,16 +155,18 @@ def verdict(found: Iterable[Measured]) -> str:
 
 def _sections(kept: Path) -> Iterator[str]:
     found = {part.name: measured for part in (*PARTS, SOAK) if (measured := read(kept, part.name)) is not None}
-    yield f"{verdict(found.values())}.\n"
+    yield f"{_wrapped(verdict(found.values()))}.\n"
     for part in (*PARTS, SOAK):
         if part.name in found:
             measured = found[part.name]
             command = f"load.bench --only {part.name}" if part.make else f"load.{part.name}"
-            yield (
-                f"## {part.title}\n\n{part.text}\n\n"
-                f"`python -m {command}`: {measured.seconds:.0f} s on {measured.at}; "
-                f"{measured.machine}\n\n{table(measured.lines)}"
-            )
+            took = f"{measured.seconds:.0f} s, " if measured.seconds else ""
+            made = f"`python -m {command}`: {took}{measured.at}; {measured.machine}"
+            yield f"## {part.title}\n\n{_wrapped(part.text)}\n\n{_wrapped(made)}\n\n{table(measured.lines)}"
+
+
+def _wrapped(text: str) -> str:
+    return "\n".join(fill(each, 120, break_long_words=False, break_on_hyphens=False) for each in text.split("\n"))
 
 
 def _in_own_process(part: Part, kept: Path) -> bool:

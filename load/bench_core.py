@@ -240,16 +240,19 @@ def fill(queries: int, batches: int) -> object:
 
 
 def diagnose_hour() -> float:
-    """Seconds from the start of `ledgerops diagnose` to its answer on an hour of one query."""
+    """Seconds from the start of `ledgerops diagnose` to its answer on an hour of one query, best of three."""
+    took = []
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "hour.jsonl"
         path.write_bytes(b"".join(lines(1, 1800)))
-        began = time.perf_counter()
-        done = subprocess.run(
-            [sys.executable, "-m", "ledgerops", "diagnose", "--from", str(path)], capture_output=True, check=False
-        )
-        assert done.returncode in (0, 1), done.stderr.decode()
-        return time.perf_counter() - began
+        for _ in range(3):
+            began = time.perf_counter()
+            done = subprocess.run(
+                [sys.executable, "-m", "ledgerops", "diagnose", "--from", str(path)], capture_output=True, check=False
+            )
+            took.append(time.perf_counter() - began)
+            assert done.returncode in (0, 1), done.stderr.decode()
+    return min(took)
 
 
 def start_up() -> float:

@@ -25,7 +25,7 @@ def test_a_section_has_its_command_its_time_and_its_figures(tmp_path):
     text = page(kept(tmp_path, "growth", Line("an event", "1 ms", "", "<= 5 ms", YES)))
 
     assert "## Growth of the observer's cost\n" in text
-    assert "`python -m load.bench --only growth`: 12 s on 2026-01-01 10:00 UTC; 2 cores\n" in text
+    assert "`python -m load.bench --only growth`: 12 s, 2026-01-01 10:00 UTC; 2 cores\n" in text
     assert "| an event | 1 ms | <= 5 ms | yes |\n" in text
     assert "PrometheusServlet" not in text
 
