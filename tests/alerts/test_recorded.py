@@ -4,10 +4,8 @@ controls they say nothing."""
 import pytest
 
 from ledgerops.alerts import ALERTS
-from ledgerops.alerts.site import Site
-from tests.dashboards.replayed import DRILLS, SCRAPE, SITE, evaluated, pages_of
+from tests.dashboards.replayed import DRILLS, REAL, SITE, evaluated, pages_of
 
-REAL = Site(scrape_seconds=SCRAPE, evaluation_seconds=SCRAPE)  # windows as people have them
 FIRING = {f'ALERTS{{alertname="{alert.name}", alertstate="firing"}}': alert for alert in ALERTS}
 
 

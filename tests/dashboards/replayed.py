@@ -31,6 +31,7 @@ SCRAPE = 5.0  # seconds
 INSTANT = "_timestamp_seconds"
 # a second stands for half a minute, so that what alerts wait for fits into a drill
 SITE = Site(scrape_seconds=SCRAPE, evaluation_seconds=SCRAPE, time_scale=1 / 30)
+REAL = Site(scrape_seconds=SCRAPE, evaluation_seconds=SCRAPE)  # windows as people have them
 BUDGET = 2000  # series of a query: all
 Page = Mapping[tuple[str, tuple[tuple[str, str], ...]], float]
 
