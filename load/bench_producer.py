@@ -23,6 +23,7 @@ from load.bench_lines import Line, compare
 
 RECORDS = 1_000_000
 ROUNDS = 3
+ROOT = Path(__file__).resolve().parent.parent  # where `load` can be imported
 SAMPLE = 10_000  # records in the tool's file
 TOOL = "org.apache.kafka.tools.ProducerPerformance"
 SENT = re.compile(r"^(\d+) records sent, ([\d.]+) records/sec")
@@ -137,7 +138,7 @@ def _tool(kafka: Any, lines: Path, topic: str, records: int) -> Sending:
 def _run(command: Sequence[str]) -> tuple[str, float]:
     """What a command prints, and the CPU seconds of its process. Raises CalledProcessError when it fails."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as errors:
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=errors)
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=errors, cwd=ROOT)
         _, status, used = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
         out.seek(0)

@@ -113,7 +113,7 @@ def test_queries_start_fail_restart_and_stop(spark, tmp_path):
     churn = Churn(spark, tmp_path)
     try:
         churn.begin()
-        failing = churn._start(2, failing=True, anew=True)
+        failing = churn._start(SLOTS, failing=True, anew=True)  # no slot: no step touches it
         for _ in range(6):
             churn.step()
         with pytest.raises(StreamingQueryException, match="the soak lets it fail"):
