@@ -121,7 +121,7 @@ def _calm(x: Scale, low: float, begin: float, bottom: float) -> Markup:
         [
             tag("rect", x=left, y=TOP, width=max(0.0, right - left), height=bottom - TOP, class_="calm"),
             tag("line", x1=right, x2=right, y1=TOP - 24, y2=bottom, class_="edge"),
-            tag("text", "measured from here on", x=right + 5, y=TOP - 16, class_="tick"),
+            tag("text", "warm-up", x=right - 5, y=TOP - 16, class_="tick end"),
         ]
     )
 

@@ -79,7 +79,7 @@ def test_all_plots_are_there_with_axes_and_units(result):
     ):
         assert f'class="title">{title}<' in html
     assert "trigger interval 2.0 s" in html
-    assert "measured from here on" in html
+    assert ">warm-up<" in html
 
 
 def test_the_lag_goes_on_growing_when_no_batch_ends_any_more(result):
