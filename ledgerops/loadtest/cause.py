@@ -32,6 +32,7 @@ SYMPTOMS = frozenset({"falling-behind", "trigger-overrun", "freshness-breach", "
 LIMITS = frozenset({"python-bound", "cpu-saturated", "small-batch-overhead", "too-many-tasks", "gc-pressure"})
 PEAK = 10.0  # seconds: a load that lasts as long counts as offered
 MIXED = 4  # batches of full load for each of the warm-up: a fit wants a tenth of them at either end
+NEAR = 0.85  # of the capacity by the fit: from there on its error decides
 LAGGED = 0.97  # of what was offered: less was processed than that, and the query falls behind
 
 
@@ -106,13 +107,19 @@ def causes(measured: Measured, stretches: Sequence[Stretch], sustainable: Estima
 
 
 def overload(measured: Measured, sustainable: Estimate | None) -> Cause | None:
-    """Whether more was offered, for PEAK seconds at least, than is sustainable, or than was processed."""
+    """Whether more was offered, for PEAK seconds at least, than is sustainable, fits into a batch, or was processed."""
     offered = peak(measured)
     if sustainable is not None and sustainable.value > 0 and offered > sustainable.value:
         factor = offered / sustainable.value
         return Cause(
             OVERLOAD, f"offered {factor:.2g} x the {figures.count(sustainable.value)} rows/s that are sustainable"
         )
+    middle, trigger = measured.batch(0.5), measured.trigger
+    near = sustainable is not None and offered > NEAR * sustainable.value
+    if near and trigger and middle is not None and middle > trigger:
+        # the line is some percent too high: the batches themselves say that so many rows do not fit
+        took = f"a batch takes {middle:.3g} s of the {trigger:g} s there are"
+        return Cause(OVERLOAD, f"offered {figures.count(offered)} rows/s, at which {took}")
     processed = measured.processed
     if sustainable is None and processed is not None and processed < LAGGED:
         return Cause(OVERLOAD, f"{processed:.0%} of the {figures.count(offered)} rows/s offered were processed")

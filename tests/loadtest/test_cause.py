@@ -33,6 +33,23 @@ def test_what_is_sustainable_is_no_overload(rate):
     assert causes(at(rate), [], CARRIES) == []
 
 
+@pytest.mark.parametrize(
+    ("told", "cause"),
+    [
+        pytest.param(29_500.0, "offered 29k rows/s, at which a batch takes", id="a fit that is too high"),
+        pytest.param(60_000.0, "", id="half of the capacity: it is something else that takes long"),
+    ],
+)
+def test_batches_that_outlast_their_interval_near_the_capacity_are_an_overload(told, cause):
+    found = overload(at(28_800), Estimate(told, told, told))
+
+    assert (found.because.partition(" takes")[0] + " takes" if found else "") == cause
+
+
+def test_batches_that_end_in_time_near_the_capacity_are_none():
+    assert overload(at(22_000), Estimate(22_500.0, 22_000.0, 23_000.0)) is None
+
+
 def test_a_fault_that_the_diagnosis_names_comes_before_the_load():
     found = causes(
         at(28_800), [stretch("slow-sink", "the sink takes 2.1 s of 2.6 s"), stretch("falling-behind")], CARRIES
