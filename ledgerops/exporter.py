@@ -5,7 +5,6 @@ Slow, huge and malformed requests cost a thread of a bounded number for a bounde
 
 from __future__ import annotations
 
-import base64
 import gzip
 import hmac
 import logging
@@ -17,7 +16,6 @@ from collections.abc import Callable
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.resources import files
-from pathlib import Path
 from typing import Any, NamedTuple, cast
 from urllib.parse import parse_qs, urlsplit
 
@@ -25,6 +23,7 @@ import orjson
 
 from ledgerops import exposition
 from ledgerops.config import Config
+from ledgerops.credentials import authorizations
 from ledgerops.errors import UserError
 from ledgerops.stats import SelfStats
 from ledgerops.status import status_document
@@ -142,23 +141,8 @@ def _problem(status: HTTPStatus, text: str) -> Answer:
 
 def _credentials(config: Config) -> tuple[bytes, ...]:
     """The Authorization headers that are let in; empty when everybody is."""
-    allowed = []
-    if config.basic_auth_user and config.basic_auth_password_file:
-        pair = f"{config.basic_auth_user}:{_secret(config.basic_auth_password_file)}".encode()
-        allowed.append(b"Basic " + base64.b64encode(pair))
-    if config.bearer_token_file:
-        allowed.append(f"Bearer {_secret(config.bearer_token_file)}".encode())
-    return tuple(allowed)
-
-
-def _secret(file: str) -> str:
-    try:
-        secret = Path(file).read_text("utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"cannot read {file}: {error}") from None
-    if not secret:
-        raise UserError(f"{file} is empty: it must hold the secret")
-    return secret
+    named = authorizations(config.basic_auth_user, config.basic_auth_password_file, config.bearer_token_file)
+    return tuple(each.encode() for each in named)
 
 
 def _tls(config: Config) -> ssl.SSLContext | None:

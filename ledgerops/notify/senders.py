@@ -9,23 +9,17 @@ import json
 import urllib.request
 import warnings
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Protocol
 from urllib.parse import urlsplit
 
+from ledgerops.asking import NoRedirect
 from ledgerops.errors import UserError
 from ledgerops.notify.message import Message
 
 SECONDS = 10.0
 
 
-class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """A POST that is redirected becomes a GET, whose 200 delivers nothing; and a token would go elsewhere."""
-
-    def redirect_request(self, *args: Any) -> None:
-        return None
-
-
-direct = urllib.request.build_opener(_NoRedirect)
+direct = urllib.request.build_opener(NoRedirect)
 
 
 class Sender(Protocol):
