@@ -115,6 +115,16 @@ class RunView:
         aligned = [gap for gap in waited if abs(gap - guess) <= 2 * ALIGNED]
         return guess if guess > 0 and len(aligned) >= 0.8 * len(waited) else None
 
+    @property
+    def trigger_known(self) -> bool:
+        """Whether the plan or the batches tell how often one begins; an event log and Spark Connect tell no plan."""
+        return self.plan.trigger is not None or self.trigger_interval is not None
+
+    @cached_property
+    def longest_pause(self) -> float | None:
+        """The most seconds between the end of a batch and the start of the next; None before two batches."""
+        return max((later.started - earlier.ended for earlier, later in pairwise(self.batches)), default=None)
+
     @cached_property
     def usual_duration(self) -> float | None:
         """Median batch duration in seconds over the settled batches; None before three of them."""

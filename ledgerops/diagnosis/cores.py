@@ -59,6 +59,9 @@ def _by_role(before: Host, after: Host, seconds: float) -> dict[str, float]:
     }
 
 
+COLLECTS = 0.2  # share of the time in garbage collection: from there on it is what takes long, and stops all threads
+
+
 def collected(view: View, executor: str | None = None) -> float:
     """Share of the time of the latest batches that the executors (or one of them; `driver` is the driver's JVM, which
     runs the tasks of a local master) spent in garbage collection; 0 where nobody has looked."""

@@ -153,7 +153,9 @@ def executor_shares(view: View) -> Sequence[Share]:
     done = {name: [0, 0.0, 0] for name in cores}
     for _, tasks in work.pairs(view):
         for stage in tasks.stages:
-            for name, share in stage.executors.items() if stage.tasks >= len(cores) else ():
+            if stage.tasks < len(cores):
+                continue
+            for name, share in stage.executors.items():
                 if name in done:
                     done[name][0] += share.tasks
                     done[name][1] += share.run_seconds

@@ -33,7 +33,6 @@ SECONDS = 1.0  # both together; an object store takes 0.1 to 0.3 s for each smal
 MORE = 3.0  # times the usual: a loaded machine makes everything slower, but not this part alone so much
 SHARE = 0.3  # of the batch, when it grew
 ALWAYS = 0.5  # of the batch, when it was always so or the past is not known
-COLLECTS = 0.2  # of the time the driver's JVM, which writes the files, collects garbage: it is what takes long
 BLAME = 0.3  # of what the batch got longer by
 
 
@@ -43,7 +42,7 @@ def check(view: View) -> Iterator[Finding]:
         return
     if not (strain.strained(view) or strain.growth(view)):
         return
-    if cores.collected(view, "driver") >= COLLECTS:
+    if cores.collected(view, "driver") >= cores.COLLECTS:  # its JVM writes the files
         return
     usual = strain.past(view)
     now, duration = median(_seconds(batch) for batch in latest), median(batch.duration for batch in latest)

@@ -37,7 +37,6 @@ FOREIGN = 0.25  # of all cores, used by other processes: less does not explain a
 OWN = 0.6  # of all cores, used by the driver and its workers: tasks that sleep fill the slots, too, and need no core
 FILLED = 0.8  # of the slots, while the query's stages are at work: it is its own tasks that need the cores
 MOSTLY = 0.5  # of a batch its stages are at work, and of that time its tasks compute
-COLLECTS = 0.2  # of the time in garbage collection: then that is what keeps the cores busy, and stops all threads
 REMEDIES = {
     cores.OTHER: Remedy(
         "find the processes and move them, or give the driver cores of its own",
@@ -62,7 +61,13 @@ def check(view: View) -> Iterator[Finding]:
     if view.last is None or not strain.strained(view):
         return
     use, lost = cores.used(view), strain.slowdown(view)
-    if use is None or lost is None or use.busy < BUSY or lost.factor < SLOWER or cores.collected(view) >= COLLECTS:
+    if (
+        use is None
+        or lost is None
+        or use.busy < BUSY
+        or lost.factor < SLOWER
+        or cores.collected(view) >= cores.COLLECTS
+    ):
         return
     stretched, much = _stretched(view, "query_planning"), AS_MUCH * lost.seconds / lost.usual_seconds
     # planning waits for nothing but a core; where it is too short to tell how much, all else must have grown alike
@@ -111,7 +116,7 @@ def _fills_the_slots(view: View) -> bool:
         computed = sum(stage.cpu_seconds for stage in tasks.stages) + (tasks.python_seconds or 0.0)
         filled = ran / (inside[0] * width) >= FILLED and inside[0] >= MOSTLY * batch.duration
         spills = any(stage.spill_bytes for stage in tasks.stages)  # which is packed and read again
-        found.append(filled and computed >= MOSTLY * ran and collected < COLLECTS * ran and not spills)
+        found.append(filled and computed >= MOSTLY * ran and collected < cores.COLLECTS * ran and not spills)
     return len(found) >= work.ENOUGH and sum(found) > len(found) / 2
 
 

@@ -60,7 +60,9 @@ def check(view: View) -> Iterator[Finding]:
     last = view.last
     if last is None or view.history.idle_since is not None or view.plan.trigger in strain.ENDS_BY_ITSELF:
         return
-    limit = view.freshness + 2 * _pause(view)
+    # where no trigger is told, the longest pause seen stands for it
+    interval = view.trigger_interval if view.trigger_known else view.longest_pause
+    limit = view.freshness + 2 * (interval or 0.0)
     if view.now - view.batches[0].started < limit:
         return
     ages = [age for age in (_waiting(view), _delay(view), _observed(view, limit), _watermark(view, limit)) if age]
@@ -81,13 +83,6 @@ def check(view: View) -> Iterator[Finding]:
         ),
         confidence=min(0.95, 0.6 + 0.1 * len(evidence) + 0.1 * min(2.0, worst.seconds / limit - 1)),
     )
-
-
-def _pause(view: View) -> float:
-    """Seconds between triggers: an event log and Spark Connect do not tell them, but the longest pause seen."""
-    if view.trigger_interval is not None or view.plan.trigger is not None:
-        return view.trigger_interval or 0.0
-    return max((later.started - earlier.ended for earlier, later in pairwise(view.batches)), default=0.0)
 
 
 def _works_it_off(view: View, limit: float) -> bool:

@@ -18,7 +18,6 @@ Evidence:
 """
 
 from collections.abc import Iterator
-from itertools import pairwise
 from statistics import median
 
 from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
@@ -93,10 +92,9 @@ def _rhythm(view: View) -> float | None:
 
     An event log and Spark Connect tell no trigger: a query that has paused for an hour may do so thrice as long.
     """
-    if view.plan.trigger is not None or view.trigger_interval is not None:
+    if view.trigger_known:
         return 0.0
-    pauses = [later.started - earlier.ended for earlier, later in pairwise(view.batches)]
-    return TIMES_PAUSE * max(pauses) if pauses else None
+    return None if view.longest_pause is None else TIMES_PAUSE * view.longest_pause
 
 
 def _times_usual_rows(view: View) -> float:

@@ -115,11 +115,12 @@ def _of_straggler(value: Callable[[Tape, Json], float]) -> Formula:
 
 
 def _shares(tape: Tape) -> Mapping[str, tuple[float, float]]:
-    """By executor: tasks and run seconds in all stages of the late batches."""
-    found: dict[str, tuple[float, float]] = {}
+    """By executor: tasks and run seconds in those stages of the late batches that can be spread over all of them."""
+    executors, found = len(_executor_cores(tape)), dict[str, tuple[float, float]]()
     for batch in tape.late_with_tasks:
-        spread = [stage for stage in tape.stages(batch) if stage["tasks"] >= len(_executor_cores(tape))]
-        for stage in spread:
+        for stage in tape.stages(batch):
+            if stage["tasks"] < executors:
+                continue
             for name, share in stage["executors"].items():
                 tasks, seconds = found.get(name, (0.0, 0.0))
                 found[name] = (tasks + share["tasks"], seconds + share["run_seconds"])
