@@ -443,10 +443,36 @@ def test_a_load_at_once_ends_now(load, plan, tmp_path):
             "nothing to replay; give --data FOLDER, or set LEDGEROPS_DATA, with transactions.csv in it",
             id="no data",
         ),
+        pytest.param(
+            ["default", "--to", "x", "--at-once", "--records", "9" * 22],
+            "more records than a load can number; give less --records, --duration or --rate-scale",
+            id="records without number",
+        ),
+        pytest.param(
+            ["default", "--to", "x", "--duration", "60", "--rate-scale", "1e308"],
+            "more records than can be counted; give a smaller --rate-scale or --duration",
+            id="an absurd rate",
+        ),
+        pytest.param(
+            ["default", "--to", "x", "--duration", "1", "--rate-scale", "1e300"],
+            "more records than a load can number; give less --records, --duration or --rate-scale",
+            id="a rate nearly as absurd",
+        ),
+        pytest.param(
+            ["default", "--to", "x", "--at-once", "--records", "10", "--rate-scale", "1e-300"],
+            "at this rate the records begin before 1970; give a larger --rate-scale or fewer --records",
+            id="a rate next to nothing",
+        ),
+        pytest.param(
+            ["default", "--to", "x", "--duration", "1", "--samples", "/dev/full"],
+            "cannot write /dev/full: no space left on device",
+            id="samples that find no room",
+        ),
     ],
 )
-def test_what_does_not_fit_is_refused(capsys, monkeypatch, argv, message):
+def test_what_does_not_fit_is_refused(tmp_path, capsys, monkeypatch, argv, message):
     monkeypatch.delenv("LEDGEROPS_DATA", raising=False)
+    monkeypatch.chdir(tmp_path)
 
     assert told(capsys, *argv) == f"ledgerops: {message}"
 

@@ -53,6 +53,8 @@ def run(args: argparse.Namespace) -> int:
         for step in search(attempt, lambda: stop.asked):
             steps.append(step)
             show(step)
+    if stop.asked:
+        raise KeyboardInterrupt
     best = ceiling(steps)
     if args.json:
         print(json.dumps(_document(args, steps, best), indent=1))

@@ -66,12 +66,16 @@ Try = Callable[[float], Step]
 def search(attempt: Try, stopped: Callable[[], bool], clock: Callable[[], float] = time.monotonic) -> Iterator[Step]:
     """Steps until the ceiling is known, time is up, or somebody `stopped` it."""
     began = clock()
+
+    def more() -> bool:
+        return clock() - began < MOST - SECONDS and not stopped()
+
     low: float | None = None
     high: float | None = None
     rate = FIRST
-    while clock() - began < MOST - SECONDS and not stopped():
+    while more():
         step = attempt(rate)
-        if not step.holds and clock() - began < MOST - SECONDS and not stopped():
+        if not step.holds and more():
             yield step
             step = attempt(rate)
         yield step
@@ -109,7 +113,8 @@ def attempt_on(
         def pause(seconds: float) -> bool:
             return wait(seconds) or time.monotonic() > began + 2 * SECONDS  # so far behind it holds no more
 
-        sent = produce(PlanStream(plan, 0.0), to, records=round(rate * SECONDS), at_once=False, wait=pause)
+        wanted = round(rate * SECONDS)
+        sent = produce(PlanStream(plan, 0.0), to, records=wanted, at_once=False, wait=pause)
         seconds, used = time.monotonic() - began, time.process_time() - used
         settle(sent, to)
         return Step(
@@ -118,7 +123,7 @@ def attempt_on(
             late_p50=sent.late(0.5),
             late_p99=sent.late(0.99),
             cores=used / seconds,
-            why=judge(sent, late_budget),
+            why="it was ended before its time" if wait(0.0) and sent.records < wanted else judge(sent, late_budget),
         )
 
     return attempt

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import replace
 from typing import Any
 
 from ledgerops.errors import UserError
@@ -71,6 +71,7 @@ class Member:
             stream = self._order.stream()
             stream.rows(0, 1)  # its tables are made once a process, and not when it has begun
             self._target = self._order.target(stream.partitions, lambda seconds: self._stopped, say, self._share, told)
+            self._sampler = self._order.sampler(stream, self._share)
         except UserError as error:
             self.over = True
             self._send("failed", str(error))
@@ -78,6 +79,14 @@ class Member:
         self._send("ready", None)
 
     def step(self) -> float:
+        try:
+            return self._step()
+        except UserError as error:  # the target or the file of samples takes no more
+            self.over = True
+            self._send("failed", str(error))
+            return 0.0
+
+    def _step(self) -> float:
         if self._target is None or self.pacer is None:
             return TICK
         if self._closing_since is not None:
@@ -106,11 +115,9 @@ class Member:
 
     def _begin(self, origin: float) -> None:
         assert self._order is not None and self._target is not None
-        order = Order(**{**asdict(self._order), "origin": origin})
-        stream = order.stream()
-        self._sampler = order.sampler(stream, self._share)
+        order = replace(self._order, origin=origin)
         self.pacer = Pacer(
-            stream,
+            order.stream(),
             self._target,
             records=order.records,
             at_once=order.at_once,

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ledgerops.producing.kafka import KafkaTarget
 
 REPLAY = "replay"
+MOST_RECORDS = 2**40  # a million a second for twelve days
 REPLAY_RATE = 500.0  # records a second, as in a replay of `ledgerops run`
 
 
@@ -171,14 +172,22 @@ def order_of(options: Namespace) -> Order:
         order = replace(order, plan=plan.name, text=plan.text)
     stream = order.stream()
     duration = given("duration")
-    limits = [stream.total, given("records"), None if duration is None else stream.due(duration)]
+    try:
+        with np.errstate(over="ignore"):  # an absurd rate is told below
+            limits = [stream.total, given("records"), None if duration is None else stream.due(duration)]
+    except OverflowError:
+        raise UserError("more records than can be counted; give a smaller --rate-scale or --duration") from None
     last = min((limit for limit in limits if limit is not None), default=None)
+    if last is not None and last > MOST_RECORDS:
+        raise UserError("more records than a load can number; give less --records, --duration or --rate-scale")
     origin = time.time()
     if order.at_once and order.text is not None:
         # as if it had been sent until now: rows from the future would move every watermark with them
         if last is None:
             raise UserError("this plan has no end, and --at-once no clock; add --records N or --duration TIME")
         origin -= float(stream.due_time(np.array([last - 1]))[0]) if last else 0.0
+        if origin < 0:
+            raise UserError("at this rate the records begin before 1970; give a larger --rate-scale or fewer --records")
     return replace(order, records=last, origin=round(origin, 3))
 
 

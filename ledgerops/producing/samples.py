@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -70,14 +71,13 @@ class Sampler:
 
     def __init__(self, every: int, file: Path, at_once: bool = False) -> None:
         """Raises UserError when the file cannot be written or the library of histograms is missing."""
-        self.every, self.kept = every, 0
+        self.every = every
         self._at_once, self._began = at_once, 0.0
         self.legs = {name: histogram() for name, (_, to) in LEGS.items() if to != "seen"}
-        try:
+        self._file = file
+        with self._told():
             file.parent.mkdir(parents=True, exist_ok=True)
             self._out: IO[str] = file.open("w", encoding="utf-8")
-        except OSError as error:
-            raise UserError(f"cannot write {file}: {(error.strerror or str(error)).lower()}") from None
 
     def begin(self, at: float) -> None:
         """The schedule began at this time, in seconds since the epoch."""
@@ -93,6 +93,13 @@ class Sampler:
             id = str(rows.batch.column("transaction_id")[row]) if named else None
             made.samples.append(Sample(place, number, id, None if self._at_once else float(due[place]), self))
 
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise UserError(f"cannot write {self._file}: {(error.strerror or str(error)).lower()}") from None
+
     def keep(self, sample: Sample, acknowledged: float, appended: float | None) -> None:
         row = {
             "number": sample.number,
@@ -102,12 +109,13 @@ class Sampler:
             "acknowledged": round(acknowledged, 6),
             "appended": appended,
         }
-        self._out.write(json.dumps(row) + "\n")
-        self.kept += 1
+        with self._told():
+            self._out.write(json.dumps(row) + "\n")
         _record(self.legs, row)
 
     def close(self) -> None:
-        self._out.close()
+        with self._told():
+            self._out.close()
 
 
 def every(stream: Stream, records: int | None, a_second: float = A_SECOND) -> int:

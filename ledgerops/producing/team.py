@@ -38,7 +38,7 @@ class Conductor:
         self._members, self._send, self._say = list(members), send, say
         self._ready: set[Hashable] = set()
         self._positions: dict[Hashable, int] = {}
-        self._done: dict[Hashable, Any] = {}
+        self._done: dict[Hashable, dict[str, str]] = {}  # histograms, encoded, by leg
         self._lost: set[Hashable] = set()
         self._stopping = False
 
@@ -61,8 +61,9 @@ class Conductor:
             self._positions[member] = data
             self._agree()
         elif kind == "done":
-            self._done[member] = data
+            self._done[member] = data["legs"]
             self.books[member] = Sent.read(data["sent"])
+            self._agree()
         elif kind == "failed":
             self.failure = self.failure or data
             self._lost.add(member)
@@ -71,6 +72,8 @@ class Conductor:
         """A member is gone, and what it sent is not known."""
         if member in self._members and member not in self._done:
             self._lost.add(member)
+            if not self.begun and not self._stopping:
+                self.failure = self.failure or "a sender ended before it could begin"
             self._agree()
 
     def stop(self) -> None:
@@ -97,7 +100,7 @@ class Conductor:
 
     def result(self) -> Sent:
         """The books of all, added up. They are not exact when a member is lost or they did not end together."""
-        parts = [Sent.read(self._done[member]["sent"]) for member in self._members if member in self._done]
+        parts = [self.books[member] for member in self._members if member in self._done]
         whole = together(parts)
         missing = len(self._members) - len(parts)
         if missing and self.begun:
@@ -111,8 +114,8 @@ class Conductor:
     def legs(self) -> dict[str, Any]:
         """The histograms of all samples."""
         found: dict[str, list[str]] = {}
-        for done in self._done.values():
-            for name, encoded in done["legs"].items():
+        for legs in self._done.values():
+            for name, encoded in legs.items():
                 found.setdefault(name, []).append(encoded)
         return {name: histogram(each) for name, each in found.items()}
 

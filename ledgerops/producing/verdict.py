@@ -14,7 +14,9 @@ LATE_BUDGET = 0.05  # seconds, of the 99th percentile of lateness: five looks at
 
 
 def judge(sent: Sent, late_budget: float = LATE_BUDGET) -> str | None:
-    """Why the load is INVALID, in one line; None when it is valid, or when nothing was due."""
+    """Why the load is INVALID, in one line; None when it is valid, or when nothing was due and nothing went wrong."""
+    if sent.problem and not sent.planned:
+        return sent.problem
     if sent.planned and sent.acknowledged < ACKNOWLEDGED * sent.planned:
         return (
             f"{sent.acknowledged:,} of the {sent.planned:,} records that were due were acknowledged "

@@ -74,6 +74,18 @@ def test_a_rate_is_tried_on_the_clients_own_broker():
     assert 0 < step.cores < 2
 
 
+def test_a_step_that_is_cut_off_holds_nothing():
+    looks = []
+
+    def wait(seconds):
+        looks.append(seconds)
+        return len(looks) > 20
+
+    step = attempt_on(mock_target, MOCK_PARTITIONS, wait, late_budget=9.0)(2_000.0)
+
+    assert step.why == "it was ended before its time"
+
+
 @pytest.mark.slow
 def test_the_table_ends_with_what_to_ask_for(capsys):
     assert main(["load", "calibrate", "--json", "--late-budget", "5s"]) == 0

@@ -1,11 +1,15 @@
 """Several senders of one load: they begin together, end at one record, and whoever is lost is not passed over."""
 
+from dataclasses import asdict
+from pathlib import Path
+
 import pytest
 
 from ledgerops.errors import UserError
 from ledgerops.producing.member import Member
 from ledgerops.producing.order import Order
 from ledgerops.producing.processes import conduct
+from ledgerops.producing.sent import Sent
 from ledgerops.producing.team import Conductor
 
 PLAN = """
@@ -101,6 +105,44 @@ def test_a_member_that_is_lost_does_not_keep_the_others_from_stopping(tmp_path):
     team.conductor.lost(1)
 
     assert team.run().problem is not None
+
+
+def test_a_member_that_is_lost_before_the_beginning_ends_the_load(tmp_path):
+    team = Team(tmp_path)
+    team.conductor.lost(1)
+
+    assert team.conductor.over
+    assert team.conductor.failure == "a sender ended before it could begin"
+
+
+def test_a_member_that_is_done_while_it_is_asked_to_pause_keeps_nobody_waiting():
+    """The other one told how far it is before that word came."""
+    told = []
+    conductor = Conductor(Order(plan="mine.yaml", text=PLAN), [0, 1], lambda *message: told.append(message))
+    conductor.begun = True
+    conductor.stop()
+    conductor.heard(1, "position", 3)
+    conductor.heard(0, "done", {"sent": Sent(records=7).document(), "legs": {}})
+    conductor.lost(0)
+
+    assert told[-1] == (1, "limit", 7)
+
+
+@pytest.mark.parametrize("place", ["nowhere", "full"])
+def test_a_place_of_samples_that_takes_nothing_is_told_in_one_line(tmp_path, place):
+    samples = {"nowhere": tmp_path / "file" / "s.jsonl", "full": Path("/dev/full")}[place]
+    (tmp_path / "file").touch()
+    member = Member(lambda kind, data: said.append((kind, data)))
+    said = []
+    order = Order(plan="mine.yaml", text=PLAN, to=str(tmp_path / "to"), records=50, at_once=True, samples=str(samples))
+    member.heard("order", {"order": asdict(order), "share": [0, 1]})
+    member.connect()
+    member.heard("begin", {"origin": 0.0})
+    while not member.over:
+        member.step()
+
+    [failed] = [data for kind, data in said if kind == "failed"]
+    assert failed.startswith(f"cannot write {samples}: ")
 
 
 def test_members_that_cannot_begin_are_told_in_one_line(tmp_path):
