@@ -22,6 +22,7 @@ import platform
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -66,7 +67,7 @@ def judge(samples: Sequence[Sample]) -> list[Flatness]:
     ]
 
 
-def soak(length: float, samples: list[Sample], done: dict[str, int]) -> None:
+def soak(length: float, samples: list[Sample], done: Counter[str]) -> None:
     """Runs for `length` seconds and adds to `samples` and `done`, which tell how far it came when it is ended early."""
     import ledgerops
     from load.bench_session import session
@@ -84,13 +85,11 @@ def soak(length: float, samples: list[Sample], done: dict[str, int]) -> None:
         )
         if watch.url is None:
             raise UserError(f"cannot attach: {watch.error}")
-        churn = Churn(spark, folder)
+        churn = Churn(spark, folder, done)
         try:
             churn.begin()
             with Scraper(f"{watch.url}/metrics") as scraper:
                 _run(length, churn, scraper, folder / "recording", samples)
-            done |= churn.done
-            done["scrape"] = scraper.scrapes
             if scraper.failed:
                 raise UserError(f"{scraper.failed} of {scraper.failed + scraper.scrapes} scrapes were not answered")
         finally:
@@ -139,13 +138,14 @@ def _soaked(args: argparse.Namespace) -> int:
     if not SHORTEST <= wanted < float("inf"):
         raise UserError(f"a soak of {wanted:g} s says nothing; give at least {SHORTEST / 60:.1f} minutes")
     samples: list[Sample] = []
-    done: dict[str, int] = {}
+    done: Counter[str] = Counter()
     at = f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
     try:
         soak(wanted, samples, done)
     except KeyboardInterrupt:
         _say("ended early")
-    soak_samples.write(samples, args.out / "samples.csv")
+    finally:
+        soak_samples.write(samples, args.out / "samples.csv")
     try:
         found = judge(samples)
     except ValueError as error:

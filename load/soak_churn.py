@@ -31,9 +31,9 @@ def choose(draw: random.Random, running: Sequence[int], slots: int = SLOTS) -> t
 class Churn:
     """The queries of a soak: one that stays, a windowed count of the ledger, and SLOTS that come and go."""
 
-    def __init__(self, spark: Any, folder: Path, seed: int = 7) -> None:
+    def __init__(self, spark: Any, folder: Path, done: Counter[str], seed: int = 7) -> None:
         self.spark, self.folder = spark, folder
-        self.done: Counter[str] = Counter()
+        self.done = done  # how often each act was done
         self._draw = random.Random(seed)
         self._queries: dict[int, Any] = {}
         self._steady: Any = None

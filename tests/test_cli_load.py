@@ -450,13 +450,18 @@ def test_a_load_at_once_ends_now(load, plan, tmp_path):
         ),
         pytest.param(
             ["default", "--to", "x", "--duration", "60", "--rate-scale", "1e308"],
-            "more records than can be counted; give a smaller --rate-scale or --duration",
+            "at 1e+308 times its rates plan default sends more than 1,000,000,000 records a second; give less",
             id="an absurd rate",
         ),
         pytest.param(
             ["default", "--to", "x", "--duration", "1", "--rate-scale", "1e300"],
-            "more records than a load can number; give less --records, --duration or --rate-scale",
+            "at 1e+300 times its rates plan default sends more than 1,000,000,000 records a second; give less",
             id="a rate nearly as absurd",
+        ),
+        pytest.param(
+            ["default", "--to", "x", "--duration", "365d", "--rate-scale", "1e5"],
+            "more records than a load can number; give less --records, --duration or --rate-scale",
+            id="too many records",
         ),
         pytest.param(
             ["default", "--to", "x", "--at-once", "--records", "10", "--rate-scale", "1e-300"],

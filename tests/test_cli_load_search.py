@@ -9,6 +9,7 @@ import pytest
 
 from ledgerops.cli import build_parser, main
 from ledgerops.cli.load_search import search
+from ledgerops.errors import UserError
 from tests.loadtest.simulated import System
 
 
@@ -106,6 +107,19 @@ def test_an_earlier_search_is_moved_aside(command, tmp_path):
     assert (aside / "search.csv").read_text() == first
 
 
+def test_a_search_that_does_not_end_leaves_the_last_answer_where_it_is(command, tmp_path):
+    command(System(noise=0.0), "--quick")
+    first = (tmp_path / "runs/search-daily_counts/search.json").read_text()
+    for _ in range(2):
+        with pytest.raises(UserError):
+            command(System(fails="no table"), "--quick")
+    assert (tmp_path / "runs/search-daily_counts/search.json").read_text() == first
+    assert not list((tmp_path / "runs").glob("search-daily_counts-before-*"))
+    command(System(noise=0.0, per_row=1e-4), "--quick")
+    assert (tmp_path / "runs/search-daily_counts/search.json").read_text() != first
+    assert not (tmp_path / "runs/search-daily_counts-unfinished").exists()
+
+
 def test_own_objectives_replace_the_defaults(command):
     _, out, _ = command(System(noise=0.0), "--slo", "p99 latency < 1s", "--quick", "--json")
     told = json.loads(out)
@@ -114,8 +128,6 @@ def test_own_objectives_replace_the_defaults(command):
 
 
 def test_a_job_that_fails_at_once_is_refused(command):
-    from ledgerops.errors import UserError
-
     with pytest.raises(UserError) as told:
         command(System(fails="[TABLE_OR_VIEW_NOT_FOUND] no table"))
     assert str(told.value) == "cannot run daily_counts: [TABLE_OR_VIEW_NOT_FOUND] no table"
@@ -127,6 +139,7 @@ def test_nonsense_is_refused_before_anything_starts(refused):
     assert refused("daily_counts", "--slo", "fast") == (
         "--slo 'fast': write a measure, a comparison and a value, such as 'p99 latency < 5s'"
     )
+    assert refused("daily_counts", "--min", "1e300").startswith("--min 1e+300: no rate of a load; give at most ")
     assert refused("daily_counts", "--min", "9", "--max", "3") == "--min 9 is not below --max 3"
     assert refused("daily_counts", "--trial", "5s") == (
         "--trial 5s has no room for 6 batches at a trigger of 2 s; give at least 12s"
@@ -137,4 +150,6 @@ def test_nonsense_is_refused_before_anything_starts(refused):
 
 def test_a_place_that_cannot_be_written_is_refused(refused, tmp_path):
     (tmp_path / "file").write_text("")
-    assert refused("daily_counts", "--out", "file") == "cannot write to file/search-daily_counts: not a directory"
+    assert refused("daily_counts", "--out", "file") == (
+        "cannot write to file/search-daily_counts-unfinished: not a directory"
+    )

@@ -140,7 +140,12 @@ def load_plan(name_or_path: str | Path, scale: float | None = None) -> Plan:
     if scale is None:
         return plan
     scaled = yaml.safe_dump({**yaml.safe_load(text), "scale": scale}, sort_keys=False)
-    return parse_plan(scaled, label)
+    try:
+        return parse_plan(scaled, label)
+    except UserError:
+        # lines of this text are not the file's; and what could be read before can only be too fast now
+        most = f"{planparts.FASTEST:,.0f} records a second"
+        raise UserError(f"at {scale:g} times its rates plan {name} sends more than {most}; give less") from None
 
 
 @lru_cache(maxsize=64)

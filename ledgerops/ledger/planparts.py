@@ -18,6 +18,7 @@ _SHAPES = {
     "sine": ("low", "high", "period"),
     "burst": ("base", "peak", "every", "length"),
 }
+FASTEST = 1e9  # records a second: no machine sends so many, and sums over years of them are still numbers
 _MOST_KEYS = 10_000_000  # ids have 8 digits; each worker keeps a table of the accounts
 _MOST_FUTURE = 1_000_000
 
@@ -91,8 +92,11 @@ def phases(entry: Entry, scale: float, repeat: bool) -> tuple[Phase, ...]:
     rates = (
         vars(phase)[name] for phase in found for name in ("rate", "low", "high", "base", "peak") if name in vars(phase)
     )
-    if not any(rates):
+    most = max(rates, default=0.0)
+    if not most:
         raise entry.error("expected at least one phase with a rate above 0")
+    if most > FASTEST:
+        raise entry.error(f"expected rates of at most {FASTEST:,.0f} a second, scale included, got {most:g}")
     return tuple(found)
 
 

@@ -17,6 +17,7 @@ from ledgerops.errors import UserError
 from ledgerops.ledger.kafka import TOPICS
 from ledgerops.ledger.manifest import Manifest
 from ledgerops.ledger.plan import load_plan, parse_plan
+from ledgerops.ledger.planparts import FASTEST
 from ledgerops.ledger.stream import PlanStream, ReplayStream, Table
 from ledgerops.producing.samples import Sampler, every, part_of
 from ledgerops.producing.sent import Sent
@@ -170,13 +171,11 @@ def order_of(options: Namespace) -> Order:
             raise UserError("--data is for replay; a plan makes its own rows")
         plan = load_plan(options.plan, scale)
         order = replace(order, plan=plan.name, text=plan.text)
+    if order.rate > FASTEST:
+        raise UserError(f"a replay of {order.rate:g} rows a second; give a smaller --rate-scale, or --at-once")
     stream = order.stream()
     duration = given("duration")
-    try:
-        with np.errstate(over="ignore"):  # an absurd rate is told below
-            limits = [stream.total, given("records"), None if duration is None else stream.due(duration)]
-    except OverflowError:
-        raise UserError("more records than can be counted; give a smaller --rate-scale or --duration") from None
+    limits = [stream.total, given("records"), None if duration is None else stream.due(duration)]
     last = min((limit for limit in limits if limit is not None), default=None)
     if last is not None and last > MOST_RECORDS:
         raise UserError("more records than a load can number; give less --records, --duration or --rate-scale")

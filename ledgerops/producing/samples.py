@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -75,9 +75,11 @@ class Sampler:
         self._at_once, self._began = at_once, 0.0
         self.legs = {name: histogram() for name, (_, to) in LEGS.items() if to != "seen"}
         self._file = file
-        with self._told():
+        try:
             file.parent.mkdir(parents=True, exist_ok=True)
             self._out: IO[str] = file.open("w", encoding="utf-8")
+        except OSError as error:
+            raise _cannot_write(file, error) from None
 
     def begin(self, at: float) -> None:
         """The schedule began at this time, in seconds since the epoch."""
@@ -98,7 +100,9 @@ class Sampler:
         try:
             yield
         except OSError as error:
-            raise UserError(f"cannot write {self._file}: {(error.strerror or str(error)).lower()}") from None
+            with suppress(OSError):  # what found no room finds none now
+                self._out.close()
+            raise _cannot_write(self._file, error) from None
 
     def keep(self, sample: Sample, acknowledged: float, appended: float | None) -> None:
         row = {
@@ -164,7 +168,7 @@ def gather(file: Path, count: int) -> None:
                     whole.write(part.read_bytes())
                     part.unlink()
     except OSError as error:
-        raise UserError(f"cannot write {file}: {(error.strerror or str(error)).lower()}") from None
+        raise _cannot_write(file, error) from None
 
 
 def legs(samples: Iterable[Mapping[str, Any]], seen: Mapping[str, float] | None = None) -> dict[str, HdrHistogram]:
@@ -201,3 +205,7 @@ def _record(legs: Mapping[str, HdrHistogram], sample: Mapping[str, Any]) -> None
         begin, end = (sample.get(time) for time in LEGS[name])
         if begin is not None and end is not None:
             into.record_value(min(max(1, round((end - begin) * 1e6)), _MOST_MICROS))
+
+
+def _cannot_write(file: Path, error: OSError) -> UserError:
+    return UserError(f"cannot write {file}: {(error.strerror or str(error)).lower()}")

@@ -184,6 +184,11 @@ def test_the_digest_is_that_of_the_meaning():
             id="nothing ever comes",
         ),
         pytest.param(
+            phases("{shape: constant, rate: 2e9}"),
+            "plan.yaml:2: phases: expected rates of at most 1,000,000,000 a second, scale included, got 2e+09",
+            id="faster than anything",
+        ),
+        pytest.param(
             phases("{shape: constant, raet: 10}"),
             "plan.yaml:2: phases[0].raet: unknown key (did you mean rate?); known here: shape, rate, duration",
             id="misspelt key of a phase",

@@ -1,6 +1,7 @@
 import csv
 import random
 import time
+from collections import Counter
 from dataclasses import replace
 from xml.etree import ElementTree
 
@@ -110,7 +111,7 @@ def test_a_length_that_says_nothing_is_refused_in_one_line(capsys, minutes):
 
 @pytest.mark.spark
 def test_queries_start_fail_restart_and_stop(spark, tmp_path):
-    churn = Churn(spark, tmp_path)
+    churn = Churn(spark, tmp_path, Counter())
     try:
         churn.begin()
         failing = churn._start(SLOTS, failing=True, anew=True)  # no slot: no step touches it

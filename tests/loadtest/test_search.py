@@ -153,12 +153,31 @@ def test_a_system_that_cannot_make_up_its_mind_ends():
     [
         ({"precision": 0.0001}, "--precision 0.0001: give 0.01 to 1, the width of the answer"),
         ({"low": 5.0, "high": 5.0}, "--min 5 is not below --max 5"),
+        ({"low": 1e300}, "--min 1e+300: no rate of a load; give at most 10,000,000 rows/s"),
+        ({"high": 10_000_001.0}, "--max 1e+07: no rate of a load; give at most 10,000,000 rows/s"),
     ],
 )
 def test_absurd_settings_are_refused(settings, said):
     with pytest.raises(UserError) as told:
         Settings(SLOS, **settings)
     assert str(told.value) == said
+
+
+@pytest.mark.parametrize("bounds", [{"low": 9e6}, {"high": plans.FASTEST}, {"low": 1.0, "high": 1e7}, {}])
+def test_bounds_of_possible_rates_are_taken(bounds):
+    assert Settings(SLOS, **bounds).slos == SLOS
+
+
+@pytest.mark.parametrize("estimate", [9e6, 3e9])
+def test_a_job_that_sustains_all_that_can_be_offered_is_tried_no_higher(estimate):
+    lab = Lab(System(overhead=0.1, per_row=1e-9, noise=0.0))
+    found = lab.search(estimate)
+    assert max(rate for rate, _ in lab.tried) == plans.FASTEST
+    assert (found.low.rate, found.high, found.reason) == (
+        plans.FASTEST,
+        None,
+        "10,000,000 rows/s held and no more can be tried",
+    )
 
 
 def test_the_plan_of_trials_is_about_what_it_takes():
