@@ -63,7 +63,7 @@ def search(args: argparse.Namespace, perform: Perform) -> int:
     from ledgerops.feed import ROWS
     from ledgerops.jobs import choose_jobs
     from ledgerops.loadtest import searched
-    from ledgerops.loadtest.campaign import Campaign, Options, fresh
+    from ledgerops.loadtest.campaign import Campaign, Options, begun, ended
     from ledgerops.loadtest.search import Settings
     from ledgerops.loadtest.searchpage import page
 
@@ -82,9 +82,9 @@ def search(args: argparse.Namespace, perform: Perform) -> int:
         )
     options = Options(jobs[0].name, args.trigger, trial, args.cores)
     folder = args.out / f"search-{options.job}"
-    fresh(folder)
+    made = begun(folder)
     with trials.Shown() as shown:
-        campaign = Campaign(options, settings, folder, shown, perform)
+        campaign = Campaign(options, settings, made, shown, perform)
         print(
             f"about {campaign.trials} trials of {trial:g} s, some {clock(campaign.budget)} min; objectives: "
             f"{', '.join(each.text for each in settings.slos)}",
@@ -93,7 +93,8 @@ def search(args: argparse.Namespace, perform: Perform) -> int:
         found = campaign.found()
     answer = searched.Searched(options, settings, found, campaign.began, time.time() - campaign.began)
     document = searched.document(answer)
-    trials.write(folder, "search", document, searched.COLUMNS, searched.rows(answer), page(answer))
+    trials.write(made, "search", document, searched.COLUMNS, searched.rows(answer), page(answer))
+    ended(made, folder)
     if args.json:
         print(json.dumps(document))
     else:

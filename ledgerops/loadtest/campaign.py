@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -109,11 +110,30 @@ def tidy(trial: Trial) -> None:
         shutil.rmtree(trial.folder / NAME / name, ignore_errors=True)
 
 
-def fresh(folder: Path) -> None:
-    """Makes the folder; what an earlier search left there is moved aside. Raises UserError."""
-    try:
+def begun(folder: Path) -> Path:
+    """A new folder beside the one of an earlier search, whose answer is good until there is another. Raises UserError.
+
+    What a search that did not end left there is removed.
+    """
+    made = folder.with_name(f"{folder.name}-unfinished")
+    with _writing(made):
+        if made.exists():
+            shutil.rmtree(made)
+        made.mkdir(parents=True)
+    return made
+
+
+def ended(made: Path, folder: Path) -> None:
+    """Gives a search that has ended its folder; what an earlier one left there is moved aside. Raises UserError."""
+    with _writing(folder):
         if folder.exists():
             folder.rename(folder.with_name(f"{folder.name}-before-{time.strftime('%Y%m%d-%H%M%S')}"))
-        folder.mkdir(parents=True)
+        made.rename(folder)
+
+
+@contextmanager
+def _writing(folder: Path) -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
         raise UserError(f"cannot write to {folder}: {(error.strerror or str(error)).lower()}") from None

@@ -16,6 +16,7 @@ from statistics import median
 
 from ledgerops.errors import UserError
 from ledgerops.loadtest.measure import Measured
+from ledgerops.loadtest.plans import FASTEST
 from ledgerops.loadtest.slo import Outcome, Slo, judge
 
 STEP = 2.0  # a bound that does not hold is moved by this factor until one is found
@@ -39,6 +40,9 @@ class Settings:
     def __post_init__(self) -> None:
         if not 0.01 <= self.precision <= 1:
             raise UserError(f"--precision {self.precision:g}: give 0.01 to 1, the width of the answer")
+        for option, bound in (("--min", self.low), ("--max", self.high)):
+            if bound is not None and bound > FASTEST:
+                raise UserError(f"{option} {bound:g}: no rate of a load; give at most {FASTEST:,.0f} rows/s")
         if self.low is not None and self.high is not None and self.low >= self.high:
             raise UserError(f"--min {self.low:g} is not below --max {self.high:g}")
 
@@ -110,7 +114,7 @@ class _Search:
         return None if first is None else self._bounded(rounded(first))
 
     def _bounded(self, rate: float) -> float:
-        return min(self.settings.high or math.inf, max(self.settings.low or 0.0, rate))
+        return min(self.settings.high or FASTEST, max(self.settings.low or 0.0, rate))
 
     def _ends(self) -> tuple[Rate | None, Rate | None]:
         """The highest rate that held below the lowest that failed, and that one."""
@@ -161,7 +165,8 @@ class _Search:
             worst = next((each.text for each in high.outcomes if not each.held), "")
             return f"even {high.rate:,.0f} rows/s failed: {worst}"
         if high is None and low is not None:
-            return f"{low.rate:,.0f} rows/s held and no more was tried: --max"
+            why = "no more can be tried" if low.rate >= FASTEST else "no more was tried: --max"
+            return f"{low.rate:,.0f} rows/s held and {why}"
         return ""
 
     def _told(self, reason: str) -> Found:
