@@ -7,6 +7,7 @@ from ledgerops.dashboards.model import Column, Page, Panel, Row, Target, by, d, 
 from ledgerops.dashboards.status import NAMES, status
 
 EXPECTED = by("max", "job, query", q("ledgerops_query_expected"))
+ACTIVE, ENDED = q("ledgerops_query_active"), q("ledgerops_query_terminated_timestamp_seconds")
 
 PAGE = Page(
     uid="ledgerops-fleet",
@@ -18,7 +19,7 @@ PAGE = Page(
             (
                 Panel(
                     "Queries running",
-                    (Target(f"sum({q('ledgerops_query_active')})", "running"),),
+                    (Target(f"sum({ACTIVE})", "running"),),
                     "short",
                     "Queries of which a run is on. Good: as many as are expected.",
                     kind="stat",
@@ -31,7 +32,7 @@ PAGE = Page(
                         Target(
                             f"count({EXPECTED} == 1 unless on (job, query) "
                             # where nothing is known of any query there is no number, and above all no 0
-                            f"{by('max', 'job, query', q('ledgerops_query_active'))} == 1) or 0 * count({EXPECTED})",
+                            f"{by('max', 'job, query', ACTIVE)} == 1) or 0 * count({EXPECTED})",
                             "down",
                         ),
                     ),
@@ -111,7 +112,8 @@ PAGE = Page(
                     "Ended",
                     (
                         Column(
-                            "time() - " + by("max", "query", q("ledgerops_query_terminated_timestamp_seconds")),
+                            # one that ended on this driver may run on another
+                            by("min", "query", f"time() - {ENDED} unless on (job, query) {ACTIVE} == 1"),
                             "since",
                             unit="s",
                         ),
