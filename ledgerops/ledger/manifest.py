@@ -17,7 +17,7 @@ repeated and changed rows.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,41 @@ from ledgerops.ledger.stream import PlanStream, ReplayStream, Stream
 from ledgerops.ledger.summary import Summary
 
 VERSION = 1
+MOST = 2**40  # records: a million a second for twelve days
+LAST = 2**36  # seconds since the epoch: in the year 4147
+
+
+def _whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _count(value: Any) -> bool:
+    return _whole(value) and 0 <= value <= MOST
+
+
+def _text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _instant(value: Any) -> bool:
+    return (_whole(value) or isinstance(value, float)) and 0 <= value <= LAST
+
+
+# by field: what it must be, and whether a value is that
+FORM: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
+    "source": ("plan or replay", lambda value: value in ("plan", "replay")),
+    "plan": ("text", _text),
+    "digest": ("text", _text),
+    "table": ("text", _text),
+    "topic": ("text or null", lambda value: value is None or _text(value)),
+    "records": ("a count of records", _count),
+    "seed": ("a whole number or null", lambda value: value is None or _whole(value)),
+    "origin": ("seconds since the epoch or null", lambda value: value is None or _instant(value)),
+    "text": ("text or null", lambda value: value is None or _text(value)),
+    "poison": ("counts by reason", lambda value: isinstance(value, dict) and all(map(_count, value.values()))),
+    "sent": ("an object", lambda value: isinstance(value, dict)),
+    "exact": ("true or false", lambda value: isinstance(value, bool)),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,9 +119,30 @@ def read_manifest(file: Path) -> Manifest:
     if version != VERSION:
         raise UserError(f"cannot read {file}: a manifest of version {version}, and this ledgerops reads {VERSION}")
     try:
-        return Manifest(**{**document, "summary": Summary.read(document["summary"])})
+        summary = _summary(document.pop("summary"))
+        _check(document)
+        return Manifest(**document, summary=summary)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise UserError(f"cannot read {file}: a damaged manifest ({error})") from None
+
+
+def _summary(document: dict[str, Any]) -> Summary:
+    found = Summary.read(document)
+    counts = [found.all.rows, found.distinct.rows, found.late, found.future, found.conflicting]
+    counts += [rows for each in found.buckets.values() for rows in (each.rows, each.distinct_rows)]
+    if not all(map(_count, counts)) or not all(map(_whole, found.buckets)):
+        raise ValueError("summary: its counts are no whole numbers")
+    return found
+
+
+def _check(document: Mapping[str, Any]) -> None:
+    """Raises ValueError for a field that is not what it must be."""
+    for name, value in document.items():
+        if name not in FORM:
+            raise ValueError(f"no field {name!r} is known")
+        words, fits = FORM[name]
+        if not fits(value):
+            raise ValueError(f"{name}: expected {words}, got {value!r:.40}")
 
 
 def replay_manifest(stream: ReplayStream, end: int | None = None) -> Manifest:

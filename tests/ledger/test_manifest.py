@@ -225,3 +225,73 @@ def test_what_is_no_manifest_is_refused(tmp_path, text, message):
 def test_a_missing_manifest_is_refused(tmp_path):
     with pytest.raises(UserError, match=r"no such file or directory; give --manifest"):
         read_manifest(tmp_path / "manifest.json")
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"source": ["plan"]}, "source: expected plan or replay, got ['plan']"),
+        ({"plan": None}, "plan: expected text, got None"),
+        ({"digest": 7}, "digest: expected text, got 7"),
+        ({"topic": 7}, "topic: expected text or null, got 7"),
+        ({"records": "x"}, "records: expected a count of records, got 'x'"),
+        ({"records": 1e300}, "records: expected a count of records, got 1e+300"),
+        ({"records": -1}, "records: expected a count of records, got -1"),
+        ({"seed": 1.5}, "seed: expected a whole number or null, got 1.5"),
+        ({"origin": float("nan")}, "origin: expected seconds since the epoch or null, got nan"),
+        ({"origin": 1e300}, "origin: expected seconds since the epoch or null, got 1e+300"),
+        ({"text": ["x" * 100]}, "text: expected text or null, got ['" + "x" * 38),
+        ({"poison": [3]}, "poison: expected counts by reason, got [3]"),
+        ({"poison": {"tombstone": None}}, "poison: expected counts by reason, got {'tombstone': None}"),
+        ({"sent": None}, "sent: expected an object, got None"),
+        ({"exact": "no"}, "exact: expected true or false, got 'no'"),
+        ({"valid": True}, "no field 'valid' is known"),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+)
+def test_a_field_that_is_something_else_is_told_in_a_line(tmp_path, changes, told):
+    _, file = written(tmp_path)
+    file.write_text(json.dumps({**json.loads(file.read_text()), **changes}))
+
+    with pytest.raises(UserError) as caught:
+        read_manifest(file)
+
+    assert str(caught.value) == f"cannot read {file}: a damaged manifest ({told})"
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("all_rows", "rows"), "x"),
+        (("distinct_rows", "rows"), None),
+        (("late", "rows"), 0.5),
+        (("future", "rows"), [1]),
+        (("conflicting",), -1),
+        (("buckets", "values", 0, 0), "x"),
+        (("buckets", "values", 0, 1), {}),
+        (("buckets", "values", 0, 3), None),
+    ],
+)
+def test_a_count_of_the_summary_that_is_none_is_told_in_a_line(tmp_path, path, value):
+    _, file = written(tmp_path)
+    document = json.loads(file.read_text())
+    place = document["summary"]
+    for name in path[:-1]:
+        place = place[name]
+    place[path[-1]] = value
+    file.write_text(json.dumps(document))
+
+    with pytest.raises(UserError) as caught:
+        read_manifest(file)
+
+    assert str(caught.value) == f"cannot read {file}: a damaged manifest (summary: its counts are no whole numbers)"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"origin": 0}, {"records": 0}, {"origin": None, "text": None, "seed": None}, {"poison": {"tombstone": 3}}],
+)
+def test_a_field_at_the_edge_of_what_it_may_be_is_read(tmp_path, changes):
+    manifest, file = written(tmp_path, **changes)
+
+    assert read_manifest(file) == manifest
