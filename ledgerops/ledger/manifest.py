@@ -44,7 +44,8 @@ def _text(value: object) -> bool:
     return isinstance(value, str)
 
 
-def _instant(value: Any) -> bool:
+def is_instant(value: Any) -> bool:
+    """Whether a value of JSON can be seconds since the epoch."""
     return (_whole(value) or isinstance(value, float)) and 0 <= value <= LAST
 
 
@@ -57,7 +58,7 @@ FORM: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "topic": ("text or null", lambda value: value is None or _text(value)),
     "records": ("a count of records", _count),
     "seed": ("a whole number or null", lambda value: value is None or _whole(value)),
-    "origin": ("seconds since the epoch or null", lambda value: value is None or _instant(value)),
+    "origin": ("seconds since the epoch or null", lambda value: value is None or is_instant(value)),
     "text": ("text or null", lambda value: value is None or _text(value)),
     "poison": ("counts by reason", lambda value: isinstance(value, dict) and all(map(_count, value.values()))),
     "sent": ("an object", lambda value: isinstance(value, dict)),

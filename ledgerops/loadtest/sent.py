@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from ledgerops.errors import UserError
-from ledgerops.ledger.manifest import Manifest, read_manifest
+from ledgerops.ledger.manifest import Manifest, is_instant, read_manifest
 from ledgerops.ledger.plan import Plan, parse_plan
 from ledgerops.loadtest.done import Done
 from ledgerops.loadtest.legs import Weighted
@@ -31,12 +31,9 @@ class SentLoad:
     """One load. `ways`: seconds of each leg before the job, by the generator's samples; empty without them."""
 
     manifest: Manifest
+    plan: Plan
     file: Path
     ways: Mapping[str, Weighted]
-
-    @property
-    def plan(self) -> Plan:
-        return parse_plan(self.manifest.text or "", self.manifest.plan)
 
     @property
     def last(self) -> float:
@@ -77,7 +74,17 @@ def sent_load(file: Path, samples: Path | None = None) -> SentLoad:
     if manifest.sent.get("valid") is False:
         why = manifest.sent.get("invalid_because") or "the generator could not keep up"
         raise UserError(f"cannot judge by {file}: the load is INVALID ({why}), and tells nothing of the jobs")
-    return SentLoad(manifest, file, {} if samples is None else _ways(samples))
+    if "valid" not in manifest.sent:
+        raise UserError(f"cannot judge by {file}: the load was sent at once, and not when its records were due")
+    if not manifest.exact:
+        raise UserError(
+            f"cannot judge by {file}: records were refused or their delivery is not known, so nobody can tell which "
+            "rows a job read; load anew"
+        )
+    plan = parse_plan(manifest.text, manifest.plan)
+    if plan.schedule.total is not None and manifest.records > plan.schedule.total:
+        raise UserError(f"cannot judge by {file}: its plan has no {manifest.records:,} records")
+    return SentLoad(manifest, plan, file, {} if samples is None else _ways(samples))
 
 
 def judged(load: SentLoad, place: Path, folder: Path, jobs: Sequence[str], warm_up: float) -> Trial:
@@ -105,8 +112,11 @@ def _ways(file: Path) -> dict[str, Weighted]:
     from ledgerops.producing.samples import read_samples
 
     times: dict[str, list[float]] = {name: [] for name in WAYS}
-    for sample in read_samples(file):
-        for name, (begin, end) in WAYS.items():
-            if sample.get(begin) is not None and sample.get(end) is not None:
-                times[name].append(max(0.0, sample[end] - sample[begin]))
+    for number, sample in enumerate(read_samples(file), 1):
+        for name, way in WAYS.items():
+            begin, end = (sample.get(each) for each in way)
+            if not all(each is None or is_instant(each) for each in (begin, end)):
+                raise UserError(f"cannot read {file}:{number}: not a sample; ledgerops load --samples writes them")
+            if begin is not None and end is not None:
+                times[name].append(max(0.0, end - begin))
     return {name: Weighted.of(np.array(each), np.ones(len(each))) for name, each in times.items() if each}

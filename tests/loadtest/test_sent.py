@@ -9,6 +9,7 @@ import pytest
 from ledgerops.cli import main
 from ledgerops.errors import UserError
 from ledgerops.ledger.manifest import Manifest
+from ledgerops.ledger.plan import parse_plan
 from ledgerops.ledger.summary import Summary
 from ledgerops.loadtest import plans
 from ledgerops.loadtest.sent import judged, sent_load
@@ -81,6 +82,58 @@ def test_a_load_that_is_invalid_tells_nothing_of_the_jobs(tmp_path):
         f"cannot judge by {file}: the load is INVALID (one record of a hundred was later than 2 s), and tells nothing "
         "of the jobs"
     )
+
+
+def test_a_load_of_which_nobody_knows_what_arrived_is_refused(tmp_path):
+    file = manifest(tmp_path, exact=False)
+    with pytest.raises(UserError) as told:
+        sent_load(file)
+    assert str(told.value) == (
+        f"cannot judge by {file}: records were refused or their delivery is not known, so nobody can tell which rows a "
+        "job read; load anew"
+    )
+
+
+def test_a_load_that_was_sent_at_once_has_no_due_times(tmp_path):
+    file = manifest(tmp_path, sent={"planned": RECORDS})
+    with pytest.raises(UserError, match=r"the load was sent at once, and not when its records were due$"):
+        sent_load(file)
+
+
+def test_more_records_than_the_plan_has_are_refused(tmp_path):
+    plan = parse_plan("phases: [{shape: constant, rate: 10, duration: 10s}, {shape: constant, rate: 0}]")
+    assert sent_load(manifest(tmp_path, text=plan.text, records=100)).last == pytest.approx(10.0)
+    with pytest.raises(UserError, match=r"its plan has no 101 records$"):
+        sent_load(manifest(tmp_path, text=plan.text, records=101))
+
+
+SAMPLE = {"number": 0, "transaction_id": "T0", "scheduled": 0.0, "created": 0.1, "acknowledged": 0.2, "appended": None}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        pytest.param({"scheduled": "x"}, id="a text"),
+        pytest.param({"created": "0.1"}, id="a number in quotes"),
+        pytest.param({"acknowledged": float("nan")}, id="not a number"),
+        pytest.param({"acknowledged": float("inf")}, id="infinity"),
+        pytest.param({"scheduled": True}, id="true"),
+        pytest.param({"created": 1e300}, id="no instant"),
+    ],
+)
+def test_times_of_samples_that_are_none_are_told_with_their_line(tmp_path, changes):
+    file = tmp_path / "samples.jsonl"
+    file.write_text("".join(json.dumps(each) + "\n" for each in (SAMPLE, {**SAMPLE, **changes})))
+    with pytest.raises(UserError) as told:
+        sent_load(manifest(tmp_path), file)
+    assert str(told.value) == f"cannot read {file}:2: not a sample; ledgerops load --samples writes them"
+
+
+@pytest.mark.parametrize("changes", [{"scheduled": None}, {"appended": 0.15}, {"created": 0}])
+def test_samples_without_a_leg_are_read(tmp_path, changes):
+    file = tmp_path / "samples.jsonl"
+    file.write_text("".join(json.dumps(each) + "\n" for each in (SAMPLE, {**SAMPLE, **changes})))
+    assert sent_load(manifest(tmp_path), file).ways["to the broker"].at(0.5) == pytest.approx(0.2)
 
 
 @pytest.mark.parametrize("changes", [{"source": "replay", "text": None, "origin": None}, {"topic": None}])
