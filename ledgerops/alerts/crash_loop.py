@@ -26,8 +26,10 @@ FAILED, RESTARTED = "ledgerops_query_failures_total", "ledgerops_query_restarts_
 def _expression(site: Site) -> str:
     failures, window = site.series(FAILED), site.window(WINDOW)
     before = f"last_over_time({failures}[{site.window(GAP)}] offset {window})"
-    # a series that begins within the window begins with its first failure, as one of a new driver does: all count
-    failed = f"sum {BY} ((({failures} - {before}) >= 0) or {failures}) >= {FAILURES}"
+    # a new driver counts from the beginning: a drop within the window, or since the last count before it
+    anew = f"(resets({failures}[{window}]) > 0 or min_over_time({failures}[{window}]) < {before})"
+    # then all count, and so they do of a series that begins within the window, as it does with its first failure
+    failed = f"sum {BY} (({failures} - {before} unless {anew}) or {failures}) >= {FAILURES}"
     restarts = site.series(RESTARTED)
     # and it must go on: where nothing was scraped for hours, failures of long ago look new
     again = f"sum {BY} ({restarts} - min_over_time({restarts}[{window}])) >= {FAILURES - 1}"
@@ -71,6 +73,22 @@ ALERT = Alert(
                 f'{FAILED}{{error_class="X"}}': "8x70 _x4 1x4 2x4 3x30",
             }, 1400, True,
         ),
+        Case(
+            "fires", "a new driver fails more often than the old one did, within the window",
+            {RESTARTED: "2x100 0x8 1x4 2x4 3x4", f'{FAILED}{{error_class="X"}}': "2x100 _x4 1x4 2x4 3x4 3x4"},
+            1785, True,
+        ),
+        Case(
+            "fires", "it first failed when the old one was away for long",
+            {RESTARTED: "2x100 0x60 1x4 2x30", f'{FAILED}{{error_class="X"}}': "2x100 _x55 1x4 2x4 3x30"}, 2595, True,
+        ),
+        Case(
+            "fires", "the old one had failed once before the window, and again within it",
+            {
+                RESTARTED: "1x60 2x40 0x4 1x4 2x4 2x30",
+                f'{FAILED}{{error_class="X"}}': "1x60 2x40 1x4 2x4 3x30",
+            }, 1725, True,
+        ),
         Case("stays quiet", "restarts without a failure: deployments", {RESTARTED: "0x4 1x4 2x4 3x4 4x30"}, 360, False),
         Case(
             "stays quiet", "three deployments, and three failures last week",
@@ -90,6 +108,15 @@ ALERT = Alert(
         Case(
             "stays quiet", "nothing was scraped for hours, and the failures are old",
             {RESTARTED: "5x20 _x310 5x40", f'{FAILED}{{error_class="X"}}': "5x20 _x310 5x40"}, 5250, False,
+        ),
+        Case(
+            "stays quiet", "a new driver fails twice, as the old one did",
+            {RESTARTED: "2x100 0x8 1x4 2x40", f'{FAILED}{{error_class="X"}}': "2x100 _x8 1x4 2x40"}, 1800, False,
+        ),
+        Case(
+            "stays quiet", "two failures, long after those of a new driver",
+            {RESTARTED: "9x20 0x4 1x4 2x100 3x4 4x40", f'{FAILED}{{error_class="X"}}': "9x20 1x4 2x100 3x4 4x40"},
+            2130, False,
         ),
         Case(
             "resolves", "the loop ended long ago",

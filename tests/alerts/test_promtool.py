@@ -37,10 +37,21 @@ def test_the_alerts_fire_and_stay_silent_as_their_cases_say(name):
         ("symptoms", "0.001 *", "0.9 *", ("LedgerRowsDropped",)),
         ("causes", 'rule="key-skew"', 'rule="late-data"', ("LedgerKeySkew",)),
         ("symptoms", " for: 1m", " for: 5s", ("LedgerQueryDown",)),
-        ("symptoms", "offset 15m)) >= 0", "offset 15m)) >= 9e9", ("LedgerCrashLoop", "28m20s")),
+        ("symptoms", "[15m]) > 0", "[15m]) >= 0", ("LedgerCrashLoop", "28m20s")),
+        ("symptoms", "[15m]) > 0", "[15m]) > 9e9", ("LedgerCrashLoop", "28m45s")),
+        ("symptoms", "[15m]) < last", "[15m]) < -last", ("LedgerCrashLoop", "43m15s")),
         ("symptoms", "[15m])) >= 2", "[15m])) >= 0", ("LedgerCrashLoop", "1h27m30s")),
     ],
-    ids=["never true", "another threshold", "another label", "no patience", "failures ever", "failures seen anew"],
+    ids=[
+        "never true",
+        "another threshold",
+        "another label",
+        "no patience",
+        "failures ever",
+        "of a new driver only the rest",
+        "of a driver that was away only the rest",
+        "failures seen anew",
+    ],
 )
 def test_a_rule_that_is_wrong_fails_its_cases(tmp_path, name, before, after, said):
     for folder in ("rules", "tests"):
