@@ -50,6 +50,11 @@ def test_every_service_says_whether_it_is_well_and_has_a_limit(name):
 
 
 @NAMES
+def test_a_service_that_ends_is_not_started_again_and_any_other_is(name):
+    assert SERVICES[name]["restart"] == ("no" if name in ONCE else "unless-stopped")
+
+
+@NAMES
 def test_no_port_is_open_to_the_network(name):
     assert [port for port in SERVICES[name].get("ports", ()) if not port.startswith("${BIND:-127.0.0.1}:")] == []
 
