@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ledgerops.dashboards.model import BAD, COLD, WARN, Page, Panel, Row, d, q
+from ledgerops.dashboards.model import BAD, COLD, WARN, Page, Panel, Row, by, d, q
 
 WIDTH = 24
 DRILL_APP = "ledgerops drill"  # name of the application that a drill's driver is; the name of the drill is not in it
+PAUSE = "1d"  # a query that was away for longer begins anew: no restart is marked
 
 
 class Variable(NamedTuple):
@@ -41,11 +42,14 @@ class Place(NamedTuple):
     y: int
 
 
+STARTED = q("ledgerops_query_start_timestamp_seconds")
 MARKS = (
     Mark("Firing alerts", 'ALERTS{alertstate="firing", job=~"$job", severity!="info"}', "{{alertname}} {{query}}", BAD),
     Mark(
         "Restarts",
-        f"changes({q('ledgerops_query_start_timestamp_seconds')}[$__rate_interval]) > 0",
+        # the newest start is later than that of a moment ago, or of before the pause, on whichever driver
+        f"{by('max', 'job, query', STARTED)} > "
+        + by("max", "job, query", f"last_over_time({STARTED}[{PAUSE}] offset $__rate_interval)"),
         "restart {{query}}",
         COLD,
     ),

@@ -1,12 +1,16 @@
-"""Panels whose expressions weigh several series, over scrapes that are made for the case."""
+"""Panels and marks whose expressions weigh several series, over scrapes that are made for the case."""
 
 import pytest
 
+from ledgerops.dashboards.layout import MARKS
 from tests.dashboards.replayed import evaluated
-from tests.dashboards.test_waiting import PANELS, asked
+from tests.dashboards.test_waiting import PANELS, asked, filled
 
 ACTIVE, ENDED = "ledgerops_query_active", "ledgerops_query_terminated_timestamp_seconds"
+STARTED = "ledgerops_query_start_timestamp_seconds"
 [FLEET_ENDED] = [panel for page, panel in PANELS if (page.uid, panel.title) == ("ledgerops-fleet", "Ended")]
+[RESTARTS] = [mark for mark in MARKS if mark.name == "Restarts"]
+AWAY = 200  # scrapes: a quarter of an hour
 
 
 def of(name, value, **labels):
@@ -33,3 +37,43 @@ def test_a_query_has_ended_where_no_driver_runs_it(tmp_path, page, shown):
     [expression] = asked(FLEET_ENDED)
 
     assert bool(evaluated(tmp_path, [page] * 5, [expression])) is shown
+
+
+RUNS_SINCE_10 = of(STARTED, 10.0) | of(ACTIVE, 1.0)
+AWAY_NOW = of(ACTIVE, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("pages", "marked"),
+    [
+        pytest.param([RUNS_SINCE_10] * 5 + [of(STARTED, 30.0)] * 5, True, id="at once"),
+        pytest.param(
+            [RUNS_SINCE_10] * 5 + [AWAY_NOW] * AWAY + [of(STARTED, 1010.0)] * 5, True, id="after a long pause"
+        ),
+        pytest.param(
+            [of(STARTED, 10.0, instance="old")] * 5 + [{}] * AWAY + [of(STARTED, 1010.0, instance="new")] * 5,
+            True,
+            id="on another driver, after a long pause",
+        ),
+        pytest.param([{}] * 5 + [of(STARTED, 25.0)] * 5, False, id="the first start"),
+        pytest.param([RUNS_SINCE_10] * 5 + [{}] * AWAY + [RUNS_SINCE_10] * 5, False, id="scrapes fail for long"),
+        pytest.param([RUNS_SINCE_10] * 5 + [AWAY_NOW] * AWAY, False, id="it ended"),
+        pytest.param(
+            [RUNS_SINCE_10] * 5 + [RUNS_SINCE_10 | of(STARTED, 40.0, query="other")] * 5,
+            False,
+            id="another query starts",
+        ),
+        pytest.param(
+            [RUNS_SINCE_10] * 5 + [RUNS_SINCE_10 | of(STARTED, 40.0, job="staging")] * 5,
+            False,
+            id="its namesake of another job starts",
+        ),
+        pytest.param(
+            [RUNS_SINCE_10 | of(STARTED, 20.0, instance="new")] * 5 + [RUNS_SINCE_10] * 5,
+            False,
+            id="the younger of two drivers ends",
+        ),
+    ],
+)
+def test_a_restart_is_marked_however_long_the_query_was_away(tmp_path, pages, marked):
+    assert bool(evaluated(tmp_path, pages, [filled(RESTARTS.expr)])) is marked
