@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
 DURATION = 60.0
 WARM_UP = 20.0  # seconds of a plan: compiling, and the backlog of the first batches
+LOCAL = ("rate", "load", "rate_scale", "duration", "trigger", "cores")  # of a run that the command makes itself
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -72,13 +73,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--recording", type=Path, metavar="PLACE", help="of the jobs that read it, with --manifest")
     parser.add_argument("--samples", type=Path, metavar="FILE", help="the load's samples, for the legs before the job")
     parser.add_argument("--rate-scale", type=factor, metavar="FACTOR", help="multiply every rate of the plan by this")
-    parser.add_argument(
-        "--duration", type=seconds, default=DURATION, metavar="TIME", help=f"measured part (default {DURATION:.0f}s)"
-    )
+    parser.add_argument("--duration", type=seconds, metavar="TIME", help=f"measured part (default {DURATION:.0f}s)")
     parser.add_argument(
         "--warm-up", type=seconds, metavar="TIME", help=f"of a plan: not measured (default {WARM_UP:.0f}s)"
     )
     trials.add_arguments(parser)
+    parser.set_defaults(trigger=None, cores=None)  # with --manifest neither is usual, and given ones are refused
 
 
 def run(args: argparse.Namespace) -> int:
@@ -101,13 +101,14 @@ def test(args: argparse.Namespace, perform: Perform) -> int:
     if args.recording is not None or args.samples is not None:
         raise UserError("--recording and --samples are for --manifest")
     names = tuple(job.name for job in choose_jobs(args.job or (), ROWS))
-    plan, title, warm_up = _load(args, names)
-    if args.duration < trials.LEAST * args.trigger:
+    duration, trigger = args.duration or DURATION, args.trigger or trials.TRIGGER
+    plan, title, warm_up = _load(args, names, trigger)
+    if duration < trials.LEAST * trigger:
         raise UserError(
-            f"--duration {args.duration:g}s has no room for {trials.LEAST} batches at a trigger of {args.trigger:g} s; "
-            f"give at least {trials.LEAST * args.trigger:g}s"
+            f"--duration {duration:g}s has no room for {trials.LEAST} batches at a trigger of {trigger:g} s; "
+            f"give at least {trials.LEAST * trigger:g}s"
         )
-    wanted = Wanted(names, plan, warm_up, args.duration, args.trigger, args.cores)
+    wanted = Wanted(names, plan, warm_up, duration, trigger, args.cores or trials.CORES)
     folder = _folder(args, names)
     with trials.Shown() as shown:
         shown.begin(1, 1, f"{', '.join(names)} at {title}")
@@ -147,8 +148,11 @@ def _sent(args: argparse.Namespace) -> Trial:
 
     if args.recording is None:
         raise UserError("--manifest needs the recording of the jobs that read the load: add --recording PLACE")
-    if any(getattr(args, name) is not None for name in ("plan", "rate", "load", "rate_scale")):
-        raise UserError("--manifest judges what was sent: a PLAN, --rate, --load and --rate-scale do not go with it")
+    given = ["a PLAN"] if args.plan is not None else []
+    given += [f"--{name.replace('_', '-')}" for name in LOCAL if getattr(args, name) is not None]
+    if given:
+        do = "does" if len(given) == 1 else "do"
+        raise UserError(f"--manifest judges what was sent: {', '.join(given)} {do} not go with it")
     names = args.job or []
     sent = sent_load(args.manifest, args.samples)
     folder = _folder(args, names)
@@ -157,7 +161,7 @@ def _sent(args: argparse.Namespace) -> Trial:
     return trial
 
 
-def _load(args: argparse.Namespace, names: tuple[str, ...]) -> tuple[Plan, str, float]:
+def _load(args: argparse.Namespace, names: tuple[str, ...], trigger: float) -> tuple[Plan, str, float]:
     """The plan, what it is called, and its warm-up in seconds. Raises UserError."""
     from ledgerops.loadtest import plans
 
@@ -171,11 +175,11 @@ def _load(args: argparse.Namespace, names: tuple[str, ...]) -> tuple[Plan, str, 
         scale = f" x {args.rate_scale:g}" if args.rate_scale else ""
         return plan, f"plan {plan.name}{scale}", args.warm_up or WARM_UP
     rate = args.rate if args.rate is not None else args.load * _searched(args.out, names)
-    least = plans.warm_up(args.trigger)
+    least = plans.warm_up(trigger)
     if args.warm_up is not None and args.warm_up < least:
         raise UserError(f"--warm-up {args.warm_up:g}s: a rate needs {least:g}s at this trigger interval")
     share = f" ({args.load:g} of what was found)" if args.load is not None else ""
-    return plans.at_rate(rate, args.trigger), f"{rate:,.0f} rows/s{share}", args.warm_up or least
+    return plans.at_rate(rate, trigger), f"{rate:,.0f} rows/s{share}", args.warm_up or least
 
 
 def _searched(out: Path, names: tuple[str, ...]) -> float:

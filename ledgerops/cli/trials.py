@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ledgerops.loadtest.slo import Slo
 
 TRIGGER = 2.0
+CORES = 2
 FRESHNESS = 60.0
 LEAST = 6  # intervals that a measured part must have
 
@@ -47,7 +48,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--trigger", type=seconds, default=TRIGGER, metavar="TIME", help=f"trigger interval (default {TRIGGER:g}s)"
     )
-    parser.add_argument("--cores", type=whole, default=2, help="cores of Spark, and shuffle partitions (default 2)")
+    parser.add_argument(
+        "--cores", type=whole, default=CORES, help=f"cores of Spark, and shuffle partitions (default {CORES})"
+    )
     parser.add_argument(
         "--out", type=Path, default=Path("runs"), metavar="FOLDER", help="where results are kept (default runs)"
     )

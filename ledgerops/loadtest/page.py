@@ -7,7 +7,7 @@ from string import Template
 
 from ledgerops import __version__, figures
 from ledgerops.loadtest.figure import STYLE, figure
-from ledgerops.loadtest.result import LEGS, SHARES, JobResult, Result, environment, seconds, ways
+from ledgerops.loadtest.result import LEGS, SHARES, JobResult, Result, seconds, spark, ways
 from ledgerops.loadtest.slo import Outcome
 from ledgerops.progress import format_instant
 from ledgerops.report.markup import Markup, Value, join, tag, text
@@ -56,12 +56,11 @@ def _lead(job: JobResult, several: bool) -> Markup:
 def _meta(result: Result) -> Markup:
     trial = result.trial
     wanted = trial.wanted
-    known = environment(wanted.cores)
+    where = "" if wanted.cores is None else f"; {spark(wanted.cores)}"
     began = "did not begin" if trial.origin is None else f"{format_instant(trial.origin)[:19].replace('T', ' ')} UTC"
     told = (
         f"{began}; {wanted.seconds:.0f} s measured after {wanted.warm_up:.0f} s of warm-up; trigger interval "
-        f"{seconds(wanted.trigger)}; Spark {known['pyspark']} on {known['cores_of_spark']} of "
-        f"{known['cores_of_the_machine']} cores"
+        f"{seconds(wanted.trigger)}{where}"
     )
     return tag("p", told, class_="meta")
 

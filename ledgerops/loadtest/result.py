@@ -129,8 +129,8 @@ def document(result: Result) -> dict[str, Any]:
     }
 
 
-def environment(cores: int) -> dict[str, Any]:
-    """What a reader needs to compare two results."""
+def environment(cores: int | None) -> dict[str, Any]:
+    """What a reader needs to compare two results; `cores` of Spark are not known of jobs that ran elsewhere."""
     return {
         "ledgerops": __version__,
         "pyspark": version("pyspark"),
@@ -139,6 +139,11 @@ def environment(cores: int) -> dict[str, Any]:
         "cores_of_the_machine": os.cpu_count(),
         "cores_of_spark": cores,
     }
+
+
+def spark(cores: int) -> str:
+    """`Spark 4.0.1 on 2 of 8 cores`"""
+    return f"Spark {version('pyspark')} on {cores} of {os.cpu_count()} cores"
 
 
 def _job(job: JobResult) -> dict[str, Any]:

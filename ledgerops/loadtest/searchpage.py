@@ -10,7 +10,7 @@ from ledgerops import figures
 from ledgerops.figures import clock
 from ledgerops.loadtest.measure import Measured
 from ledgerops.loadtest.page import render
-from ledgerops.loadtest.result import environment, seconds
+from ledgerops.loadtest.result import seconds, spark
 from ledgerops.loadtest.search import Rate
 from ledgerops.loadtest.searched import HEADS, Searched, middle, percent
 from ledgerops.progress import format_instant
@@ -85,13 +85,11 @@ def _reason(searched: Searched) -> str:
 
 def _meta(searched: Searched) -> Markup:
     options, settings = searched.options, searched.settings
-    known = environment(options.cores)
     trials = sum(len(each.trials) for each in searched.found.rates)
     told = (
         f"{format_instant(searched.began)[:19].replace('T', ' ')} UTC; {trials} trials of {options.seconds:.0f} s, in "
         f"{clock(searched.took)} min; trigger interval {options.trigger:g} s; the two ends up to {settings.repeat} "
-        f"times each, in the order of seed {settings.seed}; Spark {known['pyspark']} on {options.cores} of "
-        f"{known['cores_of_the_machine']} cores"
+        f"times each, in the order of seed {settings.seed}; {spark(options.cores)}"
     )
     return tag("p", told, class_="meta")
 

@@ -101,7 +101,7 @@ def judged(load: SentLoad, place: Path, folder: Path, jobs: Sequence[str], warm_
     if load.last <= warm_up:
         raise UserError(f"the load of {load.file} took {load.last:.0f} s, all of it warm-up; give less --warm-up")
     trigger = min((known[job] for job in names if known.get(job)), default=None)
-    wanted = Wanted(names, load.plan, warm_up, load.last - warm_up, trigger)
+    wanted = Wanted(names, load.plan, warm_up, load.last - warm_up, trigger, cores=None)
     return Trial(
         folder, wanted, load.manifest.origin, {job: failed[job] for job in names if job in failed}, place, load
     )

@@ -41,7 +41,7 @@ class Wanted:
     warm_up: float
     seconds: float
     trigger: float | None  # None: not known, of jobs that ran elsewhere
-    cores: int = 2
+    cores: int | None = 2  # None: they ran elsewhere
 
 
 class Sent(Protocol):
@@ -116,7 +116,7 @@ class Trial:
 def perform(wanted: Wanted, folder: Path, say: Say) -> Trial:
     """Runs it to its end. A driver that dies is a failed trial; Ctrl-C ends the driver before it goes on its way."""
     make(folder)
-    assert wanted.trigger is not None
+    assert wanted.trigger is not None and wanted.cores is not None
     spec = Spec(
         wanted.jobs,
         wanted.plan.text,

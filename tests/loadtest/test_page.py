@@ -65,6 +65,7 @@ def test_a_run_that_passes_names_no_cause(result):
     assert told.passed
     _, words = read(page(told))
     assert "daily_counts passed at 12,000 rows/s" in words
+    assert " on 2 of " in words
     assert "cause" not in words.lower()
     assert told.jobs[0].summary.startswith("PASSED: p99 latency 3.19 s, batch 1.2")
 

@@ -170,8 +170,10 @@ def test_the_command_judges_and_writes_a_report(tmp_path, monkeypatch, capsys):
     html = (folder / "test.html").read_text()
     assert "daily_counts passed at plan steady, sent to Kafka" in html
     assert "of waiting, by the generator&#x27;s samples: to the broker" in html
+    assert "cores" not in html
     told = json.loads((folder / "test.json").read_text())
     assert told["sending_seconds"]["to the broker"]["p99"] == pytest.approx(0.02, abs=1e-5)
+    assert told["environment"]["cores_of_spark"] is None
 
 
 def test_the_command_refuses_half_of_what_it_needs(tmp_path, monkeypatch, capsys):
@@ -182,7 +184,11 @@ def test_the_command_refuses_half_of_what_it_needs(tmp_path, monkeypatch, capsys
         (("--recording", "x", "--rate", "5"), "--recording and --samples are for --manifest"),
         (
             ("--manifest", file, "--recording", "x", "--rate", "5"),
-            "--manifest judges what was sent: a PLAN, --rate, --load and --rate-scale do not go with it",
+            "--manifest judges what was sent: --rate does not go with it",
+        ),
+        (
+            ("burst", "--manifest", file, "--recording", "x", "--duration", "60", "--trigger", "5s", "--cores", "2"),
+            "--manifest judges what was sent: a PLAN, --duration, --trigger, --cores do not go with it",
         ),
     ):
         assert main(["load", "test", *argv]) == 2
