@@ -44,6 +44,16 @@ def test_bundles_are_scored_without_running_anything(bundles, capsys):
         pytest.param("times.json", "{", id="torn"),
         pytest.param("times.json", "[]", id="no table"),
         pytest.param("drill.json", "", id="empty"),
+        pytest.param("times.json", '{"origin": 1, "injected": "x"}', id="a time in words"),
+        pytest.param("times.json", '{"origin": 1, "ended": NaN}', id="a time that is no number"),
+        pytest.param("times.json", '{"origin": 1, "ended": null}', id="a time that is nothing"),
+        pytest.param("times.json", '{"injected": 1}', id="no origin"),
+        pytest.param("drill.json", '{"drill": "crash", "seed": 1, "names": ["x"]}', id="names without roles"),
+        pytest.param("drill.json", '{"drill": "crash", "seed": 1, "names": {"main": 3}}', id="a name that is none"),
+        pytest.param("drill.json", '{"drill": "crash", "seed": "x", "names": {"main": "x"}}', id="a seed in words"),
+        pytest.param(
+            "drill.json", '{"drill": "crash", "seed": 1, "names": {"main": "x"}, "lanes": null}', id="no lanes"
+        ),
     ],
 )
 def test_a_damaged_bundle_is_told_beside_the_scores_of_the_others(bundles, capsys, file, content):

@@ -12,7 +12,8 @@ work/              checkpoints by role, and whatever the queries write
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -20,7 +21,28 @@ from typing import Any, NamedTuple
 
 from ledgerops.errors import UserError
 
-NEEDED: Mapping[str, set[str]] = {"drill.json": {"drill", "seed", "names"}}
+
+def _is_drill(told: Mapping[str, Any]) -> bool:
+    names, counts = told.get("names"), (told.get("seed"), told.get("lanes", 1))
+    named = isinstance(names, dict) and all(isinstance(name, str) for name in names.values())
+    return "drill" in told and named and all(isinstance(count, int) for count in counts)
+
+
+def _is_times(told: Mapping[str, Any]) -> bool:
+    known = (type(at) in (int, float) and math.isfinite(at) for at in told.values())
+    return "origin" in told and all(known)
+
+
+def _is_outcomes(told: Mapping[str, Any]) -> bool:
+    return all(isinstance(outcome, dict) for outcome in told.values())
+
+
+# by file: whether an object is what the file must hold
+FORM: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {
+    "drill.json": _is_drill,
+    "times.json": _is_times,
+    "queries.json": _is_outcomes,
+}
 
 
 class Commit(NamedTuple):
@@ -117,6 +139,6 @@ class Bundle:
             raise UserError(f"cannot read {file}: {(error.strerror or str(error)).lower()}") from None
         except ValueError:
             found = None
-        if not isinstance(found, dict) or not NEEDED.get(name, set()) <= found.keys():
+        if not isinstance(found, dict) or not FORM[name](found):
             raise UserError(f"{file} is damaged, or not of a drill; run the drill again")
         return found

@@ -12,6 +12,7 @@ from ledgerops.drills.bundle import Bundle
 from ledgerops.drills.drill import Drill, Fault, Truth
 from ledgerops.drills.effects import at_once, batches_outlast
 from ledgerops.drills.score import score
+from ledgerops.errors import UserError
 from ledgerops.recording import encode
 from tests.build import T0, spark_json
 
@@ -71,6 +72,18 @@ def stage(at):
     sizes = {"input_bytes": 0, "shuffle_read_bytes": 0, "shuffle_write_bytes": 0, "spill_bytes": 0}
     place = {"stage_id": 1, "name": "save", "started": at + 0.1, "ended": at + 0.4, "reads_shuffle": True}
     return {**whole, **spread, **sizes, **place, "executors": {}}
+
+
+@pytest.mark.parametrize(
+    ("told", "known"), [('{"main": {"deaths": [3.0]}}', [3.0]), ("{}", None), ('{"main": "died"}', "damaged")]
+)
+def test_how_a_query_ended_is_what_its_file_says(bundle, told, known):
+    (bundle.folder / "queries.json").write_text(told)
+    if known == "damaged":
+        with pytest.raises(UserError, match=r"queries.json is damaged, or not of a drill; run the drill again$"):
+            bundle.outcome()
+    else:
+        assert bundle.outcome().get("deaths") == known
 
 
 def drill(**changes):
@@ -161,7 +174,7 @@ def test_the_place_may_be_named_by_the_role(bundle):
 def test_effects_go_by_the_files_of_the_checkpoint(tmp_path):
     import os
 
-    (tmp_path / "times.json").write_text(json.dumps({"injected": T0 + 3, "ended": T0 + 60}))
+    (tmp_path / "times.json").write_text(json.dumps({"origin": T0, "injected": T0 + 3, "ended": T0 + 60}))
     checkpoint = tmp_path / "work" / "checkpoints" / "main"
     for number, (planned, done) in enumerate([(0, 1), (2, 3), (4, 9), (9, 15)]):
         for folder, at in (("offsets", planned), ("commits", done)):
