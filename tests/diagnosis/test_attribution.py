@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ledgerops.diagnosis.attribution import PARTS, as_document, attribution, of_batch
@@ -201,6 +201,7 @@ def test_recorded_batches_are_split_without_a_rest(name):
 amounts = st.floats(0, 1e4)
 
 
+@settings(deadline=None)
 @given(
     duration=st.floats(0.001, 1e4),
     phases=st.dictionaries(st.sampled_from([*PARTS[:5], "add_batch", "other"]), amounts),
