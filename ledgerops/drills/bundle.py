@@ -108,11 +108,6 @@ class Bundle:
     def checkpoint(self, role: str = "main") -> Path:
         return self.folder / "work" / "checkpoints" / role
 
-    def sink(self, role: str = "main") -> Sequence[dict[str, Any]]:
-        """The sink's log: one entry a write that ended."""
-        file = self.folder / f"{role}.sink.jsonl"
-        return [json.loads(line) for line in file.read_text("utf-8").splitlines()] if file.exists() else []
-
     def commits(self, role: str = "main") -> Sequence[Commit]:
         """The batches of a query by the times of the files of its checkpoint, oldest first."""
         found = []

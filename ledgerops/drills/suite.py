@@ -81,7 +81,7 @@ def score_again(folder: Path, drills: Sequence[Drill]) -> list[Result]:
                 bundle.note(effect=drill.effect(bundle))
             results.append(Result(drill, bundle, score(drill, bundle)))
         except KeyError as missing:
-            results.append(Result(drill, None, None, f"{bundle.folder} has no instant {missing}; run the drill again"))
+            results.append(Result(drill, None, None, f"{bundle.folder} tells of no {missing}; run the drill again"))
         except (UserError, OSError) as error:
             results.append(Result(drill, None, None, str(error)))
     if not results:
