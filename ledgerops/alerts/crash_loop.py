@@ -18,6 +18,7 @@ from ledgerops.alerts.promql import BY, CAUSE
 from ledgerops.alerts.site import Site
 
 FAILURES = 3  # one crash is LedgerQueryDown's; three in a quarter of an hour are a loop
+AGAIN = FAILURES - 1  # restarts: nothing need come after the last failure
 WINDOW = 900.0
 GAP = 3600.0  # back to which the count before the window is looked for: a scrape may have failed just then
 FAILED, RESTARTED = "ledgerops_query_failures_total", "ledgerops_query_restarts_total"
@@ -32,7 +33,7 @@ def _expression(site: Site) -> str:
     failed = f"sum {BY} (({failures} - {before} unless {anew}) or {failures}) >= {FAILURES}"
     restarts = site.series(RESTARTED)
     # and it must go on: where nothing was scraped for hours, failures of long ago look new
-    again = f"sum {BY} ({restarts} - min_over_time({restarts}[{window}])) >= {FAILURES - 1}"
+    again = f"sum {BY} ({restarts} - min_over_time({restarts}[{window}])) >= {AGAIN}"
     return f"{failed} and on (job, query) {again}"
 
 

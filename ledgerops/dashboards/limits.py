@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ledgerops.alerts.crash_loop import FAILURES
+from ledgerops.alerts.crash_loop import AGAIN
 from ledgerops.alerts.freshness import FAST
 from ledgerops.alerts.query_stuck import SILENCE
 from ledgerops.alerts.site import Site
@@ -17,11 +17,13 @@ OVERLOADED = 1.0  # of the capacity: from here on the backlog must grow
 BUSY = SATURATED  # of the time: from here on the status is `pressured`
 HEALTHY, POOR = 100.0, 50.0  # health: 100 with nothing found; a critical finding at full confidence leaves 40
 SILENT = SILENCE  # seconds: LedgerQueryStuck, without what a query's own batches add
-LOOP = FAILURES  # LedgerCrashLoop
+LOOP = AGAIN  # restarts: LedgerCrashLoop, if the runs failed
 HOT_KEY = HOT  # of the rows: rule key-skew
 SKEWED, LOPSIDED = 3.0, 10.0  # largest over median; no rule speaks of it alone: with room to spare it does no harm
 UNEVEN = 50.0  # of FLIP-418's score: half of what it can be
 FAST_BURN = FAST[0].factor  # LedgerFreshnessPage
+SPENT = 0.5  # of the error budget: what is left must do for the rest of the period
+CACHED = 0.9  # of the reads of blocks; below it RocksDB waits for the disk rather than for memory
 LOST = 1.0  # second of headroom: the oldest unread rows may be deleted at any moment
 ANY = 0.001  # a second: of what should not be at all
 # of executors and machines
@@ -30,11 +32,21 @@ GC = GC_MARKED  # of the task time: rule gc-pressure
 FULL = 0.8  # of storage memory or cores
 SCARCE = 0.1  # of memory or disk that is left
 # of the observer
-CALLBACK, SCRAPE = 0.0015, 0.06  # seconds: its budgets
+CALLBACK, SCRAPE, WORKER = 0.0015, 0.06, 0.25  # seconds, the last in each second: its budgets
 WAITING = 5000.0  # events: half of what the queue holds, as in rule observer-degraded
 # of the load generator: beyond these a run is not valid
 LATE = 0.05  # seconds, p99
 SENT = 0.99  # of the planned records
+
+
+def percent(share: float) -> str:
+    """A limit as texts say it: 0.7 -> "70 %"."""
+    return f"{100 * share:g} %"
+
+
+def millis(seconds: float) -> str:
+    """A limit as texts say it: 0.05 -> "50 ms"."""
+    return f"{1000 * seconds:g} ms"
 
 
 def stale(site: Site) -> float:

@@ -1,16 +1,20 @@
 """Panels change colour where alerts and rules speak, also at a site with limits of its own."""
 
 import json
+import re
 
 import pytest
 
+from ledgerops.alerts import crash_loop
 from ledgerops.alerts.freshness import PAGE
 from ledgerops.alerts.site import Site
 from ledgerops.dashboards import limits
 from ledgerops.dashboards.build import page_json
-from ledgerops.dashboards.model import BAD, GOOD, WARN
+from ledgerops.dashboards.model import BAD, GOOD, WARN, Panel
 from ledgerops.dashboards.pages import PAGES
+from ledgerops.dashboards.panels import limit
 
+SITE = Site()
 OURS = Site(freshness_seconds=30.0, freshness_objective=0.95, retention_seconds=600.0)
 
 
@@ -62,3 +66,33 @@ def test_a_column_has_its_own_unit_colours_and_words():
     assert columns["lag"]["thresholds"]["steps"][-1] == {"value": 30, "color": BAD}
     assert columns["status"]["mappings"][0]["options"]["6"]["text"] == "falling behind"
     assert "thresholds" not in columns["backlog"]
+
+
+def contradictions(panel):
+    """Numbers that a text calls good below or above, and at which nothing changes colour."""
+    drawn = [limit(value, SITE) for value in (panel.warn, panel.bad) if value is not None]
+    drawn += [limit(getattr(target, side, None), SITE) for target in panel.targets for side in ("warn", "bad")]
+    drawn += [limits.BUSY] if panel.title == "Pressure and busy" else []  # whose lines are those of the pressure
+    found = re.findall(r"(?:below|above) ([\d.]*\d)(?: (%|ms))?", panel.help.partition("Good: ")[2])
+    said = [float(number) / {"%": 100, "ms": 1000}.get(unit, 1) for number, unit in found]
+    return [number for number in said if number not in (pytest.approx(each) for each in drawn if each is not None)]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.uid)
+def test_a_text_calls_good_what_is_not_coloured(page):
+    assert {panel.title: found for row in page.rows for panel in row.panels if (found := contradictions(panel))} == {}
+
+
+@pytest.mark.parametrize(
+    ("good", "found"),
+    [("below 20 %.", [0.2]), ("above 0.5 ms", [0.0005]), ("below 70 %; above 100 % it grows", []), ("0.", [])],
+)
+def test_a_text_that_contradicts_would_be_found(good, found):
+    assert contradictions(Panel("", (), "percentunit", f"Above 3. Good: {good}", warn=0.7, bad=1.0)) == found
+
+
+def test_restarts_are_bad_from_those_on_that_the_crash_loop_asks_for():
+    bad = steps(panels("ledgerops-query", OURS)["Restarts in the last hour"])[-1]
+
+    assert bad == (2, BAD)
+    assert crash_loop.ALERT.expression(OURS).endswith(f"[15m])) >= {bad[0]}")

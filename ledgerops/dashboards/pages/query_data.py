@@ -55,7 +55,7 @@ ROWS = (
                     ),
                 ),
                 "s",
-                "Now minus the watermark, and minus the newest event time: they grow while the query is stuck, idle or reads old data. Good: the lateness plus a trigger interval; a newest event below 0 is dated ahead.",
+                "Now minus the watermark, and minus the newest event time: they grow while the query is stuck, idle or reads old data. Good: the lateness plus a trigger interval; a negative newest event is dated ahead.",
                 width=8,
                 least=None,
                 waits="a query with a watermark",
