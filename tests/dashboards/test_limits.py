@@ -8,11 +8,14 @@ import pytest
 from ledgerops.alerts import crash_loop
 from ledgerops.alerts.freshness import PAGE
 from ledgerops.alerts.site import Site
+from ledgerops.collect import inbox
 from ledgerops.dashboards import limits
 from ledgerops.dashboards.build import page_json
 from ledgerops.dashboards.model import BAD, GOOD, WARN, Panel
 from ledgerops.dashboards.pages import PAGES
 from ledgerops.dashboards.panels import limit
+from ledgerops.diagnosis.rules import observer_degraded
+from ledgerops.producing import verdict
 
 SITE = Site()
 OURS = Site(freshness_seconds=30.0, freshness_objective=0.95, retention_seconds=600.0)
@@ -53,6 +56,11 @@ def test_the_budget_is_that_of_the_objective():
 def test_the_alerts_speak_at_the_same_values():
     assert f"> {limits.fast_burn(OURS):g}" in PAGE.expression(OURS)
     assert limits.stale(OURS) == OURS.freshness_seconds and limits.retention(OURS) == OURS.retention_seconds
+
+
+def test_limits_of_what_is_judged_elsewhere_are_those_that_it_is_judged_by():
+    assert (limits.LATE, limits.SENT) == (verdict.LATE_BUDGET, verdict.ACKNOWLEDGED)
+    assert limits.WAITING == observer_degraded.QUEUE * inbox.SIZE
 
 
 def test_a_column_has_its_own_unit_colours_and_words():
