@@ -9,7 +9,7 @@ from itertools import combinations
 from ledgerops import signals
 from ledgerops.history import backlog
 from ledgerops.records import Heads, Partition
-from ledgerops.runview import ALIGNED, WINDOW, RunView
+from ledgerops.runview import ALIGNED, RunView
 
 APART = 1_000  # offsets between the heads of one partition, asked for twice within one batch: less comes meanwhile
 FIT_BATCHES = 60  # the fit looks back this many batches: older ones saw another load
@@ -26,12 +26,6 @@ class InputView(RunView):
     @cached_property
     def backlog_by_partition(self) -> Mapping[Partition, int]:
         return signals.backlog_by_partition(self.last) if self.last else {}
-
-    @cached_property
-    def backlog_slope(self) -> float | None:
-        """Offsets a second by which the backlog grew over the last minute; negative while it shrinks."""
-        fresh = [batch for batch in self.batches[-FIT_BATCHES:] if batch.ended >= self.now - WINDOW]
-        return signals.slope([(batch.ended, left) for batch in fresh if (left := backlog(batch)) is not None])
 
     @cached_property
     def rows_per_offset(self) -> Mapping[str, float]:

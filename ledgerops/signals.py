@@ -61,19 +61,6 @@ def fit_capacity(rows: Sequence[int], seconds: Sequence[float]) -> tuple[float, 
     return overhead, 1 / slope
 
 
-def slope(points: Sequence[tuple[float, float]]) -> float | None:
-    """Least-squares slope, units of y per unit of x; None with fewer than three points or no extent in x."""
-    count = len(points)
-    if count < 3:
-        return None
-    mean_x = sum(x for x, _ in points) / count
-    mean_y = sum(y for _, y in points) / count
-    variance = sum((x - mean_x) ** 2 for x, _ in points)
-    if variance <= 0:
-        return None
-    return sum((x - mean_x) * (y - mean_y) for x, y in points) / variance
-
-
 def skew_ratio(values: Sequence[float]) -> float | None:
     """Largest over median; None for fewer than two values or a median of zero."""
     if len(values) < 2:

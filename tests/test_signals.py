@@ -220,15 +220,6 @@ def test_offsets_are_turned_into_rows_by_what_was_read():
     assert signals.rows_per_offset(seen) == {"files": 500.0}
 
 
-@pytest.mark.parametrize("points", [[], [(0.0, 1.0)], [(0.0, 1.0), (1.0, 2.0)], [(5.0, 1.0), (5.0, 2.0), (5.0, 3.0)]])
-def test_too_few_points_have_no_slope(points):
-    assert signals.slope(points) is None
-
-
-def test_slope_is_per_second():
-    assert signals.slope([(0.0, 0.0), (2.0, 10.0), (4.0, 20.0)]) == pytest.approx(5.0)
-
-
 @pytest.mark.parametrize(
     ("largest", "middle", "found"), [(3.0, 2.0, 1.5), (1.0, 0.0, None), (1.0, -1.0, None), (1e300, 5e-324, None)]
 )

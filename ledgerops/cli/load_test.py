@@ -163,6 +163,7 @@ def _sent(args: argparse.Namespace) -> Trial:
 
 def _load(args: argparse.Namespace, names: tuple[str, ...], trigger: float) -> tuple[Plan, str, float]:
     """The plan, what it is called, and its warm-up in seconds. Raises UserError."""
+    from ledgerops.ledger.plan import load_plan
     from ledgerops.loadtest import plans
 
     given = [name for name in ("plan", "rate", "load") if getattr(args, name) is not None]
@@ -171,7 +172,7 @@ def _load(args: argparse.Namespace, names: tuple[str, ...], trigger: float) -> t
     if args.rate_scale is not None and given != ["plan"]:
         raise UserError("--rate-scale is for a plan")
     if args.plan is not None:
-        plan = plans.scaled(args.plan, args.rate_scale)
+        plan = load_plan(args.plan, args.rate_scale)
         scale = f" x {args.rate_scale:g}" if args.rate_scale else ""
         return plan, f"plan {plan.name}{scale}", args.warm_up or WARM_UP
     rate = args.rate if args.rate is not None else args.load * _searched(args.out, names)

@@ -6,7 +6,7 @@ import numpy as np
 
 from ledgerops.errors import UserError
 from ledgerops.ledger.phases import Floats
-from ledgerops.ledger.plan import Plan, load_plan, parse_plan
+from ledgerops.ledger.plan import Plan, parse_plan
 
 KEYS = "keys: {customers: 4000, accounts: 4500, distribution: zipf, exponent: 0.8}"
 WARM = 0.3  # of the rate in the calm beginning: code is compiled, workers are there, and nothing is left over
@@ -67,14 +67,3 @@ def _plan(title: str, *phases: tuple[float, float | None]) -> Plan:
         for rate, seconds in phases
     ]
     return parse_plan("\n".join(["seed: 7", "start: now", "phases:", *lines, KEYS, ""]), title)
-
-
-def scaled(name: str, scale: float | None) -> Plan:
-    """A plan by name or path, every rate times `scale`."""
-    return load_plan(name, scale)
-
-
-def mean_rate(plan: Plan, begin: float, end: float) -> float:
-    """Rows a second that are due between two moments of the plan."""
-    counts = plan.schedule.cumulative(np.array([begin, end]))
-    return float(counts[1] - counts[0]) / (end - begin)

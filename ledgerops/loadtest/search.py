@@ -12,7 +12,6 @@ import math
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from statistics import median
 
 from ledgerops.errors import UserError
 from ledgerops.loadtest.measure import Measured
@@ -196,9 +195,3 @@ def planned(settings: Settings, estimated: bool) -> int:
     """How many trials a search takes when nothing surprises: to find both ends, to halve, and to repeat."""
     bracket = 3 if estimated else 4
     return int(estimated) + bracket + 2 * (settings.repeat - 1)
-
-
-def summary(values: Sequence[float | None]) -> float | None:
-    """The median of what is known."""
-    known = [value for value in values if value is not None]
-    return median(known) if known else None

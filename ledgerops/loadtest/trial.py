@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from ledgerops.errors import UserError
-from ledgerops.ledger.plan import Plan, parse_plan
+from ledgerops.ledger.plan import Plan
 from ledgerops.loadtest.done import Done, done
 from ledgerops.loadtest.driver import ENDED, NAME, Spec
 from ledgerops.loadtest.legs import Weighted
@@ -136,22 +136,6 @@ def perform(wanted: Wanted, folder: Path, say: Say) -> Trial:
     trial = Trial(folder, wanted, origin, errors)
     (folder / TRIAL).write_text(json.dumps(trial.document(), indent=1) + "\n", "utf-8")
     return trial
-
-
-def load(folder: Path) -> Trial:
-    """A trial that was kept. Raises UserError when there is none."""
-    file = folder / TRIAL
-    try:
-        told = json.loads(file.read_text("utf-8"))
-        plan = parse_plan(told["plan"], told["plan_name"])
-        wanted = Wanted(
-            tuple(told["jobs"]), plan, told["warm_up_seconds"], told["seconds"], told["trigger_seconds"], told["cores"]
-        )
-        return Trial(folder, wanted, told["origin"], told["errors"])
-    except OSError as error:
-        raise UserError(f"cannot read {file}: {(error.strerror or str(error)).lower()}") from None
-    except (ValueError, TypeError, KeyError) as error:
-        raise UserError(f"cannot read {file}: not a trial ({error})") from None
 
 
 def make(folder: Path) -> None:

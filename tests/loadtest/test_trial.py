@@ -7,9 +7,9 @@ import json
 import pytest
 
 from ledgerops.errors import UserError
-from ledgerops.loadtest import plans, trial
+from ledgerops.loadtest import plans
 from ledgerops.loadtest.driver import Spec
-from ledgerops.loadtest.trial import Wanted, load, perform
+from ledgerops.loadtest.trial import Wanted, perform
 from tests.loadtest.simulated import System
 
 
@@ -27,36 +27,14 @@ def test_a_driver_that_dies_is_a_failed_trial_with_its_last_line(tmp_path):
     assert told.errors["no_such_job"].startswith("the driver ended with code 2: no job named 'no_such_job'")
     assert told.measured()["no_such_job"].untold == told.errors["no_such_job"]
     assert (tmp_path / "t" / "driver.err").read_text().startswith("ledgerops: no job named 'no_such_job'")
+    kept = json.loads((tmp_path / "t" / "trial.json").read_text())
+    assert (kept["origin"], kept["seconds"], kept["errors"]) == (None, 30.0, told.errors)
 
 
 def test_a_folder_that_cannot_be_made_is_refused(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(UserError, match=r"^cannot write to .*file/t: not a directory$"):
         perform(wanted(), tmp_path / "file" / "t", quiet)
-
-
-def test_a_trial_is_read_again_as_it_was(tmp_path):
-    first = System().perform(wanted(), tmp_path, quiet)
-    (tmp_path / trial.TRIAL).write_text(json.dumps(first.document()))
-    again = load(tmp_path)
-    assert again == first
-    assert again.measured()["daily_counts"].latency.at(0.99) == first.measured()["daily_counts"].latency.at(0.99)
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        (None, "no such file or directory"),
-        ("{", "not a trial"),
-        ("{}", "not a trial \\('plan'\\)"),
-        ("[]", "not a trial"),
-    ],
-)
-def test_what_is_no_trial_is_refused(tmp_path, text, said):
-    if text is not None:
-        (tmp_path / trial.TRIAL).write_text(text)
-    with pytest.raises(UserError, match=f"^cannot read .*trial.json: {said}"):
-        load(tmp_path)
 
 
 def test_what_a_driver_shall_do_survives_its_file(tmp_path):
