@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from ledgerops.alerts.model import Alert, Case
-from ledgerops.alerts.promql import worst
-from ledgerops.alerts.site import Site
+from ledgerops.alerts.promql import told
 from ledgerops.diagnosis.model import Rule
 
 
@@ -16,16 +15,11 @@ def name_of(slug: str) -> str:
 def ticket(rule: Rule) -> Alert:
     """The alert that says: this rule is a root cause now."""
     series = f'ledgerops_root_cause{{rule="{rule.slug}"}}'
-
-    def expression(site: Site) -> str:
-        matcher = f'rule="{rule.slug}"'
-        return f"{worst(site, 'ledgerops_root_cause', matcher)} == 1"
-
     title = rule.title.split(":", 1)[0].strip()
     return Alert(
         name=name_of(rule.slug),
         severity="info",
-        expression=expression,
+        expression=lambda site: told(site, "ledgerops_root_cause", rule.slug),
         hold=30.0,
         summary=f"{title} is a root cause.",
         description=f"The diagnosis of {{{{ $labels.query }}}} names {rule.slug} as a root cause.",

@@ -7,23 +7,16 @@ which it may do minutes later; and where it has deleted, a query that goes on is
 from __future__ import annotations
 
 from ledgerops.alerts.model import Alert, Case
-from ledgerops.alerts.promql import CAUSE, worst
-from ledgerops.alerts.site import Site
+from ledgerops.alerts.promql import CAUSE, told
 from ledgerops.diagnosis.rules import data_loss
 
 LOSS = 'ledgerops_finding{rule="data-loss", severity="critical"}'
 HEADROOM = 'ledgerops_retention_headroom_seconds{topic="t", partition="0"}'
 
-
-def _expression(site: Site) -> str:
-    matcher = 'rule="data-loss"'
-    return f"{worst(site, 'ledgerops_finding', matcher)} == 1"
-
-
 ALERT = Alert(
     name="LedgerDataLoss",
     severity="critical",
-    expression=_expression,
+    expression=lambda site: told(site, "ledgerops_finding", "data-loss"),
     hold=10.0,  # the rule tells of it for ten minutes: what is lost stays lost
     summary="Rows were deleted before a query had read them.",
     description=f"{{{{ $labels.query }}}} goes on from offsets that its topic no longer has. {CAUSE}",

@@ -5,8 +5,7 @@ from __future__ import annotations
 from types import ModuleType
 
 from ledgerops.alerts.model import Alert, Case
-from ledgerops.alerts.promql import worst
-from ledgerops.alerts.site import Site
+from ledgerops.alerts.promql import told
 from ledgerops.diagnosis.rules import conflicting_duplicates, ledger_imbalance
 
 
@@ -14,14 +13,10 @@ def _page(module: ModuleType, name: str, summary: str, description: str) -> Aler
     slug: str = module.RULE.slug
     series = f'ledgerops_finding{{rule="{slug}", severity="critical"}}'
 
-    def expression(site: Site) -> str:
-        matcher = f'rule="{slug}"'
-        return f"{worst(site, 'ledgerops_finding', matcher)} == 1"
-
     return Alert(
         name=name,
         severity="critical",
-        expression=expression,
+        expression=lambda site: told(site, "ledgerops_finding", slug),
         hold=10.0,
         keep=600.0,  # the next batches may be right; what is written stays wrong
         summary=summary,

@@ -25,6 +25,12 @@ def total(site: Site, metric: str, *more: str) -> str:
     return f"sum {BY} ({site.series(metric, *more)})"
 
 
+def told(site: Site, metric: str, rule: str) -> str:
+    """1 for each query of which the rule is told: `metric` is that of findings or of root causes."""
+    matcher = f'rule="{rule}"'
+    return f"{worst(site, metric, matcher)} == 1"
+
+
 def alive(site: Site) -> str:
     """1 for each query of which a run is on."""
     return f"{worst(site, 'ledgerops_query_active')} == 1"
