@@ -124,7 +124,8 @@ class Shown(AbstractContextManager["Shown"]):
 
     def end(self, rate: Rate) -> None:
         """After a trial of a search: what became of the rate."""
-        last = rate.judged[-1]
-        broken = [each.text for each in last if not each.held]
-        told = "held" if not broken else f"failed: {broken[0]}"
+        from ledgerops.loadtest.slo import broken
+
+        why = broken(rate.judged[-1])
+        told = f"failed: {why[0]}" if why else "held"
         self.console.print(f"{clock(time.monotonic() - self.began)}  {rate.rate:,.0f} rows/s {told}", markup=False)

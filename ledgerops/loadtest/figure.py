@@ -76,9 +76,11 @@ def _panels(job: JobResult, low: float, high: float) -> Iterator[Panel]:
         point for each, of in told for point in ((each.batch.ended, of.peak), (each.batch.ended, of.left))
     ]
     saw = [point for point in saw if point[0] <= measured.end]
-    saw.append((measured.end, _age(job, measured.end)))
+    saw.append((measured.end, measured.left))
     wanted = _limit(job.outcomes, ("lag",))
-    yield Panel("lag: age of the oldest row that is not finished", [Line("lag", "l1", saw)], _s, 1.0, limit=wanted)
+    yield Panel(
+        "lag: age of the oldest row that is not finished", [Line("lag", "l1", saw)], figures.duration, 1.0, limit=wanted
+    )
     legs = [
         Line("p99", "l1", [(each.batch.ended, of.p99) for each, of in told]),
         Line("p50", "l2", [(each.batch.ended, of.p50) for each, of in told]),
@@ -86,18 +88,13 @@ def _panels(job: JobResult, low: float, high: float) -> Iterator[Panel]:
         Line("in the batch", "l4", [(each.batch.ended, each.batch.duration) for each in done]),
     ]
     wanted = _limit(job.outcomes, ("p99 latency", "p99.9 latency", "p95 latency", "max latency"))
-    yield Panel("latency from the due time", legs, _s, 1.0, limit=wanted)
+    yield Panel("latency from the due time", legs, figures.duration, 1.0, limit=wanted)
     track = job.findings.track
     if track is not None:
         batches = [each for each in track.batches if low <= each.started <= high]
         trigger = measured.trigger
-        limit = (trigger, f"trigger interval {_s(trigger)}") if trigger else None
-        yield Panel("batch duration by phase", [], _s, 0.1, thin(batches), limit)
-
-
-def _age(job: JobResult, at: float) -> float:
-    measured = job.measured
-    return max(0.0, at - float(measured.arrivals.instants(np.array([float(measured.finished)]))[0]))
+        limit = (trigger, f"trigger interval {figures.duration(trigger)}") if trigger else None
+        yield Panel("batch duration by phase", [], figures.duration, 0.1, thin(batches), limit)
 
 
 def _limit(outcomes: Sequence[Outcome], measures: Sequence[str]) -> tuple[float, str] | None:
@@ -108,10 +105,6 @@ def _limit(outcomes: Sequence[Outcome], measures: Sequence[str]) -> tuple[float,
         if known and each.limit is not None and each.limit <= 5 * max(each.value or 0.0, 0.2):
             return each.limit, f"wanted: {each.slo.text}"
     return None
-
-
-def _s(value: float) -> str:
-    return figures.duration(value)
 
 
 def _calm(x: Scale, low: float, begin: float, bottom: float) -> Markup:

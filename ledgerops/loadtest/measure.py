@@ -153,8 +153,12 @@ class Measured:
         firsts = self.arrivals.instants(np.array([float(each.first) for each in self.inside]))
         known = zip(self.inside, firsts, strict=True)
         peaks = [each.batch.ended - float(due) for each, due in known if each.last > each.first]
-        left = self.end - float(self.arrivals.instants(np.array([float(self.finished)]))[0])
-        return max(0.0, left, *peaks)
+        return max([self.left, *peaks])
+
+    @cached_property
+    def left(self) -> float:
+        """The age of the oldest row that is not finished at the end."""
+        return max(0.0, self.end - float(self.arrivals.instants(np.array([float(self.finished)]))[0]))
 
     @cached_property
     def slope(self) -> float | None:

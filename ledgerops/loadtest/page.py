@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib.resources import files
 from string import Template
 
 from ledgerops import __version__, figures
 from ledgerops.loadtest.figure import STYLE, figure
-from ledgerops.loadtest.result import LEGS, SHARES, JobResult, Result, seconds, spark, ways
-from ledgerops.loadtest.slo import Outcome
+from ledgerops.loadtest.result import JobResult, Result, seconds, spark, ways
+from ledgerops.loadtest.slo import PERCENTILES, Outcome
 from ledgerops.progress import format_instant
 from ledgerops.report.markup import Markup, Value, join, tag, text
 from ledgerops.report.parts import table
@@ -70,7 +71,7 @@ def _section(job: JobResult, result: Result) -> Markup:
         "section",
         *([tag("h2", job.measured.job)] if len(result.jobs) > 1 else []),
         tag("h3", "Objectives"),
-        objectives(job.outcomes),
+        _objectives(job.outcomes),
         *_causes(job),
         tag(
             "figure",
@@ -84,9 +85,8 @@ def _section(job: JobResult, result: Result) -> Markup:
     )
 
 
-def objectives(outcomes: object) -> Markup:
+def _objectives(outcomes: Sequence[Outcome]) -> Markup:
     """A row for each objective, what was measured, and whether it held."""
-    assert isinstance(outcomes, list | tuple)
     return table(
         ["objective", "measured", "wanted", ""], [_objective(each) for each in outcomes], ("measured", "wanted")
     )
@@ -113,16 +113,16 @@ def _causes(job: JobResult) -> list[Markup]:
 
 def _legs(job: JobResult, result: Result) -> Markup:
     rows = []
-    for leg in LEGS:
+    for leg, words in LEG_WORDS.items():
         told = getattr(job.measured, leg)
-        values = [tag("td", seconds(told.at(share)), class_="amount") for share in SHARES.values()]
-        rows.append(tag("tr", tag("td", LEG_WORDS[leg]), *values))
+        values = [tag("td", seconds(told.at(share)), class_="amount") for share in PERCENTILES.values()]
+        rows.append(tag("tr", tag("td", words), *values))
     for name, told in ways(result).items():
-        values = [tag("td", seconds(told.at(share)), class_="amount") for share in SHARES.values()]
+        values = [tag("td", seconds(told.at(share)), class_="amount") for share in PERCENTILES.values()]
         rows.append(tag("tr", tag("td", f"{SENT}: {name}"), *values))
-    values = [tag("td", seconds(job.measured.batch(share)), class_="amount") for share in SHARES.values()]
+    values = [tag("td", seconds(job.measured.batch(share)), class_="amount") for share in PERCENTILES.values()]
     rows.append(tag("tr", tag("td", "batch duration"), *values))
-    return table(["", *SHARES], rows, tuple(SHARES))
+    return table(["", *PERCENTILES], rows, tuple(PERCENTILES))
 
 
 def _rates(job: JobResult) -> Markup:

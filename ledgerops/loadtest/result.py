@@ -13,13 +13,11 @@ from ledgerops import __version__, figures
 from ledgerops.loadtest.cause import Cause, Findings, examine
 from ledgerops.loadtest.legs import Weighted
 from ledgerops.loadtest.measure import Measured
-from ledgerops.loadtest.slo import Outcome, Slo, judge, shown
+from ledgerops.loadtest.slo import LEGS, PERCENTILES, Outcome, Slo, broken, judge, shown
 from ledgerops.loadtest.trial import Trial
 from ledgerops.progress import format_instant
 
 VERSION = 1
-LEGS = ("latency", "waiting", "working")
-SHARES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99.9": 0.999, "max": 1.0}
 COLUMNS = (
     *("job", "at_seconds", "measured", "batch_id", "rows", "offered_rows_per_second", "processed_rows_per_second"),
     *("batch_seconds", "lag_seconds", "latency_p50_seconds", "latency_p99_seconds", "waiting_p99_seconds"),
@@ -49,11 +47,10 @@ class JobResult:
         """`FAILED: p99 latency 14.2 s, wanted < 5 s; cause: input-overload (...)`"""
         if self.passed:
             return f"PASSED: {', '.join(f'{each.slo.measure} {each.slo.show(each.value)}' for each in self.outcomes)}"
-        broken = [each.text for each in self.outcomes if not each.held]
-        if self.measured.error:
-            broken = [f"the run failed: {self.measured.error}"]
+        error = self.measured.error
+        what = f"the run failed: {error}" if error else "; ".join(broken(self.outcomes))
         told = "; ".join(each.text for each in self.causes) or "none found; see the report"
-        return f"FAILED: {'; '.join(broken)}; cause: {told}"
+        return f"FAILED: {what}; cause: {told}"
 
 
 @dataclass(frozen=True)
@@ -92,7 +89,9 @@ def text(result: Result) -> str:
             rates += [f"sustainable {figures.count(value)} rows/s ({figures.count(low)} to {figures.count(high)})"]
         lines += [f"  {', '.join(rates)}"]
         for leg in LEGS:
-            values = [f"{name} {seconds(getattr(measured, leg).at(SHARES[name]))}" for name in ("p50", "p99", "max")]
+            values = [
+                f"{name} {seconds(getattr(measured, leg).at(PERCENTILES[name]))}" for name in ("p50", "p99", "max")
+            ]
             lines += [f"  {leg:8} {', '.join(values)}"]
         lines += [f"  {'batch':8} median {seconds(measured.batch(0.5))}, p95 {seconds(measured.batch(0.95))}"]
     return "\n".join(lines) + "\n"
@@ -123,7 +122,7 @@ def document(result: Result) -> dict[str, Any]:
         "trigger_seconds": trial.wanted.trigger,
         "environment": environment(trial.wanted.cores),
         "sending_seconds": {
-            name: {share: told.at(SHARES[share]) for share in SHARES} for name, told in ways(result).items()
+            name: {share: told.at(PERCENTILES[share]) for share in PERCENTILES} for name, told in ways(result).items()
         },
         "jobs": [_job(each) for each in result.jobs],
     }
@@ -189,9 +188,10 @@ def figures_of(measured: Measured) -> dict[str, Any]:
         "offered_rows_per_second": measured.offered,
         "processed_ratio": measured.processed,
         "batches": len(measured.inside),
-        "batch_seconds": {name: measured.batch(SHARES[name]) for name in ("p50", "p95", "max")},
+        "batch_seconds": {name: measured.batch(PERCENTILES[name]) for name in ("p50", "p95", "max")},
         **{
-            f"{leg}_seconds": {name: getattr(measured, leg).at(share) for name, share in SHARES.items()} for leg in LEGS
+            f"{leg}_seconds": {name: getattr(measured, leg).at(share) for name, share in PERCENTILES.items()}
+            for leg in LEGS
         },
         "lag_seconds": measured.lag,
         "lag_slope": measured.slope,

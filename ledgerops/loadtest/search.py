@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from ledgerops.errors import UserError
 from ledgerops.loadtest.measure import Measured
 from ledgerops.loadtest.plans import FASTEST
-from ledgerops.loadtest.slo import Outcome, Slo, judge
+from ledgerops.loadtest.slo import Outcome, Slo, broken, judge
 
 STEP = 2.0  # a bound that does not hold is moved by this factor until one is found
 DEEPEST = 32.0  # of the first rate: where so little fails, too, it is not the rate that fails it
@@ -62,7 +62,7 @@ class Rate:
     @property
     def held(self) -> bool:
         """Whether most trials ran to their end and the median of each objective held."""
-        return all(each.held for each in self.outcomes)
+        return not broken(self.outcomes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,8 +161,7 @@ class _Search:
 
     def _reason(self, low: Rate | None, high: Rate | None) -> str:
         if low is None and high is not None:
-            worst = next((each.text for each in high.outcomes if not each.held), "")
-            return f"even {high.rate:,.0f} rows/s failed: {worst}"
+            return f"even {high.rate:,.0f} rows/s failed: {broken(high.outcomes)[0]}"
         if high is None and low is not None:
             why = "no more can be tried" if low.rate >= FASTEST else "no more was tried: --max"
             return f"{low.rate:,.0f} rows/s held and {why}"

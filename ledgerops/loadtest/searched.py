@@ -12,6 +12,7 @@ from ledgerops.loadtest.campaign import Options
 from ledgerops.loadtest.measure import Measured
 from ledgerops.loadtest.result import environment, figures_of, outcome, seconds
 from ledgerops.loadtest.search import Found, Rate, Settings
+from ledgerops.loadtest.slo import broken
 from ledgerops.progress import format_instant
 
 VERSION = 1
@@ -56,8 +57,7 @@ def text(searched: Searched) -> str:
 
 
 def _row(rate: Rate) -> list[str]:
-    broken = [each for each in rate.outcomes if not each.held]
-    verdict = "held" if rate.held else f"failed: {broken[0].text}"
+    verdict = "held" if rate.held else f"failed: {broken(rate.outcomes)[0]}"
     return [
         f"{rate.rate:,.0f}",
         str(len(rate.trials)),
@@ -118,8 +118,8 @@ def rows(searched: Searched) -> Iterator[tuple[str | float | None, ...]]:
     """A line a trial, for COLUMNS."""
     for rate in searched.found.rates:
         for number, (measured, judged) in enumerate(zip(rate.trials, rate.judged, strict=True), 1):
-            broken = "; ".join(each.text for each in judged if not each.held)
-            yield (rate.rate, number, int(not broken), *_figures(measured), broken)
+            why = "; ".join(broken(judged))
+            yield (rate.rate, number, int(not why), *_figures(measured), why)
 
 
 def _figures(measured: Measured) -> tuple[float | None, ...]:

@@ -13,6 +13,7 @@ from ledgerops.loadtest.page import render
 from ledgerops.loadtest.result import seconds, spark
 from ledgerops.loadtest.search import Rate
 from ledgerops.loadtest.searched import HEADS, Searched, middle, percent
+from ledgerops.loadtest.slo import broken
 from ledgerops.progress import format_instant
 from ledgerops.report.axes import Scale, ceiling, ticks
 from ledgerops.report.markup import Markup, join, tag
@@ -79,8 +80,7 @@ def _reason(searched: Searched) -> str:
     if found.reason:
         return found.reason[:1].upper() + found.reason[1:]
     assert found.high is not None
-    broken = [each.text for each in found.high.outcomes if not each.held]
-    return f"At {found.high.rate:,.0f} rows/s: {'; '.join(broken)}"
+    return f"At {found.high.rate:,.0f} rows/s: {'; '.join(broken(found.high.outcomes))}"
 
 
 def _meta(searched: Searched) -> Markup:
@@ -153,8 +153,7 @@ def _drawn(plot: Plot, searched: Searched, x: Scale, top: float) -> Markup:
     for rate in rates:
         for measured, judged in zip(rate.trials, rate.judged, strict=True):
             known = plot.read(measured)
-            held = all(each.held for each in judged)
-            parts.append(_mark(x(math.log(rate.rate)), None if known is None else y(known), held, top))
+            parts.append(_mark(x(math.log(rate.rate)), None if known is None else y(known), not broken(judged), top))
     return tag("g", *parts)
 
 
@@ -187,8 +186,8 @@ def _table(rates: Sequence[Rate]) -> Markup:
     for rate in rates:
         verdict = tag("span", "held", class_="tagged good")
         if not rate.held:
-            broken = [each.text for each in rate.outcomes if not each.held]
-            verdict = join([tag("span", "failed", class_="tagged critical"), tag("span", " " + "; ".join(broken))])
+            why = "; ".join(broken(rate.outcomes))
+            verdict = join([tag("span", "failed", class_="tagged critical"), tag("span", f" {why}")])
         told = [
             f"{rate.rate:,.0f}",
             str(len(rate.trials)),

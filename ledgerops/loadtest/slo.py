@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -33,6 +33,12 @@ COMPARE: dict[str, Callable[[float, float], bool]] = {
     ">=": lambda value, limit: value >= limit,
 }
 PERCENTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99.9": 0.999, "max": 1.0}
+# of a row, by the name that is also its attribute of Measured
+LEGS = {
+    "latency": "time of a row from when it was due to the end of its batch",
+    "waiting": "the part of it before its batch began",
+    "working": "the part of it within its batch",
+}
 TRIGGER = "trigger"  # the trigger interval, in place of a number of seconds
 _FORM = re.compile(r"\s*([A-Za-z][A-Za-z0-9. ]*?)\s*(<=|>=|<|>)\s*(\S.*?)\s*")
 _VALUE = re.compile(r"(\d+(?:\.\d+)?)\s*([A-Za-z%]*)")
@@ -57,11 +63,7 @@ MEASURES: dict[str, Measure] = {
     ),
     **{
         f"{name} {leg}": Measure("seconds", summary, _latency(leg, share))
-        for leg, summary in (
-            ("latency", "time of a row from when it was due to the end of its batch"),
-            ("waiting", "the part of it before its batch began"),
-            ("working", "the part of it within its batch"),
-        )
+        for leg, summary in LEGS.items()
         for name, share in PERCENTILES.items()
     },
     "batch": Measure("seconds", "median duration of a batch", lambda m: m.batch(0.5)),
@@ -166,8 +168,8 @@ def parse(text: str) -> Slo:
 
 def listed() -> str:
     """All measures, percentiles in short."""
-    plain = [name for name in MEASURES if name.rpartition(" ")[2] not in ("latency", "waiting", "working")]
-    return f"{', '.join(plain)}, and {'|'.join(PERCENTILES)} of latency, waiting, working"
+    plain = [name for name in MEASURES if name.rpartition(" ")[2] not in LEGS]
+    return f"{', '.join(plain)}, and {'|'.join(PERCENTILES)} of {', '.join(LEGS)}"
 
 
 def _limit(text: str, unit: Unit, value: str) -> float | None:
@@ -183,3 +185,8 @@ def _limit(text: str, unit: Unit, value: str) -> float | None:
 def judge(slos: Sequence[Slo], measured: Measured) -> list[Outcome]:
     """Every objective of a run."""
     return [slo.judge(measured) for slo in slos]
+
+
+def broken(outcomes: Iterable[Outcome]) -> list[str]:
+    """What did not hold, in words."""
+    return [each.text for each in outcomes if not each.held]

@@ -44,6 +44,11 @@ def test_latency_counts_from_the_due_time_by_the_offsets():
     assert run.latency.at(0.01) == pytest.approx(0.5, abs=0.05)
 
 
+def test_batches_without_rows_leave_the_oldest_row_unfinished():
+    run = measured([read(n, 0, 0, 2.0 * (n + 1)) for n in range(10)])
+    assert run.lag == run.left == pytest.approx(20.0, abs=0.02)
+
+
 def test_the_two_legs_of_a_row_make_up_its_latency():
     run = measured(steady())
     assert run.waiting.at(1.0) == pytest.approx(2.0, abs=0.05)
