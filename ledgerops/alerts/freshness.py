@@ -71,8 +71,7 @@ def records(site: Site) -> list[tuple[str, str]]:
     windows = sorted({window for burn in (*FAST, *SLOW) for window in (burn.long, burn.short)})
     found += [(_ratio(window), _share(site, window)) for window in windows]
     period = site.period_days * DAY
-    budget = 1 - site.freshness_objective
-    found.append(("query:freshness_budget:ratio", f"1 - ({_share(site, period)}) / {budget:g}"))
+    found.append(("query:freshness_budget:ratio", f"1 - ({_share(site, period)}) / {site.budget:g}"))
     return found
 
 
@@ -89,10 +88,9 @@ def _share(site: Site, window: float) -> str:
 
 
 def _burns(site: Site, burns: tuple[Burn, ...]) -> str:
-    budget = 1 - site.freshness_objective
     return " or ".join(
-        f"({site.series(_ratio(burn.long))} > {burn.factor * budget:g} "
-        f"and {site.series(_ratio(burn.short))} > {burn.factor * budget:g})"
+        f"({site.series(_ratio(burn.long))} > {burn.factor * site.budget:g} "
+        f"and {site.series(_ratio(burn.short))} > {burn.factor * site.budget:g})"
         for burn in burns
     )
 

@@ -37,7 +37,7 @@ class Site:
         objective = self.freshness_objective
         if not objective < 1:
             raise UserError(f"render: freshness_objective is a share below 1, not {objective:g}")
-        if 14.4 * (1 - objective) >= 1:
+        if 14.4 * self.budget >= 1:
             raise UserError(
                 f"render: with freshness_objective {objective:g} the fast burn alert could never fire "
                 "(14.4 x the error budget is above 1); choose 0.94 or more"
@@ -45,6 +45,11 @@ class Site:
         for name in ("scrape_seconds", "evaluation_seconds", "time_scale", "freshness_seconds", "period_days"):
             if getattr(self, name) <= 0:
                 raise UserError(f"render: {name} must be above 0")
+
+    @property
+    def budget(self) -> float:
+        """The share of the time that the objective allows to be bad."""
+        return 1 - self.freshness_objective
 
     def window(self, seconds: float) -> str:
         """A window or `for` of so many seconds, scaled; never below two scrapes."""

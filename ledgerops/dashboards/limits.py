@@ -66,9 +66,9 @@ def retention(site: Site) -> float:
 
 def fast_burn(site: Site) -> float:
     """The bad share of an hour from which LedgerFreshnessPage speaks."""
-    return FAST_BURN * (1 - site.freshness_objective)
+    return FAST_BURN * site.budget
 
 
 def slow_burn(site: Site) -> float:
     """The bad share of the time that the objective allows."""
-    return 1 - site.freshness_objective
+    return site.budget

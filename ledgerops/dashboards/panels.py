@@ -21,7 +21,7 @@ def text(panel: Panel) -> str:
 
 def expression(target: Target, site: Site) -> str:
     """A target's PromQL at a site, with Grafana's variables still in it."""
-    return target.expr.replace(BUDGET, f"{1 - site.freshness_objective:g}")
+    return target.expr.replace(BUDGET, f"{site.budget:g}")
 
 
 def is_instant(panel: Panel) -> bool:
