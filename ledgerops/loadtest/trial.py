@@ -177,14 +177,13 @@ def _end(driver: subprocess.Popen[bytes]) -> None:
 def _watch(driver: subprocess.Popen[bytes], wanted: Wanted, folder: Path, say: Say) -> None:
     """Until the driver has ended, or had more time than it can need."""
     whole = wanted.warm_up + wanted.seconds
-    limit, begun = time.monotonic() + STARTING + whole + ENDING, False
+    limit, origin = time.monotonic() + STARTING + whole + ENDING, None
     while driver.poll() is None and time.monotonic() < limit:
-        origin = _origin(folder)
+        if origin is None and (origin := _origin(folder)) is not None:
+            limit = time.monotonic() + max(0.0, origin - time.time()) + whole + ENDING
         if origin is None:
             say("starting Spark", 0.0)
         else:
-            if not begun:
-                limit, begun = time.monotonic() + max(0.0, origin - time.time()) + whole + ENDING, True
             passed = time.time() - origin
             what = "warming up" if passed < wanted.warm_up else "measuring" if passed < whole else "stopping"
             say(what, min(1.0, max(0.0, passed / whole)))
