@@ -106,3 +106,18 @@ def rate(selector: str) -> str:
 
 def by(function: str, labels: str, expression: str) -> str:
     return f"{function} by ({labels}) ({expression})"
+
+
+def quantile(share: float, labels: str, buckets: str) -> str:
+    """Of a histogram, for each set of the labels, `le` among them."""
+    return f"histogram_quantile({share:g}, {by('sum', labels, rate(buckets))})"
+
+
+def over(part: str, whole: str) -> str:
+    """The part of the whole; of a whole that is 0 there is none."""
+    return f"{part} / ({whole} > 0)"
+
+
+def pace(counter: str, legend: str = "{{query}}", labels: str = "query") -> Target:
+    """How fast a counter grows, for each set of the labels."""
+    return Target(by("sum", labels, rate(counter)), legend)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ledgerops.dashboards import limits
-from ledgerops.dashboards.model import Column, Page, Panel, Row, Target, by, d, q, rate
+from ledgerops.dashboards.model import Column, Page, Panel, Row, Target, by, d, pace, q, rate
 from ledgerops.dashboards.status import NAMES, status
 
 EXPECTED = by("max", "job, query", q("ledgerops_query_expected"))
@@ -185,7 +185,7 @@ PAGE = Page(
             (
                 Panel(
                     "Rows read",
-                    (Target(by("sum", "query", rate(q("ledgerops_input_rows_total")))),),
+                    (pace(q("ledgerops_input_rows_total")),),
                     "rowsps",
                     "Rows that each query reads. Good: follows what arrives.",
                     width=8,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ledgerops.dashboards import limits
-from ledgerops.dashboards.model import Page, Panel, Row, Target, by, q, rate
+from ledgerops.dashboards.model import Page, Panel, Row, Target, by, pace, q
 
 PAGE = Page(
     uid="ledgerops-kafka",
@@ -22,11 +22,7 @@ PAGE = Page(
                 ),
                 Panel(
                     "Read",
-                    (
-                        Target(
-                            by("sum", "query, source", rate(q("ledgerops_input_rows_total"))), "{{query}} {{source}}"
-                        ),
-                    ),
+                    (pace(q("ledgerops_input_rows_total"), "{{query}} {{source}}", "query, source"),),
                     "rowsps",
                     "Rows that each query reads of each source. Good: equal to the arrival.",
                     width=12,

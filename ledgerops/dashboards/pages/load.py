@@ -3,20 +3,11 @@
 from __future__ import annotations
 
 from ledgerops.dashboards import limits
-from ledgerops.dashboards.model import Page, Panel, Row, Target, by, d, g, q, rate
+from ledgerops.dashboards.model import Page, Panel, Row, Target, by, d, g, over, pace, q, quantile, rate
 from ledgerops.dashboards.status import FOUND, found
 
-
-def _late(quantile: float) -> str:
-    return (
-        f"histogram_quantile({quantile:g}, {by('sum', 'plan, le', rate(g('ledgerops_load_lateness_seconds_bucket')))})"
-    )
-
-
-def _batch(quantile: float) -> str:
-    return f"histogram_quantile({quantile:g}, {by('sum', 'query, le', rate(q('ledgerops_batch_duration_seconds_bucket')))})"
-
-
+LATENESS = g("ledgerops_load_lateness_seconds_bucket")
+BATCHES = q("ledgerops_batch_duration_seconds_bucket")
 PLANNED = "a load plan that runs with --metrics-port"
 
 PAGE = Page(
@@ -33,11 +24,8 @@ PAGE = Page(
                     "Offered, acknowledged and read",
                     (
                         Target(by("sum", "plan", g("ledgerops_load_planned_rate")), "{{plan}} planned"),
-                        Target(
-                            by("sum", "plan", rate(g("ledgerops_load_acknowledged_records_total"))),
-                            "{{plan}} acknowledged",
-                        ),
-                        Target(by("sum", "query", rate(q("ledgerops_input_rows_total"))), "{{query}} read"),
+                        pace(g("ledgerops_load_acknowledged_records_total"), "{{plan}} acknowledged", "plan"),
+                        pace(q("ledgerops_input_rows_total"), "{{query}} read"),
                     ),
                     "rowsps",
                     "What the plan asks for, what the target confirmed, and what each query reads. Good: one line; a query below it builds up a backlog.",
@@ -65,10 +53,10 @@ PAGE = Page(
                     "Acknowledged of planned",
                     (
                         Target(
-                            by("sum", "plan", rate(g("ledgerops_load_acknowledged_records_total")))
-                            + " / ("
-                            + by("sum", "plan", rate(g("ledgerops_load_planned_records_total")))
-                            + " > 0)",
+                            over(
+                                by("sum", "plan", rate(g("ledgerops_load_acknowledged_records_total"))),
+                                by("sum", "plan", rate(g("ledgerops_load_planned_records_total"))),
+                            ),
                             "{{plan}}",
                         ),
                     ),
@@ -82,7 +70,10 @@ PAGE = Page(
                 ),
                 Panel(
                     "Lateness",
-                    (Target(_late(0.5), "{{plan}} p50"), Target(_late(0.99), "{{plan}} p99")),
+                    (
+                        Target(quantile(0.5, "plan, le", LATENESS), "{{plan}} p50"),
+                        Target(quantile(0.99, "plan, le", LATENESS), "{{plan}} p99"),
+                    ),
                     "s",
                     f"How long after its scheduled time a record was handed over: latencies count from the schedule. Good: p99 below {limits.millis(limits.LATE)}.",
                     bad=limits.LATE,
@@ -92,7 +83,7 @@ PAGE = Page(
                 ),
                 Panel(
                     "Backpressure",
-                    (Target(by("sum", "plan", rate(g("ledgerops_load_backpressure_seconds_total"))), "{{plan}}"),),
+                    (pace(g("ledgerops_load_backpressure_seconds_total"), "{{plan}}", "plan"),),
                     "s",
                     "Seconds in each second in which the generator waited for room in the client's queue: the target does not take more. Good: 0.",
                     warn=limits.ANY,
@@ -103,10 +94,8 @@ PAGE = Page(
                 Panel(
                     "Produced and refused",
                     (
-                        Target(
-                            by("sum", "plan", rate(g("ledgerops_load_produced_records_total"))), "{{plan}} produced"
-                        ),
-                        Target(by("sum", "plan", rate(g("ledgerops_load_refused_records_total"))), "{{plan}} refused"),
+                        pace(g("ledgerops_load_produced_records_total"), "{{plan}} produced", "plan"),
+                        pace(g("ledgerops_load_refused_records_total"), "{{plan}} refused", "plan"),
                     ),
                     "rowsps",
                     "Records handed to the client, and those that the target refused or that nobody knows of. Good: none refused.",
@@ -140,8 +129,8 @@ PAGE = Page(
                 Panel(
                     "Batch duration",
                     (
-                        Target(_batch(0.5), "{{query}} p50"),
-                        Target(_batch(0.99), "{{query}} p99"),
+                        Target(quantile(0.5, "query, le", BATCHES), "{{query}} p50"),
+                        Target(quantile(0.99, "query, le", BATCHES), "{{query}} p99"),
                         Target(by("max", "query", q("ledgerops_trigger_interval_seconds")), "{{query}} trigger"),
                     ),
                     "s",

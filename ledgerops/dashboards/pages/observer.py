@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ledgerops.dashboards import limits
-from ledgerops.dashboards.model import Column, Page, Panel, Row, Target, by, d, rate
+from ledgerops.dashboards.model import Column, Page, Panel, Row, Target, by, d, over, pace, rate
 
 PAGE = Page(
     uid="ledgerops-observer",
@@ -17,10 +17,10 @@ PAGE = Page(
                     "Time in Spark's listener thread",
                     (
                         Target(
-                            by("sum", "instance", rate(d("ledgerops_callback_seconds_total")))
-                            + " / ("
-                            + by("sum", "instance", rate(d("ledgerops_callbacks_total")))
-                            + " > 0)",
+                            over(
+                                by("sum", "instance", rate(d("ledgerops_callback_seconds_total"))),
+                                by("sum", "instance", rate(d("ledgerops_callbacks_total"))),
+                            ),
                             "{{instance}}",
                         ),
                     ),
@@ -31,12 +31,7 @@ PAGE = Page(
                 ),
                 Panel(
                     "Worker by step",
-                    (
-                        Target(
-                            by("sum", "instance, step", rate(d("ledgerops_worker_seconds_total"))),
-                            "{{instance}} {{step}}",
-                        ),
-                    ),
+                    (pace(d("ledgerops_worker_seconds_total"), "{{instance}} {{step}}", "instance, step"),),
                     "s",
                     f"Seconds of the worker thread in each second. Good: below {limits.WORKER:g} in sum.",
                     warn=limits.WORKER,
@@ -53,7 +48,7 @@ PAGE = Page(
                 ),
                 Panel(
                     "Recording",
-                    (Target(by("sum", "instance", rate(d("ledgerops_recording_bytes_total"))), "{{instance}}"),),
+                    (pace(d("ledgerops_recording_bytes_total"), "{{instance}}", "instance"),),
                     "Bps",
                     "Bytes written to the recording, 0 without one. Good: some kB a batch.",
                     width=6,
@@ -65,7 +60,7 @@ PAGE = Page(
             (
                 Panel(
                     "Events dropped",
-                    (Target(by("sum", "instance", rate(d("ledgerops_listener_dropped_total"))), "{{instance}}"),),
+                    (pace(d("ledgerops_listener_dropped_total"), "{{instance}}", "instance"),),
                     "ops",
                     "Events thrown away because the queue was full. Good: 0.",
                     bad=limits.ANY,
@@ -79,12 +74,7 @@ PAGE = Page(
                 ),
                 Panel(
                     "Errors",
-                    (
-                        Target(
-                            by("sum", "instance, collector", rate(d("ledgerops_collector_errors_total"))),
-                            "{{instance}} {{collector}}",
-                        ),
-                    ),
+                    (pace(d("ledgerops_collector_errors_total"), "{{instance}} {{collector}}", "instance, collector"),),
                     "ops",
                     "Failures of collectors, rules or the recording; the job is not touched. Good: 0.",
                     warn=limits.ANY,
@@ -99,7 +89,7 @@ PAGE = Page(
                 ),
                 Panel(
                     "Events",
-                    (Target(by("sum", "event", rate(d("ledgerops_listener_events_total"))), "{{event}}"),),
+                    (pace(d("ledgerops_listener_events_total"), "{{event}}", "event"),),
                     "ops",
                     "Events that Spark's listener bus delivered. Good: one for each batch of each query.",
                     width=12,

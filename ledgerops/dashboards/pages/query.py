@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from ledgerops.dashboards import limits
-from ledgerops.dashboards.model import Page, Panel, Row, Target, by, q, rate
+from ledgerops.dashboards.model import Page, Panel, Row, Target, by, pace, q, quantile
 from ledgerops.dashboards.pages import query_data
 from ledgerops.dashboards.status import FOUND, NAMES, found, status
+
+BATCHES = q("ledgerops_batch_duration_seconds_bucket")
 
 PAGE = Page(
     uid="ledgerops-query",
@@ -92,7 +94,7 @@ PAGE = Page(
                     "Arrival, input and capacity",
                     (
                         Target(by("sum", "query", q("ledgerops_arrival_rows_per_second")), "arrival"),
-                        Target(by("sum", "query", rate(q("ledgerops_input_rows_total"))), "read"),
+                        pace(q("ledgerops_input_rows_total"), "read"),
                         Target(by("max", "query", q("ledgerops_capacity_rows_per_second")), "capacity"),
                     ),
                     "rowsps",
@@ -114,8 +116,8 @@ PAGE = Page(
                 Panel(
                     "Rows out",
                     (
-                        Target(by("sum", "query", rate(q("ledgerops_output_rows_total"))), "written"),
-                        Target(by("sum", "reason", rate(q("ledgerops_rejected_rows_total"))), "refused: {{reason}}"),
+                        pace(q("ledgerops_output_rows_total"), "written"),
+                        pace(q("ledgerops_rejected_rows_total"), "refused: {{reason}}", "reason"),
                     ),
                     "rowsps",
                     "Rows written, for sinks that say so, and records refused. Good: follows the rows read, none refused.",
@@ -130,7 +132,7 @@ PAGE = Page(
             (
                 Panel(
                     "Batch time by phase",
-                    (Target(by("sum", "phase", rate(q("ledgerops_batch_phase_seconds_total"))), "{{phase}}"),),
+                    (pace(q("ledgerops_batch_phase_seconds_total"), "{{phase}}", "phase"),),
                     "s",
                     "Seconds of batch time in each second, by phase. Good: add_batch dominates; latest_offset, wal_commit and commit_offsets stay thin.",
                     stacked=True,
@@ -139,24 +141,9 @@ PAGE = Page(
                 Panel(
                     "Batch time percentiles",
                     (
-                        Target(
-                            "histogram_quantile(0.5, "
-                            + by("sum", "le", rate(q("ledgerops_batch_duration_seconds_bucket")))
-                            + ")",
-                            "p50",
-                        ),
-                        Target(
-                            "histogram_quantile(0.95, "
-                            + by("sum", "le", rate(q("ledgerops_batch_duration_seconds_bucket")))
-                            + ")",
-                            "p95",
-                        ),
-                        Target(
-                            "histogram_quantile(0.99, "
-                            + by("sum", "le", rate(q("ledgerops_batch_duration_seconds_bucket")))
-                            + ")",
-                            "p99",
-                        ),
+                        Target(quantile(0.5, "le", BATCHES), "p50"),
+                        Target(quantile(0.95, "le", BATCHES), "p95"),
+                        Target(quantile(0.99, "le", BATCHES), "p99"),
                         Target(by("max", "query", q("ledgerops_trigger_interval_seconds")), "trigger"),
                     ),
                     "s",
@@ -184,7 +171,7 @@ PAGE = Page(
                 ),
                 Panel(
                     "Batches",
-                    (Target(by("sum", "query", rate(q("ledgerops_batches_total")))),),
+                    (pace(q("ledgerops_batches_total")),),
                     "ops",
                     "Batches committed a second. Good: one each trigger interval while there is input.",
                     width=8,

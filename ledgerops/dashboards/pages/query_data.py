@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from ledgerops.dashboards import limits
-from ledgerops.dashboards.model import Column, Panel, Row, Target, by, q, rate
+from ledgerops.dashboards.model import Column, Panel, Row, Target, by, pace, q, quantile
+
+LATENCIES = q("ledgerops_event_latency_seconds_bucket")
 
 ROWS = (
     Row(
@@ -64,24 +66,9 @@ ROWS = (
             Panel(
                 "Event latency percentiles",
                 (
-                    Target(
-                        "histogram_quantile(0.5, "
-                        + by("sum", "le", rate(q("ledgerops_event_latency_seconds_bucket")))
-                        + ")",
-                        "p50",
-                    ),
-                    Target(
-                        "histogram_quantile(0.95, "
-                        + by("sum", "le", rate(q("ledgerops_event_latency_seconds_bucket")))
-                        + ")",
-                        "p95",
-                    ),
-                    Target(
-                        "histogram_quantile(0.99, "
-                        + by("sum", "le", rate(q("ledgerops_event_latency_seconds_bucket")))
-                        + ")",
-                        "p99",
-                    ),
+                    Target(quantile(0.5, "le", LATENCIES), "p50"),
+                    Target(quantile(0.95, "le", LATENCIES), "p95"),
+                    Target(quantile(0.99, "le", LATENCIES), "p99"),
                 ),
                 "s",
                 "How old rows are when they are processed, for queries with ledgerops.instrument. Good: about a trigger interval.",
@@ -93,7 +80,7 @@ ROWS = (
             ),
             Panel(
                 "Rows dropped as late",
-                (Target(by("sum", "operator", rate(q("ledgerops_rows_dropped_by_watermark_total"))), "{{operator}}"),),
+                (pace(q("ledgerops_rows_dropped_by_watermark_total"), "{{operator}}", "operator"),),
                 "rowsps",
                 "Rows behind the watermark that an operator dropped; for aggregations a lower bound. Good: 0.",
                 width=8,
@@ -106,12 +93,7 @@ ROWS = (
         (
             Panel(
                 "Rows that entered and left",
-                (
-                    Target(
-                        by("sum", "kind", rate(q("ledgerops_book_rows_total"))),
-                        "{{kind}}",
-                    ),
-                ),
+                (pace(q("ledgerops_book_rows_total"), "{{kind}}", "kind"),),
                 "rowsps",
                 "Both sides of the books of a job that conserves its rows. Good: alike.",
                 width=8,
@@ -139,7 +121,7 @@ ROWS = (
             ),
             Panel(
                 "Conflicting copies",
-                (Target(by("sum", "query", rate(q("ledgerops_conflicting_rows_total")))),),
+                (pace(q("ledgerops_conflicting_rows_total")),),
                 "rowsps",
                 "Copies that say something else than the first of their id. Good: 0.",
                 width=8,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ledgerops.dashboards import limits
-from ledgerops.dashboards.model import Page, Panel, Row, Target, by, d, rate
+from ledgerops.dashboards.model import Page, Panel, Row, Target, by, d, over, pace, rate
 
 PAGE = Page(
     uid="ledgerops-resources",
@@ -39,10 +39,10 @@ PAGE = Page(
                     "Garbage collection",
                     (
                         Target(
-                            by("sum", "instance, executor", rate(d("ledgerops_executor_gc_seconds_total")))
-                            + " / ("
-                            + by("sum", "instance, executor", rate(d("ledgerops_executor_run_seconds_total")))
-                            + " > 0)",
+                            over(
+                                by("sum", "instance, executor", rate(d("ledgerops_executor_gc_seconds_total"))),
+                                by("sum", "instance, executor", rate(d("ledgerops_executor_run_seconds_total"))),
+                            ),
                             "{{instance}} {{executor}}",
                         ),
                     ),
@@ -68,13 +68,11 @@ PAGE = Page(
                 Panel(
                     "Tasks",
                     (
-                        Target(
-                            by("sum", "instance, executor", rate(d("ledgerops_executor_tasks_total"))),
-                            "{{instance}} {{executor}}",
-                        ),
-                        Target(
-                            by("sum", "instance, executor", rate(d("ledgerops_executor_failed_tasks_total"))),
+                        pace(d("ledgerops_executor_tasks_total"), "{{instance}} {{executor}}", "instance, executor"),
+                        pace(
+                            d("ledgerops_executor_failed_tasks_total"),
                             "{{instance}} {{executor}} failed",
+                            "instance, executor",
                         ),
                     ),
                     "ops",
@@ -100,13 +98,15 @@ PAGE = Page(
                 Panel(
                     "Shuffle",
                     (
-                        Target(
-                            by("sum", "instance, executor", rate(d("ledgerops_executor_shuffle_read_bytes_total"))),
+                        pace(
+                            d("ledgerops_executor_shuffle_read_bytes_total"),
                             "{{instance}} {{executor}} read",
+                            "instance, executor",
                         ),
-                        Target(
-                            by("sum", "instance, executor", rate(d("ledgerops_executor_shuffle_write_bytes_total"))),
+                        pace(
+                            d("ledgerops_executor_shuffle_write_bytes_total"),
                             "{{instance}} {{executor}} write",
+                            "instance, executor",
                         ),
                     ),
                     "Bps",
@@ -117,10 +117,10 @@ PAGE = Page(
                     "Storage memory",
                     (
                         Target(
-                            by("sum", "instance, executor", d("ledgerops_executor_storage_memory_bytes"))
-                            + " / ("
-                            + by("sum", "instance, executor", d("ledgerops_executor_storage_memory_max_bytes"))
-                            + " > 0)",
+                            over(
+                                by("sum", "instance, executor", d("ledgerops_executor_storage_memory_bytes")),
+                                by("sum", "instance, executor", d("ledgerops_executor_storage_memory_max_bytes")),
+                            ),
                             "{{instance}} {{executor}}",
                         ),
                     ),
@@ -138,10 +138,7 @@ PAGE = Page(
                 Panel(
                     "CPU by process",
                     (
-                        Target(
-                            by("sum", "instance, kind", rate(d("ledgerops_process_cpu_seconds_total"))),
-                            "{{instance}} {{kind}}",
-                        ),
+                        pace(d("ledgerops_process_cpu_seconds_total"), "{{instance}} {{kind}}", "instance, kind"),
                         Target(by("max", "instance", d("ledgerops_host_cpus")), "{{instance}} cores"),
                     ),
                     "short",

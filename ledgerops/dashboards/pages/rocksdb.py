@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from ledgerops.dashboards import limits
-from ledgerops.dashboards.model import Panel, Row, Target, by, q, rate
+from ledgerops.dashboards.model import Panel, Row, Target, by, over, pace, q, rate
+
+HITS = by("sum", "query", rate(q("ledgerops_rocksdb_block_cache_hits_total")))
+MISSES = by("sum", "query", rate(q("ledgerops_rocksdb_block_cache_misses_total")))
 
 ROWS = (
     Row(
@@ -24,35 +27,14 @@ ROWS = (
             Panel(
                 "Commit time by part",
                 (
-                    Target(
-                        by("sum", "query", rate(q("ledgerops_rocksdb_commit_flush_seconds_total"))),
-                        "{{query}} flush",
-                    ),
-                    Target(
-                        by("sum", "query", rate(q("ledgerops_rocksdb_commit_compact_seconds_total"))),
-                        "{{query}} compact",
-                    ),
-                    Target(
-                        by("sum", "query", rate(q("ledgerops_rocksdb_commit_checkpoint_seconds_total"))),
-                        "{{query}} checkpoint",
-                    ),
-                    Target(
-                        by("sum", "query", rate(q("ledgerops_rocksdb_commit_file_sync_seconds_total"))),
-                        "{{query}} file sync",
-                    ),
-                    Target(
-                        by("sum", "query", rate(q("ledgerops_rocksdb_changelog_commit_seconds_total"))),
-                        "{{query}} changelog",
-                    ),
-                    Target(by("sum", "query", rate(q("ledgerops_rocksdb_save_zip_seconds_total"))), "{{query}} zip"),
-                    Target(
-                        by("sum", "query", rate(q("ledgerops_rocksdb_commit_pause_seconds_total"))),
-                        "{{query}} pause (Spark 3)",
-                    ),
-                    Target(
-                        by("sum", "query", rate(q("ledgerops_rocksdb_commit_write_batch_seconds_total"))),
-                        "{{query}} write batch (Spark 3)",
-                    ),
+                    pace(q("ledgerops_rocksdb_commit_flush_seconds_total"), "{{query}} flush"),
+                    pace(q("ledgerops_rocksdb_commit_compact_seconds_total"), "{{query}} compact"),
+                    pace(q("ledgerops_rocksdb_commit_checkpoint_seconds_total"), "{{query}} checkpoint"),
+                    pace(q("ledgerops_rocksdb_commit_file_sync_seconds_total"), "{{query}} file sync"),
+                    pace(q("ledgerops_rocksdb_changelog_commit_seconds_total"), "{{query}} changelog"),
+                    pace(q("ledgerops_rocksdb_save_zip_seconds_total"), "{{query}} zip"),
+                    pace(q("ledgerops_rocksdb_commit_pause_seconds_total"), "{{query}} pause (Spark 3)"),
+                    pace(q("ledgerops_rocksdb_commit_write_batch_seconds_total"), "{{query}} write batch (Spark 3)"),
                 ),
                 "s",
                 "What commits spend their time on. Good: changelog and file sync, little else.",
@@ -61,14 +43,8 @@ ROWS = (
             Panel(
                 "Writer stall and compaction",
                 (
-                    Target(
-                        by("sum", "query", rate(q("ledgerops_rocksdb_writer_stall_seconds_total"))),
-                        "{{query}} stalled",
-                    ),
-                    Target(
-                        by("sum", "query", rate(q("ledgerops_rocksdb_compaction_seconds_total"))),
-                        "{{query}} compacting",
-                    ),
+                    pace(q("ledgerops_rocksdb_writer_stall_seconds_total"), "{{query}} stalled"),
+                    pace(q("ledgerops_rocksdb_compaction_seconds_total"), "{{query}} compacting"),
                 ),
                 "s",
                 "Seconds in each second for which writers were held up, and for which compactions ran. Good: no stall.",
@@ -77,8 +53,8 @@ ROWS = (
             Panel(
                 "Reads and writes",
                 (
-                    Target(by("sum", "query", rate(q("ledgerops_rocksdb_gets_total"))), "{{query}} reads"),
-                    Target(by("sum", "query", rate(q("ledgerops_rocksdb_puts_total"))), "{{query}} writes"),
+                    pace(q("ledgerops_rocksdb_gets_total"), "{{query}} reads"),
+                    pace(q("ledgerops_rocksdb_puts_total"), "{{query}} writes"),
                 ),
                 "ops",
                 "RocksDB operations. Good: in proportion to the rows read.",
@@ -86,8 +62,8 @@ ROWS = (
             Panel(
                 "Time of reads and writes",
                 (
-                    Target(by("sum", "query", rate(q("ledgerops_rocksdb_get_seconds_total"))), "{{query}} reads"),
-                    Target(by("sum", "query", rate(q("ledgerops_rocksdb_put_seconds_total"))), "{{query}} writes"),
+                    pace(q("ledgerops_rocksdb_get_seconds_total"), "{{query}} reads"),
+                    pace(q("ledgerops_rocksdb_put_seconds_total"), "{{query}} writes"),
                 ),
                 "s",
                 "Task seconds in each second that RocksDB took for them. Good: a small part of the task time on state.",
@@ -95,32 +71,17 @@ ROWS = (
             Panel(
                 "Bytes read and written",
                 (
-                    Target(by("sum", "query", rate(q("ledgerops_rocksdb_read_bytes_total"))), "{{query}} read"),
-                    Target(
-                        by("sum", "query", rate(q("ledgerops_rocksdb_iterator_read_bytes_total"))),
-                        "{{query}} read through iterators",
-                    ),
-                    Target(by("sum", "query", rate(q("ledgerops_rocksdb_written_bytes_total"))), "{{query}} written"),
-                    Target(
-                        by("sum", "query", rate(q("ledgerops_rocksdb_flush_written_bytes_total"))),
-                        "{{query}} flushed",
-                    ),
+                    pace(q("ledgerops_rocksdb_read_bytes_total"), "{{query}} read"),
+                    pace(q("ledgerops_rocksdb_iterator_read_bytes_total"), "{{query}} read through iterators"),
+                    pace(q("ledgerops_rocksdb_written_bytes_total"), "{{query}} written"),
+                    pace(q("ledgerops_rocksdb_flush_written_bytes_total"), "{{query}} flushed"),
                 ),
                 "Bps",
                 "Bytes of the reads and writes above, and of memtables that were flushed. Good: in proportion to the operations.",
             ),
             Panel(
                 "Block cache hits",
-                (
-                    Target(
-                        by("sum", "query", rate(q("ledgerops_rocksdb_block_cache_hits_total")))
-                        + " / ("
-                        + by("sum", "query", rate(q("ledgerops_rocksdb_block_cache_hits_total")))
-                        + " + "
-                        + by("sum", "query", rate(q("ledgerops_rocksdb_block_cache_misses_total")))
-                        + " > 0)"
-                    ),
-                ),
+                (Target(over(HITS, f"{HITS} + {MISSES}")),),
                 "percentunit",
                 f"Share of block reads that the cache answers. Good: above {limits.percent(limits.CACHED)}.",
                 warn=limits.CACHED,
@@ -132,29 +93,23 @@ ROWS = (
             Panel(
                 "Compaction",
                 (
-                    Target(
-                        by("sum", "query", rate(q("ledgerops_rocksdb_compaction_read_bytes_total"))),
-                        "{{query}} read",
-                    ),
-                    Target(
-                        by("sum", "query", rate(q("ledgerops_rocksdb_compaction_written_bytes_total"))),
-                        "{{query}} written",
-                    ),
+                    pace(q("ledgerops_rocksdb_compaction_read_bytes_total"), "{{query}} read"),
+                    pace(q("ledgerops_rocksdb_compaction_written_bytes_total"), "{{query}} written"),
                 ),
                 "Bps",
                 "Bytes moved by compactions. Good: a small multiple of the bytes written.",
             ),
             Panel(
                 "Uploads",
-                (Target(by("sum", "query", rate(q("ledgerops_rocksdb_copied_bytes_total")))),),
+                (pace(q("ledgerops_rocksdb_copied_bytes_total")),),
                 "Bps",
                 "Bytes uploaded to the checkpoint. Good: small with changelog checkpointing, a peak at each snapshot.",
             ),
             Panel(
                 "Files of snapshots",
                 (
-                    Target(by("sum", "query", rate(q("ledgerops_rocksdb_files_copied_total"))), "{{query}} uploaded"),
-                    Target(by("sum", "query", rate(q("ledgerops_rocksdb_files_reused_total"))), "{{query}} reused"),
+                    pace(q("ledgerops_rocksdb_files_copied_total"), "{{query}} uploaded"),
+                    pace(q("ledgerops_rocksdb_files_reused_total"), "{{query}} reused"),
                 ),
                 "ops",
                 "SST files that snapshots upload, and those that an earlier one had uploaded. Good: mostly reused.",
@@ -163,12 +118,9 @@ ROWS = (
             Panel(
                 "Timers",
                 (
-                    Target(
-                        by("sum", "query", rate(q("ledgerops_state_timers_registered_total"))),
-                        "{{query}} registered",
-                    ),
-                    Target(by("sum", "query", rate(q("ledgerops_state_timers_expired_total"))), "{{query}} expired"),
-                    Target(by("sum", "query", rate(q("ledgerops_state_timers_deleted_total"))), "{{query}} deleted"),
+                    pace(q("ledgerops_state_timers_registered_total"), "{{query}} registered"),
+                    pace(q("ledgerops_state_timers_expired_total"), "{{query}} expired"),
+                    pace(q("ledgerops_state_timers_deleted_total"), "{{query}} deleted"),
                 ),
                 "ops",
                 "Timers of transformWithState. Good: as many expire or are deleted as are registered.",
@@ -178,7 +130,7 @@ ROWS = (
             ),
             Panel(
                 "Task time on timers",
-                (Target(by("sum", "query", rate(q("ledgerops_state_timer_seconds_total")))),),
+                (pace(q("ledgerops_state_timer_seconds_total")),),
                 "s",
                 "Task seconds in each second that expired timers take. Good: a small part of the batch time.",
                 waits="a query with timers",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ledgerops.dashboards import limits
-from ledgerops.dashboards.model import Page, Panel, Row, Target, by, d, q, rate
+from ledgerops.dashboards.model import Page, Panel, Row, Target, by, d, pace, q
 
 PAGE = Page(
     uid="ledgerops-skew",
@@ -60,9 +60,8 @@ PAGE = Page(
                 Panel(
                     "Task time by executor",
                     (
-                        Target(
-                            by("sum", "instance, executor", rate(d("ledgerops_executor_run_seconds_total"))),
-                            "{{instance}} {{executor}}",
+                        pace(
+                            d("ledgerops_executor_run_seconds_total"), "{{instance}} {{executor}}", "instance, executor"
                         ),
                     ),
                     "s",

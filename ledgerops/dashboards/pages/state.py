@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ledgerops.dashboards.model import Page, Panel, Row, Target, by, q, rate
+from ledgerops.dashboards.model import Page, Panel, Row, Target, by, pace, q
 from ledgerops.dashboards.pages import rocksdb, stores
 
 PAGE = Page(
@@ -39,8 +39,8 @@ PAGE = Page(
                 Panel(
                     "Rows updated and removed",
                     (
-                        Target(by("sum", "query", rate(q("ledgerops_state_updated_rows_total"))), "{{query}} updated"),
-                        Target(by("sum", "query", rate(q("ledgerops_state_removed_rows_total"))), "{{query}} removed"),
+                        pace(q("ledgerops_state_updated_rows_total"), "{{query}} updated"),
+                        pace(q("ledgerops_state_removed_rows_total"), "{{query}} removed"),
                     ),
                     "rowsps",
                     "State rows written, and evicted by watermark or time to live. Good: in the long run as many removed as added; a spike of removals is a watermark that jumped.",
@@ -48,11 +48,9 @@ PAGE = Page(
                 Panel(
                     "Task time on state",
                     (
-                        Target(by("sum", "query", rate(q("ledgerops_state_update_seconds_total"))), "{{query}} update"),
-                        Target(
-                            by("sum", "query", rate(q("ledgerops_state_removal_seconds_total"))), "{{query}} removal"
-                        ),
-                        Target(by("sum", "query", rate(q("ledgerops_state_commit_seconds_total"))), "{{query}} commit"),
+                        pace(q("ledgerops_state_update_seconds_total"), "{{query}} update"),
+                        pace(q("ledgerops_state_removal_seconds_total"), "{{query}} removal"),
+                        pace(q("ledgerops_state_commit_seconds_total"), "{{query}} commit"),
                     ),
                     "s",
                     "Task seconds in each second, summed over tasks. Good: commits well below the batch time.",
@@ -73,7 +71,7 @@ PAGE = Page(
                 ),
                 Panel(
                     "Duplicates dropped",
-                    (Target(by("sum", "query", rate(q("ledgerops_state_duplicate_rows_total")))),),
+                    (pace(q("ledgerops_state_duplicate_rows_total")),),
                     "rowsps",
                     "Rows that a deduplication has seen before. Good: what the producers' retries explain.",
                     waits="a query that drops duplicates",
@@ -82,7 +80,7 @@ PAGE = Page(
                 ),
                 Panel(
                     "Ended by time to live",
-                    (Target(by("sum", "query", rate(q("ledgerops_state_ttl_removed_values_total")))),),
+                    (pace(q("ledgerops_state_ttl_removed_values_total")),),
                     "ops",
                     "Values of transformWithState that ran out of time. Good: in the long run as many as are written.",
                     waits="a query whose state has a time to live",

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from ledgerops.dashboards import limits
-from ledgerops.dashboards.model import Panel, Row, Target, by, q, rate
+from ledgerops.dashboards.model import Panel, Row, Target, by, over, pace, q, rate
+
+HITS = by("sum", "query", rate(q("ledgerops_hdfs_state_cache_hits_total")))
+MISSES = by("sum", "query", rate(q("ledgerops_hdfs_state_cache_misses_total")))
 
 ROWS = (
     Row(
@@ -12,15 +15,9 @@ ROWS = (
             Panel(
                 "Time to load state",
                 (
-                    Target(by("sum", "query", rate(q("ledgerops_rocksdb_load_seconds_total"))), "{{query}} in all"),
-                    Target(
-                        by("sum", "query", rate(q("ledgerops_rocksdb_load_snapshot_seconds_total"))),
-                        "{{query}} from snapshots",
-                    ),
-                    Target(
-                        by("sum", "query", rate(q("ledgerops_rocksdb_replay_changelog_seconds_total"))),
-                        "{{query}} replaying changelogs",
-                    ),
+                    pace(q("ledgerops_rocksdb_load_seconds_total"), "{{query}} in all"),
+                    pace(q("ledgerops_rocksdb_load_snapshot_seconds_total"), "{{query}} from snapshots"),
+                    pace(q("ledgerops_rocksdb_replay_changelog_seconds_total"), "{{query}} replaying changelogs"),
                 ),
                 "s",
                 "Task seconds in each second; a version is loaded at a start, and when a partition moves to another executor. Good: near 0 except after a start.",
@@ -29,11 +26,8 @@ ROWS = (
             Panel(
                 "Loads from the checkpoint",
                 (
-                    Target(by("sum", "query", rate(q("ledgerops_rocksdb_loads_from_dfs_total"))), "{{query}} versions"),
-                    Target(
-                        by("sum", "query", rate(q("ledgerops_rocksdb_changelog_files_replayed_total"))),
-                        "{{query}} changelog files",
-                    ),
+                    pace(q("ledgerops_rocksdb_loads_from_dfs_total"), "{{query}} versions"),
+                    pace(q("ledgerops_rocksdb_changelog_files_replayed_total"), "{{query}} changelog files"),
                 ),
                 "ops",
                 "Versions that no local file had, and changelog files replayed for them. Good: 0 except after a start.",
@@ -44,19 +38,10 @@ ROWS = (
             Panel(
                 "Snapshots forced or repaired",
                 (
-                    Target(by("sum", "query", rate(q("ledgerops_rocksdb_forced_snapshots_total"))), "{{query}} forced"),
-                    Target(
-                        by("sum", "query", rate(q("ledgerops_rocksdb_snapshots_repaired_total"))),
-                        "{{query}} repaired",
-                    ),
-                    Target(
-                        by("sum", "query", rate(q("ledgerops_hdfs_state_forced_snapshots_total"))),
-                        "{{query}} forced (HDFS-backed)",
-                    ),
-                    Target(
-                        by("sum", "query", rate(q("ledgerops_hdfs_state_snapshots_repaired_total"))),
-                        "{{query}} repaired (HDFS-backed)",
-                    ),
+                    pace(q("ledgerops_rocksdb_forced_snapshots_total"), "{{query}} forced"),
+                    pace(q("ledgerops_rocksdb_snapshots_repaired_total"), "{{query}} repaired"),
+                    pace(q("ledgerops_hdfs_state_forced_snapshots_total"), "{{query}} forced (HDFS-backed)"),
+                    pace(q("ledgerops_hdfs_state_snapshots_repaired_total"), "{{query}} repaired (HDFS-backed)"),
                 ),
                 "ops",
                 "Snapshots outside the schedule, and broken ones that were passed over. Good: 0.",
@@ -67,17 +52,7 @@ ROWS = (
             ),
             Panel(
                 "HDFS-backed store",
-                (
-                    Target(
-                        by("sum", "query", rate(q("ledgerops_hdfs_state_cache_hits_total")))
-                        + " / ("
-                        + by("sum", "query", rate(q("ledgerops_hdfs_state_cache_hits_total")))
-                        + " + "
-                        + by("sum", "query", rate(q("ledgerops_hdfs_state_cache_misses_total")))
-                        + " > 0)",
-                        "{{query}} cache hits",
-                    ),
-                ),
+                (Target(over(HITS, f"{HITS} + {MISSES}"), "{{query}} cache hits"),),
                 "percentunit",
                 "Share of versions that its cache has. Good: 100 % except after a start.",
                 width=12,
