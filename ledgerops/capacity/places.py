@@ -29,13 +29,13 @@ def look(
     queries = replay.named(query, source.name, when)
     newest = replay.at or 0.0
     now = at if at is not None else max(newest, source.now or newest)
-    views = list(_views(replay, queries, now))
-    for view in views:
+    found = list(views(replay, queries, now))
+    for view in found:
         view.freshness = freshness or FRESHNESS
-    return views, now, source.name
+    return found, now, source.name
 
 
-def _views(replay: Replay, queries: Mapping[str, QueryState], now: float) -> Iterator[View]:
+def views(replay: Replay, queries: Mapping[str, QueryState], now: float) -> Iterator[View]:
     """By name; of a query that has ended, as it was at its end."""
     for name in sorted(queries):
         ended = queries[name].history.ended

@@ -16,7 +16,7 @@ import numpy as np
 from ledgerops import figures
 from ledgerops.capacity.answer import Question, answer
 from ledgerops.capacity.fit import Estimate, fit
-from ledgerops.capacity.places import look
+from ledgerops.capacity.places import views
 from ledgerops.capacity.situation import Situation, situation
 from ledgerops.diagnosis.series import Track
 from ledgerops.diagnosis.story import Stretch
@@ -59,22 +59,29 @@ class Findings:
     causes: Sequence[Cause]  # best first; empty where nothing explains anything
 
 
-def examine(recording: Path, measured: Measured) -> Findings:
-    """Diagnoses the recording as `ledgerops diagnose` does."""
-    job = measured.job
+def examine(recording: Path, runs: Sequence[Measured]) -> list[Findings]:
+    """Diagnoses the recording as `ledgerops diagnose` does, and tells of each job's run in it."""
+    looked = Investigation(str(recording), story=True, plots=True)
     try:
-        found = Investigation(str(recording), job, story=True, plots=True)
-        found.look()
-        views, _, _ = look(str(recording), job)
+        looked.look()
+    except UserError as error:
+        return [Findings((), None, None, str(error), _died(measured)) for measured in runs]
+    return [_findings(looked, measured) for measured in runs]
+
+
+def _findings(looked: Investigation, measured: Measured) -> Findings:
+    job, replay = measured.job, looked.replay
+    try:
+        [view] = views(replay, replay.named(job, looked.place), replay.at or 0.0)
     except UserError as error:
         return Findings((), None, None, str(error), _died(measured))
-    told = found.story.queries.get(job)
+    told = looked.story.queries.get(job)
     stretches = [each for each in told.stretches if each.finding.severity != "info"] if told else []
     stretches = [each for each in stretches if each.until is None or each.until >= measured.begin]
-    known = answer(_situation(views[0], measured), Question())
+    known = answer(_situation(view, measured), Question())
     sustainable = known.sustainable
     untold = "; ".join(known.untold)
-    return Findings(stretches, found.tracks.get(job), sustainable, untold, causes(measured, stretches, sustainable))
+    return Findings(stretches, looked.tracks.get(job), sustainable, untold, causes(measured, stretches, sustainable))
 
 
 def _situation(view: View, measured: Measured) -> Situation:

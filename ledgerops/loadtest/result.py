@@ -68,10 +68,9 @@ class Result:
 
 def examined(trial: Trial, title: str, slos: Sequence[Slo]) -> Result:
     """Measures, judges and diagnoses a trial that is over."""
-    jobs = [
-        JobResult(measured, judge(slos, measured), examine(trial.recording, measured))
-        for measured in trial.measured().values()
-    ]
+    runs = list(trial.measured().values())
+    found = examine(trial.recording, runs)
+    jobs = [JobResult(run, judge(slos, run), findings) for run, findings in zip(runs, found, strict=True)]
     return Result(trial, title, jobs)
 
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from ledgerops.capacity.fit import Estimate
@@ -98,7 +100,7 @@ def test_a_recording_is_examined_as_diagnose_does(tmp_path):
     system = System(noise=0.02)
     wanted = Wanted(("daily_counts",), plans.at_rate(28_800, 2.0), 20.0, 60.0, 2.0)
     trial = system.perform(wanted, tmp_path, lambda what, share: None)
-    found = examine(trial.recording, trial.measured()["daily_counts"])
+    [found] = examine(trial.recording, [trial.measured()["daily_counts"]])
     assert found.sustainable.value == pytest.approx(24_000, rel=0.1)
     assert found.causes[0].rule == "input-overload"
     assert len(found.track.batches) > 15
@@ -108,12 +110,21 @@ def test_a_recording_is_examined_as_diagnose_does(tmp_path):
 def test_the_capacity_of_a_steady_run_is_known_by_its_warm_up(tmp_path, seconds):
     wanted = Wanted(("daily_counts",), plans.at_rate(18_000, 2.0), 20.0, seconds, 2.0)
     trial = System(noise=0.02).perform(wanted, tmp_path, lambda what, share: None)
-    found = examine(trial.recording, trial.measured()["daily_counts"])
+    [found] = examine(trial.recording, [trial.measured()["daily_counts"]])
     assert found.sustainable.value == pytest.approx(24_000, rel=0.1)
     assert found.causes == []
 
 
 def test_a_recording_that_is_not_there_explains_nothing(tmp_path, calm):
-    found = examine(tmp_path / "none", calm)
+    [found] = examine(tmp_path / "none", [calm])
     assert (found.causes, found.sustainable, found.track) == ([], None, None)
     assert "no such file" in found.untold
+
+
+def test_a_job_that_the_recording_does_not_know_hides_no_other(tmp_path, calm):
+    wanted = Wanted(("daily_counts",), plans.at_rate(28_800, 2.0), 20.0, 60.0, 2.0)
+    trial = System().perform(wanted, tmp_path, lambda what, share: None)
+    gone, known = examine(trial.recording, [replace(calm, job="large_credits"), trial.measured()["daily_counts"]])
+    assert (gone.causes, gone.sustainable) == ([], None)
+    assert gone.untold == f"no query 'large_credits' in {trial.recording}; there are daily_counts"
+    assert known.causes[0].rule == "input-overload"
