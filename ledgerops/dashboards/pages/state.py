@@ -89,7 +89,7 @@ PAGE = Page(
                 ),
             ),
         ),
-        *rocksdb.ROWS,
-        *stores.ROWS,
+        rocksdb.ROW,
+        stores.ROW,
     ),
 )
