@@ -4,10 +4,12 @@ import os
 import socket
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
 from pathlib import Path
 
+import psutil
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -105,6 +107,29 @@ def test_a_query_is_seen_from_its_start_to_its_end(spark, attach, started, tmp_p
     watch.close()
     kinds = [seen.kind for seen in read(tmp_path) if seen.query == "seen"]
     assert kinds[0] == "started" and kinds[-1] == "terminated" and kinds.count("progress") >= 4
+
+
+@pytest.mark.spark
+def test_queries_that_come_and_go_leave_no_thread_and_no_socket_behind(spark, attach, started):
+    watch = attach(spark)
+    driver = psutil.Process()
+    jvm = next(child for child in driver.children() if child.name() == "java")
+
+    def sockets():
+        return [len(process.net_connections("tcp")) for process in (driver, jvm)]
+
+    def after(count):
+        """What is open once so many queries were started, seen and stopped, one after the other."""
+        for _ in range(count):
+            query = started("short", interval="0 seconds")
+            eventually(lambda: value(watch, "ledgerops_query_active", query="short") == 1.0)
+            query.stop()
+            eventually(lambda: value(watch, "ledgerops_query_active", query="short") == 0.0)
+        return threading.active_count(), *sockets()
+
+    first = after(2)
+
+    assert max(now - then for now, then in zip(after(6), first, strict=True)) < 3
 
 
 @pytest.mark.spark

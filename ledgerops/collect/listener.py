@@ -1,4 +1,5 @@
-"""Spark's streaming events. A callback fetches the event's JSON text and queues it; that thread does nothing else.
+"""Spark's streaming events. A callback fetches the event's JSON text and queues it; that thread does nothing else, but
+that the connection by which a query's own thread called is ended with the query.
 
 Two ways in: the Java interface through py4j, because PySpark's own listener copies every field of a progress record
 in a round trip of its own, and on Spark Connect, which has no JVM here, the official StreamingQueryListener.
@@ -12,6 +13,7 @@ from typing import Any
 
 import orjson
 
+from ledgerops.collect.connections import Connections
 from ledgerops.collect.inbox import Inbox
 from ledgerops.records import Kind
 
@@ -44,11 +46,11 @@ class EventSink:
 class JavaListener:
     """The py4j side of Spark's PythonStreamingQueryListener. Its callbacks come on different threads."""
 
-    def __init__(self, sink: EventSink) -> None:
-        self._sink = sink
+    def __init__(self, sink: EventSink, connections: Connections) -> None:
+        self._sink, self._connections = sink, connections
 
     def onQueryStarted(self, event: Any) -> None:
-        self._sink.take("started", event.json)
+        self._sink.take("started", lambda: self._text(event, self._connections.began))
 
     def onQueryProgress(self, event: Any) -> None:
         self._sink.take("progress", lambda: unwrapped(event.json()))
@@ -57,7 +59,13 @@ class JavaListener:
         self._sink.take("idle", event.json)
 
     def onQueryTerminated(self, event: Any) -> None:
-        self._sink.take("terminated", event.json)
+        self._sink.take("terminated", lambda: self._text(event, self._connections.ended))
+
+    @staticmethod
+    def _text(event: Any, then: Callable[[str], None]) -> str:
+        text = str(event.json())
+        then(text)
+        return text
 
     class Java:
         implements = ("org.apache.spark.sql.streaming.PythonStreamingQueryListener",)
@@ -68,7 +76,7 @@ def unwrapped(text: str) -> str:
     return text[len(WRAPPED) : -1] if text.startswith(WRAPPED) else text
 
 
-def add_java_listener(session: Any, listener: JavaListener) -> Callable[[], None]:
+def add_java_listener(session: Any, sink: EventSink) -> Callable[[], None]:
     """Registers with a classic session's listener bus. Returns what removes it again."""
     from py4j.java_gateway import java_import
     from pyspark.java_gateway import ensure_callback_server_started
@@ -76,6 +84,8 @@ def add_java_listener(session: Any, listener: JavaListener) -> Callable[[], None
     gateway = session.sparkContext._gateway
     java_import(gateway.jvm, "org.apache.spark.sql.streaming.*")
     ensure_callback_server_started(gateway)
+    connections = Connections(gateway.java_gateway_server.getCallbackClient())
+    listener = JavaListener(sink, connections)
     streams = session._jsparkSession.streams()
     wrapped = gateway.jvm.PythonStreamingQueryListenerWrapper(listener)
     streams.addListener(wrapped)

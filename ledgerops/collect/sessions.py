@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ledgerops.collect.inbox import Inbox
-from ledgerops.collect.listener import EventSink, JavaListener, add_connect_listener, add_java_listener
+from ledgerops.collect.listener import EventSink, add_connect_listener, add_java_listener
 
 REMOVE_SECONDS = 3.0
 
@@ -32,7 +32,7 @@ class Session:
         self._sink = sink
         self._remove: Callable[[], None] | None
         if self.classic:
-            self._remove = add_java_listener(session, JavaListener(sink))
+            self._remove = add_java_listener(session, sink)
         else:
             self._remove = add_connect_listener(session, sink)
 

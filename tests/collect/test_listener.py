@@ -1,5 +1,6 @@
 import json
 
+from ledgerops.collect.connections import Connections
 from ledgerops.collect.inbox import Inbox
 from ledgerops.collect.listener import EventSink, JavaListener, unwrapped
 from ledgerops.stats import SelfStats
@@ -20,7 +21,7 @@ class JavaEvent:
 
 def listener():
     inbox = Inbox(SelfStats())
-    return inbox, JavaListener(EventSink(inbox, origin="the session"))
+    return inbox, JavaListener(EventSink(inbox, origin="the session"), Connections(None))
 
 
 def test_a_progress_event_is_queued_as_its_record():
@@ -69,7 +70,7 @@ def test_an_error_in_a_callback_is_counted_and_never_reaches_spark():
 
 def test_a_full_queue_drops_without_waiting():
     inbox = Inbox(SelfStats(), size=1)
-    heard = JavaListener(EventSink(inbox))
+    heard = JavaListener(EventSink(inbox), Connections(None))
     for _ in range(3):
         heard.onQueryIdle(JavaEvent("{}"))
 
