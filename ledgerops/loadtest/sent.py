@@ -18,7 +18,7 @@ from ledgerops.ledger.manifest import Manifest, is_instant, read_manifest
 from ledgerops.ledger.plan import Plan, parse_plan
 from ledgerops.loadtest.done import Done
 from ledgerops.loadtest.legs import Weighted
-from ledgerops.loadtest.recorded import batches_of, broken, intervals
+from ledgerops.loadtest.recorded import recorded
 from ledgerops.loadtest.trial import Trial, Wanted
 from ledgerops.records import Progress
 
@@ -92,19 +92,18 @@ def judged(load: SentLoad, place: Path, folder: Path, jobs: Sequence[str], warm_
 
     The trigger interval is the recording's: the shortest, where jobs have several.
     """
-    batches, failed, known = batches_of(place), broken(place), intervals(place)
-    missing = [job for job in jobs if job not in batches]
-    if missing or not batches:
-        there = ", ".join(sorted(batches)) or "none"
+    known = recorded(place)
+    missing = [job for job in jobs if job not in known.batches]
+    if missing or not known.batches:
+        there = ", ".join(sorted(known.batches)) or "none"
         raise UserError(f"no batch of {', '.join(missing) or 'any job'} in {place}; there are those of {there}")
-    names = tuple(jobs) or tuple(sorted(batches))
+    names = tuple(jobs) or tuple(sorted(known.batches))
     if load.last <= warm_up:
         raise UserError(f"the load of {load.file} took {load.last:.0f} s, all of it warm-up; give less --warm-up")
-    trigger = min((known[job] for job in names if known.get(job)), default=None)
+    trigger = min((known.intervals[job] for job in names if known.intervals.get(job)), default=None)
     wanted = Wanted(names, load.plan, warm_up, load.last - warm_up, trigger, cores=None)
-    return Trial(
-        folder, wanted, load.manifest.origin, {job: failed[job] for job in names if job in failed}, place, load
-    )
+    failed = {job: known.failed[job] for job in names if job in known.failed}
+    return Trial(folder, wanted, load.manifest.origin, failed, place, load)
 
 
 def _ways(file: Path) -> dict[str, Weighted]:

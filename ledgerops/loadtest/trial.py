@@ -21,7 +21,7 @@ from ledgerops.loadtest.driver import ENDED, NAME, Spec
 from ledgerops.loadtest.legs import Weighted
 from ledgerops.loadtest.measure import Measured
 from ledgerops.loadtest.plans import Due
-from ledgerops.loadtest.recorded import batches_of
+from ledgerops.loadtest.recorded import recorded
 from ledgerops.records import Progress
 from ledgerops.stopping import Stop
 
@@ -81,7 +81,8 @@ class Trial:
 
     def measured(self) -> dict[str, Measured]:
         """What each job did."""
-        batches = batches_of(self.recording) if self.origin is not None and self.recording.exists() else {}
+        there = self.origin is not None and self.recording.exists()
+        batches = recorded(self.recording).batches if there else {}
         return {
             job: Measured(
                 job,
