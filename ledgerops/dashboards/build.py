@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import warnings
 from typing import Any
 
@@ -10,11 +9,11 @@ from ledgerops.alerts.site import Site
 from ledgerops.dashboards.layout import MARKS, WIDTH, Place, Variable, places, variables
 from ledgerops.dashboards.model import Page
 from ledgerops.dashboards.panels import (
-    REFERENCES,
     dressed,
     expression,
     format_of,
     is_instant,
+    lettered,
     links,
     text,
     transformations,
@@ -26,11 +25,10 @@ board = CLASSIC.builders
 
 
 def page_json(page: Page, site: Site | None = None) -> str:
-    """The dashboard's file: sorted, without clock or version, the same on every run."""
+    """The dashboard's file."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
-        made = encoded(_dashboard(page, site or Site()).build())
-    return json.dumps(json.loads(made), sort_keys=True, indent=2) + "\n"
+        return encoded(_dashboard(page, site or Site()).build())
 
 
 def _dashboard(page: Page, site: Site) -> Any:
@@ -105,7 +103,7 @@ def _panel(place: Place, site: Site) -> Any:
     panel = place.panel
     made = CLASSIC.panel(panel.kind).title(panel.title).description(text(panel)).datasource(DATASOURCE)
     made = made.id(place.number).grid_pos(models.GridPos(h=panel.height, w=panel.width, x=place.x, y=place.y))
-    for ref, target in zip(REFERENCES, panel.targets, strict=False):
+    for ref, target in lettered(panel):
         asked = prometheus.Dataquery().expr(expression(target, site)).legend_format(target.legend)
         asked = asked.ref_id(ref).datasource(DATASOURCE)
         asked = asked.instant() if is_instant(panel) else asked.range()

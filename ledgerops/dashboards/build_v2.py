@@ -6,7 +6,6 @@ and looks are the same.
 
 from __future__ import annotations
 
-import json
 import warnings
 from typing import Any
 
@@ -14,11 +13,11 @@ from ledgerops.alerts.site import Site
 from ledgerops.dashboards.layout import MARKS, Place, Variable, places, variables
 from ledgerops.dashboards.model import Page
 from ledgerops.dashboards.panels import (
-    REFERENCES,
     dressed,
     expression,
     format_of,
     is_instant,
+    lettered,
     links,
     text,
     transformations,
@@ -30,11 +29,10 @@ QUERY_VERSION = "v0"  # of a data source's query in this schema
 
 
 def resource_json(page: Page, site: Site | None = None) -> str:
-    """The manifest: sorted, without clock or version, the same on every run."""
+    """The manifest."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
-        made = encoded(board.manifest(page.uid, _dashboard(page, site or Site())).build())
-    return json.dumps(json.loads(made), sort_keys=True, indent=2) + "\n"
+        return encoded(board.manifest(page.uid, _dashboard(page, site or Site())).build())
 
 
 def _dashboard(page: Page, site: Site) -> Any:
@@ -110,7 +108,7 @@ def _variable(variable: Variable) -> Any:
 def _panel(place: Place, site: Site) -> Any:
     panel = place.panel
     group = board.QueryGroup()
-    for ref, target in zip(REFERENCES, panel.targets, strict=False):
+    for ref, target in lettered(panel):
         asked = _query().expr(expression(target, site)).legend_format(target.legend)
         asked = asked.instant(True) if is_instant(panel) else asked.range(True)
         if format_of(panel) != "time_series":

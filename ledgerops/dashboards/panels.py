@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from string import ascii_uppercase as LETTERS
 from typing import Any
 
 from ledgerops.alerts.site import Site
 from ledgerops.dashboards.model import BAD, BUDGET, COLD, GOOD, WARN, Column, Limit, Panel, Target
 from ledgerops.dashboards.sdk import Kit, common, common_builders
 
-REFERENCES = "ABCDEFGHIJKL"
 KEEP = "${__url_time_range}&${datasource:queryparam}&${job:queryparam}&${instance:queryparam}"
 COLOURS = {"good": GOOD, "warn": WARN, "bad": BAD, "cold": COLD}
 
@@ -17,6 +17,15 @@ COLOURS = {"good": GOOD, "warn": WARN, "bad": BAD, "cold": COLD}
 def text(panel: Panel) -> str:
     """The description."""
     return panel.help if panel.waits is None else f"{panel.help} Empty until there is {panel.waits}."
+
+
+def lettered(panel: Panel) -> list[tuple[str, Target]]:
+    """Its targets, each with the letter by which Grafana knows it."""
+    if len(panel.targets) > len(LETTERS):
+        raise ValueError(
+            f"{panel.title} has {len(panel.targets)} targets, and there are {len(LETTERS)} letters for them"
+        )
+    return list(zip(LETTERS, panel.targets, strict=False))
 
 
 def expression(target: Target, site: Site) -> str:
@@ -63,7 +72,7 @@ def transformations(panel: Panel) -> list[tuple[str, dict[str, Any]]]:
     """Of a table: one row for each set of labels, a column for each target."""
     if panel.kind != "table":
         return []
-    names = {f"Value #{ref}": target.legend for ref, target in zip(REFERENCES, panel.targets, strict=False)}
+    names = {f"Value #{ref}": target.legend for ref, target in lettered(panel)}
     if len(panel.targets) == 1:
         names["Value"] = panel.targets[0].legend
     left_out = dict.fromkeys(("Time", "__name__", *panel.hides), True)

@@ -57,5 +57,5 @@ V2 = Kit(dashboardv2, models_v2, "VisualizationV2")
 
 
 def encoded(made: Any) -> str:
-    """The SDK's own JSON of what a builder made."""
-    return str(JSONEncoder(sort_keys=True, indent=2).encode(made))
+    """A file's text of what a builder made: sorted, without clock or version, the same on every run."""
+    return str(JSONEncoder(sort_keys=True, indent=2).encode(made)) + "\n"

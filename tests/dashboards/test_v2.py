@@ -8,6 +8,7 @@ from ledgerops.alerts.site import Site
 from ledgerops.cli import main
 from ledgerops.dashboards.build import page_json
 from ledgerops.dashboards.build_v2 import resource_json
+from ledgerops.dashboards.model import Page, Panel, Row, Target
 from ledgerops.dashboards.pages import PAGES
 from ledgerops.dashboards.sdk import models_v2
 
@@ -93,6 +94,22 @@ def test_its_variables_and_marks_are_those_of_the_classic_one(page):
     assert [(each["spec"]["name"], each["spec"]["query"]["spec"]["expr"]) for each in spec["annotations"]] == [
         (each["name"], each["expr"]) for each in board["annotations"]["list"]
     ]
+
+
+def page_of(targets):
+    panel = Panel("Many", tuple(Target(f'up{{n="{n}"}}') for n in range(targets)), "short", "Good: 1.", width=24)
+    return Page("many", "many", "Many targets.", (Row("Row", (panel,)),))
+
+
+@pytest.mark.parametrize("made", [page_json, resource_json])
+def test_as_many_targets_are_asked_as_there_are_letters(made):
+    assert made(page_of(26)).count('"expr": "up{') == 26
+
+
+@pytest.mark.parametrize("made", [page_json, resource_json])
+def test_a_target_without_a_letter_is_not_left_out_in_silence(made):
+    with pytest.raises(ValueError, match="^Many has 27 targets, and there are 26 letters for them$"):
+        made(page_of(27))
 
 
 def test_a_site_of_ones_own_is_in_them():
