@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from ledgerops.capacity.fit import Fit, fit, observed
 from ledgerops.capacity.stages import Stages, stages_of
 from ledgerops.diagnosis.attribution import attribution
+from ledgerops.diagnosis.rules.rate_limited import cap_of
 from ledgerops.diagnosis.strain import RECENT
 from ledgerops.inputview import FIT_BATCHES
 from ledgerops.records import Progress
 from ledgerops.runview import BUSY_BATCHES
 from ledgerops.view import View
 
-ROW_CAPS = ("maxoffsetspertrigger", "maxrowspertrigger")  # counted in offsets; a cap in bytes or files is not
 DRIFTS = 0.2  # share by which batch time at equal rows changes before the reader is told
 OBSERVED = "observed while saturated"
 
@@ -94,9 +94,5 @@ def _cap(view: View, factor: float) -> tuple[str, float] | None:
     """The smallest cap in rows; with several sources each has its own, and what they add up to is not known."""
     if view.last is None or len(view.last.sources) != 1:
         return None
-    caps = [
-        (int(value) * factor, option)
-        for option, value in view.plan.rate_limits.items()
-        if option.lower() in ROW_CAPS and value.isdecimal() and int(value) > 0
-    ]
-    return (min(caps)[1], min(caps)[0]) if caps else None
+    cap = cap_of(view)
+    return None if cap is None else (cap[0], cap[1] * factor)
