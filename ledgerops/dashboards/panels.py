@@ -79,6 +79,10 @@ def transformations(panel: Panel) -> list[tuple[str, dict[str, Any]]]:
     return [("merge", {}), ("organize", {"excludeByName": left_out, "renameByName": names})]
 
 
+def _limited(panel: Panel | Column) -> bool:
+    return panel.warn is not None or panel.bad is not None
+
+
 def _thresholds(panel: Panel | Column, site: Site, kit: Kit) -> Any:
     steps = [kit.models.Threshold(value=value, color=colour) for value, colour in _steps(panel, site)]
     return kit.builders.ThresholdsConfig().mode(kit.models.ThresholdsMode.ABSOLUTE).steps(steps)
@@ -106,7 +110,7 @@ def _column(column: Column, site: Site, kit: Kit) -> list[Any]:
     properties: dict[str, Any] = {"unit": column.unit}
     if column.names:
         properties["mappings"] = [_mapping(column.names, kit)]
-    if column.names or len(_steps(column, site)) > 1:
+    if column.names or _limited(column):
         properties["custom.cellOptions"] = {"type": "color-text"}
         steps = [{"value": value, "color": colour} for value, colour in _steps(column, site)]
         properties["thresholds"] = {"mode": "absolute", "steps": steps}
@@ -120,8 +124,7 @@ def _styled(made: Any, panel: Panel, kit: Kit) -> Any:
         made = made if palette is None else made.color_scheme(kit.builders.FieldColor().mode(palette))
         return _lines(made, panel)
     if panel.kind == "stat":
-        judged = panel.names or panel.warn is not None or panel.bad is not None
-        mode = common.BigValueColorMode.VALUE if judged else common.BigValueColorMode.NONE
+        mode = common.BigValueColorMode.VALUE if panel.names or _limited(panel) else common.BigValueColorMode.NONE
         made = made.color_mode(mode).graph_mode(common.BigValueGraphMode.NONE)
     return made.color_scheme(coloured) if panel.kind in ("stat", "state-timeline", "bargauge") else made
 
@@ -140,7 +143,7 @@ def _lines(made: Any, panel: Panel) -> Any:
     )
     if panel.stacked:
         made = made.stacking(common_builders.StackingConfig().mode(common.StackingMode.NORMAL))
-    if panel.warn is not None or panel.bad is not None:
+    if _limited(panel):
         style = common_builders.GraphThresholdsStyleConfig().mode(common.GraphThresholdsStyleMode.DASHED)
         made = made.thresholds_style(style)
     return made
