@@ -14,9 +14,9 @@ from ledgerops.errors import UserError
 from ledgerops.ledger.manifest import Manifest
 from ledgerops.producing.member import CLOSE, GIVE_UP
 from ledgerops.producing.metrics import Board, serving
-from ledgerops.producing.report import lines, quality
+from ledgerops.producing.report import conclude, failure, good, place_of
 from ledgerops.producing.team import Conductor
-from load.options import MANIFEST, metrics_port, read
+from load.options import metrics_port, read
 from load.pacing import MESSAGE
 
 CONNECT = 30.0  # seconds for all workers to reach the target
@@ -33,7 +33,7 @@ class Lead:
         self.over = False  # whether the load has come to its end by itself
         self.manifest: Manifest | None = None  # of the last load
         self._conductor: Conductor | None = None
-        self._budget = 0.0
+        self._budget, self._file = 0.0, Path()
         self._serving = ExitStack()
         self._board: Board | None = None
         self._since = 0.0
@@ -61,6 +61,7 @@ class Lead:
         options = self.environment.parsed_options
         try:
             order, self._budget = read(options)
+            self._file = place_of(getattr(options, "manifest", ""), order.table)
             self._serve(order.plan, metrics_port(options))
         except UserError as error:
             self._fail(str(error))
@@ -125,21 +126,18 @@ class Lead:
         if conductor is None or not conductor.begun:
             return
         self._publish(conductor)
-        sent, order = conductor.result(), conductor.order
-        self.manifest = order.manifest(order.stream(), sent, **quality(sent, self._budget, order.at_once))
-        file = Path(getattr(self.environment.parsed_options, "manifest", "") or MANIFEST)
+        sent = conductor.result()
         try:
-            self.manifest.write(file)
+            self.manifest = conclude(conductor.order, sent, conductor.legs(), self._budget, self._file)
         except UserError as error:
             self._fail(str(error))
-        for line in lines(self.manifest, sent, order.where, conductor.legs(), order.samples):
-            print(line)
-        print(f"manifest  {file}", flush=True)
-        good = self.manifest.exact and self.manifest.sent.get("valid", True)
-        if not self.manifest.exact:
-            log.error("failed: %s", sent.problem or "not every record was acknowledged")
+            return
+        if why := failure(self.manifest, sent):
+            log.error(why)
         # 2, could not run, stays what it is
-        self.environment.process_exit_code = max(self.environment.process_exit_code or 0, 0 if good else 1)
+        self.environment.process_exit_code = max(
+            self.environment.process_exit_code or 0, 0 if good(self.manifest) else 1
+        )
 
     def _fail(self, text: str) -> None:
         log.error(text)

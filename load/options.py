@@ -13,7 +13,6 @@ from ledgerops.errors import UserError
 from ledgerops.ledger.plan import PLANS
 from ledgerops.producing.order import Order, order_of
 
-MANIFEST = "runs/manifest.json"
 # of the machine that locust runs on, and no business of whoever has its web page before him
 PLACES = ("--kafka-config", "--to", "--data", "--samples", "--manifest", "--metrics-port")
 
@@ -44,7 +43,7 @@ def add_options(parser: Any, **_: Any) -> None:
     option("--late-budget", "INVALID when p99 of lateness is above it", default=f"{LATE_BUDGET * 1000:g}ms")
     option("--samples", "write the times of some records here, on each worker", default="")
     option("--sample-every", "of every N-th record (about 100 a second)", default="")
-    option("--manifest", "where to write what was sent", default=MANIFEST)
+    option("--manifest", "where to write what was sent (runs/manifest.json)", default="")
     option("--metrics-port", "serve the load's own metrics here", default="")
 
 

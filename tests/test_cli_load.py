@@ -156,6 +156,12 @@ def reason(key, value):
     return "wrong_type" if row["amount"] == "much" else None
 
 
+def test_a_manifest_that_finds_no_place_is_told_before_anything_is_sent(tmp_path, capsys, plan):
+    told(capsys, str(plan), "--to", str(tmp_path / "land"), "--records", "10", "--manifest", str(tmp_path))
+
+    assert not (tmp_path / "land").exists()
+
+
 def test_debits_alone_go_to_their_own_topic(kafka, load):
     topic = make(kafka, "sides.", name="transactions.debits")
     code, manifest = load(*to(kafka, "sides."), "--table", "debits", "--records", "2000", "--at-once")
@@ -472,6 +478,16 @@ def test_a_load_at_once_ends_now(load, plan, tmp_path):
             ["default", "--to", "x", "--duration", "1", "--samples", "/dev/full"],
             "cannot write /dev/full: no space left on device",
             id="samples that find no room",
+        ),
+        pytest.param(
+            ["default", "--to", "x", "--duration", "1", "--manifest", "."],
+            "cannot write .: it is a folder",
+            id="a manifest that is a folder",
+        ),
+        pytest.param(
+            ["default", "--to", "x", "--duration", "1", "--manifest", "/dev/null/manifest.json"],
+            "cannot write /dev/null/manifest.json: /dev/null is no folder",
+            id="a manifest in no folder",
         ),
     ],
 )

@@ -85,7 +85,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--sample-every", type=whole, metavar="N", help="of every N-th record (default about 100 a second)"
     )
-    parser.add_argument("--workers", type=whole, metavar="N", help="share the load out to N processes (default 1)")
+    parser.add_argument(
+        "--workers", type=whole, default=1, metavar="N", help="share the load out to N processes (default 1)"
+    )
     parser.add_argument("--metrics-port", type=port, metavar="PORT", help="serve the load's own metrics here")
 
 
@@ -101,29 +103,25 @@ def run(args: argparse.Namespace) -> int:
 
 def _run(args: argparse.Namespace, order: Order, stop: Stop) -> int:
     from ledgerops.producing.metrics import Board, serving
-    from ledgerops.producing.report import lines, quality
+    from ledgerops.producing.report import conclude, failure, good, place_of
 
-    file = args.manifest or _manifest_file(args.table)
+    file = place_of(args.manifest, args.table)
     board = Board(order.plan, args.late_budget)
     with _progress(order.records) as (show, say), serving(args.metrics_port, board, say):
         stream = order.stream()
         if rejected := getattr(stream, "rejected", 0):
             say(f"{rejected:,} rows of transactions.csv cannot be read and are not sent")
-        alone = args.workers is None or args.workers == 1
-        order, sent, legs = (_alone if alone else _together)(args, order, stop, board, say, show)
-    manifest = order.manifest(order.stream(), sent, **quality(sent, args.late_budget, order.at_once))
-    manifest.write(file)
-    for line in lines(manifest, sent, order.where, legs, order.samples):
-        print(line)
-    print(f"manifest  {file}")
-    if not manifest.exact:
-        print(f"failed: {sent.problem or 'not every record was acknowledged'}", file=sys.stderr)
-    return 0 if manifest.exact and manifest.sent.get("valid", True) else 1
+        if args.workers == 1:
+            order, sent, legs = _alone(order, stop, board, say, show)
+        else:
+            order, sent, legs = _together(order, args.workers, stop, board, say, show)
+    manifest = conclude(order, sent, legs, args.late_budget, file)
+    if why := failure(manifest, sent):
+        print(why, file=sys.stderr)
+    return 0 if good(manifest) else 1
 
 
-def _alone(
-    args: argparse.Namespace, order: Order, stop: Stop, board: Board, say: Say, show: Show
-) -> tuple[Order, Sent, Mapping[str, Any]]:
+def _alone(order: Order, stop: Stop, board: Board, say: Say, show: Show) -> tuple[Order, Sent, Mapping[str, Any]]:
     """Sends it from this process."""
     from ledgerops.producing.pace import produce, settle
 
@@ -149,7 +147,7 @@ def _alone(
 
 
 def _together(
-    args: argparse.Namespace, order: Order, stop: Stop, board: Board, say: Say, show: Show
+    order: Order, workers: int, stop: Stop, board: Board, say: Say, show: Show
 ) -> tuple[Order, Sent, Mapping[str, Any]]:
     """Sends it from several processes."""
     from ledgerops.producing.processes import conduct
@@ -161,16 +159,12 @@ def _together(
         show(sum(sent.produced for sent in books.values()))
 
     stop.calm()
-    conductor = conduct(order, args.workers, lambda: stop.asked, say, tell)
+    conductor = conduct(order, workers, lambda: stop.asked, say, tell)
     if not conductor.begun:
         raise KeyboardInterrupt
     if order.samples is not None:
-        gather(Path(order.samples), args.workers)
+        gather(Path(order.samples), workers)
     return conductor.order, conductor.result(), conductor.legs()
-
-
-def _manifest_file(table: str) -> Path:
-    return Path("runs") / ("manifest.json" if table == "transactions" else f"manifest-{table}.json")
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -74,7 +75,7 @@ def _attempts(args: argparse.Namespace, stop: Stop) -> Iterator[Try]:
     from ledgerops.producing.kafka import KafkaTarget
 
     client = read_client(args.bootstrap_servers, args.kafka_config)
-    with own_topic(client, PARTITIONS) as topic:
+    with own_topic(client, PARTITIONS, lambda text: print(f"ledgerops: {text}", file=sys.stderr)) as topic:
         yield attempt_on(
             lambda: KafkaTarget(client, topic, PARTITIONS, stop.wait, checked=False),
             PARTITIONS,

@@ -17,6 +17,7 @@ from ledgerops.errors import UserError
 from ledgerops.kafkaclient import KafkaClient, reach
 from ledgerops.ledger.plan import parse_plan
 from ledgerops.ledger.stream import PlanStream
+from ledgerops.ledger.topics import told
 from ledgerops.producing.kafka import KafkaTarget
 from ledgerops.producing.pace import produce, settle
 from ledgerops.producing.target import Target
@@ -27,6 +28,7 @@ SECONDS = 2.5  # of a step: 250 looks at the clock, so that its p99 is no single
 MOST = 38.0  # seconds in all
 ENOUGH = 1.15  # the highest rate that holds is known within 15 %
 SAFE = 0.8  # of the ceiling: what a load may ask while jobs and a broker share the machine
+ANSWER = 10.0  # seconds for one answer of the broker
 MOCK_PARTITIONS = 4  # as librdkafka's mock broker makes topics
 TOPIC = "ledgerops.calibration"
 # rows as of the default plan, all of them to as many partitions as there are
@@ -136,25 +138,27 @@ def mock_target() -> Target:
 
 
 @contextmanager
-def own_topic(client: KafkaClient, partitions: int) -> Iterator[str]:
-    """A topic for the time of the calibration. Raises UserError where it cannot be had."""
+def own_topic(client: KafkaClient, partitions: int, say: Callable[[str], None]) -> Iterator[str]:
+    """A topic for the time of the calibration. Raises UserError where it cannot be had; says when it cannot go."""
     from confluent_kafka import KafkaException
     from confluent_kafka.admin import NewTopic
 
     admin = reach(client)
     name = f"{TOPIC}-{int(time.time())}"
     try:
-        admin.create_topics([NewTopic(name, partitions)])[name].result(10)
-        limit = time.monotonic() + 10
-        while name not in admin.list_topics(timeout=5).topics and time.monotonic() < limit:
+        admin.create_topics([NewTopic(name, partitions)], request_timeout=ANSWER)[name].result()
+        limit = time.monotonic() + ANSWER
+        while name not in admin.list_topics(timeout=ANSWER).topics and time.monotonic() < limit:
             time.sleep(0.1)
     except KafkaException as error:
-        told = str(error.args[0].str())
-        raise UserError(f"cannot make topic {name} at {client.servers}: {told[:1].lower()}{told[1:]}") from None
+        raise UserError(f"cannot make topic {name} at {client.servers}: {told(error)}") from None
     try:
         yield name
     finally:
-        admin.delete_topics([name])[name].result(10)
+        try:
+            admin.delete_topics([name], request_timeout=ANSWER)[name].result()
+        except KafkaException as error:  # the figures are there all the same
+            say(f"topic {name} is left behind at {client.servers}: {told(error)}")
 
 
 def _round(rate: float) -> float:

@@ -102,8 +102,9 @@ class Order:
         """The place, as a person reads it."""
         return f"{self.to}/{self.table}" if self.to is not None else f"{self.topic} at {self.servers}"
 
-    def manifest(self, stream: PlanStream | ReplayStream, sent: Sent, **more: Any) -> Manifest:
+    def manifest(self, sent: Sent, **more: Any) -> Manifest:
         """What was sent, with `more` about how."""
+        stream = self.stream()
         planned = isinstance(stream, PlanStream)
         return Manifest(
             source="plan" if planned else REPLAY,

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ledgerops.errors import UserError
 from ledgerops.figures import clock
 from ledgerops.ledger.manifest import Manifest
 from ledgerops.producing.samples import percentile
@@ -14,11 +16,51 @@ from ledgerops.producing.verdict import judge, spent
 if TYPE_CHECKING:
     from hdrh.histogram import HdrHistogram  # type: ignore[import-untyped]
 
+    from ledgerops.producing.order import Order
+
 LEGS = {
     "acknowledge_corrected": "scheduled to acknowledged",
     "acknowledge": "created to acknowledged",
     "append": "created to appended",
 }
+
+
+def place_of(given: Path | str | None, table: str = "transactions") -> Path:
+    """Where the manifest goes. Raises UserError, before anything is sent, when it could not be written there."""
+    default = "manifest.json" if table == "transactions" else f"manifest-{table}.json"
+    file = Path(given or Path("runs") / default)
+    if file.is_dir():
+        raise UserError(f"cannot write {file}: it is a folder")
+    probe = file.with_name(f".{file.name}.part")
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        probe.touch()
+        probe.unlink()
+    except FileExistsError:
+        raise UserError(f"cannot write {file}: {file.parent} is no folder") from None
+    except OSError as error:
+        raise UserError(f"cannot write {file}: {(error.strerror or str(error)).lower()}") from None
+    return file
+
+
+def conclude(order: Order, sent: Sent, legs: Mapping[str, HdrHistogram], late_budget: float, file: Path) -> Manifest:
+    """Prints the report and writes the manifest. Raises UserError, with the report printed, when that fails."""
+    manifest = order.manifest(sent, **quality(sent, late_budget, order.at_once))
+    for line in lines(manifest, sent, order.where, legs, order.samples):
+        print(line)
+    manifest.write(file)
+    print(f"manifest  {file}", flush=True)
+    return manifest
+
+
+def failure(manifest: Manifest, sent: Sent) -> str | None:
+    """Why the load cannot be taken as sent, in a line; None of one that can, valid or not."""
+    return None if manifest.exact else f"failed: {sent.problem or 'not every record was acknowledged'}"
+
+
+def good(manifest: Manifest) -> bool:
+    """Whether every record was acknowledged, on time where there was a schedule."""
+    return manifest.exact and bool(manifest.sent.get("valid", True))
 
 
 def quality(sent: Sent, late_budget: float, at_once: bool) -> dict[str, Any]:

@@ -110,6 +110,16 @@ def test_a_load_that_is_interrupted_ends_at_one_record(place):
     assert sent(place) == expected(place, manifest.records)
 
 
+def test_a_manifest_that_finds_no_place_is_told_before_anything_is_sent(place):
+    (place / "manifest.json").mkdir()
+    code, _, err = locust(place, "--run-time", "1s")
+
+    assert code == 2
+    assert "cannot write manifest.json: it is a folder" in err
+    assert "Traceback" not in err
+    assert sent(place) == []
+
+
 def test_a_load_that_cannot_begin_is_told_in_one_line(place):
     (place / "land").touch()
     code, out, err = locust(place, "--run-time", "1s")

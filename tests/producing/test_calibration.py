@@ -6,6 +6,7 @@ import time
 import pytest
 
 from ledgerops.cli import main
+from ledgerops.kafkaclient import reach
 from ledgerops.producing.calibration import (
     FIRST,
     MOCK_PARTITIONS,
@@ -15,6 +16,7 @@ from ledgerops.producing.calibration import (
     attempt_on,
     ceiling,
     mock_target,
+    own_topic,
     search,
 )
 
@@ -103,3 +105,28 @@ def test_a_file_of_options_needs_a_broker(capsys):
 def test_no_broker_is_told(capsys):
     assert main(["load", "calibrate", "--bootstrap-servers", "127.0.0.1:1"]) == 2
     assert capsys.readouterr().err == "ledgerops: cannot reach Kafka at 127.0.0.1:1: connection refused\n"
+
+
+def test_the_topic_of_a_calibration_is_made_and_goes_with_it(kafka):
+    said = []
+    with own_topic(kafka.client, 3, said.append) as topic:
+        assert len(topics(kafka)[topic].partitions) == 3
+
+    assert said == []
+    limit = time.monotonic() + 20
+    while topic in topics(kafka):  # a broker learns a moment later what the controller did
+        assert time.monotonic() < limit
+
+
+def test_a_topic_that_cannot_be_deleted_is_told_and_loses_no_figure(kafka):
+    said = []
+    admin = reach(kafka.client)
+    with own_topic(kafka.client, 3, said.append) as topic:
+        admin.delete_topics([topic])[topic].result(10)  # so that it is gone already
+
+    [line] = said
+    assert line.startswith(f"topic {topic} is left behind at {kafka.servers}: ")
+
+
+def topics(kafka):
+    return reach(kafka.client).list_topics(timeout=10).topics
