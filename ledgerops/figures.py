@@ -43,6 +43,11 @@ def ratio(value: float | None) -> str:
     return UNKNOWN if value is None else f"{value:.1f}×"
 
 
+def instant(told: str) -> str:
+    """2026-11-21 08:30:00 UTC, of an instant as records have it"""
+    return f"{told[:19].replace('T', ' ')} UTC"
+
+
 def clock(seconds: float) -> str:
     """1:05 · 2:03:09"""
     minutes, rest = divmod(int(seconds), 60)

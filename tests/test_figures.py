@@ -1,6 +1,6 @@
 import pytest
 
-from ledgerops.figures import clock, count, duration, ratio, size
+from ledgerops.figures import clock, count, duration, instant, ratio, size
 
 
 @pytest.mark.parametrize(
@@ -41,3 +41,8 @@ def test_a_ratio_has_its_sign():
 
 def test_a_clock_shows_hours_only_when_there_are_some():
     assert (clock(65), clock(7389)) == ("1:05", "2:03:09")
+
+
+@pytest.mark.parametrize("told", ["2026-11-21T08:30:00.123Z", "2026-11-21T08:30:00Z"])
+def test_instants_are_told_to_the_second(told):
+    assert instant(told) == "2026-11-21 08:30:00 UTC"

@@ -116,7 +116,7 @@ def _block(known: Situation, answers: Sequence[Answer], at: float) -> list[str]:
         None if known.cap is None else f"{known.cap[0]} {known.cap[1]:,.0f} rows",
     ]
     facts = ", ".join(fact for fact in known_facts if fact)
-    lines = [f"{clean(known.query)}  at {format_instant(at)[:19].replace('T', ' ')} UTC", f"  {facts}"]
+    lines = [f"{clean(known.query)}  at {figures.instant(format_instant(at))}", f"  {facts}"]
     line = known.fit
     if line is not None:
         overhead, rate = line.estimate(lambda a, b: a), line.estimate(lambda a, b: 1 / b)

@@ -226,9 +226,7 @@ def amount(value: float, unit: str) -> str:
 
 def _sum_up(document: Mapping[str, Any], lowest: Severity) -> Line:
     queries = document["queries"]
-    counted = (
-        f"{len(queries)} {'query' if len(queries) == 1 else 'queries'} at {document['at'][:19].replace('T', ' ')} UTC"
-    )
+    counted = f"{len(queries)} {'query' if len(queries) == 1 else 'queries'} at {figures.instant(document['at'])}"
     sick = [
         f"{clean(query['query'])} ({', '.join(cause['rule'] for cause in query['root_causes'])})"
         for query in queries

@@ -216,6 +216,4 @@ def _heading(incident: Mapping[str, Any]) -> str:
     began, ended = incident["began"], incident["ended"]
     queries = len(incident["queries"])
     until = "goes on" if ended is None else f"until {ended[11:19]}"
-    return (
-        f"incident at {began[:19].replace('T', ' ')} UTC, {until}, {queries} {'query' if queries == 1 else 'queries'}"
-    )
+    return f"incident at {figures.instant(began)}, {until}, {queries} {'query' if queries == 1 else 'queries'}"

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib.resources import files
-from string import Template
 
 from ledgerops import __version__, figures
 from ledgerops.loadtest.figure import STYLE, figure
@@ -12,6 +10,7 @@ from ledgerops.loadtest.result import JobResult, Result, seconds, spark, ways
 from ledgerops.loadtest.slo import PERCENTILES, Outcome
 from ledgerops.progress import format_instant
 from ledgerops.report.markup import Markup, Value, join, tag, text
+from ledgerops.report.page import framed
 from ledgerops.report.parts import table
 
 WORDS = {"held": "held", "failed": "failed", "unknown": "unknown: counts as failed"}
@@ -40,13 +39,11 @@ def page(result: Result) -> str:
 
 
 def render(title: str, body: list[Markup]) -> str:
-    """The template of all reports around a body."""
+    """A body with the style and the foot of load tests and searches."""
     foot = tag(
         "footer", f"ledgerops {__version__}; every number can be computed again from the recording", class_="faint"
     )
-    style = Markup(f"<style>{STYLE}</style>")
-    template = Template(files("ledgerops").joinpath("report.html").read_text("utf-8"))
-    return template.substitute(title=text(f"ledgerops: {title}"), body=join([style, *body, foot], "\n"))
+    return framed(title, [Markup(f"<style>{STYLE}</style>"), *body, foot])
 
 
 def _lead(job: JobResult, several: bool) -> Markup:
@@ -58,7 +55,7 @@ def _meta(result: Result) -> Markup:
     trial = result.trial
     wanted = trial.wanted
     where = "" if wanted.cores is None else f"; {spark(wanted.cores)}"
-    began = "did not begin" if trial.origin is None else f"{format_instant(trial.origin)[:19].replace('T', ' ')} UTC"
+    began = "did not begin" if trial.origin is None else figures.instant(format_instant(trial.origin))
     told = (
         f"{began}; {wanted.seconds:.0f} s measured after {wanted.warm_up:.0f} s of warm-up; trigger interval "
         f"{seconds(wanted.trigger)}{where}"

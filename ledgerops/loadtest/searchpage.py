@@ -87,7 +87,7 @@ def _meta(searched: Searched) -> Markup:
     options, settings = searched.options, searched.settings
     trials = sum(len(each.trials) for each in searched.found.rates)
     told = (
-        f"{format_instant(searched.began)[:19].replace('T', ' ')} UTC; {trials} trials of {options.seconds:.0f} s, in "
+        f"{figures.instant(format_instant(searched.began))}; {trials} trials of {options.seconds:.0f} s, in "
         f"{clock(searched.took)} min; trigger interval {options.trigger:g} s; the two ends up to {settings.repeat} "
         f"times each, in the order of seed {settings.seed}; {spark(options.cores)}"
     )

@@ -11,7 +11,7 @@ from importlib.resources import files
 from string import Template
 from typing import Any
 
-from ledgerops import __version__
+from ledgerops import __version__, figures
 from ledgerops.diagnosis.series import Track
 from ledgerops.progress import parse_instant
 from ledgerops.report import parts
@@ -53,15 +53,20 @@ def page(document: Json, worst: Mapping[str, Json], tracks: Mapping[str, Track],
     if not sick and len(document["queries"]) <= SHOWN:
         body += [_figure(query["query"], document, tracks, numbers, since) for query in document["queries"]]
     body.append(_foot(document))
+    return framed(told.sentence, body)
+
+
+def framed(title: str, body: list[Markup]) -> str:
+    """A body in what all reports have around theirs."""
     template = Template(files("ledgerops").joinpath("report.html").read_text("utf-8"))
-    return template.substitute(title=text(f"ledgerops: {told.sentence}"), body=join(body, "\n"))
+    return template.substitute(title=text(f"ledgerops: {title}"), body=join(body, "\n"))
 
 
 def _meta(document: Json) -> Markup:
     count = len(document["queries"])
     queries = f"{count} {'query' if count == 1 else 'queries'}"
-    at = document["at"][:19].replace("T", " ")
-    return tag("p", f"As of {at} UTC, {queries}, from ", tag("code", document["source"]), class_="meta")
+    at = figures.instant(document["at"])
+    return tag("p", f"As of {at}, {queries}, from ", tag("code", document["source"]), class_="meta")
 
 
 def _foot(document: Json) -> Markup:
