@@ -3,29 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from ledgerops.records import Offsets, Progress
 
 TOPICS = frozenset({"transactions", "ad_events"})  # what the rows of a plan are called
 
 
-class Done:
+class Done(NamedTuple):
     """One batch in the plan's terms: it finished the rows from `first` to `last` (excluded)."""
 
-    __slots__ = ("batch", "first", "last")
-
-    def __init__(self, batch: Progress, first: int, last: int) -> None:
-        self.batch, self.first, self.last = batch, first, last
+    batch: Progress
+    first: int
+    last: int
 
 
 def done(batches: Sequence[Progress]) -> list[Done]:
     """The batches in the plan's terms; those of other streams than the plan's are left out."""
     found = []
     for batch in batches:
-        ends = [_count(source.end) for source in batch.sources if _count(source.end) is not None]
-        starts = [_count(source.start) or 0 for source in batch.sources if _count(source.end) is not None]
-        if ends:
-            found.append(Done(batch, min(starts), min(end for end in ends if end is not None)))
+        known = [(_count(source.start) or 0, _count(source.end)) for source in batch.sources]
+        read = [(start, end) for start, end in known if end is not None]
+        if read:
+            found.append(Done(batch, min(start for start, _ in read), min(end for _, end in read)))
     return found
 
 

@@ -173,16 +173,11 @@ class _Search:
 
 
 def _middle(outcomes: Sequence[Outcome]) -> Outcome:
-    """The outcome of the median value; unknown counts as beyond all values, so a majority of them is the answer."""
-    unknown = [each for each in outcomes if each.value is None]
-    if 2 * len(unknown) >= len(outcomes):
-        return unknown[0]
-    above = outcomes[0].slo.comparison.startswith("<")
-    values = [each.value if each.value is not None else (math.inf if above else -math.inf) for each in outcomes]
-    # of an even number the worse of the two in the middle
-    ordered = sorted(values, reverse=not above)
-    value = ordered[len(ordered) // 2]
-    return min(outcomes, key=lambda each: abs((each.value if each.value is not None else math.inf) - value))
+    """The outcome of the median value, of an even number the worse of the two; unknown is worse than any value."""
+    below = outcomes[0].slo.comparison.startswith("<")
+    worst = math.inf if below else -math.inf
+    ordered = sorted(outcomes, key=lambda each: worst if each.value is None else each.value, reverse=not below)
+    return ordered[len(ordered) // 2]
 
 
 def rounded(rate: float) -> float:
