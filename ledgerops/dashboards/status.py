@@ -17,6 +17,14 @@ STATUSES = (
 )
 NAMES = tuple((str(n), f"{colour}:{name.replace('_', ' ')}") for n, (name, colour) in enumerate(STATUSES))
 
+ACTIVE = q("ledgerops_query_active")
+MOVED = f"({ACTIVE} == 0 and on (job, query) {ACTIVE} == 1)"
+
+
+def present(expression: str) -> str:
+    """Without what a driver goes on to say of a query that ended there and runs on another."""
+    return f"{expression} unless on (job, instance, query) {MOVED}"
+
 
 def status() -> str:
     """The number of the status that a query has."""
@@ -24,7 +32,7 @@ def status() -> str:
     for number, (name, _) in enumerate(STATUSES):
         matcher = f'status="{name}"'
         parts.append(f"({q('ledgerops_query_status', matcher)} == 1) * {number}")
-    return " or ignoring (status) ".join(parts)
+    return present(f"({' or ignoring (status) '.join(parts)})")
 
 
 SEVERITIES = (("info", "cold"), ("warning", "warn"), ("critical", "bad"))
@@ -36,5 +44,5 @@ def found(labels: str, legend: str) -> tuple[Target, ...]:
     targets = []
     for number, (name, _) in enumerate(SEVERITIES, 1):
         matcher = f'severity="{name}"'
-        targets.append(Target(by("max", labels, q("ledgerops_finding", matcher)) + f" * {number}", legend))
+        targets.append(Target(by("max", labels, present(q("ledgerops_finding", matcher))) + f" * {number}", legend))
     return tuple(targets)

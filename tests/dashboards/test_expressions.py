@@ -1,5 +1,7 @@
 """Panels and marks whose expressions weigh several series, over scrapes that are made for the case."""
 
+import re
+
 import pytest
 
 from ledgerops.dashboards.layout import MARKS
@@ -77,3 +79,46 @@ AWAY_NOW = of(ACTIVE, 0.0)
 )
 def test_a_restart_is_marked_however_long_the_query_was_away(tmp_path, pages, marked):
     assert bool(evaluated(tmp_path, pages, [filled(RESTARTS.expr)])) is marked
+
+
+FAILED = {
+    **of(ACTIVE, 0.0, instance="old"),
+    **of("ledgerops_query_status", 1.0, instance="old", status="failed"),
+    **of("ledgerops_health_score", 40.0, instance="old"),
+    **of("ledgerops_finding", 1.0, instance="old", rule="query-failed", severity="critical"),
+    **of("ledgerops_root_cause", 1.0, instance="old", rule="query-failed"),
+}
+WELL = {
+    **NEW_RUNS,
+    **of("ledgerops_query_status", 1.0, instance="new", status="healthy"),
+    **of("ledgerops_health_score", 100.0, instance="new"),
+}
+IS = {"Status": " == 8", "Health": " == 40", "Lowest health": " == 40"}
+FAILURE = {
+    f"({expression}){IS.get(panel.title, '')}": f"{page.uid}: {panel.title}"
+    for page, panel in PANELS
+    if panel.title in (*IS, "Findings", "Root causes now")
+    for expression in asked(panel)
+    if re.search("status|health|critical|root_cause", expression)
+}
+
+
+@pytest.mark.parametrize(
+    ("page", "shown"),
+    [
+        pytest.param(FAILED, True, id="it failed, and runs nowhere"),
+        pytest.param(FAILED | of(ACTIVE, 1.0, query="other"), True, id="another query runs"),
+        pytest.param(FAILED | of(ACTIVE, 1.0, job="staging"), True, id="its namesake of another job runs"),
+        pytest.param(FAILED | WELL, False, id="it failed on one driver and runs on another"),
+    ],
+)
+def test_a_failure_is_shown_until_another_driver_runs_the_query(tmp_path, page, shown):
+    found = evaluated(tmp_path, [page] * 5, FAILURE)
+
+    assert {FAILURE[each] for each in found} == (set(FAILURE.values()) if shown else set())
+
+
+def test_what_a_driver_says_of_a_query_that_it_runs_is_shown_beside_another_driver(tmp_path):
+    page = FAILED | of(ACTIVE, 1.0, instance="old") | WELL
+
+    assert evaluated(tmp_path, [page] * 5, FAILURE) == set(FAILURE)

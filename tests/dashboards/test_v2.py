@@ -108,7 +108,7 @@ def test_as_many_targets_are_asked_as_there_are_letters(made):
 
 @pytest.mark.parametrize("made", [page_json, resource_json])
 def test_a_target_without_a_letter_is_not_left_out_in_silence(made):
-    with pytest.raises(ValueError, match="^Many has 27 targets, and there are 26 letters for them$"):
+    with pytest.raises(ValueError, match=r"^Many has 27 targets, and there are 26 letters for them$"):
         made(page_of(27))
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from ledgerops.dashboards import limits
 from ledgerops.dashboards.model import Column, Page, Panel, Row, Target, by, d, pace, q, rate
-from ledgerops.dashboards.status import NAMES, status
+from ledgerops.dashboards.status import ACTIVE, NAMES, present, status
 
 EXPECTED = by("max", "job, query", q("ledgerops_query_expected"))
-ACTIVE, ENDED = q("ledgerops_query_active"), q("ledgerops_query_terminated_timestamp_seconds")
+ENDED = q("ledgerops_query_terminated_timestamp_seconds")
 
 PAGE = Page(
     uid="ledgerops-fleet",
@@ -45,7 +45,7 @@ PAGE = Page(
                 ),
                 Panel(
                     "Lowest health",
-                    (Target(f"min({q('ledgerops_health_score')})", "lowest"),),
+                    (Target(f"min({present(q('ledgerops_health_score'))})", "lowest"),),
                     "short",
                     "The health score of the worst query, 100 with nothing found. Good: 100.",
                     kind="stat",
@@ -110,14 +110,7 @@ PAGE = Page(
                 ),
                 Panel(
                     "Ended",
-                    (
-                        Column(
-                            # one that ended on this driver may run on another
-                            by("min", "query", f"time() - {ENDED} unless on (job, query) {ACTIVE} == 1"),
-                            "since",
-                            unit="s",
-                        ),
-                    ),
+                    (Column(by("min", "query", present(f"time() - {ENDED}")), "since", unit="s"),),
                     "short",
                     "Queries of which no run is on, and since when. Good: only those that were stopped on purpose.",
                     kind="table",
@@ -132,7 +125,7 @@ PAGE = Page(
                     (
                         Column(by("max", "query", status()), "status", names=NAMES),
                         Column(
-                            by("min", "query", q("ledgerops_health_score")),
+                            by("min", "query", present(q("ledgerops_health_score"))),
                             "health",
                             warn=limits.HEALTHY,
                             bad=limits.POOR,
@@ -167,7 +160,7 @@ PAGE = Page(
                 ),
                 Panel(
                     "Root causes now",
-                    (Target(by("max", "query, rule", q("ledgerops_root_cause")), "root cause"),),
+                    (Target(by("max", "query, rule", present(q("ledgerops_root_cause"))), "root cause"),),
                     "short",
                     "What the diagnosis names: nothing else that is found explains it. Good: empty.",
                     kind="table",
@@ -224,7 +217,7 @@ PAGE = Page(
                 ),
                 Panel(
                     "Health",
-                    (Target(by("min", "query", q("ledgerops_health_score"))),),
+                    (Target(by("min", "query", present(q("ledgerops_health_score")))),),
                     "short",
                     "100 with nothing found, less by each finding's severity and confidence. Good: 100.",
                     warn=limits.HEALTHY,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ledgerops.dashboards import limits
 from ledgerops.dashboards.model import Page, Panel, Row, Target, by, pace, q, quantile
 from ledgerops.dashboards.pages import query_data
-from ledgerops.dashboards.status import FOUND, NAMES, found, status
+from ledgerops.dashboards.status import FOUND, NAMES, found, present, status
 
 BATCHES = q("ledgerops_batch_duration_seconds_bucket")
 
@@ -30,7 +30,7 @@ PAGE = Page(
                 ),
                 Panel(
                     "Health",
-                    (Target(by("min", "query", q("ledgerops_health_score"))),),
+                    (Target(by("min", "query", present(q("ledgerops_health_score")))),),
                     "short",
                     "100 with nothing found. Good: 100.",
                     kind="stat",
@@ -75,7 +75,7 @@ PAGE = Page(
                 ),
                 Panel(
                     "Root causes now",
-                    (Target(by("max", "rule", q("ledgerops_root_cause")), "root cause"),),
+                    (Target(by("max", "rule", present(q("ledgerops_root_cause"))), "root cause"),),
                     "short",
                     "Nothing else that is found explains these. Good: empty.",
                     kind="table",
