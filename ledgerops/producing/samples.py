@@ -28,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ledgerops.errors import UserError
+from ledgerops.ledger.manifest import is_instant
 
 if TYPE_CHECKING:
     from hdrh.histogram import HdrHistogram  # type: ignore[import-untyped]
@@ -146,11 +147,12 @@ def read_samples(path: Path) -> Iterator[dict[str, Any]]:
     for number, line in enumerate(lines[:-1], 1):
         try:
             row = json.loads(line)
-            float(row["created"]), float(row["acknowledged"])
-        except (ValueError, KeyError, TypeError):
-            raise UserError(
-                f"cannot read {path}:{number}: not a sample; ledgerops load --samples writes them"
-            ) from None
+            told = [row["created"], row["acknowledged"]]
+            told += [time for time in (row.get("scheduled"), row.get("appended")) if time is not None]
+        except (ValueError, KeyError, TypeError, AttributeError):
+            told = [None]
+        if not all(map(is_instant, told)):
+            raise UserError(f"cannot read {path}:{number}: not a sample; ledgerops load --samples writes them")
         yield row
 
 

@@ -110,25 +110,6 @@ def test_more_records_than_the_plan_has_are_refused(tmp_path):
 SAMPLE = {"number": 0, "transaction_id": "T0", "scheduled": 0.0, "created": 0.1, "acknowledged": 0.2, "appended": None}
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        pytest.param({"scheduled": "x"}, id="a text"),
-        pytest.param({"created": "0.1"}, id="a number in quotes"),
-        pytest.param({"acknowledged": float("nan")}, id="not a number"),
-        pytest.param({"acknowledged": float("inf")}, id="infinity"),
-        pytest.param({"scheduled": True}, id="true"),
-        pytest.param({"created": 1e300}, id="no instant"),
-    ],
-)
-def test_times_of_samples_that_are_none_are_told_with_their_line(tmp_path, changes):
-    file = tmp_path / "samples.jsonl"
-    file.write_text("".join(json.dumps(each) + "\n" for each in (SAMPLE, {**SAMPLE, **changes})))
-    with pytest.raises(UserError) as told:
-        sent_load(manifest(tmp_path), file)
-    assert str(told.value) == f"cannot read {file}:2: not a sample; ledgerops load --samples writes them"
-
-
 @pytest.mark.parametrize("changes", [{"scheduled": None}, {"appended": 0.15}, {"created": 0}])
 def test_samples_without_a_leg_are_read(tmp_path, changes):
     file = tmp_path / "samples.jsonl"

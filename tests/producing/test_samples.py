@@ -127,6 +127,28 @@ def test_what_is_no_sample_is_told(tmp_path):
         list(read_samples(tmp_path / "none"))
 
 
+SAMPLE = {"number": 0, "transaction_id": "T0", "scheduled": 0.0, "created": 0.1, "acknowledged": 0.2, "appended": None}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        pytest.param({"scheduled": "x"}, id="a text"),
+        pytest.param({"created": "0.1"}, id="a number in quotes"),
+        pytest.param({"acknowledged": float("nan")}, id="not a number"),
+        pytest.param({"acknowledged": float("inf")}, id="infinity"),
+        pytest.param({"scheduled": True}, id="true"),
+        pytest.param({"created": 1e300}, id="no instant"),
+    ],
+)
+def test_times_of_samples_that_are_none_are_told_with_their_line(tmp_path, changes):
+    file = tmp_path / "samples.jsonl"
+    file.write_text("".join(json.dumps(each) + "\n" for each in (SAMPLE, {**SAMPLE, **changes})))
+    with pytest.raises(UserError) as told:
+        list(read_samples(file))
+    assert str(told.value) == f"cannot read {file}:2: not a sample; ledgerops load --samples writes them"
+
+
 def test_a_place_that_cannot_be_written_is_told(tmp_path):
     (tmp_path / "file").touch()
 
