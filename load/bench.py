@@ -16,8 +16,6 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import os
-import platform
 import subprocess
 import sys
 import time
@@ -27,7 +25,7 @@ from pathlib import Path
 from textwrap import fill
 from typing import NamedTuple
 
-from load.bench_lines import NO, UNKNOWN, YES, Measured, read, table
+from load.bench_lines import NO, UNKNOWN, YES, Measured, machine, read, table
 
 KEPT = Path("load") / "figures"  # in the repository, so that one part measured anew leaves the page whole
 
@@ -181,10 +179,7 @@ def _measure(part: Part) -> Measured:
     began = time.monotonic()
     at = f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
     lines = list(getattr(importlib.import_module(f"load.{module}"), name)(_say))
-    machine = f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}, Python {platform.python_version()}"
-    if "pyspark" in sys.modules:
-        machine += f", Spark {sys.modules['pyspark'].__version__}"
-    return Measured(part.name, at, round(time.monotonic() - began, 1), machine, lines)
+    return Measured(part.name, at, round(time.monotonic() - began, 1), machine(), lines)
 
 
 def _say(text: str) -> None:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import platform
 import statistics
+import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -35,6 +38,13 @@ class Measured:
     def write(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"{self.part}.json").write_text(json.dumps(asdict(self), indent=1) + "\n", "utf-8")
+
+
+def machine() -> str:
+    """What it was measured on; Spark's version where Spark was at work."""
+    told = f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}, Python {platform.python_version()}"
+    spark = sys.modules.get("pyspark")
+    return told if spark is None else f"{told}, Spark {spark.__version__}"
 
 
 def read(folder: Path, part: str) -> Measured | None:

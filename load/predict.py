@@ -8,8 +8,6 @@ the sustainable rate. `python -m load.predict --write docs/capacity.md`.
 from __future__ import annotations
 
 import argparse
-import os
-import platform
 import statistics
 import sys
 import tempfile
@@ -26,6 +24,7 @@ from ledgerops.capacity.fit import REACH, Estimate, fit
 from ledgerops.capacity.places import look
 from ledgerops.capacity.situation import Situation, situation
 from ledgerops.records import Progress
+from load.bench_lines import machine
 
 JOBS = ("daily_counts", "masked_transactions")  # a windowed count with state, and a Python UDF over each row
 CALIBRATION = (50_000, 300_000)  # rows of a small and a large batch, which show what a row costs here
@@ -281,10 +280,9 @@ def publish(page: Path, found: Sequence[Check], refused: Sequence[str], took: fl
     begin, end = "<!-- measured -->\n", "<!-- end -->\n"
     text = page.read_text()
     head, rest = text.split(begin)
-    machine = f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}, Python {platform.python_version()}"
     lines = [
         f"Measured on {datetime.now(UTC).date()} by `python -m load.predict --write docs/capacity.md`, in "
-        f"{took / 60:.0f} minutes, on {machine}, Spark on two of its cores.\n\n",
+        f"{took / 60:.0f} minutes, on {machine()}, on two of its cores.\n\n",
         table(found),
         *(["\nNot predicted, in its own words:\n\n", *(f"- {reason}\n" for reason in refused)] if refused else []),
     ]

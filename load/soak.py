@@ -17,8 +17,6 @@ Examples:
 from __future__ import annotations
 
 import argparse
-import os
-import platform
 import sys
 import tempfile
 import time
@@ -30,7 +28,7 @@ from pathlib import Path
 from ledgerops.cli.values import seconds
 from ledgerops.errors import UserError
 from load import soak_plot, soak_samples
-from load.bench_lines import NO, YES, Line, Measured
+from load.bench_lines import NO, YES, Line, Measured, machine
 from load.soak_churn import Churn
 from load.soak_samples import Sample, Scraper
 from load.soak_verdict import FEWEST, WARM_SHARE, Flatness, bounded, grows, table, warm
@@ -175,8 +173,7 @@ def _publish(page: Path, at: str, samples: Sequence[Sample], found: Sequence[Fla
                 holds={True: YES, False: NO, None: ""}[each.flat],
             )
         )
-    machine = f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}, Python {platform.python_version()}"
-    Measured("soak", at, samples[-1].at, machine, lines).write(bench.KEPT)
+    Measured("soak", at, samples[-1].at, machine(), lines).write(bench.KEPT)
     page.with_name("soak.svg").write_text(picture(samples), "utf-8")
     page.write_text(bench.page(bench.KEPT), "utf-8")
 
