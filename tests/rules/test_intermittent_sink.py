@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from ledgerops.diagnosis.rules.intermittent_sink import RULE
@@ -96,3 +98,13 @@ def test_writing_tasks_that_wait_for_their_state_to_be_saved_are_not(history):
 def test_others_are_not(history, case):
     case = {"phases": phases(case["seconds"]), **case} if "seconds" in case else case
     assert list(RULE.check(history(**case))) == []
+
+
+def test_a_look_that_asked_spark_in_vain_does_not_hide_garbage_collection(history):
+    """Spark's UI answers late while all stand still: such a look tells of no executor."""
+    seen = history(seconds=STALLS, phases=phases(STALLS), stages=[QUICK] * 16, cores=2, gc=15.0)
+    seen.hosts = [replace(seen.hosts[0], at=seen.now - 30, executors=()), *seen.hosts]
+    assert list(RULE.check(seen)) == []
+
+    seen.hosts = [*seen.hosts, replace(seen.hosts[-1], at=seen.now, executors=())]
+    assert list(RULE.check(seen)) == []

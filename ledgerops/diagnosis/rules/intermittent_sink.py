@@ -123,7 +123,7 @@ def _compaction(view: View, events: Sequence[Progress]) -> bool:
 
 def _collected(view: View, batches: Sequence[Progress], slow: Sequence[Progress], usual: float) -> bool:
     """Whether garbage collection explains it: the executors collected for half of all the excess."""
-    looks = [host for host in view.hosts if host.at >= batches[0].started]
+    looks = [host for host in view.hosts if host.at >= batches[0].started and host.executors]
     if len(looks) < 2:
         return False
     first = {each.executor_id: each.gc_seconds for each in looks[0].executors}
