@@ -207,7 +207,7 @@ def test_kafka_may_not_lose_rows(tmp_path, capsys, in_kafka):
 def test_a_topic_without_records_is_an_output_without_rows(kafka, in_kafka):
     prefix = in_kafka(ONCE.slice(0, 0))[-1]
 
-    assert KafkaOutput(kafka.client, [f"{prefix}dedup_transactions"]).rows == 0
+    assert KafkaOutput(kafka.client, {f"{prefix}dedup_transactions": 3}).rows == 0
 
 
 @pytest.fixture

@@ -129,20 +129,28 @@ def look(client: KafkaClient, topics: Collection[str], seconds: float = ANSWER_S
 
 def heads(client: KafkaClient, partitions: Mapping[str, int]) -> dict[tuple[str, str], int]:
     """The offset that the next record of each partition will get, by (topic, partition). Raises UserError."""
+    return _offsets(client, partitions, "latest")
+
+
+def beginnings(client: KafkaClient, partitions: Mapping[str, int]) -> dict[tuple[str, str], int]:
+    """The offset from which each partition is kept: above 0 once Kafka has deleted records. Raises UserError."""
+    return _offsets(client, partitions, "earliest")
+
+
+def _offsets(client: KafkaClient, partitions: Mapping[str, int], which: str) -> dict[tuple[str, str], int]:
     from confluent_kafka import KafkaException, TopicPartition
     from confluent_kafka.admin import OffsetSpec
 
-    wanted = {
-        TopicPartition(topic, number): OffsetSpec.latest()
-        for topic, count in partitions.items()
-        for number in range(count)
-    }
+    spec = getattr(OffsetSpec, which)()
+    wanted = {TopicPartition(topic, number): spec for topic, count in partitions.items() for number in range(count)}
     admin = reach(client, ANSWER_SECONDS)
     try:
         asked = admin.list_offsets(wanted, request_timeout=ANSWER_SECONDS) if wanted else {}
         return {(place.topic, str(place.partition)): int(found.result().offset) for place, found in asked.items()}
     except KafkaException as error:
-        raise UserError(f"cannot read the heads of the topics of {client.servers}: {_reason(error)}") from None
+        raise UserError(
+            f"cannot read the {which} offsets of the topics of {client.servers}: {_reason(error)}"
+        ) from None
 
 
 def open_table(

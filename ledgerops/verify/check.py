@@ -57,6 +57,8 @@ def check(job: str, output: Output, case: Case, show: Show = lambda rows: None) 
     """The result of one job. Raises UserError when the output cannot be read."""
     expected = EXPECTATIONS.get(job)
     result = Result(job, "not checked", rows=output.rows)
+    if output.deleted:
+        result.notes.append(f"Kafka has deleted {output.deleted:,} records of the topic, which are missed here")
     summary = case.manifest.summary
     copies = summary.all.rows - summary.distinct.rows
     match expected:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -25,6 +25,7 @@ class Output(Protocol):
     """May be read several times."""
 
     at_least_once: bool  # whether the sink may repeat rows
+    deleted: int  # rows that were there once, and of which no more is known
 
     @property
     def rows(self) -> int:
@@ -42,6 +43,7 @@ class ParquetOutput:
     """The files that a job has committed to its folder."""
 
     at_least_once = False
+    deleted = 0
 
     def __init__(self, folder: Path) -> None:
         """Raises UserError when a file cannot be read."""
@@ -76,30 +78,40 @@ class KafkaOutput:
 
     at_least_once = True
 
-    def __init__(self, client: KafkaClient, topics: Sequence[str]) -> None:
+    def __init__(self, client: KafkaClient, partitions: Mapping[str, int]) -> None:
+        """`partitions`: how many each topic has. Raises UserError when Kafka does not answer, or holds other things."""
         from ledgerops.ledger import kafka
 
-        found = kafka.look(client, topics)
-        self._client = client
-        self._ends = {place: end for place, end in kafka.heads(client, found.partitions).items() if end}
-        self.rows = sum(self._ends.values())
+        self._client, self._topics = client, ", ".join(partitions)
+        heads, self._begins = kafka.heads(client, partitions), kafka.beginnings(client, partitions)
+        self._ends = {place: end for place, end in heads.items() if end > self._begins[place]}
+        self.rows = sum(end - self._begins[place] for place, end in self._ends.items())
+        self.deleted = sum(self._begins.values())
         first = next(self._values(), None)
         self.columns: Sequence[str] = list(first[0]) if first else []
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         for values in self._values():
-            arrays = {name: _column(name, [value.get(name) for value in values]) for name in columns}
+            arrays = {name: self._column(name, [value.get(name) for value in values]) for name in columns}
             yield pa.RecordBatch.from_arrays(list(arrays.values()), names=list(arrays))
 
+    def _column(self, name: str, values: list[Any]) -> pa.Array:
+        try:
+            array = pa.array(values)
+            # JSON has no instants: a text under such a name is one
+            return array.cast(_MICROS) if pa.types.is_string(array.type) and name.endswith(_INSTANTS) else array
+        except pa.ArrowException:
+            raise UserError(f"cannot read topic {self._topics}: the values of {name} are not of one type") from None
+
     def _values(self) -> Iterator[list[dict[str, Any]]]:
-        import orjson
         from confluent_kafka import Consumer, TopicPartition
 
         settings = {"group.id": "ledgerops-verify", "enable.auto.commit": False, "log_level": 0}
-        settings |= {"isolation.level": "read_committed", "enable.partition.eof": True}
+        # what is deleted after the beginnings were asked for is passed over, and not everything
+        settings |= {"isolation.level": "read_committed", "enable.partition.eof": True, "auto.offset.reset": "earliest"}
         consumer = Consumer(self._client.librdkafka(**settings))
         left = set(self._ends)
-        consumer.assign([TopicPartition(topic, int(partition), 0) for topic, partition in left])
+        consumer.assign([TopicPartition(topic, int(part), self._begins[topic, part]) for topic, part in left])
         limit = time.monotonic() + QUIET_SECONDS
         try:
             while left:
@@ -115,7 +127,7 @@ class KafkaOutput:
                     if message.offset() >= end - 1:
                         left.discard(place)
                     if message.offset() < end and message.value() is not None:
-                        values.append(orjson.loads(message.value()))
+                        values.append(_object(message))
                 if values:
                     limit = time.monotonic() + QUIET_SECONDS
                     yield values
@@ -125,10 +137,24 @@ class KafkaOutput:
             consumer.close()
 
 
+def _object(message: Any) -> dict[str, Any]:
+    import orjson
+
+    try:
+        found = orjson.loads(message.value())
+    except orjson.JSONDecodeError:
+        found = None
+    if not isinstance(found, dict):
+        place = f"offset {message.offset()} of partition {message.partition()}"
+        raise UserError(f"cannot read topic {message.topic()}: the record at {place} is no JSON object")
+    return found
+
+
 class PostgresOutput:
     """Some tables of one form; `url` is never shown."""
 
     at_least_once = False
+    deleted = 0
 
     def __init__(self, url: str, tables: Sequence[str]) -> None:
         self._url, self._tables = url, tables
@@ -167,9 +193,3 @@ def _select(table: str, what: str, end: str = "") -> Any:
     from psycopg import sql
 
     return sql.SQL("SELECT {} FROM {} {}").format(sql.SQL(what), sql.Identifier(table), sql.SQL(end))
-
-
-def _column(name: str, values: list[Any]) -> pa.Array:
-    array = pa.array(values)
-    # JSON has no instants: a text under such a name is one
-    return array.cast(_MICROS) if pa.types.is_string(array.type) and name.endswith(_INSTANTS) else array

@@ -72,10 +72,10 @@ def in_kafka(client: KafkaClient, prefix: str, wanted: Collection[str]) -> list[
     """The jobs whose topics are there. Raises UserError when none is."""
     from ledgerops.kafkaclient import reach
 
-    there = set(reach(client).list_topics(timeout=10).topics)
+    there = {name: len(topic.partitions) for name, topic in reach(client).list_topics(timeout=10).topics.items()}
     found: list[Found] = []
     for job, names in _names(wanted):
-        topics = [prefix + name for name in names if prefix + name in there]
+        topics = {prefix + name: there[prefix + name] for name in names if prefix + name in there}
         if topics:
             found.append((job, lambda topics=topics: KafkaOutput(client, topics)))  # type: ignore[misc]
     if not found:
