@@ -4,6 +4,7 @@ SSL_CERT_FILE holds."""
 
 from __future__ import annotations
 
+import http.client
 import os
 import urllib.error
 import urllib.request
@@ -45,6 +46,8 @@ def ask(address: str, timeout: float = TIMEOUT, environ: Mapping[str, str] = os.
                 "LEDGEROPS_BASIC_AUTH_PASSWORD_FILE, as for the exporter"
             ) from None
         raise UserError(f"{address} answers {error.code} {str(error.reason).lower()}; is it an exporter?") from None
+    except http.client.HTTPException as error:  # neither an OSError nor a ValueError: half an answer, or none of HTTP
+        raise OSError(" ".join(str(error).split()) or type(error).__name__) from None
 
 
 def credentials(environ: Mapping[str, str]) -> dict[str, str]:

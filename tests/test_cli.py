@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 import re
 import shlex
+import socket
 import subprocess
 import sys
+import threading
 from importlib import import_module
 from pathlib import Path
 
@@ -124,6 +126,50 @@ def test_no_command_prints_the_help_and_is_refused(capsys):
 )
 def test_what_cannot_be_done_is_one_line_and_exit_code_2(capsys, argv, line):
     assert refused(capsys, *argv) == line
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        pytest.param(b"SSH-2.0-OpenSSH_9.2\r\n", "ssh-2.0-openssh_9.2", id="another protocol"),
+        pytest.param(
+            b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{}",
+            "incompleteread(2 bytes read, 98 more expected)",
+            id="an exporter that ends while it answers",
+        ),
+        pytest.param(b"", "remote end closed connection without response", id="one that hangs up"),
+    ],
+)
+def test_what_is_no_answer_of_an_exporter_is_one_line(capsys, answer, reason):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve():
+            connection, _ = server.accept()
+            with connection:
+                connection.recv(65_536)
+                connection.sendall(answer)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        url = f"http://127.0.0.1:{server.getsockname()[1]}"
+
+        assert refused(capsys, "status", "--url", url, "--once") == (
+            f"ledgerops: no exporter answers at {url}: {reason}; is ledgerops run at work?"
+        )
+        thread.join(10)
+
+
+@pytest.mark.parametrize(
+    ("url", "reason"),
+    [
+        ("http://127.0.0.1:port", "nonnumeric port: 'port'"),
+        ("http://my host", "url can't contain control characters. 'my host' (found at least ' ')"),
+    ],
+)
+def test_an_address_that_is_none_is_one_line(capsys, url, reason):
+    assert refused(capsys, "status", "--url", url) == (
+        f"ledgerops: no exporter answers at {url}: {reason}; is ledgerops run at work?"
+    )
 
 
 def test_an_interrupt_is_exit_code_130(monkeypatch):
