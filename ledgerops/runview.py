@@ -43,7 +43,8 @@ class RunView:
     ) -> None:
         self.history = history
         self.now = now
-        self.hosts = hosts  # oldest first
+        later = bool(hosts) and hosts[-1].at > now  # of a query that has ended: they go on for the others
+        self.hosts = [look for look in hosts if look.at <= now] if later else hosts  # oldest first
         self.others = others  # the other queries of the driver
         self.observer = observer  # looks of ledgerops at itself, oldest first
         self.freshness = freshness  # the objective: how old results may be, in seconds

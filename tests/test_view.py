@@ -305,3 +305,16 @@ def test_a_lag_is_told_only_where_two_sources_of_one_name_read_the_same(theirs, 
         return batch(number, sources=(mine, others))
 
     assert (view([two(number) for number in range(5)]).lag_seconds is not None) is known
+
+
+def test_what_the_machine_did_after_the_moment_is_not_looked_at():
+    """The looks at a driver's machine go on when one of its queries has ended."""
+    looks = [
+        Host(T0 + at, 8, 0.1, None, None, None, None, (), (Executor("1", True, cores, 0, 0, 0, 0.0, 0.0, 0, 0),))
+        for at, cores in ((0, 4), (10, 4), (20, 8))
+    ]
+
+    then = View(history([batch()]), T0 + 15, looks)
+
+    assert [look.at - T0 for look in then.hosts] == [0, 10]
+    assert then.cores == 4
