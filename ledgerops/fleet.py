@@ -86,7 +86,8 @@ class Fleet:
                 history.idle(at)
             case "terminated":
                 state.doubted = [each for each in state.doubted if each.run_id != run_id]
-                history.end(at, run_id, _text(seen.data, "exception"), _text(seen.data, "errorClassOnException"))
+                exception, kind = _text(seen.data, "exception"), _text(seen.data, "errorClassOnException")
+                history.end(at, run_id, exception, kind, unwatched=seen.data.get("unwatched") is True)
             case "plan":
                 history.plan = record
             case "tasks":
@@ -160,7 +161,7 @@ class Fleet:
             second.history.plan = newer.plan
         if newer.ended is not None:
             ended = newer.ended
-            second.history.end(ended.at, ended.run_id, ended.exception, ended.error_class)
+            second.history.end(ended.at, ended.run_id, ended.exception, ended.error_class, ended.unwatched)
 
     def _forget(self) -> None:
         ended = [name for name, state in self.queries.items() if state.history.ended is not None]

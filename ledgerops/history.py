@@ -40,12 +40,16 @@ class TrendPoint(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a run ended: `error_class` and `exception` are None after a clean stop."""
+    """How a run ended: `error_class` and `exception` are None after a clean stop.
+
+    An `unwatched` run may go on: only the watch of it has ended.
+    """
 
     at: float
     run_id: str
     exception: str | None
     error_class: str | None
+    unwatched: bool = False
 
 
 class History:
@@ -138,13 +142,15 @@ class History:
         self.idle_since = at if self.idle_since is None else self.idle_since
         self.running = None
 
-    def end(self, at: float, run_id: str, exception: str | None, error_class: str | None) -> None:
+    def end(
+        self, at: float, run_id: str, exception: str | None, error_class: str | None, unwatched: bool = False
+    ) -> None:
         if self.run_id is not None and run_id != self.run_id:
             return
         if self.ended is not None:
             return
         self.run_id = run_id
-        self.ended = Ended(at, run_id, exception, error_class)
+        self.ended = Ended(at, run_id, exception, error_class, unwatched)
         self.ends.append(self.ended)
         self.running = None
         if exception is not None:

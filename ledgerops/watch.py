@@ -208,6 +208,7 @@ def attach(spark: Any, **overrides: Any) -> Watch:
                     hub.close()
                 raise
             hub.sessions[key] = session
+            hub.roster.readmit()
             if _hub is None:
                 hub.start()
             _hub, _watches[key] = hub, Watch(hub, session)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from ledgerops.diagnosis.model import Verdict
 from ledgerops.fleet import QUERIES, RUNS, Fleet
 from ledgerops.metrics import QUERY_METRICS
+from ledgerops.metrics.identity import ACTIVE, EXPECTED
 from ledgerops.progress import BadRecord, format_instant
 from ledgerops.recording import read
 from ledgerops.records import Observation, StageSummary, TaskSummary
@@ -48,6 +49,24 @@ def test_idle_and_terminated_events_find_their_query_by_run_id():
     )
     assert list(made.queries) == ["windowed"]
     assert made.queries["windowed"].history.ended is not None
+
+
+def test_a_query_that_goes_on_unwatched_is_expected_no_more_until_it_is_seen_again():
+    made = fleet(event("started", name="windowed"), event("terminated", exception=None, unwatched=True))
+    [state] = made.queries.values()
+    assert ACTIVE.read(made.view(state, T0)) == {(): 0.0}
+    assert EXPECTED.read(made.view(state, T0)) == {}
+
+    made.ingest(event("started", name="windowed"))
+    assert ACTIVE.read(made.view(state, T0)) == {(): 1.0}
+    assert EXPECTED.read(made.view(state, T0)) == {(): 1.0}
+    assert state.history.restarts == 0
+
+
+def test_a_query_that_was_stopped_stays_expected():
+    made = fleet(event("started", name="windowed"), event("terminated", exception=None))
+    [state] = made.queries.values()
+    assert EXPECTED.read(made.view(state, T0)) == {(): 1.0}
 
 
 A, B, C = "aaaaaaaa-0000", "bbbbbbbb-0000", "cccccccc-0000"

@@ -66,6 +66,11 @@ class Roster:
         with self._lock:
             return list(self._runs.values())
 
+    def readmit(self) -> None:
+        """Forgets who has ended: a session that is attached again may have runs that go on."""
+        with self._lock:
+            self._ended.clear()
+
     def knows(self, run_id: str) -> bool:
         """Whether a run is on, or was and has ended."""
         with self._lock:

@@ -39,14 +39,15 @@ class Watchdog:
         self.calls = 0
         self._inbox, self._roster, self._sessions, self._clock = inbox, roster, sessions, clock
         self._listed: dict[str, float] = {}  # session -> when
-        self._missing: dict[str, float] = {}  # run id -> since when
+        self._missing: dict[str, float] = {}  # run id -> since when; infinity once its end was told
         self._reported: dict[str, float] = {}
 
     def look(self) -> None:
         """Raises the last error, after everything was looked at."""
         now = self._clock()
         error: Exception | None = None
-        for session in self._sessions():
+        sessions = list(self._sessions())
+        for session in sessions:
             if now - self._listed.get(session.key, 0.0) < LIST_SECONDS:
                 continue
             self._listed[session.key] = now
@@ -56,7 +57,9 @@ class Watchdog:
                 error = problem
         runs = self._roster.runs()
         for run in runs:
-            if now - run.last_seen > quiet_seconds(run) and now - self._reported.get(run.run_id, 0.0) >= REPEAT:
+            if run.session not in sessions:  # detached; a query goes on as long as its session does
+                self._ended(run, unwatched=run.session.alive)
+            elif now - run.last_seen > quiet_seconds(run) and now - self._reported.get(run.run_id, 0.0) >= REPEAT:
                 try:
                     self._ask(run, now)
                 except Exception as problem:  # the handle's JVM side may be gone; the other runs are asked all the same
@@ -64,6 +67,7 @@ class Watchdog:
         on = {run.run_id for run in runs}
         self._reported = {run_id: at for run_id, at in self._reported.items() if run_id in on}
         self._missing = {run_id: at for run_id, at in self._missing.items() if run_id in on}
+        self._listed = {each.key: self._listed.get(each.key, 0.0) for each in sessions}
         if error is not None:
             raise error
 
@@ -81,7 +85,6 @@ class Watchdog:
                 self._missing.pop(run.run_id, None)
                 continue
             if now - self._missing.setdefault(run.run_id, now) >= GONE_SECONDS:
-                self._missing[run.run_id] = math.inf  # reported
                 self._ended(run)
         for query in active.values():
             if not self._roster.knows(query.run_id):
@@ -92,10 +95,12 @@ class Watchdog:
         data = {"id": query.query_id, "runId": query.run_id, "name": query.name, "timestamp": format_instant(now)}
         self._inbox.put("started", orjson.dumps(data), query.name, session)
 
-    def _ended(self, run: Run) -> None:
-        """For a query that is gone without an event."""
+    def _ended(self, run: Run, unwatched: bool = False) -> None:
+        """For a query that is gone without an event, or goes on `unwatched`. Told again if the queue was full."""
+        if self._missing.get(run.run_id) == math.inf:
+            return
         exception = error_class = None
-        if run.handle is not None and run.session.alive:
+        if run.handle is not None and run.session.alive and not unwatched:
             self.calls += 1
             try:
                 problem = run.handle.exception()
@@ -105,7 +110,9 @@ class Watchdog:
                 exception = str(problem).strip() or "unknown"
                 error_class = getattr(problem, "getCondition", getattr(problem, "getErrorClass", lambda: None))()
         data = {"id": run.query_id, "runId": run.run_id, "exception": exception, "errorClassOnException": error_class}
-        self._inbox.put("terminated", orjson.dumps(data), run.query, run.session)
+        data |= {"unwatched": True} if unwatched else {}
+        if self._inbox.put("terminated", orjson.dumps(data), run.query, run.session):
+            self._missing[run.run_id] = math.inf
 
     def _ask(self, run: Run, now: float) -> None:
         if run.handle is None or not run.session.alive:

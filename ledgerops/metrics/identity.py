@@ -26,9 +26,11 @@ def _info(view: View) -> Series:
 
 
 def _done(view: View) -> bool:
-    """Whether the query ended because it was to end: nobody is to be woken for that."""
+    """Whether the query ended because it was to end, or goes on without its watch: nobody is to be woken for that."""
     ended = view.history.ended
-    return ended is not None and ended.exception is None and view.plan.trigger in ("available_now", "once")
+    if ended is None or ended.exception is not None:
+        return False
+    return ended.unwatched or view.plan.trigger in ("available_now", "once")
 
 
 INFO: Metric[View] = Metric(
@@ -49,7 +51,7 @@ EXPECTED: Metric[View] = Metric(
     "ledgerops_query_expected",
     "gauge",
     "1 for each query that this driver has run or was told to expect; it outlives the query, unless its trigger "
-    "(available now, once) let it end by itself.",
+    "(available now, once) let it end by itself, or the watch of its session was closed.",
     read=lambda view: {} if _done(view) else {(): 1.0},
     survives=True,
 )

@@ -1,15 +1,17 @@
 import pytest
 
+from ledgerops.collect.inbox import Inbox
 from ledgerops.collect.sessions import ActiveQuery
 from ledgerops.collect.watchdog import Watchdog, trigger_began
+from ledgerops.stats import SelfStats
 from tests.build import T0
-from tests.collect.fakes import FakeQuery, FakeSession, inbox, roster_of, run_of, taken
+from tests.collect.fakes import FakeQuery, FakeSession, roster_of, run_of, taken
 
 
 class Bench:
-    def __init__(self, *runs, sessions):
+    def __init__(self, *runs, sessions, size=100):
         self.now = T0
-        self.inbox = inbox()
+        self.inbox = Inbox(SelfStats(), size)
         self.roster = roster_of(*runs)
         self.dog = Watchdog(self.inbox, self.roster, lambda: sessions, clock=lambda: self.now)
 
@@ -100,6 +102,57 @@ def test_a_query_of_a_stopped_session_is_reported_as_ended():
     session.up = False
 
     assert [kind for _, kind, _ in bench.look_until(22)] == ["terminated"]
+
+
+def test_an_end_that_finds_the_queue_full_is_reported_again():
+    session = FakeSession()
+    bench = Bench(working(session, FakeQuery(working=False)), sessions=[session], size=1)
+    bench.look_until(1)
+    session.queries = []
+    bench.inbox.put("idle", "{}")
+    for _ in range(30):
+        bench.now += 1
+        bench.dog.look()
+    assert [kind for kind, _ in taken(bench.inbox)] == ["idle"]
+
+    assert [kind for _, kind, _ in bench.look_until(60)] == ["terminated"]
+
+
+def test_the_runs_of_a_session_that_was_detached_are_told_to_be_unwatched_and_asked_no_more():
+    session, other = FakeSession("detached"), FakeSession("other")
+    bench = Bench(working(session, FakeQuery()), sessions=[other])
+
+    data = {"id": "id-1", "runId": "run-1", "exception": None, "errorClassOnException": None, "unwatched": True}
+    assert bench.look_until(30) == [(1, "terminated", data)]
+
+
+def test_the_runs_of_a_session_that_was_stopped_and_detached_have_ended():
+    session = FakeSession()
+    session.up = False
+    bench = Bench(working(session, FakeQuery()), sessions=[])
+
+    [(_, kind, data)] = bench.look_until(30)
+    assert (kind, "unwatched" in data) == ("terminated", False)
+
+
+def test_a_session_that_is_attached_again_has_its_queries_taken_up_again():
+    session = FakeSession()
+    session.queries = [ActiveQuery("id-1", "run-1", "daily_counts", FakeQuery(working=False))]
+    bench = Bench(sessions=[session])
+    bench.roster._ended.append("run-1")
+    bench.roster.readmit()
+
+    assert [kind for _, kind, _ in bench.look_until(1)] == ["started"]
+
+
+def test_sessions_that_come_and_go_leave_nothing_behind():
+    sessions = []
+    bench = Bench(sessions=sessions)
+    for number in range(50):
+        sessions[:] = [FakeSession(f"session-{number}")]
+        bench.look_until(bench.now - T0 + 1)
+
+    assert list(bench.dog._listed) == ["session-49"]
 
 
 def test_a_query_that_ran_before_we_came_gets_its_start():
