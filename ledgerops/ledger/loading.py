@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 Advance = Callable[[int], None]
 SECONDS = 60.0  # until the last record must be taken; 10,000 take one
 CHUNK = 500
+NO_URL = "not the URL of a database; write postgresql://user:password@host:port/database"
 # table -> its columns in SQL, the first is the key
 COLUMNS: Mapping[str, Mapping[str, str]] = {
     "customers": {
@@ -107,7 +108,7 @@ def describe(url: str) -> str:
         known = {}
     # a password with a bare @ ends up as part of the host
     if not known or "@" in str(known.get("host", "")):
-        raise UserError("not the URL of a database; write postgresql://user:password@host:port/database")
+        raise UserError(NO_URL)
     user = f"{known['user']}@" if known.get("user") else ""
     port = f":{known['port']}" if known.get("port") else ""
     return f"postgresql://{user}{known.get('host', '')}{port}/{known.get('dbname', '')}"

@@ -182,6 +182,9 @@ def postgres(url: str) -> Any:
     """A connection in UTC. Raises UserError without the URL's password."""
     import psycopg
 
+    from ledgerops.ledger.loading import describe
+
+    describe(url)  # of what is no URL the driver quotes all, the password too
     try:
         return psycopg.connect(url, connect_timeout=int(ANSWER_SECONDS), options="-c TimeZone=UTC")
     except psycopg.Error as error:

@@ -154,6 +154,7 @@ def test_the_password_is_told_nowhere(tmp_path):
         pytest.param("postgresql://ledger:geheim@127.0.0.1:x/bank", id="no port"),
         pytest.param("mysql://ledger:geheim@127.0.0.1/bank", id="another database"),
         pytest.param("host=127.0.0.1 password=geheim", id="no URL but settings"),
+        pytest.param("postgresql://ledger:gehe@im@127.0.0.1/bank", id="a password that ends up in the host's name"),
         pytest.param("postgresql:///bank", id="no host, which Spark's driver needs"),
     ],
 )

@@ -16,6 +16,7 @@ from ledgerops.jobs.job import Job
 from ledgerops.jobs.sinks.batches import by_batch, pass_over, query_id, read_checkpoint
 from ledgerops.jobs.sinks.staging import Unstaged, check_driver, discard, stage
 from ledgerops.jobs.sinks.tables import Target, column_types, create, repeated_rows, routes_of
+from ledgerops.ledger.loading import NO_URL, describe
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -60,19 +61,13 @@ class PostgresSink:
     remembers: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        try:
-            known = psycopg.conninfo.conninfo_to_dict(self.url)
-        except psycopg.ProgrammingError:  # whose message may quote the password
-            known = {}
-        port = str(known.get("port", "5432"))
-        if not self.url.startswith(("postgresql://", "postgres://")) or not known.get("host") or not port.isdecimal():
-            raise UserError("not the URL of a database; write postgresql://user:password@host:port/database")
+        describe(self.url)
+        known = psycopg.conninfo.conninfo_to_dict(self.url)
+        if not known.get("host") or not str(known.get("port", "5432")).isdecimal():  # Spark's driver needs one of each
+            raise UserError(NO_URL)
 
     def __str__(self) -> str:
-        known = psycopg.conninfo.conninfo_to_dict(self.url)
-        user = f"{known['user']}@" if "user" in known else ""
-        port = f":{known['port']}" if "port" in known else ""
-        return f"postgresql://{user}{known['host']}{port}/{known.get('dbname', '')}"
+        return describe(self.url)
 
     def last_batch(self, job: Job, checkpoint: Path) -> int | None:
         with self._reached() as connection:
