@@ -36,6 +36,14 @@ class Moment:
         return self.instant if self.instant is not None else now - self.ago
 
 
+def complain(bad: int, name: str) -> None:
+    """Says on stderr that so many records of a place were none."""
+    print(
+        f"ledgerops: {bad} {'record' if bad == 1 else 'records'} of {name} could not be read; passed over",
+        file=sys.stderr,
+    )
+
+
 class Investigation:
     """`at` is the instant that is looked at (the newest one when None), `since` leaves out what was over before it.
 
@@ -57,6 +65,7 @@ class Investigation:
         self.since = since
         self.plots = plots
         self.tells = story
+        self._told_bad = 0
         self._begin()
 
     def _begin(self) -> None:
@@ -65,7 +74,6 @@ class Investigation:
         self.tracks: dict[str, Track] = {}
         self._known: dict[tuple[float, str, str | None, int], None] = {}
         self._asked: float | None = None  # when an exporter was asked last
-        self._told_bad = 0
 
     def look(self, now: float | None = None) -> dict[str, Any]:
         """The diagnosis document. Raises UserError when there is nothing to judge; `now` is the caller's clock.
@@ -121,8 +129,7 @@ class Investigation:
 
     def _complain(self, name: str) -> None:
         if self.replay.bad > self._told_bad:
-            bad = self.replay.bad - self._told_bad
-            print(f"ledgerops: {bad} records of {name} could not be read; passed over", file=sys.stderr)
+            complain(self.replay.bad - self._told_bad, name)
             self._told_bad = self.replay.bad
 
     def _when(self) -> str:

@@ -124,6 +124,22 @@ def test_watching_prints_block_after_block_and_ends_with_the_code_of_the_last_lo
     assert "\x1b" not in got and len(re.findall(r"\n\n\w+ +\w+ +health", got)) >= 2
 
 
+def test_a_record_that_cannot_be_read_is_told_once_however_often_a_file_is_looked_at(tmp_path, capsys):
+    bad = '{"at": "2026-11-21T12:00:00Z", "kind": "started", "query": "daily_counts", "data": {}}\n'
+    place = tmp_path / "recording.jsonl"
+    place.write_text(Path(CRASH).read_text() + bad)
+    looks = Investigation(str(place))
+
+    looks.look()
+    assert capsys.readouterr().err == f"ledgerops: 1 record of {place} could not be read; passed over\n"
+    looks.look()
+    assert capsys.readouterr().err == ""
+
+    place.write_text(place.read_text() + bad)
+    looks.look()
+    assert capsys.readouterr().err == f"ledgerops: 1 record of {place} could not be read; passed over\n"
+
+
 def test_watching_on_a_terminal_redraws_in_place():
     ours, theirs = pty.openpty()
     with watching("--from", OUTAGE, stdout=theirs, stderr=theirs, env={**os.environ, "LINES": "30"}) as watch:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Mapping
 
 from ledgerops.fleet import QueryState
+from ledgerops.investigation import complain
 from ledgerops.offline import Replay
 from ledgerops.runview import FRESHNESS
 from ledgerops.sources import open_source
@@ -25,7 +25,7 @@ def look(
             break
         replay.take(seen)
     if replay.bad:
-        print(f"ledgerops: {replay.bad} records could not be read; passed over", file=sys.stderr)
+        complain(replay.bad, source.name)
     queries = replay.named(query, source.name, when)
     newest = replay.at or 0.0
     now = at if at is not None else max(newest, source.now or newest)
