@@ -18,7 +18,7 @@ HOSTS = 60  # at a look every 10 s, ten minutes
 OBSERVERS = 60  # at a look every 5 s, five minutes
 DOUBTED = 3  # runs of one name that were replaced without having ended
 RUNS = 2_000  # whose names are known; ten for each of the queries that may be remembered
-QUERIES = 200  # ended queries beyond this are forgotten, oldest first
+QUERIES = 200  # ended queries beyond this are forgotten, those that ended first before others
 
 
 Look = TypeVar("Look", Host, Observer)
@@ -164,8 +164,8 @@ class Fleet:
             second.history.end(ended.at, ended.run_id, ended.exception, ended.error_class, ended.unwatched)
 
     def _forget(self) -> None:
-        ended = [name for name, state in self.queries.items() if state.history.ended is not None]
-        for name in ended[: max(0, len(self.queries) - QUERIES + 1)]:
+        ended = sorted((over.at, name) for name, state in self.queries.items() if (over := state.history.ended))
+        for _, name in ended[: max(0, len(self.queries) - QUERIES + 1)]:
             del self.queries[name]
             self._names = {run: query for run, query in self._names.items() if query != name}
             self._apart = {run: query for run, query in self._apart.items() if query != name}

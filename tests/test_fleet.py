@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from pathlib import Path
 
 import orjson
@@ -243,6 +244,19 @@ def test_queries_that_come_and_go_do_not_fill_the_memory():
         made.ingest(event("terminated", run, exception=None))
     assert len(made.queries) <= QUERIES
     assert len(made._names) <= QUERIES
+
+
+def test_a_query_that_is_restarted_is_not_forgotten_for_others_that_ended_before_it():
+    made = fleet(event("started", "old", name="long_known"))
+    for number in range(2 * QUERIES):
+        run = f"run-{number}"
+        made.ingest(event("started", run, name=f"query_{number}"))
+        made.ingest(replace(event("terminated", run, exception=None), at=T0 + number))
+    made.ingest(replace(event("terminated", "old", exception="boom"), at=T0 + 3 * QUERIES))
+    made.ingest(event("started", "other", name="one_more"))
+    made.ingest(event("started", "new", name="long_known"))
+
+    assert made.queries["long_known"].history.restarts == 1
 
 
 def test_a_query_that_is_started_again_and_again_does_not_fill_the_memory():
