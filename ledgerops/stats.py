@@ -18,7 +18,7 @@ class SelfStats:
     callback_seconds: float = 0.0
     worker_seconds: dict[str, float] = field(default_factory=dict)  # by step: parse, record, judge, snapshot
     collector_errors: Counter[str] = field(default_factory=Counter)  # by collector
-    series_dropped: Counter[str] = field(default_factory=Counter)  # by query: the most that the series budget cut
+    series_dropped: int = 0  # the most that the series budget cut of each query, summed up
     scrape_seconds: float | None = None  # the last scrape
     recording_errors: int = 0
     recording_bytes: int = 0
@@ -40,6 +40,5 @@ class SelfStats:
                 events=self.events.copy(),
                 worker_seconds=self.worker_seconds.copy(),
                 collector_errors=self.collector_errors.copy(),
-                series_dropped=self.series_dropped.copy(),
                 lock=threading.Lock(),
             )

@@ -67,6 +67,7 @@ class Worker:
         self._record_from = 0.0
         self._warned: set[str] = set()
         self._judged: dict[str, float] = {}
+        self._cut: dict[str, int] = {}  # by query, the most series over its budget
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="ledgerops-worker", daemon=True)
 
@@ -183,6 +184,7 @@ class Worker:
             return
         queries = {name: query for name, query in self.snapshot.queries.items() if name in self._fleet.queries}
         self._judged = {name: at for name, at in self._judged.items() if name in self._fleet.queries}
+        self._cut = {name: count for name, count in self._cut.items() if name in self._fleet.queries}
         for name, state in changed.items():
             self._judged[name] = now
             view = self._fleet.view(state, now)
@@ -194,9 +196,11 @@ class Worker:
             except Exception as error:
                 self._failed("snapshot", error)
             else:
-                with self._stats.lock:
-                    most = max(self._stats.series_dropped[name], queries[name].dropped)
-                    self._stats.series_dropped[name] = most  # exported as a counter, which must not fall
+                more = queries[name].dropped - self._cut.get(name, 0)
+                if more > 0:  # exported as a counter, which must not fall
+                    self._cut[name] = queries[name].dropped
+                    with self._stats.lock:
+                        self._stats.series_dropped += more
             self._stats.spent("judge", judged - began)
             self._stats.spent("snapshot", time.perf_counter() - judged)
         driver = self.snapshot.driver

@@ -375,12 +375,33 @@ def test_a_snapshot_is_swapped_not_changed(make):
     assert before.queries["daily_counts"].families["ledgerops_batches_total"].series == (((), 1.0),)
 
 
-def test_the_series_that_were_cut_are_counted_by_query(make):
+def test_the_series_that_were_cut_are_counted(make):
     bench = make()
     bench.worker._series_per_query = 20
     bench.see()
+    cut = bench.queries["daily_counts"].dropped
+    assert bench.stats.series_dropped == cut > 0
 
-    assert bench.stats.series_dropped["daily_counts"] == bench.queries["daily_counts"].dropped > 0
+    bench.see(data=spark_json(batchId=8))
+    assert bench.stats.series_dropped == cut
+
+    bench.see(data=spark_json(name="another", runId="another-run"))
+    assert bench.stats.series_dropped == 2 * cut
+
+
+def test_nothing_is_kept_of_queries_that_were_forgotten_but_the_count_of_their_series(make, monkeypatch):
+    monkeypatch.setattr("ledgerops.fleet.QUERIES", 3)
+    bench = make()
+    bench.worker._series_per_query = 20
+    counts = []
+    for number in range(10):
+        run = f"run-{number}"
+        bench.see(data=spark_json(name=f"query_{number}", runId=run))
+        bench.see("terminated", {"id": ID, "runId": run, "exception": None})
+        counts.append(bench.stats.series_dropped)
+
+    assert len(bench.queries) == len(bench.worker._judged) == len(bench.worker._cut) == 3
+    assert counts == sorted(counts) and counts[-1] == 10 * counts[0] > 0
 
 
 def test_the_thread_works_off_the_queue_before_it_ends(make, tmp_path):

@@ -68,7 +68,7 @@ METRICS: tuple[Metric[SelfStats], ...] = (
         "ledgerops_series_dropped_total",
         "counter",
         "Series left out because a query reached its budget, at most at one time; see the setting series_per_query.",
-        read=lambda stats: {(): float(sum(stats.series_dropped.values()))},
+        read=lambda stats: {(): float(stats.series_dropped)},
     ),
     Metric(
         "ledgerops_scrape_seconds",
