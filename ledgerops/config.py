@@ -13,6 +13,8 @@ from ledgerops.errors import UserError
 
 FILE = "ledgerops.toml"
 PREFIX = "LEDGEROPS_"
+SITE = "render"  # a table of the same file, for `ledgerops render`
+LONGEST = 31_536_000.0  # seconds: of much longer waits threads die
 YES, NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 
 
@@ -59,12 +61,14 @@ def load(file: Path | str | None = None, environ: Mapping[str, str] | None = Non
     override of None counts as not given.
     """
     environ = os.environ if environ is None else environ
-    named = file if file is not None else environ.get("LEDGEROPS_CONFIG")
+    named = file if file is not None else environ.get("LEDGEROPS_CONFIG") or None
     path = Path(named or FILE)
     known: dict[str, Field[Any]] = {each.name: each for each in fields(Config)}
     values: dict[str, object] = {}
     if named is not None or path.is_file():
         for key, value in _read(path).items():
+            if key == SITE and isinstance(value, dict):
+                continue
             values[key] = _typed(known, key, value, str(path))
     for name, text in environ.items():
         key = name.removeprefix(PREFIX).lower()
@@ -134,6 +138,8 @@ def _checked(config: Config) -> Config:
     ):  # fmt: skip
         if not getattr(config, name) > 0:
             raise UserError(f"{name} must be above 0, not {getattr(config, name):g}")
+        if getattr(config, name) > LONGEST:
+            raise UserError(f"{name} must be at most a year ({LONGEST:.0f}), not {getattr(config, name):g}")
     for name in ("series_per_query", "recording_segment_bytes", "recording_total_bytes"):
         if getattr(config, name) < 1:
             raise UserError(f"{name} must be at least 1, not {getattr(config, name)}")

@@ -88,6 +88,19 @@ def test_an_unknown_key_names_the_known_ones(tmp_path):
         load(file, {})
 
 
+def test_the_table_of_render_may_stand_in_the_same_file(tmp_path):
+    file = tmp_path / "ledgerops.toml"
+    file.write_text("port = 5\n[render]\nselector = 'team=\"bank\"'\n")
+
+    assert load(file, {}).port == 5
+
+
+def test_a_variable_that_names_no_file_counts_as_not_given(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    assert load(environ={"LEDGEROPS_CONFIG": ""}) == Config()
+
+
 def test_a_named_file_must_exist(tmp_path):
     with pytest.raises(UserError, match="no such file"):
         load(tmp_path / "absent.toml", {})
@@ -98,6 +111,9 @@ def test_a_named_file_must_exist(tmp_path):
     [
         ({"port": 70000}, "port must be between 0 and 65535, not 70000"),
         ({"host_interval": 0}, "host_interval must be above 0, not 0"),
+        ({"tasks_interval": float("inf")}, "tasks_interval must be at most a year (31536000), not inf"),
+        ({"watchdog_interval": 1e300}, "watchdog_interval must be at most a year (31536000), not 1e+300"),
+        ({"freshness_objective_seconds": float("nan")}, "freshness_objective_seconds must be above 0, not nan"),
         ({"series_per_query": 0}, "series_per_query must be at least 1, not 0"),
         ({"tls_key": "k"}, "tls_key is set without tls_certificate: name both or neither"),
         ({"basic_auth_user": "u"}, "basic_auth_user and basic_auth_password_file belong together: set both or neither"),
