@@ -27,6 +27,7 @@ class Server:
 
     def __init__(self) -> None:
         self.status: dict[str, object] | None = None
+        self.later: dict[str, object] | None = None  # what `status` is from the second question on
         self.asked: list[str] = []
         outer = self
 
@@ -36,6 +37,8 @@ class Server:
                 found = {"/": PAGE.encode()}
                 if outer.status is not None:
                     found["/status"] = json.dumps(outer.status).encode()
+                    if self.path == "/status" and outer.later is not None:
+                        outer.status = outer.later
                 self.send_response(200 if self.path in found else 503)
                 self.send_header("Content-Type", "application/json" if self.path == "/status" else "text/html")
                 self.send_header("Content-Security-Policy", POLICY)
@@ -156,6 +159,21 @@ def test_each_query_is_a_card_with_status_verdict_figures_and_plots(dom):
     assert all(figure["tabindex"] == "0" for figure in page.of("figure"))
     drawn = [path for path in page.of("path") if path.get("class", "").startswith("l-in") and path.get("d")]
     assert len(drawn) == 6  # all but the query that has not begun
+
+
+@pytest.mark.slow
+def test_what_else_is_found_is_that_of_now(dom, server):
+    """As many findings as before, of which the first is the same."""
+    before, now = ({**status_document(demo_fleet(), NOW)} for _ in range(2))
+    for status, rule in ((before, "late-data"), (now, "python-bound")):
+        status["queries"] = [each for each in status["queries"] if each["verdict"]["rule"] == "key-skew"]
+        [query] = status["queries"]
+        query["findings"] = [query["findings"][0], {**query["findings"][0], "rule": rule}]
+    server.later = now
+
+    page = Text(dom(before))
+
+    assert "python-bound" in page.text and "late-data" not in page.text
 
 
 @pytest.mark.slow
