@@ -78,7 +78,7 @@ def _foot(document: Json) -> Markup:
 
 
 def _numbers(document: Json) -> dict[int, int]:
-    """Index of an event of the timeline -> its number in the plots: findings that began, at warning or above first."""
+    """Index of an event of the timeline -> its number in the plots: findings at warning or above that began."""
     begun = [
         index
         for index, each in enumerate(document["timeline"]["events"])

@@ -141,7 +141,7 @@ def symptoms(query: Json) -> Markup:
 
 
 def attribution(told: Sequence[Json] | None) -> Markup:
-    """Where the time of a batch goes: a bar of its parts, and a table that says the same."""
+    """Where the time of a typical batch goes: a bar of its parts, and a table that says the same."""
     known = sorted((each for each in told or () if (each.get("seconds") or 0) > 0), key=lambda each: -each["seconds"])
     total = sum(each["seconds"] for each in known)
     if total <= 0:
@@ -167,7 +167,7 @@ def attribution(told: Sequence[Json] | None) -> Markup:
         )
     picture = tag("svg", *bar, viewBox="0 0 948 26", role="img", aria_label="parts of a batch; the table says the same")
     listed = table(["", "part", "time", "share"], rows, amounts=("time", "share"))
-    return join([tag("h3", "Where the time of the last finished batch went"), tag("figure", picture), listed])
+    return join([tag("h3", "Where the time of a typical batch went"), tag("figure", picture), listed])
 
 
 def overview(queries: Sequence[Json]) -> Markup:

@@ -221,3 +221,11 @@ def test_the_command_writes_the_file_and_prints_the_report(tmp_path, capsys):
 def test_a_page_that_cannot_be_written_is_said_in_one_line(arguments, said, capsys):
     assert main(["diagnose", "--from", str(CRASH), *arguments]) == 2
     assert said in capsys.readouterr().err
+
+
+def test_the_time_that_is_split_is_that_of_a_typical_batch():
+    """Medians of several batches: none of them need have taken just that."""
+    told = attribution([{"part": "cpu", "seconds": 1.5, "share": 0.75}, {"part": "driver", "seconds": 0.5}])
+
+    assert "Where the time of a typical batch went" in read(told)[1]
+    assert attribution([]) == attribution(None) == ""
