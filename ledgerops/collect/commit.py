@@ -66,7 +66,9 @@ class OffsetCommitter:
 
     def _due(self) -> dict[str, Committed]:
         due = {}
-        for name, query in self._snapshot().queries.items():
+        queries = self._snapshot().queries
+        self._committed = {name: done for name, done in self._committed.items() if name in queries}
+        for name, query in queries.items():
             last, ends = query.state.history.last, consumed(query)
             if last is None or not ends:
                 continue

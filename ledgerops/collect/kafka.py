@@ -43,7 +43,9 @@ class KafkaCollector:
             return
         began = self._clock()
         asked = sorted({partition for read in queries.values() for partition in read})
-        due = [t for t in {t for t, _ in asked} if began - self._settings.get(t, (0.0, {}))[0] >= SETTINGS_SECONDS]
+        topics = {topic for topic, _ in asked}
+        self._settings = {topic: known for topic, known in self._settings.items() if topic in topics}
+        due = [t for t in topics if began - self._settings.get(t, (0.0, {}))[0] >= SETTINGS_SECONDS]
         question = {"ask": "offsets", "partitions": [[t, int(p)] for t, p in asked], "settings": sorted(due)}
         try:
             answer = self._broker.ask(question, given_up=lambda: self._closing)

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from ledgerops.collect.broker import BrokerError
+from ledgerops.collect.broker import Broker, BrokerError
 from ledgerops.collect.commit import OffsetCommitter
 from ledgerops.kafkaclient import KafkaClient, reach
 from ledgerops.servers.kafka import Kafka
@@ -126,6 +126,27 @@ def test_what_was_committed_is_not_committed_again():
     made.look()
 
     assert asked == []
+
+
+class Willing(Broker):
+    """Takes whatever it is asked to commit."""
+
+    def __init__(self):
+        super().__init__(lambda: KafkaClient("127.0.0.1:1"))
+
+    def ask(self, question, *limits):
+        return {"failed": {}, "later": []}
+
+
+def test_queries_that_come_and_go_leave_nothing_behind():
+    queries = Queries()
+    made = OffsetCommitter(queries.snapshot, Willing(), "ledgerops.{query}")
+    for number in range(5):
+        queries.read(f"query_{number}", {"t": {"0": 4}})
+        made.look()
+        del queries.fleet.queries[f"query_{number}"]  # forgotten
+
+    assert list(made._committed) == ["query_4"]
 
 
 def test_a_dead_broker_is_an_error_each_time_and_does_not_hold_up_the_end():

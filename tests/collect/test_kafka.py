@@ -11,7 +11,7 @@ import time
 import orjson
 import pytest
 
-from ledgerops.collect.broker import BrokerError
+from ledgerops.collect.broker import Broker, BrokerError
 from ledgerops.collect.inbox import Inbox
 from ledgerops.collect.kafka import KafkaCollector
 from ledgerops.decode import decode_heads
@@ -158,6 +158,29 @@ def test_without_a_broker_the_reason_is_told():
 
     assert found["error"] == "connection refused"
     assert began - 1 <= found["unreachable_since"] <= time.time() and found["run_id"] == "a-run-1"
+
+
+class Answering(Broker):
+    """Says of each topic what is asked."""
+
+    def __init__(self):
+        super().__init__(lambda: KafkaClient("127.0.0.1:1"))
+
+    def ask(self, question, **limits):
+        ends = {topic: {str(partition): 9} for topic, partition in question["partitions"]}
+        settings = {topic: {"cleanup.policy": "delete"} for topic in question["settings"]}
+        return {"latest": ends, "earliest": ends, "refused": [], "reason": "", "settings": settings}
+
+
+def test_topics_that_come_and_go_leave_nothing_behind():
+    queries = Queries()
+    made = KafkaCollector(inbox(), queries.snapshot, Answering())
+    for number in range(5):
+        queries.read(f"query_{number}", {f"topic_{number}": {"0": 4}})
+        made.look()
+        queries.end(f"query_{number}")
+
+    assert list(made._settings) == ["topic_4"]
 
 
 def test_a_question_is_given_up_at_once_when_the_collector_ends():
