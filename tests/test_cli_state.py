@@ -53,6 +53,22 @@ def test_a_run_is_told_by_its_files_and_its_recording(run, capsys):
     ]
 
 
+def test_a_record_that_cannot_be_read_does_not_hide_those_after_it(run, capsys):
+    segment = run / "recording" / "recording-000001.jsonl"
+    strange = {"at": "2026-11-21T09:59:00Z", "kind": "progress", "query": "daily_counts", "data": {"id": 7}}
+    segment.write_text(json.dumps(strange) + "\n" + segment.read_text())
+
+    assert main(["state", str(run)]) == 0
+    assert "12k" in capsys.readouterr().out
+
+
+def test_a_width_that_is_none_is_passed_over(run, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "wide")
+
+    assert main(["state", str(run)]) == 0
+    assert "12k" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("width", [80, 120])
 def test_a_run_fits_the_terminal(run, capsys, monkeypatch, width):
     monkeypatch.setenv("COLUMNS", str(width))

@@ -18,6 +18,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -146,7 +147,8 @@ def _print(document: dict[str, Any], as_json: bool, listed: bool = False) -> Non
 
     plain = not sys.stdout.isatty()
     # without a terminal there is no width to keep to but what a reader of text expects
-    width = int(os.environ.get("COLUMNS") or 120) if plain else None
+    columns = os.environ.get("COLUMNS", "")
+    width = None if not plain else int(columns) if re.fullmatch("[1-9][0-9]{0,5}", columns) else 120
     console = Console(width=width, no_color=plain or bool(os.environ.get("NO_COLOR")), highlight=False)
     console.print(Listing(document) if listed else Picture(document))
 

@@ -44,6 +44,8 @@ class StoreFiles:
 
     def snapshot_rows(self, version: int) -> int | None:
         """The rows (keys, as Spark counts them) of a RocksDB snapshot; None where the snapshot does not say."""
+        if version not in self.snapshots:  # else a folder would be listed for each of its versions
+            return None
         for file in self.folder.glob(f"{version}*.zip"):
             if (named := VERSIONED.fullmatch(file.name)) is None or int(named[1]) != version:
                 continue

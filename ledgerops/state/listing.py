@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -70,9 +71,15 @@ def _progress(run: Path) -> dict[str, Progress]:
     for segment in sorted((run / "recording").glob("recording-*.jsonl"))[-SEGMENTS:]:
         try:
             for seen in recording.read(segment):
-                if seen.kind == "progress":
-                    progress = parse_progress(seen.data)
+                if seen.kind == "progress" and (progress := _parsed(seen.data)) is not None:
                     newest[progress.query_id] = progress
-        except (UserError, BadRecord):
+        except UserError:
             continue
     return newest
+
+
+def _parsed(data: Mapping[str, Any]) -> Progress | None:
+    try:
+        return parse_progress(data)
+    except BadRecord:
+        return None

@@ -48,5 +48,13 @@ def test_a_snapshot_tells_its_rows_or_nothing(tmp_path):
     assert [scan(tmp_path).snapshot_rows(version) for version in (3, 4, 5, 6, 7)] == [42, 43, None, None, None]
 
 
+def test_a_snapshot_that_came_after_the_look_is_none_of_it(tmp_path):
+    snapshot(tmp_path / "3.zip", 42)
+    found = scan(tmp_path)
+    snapshot(tmp_path / "4.zip", 43)
+
+    assert [found.snapshot_rows(version) for version in (3, 4)] == [42, None]
+
+
 def test_a_folder_that_is_not_there_has_no_files(tmp_path):
     assert scan(tmp_path / "absent").readable == set()
