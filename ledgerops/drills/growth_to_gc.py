@@ -1,4 +1,4 @@
-"""X4, growth to GC: a count by key that grows with each row fills the heap; collecting it makes batches late."""
+"""X4, growth to GC: a count by key that grows with each row fills the heap; collecting it makes batches slow."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from ledgerops.drills.newkeys import with_key
 from ledgerops.drills.patient import Patient
 
 SECONDS = 74.0  # of new keys
+FULL = 16.0  # seconds after them in which the heap stays as full as it is; a twentieth more would not fit into it
 VALUE = 12_400  # characters that each key keeps
 PLAN = """
 seed: 11
@@ -29,9 +30,9 @@ DRILL = Drill(
     name="growth-to-gc",
     id="X4",
     kind="combined",
-    summary="a state that grows with each row fills the heap, and collecting it makes batches late",
+    summary="a state that grows with each row fills the heap, and collecting it makes batches slow",
     start=start,
-    effect=batches_outlast(2.0, times=3),
+    effect=batches_outlast(1.5, times=3),
     truth=Truth(
         faults=(
             Fault(rules=("unbounded-state", "state-growth"), component=("operator",), remedy="watermark|time to live"),
@@ -46,7 +47,7 @@ DRILL = Drill(
             "cpu-saturated",
         ),
     ),
-    fault_seconds=SECONDS,
+    fault_seconds=SECONDS + FULL,
     recovers=False,
     recovery_seconds=15.0,
     conf=(
