@@ -132,11 +132,8 @@ class Spool:
     def remember(self, group: str, diagnosis: Mapping[str, Any], now: float) -> None:
         """The diagnosis with which a group's incident began, for the message that says what changed."""
         with self._lock:
-            self._db.execute(
-                "INSERT INTO begun (grouped, diagnosis, at) VALUES (?, ?, ?) ON CONFLICT (grouped) DO UPDATE "
-                "SET diagnosis = excluded.diagnosis, at = excluded.at WHERE begun.at < ?",
-                (group, json.dumps(diagnosis), now, now - STALE),
-            )
+            self._db.execute("DELETE FROM begun WHERE at < ?", (now - STALE,))
+            self._db.execute("INSERT OR IGNORE INTO begun VALUES (?, ?, ?)", (group, json.dumps(diagnosis), now))
 
     def recall(self, group: str) -> Mapping[str, Any] | None:
         """What was remembered of the group, once: its incident is over."""

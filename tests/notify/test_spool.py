@@ -77,6 +77,13 @@ def test_what_an_incident_began_with_is_told_once(spool):
     assert spool.recall("group") is None
 
 
+def test_incidents_whose_end_is_never_told_leave_nothing_behind(spool):
+    for day in range(30):
+        spool.remember(f"group {day}", {"health": day}, now=86400.0 * day)
+
+    assert [day for day in range(30) if spool.recall(f"group {day}")] == list(range(22, 30))
+
+
 def test_a_place_that_cannot_be_written_is_refused(tmp_path):
     (tmp_path / "file").write_text("")
 
