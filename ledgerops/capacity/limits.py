@@ -67,7 +67,9 @@ def limit(known: Situation, cores: int | None, rows: float | None, line: Fit | N
 
 def _in_tasks(known: Situation, cores: int | None) -> Limit:
     assert known.stages is not None
-    bound = known.stages.bound(cores or max(stage.tasks for each in known.stages.batches for stage in each.stages))
+    if cores is None:
+        return Limit("unknown", "the number of cores is not known")
+    bound = known.stages.bound(cores)
     if bound is None:
         return Limit("unknown", "no stage ran")
     detail = f"{bound.detail} (by {known.key})" if bound.what == "hot_key" and known.key else bound.detail

@@ -76,6 +76,14 @@ def test_without_a_line_tasks_limit_where_they_take_more_than_any_other_part(sit
     assert limit(known, 2, None, None).what == "cores"
 
 
+@pytest.mark.parametrize("shuffle", [True, False], ids=["state partitions", "source partitions"])
+def test_what_holds_the_tasks_up_is_not_known_where_the_cores_are_not(situation, shuffle):
+    known = situation(stages=stages(stage([0.4] * 8, shuffle=shuffle), cores=None))
+
+    assert limit(known, None, 6000, LINE) == ("unknown", "the number of cores is not known")
+    assert limit(known, None, 1000, LINE).what == "fixed_overhead"
+
+
 def test_with_more_cores_the_tasks_limit_less(situation):
     known = situation(stages=stages(stage([0.4] * 8, wall=1.6), slope=0.6), parts={"driver": 0.5, "cpu": 0.6})
 
