@@ -172,6 +172,21 @@ def test_an_address_that_is_none_is_one_line(capsys, url, reason):
     )
 
 
+def test_files_that_cannot_be_written_are_one_line(capsys, tmp_path):
+    (tmp_path / "file").write_text("in the way")
+
+    assert refused(capsys, "render", "--out", str(tmp_path / "file")) == (
+        f"ledgerops: cannot write to {tmp_path}/file: not a directory"
+    )
+
+
+def test_a_check_writes_nothing_in_any_form(capsys, tmp_path):
+    assert refused(capsys, "render", "--check", "--format", "kubernetes", "--out", str(tmp_path / "k8s")) == (
+        "ledgerops: --check compares the committed files; leave out --format kubernetes"
+    )
+    assert not (tmp_path / "k8s").exists()
+
+
 def test_an_interrupt_is_exit_code_130(monkeypatch):
     import ledgerops.cli.jobs as jobs
 

@@ -45,32 +45,34 @@ def run(args: argparse.Namespace) -> int:
     from ledgerops.alerts.site import read_site
 
     site = read_site(args.config)
-    if args.format != "files":
-        return _elsewhere(args.format, args.out, site)
-    if args.check:
-        differing = list(render.drift(args.out, site))
-        for name in differing:
-            print(f"differs: {name}")
-        if differing:
-            print("run ledgerops render and commit what it writes", file=sys.stderr)
-        return 1 if differing else 0
-    for name in render.write(args.out, site):
-        print(f"wrote {name}")
-    return 0
+    if args.format != "files" and args.check:
+        raise UserError(f"--check compares the committed files; leave out --format {args.format}")
+    if args.format != "files" and args.out == Path():
+        raise UserError(f"--format {args.format} needs --out FOLDER: its files do not belong into a checkout")
+    try:
+        if args.check:
+            names = list(render.drift(args.out, site))
+        elif args.format == "files":
+            names = render.write(args.out, site)
+        else:
+            names = _elsewhere(args.format, args.out, site)
+    except OSError as error:
+        doing = "read" if args.check else "write to"
+        raise UserError(f"cannot {doing} {args.out}: {(error.strerror or str(error)).lower()}") from None
+    for name in names:
+        print(f"{'differs:' if args.check else 'wrote'} {name}")
+    if args.check and names:
+        print("run ledgerops render and commit what it writes", file=sys.stderr)
+    return 1 if args.check and names else 0
 
 
-def _elsewhere(form: str, folder: Path, site: Site) -> int:
+def _elsewhere(form: str, folder: Path, site: Site) -> list[str]:
+    """Writes the files of another form; returns their paths."""
     from ledgerops.render.dashboards import resource_files
     from ledgerops.render.kubernetes import kubernetes_files
 
-    if folder == Path():
-        raise UserError(f"--format {form} needs --out FOLDER: its files do not belong into a checkout")
-    files = kubernetes_files if form == "kubernetes" else resource_files
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, text in files(site).items():
-            (folder / name).write_text(text, encoding="utf-8")
-            print(f"wrote {folder / name}")
-    except OSError as error:
-        raise UserError(f"cannot write to {folder}: {(error.strerror or str(error)).lower()}") from None
-    return 0
+    files = (kubernetes_files if form == "kubernetes" else resource_files)(site)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in files.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    return [str(folder / name) for name in files]
