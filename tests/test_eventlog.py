@@ -53,6 +53,35 @@ def test_tasks_are_summed_up_by_stage():
     assert shuffled.executors["driver"].tasks == 2
 
 
+def test_a_stage_that_is_run_again_is_summed_up_from_its_second_attempt(tmp_path):
+    events = [orjson.loads(line) for line in PLAIN.read_bytes().splitlines()]
+    again = []
+    for event in events:
+        info = event.get("Stage Info") or {"Stage ID": event.get("Stage ID"), "Stage Attempt ID": 0}
+        if info["Stage ID"] == 9 and event["Event"] in ("SparkListenerTaskEnd", "SparkListenerStageCompleted"):
+            second = orjson.loads(orjson.dumps(event))
+            second.get("Stage Info", second)["Stage Attempt ID"] = 1
+            again.append(second)
+            info["Failure Reason"] = "org.apache.spark.shuffle.FetchFailedException"
+    last = next(index for index, event in enumerate(events) if event.get("Stage Info", {}).get("Stage ID") == 9)
+    events[last + 1 : last + 1] = again
+    log = tmp_path / "local-9"
+    log.write_bytes(b"\n".join(orjson.dumps(event) for event in events))
+
+    assert [each.data for each in eventlog.read(log) if each.kind == "tasks"] == [
+        each.data for each in eventlog.read(PLAIN) if each.kind == "tasks"
+    ]
+
+
+@pytest.mark.parametrize("path", [PLAIN, ROLLING], ids=["plain file", "rolling zstd folder"])
+def test_nothing_is_kept_of_batches_and_runs_that_have_ended(path):
+    log = eventlog.Log()
+    for part in eventlog._files(path):
+        assert list(log.read(part))
+
+    assert (log._batches, log._tasks, log._stages, log._python) == ({}, {}, {}, {})
+
+
 def test_a_hot_key_is_named_from_the_tasks_alone():
     verdict = replay(eventlog.read(ROLLING)).fleet.queries["dedup_customers"].verdict
 

@@ -8,6 +8,7 @@ up here, by batch and stage, as the REST collector does live. The trigger interv
 from __future__ import annotations
 
 import io
+import math
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -211,6 +212,7 @@ class Log:
                 yield self._seen("idle", parse_instant(event.get("timestamp")), run_id, event)
             case "QueryTerminatedEvent":
                 yield self._seen("terminated", None, run_id, event)
+                self._forget(run_id)
             case "QueryProgressEvent":
                 yield from self._progress(_object(event, "progress"))
 
@@ -226,8 +228,17 @@ class Log:
         if stages:
             python = self._python.pop(key, None)
             yield self._seen("tasks", None, run_id, _plain_data(TaskSummary(*key, tuple(stages), python)))
-        for done in [each for each in self._stages if each[0] == run_id and each[1] < key[1]]:
-            del self._stages[done]
+        self._forget(*key)
+
+    def _forget(self, run_id: str, batch_id: float = math.inf) -> None:
+        """Nothing more comes of this batch and those before it: not of their stages that failed or were skipped."""
+        over = {batch for batch in (*self._batches.values(), *self._stages) if batch[0] == run_id}
+        over = {batch for batch in over if batch[1] <= batch_id}
+        for batch in over:
+            self._stages.pop(batch, None)
+            self._python.pop(batch, None)
+        self._batches = {stage: batch for stage, batch in self._batches.items() if batch not in over}
+        self._tasks = {attempt: ends for attempt, ends in self._tasks.items() if attempt[0] in self._batches}
 
     def _seen(self, kind: Kind, at: float | None, run_id: str, data: Mapping[str, Any]) -> Observation:
         """Events without a time of their own happened after all that came before them."""
@@ -244,11 +255,12 @@ class Log:
     def _stage(self, info: Mapping[str, Any]) -> None:
         key = int(info["Stage ID"]), int(info["Stage Attempt ID"])
         tasks = self._tasks.pop(key, [])
-        batch = self._batches.pop(key[0], None)
+        batch = self._batches.get(key[0])
         if info.get("Completion Time"):
             self._now = max(self._now, info["Completion Time"] / 1000)
         if batch is None or info.get("Failure Reason"):
-            return
+            return  # a stage that failed may be run again
+        del self._batches[key[0]]
         summary = summarise(info, tasks)
         if summary is not None:
             self._stages.setdefault(batch, []).append(summary)
