@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from ledgerops.ledger.digest import ID, whole_numbers
@@ -37,8 +38,9 @@ class Case:
     lateness: float = LATENESS  # seconds that the jobs waited for late rows
     strict: bool = False  # repeats are an error whatever the sink
 
+    @cached_property
     def source(self) -> Sources | None:
-        """The records again; None when they cannot be had."""
+        """The records again, a replayed file read once for all jobs; None when they cannot be had."""
         stream = self.manifest.stream(self.data)
         return None if stream is None else Sources(stream, self.manifest.records)
 
@@ -83,7 +85,7 @@ def check(job: str, output: Output, case: Case, show: Show = lambda rows: None) 
             result.examples = {"repeated": found} if found else {}
             result.notes.append(f"no two rows of one {' and '.join(key)}: nothing more was looked at")
         case Totals(kind):
-            source = case.source()
+            source = case.source
             if source is None:
                 result.notes.append(_unavailable(case))
                 return result
@@ -103,7 +105,7 @@ def _check_rows(result: Result, output: Output, expected: PassedOn, case: Case, 
         result.lost = summary.all.rows if not output.rows else None
         result.verdict = "broken"
         return False
-    source, sent = case.source(), summary.all
+    source, sent = case.source, summary.all
     keep: Callable[[Rows], Rows] | None = None
     if expected.only:
         keep = ONLY[expected.only]

@@ -5,6 +5,8 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
+from ledgerops.ledger.manifest import replay_manifest
+from ledgerops.ledger.stream import ReplayStream
 from ledgerops.verify import rows as rows_module
 from ledgerops.verify.check import Case, check
 from ledgerops.verify.outputs import ParquetOutput
@@ -279,3 +281,19 @@ def test_the_row_that_is_dated_ahead_may_not_be_missing(judged):
     result = judged(without(sent(once=True, text=text), 0), manifest=manifest_of(text=text))
 
     assert (result.verdict, counts(result), result.examples) == ("broken", (1, 0, 0), {"lost": ["T0000000000"]})
+
+
+def test_a_replayed_file_is_read_once_for_all_jobs(tmp_path):
+    lines = ["trans_id,account_id,type,operation,amount,balance,k_symbol,fulldatewithtime,customer_id"]
+    lines += [f"T{i},A1,Credit,,{i}.00,1.00,,2026-01-01T00:00:0{i},C1" for i in range(4)]
+    file = tmp_path / "transactions.csv"
+    file.write_text("\n".join(lines))
+    stream = ReplayStream(file, 1.0)
+    Run(tmp_path).write("account_lookup", pa.Table.from_batches([stream.rows(1, 4).batch]))
+    case, output = Case(replay_manifest(stream), tmp_path), ParquetOutput(tmp_path / "output" / "account_lookup")
+
+    first = check("account_lookup", output, case)
+    file.unlink()
+
+    assert first.examples == {"lost": ["T0"]}
+    assert check("account_lookup", output, case) == first
