@@ -71,14 +71,6 @@ def attribution(view: View) -> tuple[Part, ...]:
     return tuple(Part(part, share / total * duration, share / total) for part, share in shares.items())
 
 
-def of_batch(batch: Progress, tasks: TaskSummary | None) -> tuple[Part, ...]:
-    """The parts of one batch, in the order of PARTS; empty when it took no time."""
-    if batch.duration <= 0:
-        return ()
-    found = parts_of(batch, tasks)
-    return tuple(Part(part, found[part], found[part] / batch.duration) for part in PARTS if part in found)
-
-
 def parts_of(batch: Progress, tasks: TaskSummary | None) -> dict[str, float]:
     """Seconds of wall time by part; together the batch's duration. A part of which nothing is known is absent."""
     claimed = {phase: max(0.0, batch.phases[phase]) for phase in (*PHASES, "add_batch") if phase in batch.phases}

@@ -33,7 +33,6 @@ class Shift(NamedTuple):
     difference: float
     low: float
     high: float
-    effective: tuple[float, float]  # values as good as independent, of either side
 
 
 def independent(values: Sequence[float] | Floats) -> float:
@@ -68,7 +67,7 @@ def shift(before: Sequence[float], after: Sequence[float], level: float) -> Shif
     if reach < 0.5:
         low, high = np.quantile(differences, [0.5 - reach, 0.5 + reach])
     return Shift(
-        float(np.median(first)), float(np.median(second)), float(np.median(differences)), float(low), float(high), worth
+        float(np.median(first)), float(np.median(second)), float(np.median(differences)), float(low), float(high)
     )
 
 

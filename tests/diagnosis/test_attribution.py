@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ledgerops.diagnosis.attribution import PARTS, as_document, attribution, of_batch
+from ledgerops.diagnosis.attribution import PARTS, as_document, attribution, parts_of
 from ledgerops.diagnosis.model import Part
 from ledgerops.offline import replay
 from ledgerops.recording import read
-from ledgerops.records import ExecutorShare, StageSummary, TaskSummary
+from ledgerops.records import ExecutorShare, Progress, StageSummary, TaskSummary
 from ledgerops.view import View
 from tests.build import T0, batch, history, operator
 
@@ -39,6 +39,10 @@ def seconds(parts: tuple[Part, ...]) -> dict[str, float]:
     return {each.part: round(each.seconds, 6) for each in parts}
 
 
+def split(whole: Progress, worked: TaskSummary | None) -> dict[str, float]:
+    return {part: round(each, 6) for part, each in parts_of(whole, worked).items()}
+
+
 def test_every_part_of_a_batch_is_named_and_together_they_are_its_duration():
     whole = batch(duration=3.6, phases=PHASES, operators=(operator(update_seconds=0.5, commit_seconds=0.4),))
     worked = tasks(
@@ -47,10 +51,10 @@ def test_every_part_of_a_batch_is_named_and_together_they_are_its_duration():
         python=1.0,
     )
 
-    parts = of_batch(whole, worked)
+    parts = split(whole, worked)
 
     # tasks ran 4.0 s in 2.0 s of wall time, so each of their seconds is half a second of it
-    assert seconds(parts) == {
+    assert parts == {
         "latest_offset": 0.1,
         "query_planning": 0.2,
         "wal_commit": 0.05,
@@ -66,13 +70,12 @@ def test_every_part_of_a_batch_is_named_and_together_they_are_its_duration():
         "waiting": 0.35,
         "unclaimed": pytest.approx(0.2),
     }
-    assert math.isclose(sum(each.seconds for each in parts), 3.6)
-    assert math.isclose(sum(each.share for each in parts), 1.0)
+    assert math.isclose(sum(parts.values()), 3.6)
 
 
 def test_time_before_between_and_after_stages_is_the_drivers_and_the_sinks():
     whole = batch(duration=3.6, phases=PHASES)
-    found = seconds(of_batch(whole, tasks(stage(1.0, 1.5, 1.0), stage(2.0, 2.5, 1.0))))
+    found = split(whole, tasks(stage(1.0, 1.5, 1.0), stage(2.0, 2.5, 1.0)))
 
     assert found["after_tasks"] == pytest.approx(3.6 - 0.05 - 2.5)
     assert found["driver"] == pytest.approx(3.0 - 1.0 - found["after_tasks"])
@@ -81,21 +84,21 @@ def test_time_before_between_and_after_stages_is_the_drivers_and_the_sinks():
 def test_what_passes_after_add_batch_is_not_the_sinks():
     """Two clocks: the batch went on after its last stage for longer than add_batch has time outside tasks."""
     slow = batch(duration=5.0, phases={"add_batch": 2.0})
-    found = seconds(of_batch(slow, tasks(stage(0.0, 1.5, 1.5))))
+    found = split(slow, tasks(stage(0.0, 1.5, 1.5)))
 
     assert (found["driver"], found["after_tasks"], found["unclaimed"]) == (0.0, 0.5, 3.0)
 
 
 def test_stages_side_by_side_count_once():
     whole = batch(duration=3.6, phases=PHASES)
-    found = seconds(of_batch(whole, tasks(stage(0.5, 2.5, 2.0, cpu_seconds=2.0), stage(0.5, 2.5, 2.0))))
+    found = split(whole, tasks(stage(0.5, 2.5, 2.0, cpu_seconds=2.0), stage(0.5, 2.5, 2.0)))
 
     assert found["cpu"] == 1.0
     assert found["waiting"] == 1.0
 
 
 def test_without_tasks_add_batch_is_not_guessed_at():
-    found = seconds(of_batch(batch(duration=3.6, phases=PHASES), None))
+    found = split(batch(duration=3.6, phases=PHASES), None)
 
     assert found["tasks_unknown"] == 3.0
     assert not set(found) & {"driver", "after_tasks", "cpu", "waiting", "gc"}
@@ -104,7 +107,7 @@ def test_without_tasks_add_batch_is_not_guessed_at():
 def test_a_plan_of_which_only_the_newest_stages_were_read_is_not_guessed_at():
     many = tasks(*(stage(0.1 * n, 0.1 * n + 0.1, 0.2) for n in range(8)))
 
-    assert seconds(of_batch(batch(duration=3.6, phases=PHASES), many))["tasks_unknown"] == 3.0
+    assert split(batch(duration=3.6, phases=PHASES), many)["tasks_unknown"] == 3.0
 
 
 def test_python_in_a_state_operator_is_counted_once():
@@ -112,7 +115,7 @@ def test_python_in_a_state_operator_is_counted_once():
         duration=3.0, phases={"add_batch": 3.0}, operators=(operator(name="transformWithStateInPySparkExec",
         update_seconds=2.5, commit_seconds=0.0),)
     )  # fmt: skip
-    found = seconds(of_batch(both, tasks(stage(0.0, 3.0, 3.0), python=2.0)))
+    found = split(both, tasks(stage(0.0, 3.0, 3.0), python=2.0))
 
     assert found["python"] == 2.0
     assert found["state_update"] == 0.5
@@ -120,19 +123,19 @@ def test_python_in_a_state_operator_is_counted_once():
 
 def test_claims_beyond_what_tasks_ran_are_cut():
     greedy = batch(duration=1.0, phases={"add_batch": 1.0}, operators=(operator(commit_seconds=9.0),))
-    found = seconds(of_batch(greedy, tasks(stage(0.0, 1.0, 2.0, gc_seconds=1.0, cpu_seconds=2.0))))
+    found = split(greedy, tasks(stage(0.0, 1.0, 2.0, gc_seconds=1.0, cpu_seconds=2.0)))
 
     assert (found["gc"], found["state_commit"], found["cpu"], found["waiting"]) == (0.5, 0.5, 0.0, 0.0)
 
 
 def test_phases_longer_than_the_batch_are_scaled_to_it():
-    found = of_batch(batch(duration=0.9, phases={"add_batch": 0.8, "wal_commit": 0.2}), None)
+    found = split(batch(duration=0.9, phases={"add_batch": 0.8, "wal_commit": 0.2}), None)
 
-    assert seconds(found) == {"wal_commit": pytest.approx(0.18), "tasks_unknown": pytest.approx(0.72), "unclaimed": 0.0}
+    assert found == {"wal_commit": pytest.approx(0.18), "tasks_unknown": pytest.approx(0.72), "unclaimed": 0.0}
 
 
-def test_a_batch_without_duration_has_no_parts():
-    assert of_batch(batch(duration=0.0, phases={}), None) == ()
+def test_batches_without_duration_have_no_parts():
+    assert attribution(View(history([batch(n, duration=0.0, phases={}) for n in range(8)]), T0 + 16)) == ()
 
 
 def _view(*known: int, count: int = 8) -> View:
@@ -189,8 +192,8 @@ def test_recorded_batches_are_split_without_a_rest(name):
     split = 0
     for state in fleet.queries.values():
         for each in state.history.batches:
-            parts = of_batch(each, state.history.tasks_of(each))
-            assert math.isclose(sum(part.seconds for part in parts), each.duration, abs_tol=1e-9)
+            parts = parts_of(each, state.history.tasks_of(each))
+            assert math.isclose(sum(parts.values()), each.duration, abs_tol=1e-9)
             split += 1
         assert state.verdict is not None
         whole = sum(part.share for part in state.verdict.attribution)
@@ -214,7 +217,7 @@ def test_whatever_was_measured_the_parts_are_the_duration(duration, phases, stag
     worked = tasks(
         *(stage(at, at + long, run, cpu_seconds=cpu, gc_seconds=gc) for at, long, run, cpu, gc in stages), python=python
     )
-    parts = of_batch(batch(duration=duration, phases=phases, operators=operators), worked if stages else None)
+    parts = parts_of(batch(duration=duration, phases=phases, operators=operators), worked if stages else None)
 
-    assert math.isclose(sum(each.seconds for each in parts), duration, rel_tol=1e-6)
-    assert all(each.seconds >= 0 and each.part in PARTS for each in parts)
+    assert math.isclose(sum(parts.values()), duration, rel_tol=1e-6)
+    assert all(each >= 0 and part in PARTS for part, each in parts.items())
