@@ -31,9 +31,14 @@ class Connections:
             self._of_run[orjson.loads(started)["runId"]] = self._client.getPerThreadConnection()
 
     def ended(self, terminated: str) -> None:
-        """Closes it, on both sides."""
+        """Closes the connection of the run of this event."""
         with contextlib.suppress(Exception):
-            connection = self._of_run.pop(orjson.loads(terminated)["runId"], None)
+            self.end(orjson.loads(terminated)["runId"])
+
+    def end(self, run_id: str) -> None:
+        """Closes it, on both sides. Spark may have lost the event: any thread may call, and more than once."""
+        with contextlib.suppress(Exception):
+            connection = self._of_run.pop(run_id, None)
             if connection is not None:
                 connection.shutdown()
                 self._client.connectionStopped(connection)  # Java's side forgets it

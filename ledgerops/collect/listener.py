@@ -76,8 +76,8 @@ def unwrapped(text: str) -> str:
     return text[len(WRAPPED) : -1] if text.startswith(WRAPPED) else text
 
 
-def add_java_listener(session: Any, sink: EventSink) -> Callable[[], None]:
-    """Registers with a classic session's listener bus. Returns what removes it again."""
+def add_java_listener(session: Any, sink: EventSink) -> tuple[Callable[[], None], Connections]:
+    """Registers with a classic session's listener bus. Returns what removes it again, and its runs' connections."""
     from py4j.java_gateway import java_import
     from pyspark.java_gateway import ensure_callback_server_started
 
@@ -89,7 +89,7 @@ def add_java_listener(session: Any, sink: EventSink) -> Callable[[], None]:
     streams = session._jsparkSession.streams()
     wrapped = gateway.jvm.PythonStreamingQueryListenerWrapper(listener)
     streams.addListener(wrapped)
-    return lambda: streams.removeListener(wrapped)
+    return lambda: streams.removeListener(wrapped), connections
 
 
 def add_connect_listener(session: Any, sink: EventSink) -> Callable[[], None]:

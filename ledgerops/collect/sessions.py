@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from ledgerops.collect.connections import Connections
 from ledgerops.collect.inbox import Inbox
 from ledgerops.collect.listener import EventSink, add_connect_listener, add_java_listener
 
@@ -31,8 +32,9 @@ class Session:
         sink = EventSink(inbox, origin=self)
         self._sink = sink
         self._remove: Callable[[], None] | None
+        self._connections: Connections | None = None
         if self.classic:
-            self._remove = add_java_listener(session, sink)
+            self._remove, self._connections = add_java_listener(session, sink)
         else:
             self._remove = add_connect_listener(session, sink)
 
@@ -60,6 +62,11 @@ class Session:
     def active(self) -> list[ActiveQuery]:
         """The queries that run now."""
         return [ActiveQuery(str(each.id), str(each.runId), each.name, each) for each in self.spark.streams.active]
+
+    def gone(self, run_id: str) -> None:
+        """Lets go what is held for a run whose end Spark did not tell."""
+        if self._connections is not None:
+            self._connections.end(run_id)
 
     def listen_again(self) -> bool:
         """Adds the listener anew where a broken stream to the Connect server has thrown all listeners out."""

@@ -113,6 +113,8 @@ class Watchdog:
         data |= {"unwatched": True} if unwatched else {}
         if self._inbox.put("terminated", orjson.dumps(data), run.query, run.session):
             self._missing[run.run_id] = math.inf
+        if not unwatched:
+            run.session.gone(run.run_id)
 
     def _ask(self, run: Run, now: float) -> None:
         if run.handle is None or not run.session.alive:

@@ -20,6 +20,7 @@ class FakeSession(Session):
         self.queries: list[ActiveQuery] = []
         self.up = True
         self.classic = False
+        self.let_go: list[str] = []
 
     @property
     def alive(self) -> bool:
@@ -30,6 +31,9 @@ class FakeSession(Session):
 
     def listen_again(self) -> bool:
         return False
+
+    def gone(self, run_id: str) -> None:
+        self.let_go.append(run_id)
 
 
 class FakeQuery:

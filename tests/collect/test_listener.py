@@ -19,9 +19,62 @@ class JavaEvent:
         return self.text
 
 
+class Thread:
+    """A query's thread in Java: py4j gives it a connection, and may be told to shut it down."""
+
+    open = True
+
+    def shutdown(self):
+        self.open = False
+
+
+class CallbackClient:
+    """Java's side of py4j's callbacks: `calling` is the thread that calls now."""
+
+    def __init__(self):
+        self.calling = None
+        self.kept = []
+
+    def getPerThreadConnection(self):
+        return self.calling
+
+    def connectionStopped(self, connection):
+        self.kept.remove(connection)
+
+    def thread(self):
+        self.calling = Thread()
+        self.kept.append(self.calling)
+        return self.calling
+
+
 def listener():
     inbox = Inbox(SelfStats())
     return inbox, JavaListener(EventSink(inbox, origin="the session"), Connections(None))
+
+
+def began(heard, client, run_id):
+    thread = client.thread()
+    heard.onQueryStarted(JavaEvent(json.dumps({"runId": run_id})))
+    return thread
+
+
+def test_the_connection_of_a_run_is_closed_with_the_run_and_no_other():
+    client = CallbackClient()
+    heard = JavaListener(EventSink(Inbox(SelfStats())), connections := Connections(client))
+    first, second = began(heard, client, "run-1"), began(heard, client, "run-2")
+    for run_id in ("run-1", "run-1", "a run that began before us"):
+        heard.onQueryTerminated(JavaEvent(json.dumps({"runId": run_id})))
+
+    assert (first.open, second.open, client.kept, len(connections)) == (False, True, [second], 1)
+
+
+def test_a_run_whose_end_spark_did_not_tell_keeps_no_connection_either():
+    client = CallbackClient()
+    heard = JavaListener(EventSink(Inbox(SelfStats())), connections := Connections(client))
+    lost = began(heard, client, "run-1")
+    connections.end("run-1")
+
+    assert (lost.open, client.kept, len(connections)) == (False, [], 0)
 
 
 def test_a_progress_event_is_queued_as_its_record():

@@ -95,6 +95,26 @@ def test_a_query_that_vanished_without_an_event_is_reported_as_ended():
     assert found[0] == (21, "terminated", data)
 
 
+@pytest.mark.parametrize("up", [True, False], ids=["the event was lost", "the session was stopped"])
+def test_what_is_held_for_a_query_that_vanished_is_let_go(up):
+    session = FakeSession()
+    bench = Bench(working(session, FakeQuery(working=False)), sessions=[session])
+    bench.look_until(1)
+    session.queries, session.up = [], up
+    bench.look_until(40)
+
+    assert session.let_go == ["run-1"]
+
+
+@pytest.mark.parametrize("sessions", [0, 1], ids=["detached", "running"])
+def test_nothing_is_let_go_while_the_query_goes_on(sessions):
+    session = FakeSession()
+    bench = Bench(working(session, FakeQuery(working=False)), sessions=[session][:sessions])
+    bench.look_until(40)
+
+    assert session.let_go == []
+
+
 def test_a_query_of_a_stopped_session_is_reported_as_ended():
     session = FakeSession()
     bench = Bench(working(session, FakeQuery(working=False)), sessions=[session])
