@@ -7,6 +7,7 @@ import json
 import os
 import time
 from dataclasses import asdict, dataclass, field, replace
+from itertools import count
 from pathlib import Path
 from typing import TextIO
 
@@ -141,8 +142,15 @@ class RunFolder:
         part.replace(self.path / "run.json")
 
     def _move_aside(self) -> None:
-        aside = self.path.with_name(f"{self.path.name}-before-{time.strftime('%Y%m%d-%H%M%S')}")
+        name = f"{self.path.name}-before-{time.strftime('%Y%m%d-%H%M%S')}"
+        names = (name if number == 1 else f"{name}-{number}" for number in count(1))
         assert self._lock is not None
-        self.path.rename(aside)
+        try:
+            self.path.rename(next(aside for each in names if not (aside := self.path.with_name(each)).exists()))
+        except OSError as error:
+            reason = (error.strerror or str(error)).lower()
+            raise UserError(
+                f"cannot move {self.path} aside: {reason}; move it away yourself, or add --out another folder"
+            ) from None
         self.close()
         self._acquire()

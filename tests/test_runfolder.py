@@ -52,6 +52,26 @@ def test_fresh_moves_the_earlier_run_aside_and_loses_nothing(root):
     assert (aside / "checkpoints" / "daily_counts" / "offsets" / "0").exists()
 
 
+def test_each_earlier_run_has_a_place_of_its_own_however_soon_the_next_comes(root):
+    for origin in range(4):
+        opened(root, replace(FIRST, origin=float(origin)), fresh=True)
+    asides = [json.loads((each / "run.json").read_text())["origin"] for each in root.glob("default-before-*")]
+
+    assert sorted(asides) == [0.0, 1.0, 2.0]
+
+
+def test_a_run_that_cannot_be_moved_aside_is_one_line(root):
+    folder = RunFolder(root, "x" * 250)  # as long as a name may be, but for a few letters
+    folder.open(FIRST, fresh=False)
+    folder.close()
+
+    with pytest.raises(UserError) as refused:
+        folder.open(LATER, fresh=True)
+    assert str(refused.value) == (
+        f"cannot move {folder.path} aside: file name too long; move it away yourself, or add --out another folder"
+    )
+
+
 def test_fresh_in_an_empty_folder_moves_nothing(root):
     opened(root, FIRST, fresh=True)
 
