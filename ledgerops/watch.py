@@ -207,17 +207,25 @@ def attach(spark: Any, **overrides: Any) -> Watch:
                 if _hub is None:
                     hub.close()
                 raise
+            _drop_stopped(hub)
             hub.sessions[key] = session
             hub.roster.readmit()
             if _hub is None:
                 hub.start()
+                atexit.register(_close_all)
             _hub, _watches[key] = hub, Watch(hub, session)
-            atexit.register(_close_all)
             return _watches[key]
     except Exception as error:
         reason = f"{type(error).__name__}: {error}".splitlines()[0]
         log.warning("ledgerops is not attached (%.300s); the job goes on without it", reason)
         return Watch(None, None, reason)
+
+
+def _drop_stopped(hub: Hub) -> None:
+    """An application may make sessions for ever, and stop them without closing their watch."""
+    for stopped in [each for each in hub.sessions.values() if not each.alive]:
+        del hub.sessions[stopped.key]
+        _watches.pop(stopped.key, None)
 
 
 def _detach(hub: Hub, session: Session) -> None:

@@ -299,6 +299,48 @@ def test_bad_settings_do_not_stop_the_job(caplog):
     assert watch.error == "UserError: arguments: port must be a whole number, not 'http'"
 
 
+class RemoteSession:
+    """What attach asks of a Spark Connect session, without a server."""
+
+    def __init__(self, name):
+        self.session_id = name
+        self.is_stopped = False
+        self.streams = self
+        self.active = ()
+        self.listeners = []
+
+    def addListener(self, listener):
+        self.listeners.append(listener)
+
+    def removeListener(self, listener):
+        self.listeners.remove(listener)
+
+
+RemoteSession.__module__ = "pyspark.sql.connect.session"
+
+
+def test_sessions_that_are_stopped_without_a_word_leave_nothing_behind(attach):
+    for number in range(5):
+        session = RemoteSession(f"session-{number}")
+        last = attach(session)
+        session.is_stopped = True
+
+    assert list(watch_module._watches.values()) == [last]
+    assert [each.spark for each in watch_module._hub.sessions.values()] == [session]
+
+
+def test_of_two_sessions_the_one_that_goes_on_stays_watched(attach):
+    first, second = RemoteSession("first"), RemoteSession("second")
+    watch, other = attach(first), attach(second)
+
+    assert ledgerops.attach(first) is watch and len(watch_module._watches) == 2
+    watch.close()
+    assert (first.listeners, len(second.listeners)) == ([], 1)
+    assert get(other, "/healthz") == "ok\n"
+    other.close()
+    assert watch_module._hub is None
+
+
 class StoppableSession(FakeSession):
     """A session of an application with a user interface."""
 
