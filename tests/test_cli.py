@@ -16,7 +16,8 @@ import pytest
 
 from ledgerops import __version__
 from ledgerops.cli import COMMANDS, build_parser, joined, main
-from ledgerops.cli.completion import command_parser
+from ledgerops.cli.completion import command_parser, words
+from ledgerops.cli.completion import script as completion_script
 
 NAMES = [command.name for command in COMMANDS]
 
@@ -215,12 +216,48 @@ def test_completion_knows_commands_options_and_jobs(shell, capsys):
         assert word in script
 
 
-def test_completion_proposes_what_fits(capsys):
-    main(["completion", "bash"])
-    script = capsys.readouterr().out + (
-        'COMP_WORDS=(ledgerops run --dur); COMP_CWORD=2; _ledgerops; echo "${COMPREPLY[@]}"\n'
-        'COMP_WORDS=(ledgerops dia); COMP_CWORD=1; _ledgerops; echo "${COMPREPLY[@]}"\n'
-    )
-    done = subprocess.run(["bash"], input=script, capture_output=True, text=True)
+@pytest.fixture(scope="module")
+def proposed():
+    """What bash proposes for the last of some words, in a folder with the file `app.py`."""
+    script = completion_script(words())
 
-    assert done.stdout.splitlines() == ["--duration", "diagnose"]
+    def propose(folder, *typed):
+        (folder / "app.py").touch()
+        line = " ".join(shlex.quote(word) for word in ("ledgerops", *typed))
+        asked = f'{script}COMP_WORDS=({line}); COMP_CWORD={len(typed)}; _ledgerops; printf "%s\\n" "${{COMPREPLY[@]}}"'
+        done = subprocess.run(["bash", "-c", asked], capture_output=True, text=True, cwd=folder)
+        assert done.stderr == ""
+        return done.stdout.split()
+
+    return propose
+
+
+@pytest.mark.parametrize(
+    ("typed", "expected"),
+    [
+        pytest.param(["dia"], ["diagnose"], id="a command"),
+        pytest.param(["load", "cal"], ["calibrate"], id="a command of two words"),
+        pytest.param(["run", "--dur"], ["--duration"], id="an option"),
+        pytest.param(["run", "daily"], ["daily_counts"], id="a job"),
+        pytest.param(["run", "daily_counts", "stateful"], ["stateful"], id="a group of jobs"),
+        pytest.param(["run", "--sink", "post"], ["postgres"], id="a value of an option"),
+        pytest.param(["run", "--plan", "wha"], ["whale"], id="a plan of an option"),
+        pytest.param(["plans", "wha"], ["whale"], id="a plan"),
+        pytest.param(["load", "rep"], ["replay"], id="the replay"),
+        pytest.param(["load", "search", "daily"], ["daily_counts"], id="a job to search the rate of"),
+        pytest.param(["rules", "key-s"], ["key-skew"], id="a rule"),
+        pytest.param(["exec", ""], ["app.py"], id="files where nothing else is known, and no option"),
+        pytest.param(["state", ""], ["app.py"], id="a folder"),
+        pytest.param(["exec", "-"], ["--help"], id="options where one begins"),
+        pytest.param(["jobs", ""], ["--help"], id="options where there is nothing else"),
+        pytest.param(["render", "--config", "ap"], ["app.py"], id="a file of an option"),
+    ],
+)
+def test_completion_proposes_what_fits(proposed, tmp_path, typed, expected):
+    assert proposed(tmp_path, *typed) == expected
+
+
+def test_completion_proposes_each_word_once(proposed, tmp_path):
+    found = proposed(tmp_path, "diagnose", "")
+
+    assert found == sorted(set(found))
