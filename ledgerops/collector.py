@@ -1,6 +1,6 @@
 """The same families for an application that already serves a prometheus_client registry of its own.
 
-example: `REGISTRY.register(Collector(watch.snapshot))`
+example: `REGISTRY.register(watch.collector())`
 """
 
 from __future__ import annotations
