@@ -51,10 +51,9 @@ class PlanReader:
             complete = run.last_batch is not None
             if self._done.get(run.run_id) in (complete, True):
                 continue
-            self._done[run.run_id] = complete
             plan = read_plan(run)
-            if plan != run.plan:
-                self._inbox.put("plan", orjson.dumps(plan), run.query, run.session)
+            if plan == run.plan or self._inbox.put("plan", orjson.dumps(plan), run.query, run.session):
+                self._done[run.run_id] = complete
         on = {run.run_id for run in runs}
         self._done = {run_id: complete for run_id, complete in self._done.items() if run_id in on}
 

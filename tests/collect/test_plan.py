@@ -1,6 +1,8 @@
 import pytest
 
+from ledgerops.collect.inbox import Inbox
 from ledgerops.collect.plan import PlanReader, parse_keys, parse_sink, parse_trigger, parse_watermarks
+from ledgerops.stats import SelfStats
 from tests.collect.fakes import FakeSession, inbox, roster_of, run_of, taken
 
 LOGICAL_4_2 = """WriteToMicroBatchDataSource noop-table
@@ -87,6 +89,20 @@ def test_what_cannot_be_read_stays_unknown_and_nothing_raises():
 
     [(kind, data)] = taken(box)
     assert (kind, data["run_id"], data["trigger"], data["keys"]) == ("plan", "run-1", None, [])
+
+
+def test_a_plan_that_finds_the_queue_full_is_told_later():
+    box = Inbox(SelfStats(), size=1)
+    box.put("idle", "{}")
+    session = FakeSession()
+    session.spark = None
+    reader = PlanReader(box, roster_of(run_of(session, plan=None)))
+    reader.look()
+    assert [kind for kind, _ in taken(box)] == ["idle"]
+
+    reader.look()
+    reader.look()
+    assert [kind for kind, _ in taken(box)] == ["plan"]
 
 
 def test_a_plan_is_read_again_after_the_first_batch_and_then_no_more():
