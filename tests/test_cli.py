@@ -18,6 +18,7 @@ from ledgerops import __version__
 from ledgerops.cli import COMMANDS, build_parser, joined, main
 from ledgerops.cli.completion import command_parser, words
 from ledgerops.cli.completion import script as completion_script
+from ledgerops.cli.exec import script_and_arguments
 
 NAMES = [command.name for command in COMMANDS]
 
@@ -170,6 +171,22 @@ def test_what_is_no_answer_of_an_exporter_is_one_line(capsys, answer, reason):
 def test_an_address_that_is_none_is_one_line(capsys, url, reason):
     assert refused(capsys, "status", "--url", url) == (
         f"ledgerops: no exporter answers at {url}: {reason}; is ledgerops run at work?"
+    )
+
+
+@pytest.mark.parametrize(
+    "own",
+    [["--", "a"], ["a", "--", "b"], ["--help"], ["-x", "--json"], ["exec"], []],
+    ids=["a separator first", "a separator", "its help", "its options", "a command's name", "nothing"],
+)
+@pytest.mark.parametrize("before", [[], ["--"]], ids=["plain", "behind a separator of ours"])
+def test_a_script_is_given_all_that_stands_behind_it(before, own):
+    assert script_and_arguments(build_parser("exec").parse_args(["exec", *before, "app.py", *own])) == ("app.py", own)
+
+
+def test_a_script_must_be_named(capsys):
+    assert refused(capsys, "exec") == (
+        "ledgerops: the following arguments are required: SCRIPT; see ledgerops exec --help"
     )
 
 

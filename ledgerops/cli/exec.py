@@ -21,20 +21,29 @@ from ledgerops.errors import UserError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("script", metavar="SCRIPT", help="the PySpark script")
-    parser.add_argument("args", nargs=argparse.REMAINDER, metavar="ARGS", help="the script's own arguments")
+    # one argument, since of two argparse takes a -- from between them
+    parser.add_argument(
+        "script", nargs=argparse.PARSER, metavar="SCRIPT", help="the PySpark script, and behind it its own arguments"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
     """0 when the script ran to its end; what it raises, SystemExit too, goes on up as it would without us."""
-    script = Path(args.script)
+    name, own = script_and_arguments(args)
+    script = Path(name)
     if not script.is_file():
         raise UserError(f"no script {script}: name a Python file")
     watch_new_sessions()
-    sys.argv = [str(script), *args.args]
+    sys.argv = [str(script), *own]
     sys.path[0] = str(script.resolve().parent)
     runpy.run_path(str(script), run_name="__main__")
     return 0
+
+
+def script_and_arguments(args: argparse.Namespace) -> tuple[str, list[str]]:
+    """The script, and all that stands behind it."""
+    words: list[str] = args.script[1:] if args.script[0] == "--" and args.script[1:] else args.script
+    return words[0], words[1:]
 
 
 def watch_new_sessions() -> None:
