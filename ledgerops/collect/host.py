@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,7 +16,10 @@ from ledgerops.collect.inbox import Inbox
 from ledgerops.collect.rest import SparkRest
 from ledgerops.records import Executor, Host, Process
 
-WORKERS = ("pyspark.daemon", "pyspark.worker", "pyspark/daemon.py", "pyspark/worker.py")
+# daemons, the processes of data sources, and those of Spark Connect's queries
+WORKERS = ("pyspark.daemon", "pyspark.worker", "pyspark/daemon.py", "pyspark/worker.py", "pyspark.sql.")
+Role = Literal["driver_python", "driver_jvm", "python_workers"]
+Trees = Mapping[Hashable, Sequence[psutil.Process]]  # by their roots
 
 
 class HostCollector:
@@ -24,7 +27,7 @@ class HostCollector:
 
     def __init__(self, inbox: Inbox, folder: Path | None, rest: Callable[[], SparkRest | None]) -> None:
         self._inbox, self._folder, self._rest = inbox, folder, rest
-        self._cpu_seconds: dict[str, float] = {}  # by role, the most that was seen
+        self._spent: dict[Role, Spent] = defaultdict(Spent)
         psutil.cpu_percent()  # the first call only starts the measurement
 
     def look(self) -> None:
@@ -47,18 +50,14 @@ class HostCollector:
             memory_available_bytes=memory.available,
             disk_total_bytes=disk[0] if disk else None,
             disk_free_bytes=disk[1] if disk else None,
-            processes=tuple(self._never_falling(each) for each in _measure()),
+            processes=tuple(
+                process for role, trees in _family() for process in _summed(role, trees, self._spent[role])
+            ),
             executors=tuple(executors),
         )
         self._inbox.put("host", orjson.dumps(seen))
         if problem is not None:
             raise problem
-
-    def _never_falling(self, process: Process) -> Process:
-        """Processor time is exported as a counter: what a process that is gone has used stays counted."""
-        most = max(process.cpu_seconds, self._cpu_seconds.get(process.role, 0.0))
-        self._cpu_seconds[process.role] = most
-        return replace(process, cpu_seconds=most)
 
     def _disk(self) -> tuple[int, int] | None:
         folder = self._folder
@@ -73,41 +72,73 @@ class HostCollector:
         return usage.total, usage.free
 
 
-def _measure() -> Iterable[Process]:
+class Spent:
+    """Processor time of one role. It is exported as a counter: what processes that are gone have used stays counted.
+
+    It is told by tree: that of a child which has ended goes over to its parent.
+    """
+
+    def __init__(self) -> None:
+        self._on: dict[Hashable, float] = {}
+        self._gone = 0.0
+
+    def total(self, trees: Mapping[Hashable, float]) -> float:
+        """With what is used by now by each tree that is on."""
+        self._gone += sum(self._on.pop(tree) for tree in self._on.keys() - trees.keys())
+        self._on = {tree: max(seconds, self._on.get(tree, 0.0)) for tree, seconds in trees.items()}
+        return self._gone + sum(self._on.values())
+
+
+def _family() -> Iterator[tuple[Role, Trees]]:
     """Python starts the JVM, or spark-submit's JVM starts Python; the workers are the JVM's children either way."""
     me = psutil.Process()
-    yield from _summed("driver_python", [me])
+    yield "driver_python", {me: [me]}
     family = [*me.children(recursive=True), *me.parents()]
     machine = next((process for process in family if _name(process).startswith("java")), None)
     if machine is not None:
-        yield from _summed("driver_jvm", [machine])
+        yield "driver_jvm", {machine: [machine]}
         try:
             workers = [process for process in machine.children(recursive=True) if _is_worker(process)]
         except psutil.Error:
             workers = []
-        yield from _summed("python_workers", workers)
+        yield "python_workers", _trees(workers)
 
 
-def _summed(
-    role: Literal["driver_python", "driver_jvm", "python_workers"], processes: Iterable[psutil.Process]
-) -> Iterable[Process]:
+def _trees(processes: Iterable[psutil.Process]) -> Trees:
+    """The processes by the one of them that the others descend from."""
+    ids = {process.pid: process for process in processes}
+    trees: dict[Hashable, list[psutil.Process]] = {}
+    for process in ids.values():
+        root = process
+        try:
+            while (parent := root.ppid()) in ids:
+                root = ids[parent]
+        except psutil.Error:
+            continue
+        trees.setdefault(root, []).append(process)
+    return trees
+
+
+def _summed(role: Role, trees: Trees, spent: Spent) -> Iterator[Process]:
     """One record for all of them; none when there are none. Processes come and go while they are looked at."""
-    cpu, memory, threads, files, count = 0.0, 0, 0, 0, 0
-    for process in processes:
+    cpu, memory, threads, files, count = dict[Hashable, float](), 0, 0, 0, 0
+    for root, process in ((root, process) for root, processes in trees.items() for process in processes):
         try:
             with process.oneshot():
                 times = process.cpu_times()
-                cpu += times.user + times.system
+                used = times.user + times.system
                 if role == "python_workers":  # those that have ended: Spark's Python daemon has reaped them
-                    cpu += times.children_user + times.children_system
+                    used += times.children_user + times.children_system
+                cpu[root] = cpu.get(root, 0.0) + used
                 memory += process.memory_info().rss
                 threads += process.num_threads()
                 files += process.num_fds() if os.name == "posix" else 0
                 count += 1
         except psutil.Error:
             continue
+    total = spent.total(cpu)
     if count:
-        yield Process(role, cpu, memory, threads, files if os.name == "posix" else None, count)
+        yield Process(role, total, memory, threads, files if os.name == "posix" else None, count)
 
 
 def _name(process: psutil.Process) -> str:

@@ -1,13 +1,14 @@
+import subprocess
+import sys
 from contextlib import nullcontext
 from types import SimpleNamespace
 
 import orjson
+import psutil
 import pytest
 
-from ledgerops.collect import host as host_module
-from ledgerops.collect.host import HostCollector, _summed
+from ledgerops.collect.host import HostCollector, Spent, _is_worker, _summed, _trees
 from ledgerops.decode import decode_host
-from ledgerops.records import Process
 from tests.build import T0
 from tests.collect.fakes import inbox, taken
 
@@ -92,19 +93,70 @@ class FakeProcess:
 
 @pytest.mark.parametrize(("role", "seconds"), [("python_workers", 12.5), ("driver_python", 3.0)])
 def test_python_workers_that_have_ended_stay_counted_by_their_daemon(role, seconds):
-    [found] = _summed(role, [FakeProcess(1.0, 9.0), FakeProcess(1.0, 0.0)])
+    [found] = _summed(role, {"tree": [FakeProcess(1.0, 9.0), FakeProcess(1.0, 0.0)]}, Spent())
 
     assert found.cpu_seconds == seconds
 
 
-def test_processor_time_never_falls_and_each_role_has_its_own(monkeypatch):
-    box = inbox()
-    collector = HostCollector(box, None, lambda: None)
-    found = []
-    for workers, driver in [(50.0, 1.0), (8.0, 2.0), (51.0, 3.0)]:
-        measured = [Process("python_workers", workers, 1, 1, 1, 1), Process("driver_jvm", driver, 1, 1, 1, 1)]
-        monkeypatch.setattr(host_module, "_measure", lambda measured=measured: measured)
-        collector.look()
-        found += [[process["cpu_seconds"] for process in data["processes"]] for _, data in taken(box)]
+def test_what_a_process_has_used_stays_counted_when_it_is_gone_and_another_comes():
+    spent = Spent()
+    looks = [{"a": 50.0}, {"a": 51.0, "b": 1.0}, {"b": 1.5}, {"b": 1.0}, {}, {"c": 0.5}, {"c": 2.0}]
 
-    assert found == [[50.0, 1.0], [50.0, 2.0], [51.0, 3.0]]
+    assert [spent.total(trees) for trees in looks] == [50.0, 52.0, 52.5, 52.5, 52.5, 53.0, 54.5]
+
+
+def test_processes_that_come_and_go_leave_nothing_behind():
+    spent = Spent()
+    for number in range(50):
+        spent.total({f"source of run {number}": 1.0})
+
+    assert len(spent._on) == 1
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """A pyspark whose programs wait: what counts is how they are called."""
+    for name in ("pyspark", "pyspark/sql", "pyspark/sql/streaming"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").touch()
+    for name in ("pyspark/daemon.py", "pyspark/sql/streaming/python_streaming_source_runner.py", "app.py"):
+        (tmp_path / name).write_text("import sys; sys.stdin.read()")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("args", "worker"),
+    [
+        pytest.param(["-m", "pyspark.daemon", "pyspark.worker"], True, id="the daemon of tasks"),
+        pytest.param(["-m", "pyspark.daemon", "pyspark.sql.worker.plan_data_source_read"], True, id="a planner"),
+        pytest.param(["-m", "pyspark.sql.streaming.python_streaming_source_runner"], True, id="a source of a query"),
+        pytest.param(["app.py"], False, id="the application"),
+        pytest.param(["-c", "import sys; sys.stdin.read()"], False, id="another Python"),
+    ],
+)
+def test_sparks_python_processes_are_known(package, args, worker):
+    process = subprocess.Popen([sys.executable, *args], stdin=subprocess.PIPE, cwd=package)
+    try:
+        assert _is_worker(psutil.Process(process.pid)) == worker
+    finally:
+        process.communicate()
+
+
+def test_a_daemon_and_its_children_are_one_tree_and_a_source_is_its_own(package):
+    fork = "import os, sys; os.fork(); sys.stdin.read()"
+    (package / "pyspark" / "daemon.py").write_text(fork)
+    modules = ("pyspark.daemon", "pyspark.sql.streaming.python_streaming_source_runner")
+    started = [subprocess.Popen([sys.executable, "-m", each], stdin=subprocess.PIPE) for each in modules]
+    try:
+        daemon = psutil.Process(started[0].pid)
+        while not daemon.children():
+            assert daemon.is_running()
+        found = _trees([daemon, *daemon.children(), psutil.Process(started[1].pid)])
+
+        assert sorted((root.pid, len(members)) for root, members in found.items()) == sorted(
+            [(started[0].pid, 2), (started[1].pid, 1)]
+        )
+    finally:
+        for process in started:
+            process.communicate()
