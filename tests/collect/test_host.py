@@ -113,6 +113,16 @@ def test_processes_that_come_and_go_leave_nothing_behind():
     assert len(spent._on) == 1
 
 
+WAITS = "import sys; print(flush=True); sys.stdin.read()"
+
+
+def started(*args, **options):
+    """A Python that has begun, and waits until its input ends."""
+    process = subprocess.Popen([sys.executable, *args], stdin=subprocess.PIPE, stdout=subprocess.PIPE, **options)
+    assert process.stdout.readline()
+    return process
+
+
 @pytest.fixture
 def package(tmp_path, monkeypatch):
     """A pyspark whose programs wait: what counts is how they are called."""
@@ -120,7 +130,7 @@ def package(tmp_path, monkeypatch):
         (tmp_path / name).mkdir()
         (tmp_path / name / "__init__.py").touch()
     for name in ("pyspark/daemon.py", "pyspark/sql/streaming/python_streaming_source_runner.py", "app.py"):
-        (tmp_path / name).write_text("import sys; sys.stdin.read()")
+        (tmp_path / name).write_text(WAITS)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     return tmp_path
 
@@ -132,11 +142,11 @@ def package(tmp_path, monkeypatch):
         pytest.param(["-m", "pyspark.daemon", "pyspark.sql.worker.plan_data_source_read"], True, id="a planner"),
         pytest.param(["-m", "pyspark.sql.streaming.python_streaming_source_runner"], True, id="a source of a query"),
         pytest.param(["app.py"], False, id="the application"),
-        pytest.param(["-c", "import sys; sys.stdin.read()"], False, id="another Python"),
+        pytest.param(["-c", WAITS], False, id="another Python"),
     ],
 )
 def test_sparks_python_processes_are_known(package, args, worker):
-    process = subprocess.Popen([sys.executable, *args], stdin=subprocess.PIPE, cwd=package)
+    process = started(*args, cwd=package)
     try:
         assert _is_worker(psutil.Process(process.pid)) == worker
     finally:
@@ -144,19 +154,14 @@ def test_sparks_python_processes_are_known(package, args, worker):
 
 
 def test_a_daemon_and_its_children_are_one_tree_and_a_source_is_its_own(package):
-    fork = "import os, sys; os.fork(); sys.stdin.read()"
-    (package / "pyspark" / "daemon.py").write_text(fork)
-    modules = ("pyspark.daemon", "pyspark.sql.streaming.python_streaming_source_runner")
-    started = [subprocess.Popen([sys.executable, "-m", each], stdin=subprocess.PIPE) for each in modules]
+    (package / "pyspark" / "daemon.py").write_text(f"import os; os.fork(); {WAITS}")
+    daemon = started("-m", "pyspark.daemon")
+    source = started("-m", "pyspark.sql.streaming.python_streaming_source_runner")
     try:
-        daemon = psutil.Process(started[0].pid)
-        while not daemon.children():
-            assert daemon.is_running()
-        found = _trees([daemon, *daemon.children(), psutil.Process(started[1].pid)])
+        processes = [psutil.Process(each.pid) for each in (source, daemon)]
+        found = _trees([*processes, *processes[1].children()])
 
-        assert sorted((root.pid, len(members)) for root, members in found.items()) == sorted(
-            [(started[0].pid, 2), (started[1].pid, 1)]
-        )
+        assert {root.pid: len(members) for root, members in found.items()} == {source.pid: 1, daemon.pid: 2}
     finally:
-        for process in started:
+        for process in (daemon, source):
             process.communicate()
