@@ -33,7 +33,7 @@ class Entry:
         try:
             return yaml.constructor.SafeConstructor().construct_object(self.node, deep=True)
         except (yaml.YAMLError, ValueError) as error:
-            raise self.error(f"cannot read this value ({error})") from None
+            raise self.error(f"cannot read this value ({getattr(error, 'problem', None) or error})") from None
 
     def number(self, low: float = 0.0, high: float = math.inf, below: float = math.inf) -> float:
         """A finite number of [low, high], and less than `below`."""
@@ -47,9 +47,10 @@ class Entry:
         expected = f"a number {_range(low, high, below)}"
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise self.error(f"expected {expected}, got {value!r}")
+        value = _float(value)
         if not math.isfinite(value) or not low <= value <= high or value >= below:
             raise self.error(f"expected {expected}, got {value:g}")
-        return float(value)
+        return value
 
     def integer(self, low: int = 0, high: int = 2**31 - 1) -> int:
         value = self.value()
@@ -79,12 +80,12 @@ class Entry:
             except ValueError:
                 amount = math.nan
         elif isinstance(value, int | float) and not isinstance(value, bool):
-            amount = float(value)
+            amount = _float(value)
         else:
             amount = math.nan
         if not math.isfinite(amount) or amount < low or (low == 0.0 and amount < 0.0):
             least = f" of at least {low:g} s" if low else ""
-            raise self.error(f"expected a duration{least} (such as 30, 30s or 2 minutes), got {value!r}")
+            raise self.error(f"expected a duration{least} (such as 30, 30s or 2 minutes), got {value!r:.40}")
         return amount
 
     def instant(self) -> float | None:
@@ -123,6 +124,8 @@ class Entry:
     def _pairs(self) -> list[tuple[yaml.Node, yaml.Node]]:
         if not isinstance(self.node, yaml.MappingNode):
             raise self.error(f"expected keys with values, got {self.value()!r}")
+        if any(not isinstance(key, yaml.ScalarNode) for key, _ in self.node.value):
+            raise self.error("a key must be a word")
         return list(self.node.value)
 
 
@@ -162,6 +165,13 @@ def parse(text: str, file: str) -> Entry:
     if node is None:
         raise UserError(f"{file}:1: empty; a plan needs at least phases")
     return Entry(file, "", node)
+
+
+def _float(value: int | float) -> float:
+    try:
+        return float(value)
+    except OverflowError:  # YAML's whole numbers have no end
+        return math.inf if value > 0 else -math.inf
 
 
 def _range(low: float, high: float, below: float) -> str:

@@ -137,6 +137,23 @@ def test_the_digest_is_that_of_the_meaning():
         ),
         pytest.param("phases: 12", "plan.yaml:1: phases: expected a list, got 12", id="phases are no list"),
         pytest.param(
+            phases(f"{{shape: constant, rate: 1{'0' * 400}}}"),
+            "plan.yaml:2: phases[0].rate: expected a number >= 0, got inf",
+            id="a whole number beyond all floating ones",
+        ),
+        pytest.param(
+            phases(f"{{shape: constant, rate: 1, duration: 1{'0' * 400}}}"),
+            "plan.yaml:2: phases[0].duration: expected a duration of at least 0.001 s (such as 30, 30s or 2 minutes), "
+            f"got 1{'0' * 39}",
+            id="a duration beyond all floating numbers",
+        ),
+        pytest.param(
+            "seed: &x [*x]",
+            "plan.yaml:1: seed: cannot read this value (found unconstructable recursive node)",
+            id="a list that holds itself",
+        ),
+        pytest.param("? [a, b]\n: 1", "plan.yaml:1: a key must be a word", id="a list as key"),
+        pytest.param(
             "seed: 1\nphases: [\n",
             "plan.yaml:3: not YAML (expected the node content, but found '<stream end>')",
             id="not YAML",
