@@ -150,11 +150,16 @@ class Recorder:
                 self._file = None
 
     def _next_segment(self) -> None:
-        """A new segment each time: a torn line of an earlier process stays the last of its file."""
+        """A new segment each time: a torn line of an earlier process stays the last of its file.
+
+        An empty one is taken again: a disk that stays full would get another at each try.
+        """
         self.close()
         self.folder.mkdir(parents=True, exist_ok=True)
         segments = _segments(self.folder)
-        number = int(SEGMENT.fullmatch(segments[-1].name)[1]) + 1 if segments else 1  # type: ignore[index]
+        number = int(SEGMENT.fullmatch(segments[-1].name)[1]) if segments else 0  # type: ignore[index]
+        if not segments or segments[-1].stat().st_size:
+            number += 1
         self._file = (self.folder / f"recording-{number:06}.jsonl").open("ab")
         self._size = 0
         total = sum(segment.stat().st_size for segment in segments)

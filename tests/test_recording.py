@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import resource
 
 import pytest
 from hypothesis import given
@@ -89,3 +90,20 @@ def test_no_line_raises_anything_but_value_error(line):
         decode(line)
     except ValueError:
         pass
+
+
+def test_a_disk_that_stays_full_gets_one_empty_file_and_not_one_at_each_try(tmp_path):
+    recorder = Recorder(tmp_path)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
+    try:
+        for _ in range(5):
+            recorder.append(b"{}\n")
+            with pytest.raises(OSError, match="File too large"):
+                recorder.close()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    recorder.append(b"{}\n")
+    recorder.close()
+
+    assert [(each.name, each.read_bytes()) for each in tmp_path.iterdir()] == [("recording-000001.jsonl", b"{}\n")]
