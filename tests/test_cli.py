@@ -190,6 +190,12 @@ def test_a_script_must_be_named(capsys):
     )
 
 
+def test_a_file_that_cannot_be_read_is_told_by_its_own_name(capsys, tmp_path):
+    assert refused(capsys, "notify", "--senders", str(tmp_path / "Senders.TXT")) == (
+        f"ledgerops: cannot read {tmp_path}/Senders.TXT: no such file or directory"
+    )
+
+
 def test_files_that_cannot_be_written_are_one_line(capsys, tmp_path):
     (tmp_path / "file").write_text("in the way")
 

@@ -140,4 +140,5 @@ def _text(file: Path) -> str:
     try:
         return file.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"cannot read {file}: {getattr(error, 'strerror', None) or error}".lower()) from None
+        reason = getattr(error, "strerror", None) or str(error)
+        raise UserError(f"cannot read {file}: {reason.lower()}") from None
