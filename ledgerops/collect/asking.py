@@ -87,13 +87,25 @@ class Asker:
         return found
 
     def _commit(self, question: Mapping[str, Any]) -> dict[str, Any]:
-        """Commits each group's offsets; `failed` says why not, by group, and `later` which of them just need time."""
+        """Commits each group's offsets; `failed` says why not, by group.
+
+        Of those `later` names the groups that just need time, and `refused` those that another client would not get.
+        """
         from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException, TopicPartition
 
         moving = (  # the coordinator of the groups, or it has just been made
             KafkaError.NOT_COORDINATOR,
             KafkaError.COORDINATOR_NOT_AVAILABLE,
             KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+        )
+        final = (  # no access; somebody else is in the group; the topic is gone
+            KafkaError.GROUP_AUTHORIZATION_FAILED,
+            KafkaError.TOPIC_AUTHORIZATION_FAILED,
+            KafkaError.CLUSTER_AUTHORIZATION_FAILED,
+            KafkaError.INVALID_GROUP_ID,
+            KafkaError.UNKNOWN_MEMBER_ID,
+            KafkaError.NON_EMPTY_GROUP,
+            KafkaError.UNKNOWN_TOPIC_OR_PART,
         )
         seconds, answers = float(question["seconds"]), {}
         for group, offsets in question["groups"].items():
@@ -102,7 +114,7 @@ class Asker:
             made = self._admin.alter_consumer_group_offsets(request, request_timeout=seconds)
             answers[group] = next(iter(made.values()))
         self._wait((answers,), seconds)
-        failed, later = dict[str, str](), []
+        failed, later, refusals = dict[str, str](), [], []
         for group, future in answers.items():
             try:
                 refused = next((each.error for each in future.result(0).topic_partitions if each.error), None)
@@ -114,7 +126,9 @@ class Asker:
                 failed[group] = str(error.args[0].str())
                 if error.args[0].code() in moving:
                     later.append(group)
-        return {"failed": failed, "later": later}
+                elif error.args[0].code() in final:
+                    refusals.append(group)
+        return {"failed": failed, "later": later, "refused": refusals}
 
     def _wait(self, answers: Iterable[Answers], seconds: float) -> None:
         pending = {future for each in answers for future in each.values()}

@@ -56,7 +56,7 @@ class OffsetCommitter:
         }
         answer = self._broker.ask({"ask": "commit", "groups": groups}, seconds)
         failed = answer["failed"]
-        self._broker.worked(not failed)
+        self._broker.worked(failed.keys() <= set(answer["refused"]))  # a refusal is an answer
         for group, (query, new) in due.items():
             if group not in failed:
                 self._committed[query] = new

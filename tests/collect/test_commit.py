@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 import time
+from concurrent.futures import Future
 
 import pytest
+from confluent_kafka import KafkaError, KafkaException
 
-from ledgerops.collect.broker import Broker, BrokerError
+from ledgerops.collect.asking import Asker
+from ledgerops.collect.broker import PATIENCE, Broker, BrokerError
 from ledgerops.collect.commit import OffsetCommitter
 from ledgerops.kafkaclient import KafkaClient, reach
 from ledgerops.servers.kafka import Kafka
@@ -128,19 +131,73 @@ def test_what_was_committed_is_not_committed_again():
     assert asked == []
 
 
-class Willing(Broker):
-    """Takes whatever it is asked to commit."""
+class Answering(Broker):
+    """Answers so, whatever it is asked to commit."""
 
-    def __init__(self):
+    def __init__(self, failed, **lists):
         super().__init__(lambda: KafkaClient("127.0.0.1:1"))
+        self.answer = {"failed": failed, "later": [], "refused": [], **lists}
+        self.ended = 0
 
     def ask(self, question, *limits):
-        return {"failed": {}, "later": []}
+        return self.answer
+
+    def _end(self):
+        self.ended += 1
+
+
+@pytest.mark.parametrize(
+    ("refused", "ended"),
+    [pytest.param(["ledgerops.a"], 0, id="refused"), pytest.param([], 1, id="lost its way")],
+)
+def test_only_a_process_that_gets_no_answer_is_followed_by_another(refused, ended):
+    queries = Queries()
+    queries.read("a", {"t": {"0": 4}})
+    broker = Answering({"ledgerops.a": "no access"}, refused=refused)
+    made = OffsetCommitter(queries.snapshot, broker, "ledgerops.{query}")
+    for _ in range(PATIENCE):
+        with pytest.raises(BrokerError, match="no access"):
+            made.look()
+
+    assert broker.ended == ended
+
+
+class Admin:
+    """An admin client whose answer to a commit is a failure of this kind."""
+
+    def __init__(self, code):
+        self.code = code
+
+    def alter_consumer_group_offsets(self, requests, request_timeout):
+        answer = Future()
+        answer.set_exception(KafkaException(KafkaError(self.code)))
+        return {requests[0].group_id: answer}
+
+    def poll(self, seconds):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("code", "later", "refused"),
+    [
+        pytest.param(KafkaError.GROUP_AUTHORIZATION_FAILED, [], ["g"], id="not allowed"),
+        pytest.param(KafkaError.UNKNOWN_MEMBER_ID, [], ["g"], id="it has members"),
+        pytest.param(KafkaError.NOT_COORDINATOR, ["g"], [], id="its coordinator moves"),
+        pytest.param(KafkaError.FENCED_LEADER_EPOCH, [], [], id="the client has lost its way"),
+    ],
+)
+def test_what_the_broker_will_not_do_is_told_from_what_may_change(code, later, refused):
+    asker = Asker(KafkaClient("127.0.0.1:1"))
+    asker._admin = Admin(code)
+    answer = asker.answer({"ask": "commit", "seconds": 1, "groups": {"g": [["t", 0, 4]]}})
+
+    assert list(answer["failed"]) == ["g"]
+    assert (answer["later"], answer["refused"]) == (later, refused)
 
 
 def test_queries_that_come_and_go_leave_nothing_behind():
     queries = Queries()
-    made = OffsetCommitter(queries.snapshot, Willing(), "ledgerops.{query}")
+    made = OffsetCommitter(queries.snapshot, Answering({}), "ledgerops.{query}")
     for number in range(5):
         queries.read(f"query_{number}", {"t": {"0": 4}})
         made.look()
