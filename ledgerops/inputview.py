@@ -39,7 +39,7 @@ class InputView(RunView):
         if len(self.recent) < 2:
             return {}
         first, final = self.recent[0], self.recent[-1]
-        span = final.started - first.started
+        span = signals.looked_at(final) - signals.looked_at(first)
         if span <= 0:
             return {}
         heads = {source.name: source.latest for source in first.sources}

@@ -13,6 +13,7 @@ from ledgerops.fleet import Fleet, QueryState
 from ledgerops.history import TREND_SECONDS, TrendPoint, backlog
 from ledgerops.metrics.event_time import DROPPED
 from ledgerops.records import Progress
+from ledgerops.signals import looked_at
 from ledgerops.view import View
 
 VERSION = 1
@@ -179,10 +180,12 @@ def _trend_points(trend: Sequence[TrendPoint], rows_per_offset: float) -> Iterab
 def _batch_points(batches: Sequence[Progress], rows_per_offset: float) -> Iterable[Point]:
     earlier: Progress | None = None
     for batch in batches:
-        gap = batch.started - earlier.started if earlier and earlier.run_id == batch.run_id else None
+        gap = asked = None
+        if earlier is not None and earlier.run_id == batch.run_id:
+            gap, asked = batch.started - earlier.started, looked_at(batch) - looked_at(earlier)
         yield (
             batch.ended,
-            _growth(_heads(earlier), _heads(batch), gap, rows_per_offset),
+            _growth(_heads(earlier), _heads(batch), asked, rows_per_offset),
             batch.rows / gap if gap else None,
             batch.rows / batch.duration if batch.duration > 0 else None,
             backlog(batch),
@@ -200,7 +203,7 @@ def _heads(batch: Progress | None) -> int | None:
 
 def _growth(earlier: int | None, later: int | None, gap: float | None, rows_per_offset: float) -> float | None:
     """Rows a second by which the heads grew; None when a head is unknown or went back."""
-    if earlier is None or later is None or not gap or later < earlier:
+    if earlier is None or later is None or not gap or gap < 0 or later < earlier:
         return None
     return (later - earlier) * rows_per_offset / gap
 

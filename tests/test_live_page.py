@@ -144,7 +144,7 @@ def test_each_query_is_a_card_with_status_verdict_figures_and_plots(dom):
         "key-skew one task read 48,120 of 52,400 rows",
         "ledgerops_skew_ratio 14.9 expected <= 3",
         "Next: aggregate in two steps, with a salt on the key",
-        "8,075/s",
+        "8,072/s",
         "117k",
         "17 min",
         "6.6 s of 2.0 s",

@@ -1,5 +1,6 @@
 import json
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -120,6 +121,14 @@ def test_the_series_tell_arrival_by_the_heads_and_input_by_what_was_read():
     assert series["arrival"] == [None, 200.0, 200.0]
     assert series["input"] == [None, 50.0, 50.0]
     assert series["backlog"] == [0, 300, 600]
+
+
+def test_the_arrival_of_the_series_is_told_from_look_to_look():
+    batches = stream([100, 500, 1100], [100, 200, 300])
+    batches[-1] = replace(batches[-1], phases={"latest_offset": 1.0, "add_batch": 0.4})
+    state = add_query(fleet := Fleet(no_judge), "asks", "healthy", 100, batches=batches)
+
+    assert query_status(state, fleet.view(state, T0 + 6))["series"]["arrival"] == [None, 200.0, 200.0]
 
 
 def test_a_head_that_goes_back_gives_no_arrival():

@@ -26,6 +26,16 @@ def test_arrival_is_the_growth_of_the_head_and_not_what_was_read():
     assert steady.input_rate_by_source["transactions"] == pytest.approx(50)
 
 
+def test_arrival_is_told_from_look_to_look_at_the_heads():
+    """A batch that waits for the answer of its source learns what came until then, not until its start."""
+    quick, slow = stream([0, 100, 200], [0, 100, 200]), {"latest_offset": 18.0, "add_batch": 0.4}
+    late = batch(
+        3, duration=18.5, phases=slow, sources=(source(1000, {PARTITION: 200}, {PARTITION: 1200}, {PARTITION: 1200}),)
+    )
+
+    assert view([*quick, late]).arrival == pytest.approx(50)
+
+
 def test_backlog_explodes_while_input_and_processing_rates_are_equal():
     behind = view(stream(heads=[1000 * n for n in range(1, 21)], ends=[500 * n for n in range(1, 21)], duration=2.0))
     assert behind.input_rate_by_source["transactions"] == pytest.approx(behind.processed_rate, rel=0.05)

@@ -96,14 +96,14 @@ def _pairs(points: list[Each]) -> list[list[Each]]:
 def _batch(before: Progress | None, last: Progress, view: View) -> Batch:
     gap = last.started - before.started if before is not None and before.run_id == last.run_id else 0.0
     arrival = None
-    if before is not None and gap > 0:
+    if before is not None and gap > 0 and (looked := signals.looked_at(last) - signals.looked_at(before)) > 0:
         heads = {source.name: source.latest for source in before.sources}
         grown = [
             signals.growth(heads[source.name], source.latest) * view.rows_per_offset.get(source.name, 1.0)
             for source in last.sources
             if source.latest and heads.get(source.name)
         ]
-        arrival = sum(grown) / gap if grown else None
+        arrival = sum(grown) / looked if grown else None
     return Batch(
         started=last.started,
         ended=last.ended,

@@ -218,7 +218,7 @@ def load(view: View, count: int = RECENT) -> Load | None:
         return None
     interval = view.trigger_interval or 0.0
     spent = sum(max(batch.duration, interval) for batch in latest)
-    span = latest[-1].started - latest[0].started
+    span = signals.looked_at(latest[-1]) - signals.looked_at(latest[0])
     if spent <= 0 or span <= 0:
         return None
     arrived, known = 0.0, False

@@ -10,7 +10,7 @@ from ledgerops.diagnosis.series import POINTS, Track
 from ledgerops.history import History
 from ledgerops.records import Plan, Running
 from ledgerops.view import View
-from tests.build import T0, batch
+from tests.build import T0, batch, stream
 
 
 def followed(batches, interval=2.0, restarts=()):
@@ -33,6 +33,13 @@ def ages(track):
 def test_a_row_waits_for_its_trigger_and_its_batch():
     _, track = followed([batch(number) for number in range(4)])
     assert ages(track) == [2.5, 2.5, 2.5, 2.5]  # 2 s until the batch begins, 0.5 s until it ends
+
+
+def test_arrival_is_told_from_look_to_look_at_the_heads():
+    batches = stream([100, 200, 800], [100, 200, 800])
+    batches[-1] = replace(batches[-1], duration=10.5, phases={"latest_offset": 10.0, "add_batch": 0.5})
+
+    assert [each.arrival for each in followed(batches)[1].batches] == [None, 50.0, 50.0]
 
 
 def test_while_batches_overrun_a_row_waits_for_two_of_them():

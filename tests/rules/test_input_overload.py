@@ -1,5 +1,6 @@
 import pytest
 
+from ledgerops.diagnosis import strain
 from ledgerops.diagnosis.rules.input_overload import RULE
 from tests.rules.conftest import stage
 
@@ -52,6 +53,15 @@ def test_the_forecast_says_so_when_results_are_too_late_already(history):
 )
 def test_others_are_not(history, case):
     assert list(RULE.check(history(**case))) == []
+
+
+def test_a_batch_that_waited_for_its_source_has_all_that_came_meanwhile(history):
+    """After an outage of the broker: as much as ever arrived, a second."""
+    waited = {"latest_offset": 20.5, "add_batch": 0.8}
+
+    assert strain.growth(view := history(seconds=[21.5], rows=[11_000], phases=[waited]))
+    assert list(RULE.check(view)) == []
+    assert list(RULE.check(history(seconds=[21.5], rows=[11_000])))
 
 
 def test_a_sink_that_takes_the_time_is_the_cause_instead(history):

@@ -10,7 +10,8 @@ Mitigation: give the query more cores, at most as many as the source has partiti
     producer. If batches end well within their interval, the limit of the source holds the query back: raise it.
 Evidence:
     arrival_rows_per_second: growth of the sum of sources[].latestOffset from the third newest batch to the newest, over
-        the difference of their timestamps (times the rows for each offset, where a source has not one).
+        the time between these looks, each at timestamp plus durationMs.latestOffset (times the rows for each offset,
+        where a source has not one).
     worked_off_rows_per_second: numInputRows of these three batches over their time, each with its
         durationMs.triggerExecution or the trigger interval, whichever is more.
     arrival_ratio: the first / the second.

@@ -18,7 +18,8 @@ from ledgerops.drills.tape import Json, Tape
 def _arrival(tape: Tape, finding: Json) -> float | None:
     latest = tape.run[-3:]
     per_offset = _rows_per_offset(tape)
-    return (head(latest[-1]) - head(latest[0])) * per_offset / (latest[-1].start - latest[0].start)
+    looks = [batch.start + batch.phase("latestOffset") for batch in latest]
+    return (head(latest[-1]) - head(latest[0])) * per_offset / (looks[-1] - looks[0])
 
 
 def _rows_per_offset(tape: Tape) -> float:
