@@ -246,6 +246,29 @@ def test_tables_are_outputs_too(tmp_path, capsys, in_postgres):
     assert verify(capsys, "--manifest", tmp_path / "m.json", "--postgres", url)[0] == 1
 
 
+def test_a_table_that_may_not_be_read_is_one_line(tmp_path, capsys, postgres, in_postgres):
+    import psycopg
+
+    manifest_of().write(tmp_path / "m.json")
+    in_postgres(ONCE.slice(0, 1))
+    with psycopg.connect(postgres.url) as connection:
+        connection.execute("DROP ROLE IF EXISTS stranger")
+        connection.execute("CREATE ROLE stranger LOGIN")
+    url = postgres.url.replace("//ledger@", "//stranger@")
+
+    assert verify(capsys, "--manifest", tmp_path / "m.json", "--postgres", url) == (
+        2,
+        "",
+        "ledgerops: cannot read table dedup_transactions of --postgres: permission denied for table dedup_transactions",
+    )
+
+
+def test_names_of_jobs_may_stand_apart(tmp_path, capsys):
+    Run(tmp_path).write("dedup_transactions", ONCE).write("account_lookup", sent())
+
+    assert verify(capsys, tmp_path, "--jobs", "dedup_transactions, account_lookup")[0] == 0
+
+
 def test_an_unreachable_database_is_told_without_its_password(tmp_path):
     with pytest.raises(UserError) as caught:
         PostgresOutput("postgresql://me:hunter2@127.0.0.1:1/ledger", ["x"])

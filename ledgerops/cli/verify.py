@@ -74,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
 def _places(args: argparse.Namespace) -> list[Found]:
     from ledgerops.verify import places
 
-    wanted = [name for name in (args.jobs or "").split(",") if name]
+    wanted = [name.strip() for name in (args.jobs or "").split(",") if name.strip()]
     if wanted:
         from ledgerops.jobs import find_job
 

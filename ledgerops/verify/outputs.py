@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -160,7 +161,7 @@ class PostgresOutput:
         self._url, self._tables = url, tables
         self.rows, self.columns = 0, []
         for table in tables:
-            with postgres(url) as connection:
+            with _reading(url, table) as connection:
                 cursor = connection.execute(_select(table, "*", "LIMIT 0"))
                 self.columns = [column.name for column in cursor.description or ()]
                 self.rows += connection.execute(_select(table, "count(*)")).fetchone()[0]
@@ -171,7 +172,7 @@ class PostgresOutput:
         wanted = [name for name in columns if name in self.columns]
         names = sql.SQL(", ").join(map(sql.Identifier, wanted))
         for table in self._tables:
-            with postgres(self._url) as connection, connection.cursor(name="ledgerops_verify") as cursor:
+            with _reading(self._url, table) as connection, connection.cursor(name="ledgerops_verify") as cursor:
                 cursor.execute(sql.SQL("SELECT {} FROM {}").format(names, sql.Identifier(table)))
                 while rows := cursor.fetchmany(BATCH):
                     arrays = [pa.array(values) for values in zip(*rows, strict=True)]
@@ -188,8 +189,23 @@ def postgres(url: str) -> Any:
     try:
         return psycopg.connect(url, connect_timeout=int(ANSWER_SECONDS), options="-c TimeZone=UTC")
     except psycopg.Error as error:
-        reason = next((line.strip() for line in str(error).splitlines() if line.strip()), "no reason given")
-        raise UserError(f"cannot reach the Postgres of --postgres: {reason}") from None
+        raise UserError(f"cannot reach the Postgres of --postgres: {_line(error)}") from None
+
+
+@contextmanager
+def _reading(url: str, table: str) -> Iterator[Any]:
+    """A connection for one table. Raises UserError when it may not be read, or the server goes away meanwhile."""
+    import psycopg
+
+    try:
+        with postgres(url) as connection:
+            yield connection
+    except psycopg.Error as error:
+        raise UserError(f"cannot read table {table} of --postgres: {_line(error)}") from None
+
+
+def _line(error: Exception) -> str:
+    return next((line.strip() for line in str(error).splitlines() if line.strip()), "no reason given")
 
 
 def _select(table: str, what: str, end: str = "") -> Any:
