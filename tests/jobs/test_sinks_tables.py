@@ -166,5 +166,17 @@ def test_what_is_no_url_of_a_database_is_refused(url):
     assert refused.value.__cause__ is None and refused.value.__suppress_context__ in (True, False)
 
 
+def test_a_user_who_may_make_no_tables_is_told_before_anything_starts(postgres, tmp_path):
+    with psycopg.connect(postgres.url) as connection:
+        connection.execute("DROP ROLE IF EXISTS visitor")
+        connection.execute("CREATE ROLE visitor LOGIN")
+    sink = PostgresSink(postgres.url.replace("//ledger@", "//visitor@"))
+
+    with pytest.raises(UserError) as refused:
+        sink.last_batch(JOB, tmp_path)
+
+    assert str(refused.value) == f"cannot write to {sink}: permission denied for schema public"
+
+
 def test_a_url_may_leave_out_user_port_and_database():
     assert str(PostgresSink("postgresql://db.example")) == "postgresql://db.example/"

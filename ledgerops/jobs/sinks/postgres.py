@@ -157,6 +157,8 @@ class PostgresSink:
                 yield connection
         except psycopg.OperationalError as error:
             raise UserError(f"cannot reach {self}: {_line(error)}") from None
+        except psycopg.Error as error:
+            raise UserError(f"cannot write to {self}: {_line(error)}") from None
 
 
 def _target(job: Job, rows: DataFrame, name: str) -> Target:
