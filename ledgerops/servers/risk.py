@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import random
 import select
@@ -51,6 +52,8 @@ def score(transaction: Mapping[str, Any]) -> float:
         raise Refused("no amount")
     try:
         size = min(abs(float(amount)) / LARGE, 1.0)
+        if math.isnan(size):
+            raise ValueError
     except (TypeError, ValueError):
         raise Refused("amount is not a number") from None
     debit = 0.2 if transaction.get("type") == "Debit" else 0.0

@@ -49,6 +49,7 @@ def test_the_score_is_a_function_of_the_transaction(transaction, rest):
         pytest.param({"transaction_id": "T1"}, "no amount", id="no amount"),
         pytest.param({"transaction_id": "T1", "amount": "much"}, "amount is not a number", id="words"),
         pytest.param({"transaction_id": "T1", "amount": [1]}, "amount is not a number", id="a list"),
+        pytest.param({"transaction_id": "T1", "amount": "NaN"}, "amount is not a number", id="no number by its name"),
     ],
 )
 def test_a_transaction_without_what_it_takes_is_refused(transaction, reason):
