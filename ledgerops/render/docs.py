@@ -135,7 +135,7 @@ def config_page() -> str:
         default = "none" if field.default is None else f"`{field.default!r}`"
         rows.append(f"| `{field.name}` | `LEDGEROPS_{field.name.upper()}` | {default} | {text} |\n")
     return (
-        f"{HEAD}# Settings\n\nRead from `ledgerops.toml`, then `LEDGEROPS_*` variables, then keyword arguments of "
-        "`ledgerops.attach`; the later wins.\n\n| key | variable | default | meaning |\n|---|---|---|---|\n"
-        + "".join(rows)
+        f"{HEAD}# Settings\n\nRead from `ledgerops.toml` (or the file that `LEDGEROPS_CONFIG` names), then "
+        "`LEDGEROPS_*` variables, then keyword arguments of `ledgerops.attach`; the later wins.\n\n"
+        "| key | variable | default | meaning |\n|---|---|---|---|\n" + "".join(rows)
     )
