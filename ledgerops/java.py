@@ -35,7 +35,9 @@ def java_home() -> Path:
 def java_version(java: Path) -> int | None:
     """The major version that `java -version` tells; None when it does not run."""
     try:
-        told = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=30, check=True).stderr
+        told = subprocess.run([java, "-version"], capture_output=True, timeout=30, check=True).stderr.decode(
+            errors="replace"
+        )
     except (OSError, subprocess.SubprocessError):
         return None
     found = re.search(r'version "(?:1\.)?(\d+)', told)

@@ -37,6 +37,13 @@ def test_the_version_is_read_as_every_java_tells_it(tmp_path, told, version):
     assert java_version(fake_java(tmp_path, told) / "bin" / "java") == version
 
 
+def test_a_version_in_letters_of_another_encoding_is_read(tmp_path):
+    home = fake_java(tmp_path, "x")
+    (home / "bin" / "java").write_bytes(b"#!/bin/sh\nprintf 'prueba \\361\\nopenjdk version \"21.0.1\"\\n' >&2\n")
+
+    assert java_version(home / "bin" / "java") == 21
+
+
 def test_a_program_that_is_not_there_has_no_version(tmp_path):
     assert java_version(tmp_path / "java") is None
 
