@@ -35,12 +35,12 @@ def java_home() -> Path:
 def java_version(java: Path) -> int | None:
     """The major version that `java -version` tells; None when it does not run."""
     try:
-        told = subprocess.run([java, "-version"], capture_output=True, timeout=30, check=True).stderr.decode(
-            errors="replace"
+        done = subprocess.run(
+            [java, "-version"], capture_output=True, text=True, errors="replace", timeout=30, check=True
         )
     except (OSError, subprocess.SubprocessError):
         return None
-    found = re.search(r'version "(?:1\.)?(\d+)', told)
+    found = re.search(r'version "(?:1\.)?(\d+)', done.stderr)
     return int(found.group(1)) if found else None
 
 
