@@ -127,10 +127,7 @@ def transform(transactions: DataFrame, customers: DataFrame, wait: float = WAIT)
         )
         .select(
             "transaction.*",
-            *(
-                F.col(f"customer.{column}")
-                for column in ("sex", "first", "last", "email", "city", "state", "district_id")
-            ),
+            *(F.col(f"customer.{column}") for column in CUSTOMER),
             F.col("customer.updated_at").alias("customer_updated_at"),
             F.col("customer").isNotNull().alias("enriched"),
         )
