@@ -65,7 +65,7 @@ def to_kafka(client: KafkaClient, prefix: str, tables: Mapping[str, pa.Table], a
         if error is None:
             advance(1)
         else:
-            failures.append(f"topic {message.topic()}: {error.str()}")
+            failures.append(f"topic {message.topic()}: {error.str().lower()}")
 
     limits = {"message.timeout.ms": int(SECONDS * 1000 / 2), "enable.idempotence": True, "log_level": 0}
     producer = Producer(client.librdkafka(**limits))
@@ -79,7 +79,7 @@ def to_kafka(client: KafkaClient, prefix: str, tables: Mapping[str, pa.Table], a
     except (KafkaException, BufferError) as error:
         raise UserError(f"cannot load the reference data into {client.servers}: {error}") from None
     if failures:
-        raise UserError(f"{client.servers} did not take {len(failures)} records; the first, {failures[0].lower()}")
+        raise UserError(f"{client.servers} did not take {len(failures)} records; the first, {failures[0]}")
     if left:
         raise UserError(f"{client.servers} did not take {left} records within {SECONDS:.0f} s; is the broker well?")
 
