@@ -157,39 +157,55 @@ def _growing_batches(view: View) -> Growth | None:
     then what the batches before it proved still holds.
     """
     interval = view.trigger_interval or 0.0
-    times = [(batch.started, batch.duration) for batch in view.settled[-SERIES:]]
+    times = [Turn(batch.started, batch.duration, signals.looked_at(batch)) for batch in view.settled[-SERIES:]]
     if not times or view.batches[-1].rows == 0:
         return None
     running = view.running_seconds
     if running is not None:
         began = max(view.now - running, view.batches[-1].ended)
-        if running >= max(interval, began - times[-1][0]):  # and it still runs
-            grown = _chain(view, [*times, (began, running)], unfinished=True)
+        if running >= max(interval, began - times[-1].began):  # and it still runs
+            grown = _chain(view, [*times, Turn(began, running, None)], unfinished=True)
             if grown is not None:
                 return grown
     return _chain(view, times)
 
 
-def _chain(view: View, times: Sequence[tuple[float, float]], unfinished: bool = False) -> Growth | None:
-    """The newest batches, (start, seconds) each, of which every one took longer than its rows took to come."""
+class Turn(NamedTuple):
+    """When a batch began, how long it took, and when it asked for the heads; None for the one at work."""
+
+    began: float
+    seconds: float
+    asked: float | None
+
+    def came_in(self, before: Turn) -> float:
+        """Seconds in which its rows came."""
+        if self.asked is None or before.asked is None:
+            return self.began - before.began
+        return self.asked - before.asked
+
+
+def _chain(view: View, times: Sequence[Turn], unfinished: bool = False) -> Growth | None:
+    """The newest batches of which every one took longer than its rows took to come."""
     interval = view.trigger_interval or 0.0
     ratios: list[float] = []
-    for (before, _), (began, seconds) in zip(reversed(times[:-1]), reversed(times[1:]), strict=True):
-        came_in = max(interval, began - before)
-        if came_in <= 0 or seconds < (1.0 if unfinished and not ratios else GROWING) * came_in:
+    for before, turn in zip(reversed(times[:-1]), reversed(times[1:]), strict=True):
+        came_in = max(interval, turn.came_in(before))
+        if came_in <= 0 or turn.seconds < (1.0 if unfinished and not ratios else GROWING) * came_in:
             break
-        ratios.append(seconds / came_in)
+        ratios.append(turn.seconds / came_in)
     if not ratios:
         return None
     chain = times[-len(ratios) :]
     patience = 1.0 if interval else 2.0  # without an interval nobody was promised a rhythm
-    several = len(chain) >= CHAIN and prod(ratios) >= 2 and sum(each for _, each in chain) >= CHAIN_SECONDS * patience
-    alone = ratios[0] >= 1.5 and chain[-1][1] >= ALONE_SECONDS * patience and _swelled(view, chain[-1][0])
+    several = (
+        len(chain) >= CHAIN and prod(ratios) >= 2 and sum(each.seconds for each in chain) >= CHAIN_SECONDS * patience
+    )
+    alone = ratios[0] >= 1.5 and chain[-1].seconds >= ALONE_SECONDS * patience and _swelled(view, chain[-1].began)
     # the oldest row of a batch came when the one before it began
-    lag = max(view.now, view.batches[-1].ended) - times[-2][0]
+    lag = max(view.now, view.batches[-1].ended) - times[-2].began
     if not (several or alone) or lag < LONG_LAG * patience:
         return None
-    return Growth("batches", chain[0][0], len(chain), chain[0][1], chain[-1][1], lag)
+    return Growth("batches", chain[0].began, len(chain), chain[0].seconds, chain[-1].seconds, lag)
 
 
 def _swelled(view: View, began: float) -> bool:
