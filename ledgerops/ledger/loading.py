@@ -5,7 +5,7 @@ Loading again leaves the same: records are keyed, rows are upserted.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -55,8 +55,13 @@ def generate_tables(plan: Plan) -> dict[str, pa.Table]:
     }
 
 
-def to_kafka(client: KafkaClient, prefix: str, tables: Mapping[str, pa.Table], advance: Advance) -> None:
-    """Each row as JSON under its key, to the topic `prefix` and the table's name. UserError for what was not taken."""
+def to_kafka(
+    client: KafkaClient, prefix: str, tables: Mapping[str, pa.Table], advance: Advance, seconds: float = SECONDS
+) -> None:
+    """Each row as JSON under its key, to the topic `prefix` and the table's name. UserError for what was not taken.
+
+    A record is given up after half of `seconds`, and with it the load.
+    """
     from confluent_kafka import KafkaException, Producer
 
     failures: list[str] = []
@@ -67,21 +72,33 @@ def to_kafka(client: KafkaClient, prefix: str, tables: Mapping[str, pa.Table], a
         else:
             failures.append(f"topic {message.topic()}: {error.str().lower()}")
 
-    limits = {"message.timeout.ms": int(SECONDS * 1000 / 2), "enable.idempotence": True, "log_level": 0}
-    producer = Producer(client.librdkafka(**limits))
+    limits = {"message.timeout.ms": int(seconds * 1000 / 2), "enable.idempotence": True, "log_level": 0}
     try:
-        for name, table in tables.items():
-            for batch in table.to_batches(CHUNK):
-                for key, value in zip(json_keys(batch.column(0)), json_values(batch), strict=True):
-                    producer.produce(prefix + name, value.as_py(), key.as_py(), on_delivery=done)
-                producer.poll(0)
-        left = producer.flush(SECONDS)
-    except (KafkaException, BufferError) as error:
+        producer = Producer(client.librdkafka(**limits))
+        for topic, key, value in _records(prefix, tables):
+            while True:
+                try:
+                    producer.produce(topic, value, key, on_delivery=done)
+                    break
+                except BufferError:  # the queue is full, until the broker has taken some or they are given up
+                    producer.poll(0.1)
+            producer.poll(0)
+            if failures:
+                break
+        left = producer.flush(seconds)
+    except KafkaException as error:
         raise UserError(f"cannot load the reference data into {client.servers}: {error}") from None
     if failures:
         raise UserError(f"{client.servers} did not take {len(failures)} records; the first, {failures[0]}")
     if left:
-        raise UserError(f"{client.servers} did not take {left} records within {SECONDS:.0f} s; is the broker well?")
+        raise UserError(f"{client.servers} did not take {left} records within {seconds:.0f} s; is the broker well?")
+
+
+def _records(prefix: str, tables: Mapping[str, pa.Table]) -> Iterator[tuple[str, bytes, bytes]]:
+    for name, table in tables.items():
+        for batch in table.to_batches(CHUNK):
+            for key, value in zip(json_keys(batch.column(0)), json_values(batch), strict=True):
+                yield prefix + name, key.as_py(), value.as_py()
 
 
 def to_postgres(url: str, tables: Mapping[str, pa.Table], advance: Advance) -> None:
