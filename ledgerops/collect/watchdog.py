@@ -22,7 +22,7 @@ IDLE_QUIET = 12.0  # an idle query gives a sign every 10 s (Spark's noDataProgre
 INTERVALS = 2  # trigger intervals of silence that are normal
 REPEAT = 5.0  # seconds between two reports of the same batch
 LIST_SECONDS = 10.0
-GONE_SECONDS = 10.0  # a run must be missing for so long: its terminated event may be under way
+GONE_SECONDS = 10.0  # a run must be missing for so long: its end may be under way to us, or its session just attached
 WORKING = "Processing new data"
 
 
@@ -58,7 +58,7 @@ class Watchdog:
         runs = self._roster.runs()
         for run in runs:
             if run.session not in sessions:  # detached; a query goes on as long as its session does
-                self._ended(run, unwatched=run.session.alive)
+                self._miss(run, now, unwatched=run.session.alive)
             elif now - run.last_seen > quiet_seconds(run) and now - self._reported.get(run.run_id, 0.0) >= REPEAT:
                 try:
                     self._ask(run, now)
@@ -78,14 +78,11 @@ class Watchdog:
             self.calls += 1
             active = {query.run_id: query for query in session.active()}
         for run in self._roster.runs():
-            if run.session is not session:
-                continue
             if run.run_id in active:
-                run.handle = active[run.run_id].handle
+                run.session, run.handle = session, active[run.run_id].handle  # it may have been attached anew
                 self._missing.pop(run.run_id, None)
-                continue
-            if now - self._missing.setdefault(run.run_id, now) >= GONE_SECONDS:
-                self._ended(run)
+            elif run.session is session:
+                self._miss(run, now)
         for query in active.values():
             if not self._roster.knows(query.run_id):
                 self._started(query, session, now)
@@ -95,10 +92,12 @@ class Watchdog:
         data = {"id": query.query_id, "runId": query.run_id, "name": query.name, "timestamp": format_instant(now)}
         self._inbox.put("started", orjson.dumps(data), query.name, session)
 
-    def _ended(self, run: Run, unwatched: bool = False) -> None:
+    def _miss(self, run: Run, now: float, unwatched: bool = False) -> None:
+        if now - self._missing.setdefault(run.run_id, now) >= GONE_SECONDS:
+            self._ended(run, unwatched)
+
+    def _ended(self, run: Run, unwatched: bool) -> None:
         """For a query that is gone without an event, or goes on `unwatched`. Told again if the queue was full."""
-        if self._missing.get(run.run_id) == math.inf:
-            return
         exception = error_class = None
         if run.handle is not None and run.session.alive and not unwatched:
             self.calls += 1

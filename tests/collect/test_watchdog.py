@@ -143,7 +143,28 @@ def test_the_runs_of_a_session_that_was_detached_are_told_to_be_unwatched_and_as
     bench = Bench(working(session, FakeQuery()), sessions=[other])
 
     data = {"id": "id-1", "runId": "run-1", "exception": None, "errorClassOnException": None, "unwatched": True}
-    assert bench.look_until(30) == [(1, "terminated", data)]
+    assert bench.look_until(30) == [(11, "terminated", data)]
+
+
+def test_a_session_that_has_just_been_attached_is_not_taken_for_detached():
+    session, sessions = FakeSession(), []
+    bench = Bench(working(session, FakeQuery(working=False)), sessions=sessions)
+    assert bench.look_until(5) == []  # its first query is heard of before it is listed
+    sessions.append(session)
+
+    assert bench.look_until(60) == []
+
+
+def test_a_run_whose_session_is_detached_and_attached_again_goes_on():
+    before, after = FakeSession("before"), FakeSession("after")
+    sessions = [before]
+    bench = Bench(working(before, FakeQuery(working=False)), sessions=sessions)
+    bench.look_until(5)
+    sessions[:] = [after]
+    after.queries = before.queries
+
+    assert bench.look_until(60) == []
+    assert [run.session for run in bench.roster.runs()] == [after]
 
 
 def test_the_runs_of_a_session_that_was_stopped_and_detached_have_ended():
