@@ -143,3 +143,13 @@ def test_a_fifth_of_rows_that_are_very_late_is_not(history):
 def test_one_batch_of_old_rows_is_not(history):
     assert list(RULE.check(aged(history(**LIVE), [2.0] * 30 + [90.0] + [2.0]))) == []
     assert START
+
+
+def test_rows_that_a_batch_read_after_a_long_wait_for_its_source_are_not_late(history):
+    """What the next batch reads came since that answer, not since the question."""
+    case = {"seconds": [80, 5], "warm": 20}
+
+    assert list(RULE.check(history(**case)))
+    assert (
+        list(RULE.check(history(**case, phases=[{"latest_offset": 79.0, "add_batch": 0.9}, {"add_batch": 4.9}]))) == []
+    )

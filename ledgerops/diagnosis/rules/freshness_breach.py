@@ -15,10 +15,10 @@ Evidence:
     ledgerops_source_lag_seconds: now less the instant at which the endOffset of the newest batch was the head of its
         partition (interpolated between the latestOffset of earlier batches, each seen at timestamp plus
         durationMs.latestOffset), the largest over the partitions.
-    result_delay_seconds: while a batch runs, now less the timestamp of the batch before it, for its oldest row came
-        then (where it began later than an interval after the end of that one, less its own start less the interval);
-        else the same of the end of a batch (timestamp plus durationMs.triggerExecution) in place of now, the smaller of
-        the latest two.
+    result_delay_seconds: while a batch runs, now less the instant at which the batch before it asked for its offsets
+        (timestamp plus durationMs.latestOffset), for its oldest row came then (where it began later than an interval
+        after the end of that one, less its own start less the interval); else the same of the end of a batch (timestamp
+        plus durationMs.triggerExecution) in place of now, the smaller of the latest two.
     event_latency_seconds: the median age of the rows by the buckets latency_le_N of the observation of `instrument`, as
         PromQL's histogram_quantile(0.5) has it (linear within a bucket; N counts the bounds of
         ledgerops_event_latency_seconds), median over the latest 3 batches.
@@ -40,6 +40,7 @@ from ledgerops.metrics.latency import EVENT_BOUNDS, event_latencies
 from ledgerops.metrics.pressure import LAG
 from ledgerops.records import Progress
 from ledgerops.runview import ALIGNED
+from ledgerops.signals import looked_at
 from ledgerops.view import View
 
 LATEST = 3  # batches of which each must be too old: one long pause is not the way it is now
@@ -120,10 +121,11 @@ def _delay(view: View) -> Age | None:
 
 
 def _since(before: Progress, started: float, interval: float) -> float:
-    """From when on the oldest row of a batch may have waited: where it began at its turn, from the start of the batch
-    before it; after a pause, in which there was nothing to read, from when it would have been due."""
+    """From when on the oldest row of a batch may have waited: where it began at its turn, from when the batch before it
+    asked for its offsets; after a pause, in which there was nothing to read, from when it would have been due."""
     at_its_turn = started <= before.ended + interval + ALIGNED
-    return before.started if at_its_turn else max(before.started, started - interval)
+    asked = looked_at(before)
+    return asked if at_its_turn else max(asked, started - interval)
 
 
 def _observed(view: View, limit: float) -> Age | None:

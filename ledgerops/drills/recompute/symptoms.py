@@ -34,7 +34,8 @@ def _result_delay(tape: Tape, finding: Json) -> float | None:
 
     def since(place: int, began: float) -> float:
         late = began > run[place].end + tape.interval + 0.06
-        return max(run[place].start, began - tape.interval) if late else run[place].start
+        asked = run[place].start + run[place].phase("latestOffset")
+        return max(asked, began - tape.interval) if late else asked
 
     if tape.running is not None and run:
         return tape.now - since(-1, float(tape.running[1]["since"]))
