@@ -159,7 +159,7 @@ class _Handler(BaseHTTPRequestHandler):
         if self.path.split("?", 1)[0] != "/alerts":
             return self._answer(HTTPStatus.NOT_FOUND, "POST goes to /alerts")
         length = self.headers.get("Content-Length", "")
-        if not length.isdigit():
+        if not length.isdecimal():
             return self._answer(HTTPStatus.LENGTH_REQUIRED, "Content-Length is missing")
         if int(length) > MOST_BYTES:
             self._pass_over(min(int(length), 4 * MOST_BYTES))

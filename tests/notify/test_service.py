@@ -1,4 +1,5 @@
 import json
+import socket
 import subprocess
 import time
 import urllib.error
@@ -171,6 +172,17 @@ def test_bad_requests_are_told_and_nothing_is_queued(notify, receiver, path, bod
 
     assert (status, text) == (answer[0], answer[1] or text)
     assert service.waiting() == 0
+
+
+@pytest.mark.parametrize("length", ["²", "-1", "many"])
+def test_a_length_that_is_no_number_is_told(notify, receiver, length):
+    service = notify([Webhook(receiver.url)])
+    asked = f"POST /alerts HTTP/1.0\r\nContent-Length: {length}\r\n\r\n".encode("latin-1")
+    with socket.create_connection(service._server.server_address[:2], timeout=10) as connection:
+        connection.sendall(asked)
+        answer = connection.makefile("rb").read()
+
+    assert b" 411 " in answer.splitlines()[0] and answer.endswith(b"Content-Length is missing\n")
 
 
 def test_mail_goes_through_a_real_smtp_server(notify):
