@@ -201,8 +201,8 @@ def _chain(view: View, times: Sequence[Turn], unfinished: bool = False) -> Growt
         len(chain) >= CHAIN and prod(ratios) >= 2 and sum(each.seconds for each in chain) >= CHAIN_SECONDS * patience
     )
     alone = ratios[0] >= 1.5 and chain[-1].seconds >= ALONE_SECONDS * patience and _swelled(view, chain[-1].began)
-    # the oldest row of a batch came when the one before it began
-    lag = max(view.now, view.batches[-1].ended) - times[-2].began
+    before = times[-2]  # the oldest row of a batch came when the one before it had asked for its offsets
+    lag = max(view.now, view.batches[-1].ended) - (before.began if before.asked is None else before.asked)
     if not (several or alone) or lag < LONG_LAG * patience:
         return None
     return Growth("batches", chain[0].began, len(chain), chain[0].seconds, chain[-1].seconds, lag)

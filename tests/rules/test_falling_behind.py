@@ -60,3 +60,10 @@ def test_rows_that_came_while_a_batch_waited_for_its_source_did_not_pile_up(hist
 
     assert list(RULE.check(history(**case)))
     assert list(RULE.check(history(**case, phases=[{"latest_offset": 20.5, "add_batch": 0.8}]))) == []
+
+
+def test_results_are_late_since_the_batch_before_asked_for_its_offsets(history):
+    case = {"seconds": [8, 20], "rows": [4000, 12_000]}
+    [finding] = RULE.check(history(**case, phases=[{"latest_offset": 1.5, "add_batch": 6.0}, {"add_batch": 19.0}]))
+
+    assert {each.name: each.value for each in finding.evidence}["result_delay_seconds"] == pytest.approx(26.5)

@@ -16,7 +16,8 @@ Evidence:
         durationMs.latestOffset), the largest over the partitions.
     batch_seconds: durationMs.triggerExecution of the newest batch, or now less the start of the one at work where that
         is longer than its rows took to arrive.
-    result_delay_seconds: now less the timestamp of the batch before that one: its oldest row came then.
+    result_delay_seconds: now less the instant at which the batch before that one asked for its offsets (timestamp plus
+        durationMs.latestOffset): its oldest row came then.
 """
 
 from collections.abc import Iterator

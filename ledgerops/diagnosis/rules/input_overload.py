@@ -18,8 +18,8 @@ Evidence:
     ledgerops_source_lag_seconds: now less the instant at which the endOffset of the newest batch was the head of its
         partition (interpolated between the latestOffset of earlier batches, each seen at timestamp plus
         durationMs.latestOffset), the largest over the partitions; where rows are left in the source.
-    result_delay_seconds: now less the timestamp of the batch before the one at work, or before the newest one; where
-        each batch takes all there is.
+    result_delay_seconds: now less the instant (timestamp plus durationMs.latestOffset) at which the batch before the
+        one at work, or before the newest one, asked for its offsets; where each batch takes all there is.
     seconds_to_breach: (the freshness objective less that lag) / (1 - 1 / arrival_ratio), at least 0: while R times
         as much arrives as is worked off, the lag grows by 1 - 1/R seconds a second.
     slowdown_at_equal_rows: median duration of the latest 3 batches with rows over that of the earlier ones that did not

@@ -63,10 +63,11 @@ def python(tape: Tape, batch: Batch) -> float:
 
 def falling_delay(tape: Tape, finding: Json) -> float | None:
     """By the batch that is done, or by the one at work: whichever the finding tells of."""
-    run = tape.run
-    found = [max(tape.now, run[-1].end) - run[-2].start] if len(run) > 1 else []
+    run = tape.run[-2:]
+    asked = [batch.start + batch.phase("latestOffset") for batch in run]
+    found = [max(tape.now, run[-1].end) - asked[0]] if len(run) > 1 else []
     if tape.running is not None:
-        found.append(tape.now - run[-1].start)
+        found.append(tape.now - asked[-1])
     return nearest(found, finding, "result_delay_seconds")
 
 
