@@ -6,6 +6,7 @@ import logging
 import time
 from contextlib import ExitStack
 from pathlib import Path
+from signal import SIGINT, SIGTERM
 from typing import Any
 
 import gevent
@@ -30,11 +31,12 @@ class Lead:
 
     def __init__(self, environment: Any) -> None:
         self.environment = environment
-        self.over = False  # whether the load has come to its end by itself
+        self.over = False  # whether the load has come to its end, or shall
         self.manifest: Manifest | None = None  # of the last load
         self._conductor: Conductor | None = None
         self._budget, self._file = 0.0, Path()
         self._serving = ExitStack()
+        self._signals: list[Any] = []  # that are heard while a load without the web interface runs
         self._board: Board | None = None
         self._since = 0.0
         environment.runner.register_message(f"{MESSAGE}-to-lead", self._heard)
@@ -67,9 +69,24 @@ class Lead:
             self._fail(str(error))
             return
         self._since = time.monotonic()
+        if options.headless:
+            self._signals = [gevent.signal_handler(each, self._interrupted) for each in (SIGINT, SIGTERM)]
         self._conductor = Conductor(order, members, self._send, lambda text: log.warning(text))
         self._conductor.start()
         self.environment.runner.greenlet.spawn(self._watch, self._conductor)
+
+    def _interrupted(self) -> None:
+        """The shape hears of it, which locust waits for, and nothing is broken off as by Python's own interrupt.
+
+        SIGTERM locust does not hear while it waits for a shape: a container that is stopped would leave no manifest.
+        """
+        self._deaf()
+        self.over = True
+
+    def _deaf(self) -> None:
+        """A signal is the system's again: who sends a second one will not wait."""
+        while self._signals:
+            self._signals.pop().cancel()
 
     def _serve(self, plan: str, port: int | None) -> None:
         self._serving.close()
@@ -122,6 +139,7 @@ class Lead:
             gevent.sleep(0.05)
 
     def _end(self, **_: Any) -> None:
+        self._deaf()
         conductor, self._conductor = self._conductor, None
         if conductor is None or not conductor.begun:
             return

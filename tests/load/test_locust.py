@@ -92,15 +92,24 @@ def test_workers_share_the_plan_out_without_overlap(place):
     assert {file.name.split("-")[2] for file in (place / "land").rglob("*.jsonl")} == {"0", "1"}
 
 
-def test_a_load_that_is_interrupted_ends_at_one_record(place):
+@pytest.mark.parametrize(
+    "end",
+    [
+        # as a terminal does: the workers hear it, too
+        pytest.param(lambda process: os.killpg(process.pid, signal.SIGINT), id="Ctrl-C"),
+        # as a container's runtime does
+        pytest.param(lambda process: process.send_signal(signal.SIGTERM), id="stop of a container"),
+    ],
+)
+def test_a_load_that_is_interrupted_ends_at_one_record(place, end):
     with command(place, "--processes", "2", "--late-budget", "9s") as process:
         try:
             limit = time.monotonic() + 40
             while len(sent(place)) < 500:
-                assert process.poll() is None
+                assert process.poll() is None, process.communicate()
                 assert time.monotonic() < limit
                 time.sleep(0.1)
-            os.killpg(process.pid, signal.SIGINT)  # as a terminal does: the workers hear it, too
+            end(process)
             _, err = process.communicate(timeout=40)
         finally:
             process.kill()
