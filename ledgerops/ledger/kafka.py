@@ -18,6 +18,7 @@ on a dead connection is repeated on a new one.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -138,19 +139,24 @@ def beginnings(client: KafkaClient, partitions: Mapping[str, int]) -> dict[tuple
 
 
 def _offsets(client: KafkaClient, partitions: Mapping[str, int], which: str) -> dict[tuple[str, str], int]:
-    from confluent_kafka import KafkaException, TopicPartition
+    from confluent_kafka import KafkaError, KafkaException, TopicPartition
     from confluent_kafka.admin import OffsetSpec
 
     spec = getattr(OffsetSpec, which)()
     wanted = {TopicPartition(topic, number): spec for topic, count in partitions.items() for number in range(count)}
     admin = reach(client, ANSWER_SECONDS)
-    try:
-        asked = admin.list_offsets(wanted, request_timeout=ANSWER_SECONDS) if wanted else {}
-        return {(place.topic, str(place.partition)): int(found.result().offset) for place, found in asked.items()}
-    except KafkaException as error:
-        raise UserError(
-            f"cannot read the {which} offsets of the topics of {client.servers}: {_reason(error)}"
-        ) from None
+    moving = (KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE)  # as just after a topic was made
+    limit = time.monotonic() + ANSWER_SECONDS
+    while True:
+        try:
+            asked = admin.list_offsets(wanted, request_timeout=ANSWER_SECONDS) if wanted else {}
+            return {(place.topic, str(place.partition)): int(found.result().offset) for place, found in asked.items()}
+        except KafkaException as error:
+            if error.args[0].code() not in moving or time.monotonic() > limit:
+                raise UserError(
+                    f"cannot read the {which} offsets of the topics of {client.servers}: {_reason(error)}"
+                ) from None
+        time.sleep(0.1)
 
 
 def open_table(

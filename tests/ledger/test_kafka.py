@@ -7,6 +7,7 @@ import time
 import uuid
 
 import pytest
+from confluent_kafka.admin import NewTopic
 
 from ledgerops.errors import UserError
 from ledgerops.kafkaclient import reach
@@ -74,6 +75,16 @@ def test_the_cluster_tells_its_id_and_those_of_its_topics(kafka, bank):
     heads = source.heads(kafka.client, found.partitions)
     assert set(heads) == {(name, number) for name in names for number in ("0", "1")}
     assert sum(heads.values()) == 1
+
+
+def test_topics_that_were_made_this_moment_have_heads(kafka):
+    admin = reach(kafka.client)
+    for _ in range(4):  # whose partitions may not have their leaders yet
+        names = [f"new-{uuid.uuid4().hex[:12]}" for _ in range(5)]
+        for done in admin.create_topics([NewTopic(name, 20) for name in names]).values():
+            done.result(30)
+        heads = source.heads(kafka.client, dict.fromkeys(names, 20))
+        assert (len(heads), set(heads.values())) == (100, {0})
 
 
 def test_topics_that_are_not_there_are_named_together(kafka, bank):
