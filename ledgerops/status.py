@@ -162,12 +162,12 @@ def _series(view: View) -> dict[str, list[float | None]]:
 
 def _trend_points(trend: Sequence[TrendPoint], rows_per_offset: float) -> Iterable[Point]:
     earlier: TrendPoint | None = None
-    for point in trend:
+    for point in trend:  # where a clock was set back, one is not after the other
         gap = point.at - earlier.at if earlier else TREND_SECONDS
         yield (
             point.at,
             _growth(earlier.heads if earlier else None, point.heads, gap, rows_per_offset),
-            point.rows / gap,
+            point.rows / gap if gap > 0 else None,
             point.rows / point.batch_seconds if point.batch_seconds > 0 else None,
             point.backlog,
             point.batch_seconds / point.batches,
@@ -186,7 +186,7 @@ def _batch_points(batches: Sequence[Progress], rows_per_offset: float) -> Iterab
         yield (
             batch.ended,
             _growth(_heads(earlier), _heads(batch), asked, rows_per_offset),
-            batch.rows / gap if gap else None,
+            batch.rows / gap if gap and gap > 0 else None,
             batch.rows / batch.duration if batch.duration > 0 else None,
             backlog(batch),
             batch.duration,

@@ -149,6 +149,18 @@ def test_the_series_cover_the_last_minutes_and_hold_few_points():
     assert at[-1] > NOW - 2
 
 
+def test_a_clock_that_was_set_back_gives_no_rate():
+    fleet, told = Fleet(no_judge), batches("back", count=400, seconds=0.2, gap=0.5)
+    state = add_query(fleet, "back", "healthy", 100, batches=told)
+    first, second, *rest = state.history.trend
+    state.history.trend.clear()
+    state.history.trend.extend([first, first, second, first, *rest])
+    state.history.batches.append(replace(told[-1], started=told[-2].started - 1.0))
+    rates = query_status(state, fleet.view(state, NOW))["series"]["input"]
+
+    assert all(rate is None or rate >= 0 for rate in rates)
+
+
 def test_a_query_costs_less_than_a_millisecond():
     fleet = demo_fleet()
     took = []
