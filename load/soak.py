@@ -87,7 +87,10 @@ def soak(length: float, samples: list[Sample], done: Counter[str]) -> None:
         try:
             churn.begin()
             with Scraper(f"{watch.url}/metrics") as scraper:
-                _run(length, churn, scraper, folder / "recording", samples)
+                try:
+                    _run(length, churn, scraper, folder / "recording", samples)
+                finally:
+                    done["scrape"] = scraper.scrapes
             if scraper.failed:
                 raise UserError(f"{scraper.failed} of {scraper.failed + scraper.scrapes} scrapes were not answered")
         finally:
@@ -163,12 +166,11 @@ def _publish(page: Path, at: str, samples: Sequence[Sample], found: Sequence[Fla
 
     lines = [Line("changes and scrapes", changes)]
     for each in found:
-        share = f" ({each.growth / each.median:+.1%})" if each.median else ""
         figure = f"{each.median:,.1f} {each.unit}".strip()
         lines.append(
             Line(
                 each.name,
-                f"{figure} in the middle, {each.highest:,.1f} at most; growth {each.growth:+,.2f}{share}",
+                f"{figure} in the middle, {each.highest:,.1f} at most; growth {each.growth:+,.2f}{each.share}",
                 budget=each.allowed,
                 holds={True: YES, False: NO, None: ""}[each.flat],
             )

@@ -33,6 +33,13 @@ class Flatness(NamedTuple):
     an_hour: float  # the same slope over an hour
     allowed: str
     flat: bool | None  # None: told, not judged
+    sure: bool  # whether the growth is told from none
+
+    @property
+    def share(self) -> str:
+        """Of the median, for a reader."""
+        doubt = "" if self.sure or self.growth <= 0 else ", not told from none"
+        return f" ({self.growth / self.median:+.1%}{doubt})" if self.median else ""
 
 
 def theil_sen(times: Sequence[float], values: Sequence[float]) -> Slope:
@@ -75,9 +82,10 @@ def grows(name: str, unit: str, times: Sequence[float], values: Sequence[float],
         raise ValueError(f"{len(x)} samples after the warm-up, {FEWEST} are needed; run longer")
     slope, middle = theil_sen(x, y), statistics.median(y)
     growth = slope.value * (x[-1] - x[0])
-    flat = None if share is None else growth <= share * abs(middle) or slope.low <= 0
+    sure = slope.low > 0
+    flat = None if share is None else growth <= share * abs(middle) or not sure
     allowed = "" if share is None else f"growth <= {share:.0%}"
-    return Flatness(name, unit, middle, max(y), growth, slope.value * 3600, allowed, flat)
+    return Flatness(name, unit, middle, max(y), growth, slope.value * 3600, allowed, flat, sure)
 
 
 def bounded(name: str, unit: str, times: Sequence[float], values: Sequence[float], most: float) -> Flatness:
@@ -94,9 +102,9 @@ def table(found: Sequence[Flatness]) -> str:
     ]
     words = {True: "yes", False: "**no**", None: "told only"}
     for each in found:
-        share = f" ({each.growth / each.median:+.1%})" if each.median else ""
         unit = f" {each.unit}" if each.unit else ""
         cells = [each.name, f"{each.median:,.1f}{unit}", f"{each.highest:,.1f}{unit}"]
-        cells += [f"{each.growth:+,.2f}{unit}{share}", f"{each.an_hour:+,.2f}{unit}", each.allowed, words[each.flat]]
+        cells += [f"{each.growth:+,.2f}{unit}{each.share}", f"{each.an_hour:+,.2f}{unit}"]
+        cells += [each.allowed, words[each.flat]]
         rows.append(f"| {' | '.join(cells)} |")
     return "\n".join(rows) + "\n"
