@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 import shlex
 import socket
@@ -227,6 +228,19 @@ def test_a_reader_that_goes_away_is_no_traceback():
 
     assert done.stderr == ""
     assert done.returncode in (0, 141)  # 0 when all was written before the reader left
+
+
+def test_a_terminal_that_lacks_a_sign_shows_another_one():
+    place = Path(__file__).parent / "recorded" / "drills" / "overload" / "recording"
+    done = subprocess.run(
+        [sys.executable, "-m", "ledgerops", "capacity", "--from", str(place)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+    )
+
+    assert done.stderr == ""
+    assert "?" in done.stdout
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh"])
