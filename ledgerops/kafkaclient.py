@@ -150,10 +150,13 @@ def read_properties(path: Path) -> dict[str, str]:
     return options
 
 
+AWAY = 3.0  # seconds for which every address refuses, after which nobody is waited for: a broker starts for longer
+
+
 def reach(client: KafkaClient, seconds: float = 8.0) -> Any:
     """A confluent-kafka AdminClient of a cluster that has answered.
 
-    Raises UserError with the reason when none does within so many seconds.
+    Raises UserError with the reason when none does within so many seconds, or when all refuse.
     """
     from confluent_kafka import KafkaException
     from confluent_kafka.admin import AdminClient
@@ -166,7 +169,8 @@ def reach(client: KafkaClient, seconds: float = 8.0) -> Any:
         admin = AdminClient(settings)
     except KafkaException as error:
         raise UserError(f"Kafka's client refuses the options: {_reason(client, error)}") from None
-    end = time.monotonic() + seconds
+    began = time.monotonic()
+    end = began + seconds
     while True:
         try:
             if admin.list_topics(timeout=max(0.1, min(1.0, end - time.monotonic()))).brokers:
@@ -175,8 +179,15 @@ def reach(client: KafkaClient, seconds: float = 8.0) -> Any:
         except KafkaException as error:
             admin.poll(0)
             told = without_secrets(client, reasons[0]) if reasons else _reason(client, error)
-        if time.monotonic() >= end or _hopeless(reasons):
+        nobody_listens = time.monotonic() - began >= AWAY and _refused(reasons)
+        if time.monotonic() >= end or _hopeless(reasons) or nobody_listens:
             raise UserError(f"cannot reach Kafka at {client.servers}: {plain(told)}") from None
+
+
+def _refused(reasons: list[str]) -> bool:
+    """Whether all addresses have answered, by nothing but a refusal."""
+    others = [reason for reason in reasons if "are down" not in reason]  # which is told once none is left to try
+    return len(others) < len(reasons) and all("Connection refused" in reason for reason in others)
 
 
 def _hopeless(reasons: list[str]) -> bool:
