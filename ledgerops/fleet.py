@@ -27,7 +27,9 @@ Look = TypeVar("Look", Host, Observer)
 class Judge(Protocol):
     """Keeps what it needs between looks at one query (since when, how long)."""
 
-    def __call__(self, view: View) -> Verdict: ...
+    def __call__(self, view: View, brief: bool = False) -> Verdict:
+        """`brief`: findings, status and health will do."""
+        ...
 
 
 class QueryState:
@@ -42,10 +44,11 @@ class QueryState:
 
 
 class Fleet:
-    """Not thread-safe: one worker owns it. `judge` makes the diagnoser of a new query."""
+    """Not thread-safe: one worker owns it. `judge` makes the diagnoser of a new query; without `counts` the running
+    totals are not kept, which only the exporter needs."""
 
-    def __init__(self, judge: Callable[[], Judge]) -> None:
-        self._judge = judge
+    def __init__(self, judge: Callable[[], Judge], counts: bool = True) -> None:
+        self._judge, self._counts = judge, counts
         self._names: dict[str, str] = {}  # run id -> query: idle and terminated events carry no name
         self._apart: dict[str, str] = {}  # run id -> the name that it was given, for Spark's belongs to another run
         self.queries: dict[str, QueryState] = {}
@@ -67,7 +70,7 @@ class Fleet:
             progress = parse_progress(seen.data)
             state = self._state(progress.query, progress.run_id)
             self._tell_apart(state, progress.run_id, progress.started, begins=True)
-            if state.history.add(progress):
+            if state.history.add(progress) and self._counts:
                 state.tally.add(progress)
             return state
         run_id = seen.data.get("runId") or seen.data.get("run_id")
@@ -102,9 +105,10 @@ class Fleet:
         others = [other.history for other in self.queries.values() if other is not state]
         return View(state.history, now, self.hosts, others, observer=self.observer)
 
-    def judge(self, state: QueryState, now: float) -> Verdict:
+    def judge(self, state: QueryState, now: float, brief: bool = False) -> Verdict:
         """A fresh verdict on one query, which is also kept."""
-        state.verdict = state.judge(self.view(state, now))
+        view = self.view(state, now)
+        state.verdict = state.judge(view, brief=True) if brief else state.judge(view)
         return state.verdict
 
     def _name(self, seen: Observation, run_id: str) -> str:
@@ -155,7 +159,7 @@ class Fleet:
         second = self._state(newer.query, newer.run_id)
         second.history.start(newer.started_at or 0.0, newer.query_id, newer.run_id)
         for batch in newer.run:
-            if second.history.add(batch):
+            if second.history.add(batch) and self._counts:
                 second.tally.add(batch)
         if newer.plan is not None and newer.plan.run_id == newer.run_id:
             second.history.plan = newer.plan

@@ -69,7 +69,7 @@ class Investigation:
         self._begin()
 
     def _begin(self) -> None:
-        self.replay = Replay()
+        self.replay = Replay(brief=True)
         self.story = Story()
         self.tracks: dict[str, Track] = {}
         self._known: dict[tuple[float, str, str | None, int], None] = {}

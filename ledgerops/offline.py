@@ -17,10 +17,14 @@ SILENCE = 900.0  # seconds after the last observation for which `every` is kept 
 
 
 class Replay:
-    """A fleet that takes observations; `at` is the newest instant seen, `bad` counts records that were none."""
+    """A fleet that takes observations; `at` is the newest instant seen, `bad` counts records that were none.
 
-    def __init__(self) -> None:
-        self.fleet = Fleet(Diagnoser)
+    A `brief` one keeps no running totals, and its verdicts on the way say what was found and nothing else.
+    """
+
+    def __init__(self, brief: bool = False) -> None:
+        self.brief = brief
+        self.fleet = Fleet(Diagnoser, counts=not brief)
         self.at: float | None = None
         self.bad = 0
 
@@ -58,7 +62,7 @@ class Replay:
             state = self.take(seen)
             if state is not None and seen.kind in JUDGED:
                 assert self.at is not None
-                yield self.fleet.judge(state, self.at)
+                yield self.fleet.judge(state, self.at, self.brief)
         if at is not None and every is not None:
             yield from self._between(at, every)
 
@@ -68,7 +72,7 @@ class Replay:
         first = math.floor(self.at / every) + 1
         for number in range(first, math.ceil(min(until, self.at + SILENCE) / every)):
             for state in self.fleet.queries.values():
-                yield self.fleet.judge(state, number * every)
+                yield self.fleet.judge(state, number * every, self.brief)
 
 
 def replay(observations: Iterable[Observation], at: float | None = None, now: float | None = None) -> Replay:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from ledgerops.offline import SILENCE, replay, verdicts
+from ledgerops.diagnosis.model import Forecast
+from ledgerops.offline import SILENCE, Replay, replay, verdicts
 from ledgerops.progress import format_instant
+from ledgerops.recording import read
 from ledgerops.records import Observation
 from tests.build import T0, spark_json
 
@@ -40,6 +44,22 @@ def test_a_verdict_of_the_grid_knows_nothing_of_later_batches():
 
     assert {each.figures["batch_seconds"] for each in asked} == {0.9}
     assert [each.at for each in asked] == sorted(each.at for each in asked)
+
+
+def test_a_brief_replay_finds_the_same_and_keeps_no_totals():
+    recorded = list(read(Path(__file__).parent / "recorded" / "drills" / "whale-key" / "recording"))
+    whole, brief = Replay(), Replay(brief=True)
+    every = list(whole.verdicts(recorded))
+    short = list(brief.verdicts(recorded))
+
+    def left(verdict):
+        return replace(verdict, forecast=Forecast(), figures={}, attribution=())
+
+    assert short == [left(verdict) for verdict in every] != every
+    assert any(verdict.findings for verdict in short)
+    for name, state in brief.fleet.queries.items():
+        assert state.tally.counters == {}
+        assert brief.fleet.judge(state, brief.at) == whole.fleet.judge(whole.fleet.queries[name], whole.at)
 
 
 def test_a_long_silence_is_not_asked_about_for_ever():

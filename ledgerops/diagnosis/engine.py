@@ -38,7 +38,8 @@ class Diagnoser:
         self.errors: dict[str, int] = {}
         self._held: dict[tuple[str, str, str], tuple[Finding, float]] = {}  # with when it was last seen
 
-    def __call__(self, view: View) -> Verdict:
+    def __call__(self, view: View, brief: bool = False) -> Verdict:
+        """`brief` leaves forecast, figures and attribution out: of a look that is only one on the way to another."""
         now = view.now
         ended = view.history.ended
         if ended is not None:  # what was wrong at the end is what a post-mortem asks for
@@ -62,9 +63,9 @@ class Diagnoser:
             health=_health(findings, status),
             root_causes=tuple(sorted(roots, key=_rank)),
             findings=tuple(findings),
-            forecast=forecast(view, self.freshness),
-            figures=_figures(view),
-            attribution=attribution(view),
+            forecast=Forecast() if brief else forecast(view, self.freshness),
+            figures={} if brief else _figures(view),
+            attribution=() if brief else attribution(view),
         )
 
     def _look(self, view: View, long_over: bool) -> None:
