@@ -96,12 +96,13 @@ def make(kafka, prefix, partitions=5, name="transactions"):
     admin = reach(kafka.client)
     for done in admin.create_topics([NewTopic(prefix + name, partitions, 1)]).values():
         done.result(30)
-    # the topic is known before its partitions have a leader
+    # a topic is made before it is known, and known before its partitions have a leader
     limit = time.monotonic() + 30
-    while any(
-        p.leader < 0 for p in admin.list_topics(prefix + name, timeout=10).topics[prefix + name].partitions.values()
-    ):
+    led = 0
+    while led < partitions:
         assert time.monotonic() < limit
+        known = admin.list_topics(prefix + name, timeout=10).topics[prefix + name]
+        led = sum(each.leader >= 0 for each in known.partitions.values())
     return prefix + name
 
 
