@@ -1,6 +1,7 @@
 """The pacer: what is due is handed over when it is due, all of it, however it is shared out and however it stops."""
 
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -8,7 +9,7 @@ from ledgerops.ledger.plan import parse_plan
 from ledgerops.ledger.stream import CHUNK, PlanStream
 from ledgerops.producing.pace import Pacer, produce, settle
 from ledgerops.producing.records import records
-from ledgerops.producing.sent import together
+from ledgerops.producing.sent import Sent, together
 from ledgerops.producing.target import ALL, Share
 from ledgerops.producing.verdict import judge, so_far
 from tests.producing.targets import Memory
@@ -200,3 +201,11 @@ def test_what_was_never_acknowledged_is_told():
         f"0 of the {sent.planned} records that were due were acknowledged (0.0%, at least 99% must be): "
         "the load was ended behind its schedule"
     )
+
+
+def test_what_was_due_a_moment_before_the_end_is_not_missing():
+    ended = Sent(planned=250, produced=240, acknowledged=240, rate=500.0)
+
+    assert judge(ended) is None
+    assert judge(replace(ended, planned=300)).startswith("240 of the 300 records that were due")
+    assert judge(replace(ended, rate=0.0)).startswith("240 of the 250 records that were due")
