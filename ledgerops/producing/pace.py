@@ -67,6 +67,7 @@ class Pacer:
         self._begin: float | None = None
         self._full_since: float | None = None
         self._booked = 0.0
+        self._looked = 0.0  # when it was last looked at what is due
 
     def prepare(self) -> None:
         """Makes the first records: what is due at once is not late for that."""
@@ -92,7 +93,7 @@ class Pacer:
         """Hands over what is due, or makes a piece of what will be; returns how many seconds it may rest now."""
         if self._begin is None:
             self.begin()
-        now = self._elapsed()
+        now = self._looked = self._elapsed()
         self._target.serve()
         if now - self._booked >= _BOOKS:
             self._book(now)
@@ -110,19 +111,21 @@ class Pacer:
         return min(_LOOK, max(TICK, float(head.due[head.place]) - self._elapsed()))
 
     def stop(self) -> None:
-        """Ends the load here and closes the books but for what becomes of what was handed over."""
+        """Ends the load here and closes the books but for what becomes of what was handed over.
+
+        The books are those of the last look: what has become due since then is not missing.
+        """
         if self.over:
             return
         self.over = True
-        now = self._elapsed()
-        self._full(False, now)
+        self._full(False, self._elapsed())
         if self._ready and self._ready[0].place:
             head = self._ready[0]
             self._handed.append(head.rows.before(self._reached))
             self.sent.poison += head.made.poisoned(head.place)
         while self._handed:
             self._sum_up()
-        self._book(now)
+        self._book(self._looked)
 
     def _elapsed(self) -> float:
         return 0.0 if self._begin is None else self._clock() - self._begin

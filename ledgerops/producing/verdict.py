@@ -17,8 +17,7 @@ def judge(sent: Sent, late_budget: float = LATE_BUDGET) -> str | None:
     """Why the load is INVALID, in one line; None when it is valid, or when nothing was due and nothing went wrong."""
     if sent.problem and not sent.planned:
         return sent.problem
-    # of a load that was ended, what was due a moment before is late by less than the budget, and not missing
-    if sent.planned and sent.acknowledged < ACKNOWLEDGED * sent.planned - sent.rate * late_budget:
+    if sent.planned and sent.acknowledged < ACKNOWLEDGED * sent.planned:
         return (
             f"{sent.acknowledged:,} of the {sent.planned:,} records that were due were acknowledged "
             f"({sent.acknowledged / sent.planned:.1%}, at least {ACKNOWLEDGED:.0%} must be): "
