@@ -31,7 +31,7 @@ from ledgerops.cli.redraw import Redraw
 from ledgerops.cli.values import seconds
 from ledgerops.diagnosis.model import SEVERITIES
 from ledgerops.diagnosis.report import text, worst
-from ledgerops.errors import UserError
+from ledgerops.errors import UserError, cannot_write
 from ledgerops.investigation import Investigation, Moment
 from ledgerops.progress import parse_instant
 
@@ -92,7 +92,7 @@ def _write(path: Path, page: str) -> None:
     try:
         path.write_text(page, "utf-8")
     except OSError as error:
-        raise UserError(f"cannot write {path}: {(error.strerror or str(error)).lower()}") from None
+        raise cannot_write(path, error) from None
 
 
 def watch(investigation: Investigation, args: argparse.Namespace) -> int:

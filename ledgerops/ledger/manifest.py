@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ledgerops.errors import UserError
+from ledgerops.errors import UserError, cannot_write
 from ledgerops.ledger.plan import parse_plan
 from ledgerops.ledger.stream import PlanStream, ReplayStream, Stream
 from ledgerops.ledger.summary import Summary
@@ -93,7 +93,7 @@ class Manifest:
             part.write_text(json.dumps(document, indent=1) + "\n", "utf-8")
             part.replace(file)
         except OSError as error:
-            raise UserError(f"cannot write {file}: {(error.strerror or str(error)).lower()}") from None
+            raise cannot_write(file, error) from None
 
     def stream(self, data: Path | None) -> Stream | None:
         """The records again; None when they cannot be had, because the file is not there or is another one now."""

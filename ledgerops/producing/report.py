@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ledgerops.errors import UserError
+from ledgerops.errors import UserError, cannot_write
 from ledgerops.figures import clock
 from ledgerops.ledger.manifest import Manifest
 from ledgerops.producing.samples import percentile
@@ -39,7 +39,7 @@ def place_of(given: Path | str | None, table: str = "transactions") -> Path:
     except FileExistsError:
         raise UserError(f"cannot write {file}: {file.parent} is no folder") from None
     except OSError as error:
-        raise UserError(f"cannot write {file}: {(error.strerror or str(error)).lower()}") from None
+        raise cannot_write(file, error) from None
     return file
 
 

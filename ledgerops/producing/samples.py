@@ -27,7 +27,7 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ledgerops.errors import UserError
+from ledgerops.errors import UserError, cannot_write
 from ledgerops.ledger.manifest import is_instant
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class Sampler:
             file.parent.mkdir(parents=True, exist_ok=True)
             self._out: IO[str] = file.open("w", encoding="utf-8")
         except OSError as error:
-            raise _cannot_write(file, error) from None
+            raise cannot_write(file, error) from None
 
     def begin(self, at: float) -> None:
         """The schedule began at this time, in seconds since the epoch."""
@@ -103,7 +103,7 @@ class Sampler:
         except OSError as error:
             with suppress(OSError):  # what found no room finds none now
                 self._out.close()
-            raise _cannot_write(self._file, error) from None
+            raise cannot_write(self._file, error) from None
 
     def keep(self, sample: Sample, acknowledged: float, appended: float | None) -> None:
         row = {
@@ -170,7 +170,7 @@ def gather(file: Path, count: int) -> None:
                     whole.write(part.read_bytes())
                     part.unlink()
     except OSError as error:
-        raise _cannot_write(file, error) from None
+        raise cannot_write(file, error) from None
 
 
 def legs(samples: Iterable[Mapping[str, Any]], seen: Mapping[str, float] | None = None) -> dict[str, HdrHistogram]:
@@ -207,7 +207,3 @@ def _record(legs: Mapping[str, HdrHistogram], sample: Mapping[str, Any]) -> None
         begin, end = (sample.get(time) for time in LEGS[name])
         if begin is not None and end is not None:
             into.record_value(min(max(1, round((end - begin) * 1e6)), _MOST_MICROS))
-
-
-def _cannot_write(file: Path, error: OSError) -> UserError:
-    return UserError(f"cannot write {file}: {(error.strerror or str(error)).lower()}")
