@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import signal
-import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from queue import Empty, SimpleQueue
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -21,25 +21,32 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Stop:
-    """Whether and why the run shall end. Until `calm()` a signal interrupts at once; after it, it only asks."""
+    """Whether and why the run shall end. Until `calm()` a signal interrupts at once; after it, it only asks.
+
+    It asks in both cases: an interrupt that comes within a destructor or a callback of C is dropped by Python, and
+    who waits for the stop ends all the same. A handler runs between any two steps of the main thread, so what it
+    touches has to be reentrant: `Event.set` within `Event.wait` waits for a lock that its own thread holds.
+    """
 
     def __init__(self) -> None:
         self.reason: str | None = None
-        self._event = threading.Event()
+        self._asked: SimpleQueue[None] = SimpleQueue()  # its `put` is reentrant, as the library's reference says
         self._calm = False
 
     def ask(self, reason: str) -> None:
         if self.reason is None:
             self.reason = reason
-        self._event.set()
+        self._asked.put(None)
 
     @property
     def asked(self) -> bool:
-        return self._event.is_set()
+        return self.reason is not None
 
     def wait(self, seconds: float) -> bool:
         """True as soon as somebody asked; False after `seconds`."""
-        return self._event.wait(max(0.0, seconds))
+        with suppress(Empty):
+            self._asked.put(self._asked.get(timeout=max(0.0, seconds)))  # for the next who waits
+        return self.asked
 
     @contextmanager
     def on_signals(self) -> Iterator[None]:

@@ -218,6 +218,31 @@ def test_an_exporter_that_goes_away_is_said_and_asked_again(exporter):
     assert watch.returncode == 2
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("command", [["diagnose", "--watch", "0.01", "--from"], ["status", "--url"]])
+def test_an_interrupt_that_python_drops_ends_it_all_the_same(exporter, monkeypatch, command):
+    """Within a destructor, as that of a response of urllib, an interrupt is printed and dropped."""
+
+    class Response:
+        def __del__(self):
+            signal.raise_signal(signal.SIGINT)
+
+    def look(*args):
+        looks.append(None)
+        if len(looks) == 2:
+            Response()
+        assert len(looks) < 3, "looks on"
+        return {"queries": [], "at": "2026-11-21T08:30:00Z"}
+
+    looks = []
+    monkeypatch.setattr("ledgerops.cli.diagnose.Investigation.look", look)
+    monkeypatch.setattr("ledgerops.cli.status.fetch", look)
+    monkeypatch.setattr("ledgerops.terminal.watch.__defaults__", (0.01, 0.01))
+
+    assert main([*command, "http://127.0.0.1:1"]) == 0
+    assert len(looks) == 2
+
+
 def test_a_report_that_is_too_high_is_cut_and_says_so(monkeypatch, capsys):
     from ledgerops.cli.redraw import Redraw
 

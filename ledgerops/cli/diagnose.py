@@ -34,6 +34,7 @@ from ledgerops.diagnosis.report import text, worst
 from ledgerops.errors import UserError, cannot_write
 from ledgerops.investigation import Investigation, Moment
 from ledgerops.progress import parse_instant
+from ledgerops.stopping import Stop
 
 WATCH_SECONDS = 5.0
 
@@ -78,7 +79,9 @@ def run(args: argparse.Namespace) -> int:
         plots=args.html is not None,
     )
     if args.watch is not None:
-        return watch(investigation, args)
+        stop = Stop()
+        with stop.on_signals():
+            return watch(investigation, args, stop)
     found = investigation.look(time.time())
     if args.html is not None:
         _write(Path(args.html), investigation.page(found))
@@ -95,14 +98,13 @@ def _write(path: Path, page: str) -> None:
         raise cannot_write(path, error) from None
 
 
-def watch(investigation: Investigation, args: argparse.Namespace) -> int:
+def watch(investigation: Investigation, args: argparse.Namespace, stop: Stop) -> int:
     """Looks until Ctrl-C. An exporter that does not answer is said and asked again, but for the very first look."""
     screen = Redraw(sys.stdout, in_place=not args.json)
     screen.show(_shown(found := investigation.look(time.time()), args))
     code = _code(found, args)
     try:
-        while True:
-            time.sleep(args.watch)
+        while not stop.wait(args.watch):
             try:
                 found = investigation.look(time.time())
             except UserError as error:
@@ -112,9 +114,10 @@ def watch(investigation: Investigation, args: argparse.Namespace) -> int:
                 code = _code(found, args)
                 screen.show(_shown(found, args))
     except KeyboardInterrupt:
-        return code
+        pass
     finally:
         screen.close()
+    return code
 
 
 def _shown(found: dict[str, Any], args: argparse.Namespace) -> str:

@@ -18,6 +18,7 @@ from typing import Any
 
 from ledgerops.asking import ask
 from ledgerops.errors import UserError
+from ledgerops.stopping import Stop
 
 URL = "http://127.0.0.1:9464"
 TIMEOUT = 5.0
@@ -66,11 +67,9 @@ def run(args: argparse.Namespace) -> int:
             return f"ledgerops  {url}/"
         return f"ledgerops  {url}/  no answer since {time.strftime('%H:%M:%S', time.localtime(away_since[0]))}"
 
-    def wait(seconds: float) -> bool:
-        time.sleep(seconds)
-        return False
-
-    terminal.watch(look, title, wait, console)
+    stop = Stop()
+    with stop.on_signals():
+        terminal.watch(look, title, stop.wait, console)
     return 0
 
 
