@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from load.bench_usage import Cpu, cpu, heap
+from load.bench_usage import Cpu, Meter, heap
 
 SCRAPE_SECONDS = 5.0
 BATCHES = 10  # of a run, unless it is told otherwise
@@ -66,7 +66,7 @@ class Runs:
                 frames["transactions"], event_time="event_time", key="customer_id"
             )
         with self._watched(folder) if kind in (ATTACHED, INSTRUMENTED) else nullcontext():
-            used, began = cpu(), time.perf_counter()
+            meter, began = Meter(), time.perf_counter()
             query = start(
                 find_job(self.job),
                 frames,
@@ -76,7 +76,7 @@ class Runs:
             )
             query.awaitTermination()
             seconds = time.perf_counter() - began
-            used = cpu() - used
+            used = meter.used()
             live = heap(self.spark)
             told = [each for each in query.recentProgress if each.numInputRows]
         phases: dict[str, float] = defaultdict(float)

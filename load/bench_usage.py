@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import psutil
@@ -14,33 +15,37 @@ class Cpu(NamedTuple):
 
     driver: float  # this Python process: the job's driver, and ledgerops in it
     jvm: float
-    workers: float  # Python processes that the JVM started, those that have ended included
-
-    def __sub__(self, earlier: Cpu) -> Cpu:
-        return Cpu(*(now - before for now, before in zip(self, earlier, strict=True)))
+    workers: float  # Python processes that the JVM started
 
     @property
     def total(self) -> float:
         return sum(self)
 
 
-def cpu(root: psutil.Process | None = None) -> Cpu:
-    """Of this process and the JVM below it, so far. What a process reaped is in its `children_*` times."""
-    root = root or psutil.Process()
-    own = root.cpu_times()
-    jvm = workers = 0.0
-    java = spark_jvm(root)
-    if java is not None:
-        times = java.cpu_times()
-        jvm += times.user + times.system
-        workers += times.children_user + times.children_system
-        for worker in java.children(recursive=True):
-            try:
-                spent = worker.cpu_times()
-            except psutil.NoSuchProcess:
-                continue
-            workers += spent.user + spent.system + spent.children_user + spent.children_system
-    return Cpu(own.user + own.system, jvm, workers)
+class Meter:
+    """CPU that this process and the JVM below it use from now on.
+
+    Worker by worker, for one that idled for a minute is ended by Spark and takes its whole past with it: pyspark's
+    daemon ignores SIGCHLD, so no `children_*` time keeps it. What a worker used that ends before `used()` is not told.
+    """
+
+    def __init__(self, root: psutil.Process | None = None) -> None:
+        self._root = root or psutil.Process()
+        self._began = self._look()
+
+    def used(self) -> Cpu:
+        (driver, jvm, workers), (driver0, jvm0, workers0) = self._look(), self._began
+        return Cpu(
+            driver - driver0, jvm - jvm0, sum(spent - workers0.get(worker, 0.0) for worker, spent in workers.items())
+        )
+
+    def _look(self) -> tuple[float, float, dict[psutil.Process, float]]:
+        java = spark_jvm(self._root)
+        workers = {}
+        for worker in java.children(recursive=True) if java else ():
+            with suppress(psutil.NoSuchProcess):
+                workers[worker] = _seconds(worker)
+        return _seconds(self._root), _seconds(java) if java else 0.0, workers
 
 
 def spark_jvm(root: psutil.Process | None = None) -> psutil.Process | None:
@@ -66,3 +71,8 @@ def _is_spark(process: psutil.Process) -> bool:
         return any("org.apache.spark" in word for word in process.cmdline())
     except psutil.NoSuchProcess:
         return False
+
+
+def _seconds(process: psutil.Process) -> float:
+    times = process.cpu_times()
+    return float(times.user + times.system)

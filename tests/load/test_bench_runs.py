@@ -1,9 +1,12 @@
+import subprocess
+import sys
+
 import pytest
 
 from load.bench_overhead import _compared
 from load.bench_producer import send_process
 from load.bench_runs import AGAIN, ATTACHED, BARE, Runs, cpu_per_million, embedded
-from load.bench_usage import Cpu, cpu, heap, resident, spark_jvm
+from load.bench_usage import Meter, heap, resident, spark_jvm
 
 ROWS = 15_000
 
@@ -33,15 +36,53 @@ def test_runs_of_a_job_give_every_figure_of_its_comparison(spark, tmp_path):
 
 @pytest.mark.spark
 def test_the_jvm_is_sparks_and_its_use_is_told_apart(spark, kafka):
-    before = cpu()
+    meter = Meter()
     heap(spark)
-    used = cpu() - before
+    used = meter.used()
 
     assert "org.apache.spark" in " ".join(spark_jvm().cmdline())  # and not the broker's, a child as well
     assert resident(spark_jvm()) > resident() / 4
     assert used.jvm > 0
     assert used.total == pytest.approx(sum(used))
-    assert Cpu(3.0, 2.0, 1.0) - Cpu(1.0, 1.0, 1.0) == (2.0, 1.0, 0.0)
+
+
+WORKER = """
+import time
+while time.process_time() < 0.3: pass
+print(flush=True)
+time.sleep(60)
+"""
+JVM = f"""
+import sys
+from subprocess import PIPE, Popen
+for _ in range(2):
+    worker = Popen([sys.executable, "-c", {WORKER!r}], stdout=PIPE)
+    worker.stdout.readline()
+    print(flush=True)
+    input()
+    worker.kill()
+    worker.wait()
+"""
+DRIVER = f"""
+import sys
+from subprocess import PIPE, Popen
+from load.bench_usage import Meter
+jvm = Popen([sys.executable, "-c", {JVM!r}, "org.apache.spark"], stdin=PIPE, stdout=PIPE, text=True, bufsize=1)
+jvm.stdout.readline()
+meter = Meter()
+print(file=jvm.stdin)
+jvm.stdout.readline()
+print(meter.used().workers)
+print(file=jvm.stdin)
+jvm.wait()
+"""
+
+
+def test_a_worker_that_ends_takes_nothing_from_what_others_used():
+    """Spark ends workers that idled for a minute, and their past with them."""
+    told = subprocess.run([sys.executable, "-c", DRIVER], capture_output=True, text=True, timeout=60)
+
+    assert 0.25 < float(told.stdout) < 0.6, told.stderr  # times come in ticks of 10 ms
 
 
 def test_the_generator_sends_in_a_process_of_its_own_and_says_how_fast(kafka, topic):
