@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from ledgerops import jars
 from ledgerops.errors import UserError
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
 MakeTopic = Callable[..., str]
 
 ROOT = Path(__file__).parent.parent
+
+# how long an example takes is the machine's affair: Hypothesis would fail one that takes 200 ms
+settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("untimed")
 
 
 @pytest.fixture(scope="session")
