@@ -7,9 +7,11 @@ the target may take seconds, which a real thread does.
 from __future__ import annotations
 
 import time
+from signal import SIGINT
 from typing import Any
 
 import gevent
+from locust.runners import WorkerRunner
 
 from ledgerops.producing.member import Member
 from load.counting import Statistics
@@ -27,6 +29,8 @@ class Pacing:
         self._statistics: Statistics | None = None
         self._running = False
         self._hub = gevent.get_hub()
+        if isinstance(environment.runner, WorkerRunner) or not environment.parsed_options.headless:
+            self._signal = gevent.signal_handler(SIGINT, self._interrupted)  # else the lead hears it
         environment.runner.register_message(f"{MESSAGE}-to-member", self._heard)
         environment.events.quitting.add_listener(self._quitting)
 
@@ -70,6 +74,10 @@ class Pacing:
             runner.send_message(f"{MESSAGE}-to-lead", message)
         else:
             self._hub.loop.run_callback_threadsafe(runner.send_message, f"{MESSAGE}-to-lead", message)
+
+    def _interrupted(self) -> None:
+        """Locust's main greenlet ends by it. Python's own interrupt would break off a step of the member instead."""
+        self._hub.handle_system_error(KeyboardInterrupt, KeyboardInterrupt())
 
     def _quitting(self, **_: Any) -> None:
         """Ctrl-C reaches workers of the same terminal, too: the leader's word comes in a moment."""

@@ -119,6 +119,39 @@ def test_a_load_that_is_interrupted_ends_at_one_record(place, end):
     assert sent(place) == expected(place, manifest.records)
 
 
+INTERRUPTED = """
+import os, signal
+from types import SimpleNamespace as Fake
+import gevent
+from load.pacing import Pacing
+
+def step():
+    os.kill(os.getpid(), signal.SIGINT)
+    for _ in range(1000): pass
+    print("the step is done")
+
+Pacing(
+    Fake(
+        runner=Fake(register_message=lambda *_: None),
+        events=Fake(quitting=Fake(add_listener=lambda _: None)),
+        parsed_options=Fake(headless=False),
+    )
+)
+gevent.spawn(step)
+try:
+    gevent.sleep(30)
+except KeyboardInterrupt:
+    print("locust ends")
+"""
+
+
+def test_an_interrupt_breaks_off_no_step_of_a_sender():
+    command = [sys.executable, "-W", "ignore", "-c", INTERRUPTED]
+    told = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
+
+    assert told.stdout == "the step is done\nlocust ends\n", told.stderr
+
+
 def test_a_manifest_that_finds_no_place_is_told_before_anything_is_sent(place):
     (place / "manifest.json").mkdir()
     code, _, err = locust(place, "--run-time", "1s")
