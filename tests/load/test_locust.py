@@ -16,6 +16,7 @@ from ledgerops.ledger.manifest import read_manifest
 from ledgerops.ledger.plan import load_plan
 from ledgerops.ledger.poison import KEYLESS
 from ledgerops.producing.records import records
+from ledgerops.servers.process import free_port
 from load.options import metrics_port, read
 
 ROOT = Path(__file__).parent.parent.parent
@@ -39,8 +40,9 @@ def command(place, *argv):
     """locust in a folder that is not the repository's: the locustfile finds its parts by itself."""
     given = ["--headless", "--only-summary", "--plan", "mine.yaml", "--to", "land", "--manifest", "manifest.json"]
     python = [sys.executable, "-W", "ignore", "-m", "locust", "-f", str(ROOT / "load" / "locustfile.py")]
+    port = str(free_port())  # where its workers find it: the usual one may be another load's
     return subprocess.Popen(
-        [*python, *given, *argv],
+        [*python, *given, "--master-bind-port", port, "--master-port", port, *argv],
         cwd=place,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -52,12 +54,16 @@ def command(place, *argv):
 
 def locust(place, *argv):
     with command(place, *argv) as process:
-        out, err = process.communicate(timeout=60)
+        try:
+            out, err = process.communicate(timeout=120)
+        finally:
+            process.kill()
     return process.returncode, out, err
 
 
 def sent(place):
-    return sorted(line for file in (place / "land").rglob("*.jsonl") for line in file.read_bytes().splitlines())
+    """The lines of the files that are whole: what begins with a dot is still being written."""
+    return sorted(line for file in (place / "land").rglob("[!.]*.jsonl") for line in file.read_bytes().splitlines())
 
 
 def expected(place, count):
@@ -78,7 +84,8 @@ def test_records_are_the_plans_and_locusts_own_statistics_count_them(place):
         manifest.sent["produced"],
     )
     assert int(row["Failure Count"]) == 0
-    assert abs(int(row["99%"]) / 1000 - manifest.sent["late_seconds"]["p99"]) < 0.01
+    # locust rounds to two digits
+    assert int(row["99%"]) / 1000 == pytest.approx(manifest.sent["late_seconds"]["p99"], rel=0.05)
     assert "verdict   valid\n" in out
     assert "transactions" in (place / "out.html").read_text()
 
@@ -104,13 +111,13 @@ def test_workers_share_the_plan_out_without_overlap(place):
 def test_a_load_that_is_interrupted_ends_at_one_record(place, end):
     with command(place, "--processes", "2", "--late-budget", "9s") as process:
         try:
-            limit = time.monotonic() + 40
+            limit = time.monotonic() + 120
             while len(sent(place)) < 500:
                 assert process.poll() is None, process.communicate()
                 assert time.monotonic() < limit
                 time.sleep(0.1)
             end(process)
-            _, err = process.communicate(timeout=40)
+            _, err = process.communicate(timeout=120)
         finally:
             process.kill()
     manifest = read_manifest(place / "manifest.json")
