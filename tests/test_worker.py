@@ -410,7 +410,7 @@ def test_the_thread_works_off_the_queue_before_it_ends(make, tmp_path):
     assert bench.worker.trouble() is None
     for number in range(500):
         bench.inbox.put("progress", json.dumps(spark_json(batchId=number)))
-    bench.worker.stop()
+    bench.worker.stop(timeout=60)
     bench.worker.stop()
 
     assert len(list(read(tmp_path))) == 500
@@ -422,5 +422,5 @@ def test_a_worker_that_does_not_move_says_so(make):
     bench = make()
     bench.worker.start()
     bench.worker._stopping.set()
-    bench.worker.stop()
+    bench.worker.stop(timeout=60)
     assert bench.worker.trouble() == "the worker has ended"

@@ -16,8 +16,8 @@ def test_a_collector_that_raises_is_counted_said_once_and_asked_again(caplog):
     with caplog.at_level(logging.WARNING, "ledgerops"):
         collector.start()
         for _ in range(3):
-            assert looked.acquire(timeout=5)
-        collector.stop()
+            assert looked.acquire(timeout=60)
+        collector.stop(timeout=60)
         collector.stop()
 
     assert stats.collector_errors["tasks"] >= 2
@@ -29,6 +29,6 @@ def test_a_collector_that_raises_is_counted_said_once_and_asked_again(caplog):
 def test_stopping_does_not_wait_for_the_interval():
     collector = Periodic("host", 3600.0, lambda: None, SelfStats())
     collector.start()
-    collector.stop()
+    collector.stop(timeout=60)
 
     assert not collector._thread.is_alive()

@@ -126,7 +126,9 @@ class FakeSpark:
 
 
 @pytest.fixture
-def spark():
+def spark(monkeypatch):
+    monkeypatch.setattr("ledgerops.collect.rest.SECONDS", 60.0)
+    monkeypatch.setattr("ledgerops.collect.rest.FIRST_SECONDS", 60.0)
     fake = FakeSpark()
     yield fake
     fake.server.shutdown()
