@@ -40,6 +40,7 @@ def ask(address: str, timeout: float = TIMEOUT, environ: Mapping[str, str] = os.
         with opener.open(request, timeout=timeout) as answer:
             return answer.read(), answer.headers
     except urllib.error.HTTPError as error:
+        error.close()  # it is the open answer, too, and lives as long as what is raised from it
         if error.code in (401, 403):
             raise UserError(
                 f"{address} asks for credentials; set LEDGEROPS_BEARER_TOKEN_FILE, or LEDGEROPS_BASIC_AUTH_USER and "

@@ -513,6 +513,20 @@ def test_credentials_are_given_to_no_other_address(tmp_path):
         server.shutdown()
 
 
+def test_an_answer_that_is_an_error_is_not_left_open():
+    with socket.create_server(("127.0.0.1", 0)) as server, ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(ask, f"http://127.0.0.1:{server.getsockname()[1]}")
+        connection, _ = server.accept()
+        with connection:
+            connection.settimeout(60)
+            connection.recv(65_536)
+            connection.sendall(b"HTTP/1.1 503 Busy\r\nContent-Length: 5\r\n\r\nhello")
+            told = asked.exception()
+
+            assert connection.recv(1) == b""
+    assert "answers 503 busy; is it an exporter" in str(told)
+
+
 def test_an_empty_secret_is_refused(tmp_path):
     token = tmp_path / "token"
     token.write_text("\n")
