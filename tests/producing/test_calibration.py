@@ -115,7 +115,7 @@ def test_the_topic_of_a_calibration_is_made_and_goes_with_it(kafka):
         assert len(topics(kafka)[topic].partitions) == 3
 
     assert said == []
-    limit = time.monotonic() + 20
+    limit = time.monotonic() + 60
     while topic in topics(kafka):  # a broker learns a moment later what the controller did
         assert time.monotonic() < limit
 
@@ -124,7 +124,7 @@ def test_a_topic_that_cannot_be_deleted_is_told_and_loses_no_figure(kafka):
     said = []
     admin = reach(kafka.client)
     with own_topic(kafka.client, 3, said.append) as topic:
-        admin.delete_topics([topic])[topic].result(10)  # so that it is gone already
+        admin.delete_topics([topic])[topic].result(60)  # so that it is gone already
 
     [line] = said
     assert line.startswith(f"topic {topic} is left behind at {kafka.servers}: ")

@@ -188,7 +188,7 @@ def test_a_target_that_keeps_up_is_not_blamed():
     sent = produce(PlanStream(plan(rate=2_000), 0.0), target, records=1_000, at_once=False, wait=never)
     settle(sent, target)
 
-    assert judge(sent, late_budget=1.0) is None  # a machine that runs the whole suite may pause
+    assert judge(sent, late_budget=30.0) is None  # a machine that runs the whole suite may pause
 
 
 def test_what_was_never_acknowledged_is_told():

@@ -45,7 +45,7 @@ def test_first_records_are_sampled_with_their_times(tmp_path):
     assert 5 < len(chosen) < 20
     for each in found:
         assert each["transaction_id"] == f"T{each['number']:010}"
-        assert each["acknowledged"] - each["created"] == pytest.approx(0.5, abs=0.05)
+        assert each["acknowledged"] - each["created"] == pytest.approx(0.5, abs=1e-5)
     began = found[0]["scheduled"] - (found[0]["number"] + 1) / 1000
     assert [each["scheduled"] for each in found] == pytest.approx([began + (n + 1) / 1000 for n in chosen], abs=1e-4)
 
