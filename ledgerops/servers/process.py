@@ -19,6 +19,7 @@ from ledgerops.errors import UserError
 # below what Linux gives to outgoing connections: a port from there may be taken by one while its server is down, and a
 # client that knocks on a free port of that range can be connected to itself
 PORTS = range(20_000, 32_000)
+_given: set[int] = set()  # ports: who was given one may not listen yet
 _ERROR = re.compile(r"\b(ERROR|FATAL|Exception)\b")
 
 
@@ -107,13 +108,16 @@ class Process:
 
 
 def free_port() -> int:
-    """A TCP port of 127.0.0.1 that nobody listens on now."""
+    """A TCP port of 127.0.0.1 that nobody listens on now, and that was not given before in this process."""
     for port in random.SystemRandom().sample(PORTS, 200):
+        if port in _given:
+            continue
         with socket.socket() as probe:
             try:
                 probe.bind(("127.0.0.1", port))
             except OSError:
                 continue
+            _given.add(port)
             return port
     raise UserError(f"no free port between {PORTS.start} and {PORTS.stop} on 127.0.0.1")
 

@@ -32,6 +32,7 @@ from typing import Any, Self
 from urllib.parse import parse_qsl, urlsplit
 
 from ledgerops.errors import UserError
+from ledgerops.servers.process import free_port
 
 MOST = 1000  # transactions a call
 HANG_SECONDS = 60.0  # how long a call that hangs keeps its connection
@@ -184,7 +185,7 @@ class Risk:
         """Starts it, on the port that it had before if it had one. Raises UserError when it does not come up."""
         asked = self.behaviour
         options = {
-            "port": urlsplit(self.url).port or 0,
+            "port": urlsplit(self.url).port or free_port(),  # one that is still free when it comes back
             "parent": os.getpid(),
             "latency-ms": 1000 * asked.latency,
             "fail-share": asked.fail_share,
