@@ -118,7 +118,7 @@ def test_watching_prints_block_after_block_and_ends_with_the_code_of_the_last_lo
     with watching("--from", place, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as watch:
         got = read_until(watch.stdout.fileno(), b" at 2026-11-21 ", times=3).decode()
         watch.send_signal(signal.SIGINT)
-        _, err = watch.communicate(timeout=20)
+        _, err = watch.communicate(timeout=60)
 
     assert watch.returncode == code and err == b""
     assert "\x1b" not in got and len(re.findall(r"\n\n\w+ +\w+ +health", got)) >= 2
@@ -187,7 +187,7 @@ def test_an_exporter_is_asked_again_for_what_is_new_only(exporter):
     with watching("--from", url, "--since", "10m", stdout=subprocess.PIPE) as watch:
         read_until(watch.stdout.fileno(), b"query at ", times=3)
         watch.send_signal(signal.SIGINT)
-        watch.communicate(timeout=20)
+        watch.communicate(timeout=60)
 
     assert exporter.asked[0] == "/recording?since=4200.000"
     assert all(path.startswith("/recording?since=") for path in exporter.asked)
@@ -211,7 +211,7 @@ def test_an_exporter_that_goes_away_is_said_and_asked_again(exporter):
         exporter.away = True
         got = read_until(watch.stderr.fileno(), b"\n").decode()
         watch.send_signal(signal.SIGINT)
-        watch.communicate(timeout=20)
+        watch.communicate(timeout=60)
 
     assert got.startswith(f"ledgerops: {url}/recording?since=")
     assert "answers 503 service unavailable; is it an exporter? (looking again in 0.1 s)\n" in got

@@ -91,7 +91,7 @@ def dom(server, tmp_path):
             "--dump-dom",
             server.url,
         ]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=90, check=True)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=250, check=True)
         return done.stdout
 
     return load
