@@ -4,13 +4,17 @@ import json
 import threading
 import time
 from contextlib import contextmanager
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
 from ledgerops.jobs.calls import NO_TIME, Calls, Failure, Limits
+from tests.programs import until
 
-QUICK = Limits(concurrency=4, timeout=0.3, retries=2, pause=0.01, longest_pause=0.05, total=10.0)
+# no answer takes so long that it is asked for again, however slow the machine
+PATIENT = Limits(concurrency=4, timeout=60.0, retries=2, pause=0.01, longest_pause=0.05)
+HASTY = replace(PATIENT, timeout=0.3)
 HANG = 0
 
 
@@ -63,7 +67,7 @@ def serving(*script):
 
 
 @contextmanager
-def calling(server, limits=QUICK, user=""):
+def calling(server, limits=PATIENT, user=""):
     calls = Calls(f"http://{user}127.0.0.1:{server.server_port}", limits)
     try:
         yield calls
@@ -71,7 +75,7 @@ def calling(server, limits=QUICK, user=""):
         calls.close()
 
 
-def ask(calls, *questions, seconds=10.0):
+def ask(calls, *questions, seconds=30.0):
     return calls.run(lambda question: calls.post("/ask", question), questions, time.monotonic() + seconds)
 
 
@@ -93,28 +97,30 @@ def test_no_question_is_no_call():
 def test_calls_are_concurrent_up_to_the_limit_and_not_beyond():
     with serving() as server, calling(server) as calls:
         server.gate.clear()
-        opener = threading.Timer(0.3, server.gate.set)
-        opener.start()
+        asker = threading.Thread(target=ask, args=(calls, *({"n": n} for n in range(12))))
+        asker.start()
+        until(lambda: server.busy == PATIENT.concurrency, 25, "as many calls as there may be")
+        time.sleep(0.3)  # in which one more would come
+        server.gate.set()
+        asker.join()
 
-        ask(calls, *({"n": n} for n in range(12)))
-
-        assert server.most == QUICK.concurrency
-        opener.join()
+        assert len(server.heard) == 12
+        assert server.most == PATIENT.concurrency
 
 
 @pytest.mark.parametrize("status", [429, 500, 502, 503, 504])
 def test_what_may_pass_is_tried_again_and_soon(status):
-    began = time.monotonic()
+    # "soon" is within the time of `ask`: Retry-After asks for an hour
     with serving((status, "busy"), (status, "busy")) as server, calling(server) as calls:
         assert ask(calls, {"n": 1}) == [{"n": 1}]
         assert len(server.heard) == 3
-    assert time.monotonic() - began < 5, "Retry-After was obeyed"
 
 
 def test_a_hanging_attempt_is_given_up_and_tried_again():
-    with serving((HANG, "")) as server, calling(server) as calls:
-        assert ask(calls, {"n": 1}) == [{"n": 1}]
-        assert len(server.heard) == 2
+    # a machine that is slow takes more than the second attempt
+    with serving((HANG, "")) as server, calling(server, replace(HASTY, retries=20)) as calls:
+        assert ask(calls, {"n": 1}, seconds=20.0) == [{"n": 1}]  # before the server would end the first
+        assert len(server.heard) >= 2
 
 
 @pytest.mark.parametrize(
@@ -128,9 +134,10 @@ def test_a_hanging_attempt_is_given_up_and_tried_again():
     ],
 )
 def test_one_bad_call_is_a_failure_with_a_reason_and_the_others_go_on(answer, attempts, reason):
-    with serving(*[answer] * attempts) as server, calling(server) as calls:
+    limits = HASTY if answer[0] == HANG else PATIENT
+    with serving(*[answer] * attempts) as server, calling(server, limits) as calls:
         assert ask(calls, {"n": 1}) == [Failure(reason)]
-        assert len(server.heard) == attempts
+        until(lambda: len(server.heard) == attempts, 30, "the server hears of each attempt")
         assert ask(calls, {"n": 2}, {"n": 3}) == [{"n": 2}, {"n": 3}]
 
 
@@ -143,7 +150,7 @@ def test_a_service_that_is_not_there_is_said():
 
 def test_an_answer_of_another_shape_is_a_failure():
     with serving() as server, calling(server) as calls:
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 30
         answers = calls.run(lambda question: calls.post("/ask", question)["scores"], [{"n": 1}], deadline)
 
         assert answers == [Failure("unexpected answer (KeyError)")]
@@ -156,7 +163,7 @@ def test_all_calls_together_end_by_the_deadline():
 
         answers = ask(calls, *({"n": n} for n in range(20)), seconds=0.3)
 
-        assert time.monotonic() - began < 3
+        assert time.monotonic() - began < 20, "a call was waited for"
         assert answers == [Failure(NO_TIME)] * 20
         assert ask(calls, {"n": 21}, seconds=-1) == [Failure(NO_TIME)]
         server.gate.set()
