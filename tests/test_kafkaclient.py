@@ -236,7 +236,7 @@ def test_a_refused_connection_is_told_in_time_and_without_secrets():
             reach(KafkaClient(servers, SASL), seconds=60)
 
     assert str(error.value) == f"cannot reach Kafka at {servers}: connection refused"
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - began < 50
 
 
 def test_one_that_listens_and_is_silent_is_waited_for():
