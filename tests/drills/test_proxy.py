@@ -10,6 +10,7 @@ from ledgerops.errors import UserError
 from ledgerops.kafkaclient import reach
 
 BLOCK = b"x" * 40_000
+TRIES = 30
 
 
 @pytest.fixture
@@ -48,7 +49,7 @@ def proxy(echo):
 
 
 @contextmanager
-def connected(proxy, timeout=5.0):
+def connected(proxy, timeout=30.0):
     with socket.create_connection(("127.0.0.1", proxy.port), timeout) as connection:
         yield connection
 
@@ -64,19 +65,29 @@ def answered(connection, sent=b"hello"):
     return time.monotonic() - began
 
 
+def lasts(work, least, most):
+    """Whether it lasts `least` each time and less than `most` once: a busy machine makes it longer, never shorter."""
+    for _ in range(TRIES):
+        seconds = work()
+        assert seconds >= least
+        if seconds < most:
+            return True
+    return False
+
+
 def test_all_that_is_sent_comes_back_unchanged(proxy):
     with connected(proxy) as one, connected(proxy) as other:
-        assert answered(one, bytes(range(256)) * 4_000) < 2
-        assert answered(other) < 0.2
+        assert lasts(lambda: answered(one, bytes(range(256)) * 4_000), 0.0, 2.0)
+        assert lasts(lambda: answered(other), 0.0, 0.2)
 
 
 def test_each_answer_takes_longer_by_the_latency(proxy):
     with connected(proxy) as connection:
         proxy.set(latency=0.3)
-        assert 0.3 <= answered(connection) < 0.5
-        assert 0.3 <= answered(connection, BLOCK * 10) < 1.0  # once, not for each piece
+        assert lasts(lambda: answered(connection), 0.3, 0.5)
+        assert lasts(lambda: answered(connection, BLOCK * 10), 0.3, 1.0)  # once, not for each piece
         proxy.heal()
-        assert answered(connection) < 0.2
+        assert lasts(lambda: answered(connection), 0.0, 0.2)
 
 
 def test_jitter_makes_some_answers_later_than_others(proxy):
@@ -89,31 +100,36 @@ def test_jitter_makes_some_answers_later_than_others(proxy):
 def test_all_connections_share_a_narrow_line(proxy):
     proxy.set(bandwidth=100_000)
     with connected(proxy) as one, connected(proxy) as other:
-        threads = [threading.Thread(target=answered, args=(each, BLOCK)) for each in (one, other)]
-        began = time.monotonic()
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    assert 0.7 < time.monotonic() - began < 2.0
+
+        def both():
+            threads = [threading.Thread(target=answered, args=(each, BLOCK)) for each in (one, other)]
+            began = time.monotonic()
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            return time.monotonic() - began
+
+        assert lasts(both, 0.7, 2.0)
 
 
 def test_a_quota_holds_back_what_is_sent_and_not_what_comes_back(proxy):
     proxy.set(upload=100_000)
     with connected(proxy) as connection:
-        assert 0.35 < answered(connection, BLOCK) < 1.5
-        assert answered(connection) < 0.3
+        assert lasts(lambda: answered(connection, BLOCK), 0.35, 1.5)
+        assert lasts(lambda: answered(connection), 0.0, 0.3)
 
 
 def test_a_silent_line_keeps_its_connections_and_loses_nothing(proxy):
-    with connected(proxy, timeout=0.3) as connection:
+    with connected(proxy) as connection:
         proxy.set(silent=True)
         connection.sendall(b"hel")
+        connection.settimeout(0.3)
         with pytest.raises(TimeoutError):
             connection.recv(10)
         proxy.heal()
         connection.sendall(b"lo")
-        connection.settimeout(5)
+        connection.settimeout(30)
         got = b""
         while len(got) < 5:
             got += connection.recv(10)
@@ -132,7 +148,7 @@ def test_a_line_that_is_down_cuts_and_refuses_until_it_is_up_on_the_same_port(pr
             pass
     proxy.set(down=False)
     with connected(proxy) as connection:
-        assert answered(connection) < 0.2
+        assert lasts(lambda: answered(connection), 0.0, 0.2)
 
 
 def test_a_target_that_is_not_there_closes_the_connection():
