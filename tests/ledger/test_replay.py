@@ -11,7 +11,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ledgerops.errors import UserError
@@ -213,6 +213,7 @@ def order_of(partition: list[int]) -> Order:
     return Order([np.flatnonzero(np.asarray(partition, dtype=int) == each) for each in range(5)])
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(0, 4), max_size=60), st.lists(st.integers(1, 20), min_size=1, max_size=80), st.data())
 def test_any_sequence_of_limits_gives_every_row_once_and_in_file_order(
     partition: list[int], limits: list[int], data: st.DataObject

@@ -1,6 +1,6 @@
 """Small batches are read by few tasks, large ones by one for each partition; no row is left out or read twice."""
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ledgerops.ledger.splits import WORTH_A_TASK, Slice, splits
@@ -20,6 +20,7 @@ def test_partitions_without_new_rows_cost_nothing():
     assert splits([Slice(0, 5, 5), Slice(1, 9, 9)]) == []
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 50_000), st.integers(0, 50_000)), max_size=12))
 def test_every_slice_is_read_once_and_in_order(ends):
     given_ = [Slice(p, min(pair), max(pair)) for p, pair in enumerate(ends)]
