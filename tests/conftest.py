@@ -17,6 +17,7 @@ from ledgerops.errors import UserError
 from ledgerops.kafkaclient import reach
 from ledgerops.servers.kafka import Kafka
 from ledgerops.servers.postgres import Postgres, binaries
+from tests import topics
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -76,8 +77,7 @@ def make_topic(kafka: Kafka) -> MakeTopic:
 
     def make(partitions: int = 5, **config: str) -> str:
         name = f"topic-{uuid.uuid4().hex[:12]}"
-        for done in admin.create_topics([NewTopic(name, partitions, 1, config=config)]).values():
-            done.result(30)
+        topics.make(admin, NewTopic(name, partitions, 1, config=config))
         return name
 
     return make

@@ -13,6 +13,7 @@ from ledgerops.cli import main
 from ledgerops.kafkaclient import reach
 from ledgerops.ledger.reference import write_reference
 from ledgerops.ledger.topics import TOPICS
+from tests.topics import make as make_topics
 
 broker = pytest.mark.spark  # a JVM, though not Spark's
 
@@ -45,8 +46,7 @@ def make(kafka, prefix):
     admin = reach(kafka.client)
 
     def make(name, partitions, policy="delete"):
-        new = NewTopic(prefix + name, partitions, config={"cleanup.policy": policy})
-        admin.create_topics([new])[new.topic].result(30)
+        make_topics(admin, NewTopic(prefix + name, partitions, config={"cleanup.policy": policy}))
 
     return make
 

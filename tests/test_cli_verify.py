@@ -15,6 +15,7 @@ from ledgerops.ledger.arrow import TRANSACTIONS
 from ledgerops.ledger.encode import json_values
 from ledgerops.ledger.stream import ReplayStream
 from ledgerops.verify.outputs import KafkaOutput, PostgresOutput
+from tests import topics
 from tests.verify.made import Run, again, manifest_of, sent, without
 
 ONCE = sent(once=True)
@@ -161,21 +162,17 @@ def test_a_damaged_output_is_told(tmp_path, capsys):
 
 
 @pytest.fixture
-def in_kafka(kafka):
+def in_kafka(kafka, topic):
     """Writes a table to a new topic as Spark's sink would; gives the arguments that find it."""
-    made = []
 
     def write(table, job="dedup_transactions"):
-        prefix = f"verify{len(made)}.{id(made)}."
-        admin = reach(kafka.client)
-        for done in admin.create_topics([NewTopic(prefix + job, 3, 1)]).values():
-            done.result(30)
+        prefix = f"{topic}."
+        topics.make(reach(kafka.client), NewTopic(prefix + job, 3, 1))
         producer = Producer({"bootstrap.servers": kafka.servers})
         for batch in table.cast(TRANSACTIONS).to_batches():
             for value in json_values(batch).to_pylist():
                 producer.produce(prefix + job, value)
         assert producer.flush(30) == 0
-        made.append(prefix)
         return ["--bootstrap-servers", kafka.servers, "--topic-prefix", prefix]
 
     return write

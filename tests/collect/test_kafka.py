@@ -20,6 +20,7 @@ from ledgerops.kafkaclient import KafkaClient, reach
 from ledgerops.progress import BadRecord
 from ledgerops.servers.kafka import Kafka
 from ledgerops.stats import SelfStats
+from tests import topics
 from tests.build import T0
 from tests.collect.brokers import Queries, asks, closed, produce  # noqa: F401
 from tests.collect.fakes import inbox
@@ -122,9 +123,7 @@ def test_a_broker_that_dies_is_told_with_since_when_and_its_return_too(tmp_path,
     with Kafka(tmp_path / "kafka") as broker:
         from confluent_kafka.admin import NewTopic
 
-        admin = reach(broker.client)
-        [made] = admin.create_topics([NewTopic("t", 1, 1)]).values()
-        made.result(30)
+        topics.make(reach(broker.client), NewTopic("t", 1, 1))
         queries = Queries()
         queries.read("a", {"t": {"0": 0}})
         box, asking = collector(queries, broker.client)
