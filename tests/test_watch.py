@@ -18,14 +18,16 @@ from ledgerops import watch as watch_module
 from ledgerops.config import load
 from ledgerops.errors import UserError
 from ledgerops.recording import read
+from ledgerops.servers.process import free_port
 from ledgerops.watch import Hub, Watch
 from tests.collect.fakes import FakeSession
 
 ROOT = Path(__file__).parent.parent
+SPARKS = ("started", "progress", "idle", "terminated")  # in their order; a collector may still be asking at the end
 
 
 def get(watch, path):
-    with urllib.request.urlopen(watch.url + path, timeout=10) as answer:
+    with urllib.request.urlopen(watch.url + path, timeout=60) as answer:
         return answer.read().decode()
 
 
@@ -37,7 +39,7 @@ def value(watch, name, **labels):
     return None
 
 
-def eventually(look, seconds=60.0):
+def eventually(look, seconds=120.0):
     """The first true answer of `look`, which is asked again and again."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
@@ -105,7 +107,7 @@ def test_a_query_is_seen_from_its_start_to_its_end(spark, attach, started, tmp_p
     eventually(lambda: value(watch, "ledgerops_query_active", query="seen") == 0.0)
     assert value(watch, "ledgerops_batches_total", query="seen") is None
     watch.close()
-    kinds = [seen.kind for seen in read(tmp_path) if seen.query == "seen"]
+    kinds = [seen.kind for seen in read(tmp_path) if seen.query == "seen" and seen.kind in SPARKS]
     assert kinds[0] == "started" and kinds[-1] == "terminated" and kinds.count("progress") >= 4
 
 
@@ -113,23 +115,27 @@ def test_a_query_is_seen_from_its_start_to_its_end(spark, attach, started, tmp_p
 def test_queries_that_come_and_go_leave_no_thread_and_no_socket_behind(spark, attach, started):
     watch = attach(spark)
     driver = psutil.Process()
-    jvm = next(child for child in driver.children() if child.name() == "java")
+    jvm = next(child for child in driver.children() if "pyspark-shell" in child.cmdline())  # Kafka's is there, too
 
     def sockets():
         return [len(process.net_connections("tcp")) for process in (driver, jvm)]
 
-    def after(count):
-        """What is open once so many queries were started, seen and stopped, one after the other."""
+    def run(count):
+        """Starts, sees and stops so many queries, one after the other."""
         for _ in range(count):
             query = started("short", interval="0 seconds")
             eventually(lambda: value(watch, "ledgerops_query_active", query="short") == 1.0)
             query.stop()
             eventually(lambda: value(watch, "ledgerops_query_active", query="short") == 0.0)
+
+    def opened():
         return threading.active_count(), *sockets()
 
-    first = after(2)
-
-    assert max(now - then for now, then in zip(after(6), first, strict=True)) < 3
+    run(2)
+    first = opened()
+    run(6)
+    # a collector may just be asking, and a socket just closing: what was left behind stays
+    eventually(lambda: max(now - then for now, then in zip(opened(), first, strict=True)) < 3)
 
 
 @pytest.mark.spark
@@ -151,7 +157,7 @@ def test_plan_tasks_host_and_executors_are_collected(spark, attach, started):
     assert stage["reads_shuffle"] and stage["tasks"] == 2
     host = eventually(lambda: [data for data in lines("host") if data["executors"]])[0]
     assert {"driver_python", "driver_jvm"} <= {process["role"] for process in host["processes"]}
-    assert value(watch, "ledgerops_executor_cores", executor="driver") == 2.0
+    eventually(lambda: value(watch, "ledgerops_executor_cores", executor="driver") == 2.0)
 
 
 @pytest.mark.spark
@@ -178,7 +184,7 @@ def test_a_batch_that_does_not_end_is_seen_while_it_runs(spark, attach, tmp_path
     try:
         running = eventually(lambda: value(watch, "ledgerops_batch_running_seconds", query="held"))
         assert running > 2
-        eventually(lambda: value(watch, "ledgerops_batch_running_seconds", query="held") > running)
+        eventually(lambda: (value(watch, "ledgerops_batch_running_seconds", query="held") or 0.0) > running)
         gate.touch()
         eventually(lambda: value(watch, "ledgerops_batch_running_seconds", query="held") is None)
     finally:
@@ -408,11 +414,11 @@ from pyspark.sql import SparkSession
 spark = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
 spark.sparkContext.setLogLevel("OFF")
 query = spark.readStream.format("rate").load().writeStream.format("noop").queryName("unaware").start()
-while not query.lastProgress:
+found = []
+while not found:
     time.sleep(0.1)
-time.sleep(1)
-port = sys.argv[1]
-text = urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics").read().decode()
+    text = urllib.request.urlopen(f"http://127.0.0.1:{sys.argv[1]}/metrics").read().decode()
+    found = [line for line in text.splitlines() if line.startswith('ledgerops_batches_total{query="unaware"}')]
 print([line for line in text.splitlines() if line.startswith('ledgerops_query_active{query="unaware"}')])
 print(__name__, sys.argv[2:])
 sys.exit(7)
@@ -423,8 +429,7 @@ sys.exit(7)
 def test_a_script_that_knows_nothing_is_watched_and_keeps_its_exit_code(tmp_path):
     script = tmp_path / "app.py"
     script.write_text(SCRIPT)
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = str(free.getsockname()[1])
+    port = str(free_port())
     done = python("-m", "ledgerops", "exec", str(script), port, "--more", LEDGEROPS_PORT=port)
 
     assert done.stdout.splitlines()[-2:] == [
