@@ -10,8 +10,10 @@ from collections import Counter, defaultdict
 
 import pytest
 from confluent_kafka import Consumer, KafkaException, TopicPartition
+from confluent_kafka.admin import NewTopic
 
 from ledgerops.cli import main
+from ledgerops.kafkaclient import reach
 from ledgerops.ledger.manifest import read_manifest
 from ledgerops.ledger.plan import load_plan
 from ledgerops.ledger.poison import KEYLESS, MAX_VALUE_BYTES, REASONS
@@ -22,6 +24,7 @@ from ledgerops.producing.records import records
 from ledgerops.producing.samples import read_samples
 from ledgerops.producing.verdict import spent
 from ledgerops.servers.kafka import Kafka
+from tests import topics
 
 PLAN = """
 seed: 5
@@ -90,20 +93,7 @@ def read(servers, topic, partitions=5):
 
 
 def make(kafka, prefix, partitions=5, name="transactions", **config):
-    from confluent_kafka.admin import NewTopic
-
-    from ledgerops.kafkaclient import reach
-
-    admin = reach(kafka.client)
-    for done in admin.create_topics([NewTopic(prefix + name, partitions, 1, config=config)]).values():
-        done.result(LONG)
-    # a topic is made before it is known, and known before its partitions have a leader
-    limit = time.monotonic() + LONG
-    led = 0
-    while led < partitions:
-        assert time.monotonic() < limit
-        known = admin.list_topics(prefix + name, timeout=10).topics[prefix + name]
-        led = sum(each.leader >= 0 for each in known.partitions.values())
+    topics.make(reach(kafka.client), NewTopic(prefix + name, partitions, 1, config=config))
     return prefix + name
 
 
