@@ -66,8 +66,8 @@ class Churn:
     def step(self) -> Act:
         """One change, of a kind and a query that the seed decides."""
         act, slot = choose(self._draw, self._running())
-        if act in ("stop", "restart"):
-            self._queries.pop(slot).stop()
+        if slot in self._queries:
+            self._queries.pop(slot).stop()  # one that failed as well: until it has quite ended its name is taken
         if act != "stop":
             self._queries[slot] = self._start(slot, failing=act == "fail", anew=act != "restart")
         self.done[act] += 1

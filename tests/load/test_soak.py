@@ -118,7 +118,7 @@ def test_queries_start_fail_restart_and_stop(spark, tmp_path):
         for _ in range(6):
             churn.step()
         with pytest.raises(StreamingQueryException, match="the soak lets it fail"):
-            failing.awaitTermination(60)
+            failing.awaitTermination(180)
         assert churn.steady
         assert churn.alive >= 1
         assert sum(churn.done.values()) == 6
