@@ -14,7 +14,8 @@ from ledgerops.alerts.site import Site
 from ledgerops.render.alertmanager import alertmanager_file
 from ledgerops.render.prometheus import prometheus_file
 from ledgerops.render.rules import rule_files
-from tests.programs import answers, free_port, needed, until
+from ledgerops.servers.process import free_port
+from tests.programs import answers, needed, until
 
 
 class Prometheus:
@@ -42,11 +43,11 @@ class Prometheus:
             stdout=self._log,
             stderr=self._log,
         )
-        until(lambda: answers(f"{self.url}/-/ready"), 30, "Prometheus")
+        until(lambda: answers(f"{self.url}/-/ready"), 60, "Prometheus")
 
     def get(self, path: str, **parameters: str):
         with urllib.request.urlopen(
-            f"{self.url}/api/v1/{path}?{urllib.parse.urlencode(parameters)}", timeout=10
+            f"{self.url}/api/v1/{path}?{urllib.parse.urlencode(parameters)}", timeout=60
         ) as answer:
             return json.load(answer)["data"]
 
@@ -58,7 +59,7 @@ class Prometheus:
 
     def close(self) -> None:
         self._process.terminate()
-        self._process.wait(20)
+        self._process.wait(60)
         self._log.close()
 
 
@@ -84,9 +85,9 @@ class Alertmanager:
             stdout=self._log,
             stderr=self._log,
         )
-        until(lambda: answers(f"http://{self.address}/-/ready"), 30, "Alertmanager")
+        until(lambda: answers(f"http://{self.address}/-/ready"), 60, "Alertmanager")
 
     def close(self) -> None:
         self._process.terminate()
-        self._process.wait(20)
+        self._process.wait(60)
         self._log.close()

@@ -14,10 +14,11 @@ from ledgerops.dashboards.pages import PAGES
 from ledgerops.dashboards.panels import expression as expression_of
 from ledgerops.render.docs import rule_pages
 from ledgerops.render.runbooks import runbook_pages
+from ledgerops.servers.process import free_port
 from tests.monitoring import Prometheus
-from tests.programs import answers, free_port, until
+from tests.programs import answers, until
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
 
 ROOT = Path(__file__).parent.parent
 JOBS = ("daily_counts", "dedup_transactions", "large_credits")
@@ -49,11 +50,11 @@ def stack(tmp_path_factory):
         )
     prometheus = None
     try:
-        until(lambda: answers(f"http://127.0.0.1:{port}/healthz"), 120, "the run")
+        until(lambda: answers(f"http://127.0.0.1:{port}/healthz"), 300, "the run")
         prometheus = Prometheus(folder, f"127.0.0.1:{port}", SITE)
         until(
             lambda: len(prometheus.ask("ledgerops_capacity_rows_per_second or ledgerops_batches_total > 14")) >= 3,
-            120,
+            300,
             "fifteen batches of each query",
         )
         yield prometheus, run
@@ -74,7 +75,7 @@ def test_the_rules_are_loaded_and_evaluated_without_an_error(stack):
 
 def test_a_healthy_run_pages_nobody(stack):
     prometheus, _ = stack
-    until(lambda: "LedgerWatchdog" in prometheus.firing(), 30, "the watchdog")
+    until(lambda: "LedgerWatchdog" in prometheus.firing(), 60, "the watchdog")
 
     assert prometheus.firing() == {"LedgerWatchdog"}
 
