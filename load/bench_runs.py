@@ -18,6 +18,7 @@ from typing import Any
 from load.bench_usage import Cpu, Meter, heap
 
 SCRAPE_SECONDS = 5.0
+EVENTS_MS = 60_000  # for Spark's listeners to hear of all that has happened
 BATCHES = 10  # of a run, unless it is told otherwise
 BARE, AGAIN, ATTACHED, INSTRUMENTED = "bare", "bare again", "attached", "instrumented"
 Open = Callable[[Path, int, int], Mapping[str, Any]]  # folder, rows and rows of a batch -> a job's inputs
@@ -118,6 +119,8 @@ class Runs:
         scraper.start()
         try:
             yield
+            # an event is told some moments after its batch has ended
+            self.spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty(EVENTS_MS)
         finally:
             stop.set()
             scraper.join()
