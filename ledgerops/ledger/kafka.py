@@ -144,10 +144,15 @@ def _offsets(client: KafkaClient, partitions: Mapping[str, int], which: str) -> 
 
     spec = getattr(OffsetSpec, which)()
     wanted = {TopicPartition(topic, number): spec for topic, count in partitions.items() for number in range(count)}
-    admin = reach(client, ANSWER_SECONDS)
-    moving = (KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE)  # as just after a topic was made
+    moving = (  # as just after a topic was made: the broker does not know it (_NOENT), or does not lead it yet
+        KafkaError._NOENT,
+        KafkaError.UNKNOWN_TOPIC_OR_PART,
+        KafkaError.NOT_LEADER_FOR_PARTITION,
+        KafkaError.LEADER_NOT_AVAILABLE,
+    )
     limit = time.monotonic() + ANSWER_SECONDS
     while True:
+        admin = reach(client, ANSWER_SECONDS)  # a new one each time: one that was told of no such topic remembers it
         try:
             asked = admin.list_offsets(wanted, request_timeout=ANSWER_SECONDS) if wanted else {}
             return {(place.topic, str(place.partition)): int(found.result().offset) for place, found in asked.items()}
