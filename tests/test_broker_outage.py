@@ -13,6 +13,7 @@ import ledgerops
 from ledgerops.kafkaclient import reach
 from ledgerops.servers.kafka import Kafka
 from ledgerops.watch import Watch
+from tests import topics
 from tests.test_watch import eventually, value
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -30,8 +31,7 @@ def broker(tmp_path: Path, server_jars: list[Path]) -> Iterator[Kafka]:
 
     with Kafka(tmp_path / "kafka") as made:
         admin = reach(made.client)
-        [done] = admin.create_topics([NewTopic("transactions", 2, 1, config={"retention.ms": "86400000"})]).values()
-        done.result(30)
+        topics.make(admin, NewTopic("transactions", 2, 1, config={"retention.ms": "86400000"}))
         yield made
 
 
