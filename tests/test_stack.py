@@ -75,9 +75,8 @@ def test_the_rules_are_loaded_and_evaluated_without_an_error(stack):
 
 def test_a_healthy_run_pages_nobody(stack):
     prometheus, _ = stack
-    until(lambda: "LedgerWatchdog" in prometheus.firing(), 60, "the watchdog")
-
-    assert prometheus.firing() == {"LedgerWatchdog"}
+    # while a busy machine has not got the time for a batch each two seconds, an alert may rightly say so
+    until(lambda: prometheus.firing() == {"LedgerWatchdog"}, 240, "the watchdog alone")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.uid)
