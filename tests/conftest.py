@@ -30,6 +30,9 @@ ROOT = Path(__file__).parent.parent
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
 
+# a JVM of a test lives for a minute and would spend 40 % of its CPU on Java's second compiler, which pays off later
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")
+
 
 @pytest.fixture(scope="session")
 def data_dir() -> Path:
