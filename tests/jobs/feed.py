@@ -110,9 +110,11 @@ class Feed:
     def add_table(self, table: pa.Table, name: str = "transactions") -> None:
         self._files += 1
         file = self.folder / name / f"{self._files:05}.parquet"
-        pq.write_table(table, file)
+        part = file.with_name(f".{file.name}")  # a query at work sees it whole or not at all
+        pq.write_table(table, part)
         # Spark reads files in the order of their modification times
-        os.utime(file, (1_700_000_000 + self._files, 1_700_000_000 + self._files))
+        os.utime(part, (1_700_000_000 + self._files, 1_700_000_000 + self._files))
+        part.rename(file)
 
     def inputs(self) -> dict[str, DataFrame]:
         return {

@@ -8,6 +8,7 @@ import shutil
 import time
 from collections import Counter
 from decimal import Decimal
+from itertools import count, islice
 
 import duckdb
 import pyarrow as pa
@@ -23,6 +24,7 @@ from ledgerops.state.columns import hashed
 from ledgerops.state.listing import listing
 from ledgerops.state.survey import Wanted, survey
 from tests.jobs.feed import TRANSACTIONS, Feed, transaction
+from tests.programs import until
 from tests.state.made import BATCHES, MADE, ROCKSDB, ROWS, at, configured, make
 
 pytestmark = pytest.mark.spark
@@ -296,27 +298,38 @@ def test_the_session_has_its_own_settings_afterwards(made, spark):
 def test_a_query_at_work_is_read_and_each_batch_agrees_with_its_metric(spark, tmp_path):
     conf = {**ROCKSDB, "spark.sql.streaming.minBatchesToRetain": "4"}
     feed = Feed(spark, dedup_transactions.JOB, tmp_path)
-    feed.add(*([transaction(f"T{batch}-{n}", at(batch)) for n in range(50)] for batch in range(12)))
+    batches = ([transaction(f"T{batch}-{n}", at(0)) for n in range(50)] for batch in count())
+    feed.add(*islice(batches, 4))
     with configured(spark, conf):
         query = start(
             feed.job, feed.inputs(), sink=ParquetSink(feed.output), checkpoint=feed.checkpoint, trigger_seconds=0.2
         )
+
+    def progress():
+        worked = [one for one in query.recentProgress if "addBatch" in one["durationMs"]]
+        return {one["batchId"]: one["stateOperators"][0]["numRowsTotal"] for one in worked}
+
     try:
-        seen, limit = {}, time.monotonic() + 90
-        while time.monotonic() < limit and max(seen, default=0) < 11:
-            if any((feed.checkpoint / "commits").glob("[0-9]*")):
-                try:
-                    document = survey(feed.checkpoint, Wanted(top=0), spark)
-                except UserError as error:  # a busy machine reads more slowly than the query cleans up
-                    assert "is cleaned up faster than it can be read" in str(error)
-                else:
-                    seen[document["batch"]] = document["operators"][0]["rows"]
-        progress = {one["batchId"]: one["stateOperators"][0]["numRowsTotal"] for one in query.recentProgress}
+        seen, limit, given = {}, time.monotonic() + 120, 4
+        until(progress, 120, "the first batch")
+        while len(seen) < 3 and time.monotonic() < limit:
+            feed.add(*islice(batches, 2))  # the query is at work while it is read
+            given += 2
+            try:
+                document = survey(feed.checkpoint, Wanted(top=0), spark)
+            except UserError as error:  # a busy machine reads more slowly than the query cleans up
+                assert "is cleaned up faster than it can be read" in str(error)
+            else:
+                seen[document["batch"]] = document["operators"][0]["rows"]
+        query.processAllAvailable()
+        last = survey(feed.checkpoint, Wanted(top=0), spark)
+        until(lambda: progress().keys() >= {*seen, last["batch"]}, 60, "the progress of all that was read")
+        told = progress()
     finally:
         query.stop()
     assert query.exception() is None
-    assert len(seen) > 1 and seen == {batch: progress[batch] for batch in seen}
-    assert seen[max(seen)] == 600
+    assert len(seen) > 1 and seen == {batch: told[batch] for batch in seen}
+    assert last["operators"][0]["rows"] == told[last["batch"]] == 50 * given
 
 
 def test_a_run_is_listed_from_its_files(made):
