@@ -13,11 +13,12 @@ from tests.jobs.oracle import ask, disordered
 
 pytestmark = pytest.mark.spark
 
-IMPATIENT = Limits(timeout=0.3, retries=1, pause=0.01, longest_pause=0.05, total=3.0)
+# however slow the machine, there is time for an answer
+PATIENT = Limits(timeout=60.0, retries=1, pause=0.01, longest_pause=0.05, total=100.0)
 WANTED = "transaction_id, customer_id, amount, score, reason, output"
 
 
-def impatient(limits=IMPATIENT):
+def limited(limits=PATIENT):
     return replace(JOB, transform=partial(transform, limits=limits))
 
 
@@ -28,7 +29,7 @@ def score(row):
 
 
 def test_every_row_is_scored_or_refused_with_a_reason_and_written_once(feed):
-    case = feed(JOB)
+    case = feed(limited())
     runs = disordered()
     for number, row in enumerate(row for run in runs for batch in run for row in batch):
         row["amount"] = None if number % 17 == 0 else row["amount"]
@@ -52,7 +53,7 @@ def test_every_row_is_scored_or_refused_with_a_reason_and_written_once(feed):
 
 
 def test_a_service_that_fails_and_hangs_loses_and_repeats_nothing(feed):
-    case = feed(impatient())
+    case = feed(limited(replace(PATIENT, timeout=0.3)))
     names = [f"t{number:04}" for number in range(40 * CHUNK)]
     case.add([transaction(name, "10:00") for name in names])
     with Risk(Behaviour(latency=0.0, fail_share=0.5, hang_share=0.1, seed=3)) as risk:
@@ -69,7 +70,7 @@ def test_a_service_that_fails_and_hangs_loses_and_repeats_nothing(feed):
 
 
 def test_a_service_that_is_gone_holds_no_batch_up_and_scores_go_on_when_it_is_back(feed):
-    case = feed(impatient())
+    case = feed(limited())
     case.add([transaction("t1", "10:00")])
     with Risk() as risk:
         risk.stop()
@@ -85,13 +86,13 @@ def test_a_service_that_is_gone_holds_no_batch_up_and_scores_go_on_when_it_is_ba
 
 
 def test_a_service_that_never_answers_takes_no_longer_than_its_time(feed):
-    case = feed(impatient(Limits(concurrency=2, timeout=30.0, retries=5, total=1.0)))
+    case = feed(limited(Limits(concurrency=2, timeout=60.0, retries=5, total=1.0)))
     case.add([transaction(f"t{number:03}", "10:00") for number in range(10 * CHUNK)])
     with Risk(Behaviour(hang_share=1.0)) as risk:
         began = time.monotonic()
         case.run(services={"risk": risk.url})
 
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - began < 55, "a call was waited for"
     assert case.rows("count(*), count(DISTINCT transaction_id), min(reason), max(reason), min(output)") == [
         (10 * CHUNK, 10 * CHUNK, "no time left", "no time left", "risk_scores.failed")
     ]
