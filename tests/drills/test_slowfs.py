@@ -36,13 +36,23 @@ def next_whole_batch():
     [state] = found["stateOperators"]
     return {"log": found["durationMs"]["walCommit"], "state": state["commitTimeMs"]}
 
-told = {"quick": next_whole_batch()}
+def quickest(log, state):
+    # a busy machine makes a batch slower, never quicker: the first that is as quick as that, or the last of twenty
+    least = {"log": 1e9, "state": 1e9}
+    for _ in range(20):
+        found = next_whole_batch()
+        least = {key: min(found[key], least[key]) for key in found}
+        if found["log"] < log and found["state"] < state:
+            break
+    return {"least": least, "quickest": found}
+
+told = {"quick": quickest(400, 400)}
 files.slow(0.4)
-told["slow"] = next_whole_batch()
+told["slow"] = quickest(1600, 1600)
 files.slow(0.4, within="/state/")
-told["state"] = next_whole_batch()
+told["state"] = quickest(400, 1600)
 files.heal()
-told["healed"] = next_whole_batch()
+told["healed"] = quickest(400, 400)
 files.fill()
 while query.isActive:
     time.sleep(0.02)
@@ -55,23 +65,24 @@ Path(sys.argv[2]).write_text(json.dumps(told))
 def told(tmp_path_factory):
     """What one query went through while its checkpoint was slow, quick again, and full."""
     folder = tmp_path_factory.mktemp("slowfs")
-    subprocess.run([sys.executable, "-c", SCRIPT, folder, folder / "told.json"], check=True, timeout=120)
+    subprocess.run([sys.executable, "-c", SCRIPT, folder, folder / "told.json"], check=True, timeout=280)
     return json.loads((folder / "told.json").read_text())
 
 
 def test_each_file_of_the_checkpoint_is_made_and_renamed_slowly(told):
-    assert told["quick"]["log"] < 400
-    assert 800 <= told["slow"]["log"] < 1600
-    assert 400 <= told["slow"]["state"] < 1600  # the file was made before the commit began
+    assert told["quick"]["quickest"]["log"] < 400
+    assert 800 <= told["slow"]["least"]["log"] <= told["slow"]["quickest"]["log"] < 1600
+    # the file was made before the commit began
+    assert 400 <= told["slow"]["least"]["state"] <= told["slow"]["quickest"]["state"] < 1600
 
 
 def test_only_the_files_in_a_place_can_be_slow(told):
-    assert told["state"]["log"] < 400
-    assert 400 <= told["state"]["state"] < 1600
+    assert told["state"]["quickest"]["log"] < 400
+    assert 400 <= told["state"]["least"]["state"] <= told["state"]["quickest"]["state"] < 1600
 
 
 def test_it_is_quick_again_at_once(told):
-    assert max(told["healed"].values()) < 400
+    assert max(told["healed"]["quickest"].values()) < 400
 
 
 def test_a_full_one_fails_the_query_as_a_full_disk_does(told):
