@@ -21,6 +21,7 @@ from load.options import metrics_port, read
 from load.pacing import MESSAGE
 
 CONNECT = 30.0  # seconds for all workers to reach the target
+SILENT = 10  # seconds for which a worker that locust calls missing may still come back: a busy machine held it up
 LOCAL = "local"
 
 log = logging.getLogger("ledgerops")
@@ -113,7 +114,7 @@ class Lead:
             clients = getattr(self.environment.runner, "clients", None)
             if clients is not None:
                 for member in conductor.members:
-                    if member not in clients or clients[member].state == "missing":
+                    if gone(clients, member):
                         conductor.lost(member)
             if not conductor.begun and time.monotonic() - self._since > CONNECT:
                 self._fail(f"not all of {self.workers} workers could begin within {CONNECT:.0f} s")
@@ -161,3 +162,8 @@ class Lead:
         log.error(text)
         self.environment.process_exit_code = 2
         self.over = True
+
+
+def gone(clients: Any, member: str) -> bool:
+    """Whether a worker has left, or is silent for longer than one that is held up."""
+    return member not in clients or clients[member].heartbeat < -SILENT  # it falls by one a second, to -1 when missing

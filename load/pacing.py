@@ -17,7 +17,7 @@ from ledgerops.producing.member import Member
 from load.counting import Statistics
 
 MESSAGE = "ledgerops"  # both ways; the data say what it is
-GRACE = 15.0  # seconds in which a worker that was interrupted waits for the agreed end
+GRACE = 25.0  # seconds in which a worker that was interrupted waits for the agreed end, or for one that is silent
 
 
 class Pacing:

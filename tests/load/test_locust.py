@@ -159,6 +159,26 @@ def test_an_interrupt_breaks_off_no_step_of_a_sender():
     assert told.stdout == "the step is done\nlocust ends\n", told.stderr
 
 
+MISSING = """
+from types import SimpleNamespace as Worker
+from load.lead import SILENT, gone
+
+clients = {
+    "well": Worker(state="running", heartbeat=3),
+    "held up": Worker(state="missing", heartbeat=-5),
+    "dead": Worker(state="missing", heartbeat=-SILENT - 1),
+}
+print(*(name for name in ("well", "held up", "dead", "left") if gone(clients, name)), sep=", ")
+"""
+
+
+def test_a_worker_that_is_held_up_for_some_seconds_is_not_lost():
+    command = [sys.executable, "-W", "ignore", "-c", MISSING]
+    told = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
+
+    assert told.stdout == "dead, left\n", told.stderr
+
+
 def test_a_manifest_that_finds_no_place_is_told_before_anything_is_sent(place):
     (place / "manifest.json").mkdir()
     code, _, err = locust(place, "--run-time", "1s")
