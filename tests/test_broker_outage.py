@@ -16,8 +16,9 @@ from ledgerops.watch import Watch
 from tests import topics
 from tests.test_watch import eventually, value
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
 WITHIN = 30.0  # seconds from the broker's end until it is named
+SLOW = 180.0  # seconds for what takes ten on an idle machine
 PATIENT = {  # Spark's own source gives up after a minute
     "kafka.default.api.timeout.ms": "300000",
     "kafka.request.timeout.ms": "10000",
@@ -82,11 +83,11 @@ def test_a_broker_that_is_away_is_named_in_time_and_the_query_goes_on_when_it_is
         .start()
     )
     try:
-        eventually(lambda: (value(watch, "ledgerops_batches_total", query="outage") or 0) >= 5)
+        eventually(lambda: (value(watch, "ledgerops_batches_total", query="outage") or 0) >= 5, SLOW)
         partition = {"query": "outage", "topic": "transactions", "partition": "0"}
         headroom = eventually(lambda: value(watch, "ledgerops_retention_headroom_seconds", **partition))
-        assert 86_300 < headroom <= 86_400
-        assert (value(watch, "ledgerops_source_reachable", query="outage"), rules(watch)) == (1, [])
+        assert 85_800 < headroom <= 86_400
+        eventually(lambda: (value(watch, "ledgerops_source_reachable", query="outage"), rules(watch)) == (1, []))
 
         broker.stop()
         away = time.monotonic()
@@ -99,12 +100,12 @@ def test_a_broker_that_is_away_is_named_in_time_and_the_query_goes_on_when_it_is
         before = value(watch, "ledgerops_batches_total", query="outage")
         broker.start()
         back = time.monotonic()
-        eventually(lambda: rules(watch) == [], WITHIN)
+        eventually(lambda: rules(watch) == [], SLOW)
         print(f"clear {time.monotonic() - back:.1f} s after its return")
-        eventually(lambda: value(watch, "ledgerops_batches_total", query="outage") > before + 2)
+        eventually(lambda: value(watch, "ledgerops_batches_total", query="outage") > before + 2, SLOW)
         assert query.isActive
         query.stop()
-        eventually(lambda: committed(broker, "ledgerops.outage") == ended(query), 20)
+        eventually(lambda: committed(broker, "ledgerops.outage") == ended(query), SLOW)
     finally:
         query.stop()
         watch.close()
