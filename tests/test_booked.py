@@ -18,7 +18,7 @@ def observed(spark, tmp_path, rows, schema, books):
     spark.createDataFrame(rows, schema).write.parquet(str(tmp_path / "input"))
     stream = spark.readStream.schema(schema).parquet(str(tmp_path / "input"))
     query = books(stream).writeStream.format("noop").trigger(availableNow=True).start()
-    assert query.awaitTermination(60)
+    assert query.awaitTermination(120)
     return parse_progress(json.loads(query.lastProgress.json))
 
 

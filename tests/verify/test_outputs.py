@@ -24,7 +24,7 @@ def output(broker):
     def sent(topic, values):
         for value in values:
             broker.produce(topic, value, partition=0)
-        assert broker.flush(20) == 0
+        assert broker.flush(60) == 0
         [node] = broker.list_topics(timeout=10).brokers.values()
         return KafkaOutput(KafkaClient(f"{node.host}:{node.port}"), {topic: 1})
 
