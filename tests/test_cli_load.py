@@ -1,6 +1,7 @@
 """`ledgerops load`: what arrives is the plan's, byte for byte, and the manifest says so."""
 
 import json
+import os
 import re
 import signal
 import subprocess
@@ -8,6 +9,7 @@ import sys
 import time
 from collections import Counter, defaultdict
 
+import psutil
 import pytest
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 from confluent_kafka.admin import NewTopic
@@ -25,6 +27,7 @@ from ledgerops.producing.samples import read_samples
 from ledgerops.producing.verdict import spent
 from ledgerops.servers.kafka import Kafka
 from tests import topics
+from tests.programs import until
 
 PLAN = """
 seed: 5
@@ -388,6 +391,25 @@ def test_workers_that_are_interrupted_end_at_one_record(plan, tmp_path):
     assert (process.returncode, err) == (0, "")
     assert manifest.exact
     assert lines == sorted(value for each in made.values() for _, value in each)
+
+
+def test_an_interrupt_while_the_workers_begin_is_no_traceback(plan, tmp_path):
+    command = [sys.executable, "-m", "ledgerops", "load", str(plan), "--to", str(tmp_path / "land"), "--workers", "2"]
+    command += ["--manifest", str(tmp_path / "manifest.json"), "--late-budget", "9s"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
+
+        def begun():
+            return sum("spawn_main" in " ".join(each.cmdline()) for each in psutil.Process(process.pid).children())
+
+        try:
+            until(lambda: begun() == 2, LONG, "two workers")
+            os.killpg(process.pid, signal.SIGINT)  # as a terminal does: the workers hear it, too
+            _, err = process.communicate(timeout=LONG)
+        finally:
+            process.kill()
+
+    assert err == ""
+    assert process.returncode in (130, 0)  # 0: they were quicker, and the load had begun
 
 
 def test_a_load_at_once_has_no_lateness_to_judge(load, plan, tmp_path, capsys):

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import multiprocessing
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
@@ -39,9 +41,10 @@ def conduct(
         context.Process(target=_member, args=(theirs,), name=f"sender {number}", daemon=True)
         for number, (_, theirs) in enumerate(pipes)
     ]
-    for process, (_, theirs) in zip(processes, pipes, strict=True):
-        process.start()
-        theirs.close()
+    with _unheard():
+        for process, (_, theirs) in zip(processes, pipes, strict=True):
+            process.start()
+            theirs.close()
     ours = {number: pipe for number, (pipe, _) in enumerate(pipes)}
 
     def send(member: int, kind: str, data: Any) -> None:
@@ -67,6 +70,17 @@ def conduct(
     return conductor
 
 
+@contextmanager
+def _unheard() -> Iterator[None]:
+    """What is started within hears neither Ctrl-C, which reaches the whole group, nor SIGTERM: the parent decides."""
+    resource_tracker.ensure_running()  # its own start would let the signals through again
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _listen(
     conductor: Conductor,
     pipes: dict[int, Connection],
@@ -89,9 +103,7 @@ def _listen(
 
 
 def _member(pipe: Connection) -> None:
-    """A process's work. Ctrl-C reaches the whole group; the parent decides what it means."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    """A process's work."""
 
     def send(kind: str, data: Any) -> None:
         pipe.send((kind, data))
