@@ -31,10 +31,10 @@ def records(kafka, topic):
 
     consumer = Consumer(kafka.client.librdkafka(**{"group.id": "test", "enable.auto.commit": False}))
     try:
-        partitions = consumer.list_topics(topic, timeout=10).topics[topic].partitions
-        heads = {n: consumer.get_watermark_offsets(TopicPartition(topic, n), timeout=10)[1] for n in partitions}
+        partitions = consumer.list_topics(topic, timeout=60).topics[topic].partitions
+        heads = {n: consumer.get_watermark_offsets(TopicPartition(topic, n), timeout=60)[1] for n in partitions}
         consumer.assign([TopicPartition(topic, n, 0) for n in partitions])
-        found, deadline = [], time.monotonic() + 30
+        found, deadline = [], time.monotonic() + 120
         while len(found) < sum(heads.values()):
             assert time.monotonic() < deadline, f"read {len(found)} of {heads}"
             message = consumer.poll(1.0)
