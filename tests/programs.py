@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import time
 import urllib.request
 from collections.abc import Callable
@@ -20,13 +19,6 @@ def needed(program: str) -> str:
     if os.environ.get("LEDGEROPS_REQUIRE_SERVERS") == "1":
         pytest.fail(f"{program} is absent, and LEDGEROPS_REQUIRE_SERVERS=1 asks for it")
     pytest.skip(f"{program} is absent")
-
-
-def free_port() -> int:
-    """A port that was free a moment ago."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def until(condition: Callable[[], object], seconds: float, what: str) -> None:

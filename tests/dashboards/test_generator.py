@@ -10,9 +10,10 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from ledgerops.dashboards.layout import MARKS
 from ledgerops.metrics import GENERATOR_METRICS
+from ledgerops.servers.process import free_port
 from tests.dashboards.replayed import evaluated, parsed
 from tests.dashboards.test_waiting import LOAD, WAITING, asked
-from tests.programs import answers, free_port, needed, until
+from tests.programs import answers, needed, until
 
 SECONDS = 6
 EVERY = 1.0  # seconds between scrapes
