@@ -25,13 +25,15 @@ if TYPE_CHECKING:
 MakeTopic = Callable[..., str]
 
 ROOT = Path(__file__).parent.parent
+JVM_OPTIONS = "SPARK_SUBMIT_OPTS"  # what Spark gives to each JVM that it starts
 
 # how long an example takes is the machine's affair: Hypothesis would fail one that takes 200 ms
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
 
-# a JVM of a test lives for a minute and would spend 40 % of its CPU on Java's second compiler, which pays off later
-os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")
+# a run that a test starts lives for a minute and would spend 40 % of its JVM's CPU on Java's second compiler, which
+# pays off later: in the session that all tests share
+os.environ.setdefault(JVM_OPTIONS, "-XX:TieredStopAtLevel=1")
 
 
 @pytest.fixture(scope="session")
@@ -116,7 +118,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     from pyspark.sql import SparkSession
 
     warehouse = tmp_path_factory.mktemp("warehouse")
-    session = (
+    builder = (
         SparkSession.builder.master("local[2]")
         .appName("ledgerops-tests")
         .config("spark.sql.shuffle.partitions", "2")
@@ -126,8 +128,10 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.driver.memory", "2g")
         .config("spark.jars", _connector())
-        .getOrCreate()
     )
+    with pytest.MonkeyPatch.context() as environ:
+        environ.delenv(JVM_OPTIONS)
+        session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     yield session
     session.stop()
