@@ -29,23 +29,21 @@ class Meter:
     daemon ignores SIGCHLD, so no `children_*` time keeps it. What a worker used that ends before `used()` is not told.
     """
 
-    def __init__(self, root: psutil.Process | None = None) -> None:
-        self._root = root or psutil.Process()
+    def __init__(self) -> None:
         self._began = self._look()
 
     def used(self) -> Cpu:
         (driver, jvm, workers), (driver0, jvm0, workers0) = self._look(), self._began
-        return Cpu(
-            driver - driver0, jvm - jvm0, sum(spent - workers0.get(worker, 0.0) for worker, spent in workers.items())
-        )
+        spent = sum(seconds - workers0.get(worker, 0.0) for worker, seconds in workers.items())
+        return Cpu(driver - driver0, jvm - jvm0, spent)
 
     def _look(self) -> tuple[float, float, dict[psutil.Process, float]]:
-        java = spark_jvm(self._root)
+        java = spark_jvm()
         workers = {}
         for worker in java.children(recursive=True) if java else ():
             with suppress(psutil.NoSuchProcess):
                 workers[worker] = _seconds(worker)
-        return _seconds(self._root), _seconds(java) if java else 0.0, workers
+        return _seconds(psutil.Process()), _seconds(java) if java else 0.0, workers
 
 
 def spark_jvm(root: psutil.Process | None = None) -> psutil.Process | None:
