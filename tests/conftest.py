@@ -18,13 +18,13 @@ from ledgerops.kafkaclient import reach
 from ledgerops.servers.kafka import Kafka
 from ledgerops.servers.postgres import Postgres, binaries
 from tests import topics
+from tests.paths import ROOT
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 MakeTopic = Callable[..., str]
 
-ROOT = Path(__file__).parent.parent
 JVM_OPTIONS = "SPARK_SUBMIT_OPTS"  # what Spark gives to each JVM that it starts
 
 # how long an example takes is the machine's affair: Hypothesis would fail one that takes 200 ms

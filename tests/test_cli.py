@@ -20,6 +20,7 @@ from ledgerops.cli import COMMANDS, build_parser, joined, main
 from ledgerops.cli.completion import command_parser, words
 from ledgerops.cli.completion import script as completion_script
 from ledgerops.cli.exec import script_and_arguments
+from tests.paths import RECORDED
 
 NAMES = [command.name for command in COMMANDS]
 
@@ -231,7 +232,7 @@ def test_a_reader_that_goes_away_is_no_traceback():
 
 
 def test_a_terminal_that_lacks_a_sign_shows_another_one():
-    place = Path(__file__).parent / "recorded" / "drills" / "overload" / "recording"
+    place = RECORDED / "drills" / "overload" / "recording"
     done = subprocess.run(
         [sys.executable, "-m", "ledgerops", "capacity", "--from", str(place)],
         capture_output=True,

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from ledgerops.cli import main
+from tests.paths import RECORDED
 
-RECORDED = Path(__file__).parent / "recorded"
 CRASH = str(RECORDED / "spark-4.2.0.jsonl")
 KEYS = {
     "rule",

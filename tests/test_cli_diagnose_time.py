@@ -18,8 +18,8 @@ import pytest
 
 from ledgerops.cli import main
 from ledgerops.investigation import Investigation
+from tests.paths import RECORDED
 
-RECORDED = Path(__file__).parent / "recorded"
 CRASH, OUTAGE = str(RECORDED / "spark-4.2.0.jsonl"), str(RECORDED / "source-unreachable.jsonl")
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from pathlib import Path
 
 import pytest
 
@@ -11,8 +10,9 @@ from ledgerops.cli import main
 from ledgerops.drills import BY_NAME
 from ledgerops.drills.theatre import conduct
 from ledgerops.errors import UserError
+from tests.paths import RECORDED
 
-KEPT = Path(__file__).parent / "recorded" / "drills"
+KEPT = RECORDED / "drills"
 
 
 @pytest.fixture

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.openmetrics.exposition import generate_latest as generate_openmetrics
@@ -17,8 +15,7 @@ from ledgerops.fleet import Fleet
 from ledgerops.recording import read
 from ledgerops.snapshot import Snapshot, snapshot_query
 from ledgerops.stats import SelfStats
-
-RECORDED = Path(__file__).parent / "recorded"
+from tests.paths import RECORDED
 
 
 def fail(name, error):

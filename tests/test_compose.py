@@ -7,15 +7,14 @@ import re
 import shlex
 import shutil
 import subprocess
-from pathlib import Path
 
 import pytest
 import yaml
 
 from ledgerops.cli import build_parser
+from tests.paths import ROOT
 from tests.programs import needed
 
-ROOT = Path(__file__).parent.parent
 STACK = yaml.safe_load((ROOT / "docker-compose.yaml").read_text("utf-8"))
 SERVICES = STACK["services"]
 ENV = dict(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 from collections import Counter
-from pathlib import Path
 
 import orjson
 import pytest
@@ -14,8 +13,9 @@ from ledgerops.collect import eventlog
 from ledgerops.errors import UserError
 from ledgerops.offline import replay
 from ledgerops.progress import parse_progress
+from tests.paths import RECORDED
 
-LOGS = Path(__file__).parent / "recorded" / "eventlog"
+LOGS = RECORDED / "eventlog"
 PLAIN = LOGS / "local-2"
 ROLLING = LOGS / "eventlog_v2_local-1"
 
@@ -188,7 +188,7 @@ def test_a_recording_is_no_event_log(tmp_path):
     assert not eventlog.is_event_log(tmp_path / "absent")
 
 
-SKEWED = Path(__file__).parent / "recorded" / "skewed-app"
+SKEWED = RECORDED / "skewed-app"
 SKEW_BEGINS = 1_795_273_868.0  # when the application began to give 80 % of its rows to one account
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 from dataclasses import replace
-from pathlib import Path
 
 import orjson
 import pytest
@@ -19,8 +18,7 @@ from ledgerops.progress import BadRecord, format_instant
 from ledgerops.recording import read
 from ledgerops.records import Observation, StageSummary, TaskSummary
 from tests.build import T0, spark_json
-
-RECORDED = Path(__file__).parent / "recorded"
+from tests.paths import RECORDED
 
 
 def healthy(view):

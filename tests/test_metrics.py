@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 
@@ -14,8 +13,8 @@ from ledgerops.recording import read
 from ledgerops.records import Plan
 from ledgerops.view import View
 from tests.build import T0, batch, history, operator
+from tests.paths import RECORDED
 
-RECORDED = Path(__file__).parent / "recorded"
 LABELS = {
     "query", "source", "topic", "partition", "operator", "phase", "kind", "executor", "rule", "severity",
     "status", "error_class", "event", "step", "collector", "reason", "part", "plan", "worker",

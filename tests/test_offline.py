@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -14,6 +13,7 @@ from ledgerops.progress import format_instant
 from ledgerops.recording import read
 from ledgerops.records import Observation
 from tests.build import T0, spark_json
+from tests.paths import RECORDED
 
 
 def seen(number, **changes):
@@ -47,7 +47,7 @@ def test_a_verdict_of_the_grid_knows_nothing_of_later_batches():
 
 
 def test_a_brief_replay_finds_the_same_and_keeps_no_totals():
-    recorded = list(read(Path(__file__).parent / "recorded" / "drills" / "whale-key" / "recording"))
+    recorded = list(read(RECORDED / "drills" / "whale-key" / "recording"))
     whole, brief = Replay(), Replay(brief=True)
     every = list(whole.verdicts(recorded))
     short = list(brief.verdicts(recorded))

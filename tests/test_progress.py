@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 
 from ledgerops.progress import BadRecord, format_instant, parse_instant, parse_offsets, parse_progress
 from ledgerops.recording import read
 from tests.build import T0, spark_json
+from tests.paths import RECORDED
 
-RECORDED = Path(__file__).parent / "recorded"
 VERSIONS = ("3.5.7", "4.0.5", "4.1.3", "4.2.0", "4.3.0")
 
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from ledgerops import render
 from ledgerops.diagnosis.rules import RULES
 from ledgerops.metrics import METRICS
 from ledgerops.render.docs import SECTIONS, evidence_of, runbook_body
-
-ROOT = Path(__file__).parent.parent
+from tests.paths import ROOT
 
 
 @pytest.fixture(autouse=True)

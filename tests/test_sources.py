@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from pathlib import Path
 
 import pytest
 import zstandard
@@ -12,8 +11,8 @@ from ledgerops.cli import main
 from ledgerops.errors import UserError
 from ledgerops.servers.process import free_port
 from ledgerops.sources import open_source
+from tests.paths import RECORDED
 
-RECORDED = Path(__file__).parent / "recorded"
 PLAIN = RECORDED / "key-skew.jsonl"
 
 

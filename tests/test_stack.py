@@ -5,7 +5,6 @@ import re
 import subprocess
 import sys
 import urllib.error
-from pathlib import Path
 
 import pytest
 
@@ -16,11 +15,11 @@ from ledgerops.render.docs import rule_pages
 from ledgerops.render.runbooks import runbook_pages
 from ledgerops.servers.process import free_port
 from tests.monitoring import Prometheus
+from tests.paths import ROOT
 from tests.programs import answers, until
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
 
-ROOT = Path(__file__).parent.parent
 JOBS = ("daily_counts", "dedup_transactions", "large_credits")
 # a second stands for half a minute, so that windows fill within the test
 SITE = Site(scrape_seconds=1.0, evaluation_seconds=1.0, time_scale=1 / 30)

@@ -7,7 +7,6 @@ import sys
 import threading
 import time
 import urllib.request
-from pathlib import Path
 
 import psutil
 import pytest
@@ -21,8 +20,8 @@ from ledgerops.recording import read
 from ledgerops.servers.process import free_port
 from ledgerops.watch import Hub, Watch
 from tests.collect.fakes import FakeSession
+from tests.paths import ROOT
 
-ROOT = Path(__file__).parent.parent
 SPARKS = ("started", "progress", "idle", "terminated")  # in their order; a collector may still be asking at the end
 
 

@@ -1,12 +1,10 @@
 import subprocess
-from pathlib import Path
 
 from ledgerops.alerts import ALERTS
 from ledgerops.diagnosis.model import SEVERITIES
 from ledgerops.render.alertmanager import inhibitions
+from tests.paths import ROOT
 from tests.programs import needed
-
-ROOT = Path(__file__).parents[2]
 
 
 def test_a_ticket_never_silences_a_page():

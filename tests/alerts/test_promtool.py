@@ -2,15 +2,15 @@
 
 import shutil
 import subprocess
-from pathlib import Path
 
 import pytest
 import yaml
 
 from ledgerops.render.rules import FILES
+from tests.paths import ROOT
 from tests.programs import needed
 
-ALERTS = Path(__file__).parents[2] / "alerts"
+ALERTS = ROOT / "alerts"
 
 
 def promtool(*args):

@@ -23,9 +23,9 @@ from ledgerops.recording import read
 from ledgerops.render.rules import rule_files
 from ledgerops.snapshot import Snapshot, snapshot_driver, snapshot_query
 from ledgerops.stats import SelfStats
+from tests.paths import RECORDED
 from tests.programs import needed
 
-RECORDED = Path(__file__).parents[1] / "recorded"
 DRILLS = RECORDED / "drills"
 SCRAPE = 5.0  # seconds
 INSTANT = "_timestamp_seconds"

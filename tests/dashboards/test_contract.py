@@ -1,7 +1,6 @@
 """The closed contract: whatever is asked for is exported, and whatever is exported is asked for or says why not."""
 
 import re
-from pathlib import Path
 
 import pytest
 
@@ -10,8 +9,8 @@ from ledgerops.alerts.freshness import records
 from ledgerops.alerts.site import Site
 from ledgerops.metrics import METRICS, VERDICT_METRICS
 from ledgerops.metrics import QUERY_METRICS as OF_QUERIES
+from tests.paths import ROOT
 
-ROOT = Path(__file__).parents[2]
 FAMILIES = {metric.name: metric for metric in METRICS}
 RECORDED = {name for name, _ in records(Site())}
 OURS = re.compile(r"\bledgerops_[a-z0-9_]+")

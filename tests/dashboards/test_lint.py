@@ -3,7 +3,6 @@
 import json
 import re
 from importlib import metadata
-from pathlib import Path
 
 import pytest
 from grafana_foundation_sdk.cog import plugins
@@ -16,8 +15,9 @@ from ledgerops.dashboards.model import BAD, GOOD, WARN
 from ledgerops.dashboards.pages import PAGES
 from ledgerops.dashboards.sdk import encoded, models
 from ledgerops.metrics import METRICS
+from tests.paths import ROOT
 
-FOLDER = Path(__file__).parents[2] / "dashboards"
+FOLDER = ROOT / "dashboards"
 RECORDED = {name for name, _ in records(Site())}
 FAMILIES = {metric.name: metric for metric in METRICS}
 PARTS = ("_bucket", "_sum", "_count")

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -15,8 +14,8 @@ from ledgerops.recording import read
 from ledgerops.records import ExecutorShare, Progress, StageSummary, TaskSummary
 from ledgerops.view import View
 from tests.build import T0, batch, history, operator
+from tests.paths import RECORDED
 
-RECORDED = Path(__file__).parents[1] / "recorded"
 PHASES = {"latest_offset": 0.1, "query_planning": 0.2, "wal_commit": 0.05, "add_batch": 3.0, "commit_offsets": 0.05}
 
 

@@ -6,7 +6,6 @@ A few thousand lines here; `python -m tests.fuzzing` goes on to a million.
 from __future__ import annotations
 
 from collections import Counter
-from pathlib import Path
 
 import orjson
 import pytest
@@ -22,8 +21,8 @@ from tests.fuzzing.cases import KINDS as CASES
 from tests.fuzzing.cases import run
 from tests.fuzzing.checks import judged
 from tests.fuzzing.made import Chance, application
+from tests.paths import RECORDED
 
-RECORDED = Path(__file__).parent.parent / "recorded"
 ODD = st.one_of(
     st.none(),
     st.booleans(),

@@ -9,8 +9,7 @@ import pytest
 from ledgerops import recording
 from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.fleet import Fleet
-
-RECORDED = Path(__file__).parent.parent / "recorded"
+from tests.paths import RECORDED
 
 
 def every_verdict(path: Path):

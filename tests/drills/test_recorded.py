@@ -4,7 +4,6 @@ every number is in the recording."""
 from __future__ import annotations
 
 from functools import cache
-from pathlib import Path
 
 import pytest
 
@@ -13,8 +12,9 @@ from ledgerops.drills import BY_NAME
 from ledgerops.drills.bundle import Bundle
 from ledgerops.drills.looks import looks
 from ledgerops.drills.score import Score, score
+from tests.paths import RECORDED
 
-FOLDER = Path(__file__).parent.parent / "recorded" / "drills"
+FOLDER = RECORDED / "drills"
 SAVED = sorted(each.name for each in FOLDER.iterdir()) if FOLDER.is_dir() else []
 drills = pytest.mark.parametrize("name", SAVED)
 pytestmark = pytest.mark.slow

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import random
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import orjson
 import zstandard
 
-RECORDED = Path(__file__).parent.parent / "recorded"
+from tests.paths import RECORDED
+
 ODD: tuple[Any, ...] = (
     None, True, False, 0, 1, -1, 2**31, -(2**63), 2**63 - 1, 2**64 - 1, 0.0, -0.5, 1e-12, 1e18, 1e308, -1e308,
     "", "x", "-1", "1970-01-01T00:00:00.000Z", "2999-01-01T00:00:00Z", "not a time", "\x00\u202e", "{}",

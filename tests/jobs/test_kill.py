@@ -12,6 +12,7 @@ import pytest
 from ledgerops.jobs.enriched_transactions import JOB
 from ledgerops.jobs.outputs import last_batch
 from tests.jobs.feed import customer, transaction
+from tests.paths import ROOT
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -36,7 +37,7 @@ start(JOB, case.inputs(), sink=sink, checkpoint=case.checkpoint, trigger_seconds
 def drive(folder: Path) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
         [sys.executable, "-c", DRIVER, str(folder)],
-        cwd=Path(__file__).parents[2],
+        cwd=ROOT,
         env={**os.environ, "PYSPARK_PYTHON": sys.executable},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

@@ -13,6 +13,7 @@ import pytest
 from ledgerops.jobs.sinks import PostgresSink
 from ledgerops.jobs.split_transactions import JOB
 from tests.jobs.feed import transaction
+from tests.paths import ROOT
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -38,7 +39,7 @@ query.awaitTermination()
 def drive(folder: Path, url: str, jars: list[Path]) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
         [sys.executable, "-c", DRIVER, str(folder), url, ",".join(map(str, jars))],
-        cwd=Path(__file__).parents[2],
+        cwd=ROOT,
         env={**os.environ, "PYSPARK_PYTHON": sys.executable},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

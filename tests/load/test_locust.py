@@ -7,7 +7,6 @@ import subprocess
 import sys
 import time
 from argparse import Namespace
-from pathlib import Path
 
 import pytest
 
@@ -18,8 +17,8 @@ from ledgerops.ledger.poison import KEYLESS
 from ledgerops.producing.records import records
 from ledgerops.servers.process import free_port
 from load.options import metrics_port, read
+from tests.paths import ROOT
 
-ROOT = Path(__file__).parent.parent.parent
 PLAN = """
 seed: 5
 start: 2026-01-01T00:00:00Z

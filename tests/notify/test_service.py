@@ -4,7 +4,6 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
-from pathlib import Path
 
 import pytest
 import yaml
@@ -17,9 +16,8 @@ from ledgerops.notify.service import Service
 from ledgerops.notify.spool import Spool
 from ledgerops.servers.process import free_port
 from tests.notify.build import DIAGNOSIS, HEALTHY, alert, resolved, webhook
+from tests.paths import ROOT
 from tests.programs import answers, needed, until
-
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture

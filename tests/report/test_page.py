@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from html.parser import HTMLParser
-from pathlib import Path
 
 import pytest
 
@@ -15,8 +14,8 @@ from ledgerops.report.headline import headline
 from ledgerops.report.page import page
 from ledgerops.report.parts import attribution
 from ledgerops.report.plots import plots
+from tests.paths import RECORDED
 
-RECORDED = Path(__file__).parent.parent / "recorded"
 CRASH, OUTAGE, SKEW = (RECORDED / f"{name}.jsonl" for name in ("spark-4.2.0", "source-unreachable", "key-skew"))
 VOID = {"meta", "line", "rect", "circle", "polyline", "path"}
 
