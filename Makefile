@@ -30,7 +30,7 @@ bench: $(READY) ## measure the budgets of docs/performance.md: a quarter of an h
 	$(BIN)/python -m load.bench $(if $(ONLY),--only $(ONLY)) --write docs/performance.md
 
 soak: $(READY) ## queries that come, fail and go, watched for an hour (DURATION=1h), and what that leaves behind
-	$(BIN)/python -m load.soak $(if $(DURATION),--duration $(DURATION)) --page docs/performance.md
+	$(BIN)/python -m load.bench.soak $(if $(DURATION),--duration $(DURATION)) --page docs/performance.md
 
 drills: $(READY) ## break real queries on purpose and publish how often the diagnosis is right: an hour
 	$(BIN)/ledgerops jars
@@ -40,7 +40,7 @@ fuzz: $(READY) ## a million random and mutated records: nothing may leave the co
 	$(BIN)/python -m tests.fuzzing --lines 1000000 --processes 2
 
 predict: $(READY) ## check what ledgerops capacity predicts against measured runs
-	$(BIN)/python -m load.predict --write docs/capacity.md
+	$(BIN)/python -m load.bench.predict --write docs/capacity.md
 
 lock: $(READY) ## compile requirements.lock anew from pyproject.toml
 	$(BIN)/python -m pip install --quiet uv
@@ -54,6 +54,6 @@ $(READY): pyproject.toml requirements.lock
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
-	$(BIN)/python -c "from ledgerops.java import java_home; java_home()" 2>/dev/null || \
+	$(BIN)/python -c "from ledgerops.servers.java import java_home; java_home()" 2>/dev/null || \
 		$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[java]' -c requirements.lock
 	touch $@

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from ledgerops.watch import Watch
+    from ledgerops.agent.attach import Watch
 
 __version__ = "0.1.0"
 
@@ -22,7 +22,7 @@ def attach(spark: SparkSession, **overrides: Any) -> Watch:
     port is replaced by a free one, and after any other failure the watch that comes back is inert and says why in its
     `error`. Attaching twice to one session gives the same watch; the sessions of one driver share an exporter.
     """
-    from ledgerops.watch import attach as attach_session
+    from ledgerops.agent.attach import attach as attach_session
 
     return attach_session(spark, **overrides)
 
@@ -41,7 +41,7 @@ def instrument(
     need Spark 4.1. With `lateness` in seconds, older rows are counted as candidates for being late. A query that is
     instrumented twice needs a `name` for each place. Raises UserError when there is no such column.
     """
-    from ledgerops.instrumented import observed
+    from ledgerops.agent.instrument import observed
 
     return observed(df, event_time, key, plain_keys, name, lateness)
 
@@ -55,7 +55,7 @@ def book(df: DataFrame, side: str, amount: str | None = None, name: str | None =
     A function for each batch must read all of its rows: `isEmpty` or `take` would enter rows that never leave.
     Raises UserError when there is no such side or column.
     """
-    from ledgerops.booked import booked
+    from ledgerops.agent.integrity import booked
 
     return booked(df, side, amount, name)
 
@@ -66,6 +66,6 @@ def conflicts(df: DataFrame, key: str, name: str | None = None) -> DataFrame:
     The rule conflicting-duplicates tells their number and a sample of their keys, which are shown as hashes and need
     Spark 4.1. Raises UserError when there is no such column.
     """
-    from ledgerops.booked import conflicting
+    from ledgerops.agent.integrity import conflicting
 
     return conflicting(df, key, name)

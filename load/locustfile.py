@@ -18,9 +18,9 @@ from locust.runners import STATE_INIT, MasterRunner, WorkerRunner
 
 sys.path.append(str(Path(__file__).resolve().parent.parent))  # wherever locust was started
 
-from load.lead import Lead
+from load.locust_master import Lead
+from load.locust_worker import Pacing
 from load.options import add_options
-from load.pacing import Pacing
 
 events.init_command_line_parser.add_listener(add_options)
 

@@ -7,11 +7,11 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
+from ledgerops.cli.arg_types import factor, port, whole
 from ledgerops.cli.load import LATE_BUDGET, TABLES, span
-from ledgerops.cli.values import factor, port, whole
 from ledgerops.errors import UserError
-from ledgerops.ledger.plan import PLANS
-from ledgerops.producing.order import Order, order_of
+from ledgerops.ledger.plan.plan import PLANS
+from ledgerops.load.generator.request import Order, order_of
 
 # of the machine that locust runs on, and no business of whoever has its web page before him
 PLACES = ("--kafka-config", "--to", "--data", "--samples", "--manifest", "--metrics-port")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ledgerops.history import History
-from ledgerops.progress import format_instant
-from ledgerops.records import Partition, Progress, SourceProgress, StateOperator
+from ledgerops.model.history import History
+from ledgerops.model.records import Partition, Progress, SourceProgress, StateOperator
+from ledgerops.model.spark_progress import format_instant
 
 T0 = 1_800_000_000.0  # a round instant to count from
 

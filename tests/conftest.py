@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
-from ledgerops import jars
+from ledgerops.common.kafka import reach
 from ledgerops.errors import UserError
-from ledgerops.kafkaclient import reach
+from ledgerops.servers import jars
 from ledgerops.servers.kafka import Kafka
 from ledgerops.servers.postgres import Postgres, binaries
 from tests import topics

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import yaml
 
-from ledgerops.alerts.site import Site
-from ledgerops.render.alertmanager import alertmanager_file
-from ledgerops.render.prometheus import prometheus_file
-from ledgerops.render.rules import rule_files
+from ledgerops.mixin.alertmanager import alertmanager_file
+from ledgerops.mixin.prometheus import prometheus_file
+from ledgerops.mixin.rule_files import rule_files
+from ledgerops.mixin.site import Site
 from ledgerops.servers.process import free_port
 from tests.programs import answers, needed, until
 

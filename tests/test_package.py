@@ -10,8 +10,9 @@ from tests.paths import ROOT
 def test_the_wheel_carries_every_file_that_is_no_module():
     package = ROOT / "ledgerops"
     told = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
-    patterns = told["tool"]["setuptools"]["package-data"]["ledgerops"]
-    carried = {file for pattern in patterns for file in package.glob(pattern)}
+    patterns = told["tool"]["setuptools"]["package-data"]["*"]
+    folders = {file.parent for file in package.rglob("*.py")}
+    carried = {file for folder in folders for pattern in patterns for file in folder.glob(pattern)}
     others = {file for file in package.rglob("*") if file.is_file() and file.suffix not in (".py", ".pyc")}
 
     assert {str(file.relative_to(package)) for file in others - carried} == set()

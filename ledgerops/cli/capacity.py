@@ -22,8 +22,8 @@ import re
 import sys
 from dataclasses import dataclass
 
-from ledgerops.cli import place
-from ledgerops.cli.values import seconds, whole
+from ledgerops.cli import input_args
+from ledgerops.cli.arg_types import seconds, whole
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ def load(text: str) -> Load:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    place.add_arguments(parser)
+    input_args.add_arguments(parser)
     parser.add_argument(
         "--load", type=load, action="append", default=[], metavar="2x|ROWS", help="what if so much came; repeatable"
     )
@@ -72,15 +72,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from ledgerops.capacity.answer import Question, answer
-    from ledgerops.capacity.places import look
-    from ledgerops.capacity.report import document, text
-    from ledgerops.capacity.situation import situation
+    from ledgerops.analysis.capacity.answer import Question, answer
+    from ledgerops.analysis.capacity.inputs import look
+    from ledgerops.analysis.capacity.report import document, text
+    from ledgerops.analysis.capacity.situation import situation
 
     views, at, name = look(
         args.place,
         args.query,
-        place.instant("--at", args.at),
+        input_args.instant("--at", args.at),
         args.freshness,
         f" before {args.at}" if args.at else "",
     )

@@ -20,12 +20,12 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from ledgerops.cli.place import instant
+from ledgerops.cli.input_args import instant
 from ledgerops.errors import UserError
-from ledgerops.progress import format_instant
+from ledgerops.model.spark_progress import format_instant
 
 if TYPE_CHECKING:
-    from ledgerops.diagnosis.samples import Sample
+    from ledgerops.analysis.batch_samples import Sample
 
     Sides = tuple[dict[str, list[Sample]], dict[str, list[Sample]]]
 
@@ -43,8 +43,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from ledgerops.diagnosis.compare import compare
-    from ledgerops.diagnosis.compared import document, text
+    from ledgerops.analysis.compare import compare
+    from ledgerops.analysis.compare_report import document, text
 
     if (args.after is None) == (args.change_at is None):
         raise UserError("give two places to compare, or one and the moment of the change with --change-at")
@@ -70,8 +70,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _sides(before: str, after: str | None, change_at: str | None) -> Sides:
-    from ledgerops.diagnosis.samples import samples, split
-    from ledgerops.sources import open_source
+    from ledgerops.analysis.batch_samples import samples, split
+    from ledgerops.analysis.inputs import open_source
 
     if after is not None:
         return samples(open_source(before).observations), samples(open_source(after).observations)

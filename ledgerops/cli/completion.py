@@ -90,9 +90,9 @@ def command_parser(parser: argparse.ArgumentParser, name: str) -> argparse.Argum
 def _names(command: str) -> set[str]:
     """Names that a command's arguments may have, as far as they are known without running anything."""
     from ledgerops.diagnosis.rules import RULES
-    from ledgerops.jobs import ALL, JOBS
-    from ledgerops.jobs.job import GROUPS
-    from ledgerops.ledger.plan import PLANS
+    from ledgerops.ledger.jobs import ALL, JOBS
+    from ledgerops.ledger.jobs.job import GROUPS
+    from ledgerops.ledger.plan.plan import PLANS
 
     jobs, plans = {job.name for job in JOBS}, set(PLANS)
     known: dict[str, set[str]] = {

@@ -26,21 +26,21 @@ import time
 from pathlib import Path
 from typing import Any
 
-from ledgerops.cli import place
-from ledgerops.cli.redraw import Redraw
-from ledgerops.cli.values import seconds
-from ledgerops.diagnosis.model import SEVERITIES
+from ledgerops.analysis.session import Investigation, Moment
+from ledgerops.cli import input_args
+from ledgerops.cli.arg_types import seconds
+from ledgerops.cli.live_redraw import Redraw
+from ledgerops.common.shutdown import Stop
 from ledgerops.diagnosis.report import text, worst
 from ledgerops.errors import UserError, cannot_write
-from ledgerops.investigation import Investigation, Moment
-from ledgerops.progress import parse_instant
-from ledgerops.stopping import Stop
+from ledgerops.model.finding import SEVERITIES
+from ledgerops.model.spark_progress import parse_instant
 
 WATCH_SECONDS = 5.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    place.add_arguments(parser)
+    input_args.add_arguments(parser)
     parser.add_argument(
         "--since",
         metavar="TIME|LENGTH",
@@ -73,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
     investigation = Investigation(
         args.place,
         args.query,
-        place.instant("--at", args.at),
+        input_args.instant("--at", args.at),
         _since(args.since),
         story=args.timeline or args.html is not None,
         plots=args.html is not None,

@@ -17,7 +17,7 @@ import argparse
 from pathlib import Path
 from tempfile import TemporaryFile
 
-from ledgerops.cli.values import whole
+from ledgerops.cli.arg_types import whole
 from ledgerops.errors import UserError
 
 OUT = Path("runs/drills")
@@ -38,8 +38,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from ledgerops.drills import BY_NAME, DRILLS, suite
-    from ledgerops.stopping import Stop
+    from ledgerops.common.shutdown import Stop
+    from ledgerops.drills import BY_NAME, DRILLS
+    from ledgerops.drills.harness import suite
 
     if args.list:
         print(suite.listed(DRILLS))

@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from ledgerops import jars
+    from ledgerops.servers import jars
 
     began = time.monotonic()
     with _progress(len(jars.hashes())) as say:

@@ -14,8 +14,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from ledgerops.jobs import JOBS, TOUR
-    from ledgerops.jobs.job import GROUPS
+    from ledgerops.ledger.jobs import JOBS, TOUR
+    from ledgerops.ledger.jobs.job import GROUPS
 
     width = max(len(job.name) for job in JOBS)
     for group in GROUPS:

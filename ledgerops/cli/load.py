@@ -35,20 +35,20 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ledgerops.cli.values import factor, port, seconds, whole
+from ledgerops.cli.arg_types import factor, port, seconds, whole
 
 if TYPE_CHECKING:
-    from ledgerops.producing.metrics import Board
-    from ledgerops.producing.order import Order
-    from ledgerops.producing.sent import Sent
-    from ledgerops.stopping import Stop
+    from ledgerops.common.shutdown import Stop
+    from ledgerops.load.generator.accounting import Sent
+    from ledgerops.load.generator.metrics import Board
+    from ledgerops.load.generator.request import Order
 
     Say = Callable[[str], None]
     Show = Callable[[int], None]  # records that were handed over
 
 TABLES = ("transactions", "debits", "credits", "ad_events")
 SHOW_SECONDS = 0.2
-LATE_BUDGET = 0.05  # as in producing.verdict, which `--help` shall not import
+LATE_BUDGET = 0.05  # as in load.generator.validity, which `--help` shall not import
 
 
 def span(text: str) -> float:
@@ -92,8 +92,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from ledgerops.producing.order import order_of
-    from ledgerops.stopping import Stop
+    from ledgerops.common.shutdown import Stop
+    from ledgerops.load.generator.request import order_of
 
     order = order_of(args)
     stop = Stop()
@@ -102,8 +102,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _run(args: argparse.Namespace, order: Order, stop: Stop) -> int:
-    from ledgerops.producing.metrics import Board, serving
-    from ledgerops.producing.report import conclude, failure, good, place_of
+    from ledgerops.load.generator.metrics import Board, serving
+    from ledgerops.load.generator.report import conclude, failure, good, place_of
 
     file = place_of(args.manifest, args.table)
     board = Board(order.plan, args.late_budget)
@@ -123,7 +123,7 @@ def _run(args: argparse.Namespace, order: Order, stop: Stop) -> int:
 
 def _alone(order: Order, stop: Stop, board: Board, say: Say, show: Show) -> tuple[Order, Sent, Mapping[str, Any]]:
     """Sends it from this process."""
-    from ledgerops.producing.pace import produce, settle
+    from ledgerops.load.generator.pacer import produce, settle
 
     stream = order.stream()
     stream.rows(0, 1)  # its tables are made once, and not when the schedule has begun
@@ -150,8 +150,8 @@ def _together(
     order: Order, workers: int, stop: Stop, board: Board, say: Say, show: Show
 ) -> tuple[Order, Sent, Mapping[str, Any]]:
     """Sends it from several processes."""
-    from ledgerops.producing.processes import conduct
-    from ledgerops.producing.samples import gather
+    from ledgerops.load.generator.latency_samples import gather
+    from ledgerops.load.generator.local_senders import conduct
 
     def tell(books: Mapping[int, Sent]) -> None:
         for number, sent in books.items():

@@ -27,8 +27,8 @@ from ledgerops.cli.load import LATE_BUDGET, span
 from ledgerops.errors import UserError
 
 if TYPE_CHECKING:
-    from ledgerops.producing.calibration import Step, Try
-    from ledgerops.stopping import Stop
+    from ledgerops.common.shutdown import Stop
+    from ledgerops.load.generator.calibration import Step, Try
 
 PARTITIONS = 5  # of the topic on a real broker, as the ledger's topics have
 
@@ -43,8 +43,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from ledgerops.producing.calibration import ceiling, search
-    from ledgerops.stopping import Stop
+    from ledgerops.common.shutdown import Stop
+    from ledgerops.load.generator.calibration import ceiling, search
 
     if args.kafka_config is not None and args.bootstrap_servers is None:
         raise UserError("--kafka-config is for --bootstrap-servers")
@@ -66,13 +66,13 @@ def run(args: argparse.Namespace) -> int:
 
 @contextmanager
 def _attempts(args: argparse.Namespace, stop: Stop) -> Iterator[Try]:
-    from ledgerops.producing.calibration import MOCK_PARTITIONS, attempt_on, mock_target, own_topic
+    from ledgerops.load.generator.calibration import MOCK_PARTITIONS, attempt_on, mock_target, own_topic
 
     if args.bootstrap_servers is None:
         yield attempt_on(mock_target, MOCK_PARTITIONS, stop.wait, args.late_budget)
         return
-    from ledgerops.kafkaclient import read_client
-    from ledgerops.producing.kafka import KafkaTarget
+    from ledgerops.common.kafka import read_client
+    from ledgerops.load.generator.kafka import KafkaTarget
 
     client = read_client(args.bootstrap_servers, args.kafka_config)
     with own_topic(client, PARTITIONS, lambda text: print(f"ledgerops: {text}", file=sys.stderr)) as topic:
@@ -85,7 +85,7 @@ def _attempts(args: argparse.Namespace, stop: Stop) -> Iterator[Try]:
 
 
 def _document(args: argparse.Namespace, steps: list[Step], best: float | None) -> dict[str, object]:
-    from ledgerops.producing.calibration import SAFE
+    from ledgerops.load.generator.calibration import SAFE
 
     return {
         "version": 1,
@@ -98,8 +98,8 @@ def _document(args: argparse.Namespace, steps: list[Step], best: float | None) -
 
 
 def _tell(args: argparse.Namespace, steps: list[Step], best: float | None) -> None:
-    from ledgerops.producing.calibration import SAFE
-    from ledgerops.producing.verdict import spent
+    from ledgerops.load.generator.calibration import SAFE
+    from ledgerops.load.generator.validity import spent
 
     print(f"one sender to {args.bootstrap_servers or 'a broker within the client (mock)'}, records a second")
     print(f"{'asked':>10} {'sent':>10} {'late p50':>9} {'late p99':>9} {'cores':>6}  holds")

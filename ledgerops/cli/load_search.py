@@ -24,13 +24,13 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-from ledgerops.cli import trials
-from ledgerops.cli.values import factor, seconds, whole
+from ledgerops.cli import loadtest_args
+from ledgerops.cli.arg_types import factor, seconds, whole
+from ledgerops.common.format import clock
 from ledgerops.errors import UserError
-from ledgerops.figures import clock
 
 if TYPE_CHECKING:
-    from ledgerops.loadtest.campaign import Perform
+    from ledgerops.load.test.search_run import Perform
 
 FULL = {"precision": 0.1, "repeat": 3, "trial": 30.0}
 QUICK = {"precision": 0.2, "repeat": 1, "trial": 24.0}
@@ -49,23 +49,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--quick", action="store_true", help="a rough answer in about five minutes")
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="of the order of repetitions (default 1)")
-    trials.add_arguments(parser)
+    loadtest_args.add_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    from ledgerops.loadtest.trial import perform
+    from ledgerops.load.test.trial import perform
 
     return search(args, perform)
 
 
 def search(args: argparse.Namespace, perform: Perform) -> int:
     """The command, with what performs a trial."""
-    from ledgerops.feed import ROWS
-    from ledgerops.jobs import choose_jobs
-    from ledgerops.loadtest import searched
-    from ledgerops.loadtest.campaign import Campaign, Options, begun, ended
-    from ledgerops.loadtest.search import Settings
-    from ledgerops.loadtest.searchpage import page
+    from ledgerops.ledger.jobs import choose_jobs
+    from ledgerops.ledger.run.source import ROWS
+    from ledgerops.load.test import search_report
+    from ledgerops.load.test.search import Settings
+    from ledgerops.load.test.search_html import page
+    from ledgerops.load.test.search_run import Campaign, Options, begun, ended
 
     jobs = choose_jobs([args.job], ROWS)
     if len(jobs) != 1:
@@ -73,17 +73,17 @@ def search(args: argparse.Namespace, perform: Perform) -> int:
     usual = QUICK if args.quick else FULL
     precision, trial = args.precision or usual["precision"], args.trial or usual["trial"]
     settings = Settings(
-        trials.objectives(args), args.min, args.max, precision, int(args.repeat or usual["repeat"]), args.seed
+        loadtest_args.objectives(args), args.min, args.max, precision, int(args.repeat or usual["repeat"]), args.seed
     )
-    if trial < trials.LEAST * args.trigger:
+    if trial < loadtest_args.LEAST * args.trigger:
         raise UserError(
-            f"--trial {trial:g}s has no room for {trials.LEAST} batches at a trigger of {args.trigger:g} s; "
-            f"give at least {trials.LEAST * args.trigger:g}s"
+            f"--trial {trial:g}s has no room for {loadtest_args.LEAST} batches at a trigger of {args.trigger:g} s; "
+            f"give at least {loadtest_args.LEAST * args.trigger:g}s"
         )
     options = Options(jobs[0].name, args.trigger, trial, args.cores)
     folder = args.out / f"search-{options.job}"
     made = begun(folder)
-    with trials.Shown() as shown:
+    with loadtest_args.Shown() as shown:
         campaign = Campaign(options, settings, made, shown, perform)
         print(
             f"about {campaign.trials} trials of {trial:g} s, some {clock(campaign.budget)} min; objectives: "
@@ -91,14 +91,14 @@ def search(args: argparse.Namespace, perform: Perform) -> int:
             file=sys.stderr,
         )
         found = campaign.found()
-    answer = searched.Searched(options, settings, found, campaign.began, time.time() - campaign.began)
-    document = searched.document(answer)
-    trials.write(made, "search", document, searched.COLUMNS, searched.rows(answer), page(answer))
+    answer = search_report.Searched(options, settings, found, campaign.began, time.time() - campaign.began)
+    document = search_report.document(answer)
+    loadtest_args.write(made, "search", document, search_report.COLUMNS, search_report.rows(answer), page(answer))
     ended(made, folder)
     if args.json:
         print(json.dumps(document))
     else:
-        sys.stdout.write(searched.text(answer))
+        sys.stdout.write(search_report.text(answer))
         print(f"\nreport {folder}/search.html")
         if found.low is not None:
             print(f"next: ledgerops load test --job {options.job} --load 0.9")

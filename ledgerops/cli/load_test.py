@@ -32,17 +32,17 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ledgerops.cli import trials
-from ledgerops.cli.values import factor, seconds
+from ledgerops.cli import loadtest_args
+from ledgerops.cli.arg_types import factor, seconds
 from ledgerops.errors import UserError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ledgerops.ledger.plan import Plan
-    from ledgerops.loadtest.campaign import Perform
-    from ledgerops.loadtest.slo import Slo
-    from ledgerops.loadtest.trial import Trial
+    from ledgerops.ledger.plan.plan import Plan
+    from ledgerops.load.test.search_run import Perform
+    from ledgerops.load.test.slo import Slo
+    from ledgerops.load.test.trial import Trial
 
 DURATION = 60.0
 WARM_UP = 20.0  # seconds of a plan: compiling, and the backlog of the first batches
@@ -77,40 +77,40 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--warm-up", type=seconds, metavar="TIME", help=f"of a plan: not measured (default {WARM_UP:.0f}s)"
     )
-    trials.add_arguments(parser)
+    loadtest_args.add_arguments(parser)
     parser.set_defaults(trigger=None, cores=None)  # with --manifest neither is usual, and given ones are refused
 
 
 def run(args: argparse.Namespace) -> int:
-    from ledgerops.loadtest.trial import perform
+    from ledgerops.load.test.trial import perform
 
     return test(args, perform)
 
 
 def test(args: argparse.Namespace, perform: Perform) -> int:
     """The command, with what performs a trial."""
-    from ledgerops.feed import ROWS
-    from ledgerops.jobs import choose_jobs
-    from ledgerops.loadtest.campaign import tidy
-    from ledgerops.loadtest.trial import Wanted
+    from ledgerops.ledger.jobs import choose_jobs
+    from ledgerops.ledger.run.source import ROWS
+    from ledgerops.load.test.search_run import tidy
+    from ledgerops.load.test.trial import Wanted
 
-    slos = trials.objectives(args)
+    slos = loadtest_args.objectives(args)
     if args.manifest is not None:
         trial = _sent(args)
         return _report(args, trial, f"plan {trial.wanted.plan.name}, sent to Kafka", slos)
     if args.recording is not None or args.samples is not None:
         raise UserError("--recording and --samples are for --manifest")
     names = tuple(job.name for job in choose_jobs(args.job or (), ROWS))
-    duration, trigger = args.duration or DURATION, args.trigger or trials.TRIGGER
+    duration, trigger = args.duration or DURATION, args.trigger or loadtest_args.TRIGGER
     plan, title, warm_up = _load(args, names, trigger)
-    if duration < trials.LEAST * trigger:
+    if duration < loadtest_args.LEAST * trigger:
         raise UserError(
-            f"--duration {duration:g}s has no room for {trials.LEAST} batches at a trigger of {trigger:g} s; "
-            f"give at least {trials.LEAST * trigger:g}s"
+            f"--duration {duration:g}s has no room for {loadtest_args.LEAST} batches at a trigger of {trigger:g} s; "
+            f"give at least {loadtest_args.LEAST * trigger:g}s"
         )
-    wanted = Wanted(names, plan, warm_up, duration, trigger, args.cores or trials.CORES)
+    wanted = Wanted(names, plan, warm_up, duration, trigger, args.cores or loadtest_args.CORES)
     folder = _folder(args, names)
-    with trials.Shown() as shown:
+    with loadtest_args.Shown() as shown:
         shown.begin(1, 1, f"{', '.join(names)} at {title}")
         trial = perform(wanted, folder, shown.say)
     if trial.origin is None:
@@ -121,13 +121,13 @@ def test(args: argparse.Namespace, perform: Perform) -> int:
 
 def _report(args: argparse.Namespace, trial: Trial, title: str, slos: Sequence[Slo]) -> int:
     """Judges, writes and tells it."""
-    from ledgerops.loadtest import result
-    from ledgerops.loadtest.page import page
+    from ledgerops.load.test import result
+    from ledgerops.load.test.html import page
 
     told = result.examined(trial, title, slos)
     folder = trial.folder
     document = result.document(told)
-    trials.write(folder, "test", document, result.COLUMNS, result.rows(told), page(told))
+    loadtest_args.write(folder, "test", document, result.COLUMNS, result.rows(told), page(told))
     if args.json:
         print(json.dumps(document))
     else:
@@ -143,8 +143,8 @@ def _folder(args: argparse.Namespace, names: Sequence[str]) -> Path:
 
 def _sent(args: argparse.Namespace) -> Trial:
     """What jobs made of a load that was sent to Kafka. Raises UserError."""
-    from ledgerops.loadtest.sent import judged, sent_load
-    from ledgerops.loadtest.trial import make
+    from ledgerops.load.test.external_load import judged, sent_load
+    from ledgerops.load.test.trial import make
 
     if args.recording is None:
         raise UserError("--manifest needs the recording of the jobs that read the load: add --recording PLACE")
@@ -163,8 +163,8 @@ def _sent(args: argparse.Namespace) -> Trial:
 
 def _load(args: argparse.Namespace, names: tuple[str, ...], trigger: float) -> tuple[Plan, str, float]:
     """The plan, what it is called, and its warm-up in seconds. Raises UserError."""
-    from ledgerops.ledger.plan import load_plan
-    from ledgerops.loadtest import plans
+    from ledgerops.ledger.plan.plan import load_plan
+    from ledgerops.load.test import plans
 
     given = [name for name in ("plan", "rate", "load") if getattr(args, name) is not None]
     if len(given) != 1:

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ledgerops.cli.values import port
+from ledgerops.cli.arg_types import port
 from ledgerops.errors import UserError
 
 if TYPE_CHECKING:
@@ -70,9 +70,9 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _serve(args: argparse.Namespace, lookup: Lookup, senders: Sequence[Sender]) -> int:
+    from ledgerops.common.shutdown import Stop
     from ledgerops.notify.service import Service
     from ledgerops.notify.spool import Spool
-    from ledgerops.stopping import Stop
 
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     token = _secret(args.token_file, TOKEN)

@@ -19,7 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from ledgerops.ledger.plan import PLANS
+    from ledgerops.ledger.plan.plan import PLANS
 
     if args.name is None:
         width = max(map(len, PLANS))
@@ -34,4 +34,4 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _text(name: str) -> str:
-    return files("ledgerops.ledger").joinpath("plans", f"{name}.yaml").read_text("utf-8")
+    return files("ledgerops.ledger.plan").joinpath("plans", f"{name}.yaml").read_text("utf-8")

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from ledgerops.errors import UserError
 
 if TYPE_CHECKING:
-    from ledgerops.alerts.site import Site
+    from ledgerops.mixin.site import Site
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -41,8 +41,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     os.environ["COLUMNS"] = "100"  # argparse wraps help to the terminal; the pages must not depend on it
-    from ledgerops import render
-    from ledgerops.alerts.site import read_site
+    from ledgerops import mixin
+    from ledgerops.mixin.site import read_site
 
     site = read_site(args.config)
     if args.format != "files" and args.check:
@@ -51,9 +51,9 @@ def run(args: argparse.Namespace) -> int:
         raise UserError(f"--format {args.format} needs --out FOLDER: its files do not belong into a checkout")
     try:
         if args.check:
-            names = list(render.drift(args.out, site))
+            names = list(mixin.drift(args.out, site))
         elif args.format == "files":
-            names = render.write(args.out, site)
+            names = mixin.write(args.out, site)
         else:
             names = _elsewhere(args.format, args.out, site)
     except OSError as error:
@@ -68,8 +68,8 @@ def run(args: argparse.Namespace) -> int:
 
 def _elsewhere(form: str, folder: Path, site: Site) -> list[str]:
     """Writes the files of another form; returns their paths."""
-    from ledgerops.render.dashboards import resource_files
-    from ledgerops.render.kubernetes import kubernetes_files
+    from ledgerops.mixin.dashboard_files import resource_files
+    from ledgerops.mixin.kubernetes import kubernetes_files
 
     files = (kubernetes_files if form == "kubernetes" else resource_files)(site)
     folder.mkdir(parents=True, exist_ok=True)

@@ -31,11 +31,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ledgerops.cli import endpoints
-from ledgerops.cli.told import announce, sum_up
-from ledgerops.cli.values import factor, port, rate, seconds, whole
+from ledgerops.cli import source_sink_args
+from ledgerops.cli.arg_types import factor, port, rate, seconds, whole
+from ledgerops.cli.run_summary import announce, sum_up
+from ledgerops.common.format import clock
 from ledgerops.errors import UserError
-from ledgerops.figures import clock
 
 # six batches cost some 7 s of processor time (measured), which two cores have in 3.5 s
 TRIGGER = 5.0
@@ -44,9 +44,9 @@ RESUMED_ROWS = 50_000
 RESUMED_FILES = 100
 
 if TYPE_CHECKING:
-    from ledgerops.feed import Feed
-    from ledgerops.running import Running, Setup
-    from ledgerops.stopping import Stop
+    from ledgerops.common.shutdown import Stop
+    from ledgerops.ledger.run.app import Running, Setup
+    from ledgerops.ledger.run.source import Feed
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -59,7 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--rate", type=rate, metavar="ROWS", help="rows a second of a replay (default 500; 0 gives all at once)"
     )
-    endpoints.add_arguments(parser)
+    source_sink_args.add_arguments(parser)
     parser.add_argument(
         "--accounts-url",
         metavar="URL",
@@ -106,7 +106,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from ledgerops.stopping import Stop
+    from ledgerops.common.shutdown import Stop
 
     setup = _setup(args)
     stop = Stop()
@@ -119,14 +119,14 @@ def run(args: argparse.Namespace) -> int:
 
 def _setup(args: argparse.Namespace) -> Setup:
     """Everything that can be refused before Spark starts."""
-    from ledgerops.feed import reached
-    from ledgerops.jars import connector_jars
-    from ledgerops.jobs import choose_jobs, left_out
-    from ledgerops.runfolder import RunFolder
-    from ledgerops.running import Setup
+    from ledgerops.ledger.jobs import choose_jobs, left_out
+    from ledgerops.ledger.run.app import Setup
+    from ledgerops.ledger.run.run_dir import RunFolder
+    from ledgerops.ledger.run.source import reached
+    from ledgerops.servers.jars import connector_jars
 
     choose_jobs(args.jobs)  # a wrong name is said before anything is asked of a server
-    feed, outlet = endpoints.endpoints(args)
+    feed, outlet = source_sink_args.endpoints(args)
     jobs = choose_jobs(args.jobs, feed.offered)
     jars = connector_jars() if feed.kafka is not None or outlet.kind != "parquet" else []
     feed = reached(feed, {name for job in jobs for name in job.inputs})
@@ -183,7 +183,7 @@ def _check_port(wanted: int) -> None:
 
 
 def _run(setup: Setup, args: argparse.Namespace, stop: Stop) -> int:
-    from ledgerops.running import begin
+    from ledgerops.ledger.run.app import begin
 
     began = time.monotonic()
     with _progress(f"starting Spark and {len(setup.jobs)} jobs"):
@@ -206,7 +206,7 @@ def _show(running: Running, args: argparse.Namespace, stop: Stop) -> None:
     """The view, until the time is over, somebody asks to stop, or there is nothing left to do."""
     from rich.console import Console
 
-    from ledgerops import terminal
+    from ledgerops.cli import live_view
 
     began = time.monotonic()
     console = Console(soft_wrap=True)
@@ -241,7 +241,7 @@ def _show(running: Running, args: argparse.Namespace, stop: Stop) -> None:
         while not over(3600.0):
             pass
     else:
-        terminal.watch(running.status, title, over, console)
+        live_view.watch(running.status, title, over, console)
 
 
 @contextmanager

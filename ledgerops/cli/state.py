@@ -27,7 +27,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ledgerops.cli.values import whole
+from ledgerops.cli.arg_types import whole
 from ledgerops.errors import UserError
 
 if TYPE_CHECKING:
@@ -52,8 +52,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from ledgerops.state.checkpoint import is_checkpoint, open_checkpoint
-    from ledgerops.state.listing import checkpoints_in, listing
+    from ledgerops.checkpoint.listing import checkpoints_in, listing
+    from ledgerops.checkpoint.reader import is_checkpoint, open_checkpoint
 
     path = args.checkpoint.absolute()
     if not is_checkpoint(path) and path.is_dir() and (found := checkpoints_in(path)):
@@ -68,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _check_runs(path: Path) -> None:
-    from ledgerops.state.listing import checkpoints_in
+    from ledgerops.checkpoint.listing import checkpoints_in
 
     runs = [
         entry.name for entry in sorted(path.glob("*")) if (entry / "checkpoints").is_dir() and checkpoints_in(entry)
@@ -78,8 +78,8 @@ def _check_runs(path: Path) -> None:
 
 
 def _stateless(path: Path, as_json: bool) -> int:
-    from ledgerops.state.checkpoint import open_checkpoint
-    from ledgerops.state.survey import head
+    from ledgerops.checkpoint.reader import open_checkpoint
+    from ledgerops.checkpoint.summary import head
 
     if as_json:
         _print(head(open_checkpoint(path)), as_json)
@@ -89,8 +89,8 @@ def _stateless(path: Path, as_json: bool) -> int:
 
 
 def _read(path: Path, args: argparse.Namespace) -> dict[str, Any]:
-    from ledgerops.state.checkpoint import open_checkpoint
-    from ledgerops.state.survey import Wanted, choose, survey
+    from ledgerops.checkpoint.reader import open_checkpoint
+    from ledgerops.checkpoint.summary import Wanted, choose, survey
 
     wanted = Wanted(
         args.operator, args.store, args.batch, args.since, args.top, args.key, args.rows, show_keys=args.show_keys
@@ -106,8 +106,8 @@ def _session(args: argparse.Namespace) -> Iterator[SparkSession]:
     _check_version()
     from pyspark.sql import SparkSession
 
-    from ledgerops.session import open_session, output_to
-    from ledgerops.state.reader import reason, spark_errors
+    from ledgerops.checkpoint.state_rows import reason, spark_errors
+    from ledgerops.ledger.run.spark_session import open_session, output_to
 
     at_work = SparkSession.getActiveSession()
     if at_work is not None:
@@ -143,7 +143,7 @@ def _print(document: dict[str, Any], as_json: bool, listed: bool = False) -> Non
         return
     from rich.console import Console
 
-    from ledgerops.state.picture import Listing, Picture
+    from ledgerops.checkpoint.text_view import Listing, Picture
 
     plain = not sys.stdout.isatty()
     # without a terminal there is no width to keep to but what a reader of text expects

@@ -16,9 +16,9 @@ import sys
 import time
 from typing import Any
 
-from ledgerops.asking import ask
+from ledgerops.common.http import ask
+from ledgerops.common.shutdown import Stop
 from ledgerops.errors import UserError
-from ledgerops.stopping import Stop
 
 URL = "http://127.0.0.1:9464"
 TIMEOUT = 5.0
@@ -39,14 +39,14 @@ def run(args: argparse.Namespace) -> int:
         return 0
     from rich.console import Console
 
-    from ledgerops import terminal
+    from ledgerops.cli import live_view
 
     console = Console()
     if args.once:
-        if terminal.is_live(console):
-            console.print(terminal.LiveView(document, f"ledgerops  {url}/"))
+        if live_view.is_live(console):
+            console.print(live_view.LiveView(document, f"ledgerops  {url}/"))
         else:
-            terminal.print_plain(document, console)
+            live_view.print_plain(document, console)
         return 0
     shown = [document]
     away_since: list[float] = []
@@ -69,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
 
     stop = Stop()
     with stop.on_signals():
-        terminal.watch(look, title, stop.wait, console)
+        live_view.watch(look, title, stop.wait, console)
     return 0
 
 

@@ -23,13 +23,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ledgerops.cli.values import whole
+from ledgerops.cli.arg_types import whole
 from ledgerops.errors import UserError
 
 DATA = "LEDGEROPS_DATA"
 
 if TYPE_CHECKING:
-    from ledgerops.kafkaclient import KafkaClient
+    from ledgerops.common.kafka import KafkaClient
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -53,8 +53,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from ledgerops.kafkaclient import read_client
-    from ledgerops.ledger import topics
+    from ledgerops.common.kafka import read_client
+    from ledgerops.ledger.sources import topics
 
     client = read_client(args.bootstrap_servers, args.kafka_config)
     if args.check:
@@ -64,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
         raise UserError("nothing to load into Postgres; give --data FOLDER or --plan PLAN")
     tables = _tables(data, args.plan) if data or args.plan else {}
     if args.postgres:
-        from ledgerops.ledger.loading import describe
+        from ledgerops.ledger.sources.reference_load import describe
 
         describe(args.postgres)  # a bad URL is refused before anything is made
     made = topics.create(client, args.prefix, args.replication)
@@ -76,7 +76,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _check(client: KafkaClient, prefix: str) -> int:
-    from ledgerops.ledger import topics
+    from ledgerops.ledger.sources import topics
 
     found = topics.look(client, prefix)
     if found.problems:
@@ -88,15 +88,15 @@ def _check(client: KafkaClient, prefix: str) -> int:
 
 
 def _tables(data: Path | None, plan: str | None) -> dict[str, Any]:
-    from ledgerops.ledger import loading
-    from ledgerops.ledger.csvfile import rejected
-    from ledgerops.ledger.plan import load_plan
+    from ledgerops.ledger.plan.plan import load_plan
+    from ledgerops.ledger.sources import reference_load
+    from ledgerops.ledger.sources.csv_file import rejected
 
     if data is None:
         assert plan is not None
-        return loading.generate_tables(load_plan(plan))
+        return reference_load.generate_tables(load_plan(plan))
     with tempfile.TemporaryDirectory() as work:
-        tables = loading.read_tables(data, Path(work))
+        tables = reference_load.read_tables(data, Path(work))
         refused = rejected(Path(work))
     for each in refused[:3]:
         print(f"refused {data / str(each['file'])}:{each['line']}: {each['reason']}", file=sys.stderr)
@@ -106,17 +106,17 @@ def _tables(data: Path | None, plan: str | None) -> dict[str, Any]:
 
 
 def _load(client: KafkaClient, prefix: str, postgres: str | None, tables: dict[str, Any]) -> None:
-    from ledgerops.ledger import loading
+    from ledgerops.ledger.sources import reference_load
 
     what = " and ".join(f"{table.num_rows:,} {name}" for name, table in tables.items())
     total = sum(table.num_rows for table in tables.values())
     with _progress("Kafka", total) as advance:
-        loading.to_kafka(client, prefix, tables, advance)
+        reference_load.to_kafka(client, prefix, tables, advance)
     print(f"loaded {what} into {client.servers}")
     if postgres:
         with _progress("Postgres", total) as advance:
-            loading.to_postgres(postgres, tables, advance)
-        print(f"loaded {what} into {loading.describe(postgres)}")
+            reference_load.to_postgres(postgres, tables, advance)
+        print(f"loaded {what} into {reference_load.describe(postgres)}")
 
 
 @contextmanager

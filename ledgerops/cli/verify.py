@@ -24,13 +24,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ledgerops.cli.values import seconds
+from ledgerops.cli.arg_types import seconds
 from ledgerops.errors import UserError
 
 if TYPE_CHECKING:
-    from ledgerops.verify.check import Case
-    from ledgerops.verify.places import Found
-    from ledgerops.verify.result import Result
+    from ledgerops.ledger.verify.check import Case
+    from ledgerops.ledger.verify.locate import Found
+    from ledgerops.ledger.verify.result import Result
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -50,10 +50,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from ledgerops.verify.check import Case
-    from ledgerops.verify.expectations import LATENESS
-    from ledgerops.verify.places import find_manifest
-    from ledgerops.verify.report import lines
+    from ledgerops.ledger.verify.check import Case
+    from ledgerops.ledger.verify.expectations import LATENESS
+    from ledgerops.ledger.verify.locate import find_manifest
+    from ledgerops.ledger.verify.report import lines
 
     data = args.data or (Path(os.environ["LEDGEROPS_DATA"]) if os.environ.get("LEDGEROPS_DATA") else None)
     places = _places(args)
@@ -72,24 +72,24 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _places(args: argparse.Namespace) -> list[Found]:
-    from ledgerops.verify import places
+    from ledgerops.ledger.verify import locate
 
     wanted = [name.strip() for name in (args.jobs or "").split(",") if name.strip()]
     if wanted:
-        from ledgerops.jobs import find_job
+        from ledgerops.ledger.jobs import find_job
 
         for name in wanted:
             find_job(name)
     found: list[Found] = []
     if args.bootstrap_servers:
-        from ledgerops.kafkaclient import read_client
+        from ledgerops.common.kafka import read_client
 
         client = read_client(args.bootstrap_servers, args.kafka_config)
-        found += places.in_kafka(client, args.topic_prefix, wanted)
+        found += locate.in_kafka(client, args.topic_prefix, wanted)
     if args.postgres:
-        found += places.in_postgres(args.postgres, wanted)
+        found += locate.in_postgres(args.postgres, wanted)
     if args.run_folder is not None and (not found or (args.run_folder / "output").is_dir()):
-        found += places.in_folder(args.run_folder)
+        found += locate.in_folder(args.run_folder)
     elif not found:
         raise UserError("where are the outputs? give the folder of a run, --bootstrap-servers or --postgres")
     chosen = [place for place in found if not wanted or place[0] in wanted]
@@ -99,7 +99,7 @@ def _places(args: argparse.Namespace) -> list[Found]:
 
 
 def _check(places: list[Found], case: Case) -> list[Result]:
-    from ledgerops.verify.check import check
+    from ledgerops.ledger.verify.check import check
 
     results = []
     with _progress(len(places)) as next_one:

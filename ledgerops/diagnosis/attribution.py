@@ -30,10 +30,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from statistics import median
 from typing import Any
 
-from ledgerops.diagnosis import strain, work
-from ledgerops.diagnosis.model import Part
-from ledgerops.records import Progress, TaskSummary
-from ledgerops.view import View
+from ledgerops.diagnosis import batch_time, overload
+from ledgerops.model.finding import Part
+from ledgerops.model.records import Progress, TaskSummary
+from ledgerops.signals.query_view import View
 
 PHASES = ("latest_offset", "get_batch", "query_planning", "wal_commit", "commit_offsets")
 OUTSIDE = ("driver", "after_tasks")
@@ -43,7 +43,7 @@ PYTHON_OPERATORS = ("pandas", "pyspark", "python")  # in the names of state oper
 DIGITS = 6
 
 
-@strain.once
+@overload.once
 def attribution(view: View) -> tuple[Part, ...]:
     """The parts of a typical batch, in the order of PARTS: of the newest settled batches with rows, medians.
 
@@ -51,11 +51,11 @@ def attribution(view: View) -> tuple[Part, ...]:
     A part's share is the median of its shares in the batches, scaled so that all add up to 1; its seconds are that
     share of the median duration. Empty before there is such a batch.
     """
-    known = [(batch, tasks) for batch, tasks in work.pairs(view) if batch.rows > 0]
+    known = [(batch, tasks) for batch, tasks in batch_time.pairs(view) if batch.rows > 0]
     chosen: Sequence[tuple[Progress, TaskSummary | None]] = known
-    if len(known) < work.ENOUGH:
-        with_rows = [batch for batch in view.settled[-2 * work.PAIRS :] if batch.rows > 0]
-        chosen = [(batch, None) for batch in with_rows[-work.PAIRS :]]
+    if len(known) < batch_time.ENOUGH:
+        with_rows = [batch for batch in view.settled[-2 * batch_time.PAIRS :] if batch.rows > 0]
+        chosen = [(batch, None) for batch in with_rows[-batch_time.PAIRS :]]
     split = [(batch.duration, parts_of(batch, tasks)) for batch, tasks in chosen if batch.duration > 0]
     if not split:
         return ()
@@ -87,7 +87,7 @@ def parts_of(batch: Progress, tasks: TaskSummary | None) -> dict[str, float]:
 
 def _adding(batch: Progress, tasks: TaskSummary | None, adding: float) -> dict[str, float]:
     """`add_batch`, by what the tasks tell of it."""
-    inside = work.stage_seconds(tasks) if tasks is not None else None
+    inside = batch_time.stage_seconds(tasks) if tasks is not None else None
     if tasks is None or inside is None:
         return {"tasks_unknown": adding}
     busy, last = min(inside[0], adding), inside[1]

@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 from itertools import pairwise
 
-from ledgerops.diagnosis import strain
+from ledgerops.diagnosis import overload
 from ledgerops.diagnosis.attribution import attribution
-from ledgerops.diagnosis.model import SEVERITIES, Finding, Forecast, Rule, RuledOut, Severity, Status, Verdict
 from ledgerops.diagnosis.rules import RULES
-from ledgerops.history import backlog
-from ledgerops.runview import FRESHNESS
-from ledgerops.view import SATURATED, View
+from ledgerops.model.finding import SEVERITIES, Finding, Forecast, Rule, RuledOut, Severity, Status, Verdict
+from ledgerops.model.history import backlog
+from ledgerops.signals.query_view import SATURATED, View
+from ledgerops.signals.run_view import FRESHNESS
 
 WEIGHTS: Mapping[Severity, float] = {"critical": 0.6, "warning": 0.25, "info": 0.05}
 CATCH_UP = 5.0  # seconds of backlog that must be there to speak of catching up
@@ -220,7 +220,7 @@ def forecast(view: View, freshness: float) -> Forecast:
     """
     if view.history.ended is not None or view.last is None:
         return Forecast()
-    grown, load = strain.growth(view), strain.load(view)
+    grown, load = overload.growth(view), overload.load(view)
     if grown is None or load is None or load.worked_off <= 0 or load.arrival <= load.worked_off:
         return Forecast(drain_seconds=view.drain_seconds)
     rising = 1 - load.worked_off / load.arrival

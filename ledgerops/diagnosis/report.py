@@ -6,12 +6,12 @@ import io
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ledgerops import figures
+from ledgerops.analysis.finding_history import Stretch
+from ledgerops.analysis.timeline import text_lines
+from ledgerops.common import format
 from ledgerops.diagnosis.attribution import as_document
-from ledgerops.diagnosis.model import SEVERITIES, Finding, Severity, Verdict
-from ledgerops.diagnosis.story import Stretch
-from ledgerops.diagnosis.timeline import text_lines
-from ledgerops.progress import format_instant
+from ledgerops.model.finding import SEVERITIES, Finding, Severity, Verdict
+from ledgerops.model.spark_progress import format_instant
 
 VERSION = 1
 RULED_OUT = 3  # told in the text: whoever was woken up reads no more; the document has all
@@ -163,20 +163,20 @@ def figures_of(query: Mapping[str, Any]) -> str:
     known = query.get("figures", {})
     parts = []
     if "input_rows_per_second" in known:
-        parts.append(f"{figures.count(known['input_rows_per_second'])} rows/s")
+        parts.append(f"{format.count(known['input_rows_per_second'])} rows/s")
     if "batch_seconds" in known:
         interval = known.get("trigger_interval_seconds")
-        of = f" of {figures.duration(interval)}" if interval else ""
-        parts.append(f"batch {figures.duration(known['batch_seconds'])}{of}")
+        of = f" of {format.duration(interval)}" if interval else ""
+        parts.append(f"batch {format.duration(known['batch_seconds'])}{of}")
     if known.get("backlog_offsets"):
-        parts.append(f"backlog {figures.count(known['backlog_offsets'])}")
+        parts.append(f"backlog {format.count(known['backlog_offsets'])}")
     if known.get("lag_seconds"):
-        parts.append(f"lag {figures.duration(known['lag_seconds'])}")
+        parts.append(f"lag {format.duration(known['lag_seconds'])}")
     drain, breach = query["forecast"]["drain_seconds"], query["forecast"]["seconds_to_slo_breach"]
     if drain:
-        parts.append(f"gone in {figures.duration(drain)}")
+        parts.append(f"gone in {format.duration(drain)}")
     if breach is not None:
-        parts.append(f"promise broken in {figures.duration(breach)}" if breach > 0 else "promise broken")
+        parts.append(f"promise broken in {format.duration(breach)}" if breach > 0 else "promise broken")
     return ", ".join(parts)
 
 
@@ -214,19 +214,19 @@ def amount(value: float, unit: str) -> str:
     """A number of evidence as people read it."""
     match unit:
         case "seconds":
-            return figures.duration(value)
+            return format.duration(value)
         case "bytes":
-            return figures.size(value)
+            return format.size(value)
         case "ratio":
             return f"{value:.2f}"
         case "count":
             return f"{value:,.0f}"
-    return f"{figures.count(value)} {unit}"
+    return f"{format.count(value)} {unit}"
 
 
 def _sum_up(document: Mapping[str, Any], lowest: Severity) -> Line:
     queries = document["queries"]
-    counted = f"{len(queries)} {'query' if len(queries) == 1 else 'queries'} at {figures.instant(document['at'])}"
+    counted = f"{len(queries)} {'query' if len(queries) == 1 else 'queries'} at {format.instant(document['at'])}"
     sick = [
         f"{clean(query['query'])} ({', '.join(cause['rule'] for cause in query['root_causes'])})"
         for query in queries

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ledgerops.metrics.model import Metric, Series
-from ledgerops.view import View
+from ledgerops.signals.query_view import View
 
 
 def _watermark(view: View) -> Series:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ledgerops.books import book_of, conflicts_of
 from ledgerops.metrics.model import Metric, Series
-from ledgerops.records import Progress
-from ledgerops.view import View
+from ledgerops.model.integrity import book_of, conflicts_of
+from ledgerops.model.records import Progress
+from ledgerops.signals.query_view import View
 
 
 def _booked(batch: Progress) -> Series:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ledgerops.hotkeys import OBSERVATION
 from ledgerops.metrics.model import Metric
-from ledgerops.records import Progress
-from ledgerops.view import View
+from ledgerops.model.hot_keys import OBSERVATION
+from ledgerops.model.records import Progress
+from ledgerops.signals.query_view import View
 
 # Buckets reach from a trigger that had nothing to do to one that missed a ten-minute interval.
 BATCH_BOUNDS = (0.1, 0.25, 0.5, 1.0, 2.0, 3.0, 5.0, 7.5, 10.0, 15.0, 30.0, 60.0, 120.0, 300.0, 600.0)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Generic, Literal, TypeVar
 
-from ledgerops.records import Progress
+from ledgerops.model.records import Progress
 
 Labels = tuple[str, ...]  # label values in the order of Metric.labels
 Series = Mapping[Labels, float]

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import cast
 
 from ledgerops.metrics.model import Metric, Series
-from ledgerops.records import Partition
-from ledgerops.view import View
+from ledgerops.model.records import Partition
+from ledgerops.signals.query_view import View
 
 
 def _known(value: float | None) -> Series:

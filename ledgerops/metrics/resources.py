@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ledgerops.metrics.model import Metric, Series
-from ledgerops.records import Executor, Host, Process
+from ledgerops.model.records import Executor, Host, Process
 
 Read = Callable[[Host], Series]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ledgerops import __version__
 from ledgerops.metrics.model import Metric
-from ledgerops.stats import SelfStats
+from ledgerops.model.self_counts import SelfStats
 
 # there before the first error: an alert on an increase needs a series to increase
 NO_ERRORS = dict.fromkeys(

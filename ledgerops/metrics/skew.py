@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ledgerops.metrics.model import Metric
-from ledgerops.view import View
+from ledgerops.signals.query_view import View
 
 RATIO: Metric[View] = Metric(
     "ledgerops_skew_ratio",

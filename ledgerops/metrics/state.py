@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import Literal
 
 from ledgerops.metrics.model import Metric, Series
-from ledgerops.records import Progress, StateOperator
-from ledgerops.view import View
+from ledgerops.model.records import Progress, StateOperator
+from ledgerops.signals.query_view import View
 
 OPERATOR = ("operator",)
 

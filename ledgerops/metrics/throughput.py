@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ledgerops.hotkeys import OBSERVATION
 from ledgerops.metrics.model import Metric, Series
-from ledgerops.records import Progress
-from ledgerops.view import View
+from ledgerops.model.hot_keys import OBSERVATION
+from ledgerops.model.records import Progress
+from ledgerops.signals.query_view import View
 
 REJECTED = "rejected_"  # columns of an observation: how many records of the batch were refused, by reason
 

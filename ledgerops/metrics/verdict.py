@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import get_args
 
-from ledgerops.diagnosis.model import Status, Verdict
 from ledgerops.metrics.model import Metric
+from ledgerops.model.finding import Status, Verdict
 
 FINDING: Metric[Verdict] = Metric(
     "ledgerops_finding",

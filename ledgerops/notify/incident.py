@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from ledgerops.diagnosis.model import SEVERITIES
 from ledgerops.errors import UserError
+from ledgerops.model.finding import SEVERITIES
 
 
 @dataclass(frozen=True, slots=True)

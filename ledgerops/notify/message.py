@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
 
-from ledgerops.figures import duration
+from ledgerops.common.format import duration
 from ledgerops.notify.incident import Incident
 
 LINES = 12

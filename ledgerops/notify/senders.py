@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Protocol
 from urllib.parse import urlsplit
 
-from ledgerops.asking import NoRedirect
+from ledgerops.common.http import NoRedirect
 from ledgerops.errors import UserError
 from ledgerops.notify.message import Message
 

@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from ledgerops.common.kafka import KafkaClient, reach
 from ledgerops.errors import UserError
-from ledgerops.jars import broker_jars
-from ledgerops.java import java_home
-from ledgerops.kafkaclient import KafkaClient, reach
+from ledgerops.servers.jars import broker_jars
+from ledgerops.servers.java import java_home
 from ledgerops.servers.process import Process, free_port
 
 HEAP = "-Xmx512m"

@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ledgerops.diagnosis.attribution import PARTS, as_document, attribution, parts_of
-from ledgerops.diagnosis.model import Part
-from ledgerops.offline import replay
-from ledgerops.recording import read
-from ledgerops.records import ExecutorShare, Progress, StageSummary, TaskSummary
-from ledgerops.view import View
+from ledgerops.model.finding import Part
+from ledgerops.model.recording import read
+from ledgerops.model.records import ExecutorShare, Progress, StageSummary, TaskSummary
+from ledgerops.runtime.replay import replay
+from ledgerops.signals.query_view import View
 from tests.build import T0, batch, history, operator
 from tests.paths import RECORDED
 

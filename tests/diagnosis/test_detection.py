@@ -11,9 +11,9 @@ from collections.abc import Callable
 import pytest
 
 from ledgerops.diagnosis.engine import Diagnoser
-from ledgerops.fleet import Fleet
-from ledgerops.progress import format_instant
-from ledgerops.records import Observation
+from ledgerops.model.records import Observation
+from ledgerops.model.spark_progress import format_instant
+from ledgerops.runtime.registry import Fleet
 from tests.build import spark_json
 
 START = 1_790_000_000.0

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import pytest
 
 from ledgerops.diagnosis.engine import AFTERMATH, Diagnoser
-from ledgerops.diagnosis.model import Component, Evidence, Finding, Rule
-from ledgerops.history import History
-from ledgerops.view import View
-from tests.rules.conftest import history, stage
+from ledgerops.model.finding import Component, Evidence, Finding, Rule
+from ledgerops.model.history import History
+from ledgerops.signals.query_view import View
+from tests.diagnosis.rules.conftest import history, stage
 
 __all__ = ["history"]  # the fixture
 

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ledgerops import recording
 from ledgerops.errors import UserError
-from ledgerops.offline import replay
-from ledgerops.records import KINDS
+from ledgerops.model import recording
+from ledgerops.model.records import KINDS
+from ledgerops.runtime.replay import replay
 from tests.fuzzing import mutated
 from tests.fuzzing.cases import KINDS as CASES
 from tests.fuzzing.cases import run

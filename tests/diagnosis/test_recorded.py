@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from ledgerops import recording
 from ledgerops.diagnosis.engine import Diagnoser
-from ledgerops.fleet import Fleet
+from ledgerops.model import recording
+from ledgerops.runtime.registry import Fleet
 from tests.paths import RECORDED
 
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from ledgerops.diagnosis import report
-from ledgerops.diagnosis.model import Component, Evidence, Finding, Forecast, Remedy, RuledOut, Verdict
+from ledgerops.model.finding import Component, Evidence, Finding, Forecast, Remedy, RuledOut, Verdict
 
 NOW = 1_790_000_000.0
 SKEW = Finding(

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from ledgerops.diagnosis.engine import Diagnoser
-from ledgerops.fleet import Fleet
 from ledgerops.metrics.verdict import FINDING, ROOT_CAUSE
-from ledgerops.progress import format_instant
-from ledgerops.records import Observation
+from ledgerops.model.records import Observation
+from ledgerops.model.spark_progress import format_instant
+from ledgerops.runtime.registry import Fleet
 from tests.build import T0, spark_json
 
 

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from ledgerops.drills import DRILLS
-from ledgerops.ledger.plan import parse_plan
+from ledgerops.ledger.plan.plan import parse_plan
 
 CONTROLS = [drill for drill in DRILLS if drill.kind == "control"]
 

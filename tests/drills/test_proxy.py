@@ -5,9 +5,9 @@ from contextlib import contextmanager
 
 import pytest
 
-from ledgerops.drills.proxy import Proxy
+from ledgerops.common.kafka import reach
+from ledgerops.drills.harness.proxy import Proxy
 from ledgerops.errors import UserError
-from ledgerops.kafkaclient import reach
 
 BLOCK = b"x" * 40_000
 TRIES = 30
@@ -169,7 +169,7 @@ def test_a_broker_behind_it_is_reached_through_it_only(server_jars, tmp_path):
     from confluent_kafka import Producer
     from confluent_kafka.admin import NewTopic
 
-    from ledgerops.kafkaclient import KafkaClient
+    from ledgerops.common.kafka import KafkaClient
     from ledgerops.servers.kafka import Kafka
 
     with Proxy() as proxy, Kafka(tmp_path / "kafka", proxied=proxy.port) as broker:

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-import ledgerops.drills.recompute as recompute
+import ledgerops.drills.scoring.recompute as recompute
 from ledgerops.diagnosis.rules import RULES
-from ledgerops.drills.looks import looks
-from ledgerops.drills.numbers import check, wrong
-from ledgerops.drills.recompute import Compared
+from ledgerops.drills.scoring.numbers import check, wrong
+from ledgerops.drills.scoring.recompute import Compared
+from ledgerops.drills.scoring.replay import looks
 from tests.drills.test_score import NAMES, made
 
 PACKAGE = Path(recompute.__file__).parent
-ALLOWED = ("ledgerops.drills.recompute", "ledgerops.drills.tape")
+ALLOWED = ("ledgerops.drills.scoring.recompute", "ledgerops.drills.scoring.tape")
 
 
 @pytest.mark.parametrize("file", [*PACKAGE.glob("*.py"), PACKAGE.parent / "tape.py"], ids=lambda file: file.stem)

@@ -9,9 +9,9 @@ import pytest
 
 from ledgerops.diagnosis.rules import RULES
 from ledgerops.drills import BY_NAME
-from ledgerops.drills.bundle import Bundle
-from ledgerops.drills.looks import looks
-from ledgerops.drills.score import Score, score
+from ledgerops.drills.harness.bundle import Bundle
+from ledgerops.drills.scoring.replay import looks
+from ledgerops.drills.scoring.score import Score, score
 from tests.paths import RECORDED
 
 FOLDER = RECORDED / "drills"

@@ -8,12 +8,12 @@ from dataclasses import replace
 import orjson
 import pytest
 
-from ledgerops.drills.bundle import Bundle
-from ledgerops.drills.drill import Drill, Fault, Truth
-from ledgerops.drills.effects import at_once, batches_outlast
-from ledgerops.drills.score import score
+from ledgerops.drills.harness.bundle import Bundle
+from ledgerops.drills.harness.drill import Drill, Fault, Truth
+from ledgerops.drills.harness.effects import at_once, batches_outlast
+from ledgerops.drills.scoring.score import score
 from ledgerops.errors import UserError
-from ledgerops.recording import encode
+from ledgerops.model.recording import encode
 from tests.build import T0, spark_json
 
 BATCHES = 60
@@ -61,7 +61,7 @@ def read(number):
 
 
 def iso(at):
-    from ledgerops.progress import format_instant
+    from ledgerops.model.spark_progress import format_instant
 
     return format_instant(at)
 

@@ -11,7 +11,7 @@ SCRIPT = """
 import json, sys, time
 from pathlib import Path
 from pyspark.sql import SparkSession
-from ledgerops.drills.slowfs import SlowFiles
+from ledgerops.drills.harness.slowfs import SlowFiles
 
 folder = Path(sys.argv[1])
 files = SlowFiles(folder / "files")

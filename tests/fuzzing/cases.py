@@ -9,9 +9,9 @@ from pathlib import Path
 
 import orjson
 
-from ledgerops import recording
-from ledgerops.collect import eventlog
+from ledgerops.analysis import event_log
 from ledgerops.errors import UserError
+from ledgerops.model import recording
 from tests.fuzzing import mutated
 from tests.fuzzing.checks import compared, judged
 from tests.fuzzing.made import Chance, application
@@ -59,7 +59,7 @@ def _event_log(chance: Chance, seen: Counter[str], pages: bool, every: int) -> N
         path = Path(folder) / "local-1"
         path.write_bytes(b"".join(lines))
         try:
-            judged(eventlog.read(path), seen, pages, every)
+            judged(event_log.read(path), seen, pages, every)
         except UserError as error:
             assert "\n" not in str(error)
             seen["event logs refused"] += 1

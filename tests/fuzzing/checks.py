@@ -8,23 +8,23 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from ledgerops.diagnosis.compare import compare
-from ledgerops.diagnosis.compared import document as compared_document
-from ledgerops.diagnosis.compared import text as compared_text
+from ledgerops.analysis.batch_samples import samples
+from ledgerops.analysis.compare import compare
+from ledgerops.analysis.compare_report import document as compared_document
+from ledgerops.analysis.compare_report import text as compared_text
+from ledgerops.analysis.finding_history import Story
+from ledgerops.analysis.html.page import page
+from ledgerops.analysis.plot_series import Track
+from ledgerops.analysis.timeline import timeline
 from ledgerops.diagnosis.engine import Diagnoser
-from ledgerops.diagnosis.model import SEVERITIES, Verdict
 from ledgerops.diagnosis.report import document, text
 from ledgerops.diagnosis.rules import BY_SLUG
-from ledgerops.diagnosis.samples import samples
-from ledgerops.diagnosis.series import Track
-from ledgerops.diagnosis.story import Story
-from ledgerops.diagnosis.timeline import timeline
-from ledgerops.fleet import Fleet, QueryState
-from ledgerops.progress import BadRecord
-from ledgerops.records import Observation
-from ledgerops.report.page import page
-from ledgerops.snapshot import snapshot_query
-from ledgerops.status import query_status
+from ledgerops.model.finding import SEVERITIES, Verdict
+from ledgerops.model.records import Observation
+from ledgerops.model.spark_progress import BadRecord
+from ledgerops.runtime.registry import Fleet, QueryState
+from ledgerops.runtime.snapshot import snapshot_query
+from ledgerops.runtime.status import query_status
 
 NO_NUMBER = re.compile(r"[=>\s(,](nan|inf|-inf)\b")
 SILENCES = (7.0, 45.0, 400.0, 1e7)  # seconds after the last line at which everything is judged once more

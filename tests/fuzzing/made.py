@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ledgerops.progress import format_instant
+from ledgerops.model.spark_progress import format_instant
 
 Line = dict[str, Any]
 T0 = 1_800_000_000.0

@@ -11,10 +11,10 @@ from argparse import Namespace
 import pytest
 
 from ledgerops.errors import UserError
-from ledgerops.ledger.manifest import read_manifest
-from ledgerops.ledger.plan import load_plan
-from ledgerops.ledger.poison import KEYLESS
-from ledgerops.producing.records import records
+from ledgerops.ledger.plan.manifest import read_manifest
+from ledgerops.ledger.plan.plan import load_plan
+from ledgerops.ledger.plan.poison import KEYLESS
+from ledgerops.load.generator.records import records
 from ledgerops.servers.process import free_port
 from load.options import metrics_port, read
 from tests.paths import ROOT
@@ -129,7 +129,7 @@ INTERRUPTED = """
 import os, signal
 from types import SimpleNamespace as Fake
 import gevent
-from load.pacing import Pacing
+from load.locust_worker import Pacing
 
 def step():
     os.kill(os.getpid(), signal.SIGINT)
@@ -160,7 +160,7 @@ def test_an_interrupt_breaks_off_no_step_of_a_sender():
 
 MISSING = """
 from types import SimpleNamespace as Worker
-from load.lead import SILENT, gone
+from load.locust_master import SILENT, gone
 
 clients = {
     "well": Worker(state="running", heartbeat=3),

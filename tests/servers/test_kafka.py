@@ -4,8 +4,8 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import NewTopic
 
+from ledgerops.common.kafka import KafkaClient, reach
 from ledgerops.errors import UserError
-from ledgerops.kafkaclient import KafkaClient, reach
 from ledgerops.servers.kafka import Kafka
 
 pytestmark = pytest.mark.spark  # a JVM, though not Spark's

@@ -20,11 +20,11 @@ Evidence:
 from collections.abc import Iterator
 from itertools import pairwise
 
-from ledgerops.diagnosis import strain
-from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
-from ledgerops.history import Ended, backlog
+from ledgerops.diagnosis import overload
 from ledgerops.metrics.pressure import BACKLOG
-from ledgerops.view import View
+from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.model.history import Ended, backlog
+from ledgerops.signals.query_view import View
 
 BATCHES = 4  # over which the backlog must fall, each time: a single larger batch is no trend
 PACE = 12  # batches back to which the pace is taken
@@ -42,7 +42,7 @@ def check(view: View) -> Iterator[Finding]:
         return
     series = [(batch, left) for batch in view.batches if (left := backlog(batch)) is not None]
     lefts = [left for _, left in series]
-    if strain.growth(view) is not None:
+    if overload.growth(view) is not None:
         return
     most = max(lefts)
     if lefts.index(most) > FROM_START:

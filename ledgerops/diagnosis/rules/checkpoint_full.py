@@ -15,10 +15,10 @@ Evidence:
 import re
 from collections.abc import Iterator
 
-from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
 from ledgerops.diagnosis.rules.query_failed import first_line
-from ledgerops.history import Ended
-from ledgerops.view import View
+from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.model.history import Ended
+from ledgerops.signals.query_view import View
 
 REFUSED = re.compile(
     r"No space left on device|File too large|[Qq]uota *[Ee]xceeded|Read-only file system"

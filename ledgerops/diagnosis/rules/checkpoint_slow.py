@@ -23,10 +23,10 @@ Evidence:
 from collections.abc import Iterator
 from statistics import median
 
-from ledgerops.diagnosis import cores, strain
-from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
-from ledgerops.records import Progress
-from ledgerops.view import View
+from ledgerops.diagnosis import cpu_contention, overload
+from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.model.records import Progress
+from ledgerops.signals.query_view import View
 
 PHASES = ("wal_commit", "commit_offsets")
 SECONDS = 1.0  # both together; an object store takes 0.1 to 0.3 s for each small file, a busy disk 0.7 s for two
@@ -37,14 +37,14 @@ BLAME = 0.3  # of what the batch got longer by
 
 
 def check(view: View) -> Iterator[Finding]:
-    latest = view.steady[-strain.RECENT :]
-    if len(latest) < strain.RECENT or median(_seconds(batch) for batch in latest) < SECONDS:
+    latest = view.steady[-overload.RECENT :]
+    if len(latest) < overload.RECENT or median(_seconds(batch) for batch in latest) < SECONDS:
         return
-    if not (strain.strained(view) or strain.growth(view)):
+    if not (overload.strained(view) or overload.growth(view)):
         return
-    if cores.collected(view, "driver") >= cores.COLLECTS:  # its JVM writes the files
+    if cpu_contention.collected(view, "driver") >= cpu_contention.COLLECTS:  # its JVM writes the files
         return
-    usual = strain.past(view)
+    usual = overload.past(view)
     now, duration = median(_seconds(batch) for batch in latest), median(batch.duration for batch in latest)
     before = median(_seconds(batch) for batch in usual) if usual else None
     share, grew = now / duration, False
@@ -93,8 +93,8 @@ def _remedies(view: View) -> tuple[Remedy, ...]:
 
 
 def acquit(view: View) -> str | None:
-    latest = view.steady[-strain.RECENT :]
-    if len(latest) < strain.RECENT:
+    latest = view.steady[-overload.RECENT :]
+    if len(latest) < overload.RECENT:
         return None
     spent, duration = median(_seconds(each) for each in latest), median(each.duration for each in latest)
     if spent >= SHARE * duration:

@@ -17,9 +17,9 @@ Evidence:
 
 from collections.abc import Iterator
 
-from ledgerops.books import conflicts_of, newest
-from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
-from ledgerops.view import View
+from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.model.integrity import conflicts_of, newest
+from ledgerops.signals.query_view import View
 
 KEPT = 30.0  # seconds that a conflict is told of; at 0.5 % of 100 rows a second one comes every two
 SAMPLE = 3  # ids named in the sentence

@@ -23,9 +23,9 @@ Evidence:
 from collections.abc import Iterator
 from statistics import median
 
-from ledgerops.diagnosis import cores, strain, work
-from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
-from ledgerops.view import View
+from ledgerops.diagnosis import batch_time, cpu_contention, overload
+from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.signals.query_view import View
 
 BUSY = 0.9  # of all cores; a query that works back to back on half of them is far below
 SLOWER = 1.5  # at equal rows; what two cores and six queries do to each other when they start stays below
@@ -38,42 +38,42 @@ OWN = 0.6  # of all cores, used by the driver and its workers: tasks that sleep 
 FILLED = 0.8  # of the slots, while the query's stages are at work: it is its own tasks that need the cores
 MOSTLY = 0.5  # of a batch its stages are at work, and of that time its tasks compute
 REMEDIES = {
-    cores.OTHER: Remedy(
+    cpu_contention.OTHER: Remedy(
         "find the processes and move them, or give the driver cores of its own",
         "the query cannot be made quicker than the cores that are left to it",
         command="top -o %CPU",
     ),
-    cores.ROLES["python_workers"]: Remedy(
+    cpu_contention.ROLES["python_workers"]: Remedy(
         "make the user-defined functions vectorised, or use Spark's own functions",
         "Python workers compute for most of the time",
         safe=False,
     ),
-    cores.ROLES["driver_jvm"]: Remedy(
+    cpu_contention.ROLES["driver_jvm"]: Remedy(
         "add cores, or move queries to another driver", "the tasks fill all cores of this one", safe=False
     ),
-    cores.ROLES["driver_python"]: Remedy(
+    cpu_contention.ROLES["driver_python"]: Remedy(
         "take the work out of the driver's Python", "it holds the threads that start batches and tasks", safe=False
     ),
 }
 
 
 def check(view: View) -> Iterator[Finding]:
-    if view.last is None or not strain.strained(view):
+    if view.last is None or not overload.strained(view):
         return
-    use, lost = cores.used(view), strain.slowdown(view)
+    use, lost = cpu_contention.used(view), overload.slowdown(view)
     if (
         use is None
         or lost is None
         or use.busy < BUSY
         or lost.factor < SLOWER
-        or cores.collected(view) >= cores.COLLECTS
+        or cpu_contention.collected(view) >= cpu_contention.COLLECTS
     ):
         return
     stretched, much = _stretched(view, "query_planning"), AS_MUCH * lost.seconds / lost.usual_seconds
     # planning waits for nothing but a core; where it is too short to tell how much, all else must have grown alike
     alike = stretched >= much or all(_stretched(view, phase) >= much for phase in OWN_PHASES)
-    foreign = use.by[cores.OTHER] >= FOREIGN * use.cores and stretched >= STRETCHED and alike
-    own = {who: taken for who, taken in use.by.items() if who != cores.OTHER}
+    foreign = use.by[cpu_contention.OTHER] >= FOREIGN * use.cores and stretched >= STRETCHED and alike
+    own = {who: taken for who, taken in use.by.items() if who != cpu_contention.OTHER}
     if not foreign and not (sum(own.values()) >= OWN * use.cores and _fills_the_slots(view)):
         return
     who = use.most if foreign else max(own, key=lambda each: own[each])
@@ -90,7 +90,7 @@ def check(view: View) -> Iterator[Finding]:
         tuple(evidence),
         (REMEDIES[who],),
         confidence=min(0.95, 0.5 + 0.15 * (use.busy >= 0.97) + 0.15 * (stretched >= STRETCHED) + 0.15 * foreign),
-        began=view.steady[-strain.RECENT].started,
+        began=view.steady[-overload.RECENT].started,
         share=max(0.0, 1 - 1 / lost.factor),
     )
 
@@ -99,7 +99,7 @@ def _stretched(view: View, phase: str) -> float:
     """How much longer a phase takes than usual."""
     before, now = (
         median(batch.phases.get(phase, 0.0) for batch in some)
-        for some in (strain.past(view), view.steady[-strain.RECENT :])
+        for some in (overload.past(view), view.steady[-overload.RECENT :])
     )
     return now / max(before, LEAST)
 
@@ -107,8 +107,8 @@ def _stretched(view: View, phase: str) -> float:
 def _fills_the_slots(view: View) -> bool:
     """Whether the query's own tasks take all cores for most of a batch, and not for want of memory."""
     width, found = view.cores or 0, []
-    for batch, tasks in work.pairs(view):
-        inside = work.stage_seconds(tasks)
+    for batch, tasks in batch_time.pairs(view):
+        inside = batch_time.stage_seconds(tasks)
         ran = sum(stage.run_seconds for stage in tasks.stages)
         if inside is None or not inside[0] or not width or batch.duration <= 0:
             continue
@@ -116,12 +116,12 @@ def _fills_the_slots(view: View) -> bool:
         computed = sum(stage.cpu_seconds for stage in tasks.stages) + (tasks.python_seconds or 0.0)
         filled = ran / (inside[0] * width) >= FILLED and inside[0] >= MOSTLY * batch.duration
         spills = any(stage.spill_bytes for stage in tasks.stages)  # which is packed and read again
-        found.append(filled and computed >= MOSTLY * ran and collected < cores.COLLECTS * ran and not spills)
-    return len(found) >= work.ENOUGH and sum(found) > len(found) / 2
+        found.append(filled and computed >= MOSTLY * ran and collected < cpu_contention.COLLECTS * ran and not spills)
+    return len(found) >= batch_time.ENOUGH and sum(found) > len(found) / 2
 
 
 def acquit(view: View) -> str | None:
-    use = cores.used(view)
+    use = cpu_contention.used(view)
     return None if use is None or use.busy >= BUSY else f"{use.busy:.0%} of {use.cores} cores are busy"
 
 

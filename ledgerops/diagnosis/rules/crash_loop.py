@@ -21,11 +21,11 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from ledgerops.diagnosis import strain
-from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.diagnosis import overload
 from ledgerops.diagnosis.rules.query_failed import error_class, first_line
-from ledgerops.history import Ended
-from ledgerops.view import View
+from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.model.history import Ended
+from ledgerops.signals.query_view import View
 
 FAILURES = 3  # as the alert of this name has it: one failure is query-failed's, three are a loop
 WINDOW = 900.0  # seconds, as in the alert
@@ -77,7 +77,7 @@ def check(view: View) -> Iterator[Finding]:
     )
 
 
-@strain.once
+@overload.once
 def _loop(view: View) -> Loop | None:
     """The failures of the last quarter of an hour, until a run has got over what they failed of."""
     failed = [end for end in view.history.ends if end.exception is not None]

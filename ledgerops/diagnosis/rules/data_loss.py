@@ -24,10 +24,10 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import NamedTuple
 
-from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
 from ledgerops.metrics.pressure import HEADROOM
-from ledgerops.records import Partition, Progress, SourceProgress
-from ledgerops.view import View
+from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.model.records import Partition, Progress, SourceProgress
+from ledgerops.signals.query_view import View
 
 TOLD = re.compile(r"failOnDataLoss|KAFKA_DATA_LOSS|OffsetOutOfRange|data (may|might) have been (lost|missed)")
 PARTITION = re.compile(r"(?:partition|TopicPartition:?|for)\s+([\w.-]+)-(\d+)\b", re.IGNORECASE)

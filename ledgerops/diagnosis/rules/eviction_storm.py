@@ -23,10 +23,10 @@ Evidence:
 from collections.abc import Iterator
 from statistics import median
 
-from ledgerops.diagnosis import stateful, strain
-from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
-from ledgerops.records import Progress
-from ledgerops.view import View
+from ledgerops.diagnosis import overload, state_cost
+from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.model.records import Progress
+from ledgerops.signals.query_view import View
 
 ROWS = 1000  # fewer are removed in no time
 MANY = 10.0  # times as many as in other batches
@@ -38,7 +38,7 @@ EXTRA = 3.0  # seconds that the batch must have lasted beyond that usual time
 def check(view: View) -> Iterator[Finding]:
     if view.last is None or not view.last.operators:
         return
-    for batch in reversed(view.steady[-strain.RECENT :]):
+    for batch in reversed(view.steady[-overload.RECENT :]):
         found = list(_storms(view, batch))
         if found:
             yield from found
@@ -49,7 +49,7 @@ def _storms(view: View, batch: Progress) -> Iterator[Finding]:
     if batch.duration < EXTRA:  # no longer than it must be beyond the usual: nothing to look back for
         return
     others = [each for each in view.steady if each is not batch]
-    if len(others) < strain.PAST:
+    if len(others) < overload.PAST:
         return
     usual = median(each.duration for each in others)
     if batch.duration < LONG * max(usual, view.trigger_interval or 0.0) or batch.duration - usual < EXTRA:
@@ -57,8 +57,8 @@ def _storms(view: View, batch: Progress) -> Iterator[Finding]:
     for index, operator in enumerate(batch.operators):
         if operator.removed < ROWS:
             continue
-        removed = median(state.removed for _, state in stateful.told(others, index))
-        seconds = operator.removal_seconds / stateful.lanes(view, operator)
+        removed = median(state.removed for _, state in state_cost.told(others, index))
+        seconds = operator.removal_seconds / state_cost.lanes(view, operator)
         if operator.removed < MANY * removed or seconds < MOSTLY * batch.duration:
             continue
         yield Finding(
@@ -88,10 +88,10 @@ def _storms(view: View, batch: Progress) -> Iterator[Finding]:
 def acquit(view: View) -> str | None:
     if view.cores is None:
         return None  # task seconds over an unknown number of slots acquit nobody
-    latest = view.steady[-strain.RECENT :]
-    if len(latest) < strain.RECENT or not latest[-1].operators:
+    latest = view.steady[-overload.RECENT :]
+    if len(latest) < overload.RECENT or not latest[-1].operators:
         return None
-    most = max(sum(state.removal_seconds / stateful.lanes(view, state) for state in b.operators) for b in latest)
+    most = max(sum(state.removal_seconds / state_cost.lanes(view, state) for state in b.operators) for b in latest)
     longest = max(batch.duration for batch in latest)
     if most >= MOSTLY * longest:
         return None

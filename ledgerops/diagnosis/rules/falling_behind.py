@@ -22,16 +22,16 @@ Evidence:
 
 from collections.abc import Iterator
 
-from ledgerops.diagnosis import strain
-from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.diagnosis import overload
 from ledgerops.metrics.pressure import BACKLOG, LAG
-from ledgerops.view import View
+from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.signals.query_view import View
 
 SURE_AFTER = 8  # batches in a row; from here on confidence grows no more
 
 
 def check(view: View) -> Iterator[Finding]:
-    grown = strain.growth(view)
+    grown = overload.growth(view)
     if grown is None or view.last is None:
         return
     at = view.now
@@ -42,7 +42,7 @@ def check(view: View) -> Iterator[Finding]:
         )
         evidence = (
             Evidence(BACKLOG.name, grown.last, "offsets", f"not above {grown.first:,.0f}", at),
-            Evidence(LAG.name, grown.lag, "seconds", f"<= {strain.LAG:g}", at),
+            Evidence(LAG.name, grown.lag, "seconds", f"<= {overload.LAG:g}", at),
         )
     else:
         which = "the last batch" if grown.batches == 1 else f"each of the last {grown.batches} batches"
@@ -52,7 +52,7 @@ def check(view: View) -> Iterator[Finding]:
         )
         evidence = (
             Evidence("batch_seconds", grown.last, "seconds", "no longer than its rows took to arrive", at),
-            Evidence("result_delay_seconds", grown.lag, "seconds", f"<= {strain.LONG_LAG:g}", at),
+            Evidence("result_delay_seconds", grown.lag, "seconds", f"<= {overload.LONG_LAG:g}", at),
         )
     yield Finding(
         summary,

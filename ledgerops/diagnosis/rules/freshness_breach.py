@@ -32,16 +32,16 @@ from itertools import pairwise
 from statistics import median
 from typing import NamedTuple
 
-from ledgerops.diagnosis import strain
-from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
-from ledgerops.history import backlog
-from ledgerops.hotkeys import OBSERVATION
+from ledgerops.diagnosis import overload
 from ledgerops.metrics.latency import EVENT_BOUNDS, event_latencies
 from ledgerops.metrics.pressure import LAG
-from ledgerops.records import Progress
-from ledgerops.runview import ALIGNED
-from ledgerops.signals import looked_at
-from ledgerops.view import View
+from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.model.history import backlog
+from ledgerops.model.hot_keys import OBSERVATION
+from ledgerops.model.records import Progress
+from ledgerops.signals.arithmetic import looked_at
+from ledgerops.signals.query_view import View
+from ledgerops.signals.run_view import ALIGNED
 
 LATEST = 3  # batches of which each must be too old: one long pause is not the way it is now
 FRESH = 0.5  # of the objective: rows that were this young at the median of the run's past are not a replay
@@ -59,7 +59,7 @@ class Age(NamedTuple):
 
 def check(view: View) -> Iterator[Finding]:
     last = view.last
-    if last is None or view.history.idle_since is not None or view.plan.trigger in strain.ENDS_BY_ITSELF:
+    if last is None or view.history.idle_since is not None or view.plan.trigger in overload.ENDS_BY_ITSELF:
         return
     # where no trigger is told, the longest pause seen stands for it
     interval = view.trigger_interval if view.trigger_known else view.longest_pause
@@ -90,7 +90,7 @@ def _works_it_off(view: View, limit: float) -> bool:
     """Whether the backlog shrinks, and either piled up before the run began or will be gone within the objective."""
     lefts = [(batch, left) for batch in view.batches if (left := backlog(batch)) is not None]
     most = max((left for _, left in lefts), default=0)
-    if most == 0 or lefts[-1][1] >= SHRINKS * most or strain.growth(view) is not None:
+    if most == 0 or lefts[-1][1] >= SHRINKS * most or overload.growth(view) is not None:
         return False
     if next(place for place, (_, left) in enumerate(lefts) if left == most) <= AT_START:
         return True

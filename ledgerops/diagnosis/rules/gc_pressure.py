@@ -24,11 +24,11 @@ Evidence:
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ledgerops.diagnosis import stateful, strain, work
-from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
-from ledgerops.view import View
+from ledgerops.diagnosis import batch_time, overload, state_cost
+from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.signals.query_view import View
 
-MARKED = stateful.GC_MARKED
+MARKED = state_cost.GC_MARKED
 SEVERE = 0.20  # Dr. Elephant's "critical" (ExecutorGcHeuristic): worth a word before a batch is late
 MIN_SECONDS = 0.1  # of wall time in a batch: less is the young collections of any JVM
 # share of the heap from which state is worth naming as what fills it: Spark samples what a store holds, and told of a
@@ -44,39 +44,43 @@ class Pressure(NamedTuple):
     cost: float
 
 
-@strain.once
+@overload.once
 def _pressure(view: View) -> Pressure | None:
-    stages = stateful.gc_of_stages(view)
+    stages = state_cost.gc_of_stages(view)
     if stages is None:
         return None
-    newest = stateful.with_tasks(view)
-    slots = work.slots(view, max(stage.tasks for _, tasks in newest for stage in tasks.stages))
+    newest = state_cost.with_tasks(view)
+    slots = batch_time.slots(view, max(stage.tasks for _, tasks in newest for stage in tasks.stages))
     seconds = stages.gc_seconds / slots / stages.batches
-    return Pressure(stages.share, seconds, stateful.gc_of_batches(view) or 0.0)
+    return Pressure(stages.share, seconds, state_cost.gc_of_batches(view) or 0.0)
 
 
 def check(view: View) -> Iterator[Finding]:
     if view.last is None:
         return
-    harm = strain.strained(view) or strain.growth(view) is not None
+    harm = overload.strained(view) or overload.growth(view) is not None
     pressure = _pressure(view)
     if pressure is None or pressure.share < (MARKED if harm else SEVERE) or pressure.seconds < MIN_SECONDS:
         return
-    executors = stateful.gc_of_executors(view)
-    if not stateful.gc_goes_on(view) or pressure.cost < MARKED or (executors is not None and executors.share < MARKED):
+    executors = state_cost.gc_of_executors(view)
+    if (
+        not state_cost.gc_goes_on(view)
+        or pressure.cost < MARKED
+        or (executors is not None and executors.share < MARKED)
+    ):
         return
     rests = pressure.cost * view.batches[-1].duration < MARKED * (view.trigger_interval or 0.0)
     if not harm and (executors is None or rests):
         return
-    at = stateful.with_tasks(view)[0][0].ended
+    at = state_cost.with_tasks(view)[0][0].ended
     evidence = [
         Evidence("gc_share_of_stages", pressure.share, "ratio", f"< {MARKED:g}", at),
         Evidence("gc_seconds_per_batch", pressure.seconds, "seconds", f"< {MIN_SECONDS:g}", at),
     ]
     if executors is not None:
         evidence.append(Evidence("gc_share_of_executors", executors.share, "ratio", f"< {MARKED:g}", view.hosts[-1].at))
-    held, heap = sum(operator.memory_bytes for operator in view.last.operators), stateful.heap_bytes(view)
-    state = bool(heap) and not stateful.off_heap(view) and held >= FULL * (heap or 0)
+    held, heap = sum(operator.memory_bytes for operator in view.last.operators), state_cost.heap_bytes(view)
+    state = bool(heap) and not state_cost.off_heap(view) and held >= FULL * (heap or 0)
     what = ""
     if state and heap:
         evidence.append(Evidence("state_share_of_heap", held / heap, "ratio", f"< {FULL:g}", view.last.ended))
@@ -87,7 +91,7 @@ def check(view: View) -> Iterator[Finding]:
         tuple(evidence),
         (*(_state_remedies() if state else ()), MEMORY),
         confidence=min(0.95, 0.6 + 0.5 * pressure.share + (0.1 if executors is not None else 0.0)),
-        began=stateful.with_tasks(view)[-1][0].started,
+        began=state_cost.with_tasks(view)[-1][0].started,
         share=pressure.cost,
     )
 

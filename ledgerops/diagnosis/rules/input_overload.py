@@ -28,17 +28,17 @@ Evidence:
 
 from collections.abc import Iterator
 
-from ledgerops.diagnosis import spread, strain
-from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.diagnosis import overload, task_skew
 from ledgerops.metrics.pressure import LAG
-from ledgerops.view import View
+from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.signals.query_view import View
 
 OVERLOADED = 1.15  # arrival over what is worked off; below it the noise of a few batches may do the same
 SLOWER = 1.5  # the query needs so much longer than usual for its rows: then the query changed, not (only) the load
 
 
 def check(view: View) -> Iterator[Finding]:
-    grown, load = strain.growth(view), strain.load(view)
+    grown, load = overload.growth(view), overload.load(view)
     if grown is None or load is None or view.last is None or load.worked_off <= 0:
         return
     ratio = load.arrival / load.worked_off
@@ -46,7 +46,7 @@ def check(view: View) -> Iterator[Finding]:
         return
     interval = view.trigger_interval or 0.0
     held_back = bool(view.plan.rate_limits) and all(
-        batch.duration < 0.7 * interval for batch in view.batches[-strain.RECENT :]
+        batch.duration < 0.7 * interval for batch in view.batches[-overload.RECENT :]
     )
     where = max(view.last.sources, key=lambda source: source.rows, default=None)
     at = view.last.ended
@@ -59,7 +59,7 @@ def check(view: View) -> Iterator[Finding]:
     evidence.append(Evidence(lag, grown.lag, "seconds", "steady", view.now))
     breach = max(0.0, view.freshness - grown.lag) / (1 - 1 / ratio)
     evidence.append(Evidence("seconds_to_breach", breach, "seconds", "never", at))
-    lost = strain.slowdown(view)
+    lost = overload.slowdown(view)
     if lost is not None:
         evidence.append(Evidence("slowdown_at_equal_rows", lost.factor, "ratio", f"< {SLOWER:g}", at))
     yield Finding(
@@ -95,22 +95,22 @@ def _remedies(view: View, held_back: bool) -> tuple[Remedy, ...]:
 def _other_cause(view: View, ratio: float) -> str | None:
     """What took the capacity away, if the query would keep up without it."""
     interval = view.trigger_interval or 0.0
-    if all(batch.duration < interval for batch in view.batches[-strain.RECENT :]):
+    if all(batch.duration < interval for batch in view.batches[-overload.RECENT :]):
         return None  # the query rests between its batches: no time is wasted
-    lost = strain.slowdown(view)
+    lost = overload.slowdown(view)
     if lost is not None and lost.factor >= SLOWER and ratio / lost.factor < OVERLOADED:
         return (
             f"a batch of {lost.rows:,.0f} rows takes {lost.seconds:.1f} s where {lost.usual_rows:,.0f} rows took "
             f"{lost.usual_seconds:.1f} s: the query became slower"
         )
-    waste = spread.wasted(view)
+    waste = task_skew.wasted(view)
     if waste is not None and ratio / waste.factor < OVERLOADED:
         return f"{waste.seconds:.1f} s of a batch of {waste.duration:.1f} s go into {waste.what}"
     return None
 
 
 def acquit(view: View) -> str | None:
-    load = strain.load(view)
+    load = overload.load(view)
     if load is None or load.worked_off <= 0:
         return None
     ratio = load.arrival / load.worked_off

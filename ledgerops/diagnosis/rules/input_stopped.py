@@ -20,10 +20,10 @@ from collections.abc import Iterator
 from itertools import pairwise
 from statistics import median
 
-from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
-from ledgerops.history import History
-from ledgerops.signals import HEADS
-from ledgerops.view import View
+from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.model.history import History
+from ledgerops.signals.arithmetic import HEADS
+from ledgerops.signals.query_view import View
 
 FLOOR = 60.0  # seconds of silence; producers restart in less
 TIMES_LONGEST = 3.0  # the longest pause so far

@@ -25,10 +25,10 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from statistics import median, pstdev
 
-from ledgerops.diagnosis import stateful, strain, work
-from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
-from ledgerops.records import Progress
-from ledgerops.view import View
+from ledgerops.diagnosis import batch_time, overload, state_cost
+from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.model.records import Progress
+from ledgerops.signals.query_view import View
 
 BATCHES = 60  # looked at
 SECONDS = 120.0
@@ -49,7 +49,7 @@ REGULAR = 0.35  # standard deviation over mean of the spacings; a timer seen thr
 def check(view: View) -> Iterator[Finding]:
     batches = [each for each in view.steady[-BATCHES:] if each.started >= view.now - SECONDS]
     interval = view.trigger_interval or 0.0
-    if len(batches) < FEWEST or max(each.duration for each in batches) < strain.OVER * interval + EXCESS:
+    if len(batches) < FEWEST or max(each.duration for each in batches) < overload.OVER * interval + EXCESS:
         return
     usual = median(each.duration for each in batches)
     slow = _slow(batches, usual, interval)
@@ -63,9 +63,14 @@ def check(view: View) -> Iterator[Finding]:
     if view.now - slow[-1].ended > OVER_AFTER * max(spacing, interval):
         return
     in_sink = _share_in_add_batch(batches, slow, usual)
-    if in_sink < IN_SINK or _compaction(view, events) or _collected(view, batches, slow, usual) or work.starved(view):
+    if (
+        in_sink < IN_SINK
+        or _compaction(view, events)
+        or _collected(view, batches, slow, usual)
+        or batch_time.starved(view)
+    ):
         return
-    if median(stateful.commit_seconds(view, each) / (each.duration - usual) for each in slow) >= OUTSIDE:
+    if median(state_cost.commit_seconds(view, each) / (each.duration - usual) for each in slow) >= OUTSIDE:
         return  # they save their state
     proof = _outside(view, slow, usual)
     # a stateful query has rhythms of its own, such as windows that end: only tasks acquit its state
@@ -103,7 +108,7 @@ def check(view: View) -> Iterator[Finding]:
 
 def _slow(batches: Sequence[Progress], usual: float, interval: float) -> Sequence[Progress]:
     rows = max(1.0, median(each.rows for each in batches))
-    least = max(TIMES * usual, usual + EXCESS, strain.OVER * interval)
+    least = max(TIMES * usual, usual + EXCESS, overload.OVER * interval)
     return [
         each
         for each in batches
@@ -136,13 +141,13 @@ def _outside(view: View, slow: Sequence[Progress], usual: float) -> bool | None:
     found = []
     for batch in slow:
         tasks = view.history.tasks_of(batch)
-        inside = work.stage_seconds(tasks) if tasks is not None else None
+        inside = batch_time.stage_seconds(tasks) if tasks is not None else None
         if tasks is None or inside is None:
             continue
         writing = tasks.stages[-1]
         busy = writing.cpu_seconds + writing.gc_seconds + (tasks.python_seconds or 0.0)
         alone = writing.seconds_median < ALIKE * writing.seconds_max  # one task of many: that is a straggler
-        waits = busy < work.WAITS * writing.run_seconds and not alone
+        waits = busy < batch_time.WAITS * writing.run_seconds and not alone
         waited = (writing.wall_seconds or 0.0) if waits else 0.0
         outside = batch.phases.get("add_batch", 0.0) - inside[0] + waited
         found.append(outside >= OUTSIDE * (batch.duration - usual))

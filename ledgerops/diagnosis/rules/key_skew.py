@@ -28,11 +28,11 @@ Evidence:
 from collections.abc import Iterator
 from statistics import median
 
-from ledgerops.diagnosis import spread, strain, work
-from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.diagnosis import batch_time, overload, task_skew
 from ledgerops.metrics.skew import HOT_KEY
-from ledgerops.signals import read_by_partition
-from ledgerops.view import View
+from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.signals.arithmetic import read_by_partition
+from ledgerops.signals.query_view import View
 
 HOT = 0.3  # share of one key; a Zipf exponent of 0.8 over some thousands of keys gives the hottest less than 0.05
 SLOWER = 1.5  # the stage takes so much longer than with an even split; by chance it stays below 1.2
@@ -45,8 +45,8 @@ ROWS = 100  # of the hot key in a batch; fewer say nothing about a share
 
 
 def check(view: View) -> Iterator[Finding]:
-    uneven = spread.uneven_stage(view, shuffle=True)
-    needed = work.ENOUGH if strain.strained(view) else BATCHES  # under strain these are all long, and in a row
+    uneven = task_skew.uneven_stage(view, shuffle=True)
+    needed = batch_time.ENOUGH if overload.strained(view) else BATCHES  # under strain these are all long, and in a row
     share = _hot_share(view)
     if uneven is not None and (uneven.factor < SLOWER or uneven.batches < needed):
         uneven = uneven if uneven.factor < BALANCED else None
@@ -74,7 +74,7 @@ def check(view: View) -> Iterator[Finding]:
         evidence.append(Evidence("largest_task_records", stage.records_max, "rows", "even", at))
         evidence.append(Evidence("largest_task_share", proven.share, "ratio", f"< {SLOWER / proven.slots:.2f}", at))
         evidence.append(Evidence("stage_slower_than_even", proven.factor, "ratio", f"< {SLOWER:g}", at))
-        lost = proven.cost * median(batch.duration for batch, _ in work.pairs(view))
+        lost = proven.cost * median(batch.duration for batch, _ in batch_time.pairs(view))
         evidence.append(Evidence("lost_by_uneven_tasks_seconds", lost, "seconds", "0", at))
         told.append(f"one of {stage.tasks} tasks of stage {stage.stage_id} reads {proven.share:.0%} of the records")
     yield Finding(
@@ -98,7 +98,7 @@ def check(view: View) -> Iterator[Finding]:
 def _beyond_chance(view: View, slots: int) -> float:
     """How much longer than an even split a stage must take, where no key is known to be hot: two tasks cannot reach 2,
     and the more tasks there are, the more uneven they are by chance."""
-    if slots > 2 and not strain.strained(view) and strain.growth(view) is None:
+    if slots > 2 and not overload.strained(view) and overload.growth(view) is None:
         return HARMLESS
     return min(FEW_KEYS, SLOWER + 0.25 * (slots - 2))
 
@@ -129,19 +129,23 @@ def _hot_share(view: View) -> float | None:
     The median of five batches; under strain each of the newest two proves it, as these are long and have many rows.
     """
     hot = [each for each in view.hot_keys if each.rows >= ROWS]
-    if strain.strained(view) and len(hot) >= work.ENOUGH and min(each.share for each in hot[: work.ENOUGH]) >= HOT:
-        return min(each.share for each in hot[: work.ENOUGH])
+    if (
+        overload.strained(view)
+        and len(hot) >= batch_time.ENOUGH
+        and min(each.share for each in hot[: batch_time.ENOUGH]) >= HOT
+    ):
+        return min(each.share for each in hot[: batch_time.ENOUGH])
     share = median(each.share for each in hot) if len(hot) >= BATCHES else 0.0
     return share if share >= HOT else None
 
 
-def _width(view: View, uneven: spread.Uneven | None) -> int:
+def _width(view: View, uneven: task_skew.Uneven | None) -> int:
     """Tasks that could share the work."""
     if uneven is not None:
         return uneven.slots
     operators = view.last.operators if view.last else ()
     told = view.plan.shuffle_partitions or next((o.shuffle_partitions for o in operators if o.shuffle_partitions), None)
-    return work.slots(view, told or 2)
+    return batch_time.slots(view, told or 2)
 
 
 def _factor(share: float, width: int) -> float:
@@ -149,7 +153,7 @@ def _factor(share: float, width: int) -> float:
     return width * (share + (1 - share) / width)
 
 
-def _weighs(view: View, share: float, uneven: spread.Uneven | None) -> bool:
+def _weighs(view: View, share: float, uneven: task_skew.Uneven | None) -> bool:
     """Whether a hot key loads one task: rows are shuffled by it, not combined before, and the tasks do not deny it."""
     if uneven is not None and uneven.factor < BALANCED:
         return False
@@ -165,7 +169,7 @@ def _weighs(view: View, share: float, uneven: spread.Uneven | None) -> bool:
 def _combined(view: View) -> bool:
     shuffled = [
         sum(stage.records for stage in tasks.stages if stage.reads_shuffle) < COMBINED * batch.rows
-        for batch, tasks in work.pairs(view)
+        for batch, tasks in batch_time.pairs(view)
         if batch.rows > 0
     ]
     return bool(shuffled) and sum(shuffled) > len(shuffled) / 2
@@ -187,7 +191,7 @@ def _began(view: View, by_key: bool) -> float | None:
 
 
 def acquit(view: View) -> str | None:
-    uneven = spread.uneven_stage(view, shuffle=True)
+    uneven = task_skew.uneven_stage(view, shuffle=True)
     if uneven is not None:
         return (
             f"the largest of {uneven.stage.tasks} tasks of stage {uneven.stage.stage_id} reads "

@@ -20,11 +20,11 @@ Evidence:
 
 from collections.abc import Iterator
 
-from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
 from ledgerops.diagnosis.rules.rows_dropped import ROWS, at_least, dropped_rows
 from ledgerops.diagnosis.rules.watermark_jump import jump
-from ledgerops.records import StateOperator
-from ledgerops.view import View
+from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.model.records import StateOperator
+from ledgerops.signals.query_view import View
 
 SHARE = 0.005  # of the rows read in the last minute: with fewer no producer is behind, rows are
 BEHIND = 1.0  # seconds by which the oldest row must be behind; less is the rounding of clocks

@@ -20,9 +20,9 @@ Evidence:
 from collections.abc import Iterator
 from decimal import Decimal
 
-from ledgerops.books import book_of, newest, plainly_balanced
-from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
-from ledgerops.view import View
+from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.model.integrity import book_of, newest, plainly_balanced
+from ledgerops.signals.query_view import View
 
 KEPT = 30.0  # seconds that a wrong batch is told of: a scrape and an alert come by in it; what is written stays wrong
 ROUNDS = 3  # unbalanced batches from which chance (a repeated attempt of a task) has no part in it

@@ -20,10 +20,10 @@ from collections.abc import Iterator
 from statistics import median
 from typing import NamedTuple
 
-from ledgerops.diagnosis import stateful, strain, work
-from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
-from ledgerops.records import Progress, StageSummary, TaskSummary
-from ledgerops.view import View
+from ledgerops.diagnosis import batch_time, overload, state_cost
+from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.model.records import Progress, StageSummary, TaskSummary
+from ledgerops.signals.query_view import View
 
 MIN_BYTES = 16 * 2**20  # a batch: less is written and read in a blink
 MOSTLY = 0.3  # of the batch passes in stages that spill: else they are not what makes it long
@@ -38,16 +38,16 @@ class Spill(NamedTuple):
     stage: StageSummary  # the one that spilled most
 
 
-@strain.once
+@overload.once
 def _spills(view: View) -> list[Spill]:
     """Of the newest batches whose tasks are known, as many as must agree; empty when one did not spill."""
     found = []
-    for batch, tasks in stateful.with_tasks(view):
+    for batch, tasks in state_cost.with_tasks(view):
         spill = _spill(batch, tasks)
         if spill is None:
             return []
         found.append(spill)
-    return found if len(found) >= work.ENOUGH else []
+    return found if len(found) >= batch_time.ENOUGH else []
 
 
 def _spill(batch: Progress, tasks: TaskSummary) -> Spill | None:
@@ -60,7 +60,7 @@ def _spill(batch: Progress, tasks: TaskSummary) -> Spill | None:
 
 
 def check(view: View) -> Iterator[Finding]:
-    if view.last is None or not (strain.strained(view) or strain.growth(view)):
+    if view.last is None or not (overload.strained(view) or overload.growth(view)):
         return
     spills = _spills(view)
     if not spills:
@@ -70,7 +70,7 @@ def check(view: View) -> Iterator[Finding]:
     if share < MOSTLY or stage.cpu_seconds + stage.gc_seconds < COMPUTES * stage.run_seconds:
         return
     size = median(spill.size for spill in spills)
-    newest = stateful.with_tasks(view)[0][0]
+    newest = state_cost.with_tasks(view)[0][0]
     yield Finding(
         f"tasks spill {size / 2**20:,.0f} MiB a batch, and the stages that do so take {share:.0%} of its time",
         Component("stage", stage.name.partition(" at ")[0] or f"stage {stage.stage_id}", f"stage {stage.stage_id}"),
@@ -80,7 +80,7 @@ def check(view: View) -> Iterator[Finding]:
         ),
         _remedies(view),
         confidence=min(0.9, 0.5 + 0.4 * share),
-        began=stateful.with_tasks(view)[len(spills) - 1][0].started,
+        began=state_cost.with_tasks(view)[len(spills) - 1][0].started,
     )
 
 
@@ -100,8 +100,8 @@ def _remedies(view: View) -> tuple[Remedy, ...]:
 
 
 def acquit(view: View) -> str | None:
-    newest = stateful.with_tasks(view)
-    if len(newest) < work.ENOUGH or any(stage.spill_bytes for _, tasks in newest for stage in tasks.stages):
+    newest = state_cost.with_tasks(view)
+    if len(newest) < batch_time.ENOUGH or any(stage.spill_bytes for _, tasks in newest for stage in tasks.stages):
         return None
     return f"no stage of the latest {len(newest)} batches known spilled a byte"
 

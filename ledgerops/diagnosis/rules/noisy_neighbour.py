@@ -21,20 +21,20 @@ Evidence:
 
 from collections.abc import Iterator
 
-from ledgerops.diagnosis import cores, strain
-from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
-from ledgerops.view import View
+from ledgerops.diagnosis import cpu_contention, overload
+from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.signals.query_view import View
 
 
 def check(view: View) -> Iterator[Finding]:
-    found, lost = cores.offender(view), strain.slowdown(view)
+    found, lost = cpu_contention.offender(view), overload.slowdown(view)
     if found is None or lost is None or view.last is None:
         return
     at = view.now
     evidence = [
-        Evidence("neighbour_cores", found.takes, "cores", f"< {cores.HOGS * found.slots:g}", at),
-        Evidence("own_cores", found.own, "cores", f"> {found.takes / cores.MORE:.1f}", at),
-        Evidence("slowdown_at_equal_rows", lost.factor, "ratio", f"< {cores.SLOWER:g}", view.last.ended),
+        Evidence("neighbour_cores", found.takes, "cores", f"< {cpu_contention.HOGS * found.slots:g}", at),
+        Evidence("own_cores", found.own, "cores", f"> {found.takes / cpu_contention.MORE:.1f}", at),
+        Evidence("slowdown_at_equal_rows", lost.factor, "ratio", f"< {cpu_contention.SLOWER:g}", view.last.ended),
         Evidence("slots", float(found.slots), "cores", "more than both need", at),
     ]
     before = "it was not there before"
@@ -54,7 +54,7 @@ def check(view: View) -> Iterator[Finding]:
                 safe=False,
             ),
         ),
-        confidence=min(0.95, 0.6 + 0.3 * found.takes / found.slots + 0.05 * (lost.factor >= 2 * cores.SLOWER)),
+        confidence=min(0.95, 0.6 + 0.3 * found.takes / found.slots + 0.05 * (lost.factor >= 2 * cpu_contention.SLOWER)),
         began=found.since,
         share=max(0.0, 1 - 1 / lost.factor),
     )
@@ -62,10 +62,10 @@ def check(view: View) -> Iterator[Finding]:
 
 def acquit(view: View) -> str | None:
     width = view.cores
-    if not width or not view.others or len(view.steady) < strain.RECENT or cores.offender(view) is not None:
+    if not width or not view.others or len(view.steady) < overload.RECENT or cpu_contention.offender(view) is not None:
         return None
-    since = view.steady[-strain.RECENT].started
-    takes = {other.query: cores.taken(other, since, view.now) for other in view.others if other.ended is None}
+    since = view.steady[-overload.RECENT].started
+    takes = {other.query: cpu_contention.taken(other, since, view.now) for other in view.others if other.ended is None}
     known = {query: taken for query, taken in takes.items() if taken is not None}
     if not known:
         return None

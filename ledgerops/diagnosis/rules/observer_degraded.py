@@ -23,9 +23,9 @@ Evidence:
 
 from collections.abc import Iterator, Sequence
 
-from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
-from ledgerops.records import Observer
-from ledgerops.view import View
+from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.model.records import Observer
+from ledgerops.signals.query_view import View
 
 WINDOW = 60.0  # seconds looked back
 RECENTLY = 20.0  # seconds; an error before that may have been the last

@@ -20,13 +20,13 @@ Evidence:
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ledgerops.diagnosis import strain
-from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.diagnosis import overload
 from ledgerops.diagnosis.rules.late_data import SHARE
 from ledgerops.diagnosis.rules.rows_dropped import ROWS, dropped_rows
-from ledgerops.records import Partition
-from ledgerops.signals import looked_at
-from ledgerops.view import View
+from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.model.records import Partition
+from ledgerops.signals.arithmetic import looked_at
+from ledgerops.signals.query_view import View
 
 APART = 10.0  # seconds, at least: partitions are always a batch or two apart
 
@@ -76,7 +76,7 @@ def check(view: View) -> Iterator[Finding]:
     )
 
 
-@strain.once
+@overload.once
 def _spread(view: View) -> Spread | None:
     """The topic whose partitions are furthest apart, by when the consumed offset of each was its head."""
     if view.last is None:

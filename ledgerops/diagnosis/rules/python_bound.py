@@ -25,9 +25,9 @@ from collections.abc import Iterator
 from statistics import median
 from typing import NamedTuple
 
-from ledgerops.diagnosis import strain, work
-from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
-from ledgerops.view import View
+from ledgerops.diagnosis import batch_time, overload
+from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.signals.query_view import View
 
 MOSTLY = 0.6  # of the task time in Python; a source in Python that only hands rows over has less
 COMPUTES = 0.5  # share of task time on the JVM's CPU from which the JVM is what works
@@ -44,42 +44,42 @@ class Bound(NamedTuple):
     duration: float
 
 
-@strain.once
+@overload.once
 def bound(view: View) -> Bound | None:
     """Medians over the newest batches whose tasks are known; None where Spark reports no Python time."""
-    return _bound(work.pairs(view))
+    return _bound(batch_time.pairs(view))
 
 
-def _bound(known: work.Pairs) -> Bound | None:
+def _bound(known: batch_time.Pairs) -> Bound | None:
     found = []
     for batch, tasks in known:
-        ran, inside = sum(stage.run_seconds for stage in tasks.stages), work.stage_seconds(tasks)
+        ran, inside = sum(stage.run_seconds for stage in tasks.stages), batch_time.stage_seconds(tasks)
         if not tasks.python_seconds or ran <= 0 or inside is None or batch.rows <= 0:
             continue
         share = min(1.0, tasks.python_seconds / ran)
         cpu = sum(stage.cpu_seconds for stage in tasks.stages) / ran
         per_row = tasks.python_seconds / batch.rows
         found.append(Bound(tasks.python_seconds, share, cpu, inside[0], per_row, batch.duration))
-    if len(found) < work.ENOUGH:
+    if len(found) < batch_time.ENOUGH:
         return None
     return Bound(*(median(each) for each in zip(*found, strict=True)))
 
 
 def check(view: View) -> Iterator[Finding]:
-    if view.last is None or not (strain.strained(view) or strain.growth(view)):
+    if view.last is None or not (overload.strained(view) or overload.growth(view)):
         return
     now = bound(view)
-    if now is None or now.share < MOSTLY or now.cpu >= COMPUTES or now.stages < work.MOSTLY * now.duration:
+    if now is None or now.share < MOSTLY or now.cpu >= COMPUTES or now.stages < batch_time.MOSTLY * now.duration:
         return
-    before = _bound(work.usual_pairs(view))
-    if (before is not None and now.per_row < SLOWER * before.per_row) or work.starved(view):
+    before = _bound(batch_time.usual_pairs(view))
+    if (before is not None and now.per_row < SLOWER * before.per_row) or batch_time.starved(view):
         return
     at = view.last.ended
     evidence = [
         Evidence("python_seconds", now.seconds, "seconds", f"< {MOSTLY * now.seconds / now.share:.1f}", at),
         Evidence("python_share_of_task_time", now.share, "ratio", f"< {MOSTLY:g}", at),
         Evidence("task_cpu_share", now.cpu, "ratio", f">= {COMPUTES:g}", at),
-        Evidence("stage_seconds", now.stages, "seconds", f"< {work.MOSTLY * now.duration:.1f}", at),
+        Evidence("stage_seconds", now.stages, "seconds", f"< {batch_time.MOSTLY * now.duration:.1f}", at),
         Evidence("python_seconds_per_row", now.per_row, "seconds", "less", at),
     ]
     slower = ""
@@ -103,7 +103,7 @@ def check(view: View) -> Iterator[Finding]:
             ),
         ),
         confidence=min(0.95, 0.5 + 0.3 * now.share + (0.15 if before is not None else 0.0)),
-        began=view.steady[-strain.RECENT].started if len(view.steady) >= strain.RECENT else None,
+        began=view.steady[-overload.RECENT].started if len(view.steady) >= overload.RECENT else None,
         share=min(1.0, now.share * now.stages / now.duration),
     )
 

@@ -19,8 +19,8 @@ Evidence:
 import re
 from collections.abc import Iterator
 
-from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
-from ledgerops.view import View
+from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.signals.query_view import View
 
 TASK = re.compile(r"Lost task .*? executor \S+?\): ")
 JAVA_FRAME = re.compile(r"^(at |\.\.\. \d+ more)")

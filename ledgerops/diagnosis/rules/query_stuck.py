@@ -20,11 +20,11 @@ Evidence:
 from collections.abc import Iterator
 from statistics import median
 
-from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
 from ledgerops.diagnosis.rules.observer_degraded import SILENT, unseen
 from ledgerops.metrics.latency import RUNNING
-from ledgerops.records import LONG_RUNNING
-from ledgerops.view import View
+from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.model.records import LONG_RUNNING
+from ledgerops.signals.query_view import View
 
 FLOOR = 30.0  # seconds; anything may pause so long: a full garbage collection, a broker that elects a leader
 TIMES_USUAL = 10.0  # the median batch

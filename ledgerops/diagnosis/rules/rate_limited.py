@@ -21,12 +21,12 @@ from collections.abc import Iterator
 from statistics import median
 from typing import NamedTuple
 
-from ledgerops.diagnosis import strain
-from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
-from ledgerops.history import backlog
+from ledgerops.diagnosis import overload
 from ledgerops.metrics.pressure import LAG
-from ledgerops.signals import read_by_partition
-from ledgerops.view import View
+from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.model.history import backlog
+from ledgerops.signals.arithmetic import read_by_partition
+from ledgerops.signals.query_view import View
 
 CAPS = ("maxoffsetspertrigger", "maxrowspertrigger")  # counted in offsets; a cap in bytes or files is not
 BATCHES = 5
@@ -79,7 +79,7 @@ def check(view: View) -> Iterator[Finding]:
     )
 
 
-@strain.once
+@overload.once
 def _held(view: View) -> Held | None:
     cap = cap_of(view)
     interval, latest = view.trigger_interval, view.steady[-BATCHES:]
@@ -97,14 +97,14 @@ def _held(view: View) -> Held | None:
     lag = view.lag_seconds or 0.0
     if lag < max(LAG_SECONDS, 2 * interval) or (shrinks > 0 and lefts[-1] / shrinks < SOON):
         return None
-    load = strain.load(view, BATCHES)
+    load = overload.load(view, BATCHES)
     if seconds > ROOM * interval and not _cheap(view, seconds, interval, load):
         return None
     share = max(0.0, 1 - load.worked_off / load.arrival) if load is not None and load.arrival > 0 else 0.0
     return Held(option, limit, seconds, lefts[-1], lag, share)
 
 
-def _cheap(view: View, seconds: float, interval: float, load: strain.Load | None) -> bool:
+def _cheap(view: View, seconds: float, interval: float, load: overload.Load | None) -> bool:
     """Whether as many rows as arrive would fit into the interval: most of a batch's time does not go into its rows.
 
     Told by the smaller batches of the run: what the larger ones take longer is what rows cost.

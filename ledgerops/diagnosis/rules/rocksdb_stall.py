@@ -19,9 +19,9 @@ Evidence:
 from collections.abc import Iterator
 from statistics import median
 
-from ledgerops.diagnosis import stateful, strain
-from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
-from ledgerops.view import View
+from ledgerops.diagnosis import overload, state_cost
+from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.signals.query_view import View
 
 STALL = "rocksdbWriterStallLatencyMs"
 NANOSECONDS = 1e-9  # whatever the name says
@@ -32,17 +32,17 @@ SHARE = 0.1
 def check(view: View) -> Iterator[Finding]:
     if view.last is None or not any(operator.custom.get(STALL) for operator in view.last.operators):
         return
-    latest = view.steady[-strain.RECENT :]
-    if len(latest) < strain.RECENT:
+    latest = view.steady[-overload.RECENT :]
+    if len(latest) < overload.RECENT:
         return
     duration = median(batch.duration for batch in latest)
     for index, operator in enumerate(view.last.operators):
-        told = stateful.told(latest, index)
+        told = state_cost.told(latest, index)
         stalls = [state.custom.get(STALL, 0.0) * NANOSECONDS for _, state in told]
-        if len(stalls) < strain.RECENT or min(stalls) <= 0 or duration <= 0:
+        if len(stalls) < overload.RECENT or min(stalls) <= 0 or duration <= 0:
             continue
         seconds = median(stalls)
-        wall = seconds / stateful.lanes(view, operator)
+        wall = seconds / state_cost.lanes(view, operator)
         share = min(1.0, wall / duration)
         if share < SHARE or wall < SHARE * (view.trigger_interval or 0.0):
             continue
@@ -70,10 +70,10 @@ def check(view: View) -> Iterator[Finding]:
 
 
 def acquit(view: View) -> str | None:
-    latest = [state for batch in view.steady[-strain.RECENT :] for state in batch.operators if STALL in state.custom]
+    latest = [state for batch in view.steady[-overload.RECENT :] for state in batch.operators if STALL in state.custom]
     if not latest or any(state.custom[STALL] for state in latest):
         return None
-    return f"RocksDB stalled its writers for 0 s in the latest {min(strain.RECENT, len(view.steady))} batches"
+    return f"RocksDB stalled its writers for 0 s in the latest {min(overload.RECENT, len(view.steady))} batches"
 
 
 RULE = Rule(

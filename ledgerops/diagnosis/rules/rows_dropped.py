@@ -20,10 +20,10 @@ Evidence:
 from collections.abc import Iterator
 from itertools import takewhile
 
-from ledgerops.diagnosis import strain
-from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
-from ledgerops.runview import WINDOW
-from ledgerops.view import View
+from ledgerops.diagnosis import overload
+from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.signals.query_view import View
+from ledgerops.signals.run_view import WINDOW
 
 ROWS = 50  # dropped in the last minute; fewer are stragglers after a rebalance or a restart
 SHARE = 0.001  # of the rows read meanwhile; the alert of this name has the same
@@ -72,7 +72,7 @@ def at_least(operator: str) -> str:
     return "" if operator.split("-")[0] in EXACT else "at least "
 
 
-@strain.once
+@overload.once
 def dropped_rows(view: View) -> tuple[dict[str, int], int]:
     """Rows dropped by operator, and rows read, by the batches of the last minute; nothing once it is over."""
     dropped: dict[str, int] = {}

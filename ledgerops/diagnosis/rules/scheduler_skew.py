@@ -22,9 +22,9 @@ Evidence:
 from collections.abc import Iterator
 from statistics import median
 
-from ledgerops.diagnosis import spread, strain, work
-from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
-from ledgerops.view import View
+from ledgerops.diagnosis import batch_time, overload, task_skew
+from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.signals.query_view import View
 
 UNEVEN = 1.6  # times its even share of the tasks; Dr. Elephant calls 1.78 of the task time moderate, for a whole job
 SLOW = 1.5  # times the seconds for a task: an executor that is slow gets fewer tasks, and that is not the cause
@@ -34,18 +34,18 @@ TASKS = 4  # a batch; fewer cannot be spread
 
 
 def check(view: View) -> Iterator[Finding]:
-    if view.last is None or not (strain.strained(view) or strain.growth(view)):
+    if view.last is None or not (overload.strained(view) or overload.growth(view)):
         return
-    shares, batches = spread.executor_shares(view), len(work.pairs(view))
+    shares, batches = task_skew.executor_shares(view), len(batch_time.pairs(view))
     total = sum(share.tasks for share in shares)
-    if len(shares) < 2 or batches < work.ENOUGH or total < TASKS * batches:
+    if len(shares) < 2 or batches < batch_time.ENOUGH or total < TASKS * batches:
         return
     busiest, rest = shares[0], shares[1:]
     cores = sum(share.cores for share in shares)
     even, share = busiest.cores / cores, busiest.tasks / total
     seconds = busiest.run_seconds / busiest.cores / batches
     fair = sum(each.run_seconds for each in shares) / cores / batches
-    duration = median(batch.duration for batch, _ in work.pairs(view))
+    duration = median(batch.duration for batch, _ in batch_time.pairs(view))
     if share < min(0.95, UNEVEN * even) or seconds - fair < max(SECONDS, COST * duration):
         return
     tasks, ran = sum(each.tasks for each in rest), sum(each.run_seconds for each in rest)
@@ -73,13 +73,13 @@ def check(view: View) -> Iterator[Finding]:
             Remedy("do not add executors for this", "those that are there are not used"),
         ),
         confidence=min(0.95, 0.5 + 0.3 * share + 0.03 * batches),
-        began=view.steady[-strain.RECENT].started if len(view.steady) >= strain.RECENT else None,
+        began=view.steady[-overload.RECENT].started if len(view.steady) >= overload.RECENT else None,
         share=min(1.0, (seconds - fair) / duration),
     )
 
 
 def acquit(view: View) -> str | None:
-    shares = spread.executor_shares(view)
+    shares = task_skew.executor_shares(view)
     total = sum(share.tasks for share in shares)
     if len(shares) < 2 or not total:
         return None

@@ -27,13 +27,13 @@ from itertools import pairwise
 from math import sqrt
 from typing import NamedTuple
 
-from ledgerops.diagnosis import strain
-from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.diagnosis import overload
 from ledgerops.diagnosis.rules.rate_limited import cap_of
-from ledgerops.history import TREND_SECONDS, TrendPoint
-from ledgerops.runview import WARM_UP
-from ledgerops.signals import looked_at
-from ledgerops.view import View
+from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.model.history import TREND_SECONDS, TrendPoint
+from ledgerops.signals.arithmetic import looked_at
+from ledgerops.signals.query_view import View
+from ledgerops.signals.run_view import WARM_UP
 
 WINDOWS = (5, 30, 180)  # stretches of TREND_SECONDS
 PARTS = 5  # of a window, each of which must show the rise
@@ -89,7 +89,7 @@ def check(view: View) -> Iterator[Finding]:
     )
 
 
-@strain.once
+@overload.once
 def _creep(view: View) -> Creep | None:
     """The rise over the shortest window that shows one."""
     interval = view.trigger_interval

@@ -30,9 +30,9 @@ from collections.abc import Iterator
 from statistics import median
 from typing import NamedTuple
 
-from ledgerops.diagnosis import strain, work
-from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
-from ledgerops.view import View
+from ledgerops.diagnosis import batch_time, overload
+from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.signals.query_view import View
 
 MIN_SECONDS = 1.0  # outside tasks; planning, scheduling and a file commit take up to this on a small machine
 
@@ -49,7 +49,7 @@ class Slow(NamedTuple):
 
 
 def check(view: View) -> Iterator[Finding]:
-    if view.last is None or not strain.strained(view):
+    if view.last is None or not overload.strained(view):
         return
     slow = _outside(view) or _waiting(view) or _slower_than_usual(view)
     if slow is None:
@@ -64,25 +64,25 @@ def check(view: View) -> Iterator[Finding]:
             Remedy("write larger pieces from the executors", "each round trip from the driver stops the whole batch"),
         ),
         confidence=slow.confidence,
-        began=view.steady[-strain.RECENT].started if len(view.steady) >= strain.RECENT else None,
+        began=view.steady[-overload.RECENT].started if len(view.steady) >= overload.RECENT else None,
         share=min(1.0, slow.excess / slow.duration),
     )
 
 
 def _outside(view: View) -> Slow | None:
-    outside = work.outside_tasks(view)
-    if outside is None or outside.seconds < MIN_SECONDS or not work.sink_blocks(view, outside):
+    outside = batch_time.outside_tasks(view)
+    if outside is None or outside.seconds < MIN_SECONDS or not batch_time.sink_blocks(view, outside):
         return None
-    usual = work.usually_outside(view)
+    usual = batch_time.usually_outside(view)
     before = usual.seconds if usual is not None else 0.0
-    limit = work.MOSTLY if usual is None else min(work.MOSTLY, work.PART + before / outside.duration)
+    limit = batch_time.MOSTLY if usual is None else min(batch_time.MOSTLY, batch_time.PART + before / outside.duration)
     evidence = [
         ("add_batch_seconds_outside_tasks", outside.seconds, "seconds", f"< {MIN_SECONDS:g}"),
         ("outside_tasks_share", outside.share, "ratio", f"< {limit:.2f}"),
     ]
     if usual is not None:
         evidence.append(("usual_seconds_outside_tasks", before, "seconds", "the usual"))
-    grew = 0.1 if usual is not None and outside.seconds > work.MORE_THAN_USUAL * before else 0.0
+    grew = 0.1 if usual is not None and outside.seconds > batch_time.MORE_THAN_USUAL * before else 0.0
     return Slow(
         "pass in the sink while no task runs",
         outside.seconds,
@@ -94,16 +94,16 @@ def _outside(view: View) -> Slow | None:
 
 
 def _waiting(view: View) -> Slow | None:
-    waiting = work.waiting_sink_stage(view)
-    if waiting is None or not work.sink_waits(view, waiting):
+    waiting = batch_time.waiting_sink_stage(view)
+    if waiting is None or not batch_time.sink_waits(view, waiting):
         return None
     return Slow(
         f"pass in {waiting.stage}, which writes, whose tasks compute for {waiting.cpu_share:.0%} of it",
         waiting.seconds,
         waiting.duration,
         (
-            ("writing_stage_seconds", waiting.seconds, "seconds", f"< {work.MOSTLY * waiting.duration:.1f}"),
-            ("writing_stage_cpu_share", waiting.cpu_share, "ratio", f">= {work.WAITS:g}"),
+            ("writing_stage_seconds", waiting.seconds, "seconds", f"< {batch_time.MOSTLY * waiting.duration:.1f}"),
+            ("writing_stage_cpu_share", waiting.cpu_share, "ratio", f">= {batch_time.WAITS:g}"),
         ),
         0.7,
         waiting.seconds * (1 - waiting.cpu_share),
@@ -112,8 +112,8 @@ def _waiting(view: View) -> Slow | None:
 
 def _slower_than_usual(view: View) -> Slow | None:
     """Without tasks, or with more stages than were read: only add_batch got slower, at no more rows than usual."""
-    usual, latest = strain.past(view), view.steady[-strain.RECENT :]
-    if work.outside_tasks(view) is not None or not usual or work.machine_busy(view):
+    usual, latest = overload.past(view), view.steady[-overload.RECENT :]
+    if batch_time.outside_tasks(view) is not None or not usual or batch_time.machine_busy(view):
         return None
     before = median(batch.phases.get("add_batch", 0.0) for batch in usual)
     now = median(batch.phases.get("add_batch", 0.0) for batch in latest)
@@ -123,19 +123,19 @@ def _slower_than_usual(view: View) -> Slow | None:
     allowed = before * max(1.0, median(batch.rows for batch in latest) / median(batch.rows for batch in usual))
     if (
         before <= 0
-        or now < work.MORE_THAN_USUAL * allowed
+        or now < batch_time.MORE_THAN_USUAL * allowed
         or now - before < MIN_SECONDS
-        or now < work.MOSTLY * duration
+        or now < batch_time.MOSTLY * duration
     ):
         return None
-    if others_before > 0 and others > work.OTHERS * others_before:
+    if others_before > 0 and others > batch_time.OTHERS * others_before:
         return None
     return Slow(
         f"pass in add_batch, which took {before:.1f} s at as many rows; the tasks are not known",
         now,
         duration,
         (
-            ("add_batch_seconds", now, "seconds", f"<= {work.MORE_THAN_USUAL * allowed:.1f}"),
+            ("add_batch_seconds", now, "seconds", f"<= {batch_time.MORE_THAN_USUAL * allowed:.1f}"),
             ("usual_add_batch_seconds", before, "seconds", "the usual"),
         ),
         0.5,
@@ -144,12 +144,12 @@ def _slower_than_usual(view: View) -> Slow | None:
 
 
 def acquit(view: View) -> str | None:
-    outside = work.outside_tasks(view)
+    outside = batch_time.outside_tasks(view)
     if outside is None or outside.duration <= 0:
         return None
     spent = f"no task runs in {outside.seconds:.1f} s of a batch of {outside.duration:.1f} s"
-    if outside.share >= work.MOSTLY:
-        return f"{spent}, but other queries hold the cores then" if work.machine_busy(view) else None
+    if outside.share >= batch_time.MOSTLY:
+        return f"{spent}, but other queries hold the cores then" if batch_time.machine_busy(view) else None
     return f"{spent} ({outside.share:.0%})"
 
 

@@ -35,11 +35,11 @@ from itertools import takewhile
 from statistics import median
 from typing import NamedTuple
 
-from ledgerops.diagnosis import strain, waiting, work
-from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.diagnosis import batch_time, overload, source_wait
 from ledgerops.metrics.latency import RUNNING
-from ledgerops.records import Progress
-from ledgerops.view import View
+from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.model.records import Progress
+from ledgerops.signals.query_view import View
 
 OTHERS = ("query_planning", "wal_commit", "commit_offsets")  # a machine that is too busy slows these down, too
 SHARE = 0.3  # of the batch
@@ -59,9 +59,9 @@ REMEDIES = (
 class Slow(NamedTuple):
     """What a batch waits for the source: `asking` in the driver, for `rows` in tasks; None where it is not known."""
 
-    asking: waiting.Wait
-    rows: waiting.Wait | None
-    answer: waiting.Wait | None  # what ledgerops itself waits for an answer of the broker, when that is slow
+    asking: source_wait.Wait
+    rows: source_wait.Wait | None
+    answer: source_wait.Wait | None  # what ledgerops itself waits for an answer of the broker, when that is slow
     duration: float
     share: float  # of the batch
     began: float
@@ -89,7 +89,7 @@ def check(view: View) -> Iterator[Finding]:
         evidence.append(Evidence("reading_wait_seconds_median", slow.rows.now, "seconds", _limit(slow.rows), at))
         evidence.append(Evidence("usual_reading_wait_seconds", slow.rows.usual, "seconds", "the usual", at))
     if slow.answer is not None:
-        expected = f"< {max(waiting.ANSWER, waiting.SLOWER * slow.answer.usual):.2f}"
+        expected = f"< {max(source_wait.ANSWER, source_wait.SLOWER * slow.answer.usual):.2f}"
         evidence.append(Evidence("broker_answer_seconds", slow.answer.now, "seconds", expected, at))
         evidence.append(Evidence("usual_broker_answer_seconds", slow.answer.usual, "seconds", "the usual", at))
     yield Finding(
@@ -105,23 +105,23 @@ def check(view: View) -> Iterator[Finding]:
 
 def _while_running(view: View) -> Iterator[Finding]:
     """The first slow batch may take minutes; until it is over only the broker's answers to ledgerops tell why."""
-    usual, running = waiting.usual(view), view.running_seconds
+    usual, running = source_wait.usual(view), view.running_seconds
     if not usual or running is None:
         return
     usually = median(batch.duration for batch in usual)
-    if running < max(PATIENCE * (view.trigger_interval or 0.0), waiting.MORE * usually):
+    if running < max(PATIENCE * (view.trigger_interval or 0.0), source_wait.MORE * usually):
         return
-    answer = waiting.answer(view)
-    certain = ALONE * (ALONE if work.machine_busy(view) else 1.0)
-    if answer is None or answer.now < certain * max(waiting.ANSWER, waiting.SLOWER * answer.usual):
+    answer = source_wait.answer(view)
+    certain = ALONE * (ALONE if batch_time.machine_busy(view) else 1.0)
+    if answer is None or answer.now < certain * max(source_wait.ANSWER, source_wait.SLOWER * answer.usual):
         return
     yield Finding(
         f"a batch has run for {running:.0f} s, where {usually:.1f} s are usual, and the broker answers ledgerops in "
         f"{answer.now:.2f} s, usually in {answer.usual:.2f} s",
         _component(view),
         (
-            Evidence(RUNNING.name, running, "seconds", f"< {waiting.MORE * usually:.1f}", view.now),
-            Evidence("broker_answer_seconds", answer.now, "seconds", f"< {waiting.ANSWER:g}", view.now),
+            Evidence(RUNNING.name, running, "seconds", f"< {source_wait.MORE * usually:.1f}", view.now),
+            Evidence("broker_answer_seconds", answer.now, "seconds", f"< {source_wait.ANSWER:g}", view.now),
             Evidence("usual_broker_answer_seconds", answer.usual, "seconds", "the usual", view.now),
         ),
         REMEDIES,
@@ -135,8 +135,8 @@ def _component(view: View) -> Component:
     return Component("source", ",".join(names) or view.query)
 
 
-def _limit(wait: waiting.Wait) -> str:
-    return f"< {max(waiting.MIN_SECONDS, waiting.MORE * wait.usual):.1f}"
+def _limit(wait: source_wait.Wait) -> str:
+    return f"< {max(source_wait.MIN_SECONDS, source_wait.MORE * wait.usual):.1f}"
 
 
 def _summary(slow: Slow) -> str:
@@ -152,44 +152,46 @@ def _summary(slow: Slow) -> str:
     return f"{slow.seconds:.1f} s of a batch of {slow.duration:.1f} s {what}; usual are {usual:.1f} s{answer}"
 
 
-@strain.once
+@overload.once
 def _slow(view: View) -> Slow | None:
     """Three of the latest batches waited long, or two if more than one witness says so."""
     latest = _latest(view)
-    usual = waiting.usual(view) if len(latest) > 1 else []
+    usual = source_wait.usual(view) if len(latest) > 1 else []
     if not usual:
         return None
-    several = len(latest) == strain.RECENT and bool(strain.strained(view) or strain.growth(view))
+    several = len(latest) == overload.RECENT and bool(overload.strained(view) or overload.growth(view))
     return _judged(view, usual, latest, alone=several)
 
 
 def _latest(view: View) -> Sequence[Progress]:
     """The newest batches, one after the other, that outlast their interval by a third."""
-    newest, interval = view.steady[-strain.RECENT :], view.trigger_interval
+    newest, interval = view.steady[-overload.RECENT :], view.trigger_interval
     if not interval:
-        return newest if len(newest) == strain.RECENT else []
+        return newest if len(newest) == overload.RECENT else []
     found = list(takewhile(lambda batch: batch.duration > LONG * interval, reversed(newest)))
     return found[::-1]
 
 
 def _judged(view: View, usual: Sequence[Progress], latest: Sequence[Progress], alone: bool) -> Slow | None:
     """`alone`: whether one witness is enough."""
-    asked = [waiting.asked(batch) for batch in latest]
-    usually = median(waiting.asked(batch) for batch in usual)
-    long = waiting.Wait(median(asked), usually).long and min(asked[-2:]) >= waiting.MIN_SECONDS
-    answer = waiting.answer(view)
-    waits = waiting.in_tasks(view, latest, seconded=long or answer is not None)
-    rows = waiting.for_rows(view, list(waits.values())) if len(waits) >= work.ENOUGH or long or answer else None
+    asked = [source_wait.asked(batch) for batch in latest]
+    usually = median(source_wait.asked(batch) for batch in usual)
+    long = source_wait.Wait(median(asked), usually).long and min(asked[-2:]) >= source_wait.MIN_SECONDS
+    answer = source_wait.answer(view)
+    waits = source_wait.in_tasks(view, latest, seconded=long or answer is not None)
+    rows = (
+        source_wait.for_rows(view, list(waits.values())) if len(waits) >= batch_time.ENOUGH or long or answer else None
+    )
     if sum((long, rows is not None, answer is not None)) < (1 if alone else 2) or not (long or rows):
         return None
     if _starved(view, usual, latest):
         return None
     if rows is not None:
         latest = [batch for batch in latest if batch.batch_id in waits]
-    asking = waiting.Wait(median(waiting.asked(batch) for batch in latest), usually)
+    asking = source_wait.Wait(median(source_wait.asked(batch) for batch in latest), usually)
     duration = median(batch.duration for batch in latest)
     held = waits if rows else {}
-    share = median((waiting.asked(each) + held.get(each.batch_id, 0.0)) / each.duration for each in latest)
+    share = median((source_wait.asked(each) + held.get(each.batch_id, 0.0)) / each.duration for each in latest)
     longer = duration - median(batch.duration for batch in usual)
     excess = asking.now - asking.usual + (rows.now - rows.usual if rows else 0.0)
     if excess < BLAME * longer or share < SHARE:
@@ -199,22 +201,22 @@ def _judged(view: View, usual: Sequence[Progress], latest: Sequence[Progress], a
 
 def _starved(view: View, usual: Sequence[Progress], latest: Sequence[Progress]) -> bool:
     """Whether a busy machine makes all phases longer, the source's among them."""
-    if not work.machine_busy(view):
+    if not batch_time.machine_busy(view):
         return False
     before, now = (
         median(sum(batch.phases.get(phase, 0.0) for phase in OTHERS) for batch in some) for some in (usual, latest)
     )
-    return now >= work.OTHERS * max(before, work.LITTLE)
+    return now >= batch_time.OTHERS * max(before, batch_time.LITTLE)
 
 
 def acquit(view: View) -> str | None:
-    latest = view.steady[-strain.RECENT :]
+    latest = view.steady[-overload.RECENT :]
     if not latest or _slow(view) is not None:
         return None
-    spent, duration = (median(each) for each in zip(*((waiting.asked(b), b.duration) for b in latest), strict=True))
+    spent, duration = (median(each) for each in zip(*((source_wait.asked(b), b.duration) for b in latest), strict=True))
     if spent >= SHARE * duration:
         return None
-    looks = [heads.seconds for heads in view.history.heads if heads.seconds is not None][-waiting.LOOKS :]
+    looks = [heads.seconds for heads in view.history.heads if heads.seconds is not None][-source_wait.LOOKS :]
     answer = f", and the broker answers ledgerops in {median(looks):.2f} s" if looks else ""
     return f"asking the source takes {spent:.1f} s of a batch of {duration:.1f} s{answer}"
 

@@ -26,10 +26,10 @@ from collections.abc import Iterator
 from statistics import median
 from typing import NamedTuple
 
-from ledgerops.diagnosis import spread, strain, work
-from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.diagnosis import batch_time, overload, task_skew
 from ledgerops.diagnosis.rules import checkpoint_slow, slow_source, too_many_tasks
-from ledgerops.view import View
+from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.signals.query_view import View
 
 SHARE = 0.7  # of the batch
 EXCESS = 1.0  # seconds over the interval; nobody waits for less
@@ -45,31 +45,31 @@ class Overhead(NamedTuple):
     duration: float
 
 
-@strain.once
+@overload.once
 def overhead(view: View) -> Overhead | None:
     """Medians over the newest batches whose tasks are known."""
-    return _overhead(view, work.pairs(view))
+    return _overhead(view, batch_time.pairs(view))
 
 
-def _overhead(view: View, known: work.Pairs) -> Overhead | None:
+def _overhead(view: View, known: batch_time.Pairs) -> Overhead | None:
     found = []
     if view.cores is None:
         return None  # the time of the tasks cannot be told in seconds of the clock
     for batch, tasks in known:
-        if len(tasks.stages) >= work.TRUNCATED:
+        if len(tasks.stages) >= batch_time.TRUNCATED:
             continue  # what the others ran is not known
-        width = work.slots(view, max(stage.tasks for stage in tasks.stages))
+        width = batch_time.slots(view, max(stage.tasks for stage in tasks.stages))
         ran = min(batch.duration, sum(stage.run_seconds for stage in tasks.stages) / width)
         rest, planning = batch.duration - ran, batch.phases.get("query_planning", 0.0)
         found.append(Overhead(rest, rest / batch.duration, ran, planning, batch.rows, batch.duration))
-    if len(found) < work.ENOUGH:
+    if len(found) < batch_time.ENOUGH:
         return None
     return Overhead(*(median(each) for each in zip(*found, strict=True)))
 
 
 def check(view: View) -> Iterator[Finding]:
     interval = view.trigger_interval
-    if not interval or view.last is None or not strain.strained(view):
+    if not interval or view.last is None or not overload.strained(view):
         return
     now = overhead(view)
     if now is None or now.share < SHARE or now.duration < interval + EXCESS or _other_cause(view, now):
@@ -94,7 +94,7 @@ def check(view: View) -> Iterator[Finding]:
             Remedy("do not add cores for this", "planning and scheduling are the driver's work"),
         ),
         confidence=min(0.9, 0.4 + 0.5 * now.share),
-        began=view.steady[-strain.RECENT].started if len(view.steady) >= strain.RECENT else None,
+        began=view.steady[-overload.RECENT].started if len(view.steady) >= overload.RECENT else None,
         share=now.share,
     )
 
@@ -104,12 +104,12 @@ def _other_cause(view: View, now: Overhead) -> bool:
 
     A sink that always takes long is told from planning by the time after the last task, and by planning itself.
     """
-    before = _overhead(view, work.usual_pairs(view))
+    before = _overhead(view, batch_time.usual_pairs(view))
     if before is not None and now.seconds >= SLOWER * before.seconds:
         return True
-    if now.planning < work.MOSTLY * now.duration and work.machine_busy(view):
+    if now.planning < batch_time.MOSTLY * now.duration and batch_time.machine_busy(view):
         return True
-    if now.planning < work.PART * now.duration and spread.wasted(view) is not None:
+    if now.planning < batch_time.PART * now.duration and task_skew.wasted(view) is not None:
         return True
     named = (checkpoint_slow.check, slow_source.check, too_many_tasks.check)
     return any(next(rule(view), None) is not None for rule in named)

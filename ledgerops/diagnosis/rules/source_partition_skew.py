@@ -22,12 +22,12 @@ Evidence:
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from ledgerops.diagnosis import spread, strain, work
-from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
-from ledgerops.records import Partition, Progress
-from ledgerops.runview import WINDOW
-from ledgerops.signals import read_by_partition
-from ledgerops.view import View
+from ledgerops.diagnosis import batch_time, overload, task_skew
+from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.model.records import Partition, Progress
+from ledgerops.signals.arithmetic import read_by_partition
+from ledgerops.signals.query_view import View
+from ledgerops.signals.run_view import WINDOW
 
 SHARE = 0.5  # of the topic's rows in one partition
 SLOWER = 1.5  # reading takes so much longer than with an even split on the cores that there are
@@ -39,13 +39,13 @@ SOON_ROWS = ROWS * SOON / WINDOW
 
 
 def check(view: View) -> Iterator[Finding]:
-    found = _uneven(view, SOON, SOON_ROWS) if strain.strained(view) or strain.growth(view) else {}
+    found = _uneven(view, SOON, SOON_ROWS) if overload.strained(view) or overload.growth(view) else {}
     for topic, uneven in (found or _uneven(view, WINDOW, ROWS)).items():
         if topic not in found and _even_by_now(view, topic):
             continue
         at = uneven.batches[-1].ended
         left = view.backlog_by_partition.get(uneven.partition)
-        stage = spread.uneven_stage(view, shuffle=False)
+        stage = task_skew.uneven_stage(view, shuffle=False)
         number, partitions = uneven.partition[1], uneven.partitions
         evidence = [
             Evidence("partition_rows", float(uneven.rows), "offsets", f"~ {uneven.total / partitions:,.0f}", at),
@@ -104,7 +104,7 @@ def _uneven(view: View, window: float, least: float) -> dict[str, Uneven]:
         if total < least or len(arrived) < 2:
             continue
         heaviest = max(arrived, key=lambda partition: arrived[partition])
-        factor = work.slots(view, len(arrived)) * arrived[heaviest] / total
+        factor = batch_time.slots(view, len(arrived)) * arrived[heaviest] / total
         if arrived[heaviest] >= SHARE * total and factor >= SLOWER:
             found[topic] = Uneven(heaviest, arrived[heaviest], total, len(arrived), factor, window, with_rows)
     return found

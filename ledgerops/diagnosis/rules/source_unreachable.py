@@ -22,11 +22,11 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
 from ledgerops.diagnosis.rules.query_failed import first_line
 from ledgerops.metrics.latency import RUNNING
 from ledgerops.metrics.pressure import REACHABLE
-from ledgerops.view import View
+from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.signals.query_view import View
 
 PATIENCE = 10.0  # seconds; while a broker restarts, others take over its partitions in less
 GRACE = 5.0  # seconds; the broker may have answered the query while the first of the vain looks was under way

@@ -21,9 +21,9 @@ from collections.abc import Iterator
 from statistics import median
 from typing import NamedTuple
 
-from ledgerops.diagnosis import stateful, strain
-from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
-from ledgerops.view import View
+from ledgerops.diagnosis import overload, state_cost
+from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.signals.query_view import View
 
 DOMINATES = 0.5  # of a batch: from here on nothing else can be the larger part
 GREW = 2.0  # against the past at as many rows
@@ -41,23 +41,23 @@ class Commit(NamedTuple):
     share: float  # of the batch, or of what it became longer by
 
 
-@strain.once
+@overload.once
 def _commit(view: View) -> Commit | None:
-    latest = view.steady[-strain.RECENT :]
-    if len(latest) < strain.RECENT or not any(batch.operators for batch in latest):
+    latest = view.steady[-overload.RECENT :]
+    if len(latest) < overload.RECENT or not any(batch.operators for batch in latest):
         return None
-    seconds = median(stateful.commit_seconds(view, batch) for batch in latest)
+    seconds = median(state_cost.commit_seconds(view, batch) for batch in latest)
     duration = median(batch.duration for batch in latest)
-    past = strain.past(view)
+    past = overload.past(view)
     if not past:
         return Commit(seconds, duration, None, min(1.0, seconds / duration) if duration > 0 else 0.0)
-    before = median(stateful.commit_seconds(view, batch) for batch in past)
+    before = median(state_cost.commit_seconds(view, batch) for batch in past)
     longer = duration - median(batch.duration for batch in past)
     return Commit(seconds, duration, before, min(1.0, max(0.0, (seconds - before) / longer)) if longer > 0 else 0.0)
 
 
 def check(view: View) -> Iterator[Finding]:
-    if view.last is None or not view.last.operators or not strain.strained(view):
+    if view.last is None or not view.last.operators or not overload.strained(view):
         return
     commit = _commit(view)
     if commit is None or commit.seconds < MIN_SECONDS or not _to_blame(view, commit):
@@ -78,13 +78,13 @@ def check(view: View) -> Iterator[Finding]:
         tuple(evidence),
         _remedies(operator.custom),
         confidence=min(0.95, 0.5 + 0.4 * commit.share + (0.05 if commit.usual is not None else 0.0)),
-        began=view.steady[-strain.RECENT].started,
+        began=view.steady[-overload.RECENT].started,
         share=commit.share,
     )
 
 
 def _to_blame(view: View, commit: Commit) -> bool:
-    gc = stateful.gc_of_stages(view)
+    gc = state_cost.gc_of_stages(view)
     if gc is not None and gc.share >= CROWDED:
         return False
     if commit.usual is None:

@@ -32,10 +32,10 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from ledgerops.diagnosis import stateful
-from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
-from ledgerops.records import Progress, StateOperator
-from ledgerops.view import View
+from ledgerops.diagnosis import state_cost
+from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.model.records import Progress, StateOperator
+from ledgerops.signals.query_view import View
 
 Told = Sequence[tuple[Progress, StateOperator]]
 
@@ -69,7 +69,7 @@ def check(view: View) -> Iterator[Finding]:
     if view.last is None or not view.last.operators:
         return
     for index in range(len(view.last.operators)):
-        told = stateful.told(view.steady, index)
+        told = state_cost.told(view.steady, index)
         if len(told) < BATCHES or told[-1][1].rows - min(state.rows for _, state in told) < ROWS:
             continue
         finding = _stopped(view, told) or _towards(view, told)
@@ -115,9 +115,9 @@ def _stopped(view: View, told: Told) -> Finding | None:
 
 def _towards(view: View, told: Told) -> Finding | None:
     """It will be full at this rate. With a watermark the first windows may not be over yet, so nothing is said."""
-    if stateful.has_watermark(view) or stateful.keeps_own_time(told[-1][1]) or stateful.forgets(view, told):
+    if state_cost.has_watermark(view) or state_cost.keeps_own_time(told[-1][1]) or state_cost.forgets(view, told):
         return None
-    told = stateful.growing(told)
+    told = state_cost.growing(told)
     newest, operator = told[-1]
     limit = _soonest(view, told) if len(told) >= BATCHES else None
     if newest.ended - told[0][0].ended < SECONDS or limit is None or limit.seconds > AHEAD * _remembered(view, told):
@@ -164,8 +164,8 @@ def _soonest(view: View, told: Told) -> Limit | None:
     host = view.hosts[-1] if view.hosts else None
     limits = []
     rate = (end.memory_bytes - begin.memory_bytes) / span
-    if not stateful.off_heap(view):
-        heap = stateful.heap_bytes(view)
+    if not state_cost.off_heap(view):
+        heap = state_cost.heap_bytes(view)
         if heap is not None:
             held = sum(operator.memory_bytes for operator in newest.operators)
             limits.append(Limit("the heap", end.memory_bytes, rate, max(0.0, heap - held)))
@@ -190,10 +190,10 @@ def _evidence(limit: Limit, at: float) -> tuple[Evidence, ...]:
 
 def acquit(view: View) -> str | None:
     """Of what would come of it: state that is off the heap, or a small part of it, makes no collector work."""
-    heap = stateful.heap_bytes(view)
+    heap = state_cost.heap_bytes(view)
     if view.last is None or heap is None:
         return None
-    if stateful.off_heap(view):
+    if state_cost.off_heap(view):
         return "the state is kept off the heap"
     held = sum(operator.memory_bytes for operator in view.last.operators)
     return f"the state takes {held / heap:.0%} of the heap" if held < PART * heap else None

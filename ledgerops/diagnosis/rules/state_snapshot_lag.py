@@ -21,9 +21,9 @@ Evidence:
 
 from collections.abc import Iterator
 
-from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
-from ledgerops.records import StateOperator
-from ledgerops.view import View
+from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.model.records import StateOperator
+from ledgerops.signals.query_view import View
 
 # Spark's coordinator warns of a store 5 x minDeltasForSnapshot (10) versions behind (multiplierForMinVersionDiffToLog)
 VERSIONS = 50

@@ -26,9 +26,9 @@ Evidence:
 from collections.abc import Iterator, Sequence
 from statistics import median
 
-from ledgerops.diagnosis import spread, strain, work
-from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
-from ledgerops.view import View
+from ledgerops.diagnosis import batch_time, overload, task_skew
+from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.signals.query_view import View
 
 SLOW = 3.0  # times the others; Spark's own speculation takes 3 (spark.speculation.multiplier) from 4.0 on
 SLOW_EXECUTOR = 2.0  # times the others, over many tasks
@@ -41,7 +41,7 @@ TASKS = 4  # of an executor, to say anything of it
 
 
 def check(view: View) -> Iterator[Finding]:
-    if view.last is None or not (strain.strained(view) or strain.growth(view)):
+    if view.last is None or not (overload.strained(view) or overload.growth(view)):
         return
     finding = _slow_executor(view) or _slow_task(view)
     if finding is not None:
@@ -49,11 +49,11 @@ def check(view: View) -> Iterator[Finding]:
 
 
 def _slow_task(view: View) -> Finding | None:
-    slow = [each for each in spread.slowest_tasks(view, EVEN) if each.ratio >= SLOW and each.lost >= SECONDS]
-    if len(slow) < max(BATCHES, 0.6 * len(work.pairs(view))) or view.last is None:
+    slow = [each for each in task_skew.slowest_tasks(view, EVEN) if each.ratio >= SLOW and each.lost >= SECONDS]
+    if len(slow) < max(BATCHES, 0.6 * len(batch_time.pairs(view))) or view.last is None:
         return None
     lost, duration = median(each.lost for each in slow), median(each.duration for each in slow)
-    if lost < COST * duration or work.starved(view):
+    if lost < COST * duration or batch_time.starved(view):
         return None
     newest = slow[0]
     seconds, others = median(each.seconds for each in slow), median(each.others for each in slow)
@@ -76,7 +76,7 @@ def _slow_task(view: View) -> Finding | None:
     )
 
 
-def _executor(slow: Sequence[spread.Slowest]) -> str | None:
+def _executor(slow: Sequence[task_skew.Slowest]) -> str | None:
     """The executor with the slowest tasks in each of the stages, if there are several and it is always the same."""
     names = set()
     for each in slow:
@@ -87,7 +87,7 @@ def _executor(slow: Sequence[spread.Slowest]) -> str | None:
 
 def _slow_executor(view: View) -> Finding | None:
     """One executor whose tasks all take longer than those of the others, with no more records each."""
-    shares = [share for share in spread.executor_shares(view) if share.tasks]
+    shares = [share for share in task_skew.executor_shares(view) if share.tasks]
     known = [(share, share.task_seconds) for share in shares if share.task_seconds is not None]
     if len(known) < 2 or view.last is None:
         return None
@@ -96,9 +96,9 @@ def _slow_executor(view: View) -> Finding | None:
     tasks, ran = sum(share.tasks for share in rest), sum(share.run_seconds for share in rest)
     others = ran / tasks
     records = sum(share.records for share in rest) / tasks
-    batches = len(work.pairs(view))
+    batches = len(batch_time.pairs(view))
     lost = (slow.run_seconds - slow.tasks * others) / slow.cores / max(1, batches)
-    duration = median(batch.duration for batch, _ in work.pairs(view))
+    duration = median(batch.duration for batch, _ in batch_time.pairs(view))
     if (
         min(slow.tasks, tasks) < TASKS
         or seconds < SLOW_EXECUTOR * others
@@ -123,7 +123,7 @@ def _slow_executor(view: View) -> Finding | None:
 
 
 def _began(view: View) -> float | None:
-    newest = view.steady[-strain.RECENT :]
+    newest = view.steady[-overload.RECENT :]
     return newest[0].started if newest else None
 
 
@@ -143,7 +143,7 @@ def _remedies(executor: str | None) -> tuple[Remedy, ...]:
 
 
 def acquit(view: View) -> str | None:
-    slow = spread.slowest_tasks(view, EVEN)
+    slow = task_skew.slowest_tasks(view, EVEN)
     if len(slow) < BATCHES:
         return None
     worst = sorted(slow, key=lambda each: each.ratio)[len(slow) // 2]

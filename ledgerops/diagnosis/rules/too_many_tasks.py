@@ -26,9 +26,9 @@ from collections.abc import Iterator
 from statistics import median
 from typing import NamedTuple
 
-from ledgerops.diagnosis import strain, work
-from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
-from ledgerops.view import View
+from ledgerops.diagnosis import batch_time, overload
+from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.signals.query_view import View
 
 PER_CORE = 10  # tasks; Spark's tuning guide takes 2 to 3
 TINY = 0.25  # seconds; Spark's tuning guide calls tasks of 0.2 s still efficient, a state store's commit is in it here
@@ -47,14 +47,14 @@ class Tiny(NamedTuple):
     source: float  # tasks that read the source
 
 
-@strain.once
+@overload.once
 def tiny_tasks(view: View) -> Tiny | None:
     """Medians over the newest batches whose tasks are known; None when the cores are not known or tasks are few."""
     cores = view.cores or 0
     if cores <= 0:
         return None
     found = []
-    for batch, tasks in work.pairs(view):
+    for batch, tasks in batch_time.pairs(view):
         stages = [
             stage
             for stage in tasks.stages
@@ -69,13 +69,13 @@ def tiny_tasks(view: View) -> Tiny | None:
             reading = sum(stage.tasks for stage in stages if not stage.reads_shuffle)
             records = sum(stage.records for stage in stages) / count
             found.append(Tiny(count, widest.seconds_median, records, wall, batch.duration, reading))
-    if len(found) < max(work.ENOUGH, 0.6 * len(work.pairs(view))):
+    if len(found) < max(batch_time.ENOUGH, 0.6 * len(batch_time.pairs(view))):
         return None
     return Tiny(*(median(each) for each in zip(*found, strict=True)))
 
 
 def check(view: View) -> Iterator[Finding]:
-    if view.last is None or not (strain.strained(view) or strain.growth(view)):
+    if view.last is None or not (overload.strained(view) or overload.growth(view)):
         return
     tiny = tiny_tasks(view)
     if tiny is None or tiny.wall < MOSTLY * tiny.duration:
@@ -84,7 +84,7 @@ def check(view: View) -> Iterator[Finding]:
     # tasks without number always look as if they took every slot; with next to nothing to do in each, no lack of cores
     # explains that there are so many
     blatant = tiny.tasks >= BLATANT * cores and tiny.records < NEXT_TO_NOTHING
-    if not blatant and work.starved(view):
+    if not blatant and batch_time.starved(view):
         return
     at = view.last.ended
     yield Finding(
@@ -100,7 +100,7 @@ def check(view: View) -> Iterator[Finding]:
         ),
         (_remedy(view, tiny, cores),),
         confidence=min(0.95, 0.5 + 0.3 * tiny.wall / tiny.duration + 0.005 * tiny.tasks / cores),
-        began=view.steady[-strain.RECENT].started if len(view.steady) >= strain.RECENT else None,
+        began=view.steady[-overload.RECENT].started if len(view.steady) >= overload.RECENT else None,
         share=min(1.0, tiny.wall / tiny.duration),
     )
 
@@ -124,8 +124,8 @@ def _remedy(view: View, tiny: Tiny, cores: int) -> Remedy:
 
 
 def acquit(view: View) -> str | None:
-    known = work.pairs(view)
-    if len(known) < work.ENOUGH:
+    known = batch_time.pairs(view)
+    if len(known) < batch_time.ENOUGH:
         return None
     return f"a batch has {median(sum(stage.tasks for stage in tasks.stages) for _, tasks in known):,.0f} tasks"
 

@@ -22,11 +22,11 @@ Evidence:
 from collections.abc import Iterator
 from statistics import median
 
-from ledgerops.diagnosis import strain
-from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.diagnosis import overload
 from ledgerops.metrics.latency import LAST_BATCH
 from ledgerops.metrics.pressure import INTERVAL
-from ledgerops.view import View
+from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.signals.query_view import View
 
 BATCHES = 10  # looked at
 SHARE = 0.8  # of them must overrun: a garbage collection or a compaction lengthens one in five at most
@@ -43,14 +43,14 @@ def check(view: View) -> Iterator[Finding]:
         return
     latest = view.steady[-BATCHES:]
     durations = [batch.duration for batch in latest]
-    running = (view.running_seconds or 0.0) > max(strain.OVER * interval, interval + EXCESS)
+    running = (view.running_seconds or 0.0) > max(overload.OVER * interval, interval + EXCESS)
     if running and view.running_seconds is not None:
         durations.append(view.running_seconds)
     row = _row(durations, interval)
     enough = (
         len(latest) == BATCHES
         and sum(durations) >= ROW_SECONDS
-        and sum(each > strain.OVER * interval for each in durations) >= SHARE * BATCHES
+        and sum(each > overload.OVER * interval for each in durations) >= SHARE * BATCHES
     )
     if not enough and not (len(row) >= ROW and sum(row) >= ROW_SECONDS and row[0] >= STILL * max(row)):
         return
@@ -58,7 +58,7 @@ def check(view: View) -> Iterator[Finding]:
     middle = median(counted)
     if middle < FACTOR * interval or middle < interval + EXCESS:
         return
-    over = sum(each > strain.OVER * interval for each in counted)
+    over = sum(each > overload.OVER * interval for each in counted)
     told = latest[-finished:] if (finished := min(len(latest), len(counted) - running)) else []
     phases = {phase: median(batch.phases.get(phase, 0.0) for batch in told) for batch in told for phase in batch.phases}
     longest = max(phases, key=lambda phase: phases[phase], default=None)
@@ -92,7 +92,7 @@ def _row(durations: list[float], interval: float) -> list[float]:
     """The latest batches in a row that outlast the interval."""
     row: list[float] = []
     for each in reversed(durations):
-        if each <= strain.OVER * interval:
+        if each <= overload.OVER * interval:
             break
         row.append(each)
     return row

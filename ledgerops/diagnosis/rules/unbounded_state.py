@@ -24,10 +24,10 @@ Evidence:
 from collections.abc import Iterator, Sequence
 from math import sqrt
 
-from ledgerops.diagnosis import stateful
-from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
-from ledgerops.records import Progress, StateOperator
-from ledgerops.view import View
+from ledgerops.diagnosis import state_cost
+from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.model.records import Progress, StateOperator
+from ledgerops.signals.query_view import View
 
 BATCHES = 10
 SECONDS = 30.0  # without any watermark
@@ -49,30 +49,30 @@ def check(view: View) -> Iterator[Finding]:
     if len(batches) < BATCHES or not _may_never_forget(view, batches):
         return
     for index, operator in enumerate(view.last.operators):
-        finding = _judge(view, operator, stateful.told(batches, index))
+        finding = _judge(view, operator, state_cost.told(batches, index))
         if finding is not None:
             yield finding
 
 
 def _may_never_forget(view: View, batches: Sequence[Progress]) -> bool:
     """Without a watermark at once; with one only when it has come so far that any window should have closed."""
-    if not stateful.has_watermark(view, BATCHES):
+    if not state_cost.has_watermark(view, BATCHES):
         return True
     marks = [batch.watermark for batch in batches if batch.watermark is not None]
     return bool(marks) and marks[-1] - marks[0] >= EVENT_SECONDS
 
 
 def _judge(view: View, operator: StateOperator, all_told: Sequence[tuple[Progress, StateOperator]]) -> Finding | None:
-    told = stateful.growing(all_told)
+    told = state_cost.growing(all_told)
     changed = len(told) < len(all_told)
-    if len(told) < (CHANGED_BATCHES if changed else BATCHES) or stateful.forgets(view, told):
+    if len(told) < (CHANGED_BATCHES if changed else BATCHES) or state_cost.forgets(view, told):
         return None
     (first, begin), (last, end) = told[0], told[-1]
     seconds = last.ended - first.ended
-    needed = OWN_SECONDS if stateful.keeps_own_time(operator) else CHANGED_SECONDS if changed else SECONDS
+    needed = OWN_SECONDS if state_cost.keeps_own_time(operator) else CHANGED_SECONDS if changed else SECONDS
     grown = end.rows - begin.rows
     read = sum(batch.rows for batch, _ in told[1:])
-    if seconds < needed or grown < ROWS or read <= 0 or grown / read < stateful.PER_ROW or not _sustained(told):
+    if seconds < needed or grown < ROWS or read <= 0 or grown / read < state_cost.PER_ROW or not _sustained(told):
         return None
     by_second = grown / seconds
     bytes_by_second = (end.memory_bytes - begin.memory_bytes) / seconds
@@ -80,13 +80,13 @@ def _judge(view: View, operator: StateOperator, all_told: Sequence[tuple[Progres
         Evidence("ledgerops_state_rows", float(end.rows), "rows", "a plateau", last.ended),
         Evidence("state_rows_growth_per_second", by_second, "rows/s", "~ 0", last.ended),
         Evidence("state_rows_removed", 0.0, "rows", "> 0", last.ended),
-        Evidence("state_rows_kept_per_row_read", grown / read, "ratio", f"< {stateful.PER_ROW:g}", last.ended),
+        Evidence("state_rows_kept_per_row_read", grown / read, "ratio", f"< {state_cost.PER_ROW:g}", last.ended),
     ]
     ahead = ""
     if bytes_by_second > 0:
         evidence.append(Evidence("state_bytes_in_a_day", bytes_by_second * 86400, "bytes", "bounded", last.ended))
         ahead = f"; at this rate {bytes_by_second * 86400 / 2**30:.1f} GiB more in a day"
-    why = "there is no watermark" if not stateful.has_watermark(view, BATCHES) else "the watermark removes nothing"
+    why = "there is no watermark" if not state_cost.has_watermark(view, BATCHES) else "the watermark removes nothing"
     return Finding(
         f"the state of {operator.name} grew by {grown:,} to {end.rows:,} rows in {seconds:.0f} s, none was removed, "
         f"{why}{ahead}",
@@ -99,7 +99,7 @@ def _judge(view: View, operator: StateOperator, all_told: Sequence[tuple[Progres
                 safe=False,
             ),
         ),
-        confidence=0.9 if not stateful.has_watermark(view, BATCHES) else 0.7,
+        confidence=0.9 if not state_cost.has_watermark(view, BATCHES) else 0.7,
         began=first.started,
     )
 

@@ -24,11 +24,11 @@ from collections.abc import Iterator, Sequence
 from statistics import median
 from typing import NamedTuple
 
-from ledgerops.diagnosis import strain
-from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
-from ledgerops.records import Progress
-from ledgerops.signals import read_by_partition
-from ledgerops.view import View
+from ledgerops.diagnosis import overload
+from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.model.records import Progress
+from ledgerops.signals.arithmetic import read_by_partition
+from ledgerops.signals.query_view import View
 
 LEAP = 30.0  # seconds by which the watermark must have outrun the clock: clocks of machines differ by less
 BEYOND = 5.0  # times the usual distance from the average to the newest row of a batch; a replay's batches are all wide
@@ -90,7 +90,7 @@ def _start(batch: Progress, topic: str, number: str) -> int:
     return next(each.start[topic, number] for each in batch.sources if (topic, number) in each.start)
 
 
-@strain.once
+@overload.once
 def jump(view: View) -> Jump | None:
     """The newest leap of the watermark that the rows have not caught up with; None when they are in front of it."""
     last = view.last

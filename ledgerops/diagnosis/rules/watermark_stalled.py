@@ -26,12 +26,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
-from ledgerops.diagnosis import strain
-from ledgerops.diagnosis.model import Component, Evidence, Finding, Remedy, Rule
-from ledgerops.hotkeys import OBSERVATION
-from ledgerops.progress import parse_instant
-from ledgerops.records import Progress
-from ledgerops.view import View
+from ledgerops.diagnosis import overload
+from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.model.hot_keys import OBSERVATION
+from ledgerops.model.records import Progress
+from ledgerops.model.spark_progress import parse_instant
+from ledgerops.signals.query_view import View
 
 STILL = 8.0  # seconds at least: an input may be silent for a batch or two
 TIMES_USUAL = 2.0  # the longest that it stood still before: a sparse input is as it was
@@ -99,7 +99,7 @@ def check(view: View) -> Iterator[Finding]:
     )
 
 
-@strain.once
+@overload.once
 def _stall(view: View) -> Stall | None:
     """The time for which the watermark stands, if that is longer than it ever did and rows came in all the while."""
     last = view.last

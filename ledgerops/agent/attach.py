@@ -1,0 +1,267 @@
+"""Attaching to Spark: one worker and one exporter a driver, shared by a watch for each session."""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ledgerops.agent.active_queries import Roster
+from ledgerops.agent.exporter import Exporter
+from ledgerops.agent.group_offsets import OffsetCommitter
+from ledgerops.agent.host import HostCollector
+from ledgerops.agent.kafka_heads import KafkaCollector
+from ledgerops.agent.kafka_proxy import Broker
+from ledgerops.agent.plan import PlanReader
+from ledgerops.agent.poller import Periodic
+from ledgerops.agent.queue import Inbox
+from ledgerops.agent.self_stats import ObserverCollector
+from ledgerops.agent.sessions import Session, session_key
+from ledgerops.agent.spark_rest import SparkRest
+from ledgerops.agent.tasks import TaskCollector
+from ledgerops.agent.watchdog import Watchdog
+from ledgerops.agent.worker import Worker
+from ledgerops.common.kafka import KafkaClient, read_client
+from ledgerops.config import Config, load
+from ledgerops.diagnosis.engine import Diagnoser
+from ledgerops.model.recording import Recorder
+from ledgerops.model.self_counts import SelfStats
+from ledgerops.runtime.registry import Fleet
+from ledgerops.runtime.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from ledgerops.runtime.prometheus_collector import Collector
+
+log = logging.getLogger("ledgerops")
+
+OBSERVER_INTERVAL = 5.0  # seconds; a collector that fails is to be known before somebody trusts what it does not say
+
+
+class Hub:
+    """What the sessions of a driver share. Raises OSError when no port can be had, UserError on bad settings."""
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        self.stats = SelfStats()
+        self.inbox = Inbox(self.stats)
+        self.sessions: dict[str, Session] = {}
+        self.roster = Roster()
+        self._rest: tuple[Session, SparkRest] | None = None
+        folder = Path(config.recording) if config.recording is not None else None
+        recorder = Recorder(folder, config.recording_segment_bytes, config.recording_total_bytes) if folder else None
+        fleet = Fleet(partial(Diagnoser, freshness=config.freshness_objective_seconds))
+        self.worker = Worker(self.inbox, fleet, self.stats, config.series_per_query, recorder, self.roster.note)
+        self.exporter = _serve(config, self.worker, self.stats)
+        self.askers: list[KafkaCollector | OffsetCommitter | Broker] = []  # that may be waiting for a broker
+        self.collectors = self._collectors(folder)
+        self.worker.start()
+        self.exporter.start()
+
+    def start(self) -> None:
+        """Begins to look around; the first session is there."""
+        for collector in self.collectors:
+            collector.start()
+
+    def rest(self) -> SparkRest | None:
+        """Spark's REST interface; None when the UI is off, which is said once."""
+        known = self._rest
+        if known is not None and known[0].alive:
+            return known[1]
+        self._rest = None  # the application may be gone, and the next has an interface of its own
+        session = next((each for each in list(self.sessions.values()) if each.alive), None)
+        url = self.config.ui_url or (session.ui_url if session else None)
+        app_id = session.app_id if session else None
+        if session is None or url is None or app_id is None:
+            if session is not None and not self.stats.collector_errors["rest"]:
+                self.stats.error("rest")
+                log.warning("Spark's UI is off or unknown: no task and executor figures (see the setting ui_url)")
+            return None
+        rest = SparkRest(url, app_id)
+        self._rest = session, rest
+        return rest
+
+    def forget_rest(self) -> None:
+        """After a session went: the next application has an interface of its own."""
+        self._rest = None
+
+    def _collectors(self, folder: Path | None) -> list[Periodic]:
+        config, stats, inbox, roster = self.config, self.stats, self.inbox, self.roster
+        watchdog = Watchdog(inbox, roster, lambda: list(self.sessions.values()))
+        looks: list[tuple[str, float, Callable[[], None]]] = [
+            ("watchdog", config.watchdog_interval, watchdog.look),
+            ("plan", 1.0, PlanReader(inbox, roster).look),
+            ("observer", OBSERVER_INTERVAL, ObserverCollector(inbox).look),
+            ("host", config.host_interval, HostCollector(inbox, folder or Path.cwd(), self.rest).look),
+        ]
+        if config.tasks_collector:
+            tasks = TaskCollector(inbox, roster, self.rest, config.tasks_interval)
+            looks.append(("tasks", min(1.0, config.tasks_interval), tasks.look))
+        broker = Broker(self._kafka)
+        if config.kafka_servers is not None:
+            kafka = KafkaCollector(inbox, lambda: self.worker.snapshot, broker)
+            looks.append(("kafka", config.kafka_interval, kafka.look))
+            self.askers.append(kafka)
+        if config.commit_group is not None:
+            committer = OffsetCommitter(lambda: self.worker.snapshot, broker, config.commit_group)
+            looks.append(("commit", 1.0, committer.look))
+            self.askers.append(committer)
+        self.askers.append(broker)  # the last: it answers the others until their end
+        return [Periodic(name, interval, look, stats) for name, interval, look in looks]
+
+    def _kafka(self) -> KafkaClient:
+        """Raises UserError, which the collector's thread counts and says once."""
+        file = self.config.kafka_config
+        # not judged here: librdkafka has no place in the driver, and the process that asks says what it refuses
+        return read_client(self.config.kafka_servers or "", Path(file) if file else None, judged=False)
+
+    def close(self) -> None:
+        """Listeners first, while the gateway is there; then the worker writes what is left."""
+        for collector in self.collectors:
+            collector.stop(0.0)
+        for session in list(self.sessions.values()):
+            _quietly(session.close)
+        self.sessions.clear()
+        self.worker.stop()
+        for asker in self.askers:
+            _quietly(asker.close)
+        _quietly(self.exporter.close)
+        for collector in self.collectors:
+            collector.stop()
+
+
+class Watch:
+    """One session under watch. When attaching failed, `error` says why and everything else does nothing."""
+
+    def __init__(self, hub: Hub | None, session: Session | None, error: str | None = None) -> None:
+        self._hub, self._session = hub, session
+        self.error = error
+
+    @property
+    def url(self) -> str | None:
+        """Where the exporter listens."""
+        return self._hub.exporter.url if self._hub else None
+
+    @property
+    def port(self) -> int | None:
+        return self._hub.exporter.port if self._hub else None
+
+    def diagnose(self) -> dict[str, Any]:
+        """The diagnosis document, as `ledgerops diagnose --json` prints it; without queries when nothing was seen."""
+        from ledgerops.diagnosis.report import document
+
+        verdicts = self._hub.worker.snapshot.verdicts() if self._hub else []
+        return document(verdicts, time.time(), self.url or "not attached")
+
+    def status(self) -> dict[str, Any]:
+        """The document that the exporter serves at /status, and that the displays show."""
+        from ledgerops.runtime.status import status_document
+
+        fleet = self._hub.worker.snapshot.fleet() if self._hub else Fleet(Diagnoser)
+        return status_document(fleet, time.time())
+
+    def collector(self) -> Collector:
+        """For an application that serves a prometheus_client registry of its own: register this there."""
+        from ledgerops.runtime.prometheus_collector import Collector
+
+        hub = self._hub
+        return Collector(lambda: hub.worker.snapshot if hub else Snapshot())
+
+    def close(self) -> None:
+        """Detaches from the session; the exporter ends with the last one. May be called twice."""
+        hub, session, self._hub, self._session = self._hub, self._session, None, None
+        if hub is not None and session is not None:
+            _detach(hub, session)
+
+
+_lock = threading.Lock()
+_hub: Hub | None = None
+_watches: dict[str, Watch] = {}
+
+
+def attach(spark: Any, **overrides: Any) -> Watch:
+    """Watches every streaming query of a session, running or to come. Never raises into the job.
+
+    `overrides` are settings of ledgerops.config.Config. Attaching twice to one session gives the same watch; sessions
+    of one driver share an exporter, whose settings are those of the first.
+    """
+    global _hub
+    try:
+        with _lock:
+            key = session_key(spark)
+            if key in _watches:
+                return _watches[key]
+            hub = _hub
+            if hub is None:
+                hub = Hub(load(**overrides))
+            elif overrides:
+                log.warning("ledgerops already serves at %s; the settings of the first attach hold", hub.exporter.url)
+            try:
+                session = Session(spark, hub.inbox)
+            except BaseException:
+                if _hub is None:
+                    hub.close()
+                raise
+            _drop_stopped(hub)
+            hub.sessions[key] = session
+            hub.roster.readmit()
+            if _hub is None:
+                hub.start()
+                atexit.register(_close_all)
+            _hub, _watches[key] = hub, Watch(hub, session)
+            return _watches[key]
+    except Exception as error:
+        reason = f"{type(error).__name__}: {error}".splitlines()[0]
+        log.warning("ledgerops is not attached (%.300s); the job goes on without it", reason)
+        return Watch(None, None, reason)
+
+
+def _drop_stopped(hub: Hub) -> None:
+    """An application may make sessions for ever, and stop them without closing their watch."""
+    for stopped in [each for each in hub.sessions.values() if not each.alive]:
+        del hub.sessions[stopped.key]
+        _watches.pop(stopped.key, None)
+
+
+def _detach(hub: Hub, session: Session) -> None:
+    global _hub
+    with _lock:
+        _quietly(session.close)
+        hub.sessions.pop(session.key, None)
+        hub.forget_rest()
+        _watches.pop(session.key, None)
+        last = not hub.sessions and _hub is hub
+        if last:
+            _hub = None
+            atexit.unregister(_close_all)
+    if last:
+        hub.close()
+
+
+def _close_all() -> None:
+    """At the interpreter's exit: listeners must be gone before py4j's callback server is."""
+    for watch in list(_watches.values()):
+        watch.close()
+
+
+def _serve(config: Config, worker: Worker, stats: SelfStats) -> Exporter:
+    try:
+        return Exporter(config, worker, stats)
+    except OSError as error:
+        if config.port == 0:
+            raise
+        exporter = Exporter(replace(config, port=0), worker, stats)
+        log.warning("port %d is taken (%s): serving at %s instead", config.port, error.strerror or error, exporter.url)
+        return exporter
+
+
+def _quietly(close: Callable[[], object]) -> None:
+    try:
+        close()
+    except Exception as error:
+        log.debug("while closing: %s", error)

@@ -1,0 +1,85 @@
+"""The offsets of each query as a consumer group's, so that any Kafka lag tool sees it. Spark itself commits none.
+
+After a batch the offsets that it ended at are committed to a group without members, off the job's threads. The newest
+ones win; within a run they never go back. A new run may: it began from an older checkpoint.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ledgerops.agent.kafka_heads import consumed
+from ledgerops.agent.kafka_proxy import ANSWER_SECONDS, Broker, BrokerError
+from ledgerops.model.records import Offsets, Partition
+from ledgerops.runtime.snapshot import Snapshot
+
+QUERY = "{query}"  # in the pattern of the groups' names
+LAST_SECONDS = 2.0  # that the end of the watch may wait for the last commit
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    run_id: str
+    offsets: Offsets
+
+
+class OffsetCommitter:
+    """`pattern` holds {query}: two queries in one group would overwrite each other's offsets."""
+
+    def __init__(self, snapshot: Callable[[], Snapshot], broker: Broker, pattern: str) -> None:
+        self._snapshot, self._broker, self._pattern = snapshot, broker, pattern
+        self._committed: dict[str, Committed] = {}
+        self._lock = threading.Lock()
+
+    def look(self) -> None:
+        """Commits what is new. Raises the first error, after every group was tried; the next look tries again."""
+        with self._lock:
+            self._commit(ANSWER_SECONDS)
+
+    def close(self) -> None:
+        """Commits what the last batches ended at, as far as the broker takes it in LAST_SECONDS."""
+        if self._lock.acquire(timeout=ANSWER_SECONDS):
+            try:
+                self._commit(LAST_SECONDS)
+            finally:
+                self._lock.release()
+
+    def _commit(self, seconds: float) -> None:
+        due = {self._pattern.replace(QUERY, query): (query, new) for query, new in self._due().items()}
+        if not due:
+            return
+        groups = {
+            group: [[topic, int(number), end] for (topic, number), end in new.offsets.items()]
+            for group, (_, new) in due.items()
+        }
+        answer = self._broker.ask({"ask": "commit", "groups": groups}, seconds)
+        failed = answer["failed"]
+        self._broker.worked(failed.keys() <= set(answer["refused"]))  # a refusal is an answer
+        for group, (query, new) in due.items():
+            if group not in failed:
+                self._committed[query] = new
+        for group, reason in failed.items():
+            if group not in answer["later"]:  # the next look is soon enough for those
+                raise BrokerError(f"{group}: {reason}")
+
+    def _due(self) -> dict[str, Committed]:
+        due = {}
+        queries = self._snapshot().queries
+        self._committed = {name: done for name, done in self._committed.items() if name in queries}
+        for name, query in queries.items():
+            last, ends = query.state.history.last, consumed(query)
+            if last is None or not ends:
+                continue
+            done = self._committed.get(name)
+            if done is not None and done.run_id == last.run_id:
+                ends = {partition: max(end, _of(done.offsets, partition)) for partition, end in ends.items()}
+            new = Committed(last.run_id, ends)
+            if new != done:
+                due[name] = new
+        return due
+
+
+def _of(offsets: Offsets, partition: Partition) -> int:
+    return offsets.get(partition, 0)

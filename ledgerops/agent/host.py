@@ -1,0 +1,175 @@
+"""The driver's machine and processes (psutil), and the application's executors (Spark's REST)."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import orjson
+import psutil
+
+from ledgerops.agent.queue import Inbox
+from ledgerops.agent.spark_rest import SparkRest
+from ledgerops.model.records import Executor, Host, Process
+
+# daemons, the processes of data sources, and those of Spark Connect's queries
+WORKERS = ("pyspark.daemon", "pyspark.worker", "pyspark/daemon.py", "pyspark/worker.py", "pyspark.sql.")
+Role = Literal["driver_python", "driver_jvm", "python_workers"]
+Trees = Mapping[Hashable, Sequence[psutil.Process]]  # by their roots
+
+
+class HostCollector:
+    """`folder` is the one whose disk is reported, `rest` gives Spark's interface, or None while it is unknown."""
+
+    def __init__(self, inbox: Inbox, folder: Path | None, rest: Callable[[], SparkRest | None]) -> None:
+        self._inbox, self._folder, self._rest = inbox, folder, rest
+        self._spent: dict[Role, Spent] = defaultdict(Spent)
+        psutil.cpu_percent()  # the first call only starts the measurement
+
+    def look(self) -> None:
+        """Raises what the REST interface raises, after the rest was reported."""
+        executors: list[Executor] = []
+        problem: Exception | None = None
+        rest = self._rest()
+        if rest is not None:
+            try:
+                executors = [parse_executor(each) for each in rest.get("/executors")]
+            except (OSError, ValueError, KeyError, TypeError) as error:
+                problem = error
+        memory = psutil.virtual_memory()
+        disk = self._disk()
+        seen = Host(
+            at=time.time(),
+            cpu_count=psutil.cpu_count() or 1,
+            cpu_busy_ratio=psutil.cpu_percent() / 100,
+            memory_total_bytes=memory.total,
+            memory_available_bytes=memory.available,
+            disk_total_bytes=disk[0] if disk else None,
+            disk_free_bytes=disk[1] if disk else None,
+            processes=tuple(
+                process for role, trees in _family() for process in _summed(role, trees, self._spent[role])
+            ),
+            executors=tuple(executors),
+        )
+        self._inbox.put("host", orjson.dumps(seen))
+        if problem is not None:
+            raise problem
+
+    def _disk(self) -> tuple[int, int] | None:
+        folder = self._folder
+        while folder is not None and not folder.exists() and folder != folder.parent:
+            folder = folder.parent  # the recording may not have begun
+        if folder is None:
+            return None
+        try:
+            usage = psutil.disk_usage(str(folder))
+        except OSError:
+            return None
+        return usage.total, usage.free
+
+
+class Spent:
+    """Processor time of one role. It is exported as a counter: what processes that are gone have used stays counted.
+
+    It is told by tree: that of a child which has ended goes over to its parent.
+    """
+
+    def __init__(self) -> None:
+        self._on: dict[Hashable, float] = {}
+        self._gone = 0.0
+
+    def total(self, trees: Mapping[Hashable, float]) -> float:
+        """With what is used by now by each tree that is on."""
+        self._gone += sum(self._on.pop(tree) for tree in self._on.keys() - trees.keys())
+        self._on = {tree: max(seconds, self._on.get(tree, 0.0)) for tree, seconds in trees.items()}
+        return self._gone + sum(self._on.values())
+
+
+def _family() -> Iterator[tuple[Role, Trees]]:
+    """Python starts the JVM, or spark-submit's JVM starts Python; the workers are the JVM's children either way."""
+    me = psutil.Process()
+    yield "driver_python", {me: [me]}
+    family = [*me.children(recursive=True), *me.parents()]
+    machine = next((process for process in family if _name(process).startswith("java")), None)
+    if machine is not None:
+        yield "driver_jvm", {machine: [machine]}
+        try:
+            workers = [process for process in machine.children(recursive=True) if _is_worker(process)]
+        except psutil.Error:
+            workers = []
+        yield "python_workers", _trees(workers)
+
+
+def _trees(processes: Iterable[psutil.Process]) -> Trees:
+    """The processes by the one of them that the others descend from."""
+    ids = {process.pid: process for process in processes}
+    trees: dict[Hashable, list[psutil.Process]] = {}
+    for process in ids.values():
+        root = process
+        try:
+            while (parent := root.ppid()) in ids:
+                root = ids[parent]
+        except psutil.Error:
+            continue
+        trees.setdefault(root, []).append(process)
+    return trees
+
+
+def _summed(role: Role, trees: Trees, spent: Spent) -> Iterator[Process]:
+    """One record for all of them; none when there are none. Processes come and go while they are looked at."""
+    cpu, memory, threads, files, count = dict[Hashable, float](), 0, 0, 0, 0
+    for root, process in ((root, process) for root, processes in trees.items() for process in processes):
+        try:
+            with process.oneshot():
+                times = process.cpu_times()
+                used = times.user + times.system
+                if role == "python_workers":  # those that have ended: Spark's Python daemon has reaped them
+                    used += times.children_user + times.children_system
+                cpu[root] = cpu.get(root, 0.0) + used
+                memory += process.memory_info().rss
+                threads += process.num_threads()
+                files += process.num_fds() if os.name == "posix" else 0
+                count += 1
+        except psutil.Error:
+            continue
+    total = spent.total(cpu)
+    if count:
+        yield Process(role, total, memory, threads, files if os.name == "posix" else None, count)
+
+
+def _name(process: psutil.Process) -> str:
+    try:
+        return process.name()
+    except psutil.Error:
+        return ""
+
+
+def _is_worker(process: psutil.Process) -> bool:
+    try:
+        return any(word in part for part in process.cmdline() for word in WORKERS)
+    except psutil.Error:
+        return False
+
+
+def parse_executor(data: Mapping[str, Any]) -> Executor:
+    """One entry of `/executors`. In local mode the driver is the only executor, else it runs no tasks."""
+    peak = data.get("peakMemoryMetrics") or {}
+    return Executor(
+        executor_id=str(data["id"]),
+        active=bool(data["isActive"]),
+        cores=int(data["totalCores"]),
+        active_tasks=int(data["activeTasks"]),
+        failed_tasks=int(data["failedTasks"]),
+        completed_tasks=int(data["completedTasks"]),
+        run_seconds=data["totalDuration"] / 1000,
+        gc_seconds=data["totalGCTime"] / 1000,
+        memory_used_bytes=int(data["memoryUsed"]),
+        memory_max_bytes=int(data["maxMemory"]),
+        heap_peak_bytes=peak.get("JVMHeapMemory") or None,
+        shuffle_read_bytes=int(data["totalShuffleRead"]),
+        shuffle_write_bytes=int(data["totalShuffleWrite"]),
+    )

@@ -1,0 +1,53 @@
+"""The two sides of a job's books, and its conflicting rows, observed as they pass (Dataset.observe)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ledgerops.agent.instrument import TOP_KEYS_SINCE, hashed, version
+from ledgerops.errors import UserError
+from ledgerops.model.integrity import AMOUNT, BOOK, CONFLICTS, COUNT, IDS, ROWS, SIDES
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+DIGITS = 2  # after the point, as money has
+PRECISION = 28  # Spark adds ten digits for a sum, and has 38
+SAMPLE = 5  # ids of a batch: enough to look them up, no directory
+
+
+def booked(df: DataFrame, side: str, amount: str | None = None, name: str | None = None) -> DataFrame:
+    """See ledgerops.book."""
+    if side not in SIDES:
+        raise UserError(f"no side {side!r} of a book; it has in and out")
+    _known(df, amount)
+    from pyspark.sql import functions as F
+
+    found = [F.count(F.lit(1)).alias(ROWS)]
+    if amount is not None:
+        # what is no number, or too large a sum, must not end the query: such an amount is left out, or unknown
+        value = F.expr(f"try_cast({_quoted(amount)} AS DECIMAL({PRECISION}, {DIGITS}))")
+        total = F.when(F.count(value) == 0, F.lit("0")).otherwise(F.try_sum(value).cast("string"))
+        found.append(total.alias(AMOUNT))
+    return df.observe(f"{BOOK}_{side}_{name}" if name else f"{BOOK}_{side}", *found)
+
+
+def conflicting(df: DataFrame, key: str, name: str | None = None) -> DataFrame:
+    """See ledgerops.conflicts."""
+    _known(df, key)
+    from pyspark.sql import functions as F
+
+    found = [F.count(F.lit(1)).alias(COUNT)]
+    if version(df.sparkSession.version) >= TOP_KEYS_SINCE:
+        sample = F.call_function("approx_top_k", F.col(_quoted(key)).cast("string"), F.lit(SAMPLE))
+        found.append(F.transform(sample, hashed).alias(IDS))
+    return df.observe(f"{CONFLICTS}_{name}" if name else CONFLICTS, *found)
+
+
+def _known(df: DataFrame, column: str | None) -> None:
+    if column is not None and column not in df.columns:
+        raise UserError(f"no column {column!r} to book; there are {', '.join(df.columns)}")
+
+
+def _quoted(column: str) -> str:
+    return "`" + column.replace("`", "``") + "`"

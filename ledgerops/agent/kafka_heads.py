@@ -1,0 +1,141 @@
+"""What the broker itself says: head and earliest offsets of all that the watched queries read, and its retention.
+
+One question for all queries together, in a thread of its own; every few minutes it asks for the settings of the topics.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import orjson
+
+from ledgerops.agent.kafka_proxy import Broker, BrokerError
+from ledgerops.agent.queue import Inbox
+from ledgerops.model.records import Offsets, Partition
+from ledgerops.runtime.snapshot import QuerySnapshot, Snapshot
+
+SETTINGS_SECONDS = 300.0  # for which the settings of a topic are believed
+KAFKA = "Kafka"  # Spark's descriptions: KafkaV2[Subscribe[transactions]]
+
+
+class KafkaCollector:
+    """`snapshot` tells what the queries read; what the broker says of it goes to `inbox`, for each query."""
+
+    def __init__(
+        self,
+        inbox: Inbox,
+        snapshot: Callable[[], Snapshot],
+        broker: Broker,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._inbox, self._snapshot, self._broker, self._clock = inbox, snapshot, broker, clock
+        self._closing = False
+        self._settings: dict[str, tuple[float, Mapping[str, str]]] = {}  # topic -> when asked, its settings
+        self._since: dict[str, float] = {}  # query -> when the first of its vain looks began
+
+    def look(self) -> None:
+        """Raises UserError for settings, and BrokerError for a topic that is gone or forbidden, after the rest."""
+        queries = {name: read for name, query in self._snapshot().queries.items() if (read := read_by(query))}
+        self._since = {name: since for name, since in self._since.items() if name in queries}
+        if not queries:
+            return
+        began = self._clock()
+        asked = sorted({partition for read in queries.values() for partition in read})
+        topics = {topic for topic, _ in asked}
+        self._settings = {topic: known for topic, known in self._settings.items() if topic in topics}
+        due = [t for t in topics if began - self._settings.get(t, (0.0, {}))[0] >= SETTINGS_SECONDS]
+        question = {"ask": "offsets", "partitions": [[t, int(p)] for t, p in asked], "settings": sorted(due)}
+        try:
+            answer = self._broker.ask(question, given_up=lambda: self._closing)
+        except BrokerError:
+            if self._closing:
+                return
+            raise
+        self._settings |= {topic: (began, settings) for topic, settings in answer["settings"].items()}
+        latest, earliest = _flat(answer["latest"]), _flat(answer["earliest"])
+        refused = {(topic, partition): reason for topic, partition, reason in answer["refused"]}
+        silent = set(asked) - refused.keys() - (latest.keys() & earliest.keys())
+        self._broker.worked(not silent)
+        self._tell(queries, latest, earliest, silent, answer["reason"], began, answer.get("seconds"))
+        if refused:
+            (topic, partition), reason = next(iter(refused.items()))
+            raise BrokerError(f"{topic} {partition}: {reason}")
+
+    def close(self) -> None:
+        """Ends a question that is under way."""
+        self._closing = True
+
+    def _tell(
+        self,
+        queries: Mapping[str, set[Partition]],
+        latest: Offsets,
+        earliest: Offsets,
+        silent: set[Partition],
+        reason: str,
+        began: float,
+        took: float | None,
+    ) -> None:
+        snapshot = self._snapshot()
+        for name, read in queries.items():
+            if name not in snapshot.queries:
+                continue
+            run_id = snapshot.queries[name].state.history.run_id
+            unanswered = read & silent
+            if unanswered:
+                since = self._since.setdefault(name, began)
+                of = "" if len(unanswered) == len(read) else f"{len(unanswered)} of {len(read)} partitions: "
+                data: dict[str, Any] = {"error": f"{of}{reason}", "unreachable_since": since}
+            else:
+                self._since.pop(name, None)
+                topics = {topic for topic, _ in read}
+                data = {"latest": _nested(latest, read), "earliest": _nested(earliest, read)} | self._kept(topics)
+                if took is not None:
+                    data["seconds"] = round(took, 4)
+            self._inbox.put("offsets", orjson.dumps({"run_id": run_id, **data}), name)
+
+    def _kept(self, topics: Iterable[str]) -> dict[str, dict[str, float]]:
+        """Retention by topic, of those that delete at all."""
+        seconds, sizes = dict[str, float](), dict[str, float]()
+        for topic in topics:
+            settings = self._settings.get(topic, (0.0, {}))[1]
+            if "delete" not in settings.get("cleanup.policy", ""):
+                continue
+            age, size = int(settings.get("retention.ms", -1)), int(settings.get("retention.bytes", -1))
+            if age >= 0:
+                seconds[topic] = age / 1000
+            if size >= 0:
+                sizes[topic] = size
+        return {"retention_seconds": seconds, "retention_bytes": sizes}
+
+
+def read_by(query: QuerySnapshot) -> set[Partition]:
+    """The Kafka partitions that a query reads, by its newest batch; none when it has ended."""
+    history = query.state.history
+    if history.ended is not None or history.last is None or history.run_id is None:
+        return set()
+    return set(consumed(query))
+
+
+def consumed(query: QuerySnapshot) -> Offsets:
+    """The next Kafka offset that a query will read of each partition; of two sources the slower."""
+    last, found = query.state.history.last, dict[Partition, int]()
+    for source in last.sources if last is not None else ():
+        if source.description.startswith(KAFKA):
+            for partition, end in source.end.items():
+                if partition[1].isdecimal():
+                    found[partition] = min(end, found.get(partition, end))
+    return found
+
+
+def _flat(nested: Mapping[str, Mapping[str, int]]) -> dict[Partition, int]:
+    return {(topic, partition): offset for topic, offsets in nested.items() for partition, offset in offsets.items()}
+
+
+def _nested(offsets: Offsets, wanted: Iterable[Partition]) -> dict[str, dict[str, int]]:
+    found: dict[str, dict[str, int]] = {}
+    for topic, partition in sorted(wanted):
+        if (topic, partition) in offsets:
+            found.setdefault(topic, {})[partition] = offsets[topic, partition]
+    return found

@@ -1,0 +1,195 @@
+"""The program that asks the broker, in a process of its own, which `broker` begins.
+
+librdkafka is native code. A crash in it, or a client that never finds its way back after a broker's restart (both seen
+with version 2.16), ends this process and not the driver with the job. It reads a JSON object a line from stdin, the
+first with the client's settings, and answers each question with a line. It ends when stdin does.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections import deque
+from collections.abc import Iterable, Mapping
+from concurrent.futures import Future, wait
+from typing import Any, BinaryIO
+
+from ledgerops.common.kafka import KafkaClient, plain, without_secrets
+from ledgerops.errors import UserError
+
+RECONNECT_MS = 1000  # librdkafka's 10 s would keep a broker that is back unknown for as long
+CONNECT_SECONDS = 4.0
+Answers = Mapping[Any, "Future[Any]"]
+
+
+class Asker:
+    """An admin client of confluent-kafka that gives up in time and is quiet. Raises UserError without the library."""
+
+    def __init__(self, client: KafkaClient) -> None:
+        try:
+            from confluent_kafka import KafkaException
+            from confluent_kafka.admin import AdminClient
+        except ImportError:
+            raise UserError("kafka_servers needs confluent-kafka: install ledgerops[kafka]") from None
+        self._client = client
+        self._told: deque[str] = deque(maxlen=10)
+        quiet = {
+            "log_level": 0,
+            "error_cb": lambda error: self._told.append(str(error.str())),
+            "client.id": "ledgerops",
+        }
+        limits = {"socket.timeout.ms": int(1000 * CONNECT_SECONDS), "reconnect.backoff.max.ms": RECONNECT_MS}
+        try:
+            self._admin = AdminClient(client.librdkafka(**quiet, **limits))
+        except KafkaException as error:
+            reason = without_secrets(client, str(error.args[0].str()))
+            raise UserError(f"cannot ask {client.servers}: {reason}") from None
+
+    def answer(self, question: Mapping[str, Any]) -> dict[str, Any]:
+        if question["ask"] == "offsets":
+            return self._offsets(question)
+        return self._commit(question)
+
+    def _offsets(self, question: Mapping[str, Any]) -> dict[str, Any]:
+        """Head and earliest offset of each partition, what the broker refuses, and settings of topics."""
+        from confluent_kafka import TopicPartition
+        from confluent_kafka.admin import OffsetSpec
+
+        seconds, began = float(question["seconds"]), time.monotonic()
+        asked = [TopicPartition(topic, partition) for topic, partition in question["partitions"]]
+        newest = self._admin.list_offsets({each: OffsetSpec.latest() for each in asked}, request_timeout=seconds)
+        oldest = self._admin.list_offsets({each: OffsetSpec.earliest() for each in asked}, request_timeout=seconds)
+        self._wait((newest, oldest), seconds)
+        took = round(time.monotonic() - began, 4)
+        refused: list[tuple[str, str, str]] = []
+        latest, earliest = _numbers(newest, refused), _numbers(oldest, refused)
+        found = {"latest": latest, "earliest": earliest, "refused": refused, "reason": self._reason(), "seconds": took}
+        topics = [topic for topic in question["settings"] if topic in latest]
+        return {**found, "settings": self._settings(topics, seconds) if topics else {}}
+
+    def _settings(self, topics: Iterable[str], seconds: float) -> dict[str, dict[str, str]]:
+        """Of topics; who may not ask for them does without."""
+        from confluent_kafka import KafkaException
+        from confluent_kafka.admin import ConfigResource
+
+        answers = self._admin.describe_configs(
+            [ConfigResource(ConfigResource.Type.TOPIC, topic) for topic in topics], request_timeout=seconds
+        )
+        self._wait((answers,), seconds)
+        found: dict[str, dict[str, str]] = {}
+        for resource, future in answers.items():
+            try:
+                found[resource.name] = {name: str(entry.value) for name, entry in future.result(0).items()}
+            except (KafkaException, TimeoutError):
+                found[resource.name] = {}
+        return found
+
+    def _commit(self, question: Mapping[str, Any]) -> dict[str, Any]:
+        """Commits each group's offsets; `failed` says why not, by group.
+
+        Of those `later` names the groups that just need time, and `refused` those that another client would not get.
+        """
+        from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException, TopicPartition
+
+        moving = (  # the coordinator of the groups, or it has just been made
+            KafkaError.NOT_COORDINATOR,
+            KafkaError.COORDINATOR_NOT_AVAILABLE,
+            KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+        )
+        final = (  # no access; somebody else is in the group; the topic is gone
+            KafkaError.GROUP_AUTHORIZATION_FAILED,
+            KafkaError.TOPIC_AUTHORIZATION_FAILED,
+            KafkaError.CLUSTER_AUTHORIZATION_FAILED,
+            KafkaError.INVALID_GROUP_ID,
+            KafkaError.UNKNOWN_MEMBER_ID,
+            KafkaError.NON_EMPTY_GROUP,
+            KafkaError.UNKNOWN_TOPIC_OR_PART,
+        )
+        seconds, answers = float(question["seconds"]), {}
+        for group, offsets in question["groups"].items():
+            places = [TopicPartition(topic, partition, end) for topic, partition, end in offsets]
+            request = [ConsumerGroupTopicPartitions(group, places)]
+            made = self._admin.alter_consumer_group_offsets(request, request_timeout=seconds)
+            answers[group] = next(iter(made.values()))
+        self._wait((answers,), seconds)
+        failed, later, refusals = dict[str, str](), [], []
+        for group, future in answers.items():
+            try:
+                refused = next((each.error for each in future.result(0).topic_partitions if each.error), None)
+                if refused is not None:
+                    raise KafkaException(refused)
+            except TimeoutError:
+                failed[group] = self._reason()
+            except KafkaException as error:
+                failed[group] = str(error.args[0].str())
+                if error.args[0].code() in moving:
+                    later.append(group)
+                elif error.args[0].code() in final:
+                    refusals.append(group)
+        return {"failed": failed, "later": later, "refused": refusals}
+
+    def _wait(self, answers: Iterable[Answers], seconds: float) -> None:
+        pending = {future for each in answers for future in each.values()}
+        end = time.monotonic() + seconds
+        while pending and time.monotonic() < end:
+            _, pending = wait(pending, timeout=0.1)
+        self._admin.poll(0)  # serves the callback
+
+    def _reason(self) -> str:
+        """Why there was no answer, as librdkafka told it."""
+        told = next((each for each in self._told if "brokers are down" not in each), None)
+        self._told.clear()
+        return "timed out" if told is None else plain(without_secrets(self._client, told))
+
+
+def _numbers(answers: Answers, refused: list[tuple[str, str, str]]) -> dict[str, dict[str, int]]:
+    """What was answered, by topic; `refused` takes what the broker does not have or does not tell."""
+    from confluent_kafka import KafkaError, KafkaException
+
+    final = (
+        KafkaError.UNKNOWN_TOPIC_OR_PART,
+        KafkaError._UNKNOWN_TOPIC,
+        KafkaError._UNKNOWN_PARTITION,
+        KafkaError.TOPIC_AUTHORIZATION_FAILED,
+    )
+    found: dict[str, dict[str, int]] = {}
+    for each, future in answers.items():
+        try:
+            offset = int(future.result(0).offset)
+            if offset >= 0:  # below it librdkafka means that it does not know
+                found.setdefault(each.topic, {})[str(each.partition)] = offset
+        except KafkaException as error:
+            if error.args[0].code() in final:
+                refused.append((each.topic, str(each.partition), str(error.args[0].str())))
+        except TimeoutError:
+            pass
+    return {topic: offsets for topic, offsets in found.items() if offsets}
+
+
+def _serve(questions: BinaryIO, answers: BinaryIO) -> None:
+    settings = json.loads(questions.readline() or b"{}")
+    asker: Asker | None = None
+    for line in questions:
+        try:
+            asker = asker or Asker(KafkaClient(settings["servers"], settings["options"]))
+            answer = asker.answer(json.loads(line))
+        except UserError as error:
+            answer = {"unusable": str(error)}
+        except Exception as error:
+            answer = {"broken": f"{type(error).__name__}: {error}"}
+        answers.write(json.dumps(answer).encode() + b"\n")
+        answers.flush()
+
+
+def main() -> None:
+    """Never returns."""
+    with os.fdopen(os.dup(1), "wb") as out:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # nothing else may write between the answers
+        try:
+            _serve(sys.stdin.buffer, out)
+        except OSError:
+            pass  # the driver is gone
+        finally:
+            os._exit(0)  # without destroying the client: it may wait for an answer still

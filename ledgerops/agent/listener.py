@@ -1,0 +1,119 @@
+"""Spark's streaming events. A callback fetches the event's JSON text and queues it; that thread does nothing else, but
+that the connection by which a query's own thread called is ended with the query.
+
+Two ways in: the Java interface through py4j, because PySpark's own listener copies every field of a progress record
+in a round trip of its own, and on Spark Connect, which has no JVM here, the official StreamingQueryListener.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import orjson
+
+from ledgerops.agent.py4j_cleanup import Connections
+from ledgerops.agent.queue import Inbox
+from ledgerops.model.records import Kind
+
+WRAPPED = '{"progress":'  # how a progress event writes the record that it carries
+
+
+class EventSink:
+    """Times each callback and keeps its errors from Spark. `origin` tells the worker which session it was."""
+
+    def __init__(self, inbox: Inbox, origin: object = None) -> None:
+        self.inbox = inbox
+        self.origin = origin
+
+    def take(self, kind: Kind, fetch: Callable[[], str | bytes]) -> None:
+        began = time.perf_counter()
+        stats = self.inbox.stats
+        failed = False
+        try:
+            self.inbox.put(kind, fetch(), origin=self.origin)
+        except Exception:  # the gateway may be going away; whatever it is, Spark must not see it
+            failed = True
+        with stats.lock:
+            stats.events[kind] += 1
+            stats.callbacks += 1
+            stats.callback_seconds += time.perf_counter() - began
+            if failed:
+                stats.collector_errors["listener"] += 1
+
+
+class JavaListener:
+    """The py4j side of Spark's PythonStreamingQueryListener. Its callbacks come on different threads."""
+
+    def __init__(self, sink: EventSink, connections: Connections) -> None:
+        self._sink, self._connections = sink, connections
+
+    def onQueryStarted(self, event: Any) -> None:
+        self._sink.take("started", lambda: self._text(event, self._connections.began))
+
+    def onQueryProgress(self, event: Any) -> None:
+        self._sink.take("progress", lambda: unwrapped(event.json()))
+
+    def onQueryIdle(self, event: Any) -> None:
+        self._sink.take("idle", event.json)
+
+    def onQueryTerminated(self, event: Any) -> None:
+        self._sink.take("terminated", lambda: self._text(event, self._connections.ended))
+
+    @staticmethod
+    def _text(event: Any, then: Callable[[str], None]) -> str:
+        text = str(event.json())
+        then(text)
+        return text
+
+    class Java:
+        implements = ("org.apache.spark.sql.streaming.PythonStreamingQueryListener",)
+
+
+def unwrapped(text: str) -> str:
+    """The progress record within its event: `event.progress().json()` without its second round trip."""
+    return text[len(WRAPPED) : -1] if text.startswith(WRAPPED) else text
+
+
+def add_java_listener(session: Any, sink: EventSink) -> tuple[Callable[[], None], Connections]:
+    """Registers with a classic session's listener bus. Returns what removes it again, and its runs' connections."""
+    from py4j.java_gateway import java_import
+    from pyspark.java_gateway import ensure_callback_server_started
+
+    gateway = session.sparkContext._gateway
+    java_import(gateway.jvm, "org.apache.spark.sql.streaming.*")
+    ensure_callback_server_started(gateway)
+    connections = Connections(gateway.java_gateway_server.getCallbackClient())
+    listener = JavaListener(sink, connections)
+    streams = session._jsparkSession.streams()
+    wrapped = gateway.jvm.PythonStreamingQueryListenerWrapper(listener)
+    streams.addListener(wrapped)
+    return lambda: streams.removeListener(wrapped), connections
+
+
+def add_connect_listener(session: Any, sink: EventSink) -> Callable[[], None]:
+    """Registers with a Connect session's client-side bus (Spark 4.0 on). Returns what removes it again."""
+    from pyspark.sql.streaming.listener import StreamingQueryListener
+
+    class ConnectListener(StreamingQueryListener):  # type: ignore[misc]  # pyspark is not checked
+        def onQueryStarted(self, event: Any) -> None:
+            sink.take("started", lambda: _fields(event, "id", "runId", "name", "timestamp"))
+
+        def onQueryProgress(self, event: Any) -> None:
+            sink.take("progress", lambda: event.progress.json)
+
+        def onQueryIdle(self, event: Any) -> None:
+            sink.take("idle", lambda: _fields(event, "id", "runId", "timestamp"))
+
+        def onQueryTerminated(self, event: Any) -> None:
+            sink.take("terminated", lambda: _fields(event, "id", "runId", "exception", "errorClassOnException"))
+
+    listener = ConnectListener()
+    session.streams.addListener(listener)
+    return lambda: session.streams.removeListener(listener)
+
+
+def _fields(event: Any, *names: str) -> bytes:
+    values = ((name, getattr(event, name)) for name in names)
+    return orjson.dumps({name: value if value is None else str(value) for name, value in values})

@@ -1,0 +1,64 @@
+"""The queue between whoever observes and the worker: bounded, never blocking, counting what it must drop."""
+
+from __future__ import annotations
+
+import queue
+import time
+from typing import NamedTuple
+
+from ledgerops.model.records import Kind
+from ledgerops.model.self_counts import SelfStats
+
+SIZE = 10_000  # a minute of 50 busy queries, about 30 MB of JSON at worst
+
+
+class Event(NamedTuple):
+    """Something observed, with the data still as JSON text. `origin` is the session that it came from, if any."""
+
+    at: float
+    kind: Kind
+    query: str | None
+    data: str | bytes
+    origin: object = None
+
+
+class Inbox:
+    """Any thread puts, the worker takes."""
+
+    def __init__(self, stats: SelfStats, size: int = SIZE) -> None:
+        self.stats = stats
+        self.limit = size
+        self._queue: queue.Queue[Event | None] = queue.Queue(size)
+
+    def put(self, kind: Kind, data: str | bytes, query: str | None = None, origin: object = None) -> bool:
+        """False when the queue was full: the event is lost, and counted."""
+        try:
+            self._queue.put_nowait(Event(time.time(), kind, query, data, origin))
+        except queue.Full:
+            with self.stats.lock:
+                self.stats.dropped += 1
+            return False
+        return True
+
+    def wake(self) -> None:
+        """Ends a wait that is under way, without an event."""
+        try:
+            self._queue.put_nowait(None)
+        except queue.Full:
+            pass
+
+    def take(self, timeout: float) -> list[Event]:
+        """All that waits, after waiting for the first at most `timeout` seconds."""
+        try:
+            events = [self._queue.get(timeout=timeout)]
+        except queue.Empty:
+            return []
+        while len(events) < 200:  # the snapshot of a long burst must not wait for its end
+            try:
+                events.append(self._queue.get_nowait())
+            except queue.Empty:
+                break
+        return [event for event in events if event is not None]
+
+    def __len__(self) -> int:
+        return self._queue.qsize()

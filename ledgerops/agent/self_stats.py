@@ -1,0 +1,31 @@
+"""What ledgerops counts about itself, recorded: so that a diagnosis knows what it may have missed, later too."""
+
+from __future__ import annotations
+
+import time
+
+import orjson
+
+from ledgerops.agent.queue import Inbox
+from ledgerops.model.records import Observer
+
+
+class ObserverCollector:
+    """One for a driver: the queue, the worker and the collectors are shared by its sessions."""
+
+    def __init__(self, inbox: Inbox) -> None:
+        self._inbox = inbox
+
+    def look(self) -> None:
+        stats = self._inbox.stats.copy()
+        seen = Observer(
+            at=time.time(),
+            queue_size=len(self._inbox),
+            queue_limit=self._inbox.limit,
+            dropped=stats.dropped,
+            events=sum(stats.events.values()),
+            callback_seconds=stats.callback_seconds,
+            worker_seconds=sum(stats.worker_seconds.values()),
+            collector_errors=dict(stats.collector_errors),
+        )
+        self._inbox.put("observer", orjson.dumps(seen))

@@ -1,0 +1,102 @@
+"""One Spark session under watch, classic or Connect: the only place that knows which of the two it is."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from ledgerops.agent.listener import EventSink, add_connect_listener, add_java_listener
+from ledgerops.agent.py4j_cleanup import Connections
+from ledgerops.agent.queue import Inbox
+
+REMOVE_SECONDS = 3.0
+
+
+class ActiveQuery(NamedTuple):
+    """A running query with PySpark's handle on it."""
+
+    query_id: str
+    run_id: str
+    name: str | None
+    handle: Any
+
+
+class Session:
+    """Registers a listener when made; raises what Spark raises when that fails."""
+
+    def __init__(self, session: Any, inbox: Inbox) -> None:
+        self.spark = session
+        self.classic = is_classic(session)
+        self.key = session_key(session)
+        sink = EventSink(inbox, origin=self)
+        self._sink = sink
+        self._remove: Callable[[], None] | None
+        self._connections: Connections | None = None
+        if self.classic:
+            self._remove, self._connections = add_java_listener(session, sink)
+        else:
+            self._remove = add_connect_listener(session, sink)
+
+    @property
+    def alive(self) -> bool:
+        """False once the session's context or channel was stopped."""
+        if self.classic:
+            return getattr(self.spark.sparkContext, "_jsc", None) is not None
+        return not getattr(self.spark, "is_stopped", False)
+
+    @property
+    def app_id(self) -> str | None:
+        return str(self.spark.sparkContext.applicationId) if self.classic else self.setting("spark.app.id")
+
+    @property
+    def ui_url(self) -> str | None:
+        """Where Spark's UI listens; None when it is off, or not to be known (Connect)."""
+        url = self.spark.sparkContext.uiWebUrl if self.classic else None
+        return str(url) if url else None
+
+    def setting(self, key: str) -> str | None:
+        value = self.spark.conf.get(key, None)
+        return None if value is None else str(value)
+
+    def active(self) -> list[ActiveQuery]:
+        """The queries that run now."""
+        return [ActiveQuery(str(each.id), str(each.runId), each.name, each) for each in self.spark.streams.active]
+
+    def gone(self, run_id: str) -> None:
+        """Lets go what is held for a run whose end Spark did not tell."""
+        if self._connections is not None:
+            self._connections.end(run_id)
+
+    def listen_again(self) -> bool:
+        """Adds the listener anew where a broken stream to the Connect server has thrown all listeners out."""
+        if self.classic or self._remove is None or not self.alive:
+            return False
+        bus = getattr(self.spark.streams, "_sqlb", None)
+        if bus is None or bus._listener_bus:
+            return False
+        self._remove = add_connect_listener(self.spark, self._sink)
+        return True
+
+    def close(self) -> None:
+        """Removes the listener. May be called twice, and after the session was stopped."""
+        remove, self._remove = self._remove, None
+        if remove is None or not self.alive:
+            return
+        if self.classic:
+            remove()
+        else:  # Connect waits for the server to end the stream of events, which it may never do
+            removing = threading.Thread(target=remove, name="ledgerops-remove", daemon=True)
+            removing.start()
+            removing.join(REMOVE_SECONDS)
+
+
+def is_classic(session: Any) -> bool:
+    return "connect" not in type(session).__module__.split(".")
+
+
+def session_key(session: Any) -> str:
+    """The same for all Python objects that stand for one session."""
+    if is_classic(session):
+        return str(session._jsparkSession.sessionUUID())
+    return str(session.session_id if hasattr(session, "session_id") else session._session_id)

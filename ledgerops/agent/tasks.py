@@ -1,0 +1,251 @@
+"""How the tasks of a query's newest batch shared the work, from Spark's REST interface, in a thread of its own.
+
+From the batch to its tasks: the list of SQL executions (whose descriptions name run and batch), their jobs, their
+stages. Asked for only the newest finished batch of each query, and rested for a while when the interface is away.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import median
+from typing import Any
+
+import orjson
+
+from ledgerops.agent.active_queries import Roster, Run
+from ledgerops.agent.queue import Inbox
+from ledgerops.agent.spark_rest import SparkRest
+from ledgerops.model.records import ExecutorShare, StageSummary, TaskSummary
+from ledgerops.model.spark_progress import parse_instant
+from ledgerops.signals.arithmetic import skew_score
+
+BATCH = re.compile(r"\bid = [0-9a-f-]+\s*(?:<br/>)?\s*runId = ([0-9a-f-]+)\s*(?:<br/>)?\s*batch = (\d+)")
+PAGE = 100  # executions asked for at once
+PAGES = 25  # Spark keeps 1,000 executions unless told otherwise
+STAGES = 8  # of one batch at most, the newest: a plan with more is read in part rather than slowly
+TASKS = 64  # up to this many tasks of a stage are read one by one
+REST_SECONDS = (5.0, 15.0, 60.0, 300.0)  # after the first, second ... failure in a row
+PYTHON = re.compile(r"time to run python workers", re.IGNORECASE)
+AMOUNT = re.compile(r"([\d.,]+) (ms|s|m|h)\b")
+AMOUNTS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+PYTHON_TRIES = 2  # batches without Python time after which a run is taken to have none
+
+
+@dataclass(slots=True)
+class Execution:
+    """What one batch ran: ids of SQL executions and jobs; `running` while one of them is not done."""
+
+    batch_id: int
+    executions: list[int] = field(default_factory=list)
+    jobs: list[int] = field(default_factory=list)
+    running: bool = False
+
+
+class TaskCollector:
+    """`rest` gives Spark's interface, or None when the UI is off; `interval` is in seconds for each query."""
+
+    def __init__(
+        self,
+        inbox: Inbox,
+        roster: Roster,
+        rest: Callable[[], SparkRest | None],
+        interval: float,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._inbox, self._roster, self._rest = inbox, roster, rest
+        self._interval, self._clock = interval, clock
+        self._offset = 0
+        self._looked: dict[str, tuple[int, float]] = {}  # run id -> batch, when
+        self._no_python: dict[str, int] = {}
+        self._failures = 0
+        self._rests_until = 0.0
+
+    def look(self) -> None:
+        """Raises OSError or ValueError when the interface does not answer well; the next looks then do nothing."""
+        now = self._clock()
+        rest = self._rest()
+        wanted = {run.run_id: run for run in self._roster.runs() if self._due(run, now)}
+        # noted before the question: a batch that ends after it may be in the answer by half
+        finished = {run_id: run.last_batch for run_id, run in wanted.items() if run.last_batch is not None}
+        if rest is None or not wanted or now < self._rests_until:
+            return
+        try:
+            newest = newest_batches(self._page(rest), finished)
+            for run_id, found in newest.items():
+                if found.batch_id <= self._looked.get(run_id, (-1, 0.0))[0]:
+                    continue
+                self._looked[run_id] = (found.batch_id, now)
+                summary = self._read(rest, run_id, found)
+                if summary.stages:
+                    self._inbox.put("tasks", orjson.dumps(summary), wanted[run_id].query, wanted[run_id].session)
+            self._failures = 0
+        except (OSError, ValueError, KeyError, TypeError, IndexError):
+            self._rests_until = now + REST_SECONDS[min(self._failures, len(REST_SECONDS) - 1)]
+            self._failures += 1
+            raise
+        on = {run.run_id for run in self._roster.runs()}
+        self._looked = {run_id: seen for run_id, seen in self._looked.items() if run_id in on}
+        self._no_python = {run_id: count for run_id, count in self._no_python.items() if run_id in on}
+
+    def _due(self, run: Run, now: float) -> bool:
+        batch, at = self._looked.get(run.run_id, (-1, 0.0))
+        return run.last_batch is not None and run.last_batch > batch and now - at >= self._interval
+
+    def _page(self, rest: SparkRest) -> Sequence[Mapping[str, Any]]:
+        """The newest executions. Spark counts from the oldest that it keeps, so the offset is felt for."""
+        page: list[Mapping[str, Any]] = []
+        for _ in range(PAGES):
+            page = rest.get(f"/sql?details=false&planDescription=false&offset={self._offset}&length={PAGE}")
+            if len(page) >= PAGE:
+                self._offset += PAGE // 2
+            elif not page and self._offset:
+                self._offset = max(0, self._offset - PAGE // 2)
+            else:
+                break
+        return page
+
+    def _read(self, rest: SparkRest, run_id: str, found: Execution) -> TaskSummary:
+        stage_ids: set[int] = set()
+        for job in found.jobs[-STAGES:]:
+            stage_ids.update(rest.get(f"/jobs/{job}")["stageIds"])
+        stages = []
+        for stage_id in sorted(stage_ids)[-STAGES:]:
+            stage = read_stage(rest, stage_id)
+            if stage is not None:
+                stages.append(stage)
+        python = None
+        if self._no_python.get(run_id, 0) < PYTHON_TRIES:
+            python = sum(python_seconds(rest, execution) for execution in found.executions[-2:]) or None
+            if python is None:
+                self._no_python[run_id] = self._no_python.get(run_id, 0) + 1
+        return TaskSummary(run_id, found.batch_id, tuple(stages), python)
+
+
+def newest_batches(page: Iterable[Mapping[str, Any]], finished: Mapping[str, int]) -> dict[str, Execution]:
+    """The newest batch of each run that is done, by run id; `finished` names the runs and their last finished batch.
+
+    A batch may write several times: when no execution of it is running, the next may be about to begin.
+    """
+    batches: dict[tuple[str, int], Execution] = {}
+    for each in page:
+        match = BATCH.search(str(each.get("description", "")))
+        if match is None or int(match[2]) > finished.get(match[1], -1):
+            continue
+        run_id, batch_id = match[1], int(match[2])
+        found = batches.setdefault((run_id, batch_id), Execution(batch_id))
+        jobs = [*each.get("successJobIds", ()), *each.get("failedJobIds", ())]
+        if jobs:
+            found.executions.append(int(each["id"]))
+            found.jobs.extend(jobs)
+        found.running = found.running or each.get("status") == "RUNNING"
+    newest: dict[str, Execution] = {}
+    for (run_id, batch_id), found in batches.items():
+        if found.jobs and not found.running and batch_id >= newest.get(run_id, found).batch_id:
+            newest[run_id] = found
+    return newest
+
+
+def read_stage(rest: SparkRest, stage_id: int) -> StageSummary | None:
+    """One stage; None when it was skipped, or is no longer kept.
+
+    Asked with a task status that no task has, the details are the executors' shares without the list of tasks.
+    """
+    quantiles = "withSummaries=true&quantiles=0.5,1.0"
+    try:
+        attempts = rest.get(f"/stages/{stage_id}?details=true&taskStatus=FAILED&{quantiles}")
+    except OSError as error:
+        if getattr(error, "code", None) == 404:
+            return None
+        raise
+    stage = attempts[-1]
+    if stage["status"] != "COMPLETE" or not stage["numCompleteTasks"]:
+        return None
+    tasks = []
+    if 1 < stage["numTasks"] <= TASKS:
+        path = f"/stages/{stage_id}/{stage['attemptId']}/taskList?offset=0&length={TASKS}"
+        tasks = [task for task in rest.get(path) if task.get("status") == "SUCCESS" and task.get("taskMetrics")]
+    return parse_stage(stage, tasks)
+
+
+def parse_stage(stage: Mapping[str, Any], tasks: Sequence[Mapping[str, Any]]) -> StageSummary:
+    """From one stage attempt of `/stages/{id}`, and its successful tasks where they were read."""
+    reads_shuffle = stage["shuffleReadRecords"] > 0
+    seconds_median, seconds_max, records_median, records_max = _quantiles(stage, reads_shuffle)
+    seconds = [task["taskMetrics"]["executorRunTime"] / 1000 for task in tasks]
+    records = [_records(task["taskMetrics"]) for task in tasks]
+    if tasks:
+        seconds_median, seconds_max = median(seconds), max(seconds)
+        records_median, records_max = float(median(records)), float(max(records))
+    slowest = max(tasks, key=lambda task: task["taskMetrics"]["executorRunTime"], default=None)
+    return StageSummary(
+        stage_id=int(stage["stageId"]),
+        name=str(stage.get("name", "")),
+        tasks=int(stage["numTasks"]),
+        failed_tasks=int(stage["numFailedTasks"]),
+        started=_instant(stage.get("firstTaskLaunchedTime") or stage.get("submissionTime")),
+        ended=_instant(stage.get("completionTime")),
+        run_seconds=stage["executorRunTime"] / 1000,
+        cpu_seconds=stage["executorCpuTime"] / 1e9,
+        gc_seconds=stage["jvmGcTime"] / 1000,
+        seconds_median=seconds_median,
+        seconds_max=seconds_max,
+        records=int(stage["inputRecords"] + stage["shuffleReadRecords"]),
+        records_median=records_median,
+        records_max=records_max,
+        reads_shuffle=reads_shuffle,
+        input_bytes=int(stage["inputBytes"]),
+        shuffle_read_bytes=int(stage["shuffleReadBytes"]),
+        shuffle_write_bytes=int(stage["shuffleWriteBytes"]),
+        spill_bytes=int(stage["memoryBytesSpilled"] + stage["diskBytesSpilled"]),
+        executors={
+            str(name): ExecutorShare(
+                tasks=int(share["succeededTasks"]),
+                run_seconds=share["taskTime"] / 1000,
+                records=int(share["inputRecords"] + share["shuffleReadRecords"]),
+            )
+            for name, share in (stage.get("executorSummary") or {}).items()
+        },
+        records_score=skew_score(records) if len(tasks) == stage["numTasks"] > 1 else None,
+        seconds_score=skew_score(seconds) if len(tasks) == stage["numTasks"] > 1 else None,
+        slowest_task=int(slowest.get("partitionId", slowest["index"])) if slowest else None,
+        shuffle_seconds=stage.get("shuffleFetchWaitTime", 0) / 1000 + stage.get("shuffleWriteTime", 0) / 1e9,
+    )
+
+
+def _quantiles(stage: Mapping[str, Any], reads_shuffle: bool) -> tuple[float, float, float, float]:
+    """(median, max) of the tasks' seconds and of their records; the stage's own mean where there is one task only."""
+    spread = stage.get("taskMetricsDistributions")
+    if not spread:
+        count = max(1, stage["numCompleteTasks"])
+        seconds = stage["executorRunTime"] / 1000 / count
+        records = (stage["inputRecords"] + stage["shuffleReadRecords"]) / count
+        return seconds, seconds, records, records
+    records = spread["shuffleReadMetrics"]["readRecords"] if reads_shuffle else spread["inputMetrics"]["recordsRead"]
+    seconds = spread["executorRunTime"]
+    return seconds[0] / 1000, seconds[-1] / 1000, float(records[0]), float(records[-1])
+
+
+def _records(metrics: Mapping[str, Any]) -> int:
+    return int(metrics["inputMetrics"]["recordsRead"] + metrics["shuffleReadMetrics"]["recordsRead"])
+
+
+def _instant(text: object) -> float | None:
+    return parse_instant(text.replace("GMT", "Z")) if isinstance(text, str) else None
+
+
+def python_seconds(rest: SparkRest, execution: int) -> float:
+    """Time in Python workers over all nodes of one SQL execution; 0 where Spark reports none."""
+    nodes = rest.get(f"/sql/{execution}?details=true&planDescription=false").get("nodes", ())
+    values = (
+        metric.get("value", "") for node in nodes for metric in node["metrics"] if PYTHON.search(metric.get("name", ""))
+    )
+    return sum(parse_amount(value) for value in values)
+
+
+def parse_amount(text: str) -> float:
+    """Seconds from a SQL metric's text: `0 ms`, or a line of words and then `1.6 s (811 ms, 823 ms, ...)`."""
+    found = AMOUNT.match(text.splitlines()[-1]) if text else None
+    return float(found[1].replace(",", "")) * AMOUNTS[found[2]] if found else 0.0

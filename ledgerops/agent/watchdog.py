@@ -1,0 +1,141 @@
+"""What Spark sends no event for: a batch that does not end, a query that vanished, one that ran before we came.
+
+It asks little: while batches come in time, only the list of active queries every LIST_SECONDS. A query is asked for
+its status when it has been silent for longer than it should.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterable
+
+import orjson
+
+from ledgerops.agent.active_queries import Roster, Run
+from ledgerops.agent.queue import Inbox
+from ledgerops.agent.sessions import ActiveQuery, Session
+from ledgerops.model.spark_progress import format_instant
+
+QUIET = 3.0  # seconds of silence that are normal for any query
+IDLE_QUIET = 12.0  # an idle query gives a sign every 10 s (Spark's noDataProgressEventInterval)
+INTERVALS = 2  # trigger intervals of silence that are normal
+REPEAT = 5.0  # seconds between two reports of the same batch
+LIST_SECONDS = 10.0
+GONE_SECONDS = 10.0  # a run must be missing for so long: its end may be under way to us, or its session just attached
+WORKING = "Processing new data"
+
+
+class Watchdog:
+    """`calls` counts the questions asked of Spark."""
+
+    def __init__(
+        self,
+        inbox: Inbox,
+        roster: Roster,
+        sessions: Callable[[], Iterable[Session]],
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.calls = 0
+        self._inbox, self._roster, self._sessions, self._clock = inbox, roster, sessions, clock
+        self._listed: dict[str, float] = {}  # session -> when
+        self._missing: dict[str, float] = {}  # run id -> since when; infinity once its end was told
+        self._reported: dict[str, float] = {}
+
+    def look(self) -> None:
+        """Raises the last error, after everything was looked at."""
+        now = self._clock()
+        error: Exception | None = None
+        sessions = list(self._sessions())
+        for session in sessions:
+            if now - self._listed.get(session.key, 0.0) < LIST_SECONDS:
+                continue
+            self._listed[session.key] = now
+            try:
+                self._list(session, now)
+            except Exception as problem:  # the other sessions are looked at all the same
+                error = problem
+        runs = self._roster.runs()
+        for run in runs:
+            if run.session not in sessions:  # detached; a query goes on as long as its session does
+                self._miss(run, now, unwatched=run.session.alive)
+            elif now - run.last_seen > quiet_seconds(run) and now - self._reported.get(run.run_id, 0.0) >= REPEAT:
+                try:
+                    self._ask(run, now)
+                except Exception as problem:  # the handle's JVM side may be gone; the other runs are asked all the same
+                    error = problem
+        on = {run.run_id for run in runs}
+        self._reported = {run_id: at for run_id, at in self._reported.items() if run_id in on}
+        self._missing = {run_id: at for run_id, at in self._missing.items() if run_id in on}
+        self._listed = {each.key: self._listed.get(each.key, 0.0) for each in sessions}
+        if error is not None:
+            raise error
+
+    def _list(self, session: Session, now: float) -> None:
+        active: dict[str, ActiveQuery] = {}
+        if session.alive:
+            session.listen_again()
+            self.calls += 1
+            active = {query.run_id: query for query in session.active()}
+        for run in self._roster.runs():
+            if run.run_id in active:
+                run.session, run.handle = session, active[run.run_id].handle  # it may have been attached anew
+                self._missing.pop(run.run_id, None)
+            elif run.session is session:
+                self._miss(run, now)
+        for query in active.values():
+            if not self._roster.knows(query.run_id):
+                self._started(query, session, now)
+
+    def _started(self, query: ActiveQuery, session: Session, now: float) -> None:
+        """For a query that ran before we came: its start event was sent to others only."""
+        data = {"id": query.query_id, "runId": query.run_id, "name": query.name, "timestamp": format_instant(now)}
+        self._inbox.put("started", orjson.dumps(data), query.name, session)
+
+    def _miss(self, run: Run, now: float, unwatched: bool = False) -> None:
+        if now - self._missing.setdefault(run.run_id, now) >= GONE_SECONDS:
+            self._ended(run, unwatched)
+
+    def _ended(self, run: Run, unwatched: bool) -> None:
+        """For a query that is gone without an event, or goes on `unwatched`. Told again if the queue was full."""
+        exception = error_class = None
+        if run.handle is not None and run.session.alive and not unwatched:
+            self.calls += 1
+            try:
+                problem = run.handle.exception()
+            except Exception:  # the query's JVM side is gone, too
+                problem = None
+            if problem is not None:
+                exception = str(problem).strip() or "unknown"
+                error_class = getattr(problem, "getCondition", getattr(problem, "getErrorClass", lambda: None))()
+        data = {"id": run.query_id, "runId": run.run_id, "exception": exception, "errorClassOnException": error_class}
+        data |= {"unwatched": True} if unwatched else {}
+        if self._inbox.put("terminated", orjson.dumps(data), run.query, run.session):
+            self._missing[run.run_id] = math.inf
+        if not unwatched:
+            run.session.gone(run.run_id)
+
+    def _ask(self, run: Run, now: float) -> None:
+        if run.handle is None or not run.session.alive:
+            self._listed.pop(run.session.key, None)  # the next look fetches the handle
+            return
+        self.calls += 1
+        status = run.handle.status
+        message = str(status.get("message", ""))
+        if not status.get("isTriggerActive") or (message != WORKING and now - run.last_seen < IDLE_QUIET):
+            return  # looking for new data is a trigger at work, too, and normally takes no time
+        self._reported[run.run_id] = now
+        data = {"run_id": run.run_id, "since": trigger_began(run), "message": message}
+        self._inbox.put("batch_running", orjson.dumps(data), run.query, run.session)
+
+
+def quiet_seconds(run: Run) -> float:
+    """How long the run may say nothing without being asked."""
+    interval = (run.plan.trigger_interval if run.plan else None) or 0.0
+    return max(IDLE_QUIET if run.idle else QUIET, INTERVALS * interval)
+
+
+def trigger_began(run: Run) -> float:
+    """When the present trigger began at the latest known: Spark starts them on multiples of the interval."""
+    interval = run.plan.trigger_interval if run.plan else None
+    return math.ceil(run.last_seen / interval) * interval if interval else run.last_seen

@@ -1,0 +1,256 @@
+"""The worker: one thread that turns observations into recording lines, state, verdicts and the snapshot.
+
+It alone touches the fleet. Each step is guarded: what fails is counted and said once, and the rest goes on.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import orjson
+
+from ledgerops.agent.queue import Event, Inbox
+from ledgerops.model.recording import Recorder, encode
+from ledgerops.model.records import Observation
+from ledgerops.model.self_counts import SelfStats
+from ledgerops.model.spark_progress import BadRecord
+from ledgerops.runtime.registry import Fleet, QueryState
+from ledgerops.runtime.snapshot import Snapshot, snapshot_driver, snapshot_query
+from ledgerops.signals.query_view import View
+
+log = logging.getLogger("ledgerops")
+
+TICK = 5.0  # seconds after which a query without news is judged again: silence, too, is a sign
+RING_BYTES = (
+    8 * 1024 * 1024
+)  # of recording lines kept in memory for /recording; 10 min of 4 queries at a batch a second
+RETRY = 60.0  # seconds until a recording that could not be written is tried again
+EXCEPTION_LENGTH = 500  # characters of a line
+EXCEPTION_LINES = 25  # from the beginning, and as many from the end: there is what was raised first
+FRAME = re.compile(r"\t(at |\.\.\. \d+ )")  # Java indents its frames by a tab, Python by blanks
+# "No space left on device" tells no place; the first of these frames does: it was the checkpoint
+CHECKPOINT = re.compile(r"\tat .*\b(HDFSMetadataLog|CheckpointFileManager|RocksDBFileManager|HDFSBackedStateStore)\b")
+STALLED = 15.0  # seconds without a turn after which the worker counts as stuck
+Hook = Callable[[Event, Observation, QueryState], None]
+
+
+class Worker:
+    """`hook` hears of each observation after it was taken in; `snapshot` and `ring` may be read by any thread."""
+
+    def __init__(
+        self,
+        inbox: Inbox,
+        fleet: Fleet,
+        stats: SelfStats,
+        series_per_query: int = 500,
+        recorder: Recorder | None = None,
+        hook: Hook | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.snapshot = Snapshot()
+        self.ring: deque[tuple[float, str | None, bytes]] = deque()
+        self.last_turn = time.monotonic()
+        self._inbox, self._fleet, self._stats = inbox, fleet, stats
+        self._series_per_query = series_per_query
+        self._recorder = recorder
+        self._hook = hook
+        self._clock = clock
+        self._ring_bytes = 0
+        self._record_from = 0.0
+        self._warned: set[str] = set()
+        self._judged: dict[str, float] = {}
+        self._cut: dict[str, int] = {}  # by query, the most series over its budget
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="ledgerops-worker", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self, timeout: float = 5.0) -> None:
+        """Works off what is queued, then ends. May be called twice."""
+        self._stopping.set()
+        self._inbox.wake()
+        if self._thread.is_alive() and self._thread is not threading.current_thread():
+            self._thread.join(timeout)
+
+    def trouble(self) -> str | None:
+        """Why the worker does not do its work; None while it does."""
+        if not self._thread.is_alive():
+            return "the worker has ended"
+        silent = time.monotonic() - self.last_turn
+        return f"the worker has been stuck for {silent:.0f} s" if silent > STALLED else None
+
+    def turn(self, timeout: float = 0.0) -> None:
+        """Takes what waits, at most `timeout` seconds later, and swaps the snapshot."""
+        self.last_turn = time.monotonic()
+        changed: dict[str, QueryState] = {}
+        for event in self._inbox.take(timeout):
+            state = self._take(event)
+            if state is not None:
+                changed[state.history.query] = state
+        with self._stats.lock:
+            self._stats.queue_size = len(self._inbox)
+        now = self._clock()
+        for query, state in self._fleet.queries.items():
+            if now - self._judged.get(query, 0.0) >= TICK:
+                changed[query] = state
+        self._publish(changed, now)
+        self._flush()
+
+    def _run(self) -> None:
+        while not self._stopping.is_set() or len(self._inbox):
+            try:
+                self.turn(timeout=0.5)
+            except Exception as error:
+                self._failed("worker", error)
+        if self._recorder is not None:
+            try:
+                self._recorder.close()
+            except OSError as error:
+                self._recording_failed(error)
+
+    def _take(self, event: Event) -> QueryState | None:
+        began = time.perf_counter()
+        try:
+            data = _decoded(event.data)
+            seen = Observation(event.at, event.kind, event.query, data)
+            if event.kind == "terminated":
+                seen = replace(seen, data=_short_exception(data))
+            state = self._fleet.ingest(seen)
+        except (ValueError, TypeError, AttributeError, KeyError, BadRecord) as error:
+            self._failed("parse", error)
+            return None
+        finally:
+            self._stats.spent("parse", time.perf_counter() - began)
+        try:
+            self._record(event, seen, state)
+        except Exception as error:  # text that cannot be written as UTF-8
+            self._failed("record", error)
+        if self._hook is not None and state is not None:
+            try:
+                self._hook(event, seen, state)
+            except Exception as error:
+                self._failed("worker", error)
+        return state
+
+    def _record(self, event: Event, seen: Observation, state: QueryState | None) -> None:
+        began = time.perf_counter()
+        data = orjson.dumps(seen.data) if event.kind == "terminated" else event.data
+        raw = data if isinstance(data, bytes) else data.encode("utf-8", "replace")
+        line = encode(event.at, event.kind, state.history.query if state else event.query, raw)
+        self.ring.append((event.at, state.history.query if state else None, line))
+        self._ring_bytes += len(line)
+        while self._ring_bytes > RING_BYTES:
+            self._ring_bytes -= len(self.ring.popleft()[2])
+        if self._recorder is not None and self._clock() >= self._record_from:
+            try:
+                self._recorder.append(line)
+                with self._stats.lock:
+                    self._stats.recording_bytes += len(line)
+            except OSError as error:
+                self._recording_failed(error)
+        self._stats.spent("record", time.perf_counter() - began)
+
+    def _flush(self) -> None:
+        if self._recorder is not None and self._clock() >= self._record_from:
+            try:
+                self._recorder.flush()
+            except OSError as error:
+                self._recording_failed(error)
+
+    def _recording_failed(self, error: OSError) -> None:
+        """The recording rests for a while: a full disk may be cleared."""
+        assert self._recorder is not None
+        self._record_from = self._clock() + RETRY
+        with self._stats.lock:
+            self._stats.recording_errors += 1
+        self._failed("recording", error, f"cannot record to {self._recorder.folder}; going on without")
+        try:
+            self._recorder.close()
+        except OSError:
+            pass
+
+    def _publish(self, changed: Mapping[str, QueryState], now: float) -> None:
+        hosts = tuple(self._fleet.hosts)
+        if not changed and hosts == self.snapshot.hosts:
+            return
+        queries = {name: query for name, query in self.snapshot.queries.items() if name in self._fleet.queries}
+        self._judged = {name: at for name, at in self._judged.items() if name in self._fleet.queries}
+        self._cut = {name: count for name, count in self._cut.items() if name in self._fleet.queries}
+        for name, state in changed.items():
+            self._judged[name] = now
+            view = self._fleet.view(state, now)
+            began = time.perf_counter()
+            self._judge(state, view)
+            judged = time.perf_counter()
+            try:
+                queries[name] = snapshot_query(state, view, self._series_per_query, self._failed)
+            except Exception as error:
+                self._failed("snapshot", error)
+            else:
+                more = queries[name].dropped - self._cut.get(name, 0)
+                if more > 0:  # exported as a counter, which must not fall
+                    self._cut[name] = queries[name].dropped
+                    with self._stats.lock:
+                        self._stats.series_dropped += more
+            self._stats.spent("judge", judged - began)
+            self._stats.spent("snapshot", time.perf_counter() - judged)
+        driver = self.snapshot.driver
+        if hosts != self.snapshot.hosts:
+            driver = snapshot_driver(hosts[-1] if hosts else None, self._failed)
+        self.snapshot = Snapshot(now, queries, hosts, driver)
+
+    def _judge(self, state: QueryState, view: View) -> None:
+        """A diagnoser goes on when one of its rules raises, and counts that by rule in `errors`."""
+        before = dict(getattr(state.judge, "errors", {}))
+        try:
+            state.verdict = state.judge(view)
+        except Exception as error:
+            self._failed("judge", error)
+        for rule, count in getattr(state.judge, "errors", {}).items():
+            for _ in range(count - before.get(rule, 0)):
+                self._stats.error("rule")
+            if count > before.get(rule, 0) and f"rule {rule}" not in self._warned:
+                self._warned.add(f"rule {rule}")
+                log.warning("the rule %s failed on %.80s; the others go on; said once", rule, view.query)
+
+    def _failed(self, part: str, error: Exception, text: str = "") -> None:
+        self._stats.error(part)
+        if part not in self._warned:
+            self._warned.add(part)
+            reason = f"{type(error).__name__}: {error}"
+            log.warning("%s (%.300s); said once", text or f"{part} failed; going on", reason)
+
+
+def _decoded(data: str | bytes) -> Mapping[str, Any]:
+    try:
+        value = orjson.loads(data)
+    except ValueError:
+        value = json.loads(data)  # takes the NaN that some sources write
+    if not isinstance(value, dict):
+        raise BadRecord("not an object")
+    return value
+
+
+def _short_exception(data: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Java's stack trace is 10 kB and more, and says less than what stands between its frames: the first line, the
+    causes, and the traceback of Python code that raised. Of the frames only the first in a checkpoint is kept."""
+    exception = data.get("exception")
+    if not isinstance(exception, str):
+        return data
+    lines = exception.encode("utf-8", "replace").decode("utf-8").strip().splitlines()
+    place = next((index for index, line in enumerate(lines) if CHECKPOINT.match(line)), None)
+    telling = [line[:EXCEPTION_LENGTH] for index, line in enumerate(lines) if index == place or not FRAME.match(line)]
+    return {
+        **data,
+        "exception": "\n".join([*telling[:EXCEPTION_LINES], *telling[EXCEPTION_LINES:][-EXCEPTION_LINES:]])
+        or "unknown",
+    }

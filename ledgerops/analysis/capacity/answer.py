@@ -1,0 +1,233 @@
+"""What-if questions, answered from a situation: batch time, sustainable rate, backlog, and what limits it.
+
+With overhead a (seconds), b seconds a row, arrival L (rows a second), trigger interval T and cap N (rows a batch):
+
+- batch time t = a + b x n with n = L x T rows, while that is at most T; else batches run back to back and settle at
+  t = a / (1 - L x b) with n = L x t rows. n is at most N.
+- sustainable rate S = min((T - a) / b, N) / T: batches end within their interval. Where there is none, T is half the
+  freshness objective: a row may have to wait for one batch and be in the next.
+- utmost rate U = 1 / b, with a cap N / max(T, a + b x N): batches may outlast their interval.
+- backlog: while L <= S it is drained in backlog / (S - L) seconds; between S and U batches outlast their interval, but
+  no more is left each time; from U on it grows by L - U rows a second.
+- breach: while it grows, lag grows by 1 - U / L seconds a second, from the present lag to the freshness objective.
+
+More or fewer cores change the parts of a and b that pass in tasks, as `ledgerops.analysis.capacity.stages` says.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from ledgerops.analysis.capacity.bottleneck import Limit, limit
+from ledgerops.analysis.capacity.fit import Estimate, Fit, Numbers
+from ledgerops.analysis.capacity.situation import Situation
+from ledgerops.analysis.capacity.stages import MANY
+
+Behaviour = Literal["keeps_up", "outlasts", "grows", "unknown"]
+ENDLESS = 1e9  # seconds of a batch, or rows: stands for one that would get longer for ever
+
+
+class Question(NamedTuple):
+    """What is asked; None leaves it as it is. `load` is a factor of the arrival, or rows a second."""
+
+    load: float | None = None
+    rows: float | None = None
+    trigger: float | None = None
+    cores: int | None = None
+
+    @property
+    def text(self) -> str:
+        parts = []
+        if self.load is not None:
+            parts.append(f"load {self.load:g}x")
+        if self.rows is not None:
+            parts.append(f"load {self.rows:,.0f}/s")
+        if self.trigger is not None:
+            parts.append(f"trigger {self.trigger:g}s")
+        if self.cores is not None:
+            parts.append(f"{self.cores} {'core' if self.cores == 1 else 'cores'}")
+        return ", ".join(parts) or "now"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """None = cannot be told, for a reason in `untold`."""
+
+    question: Question
+    arrival: float | None
+    trigger: float | None
+    cores: int | None
+    rows: float | None = None  # of a batch
+    batch: Estimate | None = None  # seconds of a typical one
+    slow: float | None = None  # seconds that one batch in twenty exceeds
+    sustainable: Estimate | None = None  # rows a second
+    at_least: float | None = None  # rows a second that can be sustained, where no more can be said
+    behaviour: Behaviour = "unknown"
+    sure: bool = False  # the whole interval says the same of the backlog
+    growth: float | None = None  # rows a second by which the backlog grows
+    drain: float | None = None  # seconds until the backlog is gone
+    breach: float | None = None  # seconds until results are older than the objective; 0 = they are, or will be at once
+    limit: Limit | None = None
+    untold: tuple[str, ...] = ()
+
+    @property
+    def headroom(self) -> float | None:
+        """Sustainable rate over arrival; of its lower bound where no more is known and that is above the arrival."""
+        if not self.arrival:
+            return None
+        if self.sustainable is not None:
+            return self.sustainable.value / self.arrival
+        return self.at_least / self.arrival if self.at_least is not None and self.at_least >= self.arrival else None
+
+
+def answer(known: Situation, question: Question) -> Answer:
+    """One question. What the data do not support is None, with the reason."""
+    arrival = known.arrival
+    if question.rows is not None:
+        arrival = question.rows
+    elif question.load is not None and arrival is not None:
+        arrival *= question.load
+    trigger = known.trigger if question.trigger is None else question.trigger
+    now = known.stages.cores if known.stages else None
+    cores = question.cores or now
+    told = Answer(question, arrival, trigger, cores)
+    bound = limit(known, cores, None, known.fit)
+    if known.fit is None:
+        carried = known.shown if question.trigger is None and question.cores is None else None
+        keeps: Behaviour = "keeps_up" if carried and not known.backlog and question.text == "now" else "unknown"
+        reason = (f"cannot tell the capacity: {known.reason}",)
+        return replace(told, at_least=carried, behaviour=keeps, untold=reason, limit=bound)
+    scaled = _scaled(known, question.cores)
+    if isinstance(scaled, str):
+        return replace(told, untold=(scaled,))
+    return _carry(known, told, scaled)
+
+
+def _scaled(known: Situation, cores: int | None) -> Fit | str:
+    """The line with so many cores; or why that cannot be told."""
+    assert known.fit is not None
+    if cores is None:
+        return known.fit
+    stages = known.stages
+    if stages is None:
+        return "cannot tell what other cores do: the tasks of too few batches are known"
+    if stages.cores is None:
+        return "cannot tell what other cores do: the present number of cores is not known"
+    if cores == stages.cores:
+        return known.fit
+    if cores > MANY * stages.cores:
+        return (
+            f"cannot tell what {cores} cores do: {cores / stages.cores:.1f} times the {stages.cores} there are, and "
+            f"beyond {MANY:g} times nothing measured says how memory, disk and network are shared"
+        )
+    factor = stages.factor(cores)
+    of_overhead = 1 - stages.of_overhead * (1 - factor)
+    of_slope = 1 - stages.of_slope * (1 - factor)
+    line = known.fit
+    return _with_line(line, of_overhead, of_slope)
+
+
+def _with_line(line: Fit, of_overhead: float, of_slope: float) -> Fit:
+    return replace(
+        line,
+        overhead=line.overhead * of_overhead,
+        slope=line.slope * of_slope,
+        overheads=line.overheads * of_overhead,
+        slopes=line.slopes * of_slope,
+    )
+
+
+def _carry(known: Situation, told: Answer, line: Fit) -> Answer:
+    untold: list[str] = []
+    cap = known.cap[1] if known.cap else None
+    interval = told.trigger
+    if interval is None:
+        untold.append("cannot tell the sustainable rate: the trigger interval is not known; give it with --trigger")
+    span = interval or known.freshness / 2
+    sustainable, at_least = None, None
+    if interval is not None:
+        sustainable = line.estimate(lambda a, b: _sustainable(a, b, span, cap))
+        size = sustainable.value * span
+        if line.reach(size) > line.trusted:
+            at_least = line.trusted * line.largest / span
+            untold.append(_too_far("the sustainable rate", size, line))
+            sustainable = None
+    utmost = line.estimate(lambda a, b: _utmost(a, b, interval or 0.0, cap))
+    told = replace(told, sustainable=sustainable, at_least=at_least)
+    if told.arrival is None:
+        untold.append("cannot tell how it carries the load: no arrival is known; give it with --load, in rows a second")
+        return replace(told, untold=tuple(untold), limit=limit(known, told.cores, None, line))
+    arrival = told.arrival
+    batch = line.estimate(lambda a, b: _batch_seconds(a, b, arrival, interval or 0.0, cap))
+    rows = _rows(batch.value, arrival, interval or 0.0, cap)
+    grows = arrival >= utmost.value
+    if cap is None and grows:
+        untold.append("cannot tell a batch time: each batch would be longer than the one before")
+    elif line.reach(rows) > line.trusted:
+        untold.append(_too_far("the batch time", rows, line))
+    else:
+        told = replace(told, rows=rows, batch=batch, slow=batch.value * line.slow)
+    behaviour: Behaviour = "unknown"
+    sure = False
+    if interval is not None and sustainable is None and at_least is not None:
+        behaviour, sure = ("keeps_up", True) if arrival <= at_least else ("unknown", False)
+    elif grows:
+        behaviour, sure = "grows", arrival >= utmost.high
+    elif sustainable is not None and arrival <= sustainable.value:
+        behaviour, sure = "keeps_up", arrival <= sustainable.low
+    elif sustainable is not None and told.batch is not None:
+        behaviour, sure = "outlasts", sustainable.high < arrival < utmost.low
+    told = replace(told, behaviour=behaviour, sure=sure, untold=tuple(untold))
+    told = replace(told, **_times(known, told, utmost.value))
+    return replace(told, limit=limit(known, told.cores, rows if rows < ENDLESS else None, line))
+
+
+def _times(known: Situation, told: Answer, utmost: float) -> dict[str, Any]:
+    """What happens to the backlog, and when the objective is broken."""
+    assert told.arrival is not None
+    best = told.sustainable.value if told.sustainable else told.at_least
+    match told.behaviour:
+        case "keeps_up" if best is not None and known.backlog is not None:
+            spare = best - told.arrival
+            return {"drain": known.backlog / spare if spare > 0 else (0.0 if not known.backlog else None)}
+        case "outlasts" if told.batch is not None and 2 * told.batch.value > known.freshness:
+            return {"breach": 0.0}  # a row waits for one batch and is in the next
+        case "grows":
+            rising = 1 - utmost / told.arrival
+            left = max(0.0, known.freshness - (known.lag or 0.0))
+            return {"growth": told.arrival - utmost, "breach": left / rising if rising > 0 else None}
+    return {}
+
+
+def _too_far(what: str, rows: float, line: Fit) -> str:
+    return (
+        f"cannot tell {what}: it takes batches of {rows:,.0f} rows, {line.reach(rows):.1f} times the largest seen "
+        f"({line.largest:,} rows), and the line is trusted up to {line.trusted:g} times"
+    )
+
+
+def _sustainable(overhead: Numbers, slope: Numbers, span: float, cap: float | None) -> Numbers:
+    rows = np.maximum(0.0, (span - overhead) / slope)
+    return (rows if cap is None else np.minimum(rows, cap)) / span
+
+
+def _utmost(overhead: Numbers, slope: Numbers, interval: float, cap: float | None) -> Numbers:
+    if cap is None:
+        return 1 / slope
+    return cap / np.maximum(interval, overhead + slope * cap)
+
+
+def _batch_seconds(overhead: Numbers, slope: Numbers, arrival: float, interval: float, cap: float | None) -> Numbers:
+    within = overhead + slope * arrival * interval
+    left = 1 - arrival * slope
+    back_to_back = np.where(left > 0, overhead / np.where(left > 0, left, 1.0), ENDLESS)
+    seconds = np.where(within <= interval, within, back_to_back)
+    return seconds if cap is None else np.minimum(seconds, overhead + slope * cap)
+
+
+def _rows(batch: float, arrival: float, interval: float, cap: float | None) -> float:
+    rows = arrival * max(interval, batch)
+    return rows if cap is None else min(rows, cap)

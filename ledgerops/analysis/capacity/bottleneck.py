@@ -1,0 +1,90 @@
+"""What limits a query: the largest piece of its batch time, and what in that piece more cores would not change.
+
+The batch time of the line at so many rows has three pieces: the overhead, which each batch costs whatever its rows;
+what its rows cost outside Spark's tasks; and what they cost in tasks. The largest is what limits, by the name of what
+takes most of it: the first two by the parts of a typical batch (`ledgerops.diagnosis.attribution`), the third by the
+stage that takes longest (`ledgerops.analysis.capacity.stages`). A cap of the source that binds comes before all
+of them.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ledgerops.analysis.capacity.fit import Fit
+from ledgerops.analysis.capacity.situation import Situation
+
+SOURCE, SINK, DRIVER = "the source", "the sink outside Spark's tasks", "the driver, while no task runs"
+PIECES = {
+    "source": (SOURCE, ("latest_offset", "get_batch")),
+    "sink": (SINK, ("after_tasks",)),
+    "driver": (DRIVER, ("driver",)),
+    "planning": ("planning and the checkpoint", ("query_planning", "wal_commit", "commit_offsets", "unclaimed")),
+}  # fmt: skip
+MOSTLY = 0.5  # of the overhead: then it goes by the name of that
+
+
+class Limit(NamedTuple):
+    """`what` is one of: source_limit, fixed_overhead, source, sink, driver, cores, source_partitions,
+    state_partitions, shuffle_partitions, hot_key, source_skew, straggler, unknown."""
+
+    what: str
+    detail: str
+
+    @property
+    def name(self) -> str:
+        """In words."""
+        return self.what.replace("_", " ")
+
+
+def limit(known: Situation, cores: int | None, rows: float | None, line: Fit | None) -> Limit:
+    """What limits the query at batches of so many rows; without a line, what takes most of a typical batch."""
+    if known.cap is not None and rows is not None and rows >= known.cap[1]:
+        return Limit("source_limit", f"{known.cap[0]} allows {known.cap[1]:,.0f} rows a batch")
+    if not known.parts:
+        return Limit("unknown", "no settled batch")
+    if "tasks_unknown" in known.parts or known.stages is None:
+        return _without_tasks(known, rows, line)
+    outside = {name: sum(known.parts.get(part, 0.0) for part in parts) for name, (_, parts) in PIECES.items()}
+    total = sum(known.parts.values())
+    if line is None or rows is None or line.overhead <= 0:
+        inside = total - sum(outside.values())
+        return _in_tasks(known, cores) if inside >= max(outside.values()) else _named(outside, total)
+    overhead, growing = line.overhead, line.slope * rows
+    factor = known.stages.factor(cores) if cores else 1.0
+    task_share = known.stages.of_slope * factor / (1 - known.stages.of_slope * (1 - factor))
+    in_tasks = growing * task_share
+    if overhead >= max(in_tasks, growing - in_tasks):
+        share = overhead / (overhead + growing)
+        fixed = f"{overhead:.2f} s, {share:.0%} of a batch of {rows:,.0f} rows, pass whatever its rows"
+        largest = max(outside, key=lambda name: outside[name])
+        if largest != "planning" and outside[largest] >= MOSTLY * overhead:
+            return Limit(largest, f"{fixed}; most of it in {PIECES[largest][0]}")
+        return Limit("fixed_overhead", fixed)
+    if in_tasks >= growing - in_tasks:
+        return _in_tasks(known, cores)
+    return _named({name: outside[name] for name in ("source", "sink", "driver")}, total)
+
+
+def _in_tasks(known: Situation, cores: int | None) -> Limit:
+    assert known.stages is not None
+    if cores is None:
+        return Limit("unknown", "the number of cores is not known")
+    bound = known.stages.bound(cores)
+    if bound is None:
+        return Limit("unknown", "no stage ran")
+    detail = f"{bound.detail} (by {known.key})" if bound.what == "hot_key" and known.key else bound.detail
+    return Limit(bound.what, detail)
+
+
+def _named(outside: dict[str, float], total: float) -> Limit:
+    largest = max(outside, key=lambda name: outside[name])
+    what = "fixed_overhead" if largest == "planning" else largest
+    return Limit(what, f"{outside[largest]:.2f} s of a batch of {total:.2f} s pass in {PIECES[largest][0]}")
+
+
+def _without_tasks(known: Situation, rows: float | None, line: Fit | None) -> Limit:
+    if line is not None and rows is not None and line.overhead >= line.slope * rows:
+        whole = line.overhead + line.slope * rows
+        return Limit("fixed_overhead", f"{line.overhead:.2f} s of a batch of {whole:.2f} s pass whatever its rows")
+    return Limit("unknown", "the tasks of the batches are not known")

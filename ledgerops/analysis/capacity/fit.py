@@ -1,0 +1,151 @@
+"""Batch time = overhead + rows / rate, by a line that outliers hardly move, and the interval that says how sure it is.
+
+The line is that of Theil and Sen: its slope is the median of the slopes between all pairs of batches, its overhead the
+median of what is left (Sen, "Estimates of the regression coefficient based on Kendall's tau", 1968). A third of the
+batches may be anything without bending it, so a pause of the machine does not.
+
+The interval is a percentile bootstrap over the batches (Efron, 1979): the batches are drawn anew with replacement DRAWS
+times, by a fixed seed so that the same recording gives the same answer, and a line is laid through each. Whatever is
+computed of the line is computed of all these lines, and the middle LEVEL of the results is the interval. It holds for
+the query as it was observed: what changes with time (state that grows, another neighbour) is not in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ledgerops.signals.arithmetic import MIN_FIT_BATCHES, MIN_FIT_SPREAD
+
+DRAWS = 400  # the ends of a 90 % interval then rest on 20 draws each; more change them by less than they mean
+LEVEL = 0.90
+SEED = 0
+REACH = 3.0  # batches this many times the largest seen are beyond what a straight line can be trusted for
+NEAR = 1.25  # and this many, where all batches were of one size
+DRIFT_BATCHES = 4  # in each third, so that a single slow batch is no drift
+FLAT = 1e-12  # seconds a row: a draw that finds no growth stands for a rate beyond all that matters
+SOURCE = f"Theil-Sen line, {LEVEL:.0%} interval by {DRAWS} bootstrap draws"
+
+Numbers = NDArray[np.float64]
+
+
+class Estimate(NamedTuple):
+    """A value with its interval."""
+
+    value: float
+    low: float
+    high: float
+
+    @property
+    def exact(self) -> bool:
+        return self.low == self.value == self.high
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """The line and its draws; `overhead` in seconds, `slope` in seconds a row."""
+
+    overhead: float
+    slope: float
+    overheads: Numbers
+    slopes: Numbers
+    rows: tuple[int, ...]
+    seconds: tuple[float, ...]
+    slow: float  # the 95th percentile of batch time over the line: how much longer a slow batch takes
+    trusted: float = REACH  # up to so many times the largest batch seen
+    source: str = SOURCE
+
+    @property
+    def drift(self) -> float | None:
+        """Batch time over the line in the newest third of the batches, against the oldest third; None for few."""
+        third = len(self.rows) // 3
+        over = np.asarray(self.seconds) / (self.overhead + self.slope * np.asarray(self.rows, np.float64))
+        return float(np.median(over[-third:]) / np.median(over[:third])) if third >= DRIFT_BATCHES else None
+
+    @property
+    def largest(self) -> int:
+        """Rows of the largest batch seen."""
+        return max(self.rows)
+
+    def estimate(self, of: Callable[[Numbers, Numbers], Numbers]) -> Estimate:
+        """A value computed of overhead and slope, with its interval. `of` takes arrays of both."""
+        drawn = of(self.overheads, self.slopes)
+        tail = (1 - LEVEL) / 2
+        low, high = np.quantile(drawn, (tail, 1 - tail), method="nearest")
+        value = float(of(np.array([self.overhead]), np.array([self.slope]))[0])
+        return Estimate(value, min(float(low), value), max(float(high), value))
+
+    def reach(self, rows: float) -> float:
+        """How many times the largest batch seen so many rows are."""
+        return rows / self.largest
+
+
+def fit(rows: Sequence[int], seconds: Sequence[float]) -> Fit | str:
+    """The line through batches with rows, or in words why the data do not support one.
+
+    An overhead below zero is taken as zero and the line laid through the origin, in the draws as well.
+    """
+    count = len(rows)
+    if count < MIN_FIT_BATCHES:
+        return f"{count} batches with rows, {MIN_FIT_BATCHES} are needed"
+    x, y = np.asarray(rows, np.float64), np.asarray(seconds, np.float64)
+    low, high = np.quantile(x, (0.1, 0.9))
+    spread = float((high - low) / x.mean())
+    if spread < MIN_FIT_SPREAD:
+        return (
+            f"batches are of nearly one size (the middle 80% of them spread over {spread:.0%} of the mean, "
+            f"{MIN_FIT_SPREAD:.0%} is needed)"
+        )
+    overhead, slope = _line(x, y)
+    generator = np.random.default_rng(SEED)
+    drawn = []
+    for _ in range(DRAWS):
+        chosen = generator.integers(0, count, count)
+        if len(set(x[chosen])) > 1:
+            drawn.append(_line(x[chosen], y[chosen]))
+    overheads, slopes = np.array(drawn).T
+    certain = np.quantile(slopes, (1 - LEVEL) / 2) > 0
+    if slope <= 0 or not certain:
+        return "batch time does not grow with the rows by more than chance"
+    line = overhead + slope * x
+    return Fit(
+        overhead,
+        slope,
+        overheads,
+        np.maximum(slopes, FLAT),
+        tuple(int(each) for each in rows),
+        tuple(float(each) for each in seconds),
+        max(1.0, float(np.quantile(y / line, 0.95))),
+    )
+
+
+def observed(rows: Sequence[int], seconds: Sequence[float]) -> Fit:
+    """Of a saturated query whose batches are all of one size: seconds a row at that size, and no word on others."""
+    x, y = np.asarray(rows, np.float64), np.asarray(seconds, np.float64)
+    chosen = np.random.default_rng(SEED).integers(0, len(x), (DRAWS, len(x)))
+    middle = float(np.median(y / x))
+    return Fit(
+        0.0,
+        middle,
+        np.zeros(DRAWS),
+        np.median((y / x)[chosen], axis=1),
+        tuple(int(each) for each in rows),
+        tuple(float(each) for each in seconds),
+        max(1.0, float(np.quantile(y / x, 0.95)) / middle),
+        NEAR,
+        f"median of {len(x)} saturated batches of one size, {LEVEL:.0%} interval by {DRAWS} bootstrap draws",
+    )
+
+
+def _line(x: Numbers, y: Numbers) -> tuple[float, float]:
+    """(overhead, slope) by Theil and Sen; through the origin where the overhead would be below zero."""
+    first, second = np.triu_indices(len(x), 1)
+    apart = x[second] - x[first]
+    different = apart != 0
+    slope = float(np.median((y[second] - y[first])[different] / apart[different]))
+    overhead = float(np.median(y - slope * x))
+    return (overhead, slope) if overhead >= 0 else (0.0, float(np.median(y / x)))

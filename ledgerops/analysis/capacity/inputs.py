@@ -1,0 +1,42 @@
+"""The queries of a place, as they were at a moment: a recording, an event log, or a running exporter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from ledgerops.analysis.inputs import open_source
+from ledgerops.analysis.session import complain
+from ledgerops.runtime.registry import QueryState
+from ledgerops.runtime.replay import Replay
+from ledgerops.signals.query_view import View
+from ledgerops.signals.run_view import FRESHNESS
+
+
+def look(
+    place: str, query: str | None = None, at: float | None = None, freshness: float | None = None, when: str = ""
+) -> tuple[list[View], float, str]:
+    """The queries of a place, the instant that is looked at, and the place's name. Raises UserError for none.
+
+    `when` is how the caller put the instant `at`, for that message.
+    """
+    source, replay = open_source(place), Replay()
+    for seen in source.observations:
+        if at is not None and seen.at > at:
+            break
+        replay.take(seen)
+    if replay.bad:
+        complain(replay.bad, source.name)
+    queries = replay.named(query, source.name, when)
+    newest = replay.at or 0.0
+    now = at if at is not None else max(newest, source.now or newest)
+    found = list(views(replay, queries, now))
+    for view in found:
+        view.freshness = freshness or FRESHNESS
+    return found, now, source.name
+
+
+def views(replay: Replay, queries: Mapping[str, QueryState], now: float) -> Iterator[View]:
+    """By name; of a query that has ended, as it was at its end."""
+    for name in sorted(queries):
+        ended = queries[name].history.ended
+        yield replay.fleet.view(queries[name], now if ended is None else min(now, ended.at))

@@ -1,0 +1,98 @@
+"""What is known of a query that bears on what it can carry: read once from a view, then asked many questions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ledgerops.analysis.capacity.fit import Fit, fit, observed
+from ledgerops.analysis.capacity.stages import Stages, stages_of
+from ledgerops.diagnosis.attribution import attribution
+from ledgerops.diagnosis.overload import RECENT
+from ledgerops.diagnosis.rules.rate_limited import cap_of
+from ledgerops.model.records import Progress
+from ledgerops.signals.input_view import FIT_BATCHES
+from ledgerops.signals.query_view import View
+from ledgerops.signals.run_view import BUSY_BATCHES
+
+DRIFTS = 0.2  # share by which batch time at equal rows changes before the reader is told
+OBSERVED = "observed while saturated"
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """One query at one moment. None = unknown."""
+
+    query: str
+    at: float
+    freshness: float  # the objective: how old results may be, in seconds
+    trigger: float | None = None  # seconds; 0.0 = back to back
+    arrival: float | None = None  # rows a second, by the heads of the sources; else what was read
+    backlog: float | None = None  # rows not read yet
+    lag: float | None = None  # seconds
+    cap: tuple[str, float] | None = None  # the option that caps a batch, and its rows
+    stateful: bool = False
+    fit: Fit | None = None
+    reason: str = ""  # why there is no fit
+    shown: float | None = None  # rows a second that it has carried
+    stages: Stages | None = None
+    parts: Mapping[str, float] = field(default_factory=dict)  # seconds of a typical batch, by part
+    key: str | None = None  # column of the hottest key, where it was observed
+    notes: tuple[str, ...] = ()
+
+
+def situation(view: View) -> Situation:
+    """The run's newest FIT_BATCHES batches with rows are looked at, without its start."""
+    batches = [batch for batch in view.steady[-FIT_BATCHES:] if batch.rows > 0]
+    found = fit([batch.rows for batch in batches], [batch.duration for batch in batches])
+    if isinstance(found, str) and view.capacity.reason == OBSERVED:
+        newest = [b for b in batches[-BUSY_BATCHES:] if b.duration >= (view.trigger_interval or 0.0)] or batches[-3:]
+        found = observed([batch.rows for batch in newest], [batch.duration for batch in newest])
+    arrival, notes = view.arrival, []
+    if arrival is None and view.input_rate_by_source:
+        arrival = sum(view.input_rate_by_source.values())
+        notes.append("no source says how far its head is: the arrival is what was read")
+    if not isinstance(found, str) and found.drift is not None and abs(found.drift - 1) > DRIFTS:
+        change = f"{abs(found.drift - 1):.0%} {'longer' if found.drift > 1 else 'shorter'}"
+        notes.append(
+            f"the newest third of the batches takes {change} than the oldest at equal rows: "
+            "the line is a mixture, and what comes may differ by as much again"
+        )
+    factor = min(view.rows_per_offset.values(), default=1.0)
+    return Situation(
+        query=view.query,
+        at=view.now,
+        freshness=view.freshness,
+        trigger=view.trigger_interval,
+        arrival=arrival,
+        backlog=None if view.unread_offsets is None else view.unread_offsets * factor,
+        lag=view.lag_seconds,
+        cap=_cap(view, factor),
+        stateful=view.stateful,
+        fit=None if isinstance(found, str) else found,
+        reason=found if isinstance(found, str) else "",
+        shown=_shown(batches, view.trigger_interval),
+        stages=stages_of(view, batches),
+        parts={each.part: each.seconds for each in attribution(view)},
+        key=view.key_column or next(iter(view.plan.keys), None),
+        notes=tuple(notes),
+    )
+
+
+def _shown(batches: Sequence[Progress], interval: float | None) -> float | None:
+    """The most rows over time in RECENT batches in a row, each of which had a whole interval to itself."""
+    best = None
+    for last in range(RECENT, len(batches) + 1):
+        some = batches[last - RECENT : last]
+        spent = sum(max(batch.duration, interval or 0.0) for batch in some)
+        if spent > 0:
+            best = max(best or 0.0, sum(batch.rows for batch in some) / spent)
+    return best
+
+
+def _cap(view: View, factor: float) -> tuple[str, float] | None:
+    """The smallest cap in rows; with several sources each has its own, and what they add up to is not known."""
+    if view.last is None or len(view.last.sources) != 1:
+        return None
+    cap = cap_of(view)
+    return None if cap is None else (cap[0], cap[1] * factor)

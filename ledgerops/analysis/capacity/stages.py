@@ -1,0 +1,117 @@
+"""How the time that a batch spends in Spark's tasks changes with the cores, and what bounds it.
+
+A stage of n tasks on c cores takes at least as long as its longest task, and at least its tasks' time over min(c, n)
+(Graham, "Bounds on multiprocessing timing anomalies", 1969). What it took beyond that (scheduling, cores lent to
+others) stays as it was. A batch's time outside tasks does not change (Amdahl, 1967).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import NamedTuple
+
+from ledgerops.analysis.capacity.fit import fit
+from ledgerops.diagnosis import batch_time
+from ledgerops.model.records import Progress, StageSummary, TaskSummary
+from ledgerops.signals.query_view import View
+
+UNEVEN = 1.5  # times an even share of the work: a longest task below it is chance
+MANY = 4.0  # times the present cores: beyond that nothing measured says how memory, disks and network are shared
+
+
+class Bound(NamedTuple):
+    """What holds a stage, or the tasks of a batch, up."""
+
+    what: str  # source_partitions, state_partitions, shuffle_partitions, hot_key, source_skew, straggler or cores
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stages:
+    """The tasks of the newest batches: their stages, and the part of the fitted line that is theirs."""
+
+    batches: tuple[TaskSummary, ...]  # newest first
+    cores: int | None
+    stateful: bool
+    of_overhead: float  # share of the overhead that passes in tasks, 0 to 1
+    of_slope: float  # and of what each row costs
+
+    def factor(self, cores: int) -> float:
+        """Time in tasks with so many cores, over that with the present ones; the median over the batches."""
+        now = self.cores or cores
+        ratios = []
+        for each in self.batches:
+            wall = sum(stage.wall_seconds or 0.0 for stage in each.stages)
+            if wall > 0:
+                ratios.append(sum(_seconds(stage, now, cores) for stage in each.stages) / wall)
+        return median(ratios) if ratios else 1.0
+
+    def bound(self, cores: int) -> Bound | None:
+        """What bounds the stage that takes longest with so many cores, in most of the batches."""
+        now = self.cores or cores
+        found = []
+        for each in self.batches:
+            stages = [stage for stage in each.stages if stage.run_seconds > 0]
+            if stages:
+                found.append(self._bound(max(stages, key=lambda stage: _seconds(stage, now, cores)), cores))
+        if not found:
+            return None
+        kinds = [bound.what for bound in found]
+        usual = max(kinds, key=kinds.count)
+        return next(bound for bound in found if bound.what == usual)
+
+    def _bound(self, stage: StageSummary, cores: int) -> Bound:
+        even = stage.run_seconds / min(cores, stage.tasks)
+        tasks = f"{stage.tasks} {'task' if stage.tasks == 1 else 'tasks'}"
+        if stage.tasks > 1 and stage.seconds_max >= UNEVEN * even:
+            share = stage.records_max / stage.records if stage.records else 0.0
+            if share * min(cores, stage.tasks) >= UNEVEN:
+                what = "hot_key" if stage.reads_shuffle else "source_skew"
+                return Bound(what, f"one of {tasks} reads {share:.0%} of the rows of its stage")
+            longest = f"{stage.seconds_max:.1f} s, an even share {even:.1f} s"
+            return Bound("straggler", f"the longest of {tasks} takes {longest}")
+        if stage.tasks <= cores:
+            if not stage.reads_shuffle:
+                return Bound("source_partitions", f"the stage that reads has {tasks}")
+            if self.stateful:
+                return Bound("state_partitions", f"the stage with the state has {tasks}, fixed by the checkpoint")
+            return Bound("shuffle_partitions", f"the stage after the shuffle has {tasks}")
+        return Bound("cores", f"{tasks} share {cores} {'core' if cores == 1 else 'cores'}")
+
+
+def _seconds(stage: StageSummary, now: int, cores: int) -> float:
+    """Wall time of a stage with `cores`, from what it took with `now`."""
+    wall, tasks = stage.wall_seconds or 0.0, max(1, stage.tasks)
+    least = max(stage.seconds_max, stage.run_seconds / min(now, tasks))
+    then = max(stage.seconds_max, stage.run_seconds / min(cores, tasks))
+    if least <= 0:
+        return wall
+    return wall - least + then if wall > least else wall * then / least
+
+
+def stages_of(view: View, batches: Sequence[Progress]) -> Stages | None:
+    """None when the tasks of too few batches are known, or not those of all their stages.
+
+    The line's parts that pass in tasks come from a line through the task time of these batches alone, where there are
+    enough of them; else the tasks' share of a typical batch stands for both.
+    """
+    known = [
+        (batch, tasks, inside[0])
+        for batch in batches
+        if (tasks := view.history.tasks_of(batch)) is not None
+        and (inside := batch_time.stage_seconds(tasks)) is not None
+    ]
+    if len(known) < batch_time.ENOUGH:
+        return None
+    inside_line = fit([batch.rows for batch, _, _ in known], [inside for _, _, inside in known])
+    whole_line = fit([batch.rows for batch, _, _ in known], [batch.duration for batch, _, _ in known])
+    share = median(min(1.0, inside / batch.duration) if batch.duration > 0 else 0.0 for batch, _, inside in known)
+    of_overhead = of_slope = share
+    if not isinstance(inside_line, str) and not isinstance(whole_line, str):
+        of_slope = min(1.0, inside_line.slope / whole_line.slope)
+        if whole_line.overhead > 0:
+            of_overhead = min(1.0, inside_line.overhead / whole_line.overhead)
+    newest = tuple(tasks for _, tasks, _ in reversed(known[-2 * batch_time.PAIRS :]))
+    return Stages(newest, view.cores, view.stateful, of_overhead, of_slope)

@@ -1,0 +1,249 @@
+"""Before and after a change: is a query better, worse, or is there no effect, or can that not be told?
+
+Batches of the same number of rows are compared: what one takes longer because it has more to do is no effect. Of each
+measure the difference is told with an interval (see `shift`), which must hold for all measures of all queries together
+(Bonferroni: the error is shared out among them). So the verdicts are
+
+- better, worse: the interval leaves no effect out, and the difference is large enough to matter;
+- no effect: the whole interval lies within what does not matter (Schuirmann 1987: equivalence must be shown, a test
+  that finds nothing shows nothing);
+- cannot tell: there are too few batches, the load differs, or the interval holds both.
+
+What does not matter is 10 % of the value before: the same program in two JVMs differs by several percent (Georges,
+Buytaert, Eeckhout 2007, "Statistically rigorous Java performance evaluation"). Two runs tell of these two runs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import median
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from ledgerops.analysis.batch_samples import Sample
+from ledgerops.analysis.effect_size import Shift, independent, shift, slope
+from ledgerops.common import format
+
+Answer = Literal["better", "worse", "no effect", "cannot tell"]
+ERROR = 0.05  # that any of all the verdicts is wrong
+SMALL = 0.1  # share of the value before that does not matter
+ENOUGH = 8.0  # independent values of a side: below, the normal approximation of Mann and Whitney's test is not close
+EDGES = (0.05, 0.95)  # quantiles of the rows: the range that both sides share is taken without outliers
+ALIKE = 0.05  # rows that differ by this share count as equal: a steady load has a range without width
+LOAD = 0.15  # a difference of the rows a second beyond this explains one of the lag
+
+
+class Kind(NamedTuple):
+    """A measure, of which a smaller value is better. `least` is the difference, in its unit, that never matters."""
+
+    name: str
+    unit: str
+    least: float
+    read: Callable[[Sample], float | None]
+    by_rows: bool = False  # grows with the rows of a batch
+
+
+DURATION = Kind("batch duration", "seconds", 0.02, lambda sample: sample.seconds, by_rows=True)  # Spark's own jitter
+OTHERS = (
+    Kind("lag", "seconds", 1.0, lambda sample: sample.lag),  # its resolution is the trigger interval
+    Kind("latency", "seconds", 1.0, lambda sample: sample.latency),
+    Kind("state memory", "bytes", 1e6, lambda sample: sample.state_bytes),
+    Kind("state commit", "seconds", 0.02, lambda sample: sample.commit_seconds),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """One measure on both sides. Of a phase and of the batch duration the values are those at equal rows."""
+
+    name: str
+    unit: str
+    verdict: Answer
+    because: str  # why it cannot be told; empty otherwise
+    before: float | None = None
+    after: float | None = None
+    difference: float | None = None
+    low: float | None = None
+    high: float | None = None
+    probability: float | None = None  # with which the interval holds
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """What one side had: batches with rows, their median rows, rows read a second."""
+
+    batches: int
+    rows: float | None
+    rows_per_second: float | None
+    processed_per_second: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One query. The verdict rests on the `measures`; `phases` tell where a difference of the duration comes from."""
+
+    query: str
+    verdict: Answer
+    because: str
+    before: Side
+    after: Side
+    measures: tuple[Measure, ...] = ()
+    phases: tuple[Measure, ...] = ()
+
+
+def compare(
+    before: Mapping[str, Sequence[Sample]], after: Mapping[str, Sequence[Sample]], query: str | None = None
+) -> list[Comparison]:
+    """The queries that both sides have, by name; those of one side only are 'cannot tell'."""
+    names = sorted(name for name in {*before, *after} if query in (None, name))
+    pairs = {name: (before.get(name, ()), after.get(name, ())) for name in names}
+    tests = sum(1 + sum(_has(kind, *pair) for kind in OTHERS) for pair in pairs.values())
+    level = 1 - ERROR / max(1, tests)
+    return [_compared(name, *pair, level) for name, pair in pairs.items()]
+
+
+def _has(kind: Kind, *sides: Sequence[Sample]) -> bool:
+    return all(any(kind.read(sample) is not None for sample in side) for side in sides)
+
+
+def _compared(query: str, before: Sequence[Sample], after: Sequence[Sample], level: float) -> Comparison:
+    sides = _side(before), _side(after)
+    missing = [name for name, side in (("before", before), ("after", after)) if not side]
+    if missing:
+        return Comparison(query, "cannot tell", f"no batches {missing[0]} the change", *sides)
+    duration = _measured(DURATION, before, after, level)
+    others = [_measured(kind, before, after, level) for kind in OTHERS if _has(kind, before, after)]
+    measures = (duration, *(_excused(each, *sides) for each in others))
+    phases: tuple[Measure, ...] = ()
+    if duration.verdict in ("better", "worse"):  # the gate: phases explain a difference that is there
+        names = sorted({name for sample in (*before, *after) for name in sample.phases})
+        inner = 1 - ERROR / len(names) if names else level
+        phases = tuple(_measured(_phase(name), before, after, inner) for name in names)
+    verdict, because = _together(measures)
+    return Comparison(query, verdict, because, *sides, measures, phases)
+
+
+def _phase(name: str) -> Kind:
+    return Kind(name, "seconds", DURATION.least, lambda sample: sample.phases.get(name, 0.0), by_rows=True)
+
+
+def _side(samples: Sequence[Sample]) -> Side:
+    worked = [sample for sample in samples if sample.rows > 0]
+    if not worked:
+        return Side(0, None, None, None)
+    rates = [sample.rows_per_second for sample in samples if sample.rows_per_second is not None]
+    return Side(
+        len(worked),
+        median(sample.rows for sample in worked),
+        median(rates) if rates else None,
+        sum(sample.rows for sample in worked) / max(1e-9, sum(sample.seconds for sample in worked)),
+    )
+
+
+def _measured(kind: Kind, before: Sequence[Sample], after: Sequence[Sample], level: float) -> Measure:
+    if kind.by_rows:
+        values, because = _at_equal_rows(kind, before, after)
+    else:
+        values, because = (_known(kind, before), _known(kind, after)), ""
+    blank = Measure(kind.name, kind.unit, "cannot tell", because)
+    if because:
+        return blank
+    worth = [independent(side) for side in values]
+    if min(map(len, values)) < ENOUGH:
+        alike = " with as many rows" if kind.by_rows else ""
+        return replace(blank, because=f"too few batches{alike}: {len(values[0])} before, {len(values[1])} after")
+    if min(worth) < ENOUGH:
+        return replace(
+            blank,
+            because=f"too few batches: neighbours resemble each other so much that the {len(values[0])} before and "
+            f"{len(values[1])} after are worth {worth[0]:.0f} and {worth[1]:.0f} independent ones",
+        )
+    return _judged(kind, shift(*values, level), level)
+
+
+def _known(kind: Kind, samples: Sequence[Sample]) -> list[float]:
+    return [value for sample in samples if (value := kind.read(sample)) is not None]
+
+
+def _at_equal_rows(
+    kind: Kind, before: Sequence[Sample], after: Sequence[Sample]
+) -> tuple[tuple[list[float], list[float]], str]:
+    """The values of batches in the range of rows that both sides have, as they would be with its median of rows."""
+    sides = [[sample for sample in side if sample.rows > 0] for side in (before, after)]
+    if not all(sides):
+        return ([], []), "no batch with rows " + ("before" if not sides[0] else "after")
+    ranges = [np.quantile([sample.rows for sample in side], EDGES) for side in sides]
+    low = max(first for first, _ in ranges) * (1 - ALIKE)
+    high = min(last for _, last in ranges) * (1 + ALIKE)
+    shared = [[sample for sample in side if low <= sample.rows <= high] for side in sides]
+    if min(map(len, sides)) >= ENOUGH > min(map(len, shared)):
+        rows = [median(sample.rows for sample in side) for side in sides]
+        return (
+            [],
+            [],
+        ), f"the load differs: {format.count(rows[0])} rows a batch before, {format.count(rows[1])} after"
+    if not all(shared):
+        shared = sides  # too few to tell anyway
+    middle = median(sample.rows for side in shared for sample in side)
+    adjusted = []
+    for side in shared:
+        values = [kind.read(sample) or 0.0 for sample in side]
+        each = max(0.0, slope([sample.rows for sample in side], values))
+        adjusted.append([value - each * (sample.rows - middle) for sample, value in zip(side, values, strict=True)])
+    return (adjusted[0], adjusted[1]), ""
+
+
+def _judged(kind: Kind, found: Shift, level: float) -> Measure:
+    enough = max(kind.least, SMALL * abs(found.before))
+    verdict: Answer = "cannot tell"
+    because = ""
+    if found.low > 0 and found.difference >= enough:
+        verdict = "worse"
+    elif found.high < 0 and -found.difference >= enough:
+        verdict = "better"
+    elif -enough < found.low and found.high < enough:
+        verdict = "no effect"
+    elif math.isinf(found.low) or math.isinf(found.high):
+        because = "too few batches"
+    else:
+        because = "the batches vary too much for their number"
+    return Measure(
+        kind.name,
+        kind.unit,
+        verdict,
+        because,
+        found.before,
+        found.after,
+        found.difference,
+        None if math.isinf(found.low) else found.low,
+        None if math.isinf(found.high) else found.high,
+        level,
+    )
+
+
+def _excused(measure: Measure, before: Side, after: Side) -> Measure:
+    """A lag that grew with the load, or shrank with it, says nothing about the change."""
+    first, second = before.rows_per_second, after.rows_per_second
+    if not first or second is None or abs(second - first) <= LOAD * first:
+        return measure
+    if (measure.verdict == "worse" and second > first) or (measure.verdict == "better" and second < first):
+        told = f"the load differs: {format.count(first)} rows/s before, {format.count(second)} after"
+        return replace(measure, verdict="cannot tell", because=told)
+    return measure
+
+
+def _together(measures: Sequence[Measure]) -> tuple[Answer, str]:
+    """The batch duration leads: without a word of it, only another measure that is better or worse decides."""
+    changed = {each.verdict for each in measures} & {"better", "worse"}
+    if len(changed) == 2:
+        told = ", ".join(f"{each.name} {each.verdict}" for each in measures if each.verdict in changed)
+        return "cannot tell", f"it depends on what counts: {told}"
+    if changed:
+        [verdict] = changed
+        return verdict, ", ".join(each.name for each in measures if each.verdict == verdict)
+    if measures[0].verdict == "no effect":
+        return "no effect", ""
+    return "cannot tell", measures[0].because

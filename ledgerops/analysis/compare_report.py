@@ -1,0 +1,107 @@
+"""A comparison as a document (JSON) and as text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ledgerops.analysis.compare import Comparison, Measure, Side
+from ledgerops.common import format
+from ledgerops.diagnosis.report import Line, clean, painted
+
+VERSION = 1
+STYLES = {"better": "healthy", "worse": "critical", "no effect": "", "cannot tell": "faint"}
+ORDER = ("worse", "better", "cannot tell", "no effect")
+
+
+def document(found: Sequence[Comparison], before: str, after: str | None, change_at: str | None) -> dict[str, Any]:
+    """Plain JSON types. Differences and bounds are in the unit of the measure, which hold with its `probability`."""
+    return {
+        "version": VERSION,
+        "before": before,
+        "after": after or before,
+        "change_at": change_at,
+        "queries": [
+            {
+                "query": each.query,
+                "verdict": each.verdict,
+                "because": each.because,
+                "before": _side(each.before),
+                "after": _side(each.after),
+                "measures": [_measure(one) for one in each.measures],
+                "phases": [_measure(one) for one in each.phases],
+            }
+            for each in found
+        ],
+    }
+
+
+def _side(side: Side) -> dict[str, Any]:
+    return {name: getattr(side, name) for name in ("batches", "rows", "rows_per_second", "processed_per_second")}
+
+
+def _measure(measure: Measure) -> dict[str, Any]:
+    return {name: getattr(measure, name) for name in Measure.__slots__}
+
+
+def text(found: Mapping[str, Any], colour: bool = False) -> str:
+    """One block a query: the verdict, the load, a line a measure; what is worse comes first."""
+    queries = sorted(found["queries"], key=lambda query: (ORDER.index(query["verdict"]), query["query"]))
+    lines: list[Line] = []
+    for query in queries:
+        lines += [*_block(query), []]
+    told = [f"{count} {name}" for name in ORDER if (count := sum(each["verdict"] == name for each in queries))]
+    lines.append([(f"{len(queries)} {'query' if len(queries) == 1 else 'queries'}: {', '.join(told)}", "strong")])
+    if colour:
+        return painted(lines)
+    return "\n".join("".join(part for part, _ in line).rstrip() for line in lines) + "\n"
+
+
+def _block(query: Mapping[str, Any]) -> list[Line]:
+    verdict, because = query["verdict"], query["because"]
+    why = f" ({because})" if because else ""
+    before, after = query["before"], query["after"]
+    head: Line = [(f"{clean(query['query']):<24} ", "strong"), (f"{verdict}{why}", STYLES[verdict])]
+    load: Line = [
+        (
+            f"  {'load':<18} {_from_to(before, after, 'rows_per_second', ' rows/s')}, "
+            f"{_from_to(before, after, 'rows', ' rows a batch')}, "
+            f"{before['batches']} and {after['batches']} batches",
+            "faint",
+        )
+    ]
+    processed: Line = [
+        (
+            f"  {'processing rate':<18} {_from_to(before, after, 'processed_per_second', ' rows/s of batch time')}",
+            "faint",
+        )
+    ]
+    lines = [head, load, processed]
+    for measure in query["measures"]:
+        lines.append(_row(measure, "  "))
+        if measure["name"] == "batch duration":
+            lines += [_row(phase, "    ") for phase in query["phases"] if phase["verdict"] in ("better", "worse")]
+    return lines
+
+
+def _from_to(before: Mapping[str, Any], after: Mapping[str, Any], name: str, unit: str) -> str:
+    return f"{format.count(before[name])} to {format.count(after[name])}{unit}"
+
+
+def _row(measure: Mapping[str, Any], margin: str) -> Line:
+    name = f"{margin}{measure['name'].replace('_', ' '):<{20 - len(margin)}} "
+    verdict = measure["verdict"]
+    if measure["before"] is None:
+        return [(name, ""), (f"{verdict}: {measure['because']}", STYLES[verdict])]
+    show = format.size if measure["unit"] == "bytes" else format.duration
+    share = f" ({measure['difference'] / measure['before']:+.0%})" if measure["before"] > 0 else ""
+    between = ""
+    if measure["low"] is not None and measure["high"] is not None:
+        between = f", between {_signed(measure['low'], show)} and {_signed(measure['high'], show)}"
+    told = f"{show(measure['before'])} to {show(measure['after'])}{share}{between}"
+    because = f" ({measure['because']})" if measure["because"] else ""
+    return [(name, ""), (f"{told}: ", ""), (f"{verdict}{because}", STYLES[verdict])]
+
+
+def _signed(value: float, show: Any) -> str:
+    return f"{'-' if value < 0 else '+'}{show(abs(value))}"

@@ -1,0 +1,167 @@
+"""What was found over time: verdict after verdict, when each finding began and ended, and what the query went through.
+
+A finding that ends and soon begins again is one stretch: what comes and goes is one trouble, not many.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple, TypeVar
+
+from ledgerops.model.finding import SEVERITIES, Finding, Severity, Status, Verdict
+from ledgerops.model.history import History
+
+MERGED = 60.0  # seconds: a gap of thirty batches at a 2 s trigger, several times what a finding may linger
+BRIEF = 15.0  # seconds: a status or a root cause that holds for less, and goes back, was not a change
+OVER: tuple[Status, ...] = ("failed", "stopped")
+
+Value = TypeVar("Value")
+
+
+class Change(NamedTuple):
+    """From `at` on something has this value."""
+
+    at: float
+    value: str
+
+
+class Run(NamedTuple):
+    """A run of the query began."""
+
+    at: float
+    number: int  # counted from 1, over all that is remembered of the query's name
+
+
+@dataclass(slots=True)
+class Stretch:
+    """One finding from when it began until it was gone; `until` is None while it holds."""
+
+    query: str
+    finding: Finding  # as it was first told; severity is the highest that it had
+    began: float
+    seen: float  # when it was first told: the rules need some batches to be sure
+    until: float | None = None
+    times: int = 1  # how often it came, short gaps left out
+    by: dict[str, int] = field(default_factory=dict)  # root cause that explained it -> in how many verdicts
+    rooted: int = 0  # verdicts in which it was a root cause itself
+    root: Finding | None = None  # as it was told as a root cause when it was surest, with what was ruled out
+    with_run: bool = False  # it was gone because its run had ended
+
+    @property
+    def causes(self) -> tuple[str, ...]:
+        """What explained it: the root cause that did so most often, none where it mostly stood for itself."""
+        best = max(self.by, key=lambda rule: (self.by[rule], rule), default=None)
+        return (best,) if best is not None and self.by[best] >= self.rooted else ()
+
+
+class QueryStory:
+    """Takes the verdicts on one query, oldest first."""
+
+    def __init__(self, query: str) -> None:
+        self.query = query
+        self.stretches: list[Stretch] = []
+        self.statuses: list[Change] = []
+        self.roots: list[Change] = []  # the first root cause's rule, "" for none
+        self.runs: list[Run] = []
+        self.ends: list[tuple[float, str | None]] = []  # with the reason where a run failed
+        self.worst: Verdict | None = None  # the one of the lowest health that names a root cause, the surest of them
+        self.last: float = 0.0
+        self._run_id: str | None = None
+        self._open: dict[tuple[str, str, str], Stretch] = {}
+
+    def take(self, verdict: Verdict, history: History) -> None:
+        self.last = verdict.at
+        self._lives(history)
+        _note(self.statuses, verdict.at, verdict.status)
+        _note(self.roots, verdict.at, verdict.root_causes[0].rule if verdict.root_causes else "")
+        if verdict.root_causes and (self.worst is None or _gravity(verdict) > _gravity(self.worst)):
+            self.worst = verdict
+        held = {}
+        for finding in verdict.findings:
+            key = (finding.rule, finding.component.kind, finding.component.name)
+            held[key] = self._open.get(key) or self._begin(finding, verdict.at)
+            _raise(held[key], finding.severity)
+        for root in verdict.root_causes:
+            for key, stretch in held.items():
+                if key[0] == root.rule:
+                    stretch.rooted += 1
+                    if stretch.root is None or root.confidence >= stretch.root.confidence:
+                        stretch.root = root
+                    _raise(stretch, root.severity)
+                elif key[0] in root.explains:
+                    stretch.by[root.rule] = stretch.by.get(root.rule, 0) + 1
+        for key, stretch in self._open.items():
+            if key not in held:
+                end = history.ended.at if history.ended is not None else None
+                stretch.with_run = end is not None
+                stretch.until = verdict.at if end is None else max(stretch.began, min(end, verdict.at))
+        self._open = held
+
+    def _begin(self, finding: Finding, at: float) -> Stretch:
+        part = (finding.rule, finding.component)
+        for earlier in reversed(self.stretches):
+            if (earlier.finding.rule, earlier.finding.component) != part or earlier.until is None:
+                continue
+            if finding.since - earlier.until > MERGED:
+                break
+            earlier.until, earlier.times = None, earlier.times + 1
+            return earlier
+        made = Stretch(self.query, finding, min(finding.since, at), at)
+        self.stretches.append(made)
+        return made
+
+    def _lives(self, history: History) -> None:
+        if history.run_id != self._run_id and history.run_id is not None:
+            self._run_id = history.run_id
+            began = history.started_at if history.started_at is not None else self.last
+            self.runs.append(Run(began, history.restarts + 1))
+        known = {at for at, _ in self.ends}
+        self.ends += [
+            (end.at, None if end.exception is None else end.error_class or end.exception)
+            for end in history.ends
+            if end.at not in known
+        ]
+
+
+class Story:
+    """The stories of all queries of a place."""
+
+    def __init__(self) -> None:
+        self.queries: dict[str, QueryStory] = {}
+
+    def take(self, verdict: Verdict, history: History) -> None:
+        story = self.queries.get(verdict.query)
+        if story is None:
+            story = self.queries[verdict.query] = QueryStory(verdict.query)
+        story.take(verdict, history)
+
+
+def _gravity(verdict: Verdict) -> tuple[int, int, float]:
+    return -verdict.health, len(verdict.findings), sum(cause.confidence for cause in verdict.root_causes)
+
+
+def _note(changes: list[Change], at: float, value: str) -> None:
+    if not changes or changes[-1].value != value:
+        changes.append(Change(at, value))
+
+
+def _raise(stretch: Stretch, severity: Severity) -> None:
+    if SEVERITIES.index(severity) > SEVERITIES.index(stretch.finding.severity):
+        stretch.finding = replace(stretch.finding, severity=severity)
+
+
+def settled(changes: Iterable[Change], alike: Sequence[str] = (), brief: float = BRIEF) -> list[Change]:
+    """Changes without those that were taken back at once; values in `alike` count as one."""
+    kept: list[Change] = []
+    for change in changes:
+        same = kept and (kept[-1].value == change.value or {kept[-1].value, change.value} <= set(alike))
+        if same:
+            continue
+        if len(kept) > 1 and change.at - kept[-1].at < brief:
+            before = kept[-2].value
+            if before == change.value or {before, change.value} <= set(alike):
+                kept.pop()
+                continue
+        kept.append(change)
+    return kept

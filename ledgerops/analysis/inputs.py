@@ -1,0 +1,68 @@
+"""Where a diagnosis reads from: an exporter's /recording, a recording file or folder, a Spark event log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from email.utils import parsedate_to_datetime
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from ledgerops.common.http import ask
+from ledgerops.errors import UserError
+from ledgerops.model import recording
+from ledgerops.model.records import Observation
+
+EXPORTER = "http://127.0.0.1:9464"
+
+
+class Source(NamedTuple):
+    """`now` is the exporter's clock where there is one: what was recorded ends with its last observation."""
+
+    name: str
+    observations: Iterator[Observation]
+    now: float | None
+
+
+def is_exporter(place: str) -> bool:
+    return place.startswith(("http://", "https://"))
+
+
+def open_source(place: str, seconds: float | None = None) -> Source:
+    """Raises UserError at once, or while it is read, when the place cannot be looked at.
+
+    An exporter is asked for the latest `seconds` only, where they are given.
+    """
+    if is_exporter(place):
+        return _exporter(place.rstrip("/"), seconds)
+    path = Path(place)
+    if not path.exists():
+        raise UserError(f"cannot read {place}: no such file or folder; give a recording, a Spark event log or a URL")
+    from ledgerops.analysis import event_log
+
+    if not recording.is_packed(path) and event_log.is_event_log(path):
+        return Source(place, event_log.read(path), None)
+    return Source(place, recording.read(path), None)
+
+
+def _exporter(url: str, seconds: float | None) -> Source:
+    address = url if urlsplit(url).path.endswith("/recording") else f"{url}/recording"
+    if seconds is not None:
+        address += f"{'&' if urlsplit(address).query else '?'}since={seconds:.3f}"
+    try:
+        body, headers = ask(address)
+        lines, date = body.splitlines(keepends=True), headers.get("Date")
+    except (OSError, ValueError) as error:
+        reason = str(getattr(error, "reason", None) or error).lower()
+        raise UserError(
+            f"no exporter answers at {url}: {reason}; nothing is known of its queries: start it, or give a recording "
+            "with --from"
+        ) from None
+    return Source(url, recording.read_lines(iter(lines), address), _instant(date))
+
+
+def _instant(date: str | None) -> float | None:
+    try:
+        return parsedate_to_datetime(date).timestamp() if date else None
+    except ValueError:
+        return None

@@ -1,0 +1,118 @@
+"""The figures of a query's batches over time, for plots: bounded, however long the recording is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple, TypeVar
+
+from ledgerops.model.history import backlog
+from ledgerops.model.records import Progress
+from ledgerops.signals import arithmetic
+from ledgerops.signals.query_view import View
+
+SLACK = 0.5  # seconds between two batches that run back to back, at most
+POINTS = 4000  # some two hours of a batch every 2 s in full; a plot is a thousand pixels wide
+
+Each = TypeVar("Each")
+
+
+class Batch(NamedTuple):
+    """One batch. Seconds, rows, rows a second; None where Spark does not say."""
+
+    started: float
+    ended: float
+    seconds: float
+    rows: int
+    phases: Mapping[str, float]
+    arrival: float | None  # by the growth of the heads since the batch before
+    read: float | None  # rows over the time since the batch before began
+    processed: float | None  # rows over the batch duration
+    backlog: int | None
+    state_rows: int | None
+
+
+class Sample(NamedTuple):
+    at: float
+    value: float
+
+
+class Track:
+    """Takes a view after each verdict, oldest first."""
+
+    def __init__(self) -> None:
+        self.batches: list[Batch] = []
+        self.age: list[Sample] = []  # of the oldest row that no batch has finished yet, in seconds: at its highest
+        self.skew: dict[str, list[Sample]] = {}  # max over median, by kind
+        self.interval: float | None = None
+        self._last: Progress | None = None
+        self._fresh: float | None = None  # all that came before this instant was worked off by the last batch
+        self._skewed: Mapping[str, object] = {}
+
+    def take(self, view: View) -> None:
+        last = view.last
+        if last is None or (view.history.ended is not None and view.now > view.history.ended.at):
+            return
+        self.interval = view.trigger_interval
+        if self._last is None or (last.run_id, last.batch_id) != (self._last.run_id, self._last.batch_id):
+            self._note_age(last, view)
+            self.batches.append(_batch(self._last, last, view))
+            self._last = last
+        elif self._fresh is not None and view.running_seconds is not None:
+            age = view.now - self._fresh
+            if self.age and age > self.age[-1].value:  # it grows while a batch hangs
+                self.age.append(Sample(view.now, age))
+        if view.skew != self._skewed:
+            for kind, (ratio, _) in view.skew.items():
+                if ratio is not None:
+                    self.skew.setdefault(kind, []).append(Sample(view.now, ratio))
+            self._skewed = view.skew
+        self._bound()
+
+    def _note_age(self, last: Progress, view: View) -> None:
+        """A batch is done: until now the results were as old as what the batch before had left."""
+        same = self._last is not None and self._last.run_id == last.run_id  # what waits for a restart does wait
+        gap = last.started - self._last.ended if self._last is not None else 0.0
+        waited = same and gap > 1.5 * (self.interval or 0.0) + SLACK
+        before = self._fresh
+        if before is None or waited:  # nothing came for a while: the oldest row came after the last empty look
+            before = max(before or 0.0, last.started - (self.interval or 0.0))
+        self.age.append(Sample(last.ended, max(0.0, last.ended - before)))
+        left = [at for at in view.consumed_until.values() if at != float("inf")]
+        self._fresh = min([last.started, *left])
+
+    def _bound(self) -> None:
+        if len(self.batches) > POINTS:
+            self.batches = [max(pair, key=lambda each: each.seconds) for pair in _pairs(self.batches)]
+        for samples in (self.age, *self.skew.values()):
+            if len(samples) > POINTS:
+                samples[:] = [max(pair, key=lambda each: each.value) for pair in _pairs(samples)]
+
+
+def _pairs(points: list[Each]) -> list[list[Each]]:
+    """Neighbours by two, of which the worse is kept: a plot must not lose a peak."""
+    return [points[start : start + 2] for start in range(0, len(points), 2)]
+
+
+def _batch(before: Progress | None, last: Progress, view: View) -> Batch:
+    gap = last.started - before.started if before is not None and before.run_id == last.run_id else 0.0
+    arrival = None
+    if before is not None and gap > 0 and (looked := arithmetic.looked_at(last) - arithmetic.looked_at(before)) > 0:
+        heads = {source.name: source.latest for source in before.sources}
+        grown = [
+            arithmetic.growth(heads[source.name], source.latest) * view.rows_per_offset.get(source.name, 1.0)
+            for source in last.sources
+            if source.latest and heads.get(source.name)
+        ]
+        arrival = sum(grown) / looked if grown else None
+    return Batch(
+        started=last.started,
+        ended=last.ended,
+        seconds=last.duration,
+        rows=last.rows,
+        phases=last.phases,
+        arrival=arrival,
+        read=last.rows / gap if gap > 0 else None,
+        processed=last.rows / last.duration if last.duration > 0 else None,
+        backlog=backlog(last),
+        state_rows=sum(operator.rows for operator in last.operators) if last.operators else None,
+    )

@@ -1,0 +1,176 @@
+"""Looks at a place, once or again and again: what is wrong now, what was since a moment, and how it came about."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from ledgerops.analysis.finding_history import Story, Stretch
+from ledgerops.analysis.inputs import is_exporter, open_source
+from ledgerops.analysis.plot_series import Track
+from ledgerops.analysis.timeline import timeline
+from ledgerops.diagnosis.report import document
+from ledgerops.errors import UserError
+from ledgerops.model.records import Observation
+from ledgerops.model.spark_progress import format_instant, parse_instant
+from ledgerops.runtime.replay import Replay
+
+TICK = 5.0  # seconds: the observer of a running query judges as often when nothing happens
+CONTEXT = 3600.0  # seconds before `since` that are read, too: a query is judged by its past, which spans an hour
+OVERLAP = 10.0  # seconds that are asked for twice by one who asks again: what is late is not missed
+
+
+@dataclass(frozen=True)
+class Moment:
+    """An instant, or so many seconds before the moment that is looked at."""
+
+    instant: float | None = None
+    ago: float = 0.0
+
+    def before(self, now: float) -> float:
+        return self.instant if self.instant is not None else now - self.ago
+
+
+def complain(bad: int, name: str) -> None:
+    """Says on stderr that so many records of a place were none."""
+    print(
+        f"ledgerops: {bad} {'record' if bad == 1 else 'records'} of {name} could not be read; passed over",
+        file=sys.stderr,
+    )
+
+
+class Investigation:
+    """`at` is the instant that is looked at (the newest one when None), `since` leaves out what was over before it.
+
+    With `story` the document tells the timeline, with `plots` the figures of each batch are kept in `tracks`.
+    """
+
+    def __init__(
+        self,
+        place: str,
+        query: str | None = None,
+        at: float | None = None,
+        since: Moment | None = None,
+        story: bool = False,
+        plots: bool = False,
+    ) -> None:
+        self.place = place
+        self.query = query
+        self.at = at
+        self.since = since
+        self.plots = plots
+        self.tells = story
+        self._told_bad = 0
+        self._begin()
+
+    def _begin(self) -> None:
+        self.replay = Replay(brief=True)
+        self.story = Story()
+        self.tracks: dict[str, Track] = {}
+        self._known: dict[tuple[float, str, str | None, int], None] = {}
+        self._asked: float | None = None  # when an exporter was asked last
+
+    def look(self, now: float | None = None) -> dict[str, Any]:
+        """The diagnosis document. Raises UserError when there is nothing to judge; `now` is the caller's clock.
+
+        An exporter that is asked again is asked for what is new only; a file is read anew.
+        """
+        exporter = is_exporter(self.place)
+        if not exporter and self.replay.at is not None:
+            self._begin()
+        source = open_source(self.place, self._seconds(now) if exporter else None)
+        self._asked = now
+        seen = self._new(source.observations) if exporter else source.observations
+        every = TICK if self.tells or self.since is not None else None
+        for verdict in self.replay.verdicts(seen, self.at, every):
+            self._take(verdict.query, verdict.at)
+        self._complain(source.name)
+        self.replay.named(self.query, source.name, self._when())
+        newest = self.replay.at or 0.0
+        moment = self.at if self.at is not None else max(newest, source.now or newest)
+        for name, state in self.replay.fleet.queries.items():
+            self.replay.fleet.judge(state, moment)
+            self._take(name, moment)
+        if exporter:
+            self.replay.at = moment  # a later look must not go back before this one
+        return self._document(moment, source.name)
+
+    def _seconds(self, now: float | None) -> float | None:
+        """How far back an exporter is asked; all that it has when None."""
+        if now is None:
+            return None
+        if self._asked is not None:  # by the caller's clock alone: the driver's may be another
+            return max(0.0, now - self._asked) + OVERLAP
+        return None if self.since is None else max(0.0, now - self.since.before(now)) + CONTEXT
+
+    def _new(self, observations: Iterator[Observation]) -> Iterator[Observation]:
+        """Without what an earlier look has seen."""
+        for seen in observations:
+            key = (seen.at, seen.kind, seen.query, hash(orjson.dumps(seen.data, default=str)))
+            if key not in self._known:
+                self._known[key] = None
+                yield seen
+        newest = max((key[0] for key in self._known), default=0.0)
+        self._known = {key: None for key in self._known if key[0] >= newest - 6 * OVERLAP}
+
+    def _take(self, query: str, at: float) -> None:
+        state = self.replay.fleet.queries[query]
+        if state.verdict is None or self.query not in (None, query):
+            return
+        if self.tells or self.since is not None:
+            self.story.take(state.verdict, state.history)
+        if self.plots:
+            self.tracks.setdefault(query, Track()).take(self.replay.fleet.view(state, at))
+
+    def _complain(self, name: str) -> None:
+        if self.replay.bad > self._told_bad:
+            complain(self.replay.bad - self._told_bad, name)
+            self._told_bad = self.replay.bad
+
+    def _when(self) -> str:
+        return "" if self.at is None else f" before {format_instant(self.at)}"
+
+    def _document(self, moment: float, name: str) -> dict[str, Any]:
+        queries = self.replay.named(self.query, name, self._when())
+        since = -math.inf if self.since is None else self.since.before(moment)
+        shown = {
+            query: state.verdict
+            for query, state in queries.items()
+            if state.verdict is not None and self._alive(query, since)
+        }
+        if not shown:
+            raise UserError(f"nothing happened in {name} since {format_instant(since)}; nothing can be said")
+        ended = None if self.since is None else {query: self._ended(query, since) for query in shown}
+        found = document(shown.values(), moment, name, ended)
+        if self.tells:
+            found["timeline"] = timeline(self.story, max(0.0, since), self.query)
+        return found
+
+    def page(self, found: Mapping[str, Any]) -> str:
+        """The HTML report of the document of the last look; needs `story` and `plots`."""
+        from ledgerops.analysis.html.page import page
+
+        well = {query["query"] for query in found["queries"] if not query["root_causes"]}
+        worst = {
+            name: document([told.worst], told.worst.at, "")["queries"][0]
+            for name, told in self.story.queries.items()
+            if name in well and told.worst is not None and told.worst.root_causes[0].severity != "info"
+        }
+        since = None if self.since is None else self.since.before(parse_instant(found["at"]) or 0.0)
+        return page(found, worst, self.tracks, since)
+
+    def _alive(self, query: str, since: float) -> bool:
+        """Whether anything was heard of a query, or found of it, since then."""
+        state = self.replay.fleet.queries[query]
+        seen = max(state.history.last_seen or 0.0, state.history.ended.at if state.history.ended else 0.0)
+        return seen >= since or bool(state.verdict and state.verdict.findings)
+
+    def _ended(self, query: str, since: float) -> Sequence[Stretch]:
+        told = self.story.queries.get(query)
+        stretches = told.stretches if told else ()
+        return [each for each in stretches if each.until is not None and each.until >= since]

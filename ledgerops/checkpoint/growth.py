@@ -1,0 +1,109 @@
+"""How a view grew between two batches: rows added and removed, and the rows after each batch where that can be had."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import TYPE_CHECKING, Literal
+
+from ledgerops.checkpoint.state_rows import Reader, spark_errors
+from ledgerops.checkpoint.store_files import StoreFiles
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+@dataclass(frozen=True)
+class Growth:
+    """From the end of batch `since` to the end of batch `until`."""
+
+    since: int
+    until: int
+    source: Literal["changes", "snapshots", "counts"]
+    rows: tuple[tuple[int, int], ...]  # (batch, rows after it), in order; at least the first and the last batch
+    added: int | None = None  # known from changes only
+    removed: int | None = None
+
+
+def growth(reader: Reader, files: dict[tuple[int, str], StoreFiles], since: int, rows: int) -> Growth:
+    """The growth up to the reader's batch, at whose end there are `rows`.
+
+    By the change feed where every batch's changes are in the checkpoint and the view has one; else by the counts of
+    keys in RocksDB's snapshots; else by counting the rows of both batches.
+    """
+    until = reader.batch
+    batches = range(since, until + 1)
+    # the reader has no changes by side of a join; changes of a list are its elements', without their place in it
+    if reader.view.kind not in ("list", "timers") and "joinSide" not in reader.view.options:
+        if all(batch + 1 in store.changes for store in files.values() for batch in batches[1:]):
+            found = _try_changes(reader, since)
+            if found is not None and found.rows[-1] == (until, rows):
+                return found
+        if reader.view.kind in ("store", "side"):
+            series = _by_snapshots(files, since, until)
+            if series and series[0][0] == since and series[-1] == (until, rows):
+                return Growth(since, until, "snapshots", series)
+    return Growth(since, until, "counts", ((since, reader.total(since)), (until, rows)))
+
+
+def _try_changes(reader: Reader, since: int) -> Growth | None:
+    """None where Spark cannot tell the changes, as of a range that was removed at once."""
+    try:
+        return _by_changes(reader, since)
+    except spark_errors():
+        return None
+
+
+def _by_changes(reader: Reader, since: int) -> Growth:
+    """Replays the changes upon the rows of `since`: a write adds a row only where there was none."""
+    from pyspark.sql import Window
+    from pyspark.sql import functions as F
+
+    before = reader.frame(since).select(
+        reader.identity().alias("row"), F.lit(since).alias("batch"), F.lit(True).alias("there"), F.lit(-1).alias("at")
+    )
+    # a batch may write a row several times: Spark reads a partition's changes in one task and in their order
+    after = reader.changes(since + 1).select(
+        reader.identity().alias("row"),
+        F.col("batch_id").alias("batch"),
+        (F.col("change_type") != "delete").alias("there"),
+        F.monotonically_increasing_id().alias("at"),
+    )
+    found = _steps(before.union(after), Window.partitionBy("row").orderBy("at"))
+    added = {row["batch"]: row["added"] for row in found}
+    removed = {row["batch"]: row["removed"] for row in found}
+    batches = range(since, reader.batch + 1)
+    totals = accumulate(added.get(batch, 0) - removed.get(batch, 0) for batch in batches)
+    return Growth(
+        since,
+        reader.batch,
+        "changes",
+        tuple(zip(batches, totals, strict=True)),
+        added=sum(added.get(batch, 0) for batch in batches[1:]),
+        removed=sum(removed.get(batch, 0) for batch in batches[1:]),
+    )
+
+
+def _steps(events: DataFrame, of_a_row: object) -> list[dict[str, int]]:
+    from pyspark.sql import functions as F
+
+    was = F.coalesce(F.lag("there").over(of_a_row), F.lit(False))
+    return [
+        row.asDict()
+        for row in events.withColumn("was", was)
+        .groupBy("batch")
+        .agg(
+            F.count_if(F.col("there") & ~F.col("was")).alias("added"),
+            F.count_if(~F.col("there") & F.col("was")).alias("removed"),
+        )
+        .collect()
+    ]
+
+
+def _by_snapshots(files: dict[tuple[int, str], StoreFiles], since: int, until: int) -> tuple[tuple[int, int], ...]:
+    series = []
+    for batch in range(since, until + 1):
+        rows = [store.snapshot_rows(batch + 1) for store in files.values()]
+        if all(number is not None for number in rows):
+            series.append((batch, sum(number for number in rows if number is not None)))
+    return tuple(series)

@@ -1,0 +1,85 @@
+"""The checkpoints of a run at a glance, from their files and the run's recording alone: no Spark is started."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ledgerops.checkpoint.operators import Operator
+from ledgerops.checkpoint.reader import Checkpoint, is_checkpoint, open_checkpoint
+from ledgerops.checkpoint.summary import head, operator_document
+from ledgerops.errors import UserError
+from ledgerops.model import recording
+from ledgerops.model.records import Progress
+from ledgerops.model.spark_progress import BadRecord, parse_progress
+
+SEGMENTS = 2  # of the recording, the newest: hours
+
+
+def checkpoints_in(path: Path) -> list[Path]:
+    """The checkpoints of a run, whose folder (or folder of checkpoints) `path` is; none when it is no such folder."""
+    for folder in (path / "checkpoints", path):
+        found = sorted(entry for entry in folder.glob("*") if entry.is_dir() and is_checkpoint(entry))
+        if found:
+            return found
+    return []
+
+
+def listing(path: Path, checkpoints: list[Path]) -> dict[str, Any]:
+    """A document with `jobs`: each with `job`, what `ledgerops state CHECKPOINT --json` begins with, and `error`.
+
+    The `rows` of an operator are those that `rows_batch` left: as the recording says, else as RocksDB's snapshots say.
+    """
+    newest = _progress(path if (path / "recording").is_dir() else path.parent)
+    jobs: list[dict[str, Any]] = []
+    for folder in checkpoints:
+        try:
+            checkpoint = open_checkpoint(folder)
+        except UserError as error:
+            jobs.append({"job": folder.name, "checkpoint": str(folder), "operators": [], "error": str(error)})
+            continue
+        progress = newest.get(checkpoint.query_id or "")
+        operators = []
+        for operator in checkpoint.operators:
+            described = operator_document(checkpoint, operator, checkpoint.committed[-1], [], whole=False)
+            batch, rows = _rows(checkpoint, operator, progress)
+            operators.append({**described, "rows": rows, "rows_batch": batch, "stores": None})
+        jobs.append({"job": folder.name, **head(checkpoint), "operators": operators, "error": None})
+    return {"version": 1, "run": str(path), "jobs": jobs}
+
+
+def _rows(checkpoint: Checkpoint, operator: Operator, progress: Progress | None) -> tuple[int | None, int | None]:
+    """(batch, rows): of the newest batch of which both are known without reading the state."""
+    # the record has names and no ids: two operators of one name cannot be told apart
+    told = [seen for seen in progress.operators if seen.name.split("-")[0] == operator.name] if progress else []
+    if progress is not None and len(told) == 1:
+        return progress.batch_id, told[0].rows
+    counted = {view.store for view in operator.views if view.counted}
+    stores = [files for (_, store), files in checkpoint.of(operator).items() if store in counted]
+    common = set.intersection(*({*files.snapshots} for files in stores)) if stores else set()
+    for version in sorted(common, reverse=True):
+        rows = [files.snapshot_rows(version) for files in stores]
+        if all(number is not None for number in rows):
+            return version - 1, sum(number for number in rows if number is not None)
+    return None, None
+
+
+def _progress(run: Path) -> dict[str, Progress]:
+    """The last batch of each query id in the run's recording."""
+    newest: dict[str, Progress] = {}
+    for segment in sorted((run / "recording").glob("recording-*.jsonl"))[-SEGMENTS:]:
+        try:
+            for seen in recording.read(segment):
+                if seen.kind == "progress" and (progress := _parsed(seen.data)) is not None:
+                    newest[progress.query_id] = progress
+        except UserError:
+            continue
+    return newest
+
+
+def _parsed(data: Mapping[str, Any]) -> Progress | None:
+    try:
+        return parse_progress(data)
+    except BadRecord:
+        return None

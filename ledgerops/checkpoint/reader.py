@@ -1,0 +1,129 @@
+"""A checkpoint as its files tell it: batches, settings, operators and which batches' state can be read.
+
+Read without Spark and without writing. The query may go on meanwhile: what is read is what was there at the time.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from ledgerops.checkpoint.operators import DEFAULT, Operator, read_operators
+from ledgerops.checkpoint.store_files import StoreFiles, scan
+from ledgerops.errors import UserError
+
+STORE = "spark.sql.streaming.stateStore."
+Place = tuple[int, int, str]  # operator, partition, store
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """What is in the folder of one query."""
+
+    path: Path
+    query_id: str | None
+    conf: Mapping[str, str]  # the settings that the checkpoint holds on to, of the newest committed batch
+    committed: tuple[int, ...]  # batches whose plan and commit are both there, in order
+    operators: tuple[Operator, ...]  # none: the query keeps no state
+    files: Mapping[Place, StoreFiles]
+    kept: tuple[int, ...]  # batches of which all state can be read, in order
+
+    @property
+    def provider(self) -> str:
+        """rocksdb, hdfs, or the name of another provider's class."""
+        name = self.conf.get(f"{STORE}providerClass", "").rsplit(".", 1)[-1]
+        return {"RocksDBStateStoreProvider": "rocksdb", "HDFSBackedStateStoreProvider": "hdfs"}.get(name, name)
+
+    @property
+    def span(self) -> str:
+        """The batches that are kept, in words."""
+        first, last = self.kept[0], self.kept[-1]
+        whole = len(self.kept) == last - first + 1
+        return f"batch {first}" if first == last else f"batches {first} to {last}{'' if whole else ', some missing'}"
+
+    def of(self, operator: Operator, store: str | None = None) -> dict[tuple[int, str], StoreFiles]:
+        """The stores of an operator (or the one named), by partition and store."""
+        return {
+            (partition, name): files
+            for (number, partition, name), files in self.files.items()
+            if number == operator.id and store in (None, name)
+        }
+
+
+def is_checkpoint(path: Path) -> bool:
+    return (path / "offsets").is_dir() and (path / "metadata").is_file()
+
+
+def open_checkpoint(path: Path) -> Checkpoint:
+    """The checkpoint as it is now. Raises UserError when there is none, or nothing of it can be read."""
+    if not path.exists():
+        raise UserError(f"no such folder: {path}")
+    if not is_checkpoint(path):
+        raise UserError(
+            f"{path} is not a checkpoint (no offsets and metadata in it); give the folder that the query was given as "
+            "checkpointLocation"
+        )
+    try:
+        plans, commits = _batches(path / "offsets"), _batches(path / "commits")
+        committed = tuple(sorted(plans & commits))
+        if not committed:
+            raise UserError(f"{path} has no committed batch yet: there is no state to read; wait for the first batch")
+        conf = _conf(path / "offsets" / str(committed[-1]))
+        state = path / "state"
+        operators = read_operators(state, committed[-1]) if state.is_dir() else ()
+    except OSError as error:
+        raise UserError(f"cannot read {path}: {(error.strerror or str(error)).lower()}") from None
+    files = {
+        (operator.id, partition, store): scan(_folder(state, operator.id, partition, store))
+        for operator in operators
+        for partition in range(operator.partitions)
+        for store in operator.stores
+    }
+    readable = [{version - 1 for version in store.readable} for store in files.values()]
+    kept = tuple(sorted(set(committed).intersection(*readable)))
+    checkpoint = Checkpoint(path, _query_id(path), conf, committed, operators, files, kept)
+    if operators and committed[-1] not in kept:
+        raise UserError(_missing(checkpoint))
+    return checkpoint
+
+
+def _missing(checkpoint: Checkpoint) -> str:
+    """Which files the newest batch lacks: a query writes them before it commits, so they were removed."""
+    batch = checkpoint.committed[-1]
+    for (operator, partition, store), files in checkpoint.files.items():
+        if batch + 1 not in files.readable:
+            what = "has no state files" if not files.files else f"lacks files of version {batch + 1} or before"
+            named = "" if store == DEFAULT else f", store {store}"
+            return (
+                f"{checkpoint.path} is incomplete: operator {operator}, partition {partition}{named} {what} in "
+                f"{files.folder}; put them back from a backup, or start the query with a new checkpoint"
+            )
+    raise AssertionError("every store has the newest version")
+
+
+def _folder(state: Path, operator: int, partition: int, store: str) -> Path:
+    folder = state / str(operator) / str(partition)
+    return folder if store == DEFAULT else folder / store
+
+
+def _batches(log: Path) -> set[int]:
+    return {int(file.name) for file in log.iterdir() if file.name.isdecimal()} if log.is_dir() else set()
+
+
+def _conf(file: Path) -> dict[str, str]:
+    """The settings in a batch's plan: its second line, behind the version."""
+    try:
+        lines = file.read_text("utf-8").split("\n")
+        conf = json.loads(lines[1])["conf"]
+        return {str(key): str(value) for key, value in conf.items()}
+    except (ValueError, KeyError, IndexError, TypeError, AttributeError):
+        raise UserError(f"cannot read {file}: not a plan of a batch as Spark 4 writes it; is it damaged?") from None
+
+
+def _query_id(path: Path) -> str | None:
+    try:
+        return str(json.loads((path / "metadata").read_text("utf-8"))["id"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None

@@ -1,0 +1,216 @@
+"""A view of the state as a DataFrame, through Spark's statestore reader, and the figures that are taken of it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from ledgerops.checkpoint.columns import TimeLike, masked, shown_key, time_like
+from ledgerops.checkpoint.operators import Operator, View
+from ledgerops.checkpoint.reader import Checkpoint
+from ledgerops.errors import UserError
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+VALUES = {"list": "list_element", "map": "user_map_value", "timers": "expiration_timestamp_ms"}
+INSTANT = {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX", "ignoreNullFields": "false"}
+
+
+@dataclass(frozen=True)
+class TopKey:
+    """A key with much state: its columns (hashed, or in full), its rows, and its values' bytes as JSON text."""
+
+    key: Mapping[str, str | None]
+    rows: int
+    bytes: int
+
+
+def spark_errors() -> tuple[type[Exception], ...]:
+    """What Spark raises when it cannot read."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    return Py4JError, PySparkException
+
+
+def reason(error: Exception) -> str:
+    """The innermost cause in one line."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    causes = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]
+    told = re.sub(r"^[\w.$]+(Exception|Error): ", "", (causes or lines or [type(error).__name__])[-1 if causes else 0])
+    return told if len(told) <= 300 else f"{told[:299]}…"
+
+
+@contextmanager
+def as_written(session: SparkSession, checkpoint: Checkpoint) -> Iterator[None]:
+    """The session with the settings under which the state was written, and as it was afterwards."""
+    # The coordinator of state stores, which RocksDB's reader reports to, comes up with the first use of this only.
+    _ = session.streams
+    before = {key: session.conf.get(key, None) for key in checkpoint.conf}
+    try:
+        for key, value in checkpoint.conf.items():
+            session.conf.set(key, value)
+        yield
+    finally:
+        for key, value in before.items():
+            if value is None:
+                session.conf.unset(key)
+            else:
+                session.conf.set(key, value)
+
+
+class Reader:
+    """Reads one view at one batch."""
+
+    def __init__(
+        self, session: SparkSession, checkpoint: Checkpoint, operator: Operator, view: View, batch: int
+    ) -> None:
+        self.session, self.checkpoint, self.operator, self.view, self.batch = session, checkpoint, operator, view, batch
+
+    def frame(self, batch: int | None = None) -> DataFrame:
+        """The rows at a batch."""
+        from pyspark.sql import functions as F
+
+        rows = self._source().option("batchId", self.batch if batch is None else batch).load()
+        if "joinSide" not in self.view.options:
+            return rows
+        # Spark's rows of a side have a column more than their schema, upon which to_json fails
+        names = rows.schema["value"].dataType.fieldNames()
+        return rows.withColumn("value", F.struct(*(F.col("value").getField(name).alias(name) for name in names)))
+
+    def changes(self, first: int) -> DataFrame:
+        """What the batches from `first` on wrote and removed."""
+        source = self._source().option("readChangeFeed", "true")
+        return source.option("changeStartBatchId", first).option("changeEndBatchId", self.batch).load()
+
+    def _source(self) -> Any:
+        source = self.session.read.format("statestore").option("path", str(self.checkpoint.path))
+        return source.option("operatorId", self.operator.id).options(**self.view.options)
+
+    @cached_property
+    def rows(self) -> DataFrame:
+        return self.frame()
+
+    @cached_property
+    def _fields(self) -> dict[str, Any]:
+        return {field.name: field.dataType for field in self.rows.schema.fields}
+
+    @cached_property
+    def key_types(self) -> dict[str, Any]:
+        return {field.name: field.dataType for field in self._fields["key"].fields}
+
+    @property
+    def value(self) -> str:
+        return VALUES.get(self.view.kind, "value")
+
+    def schema(self) -> dict[str, list[dict[str, str]]]:
+        """The columns of key and value, each with its name and type; a map's own key is a column of the key."""
+        key = [*self.key_types.items(), *([("user_map_key", self._fields["user_map_key"])] if self._is_map else [])]
+        value = self._fields[self.value]
+        if self.view.ttl and [field.name for field in getattr(value, "fields", ())] == ["value", "ttlExpirationMs"]:
+            value = value.fields[0].dataType
+        named = [(field.name, field.dataType) for field in value.fields] if hasattr(value, "fields") else None
+        return {
+            part: [{"name": name, "type": of.simpleString()} for name, of in columns]
+            for part, columns in (("key", key), ("value", named or [(self.value, value)]))
+        }
+
+    def count(self) -> dict[int, tuple[int, int]]:
+        """Rows and keys of each partition, the empty ones too. Only lists and maps have several rows a key."""
+        from pyspark.sql import functions as F
+
+        rows = self.rows
+        if self.view.kind in ("list", "map"):  # all rows of a key are in one partition
+            counted = rows.groupBy("partition_id", "key").agg(F.count("*").alias("rows"))
+            found = counted.groupBy("partition_id").agg(F.sum("rows"), F.count("*")).collect()
+        else:
+            found = rows.groupBy("partition_id").agg(F.count("*"), F.count("*")).collect()
+        counts = {row[0]: (row[1], row[2]) for row in found}
+        return {partition: counts.get(partition, (0, 0)) for partition in range(self.operator.partitions)}
+
+    def total(self, batch: int) -> int:
+        return int(self.frame(batch).count())
+
+    def key_columns(self, chosen: str | None) -> list[str]:
+        """The columns by which keys are told apart: the one chosen, else all that are not times or a join's index.
+
+        Raises UserError when the key has no such column.
+        """
+        if chosen is not None:
+            if chosen not in self.key_types:
+                raise UserError(
+                    f"no column {chosen!r} in the key of {self.view.name}; there are {', '.join(self.key_types)}"
+                )
+            return [chosen]
+        plain = [
+            name
+            for name, of in self.key_types.items()
+            if not time_like(of) and not (self.view.kind == "side" and name == "index")
+        ]
+        return plain or list(self.key_types)
+
+    def top(self, number: int, chosen: str | None, show: bool) -> list[TopKey]:
+        """The keys with the most rows, then the largest values."""
+        from pyspark.sql import functions as F
+
+        names = self.key_columns(chosen)
+        columns = [self._text(F.col("key").getField(name), self.key_types[name]) for name in names]
+        size = F.coalesce(F.octet_length(self._json(self.value)), F.lit(0))
+        found = (
+            self.rows.groupBy(*(column.alias(f"k{place}") for place, column in enumerate(columns)))
+            .agg(F.count("*").alias("rows"), F.sum(size).alias("bytes"))
+            .orderBy(F.desc("rows"), F.desc("bytes"), *(f"k{place}" for place in range(len(names))))
+            .limit(number)
+            .collect()
+        )
+        return [
+            TopKey(
+                {name: shown_key(row[place], self.key_types[name], show) for place, name in enumerate(names)},
+                row["rows"],
+                row["bytes"],
+            )
+            for row in found
+        ]
+
+    def sample(self, number: int, show: bool) -> list[Any]:
+        """Some rows; without `show` whatever could tell a key is hashed: texts, and columns named like the key's."""
+        from pyspark.sql import functions as F
+
+        secret = frozenset(name for name, of in self.key_types.items() if not time_like(of))
+        rows = self.rows.drop("partition_id")
+        found = rows.select(F.to_json(F.struct(*rows.columns), INSTANT)).limit(number).collect()
+        values = (json.loads(row[0]) for row in found)
+        return [value if show else masked(value, rows.schema, secret) for value in values]
+
+    def timers(self) -> tuple[int, int] | None:
+        """The first and the last timer (milliseconds since the epoch); None without timers."""
+        from pyspark.sql import functions as F
+
+        [row] = self.rows.agg(F.min(self.value), F.max(self.value)).collect()
+        return None if row[0] is None else (row[0], row[1])
+
+    @property
+    def _is_map(self) -> bool:
+        return "user_map_key" in self._fields
+
+    def identity(self) -> Column:
+        """What tells one row from another."""
+        from pyspark.sql import functions as F
+
+        return F.struct("key", "user_map_key") if self._is_map else F.struct("key")
+
+    def _json(self, name: str) -> Column:
+        from pyspark.sql import functions as F
+
+        return F.to_json(F.struct(name)) if hasattr(self._fields[name], "fields") else F.col(name).cast("string")
+
+    def _text(self, column: Column, of: TimeLike) -> Column:
+        from pyspark.sql import functions as F
+
+        return F.to_json(F.struct(column.alias("c")), INSTANT) if time_like(of) else column.cast("string")

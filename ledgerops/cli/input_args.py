@@ -1,0 +1,29 @@
+"""The place that is looked at, the query and the moment: arguments of every command that reads what was observed."""
+
+from __future__ import annotations
+
+import argparse
+
+from ledgerops.analysis.inputs import EXPORTER
+from ledgerops.errors import UserError
+from ledgerops.model.spark_progress import parse_instant
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--from",
+        dest="place",
+        metavar="PATH|URL",
+        default=EXPORTER,
+        help=f"a recording, a folder of them, a Spark event log, or an exporter's address (default {EXPORTER})",
+    )
+    parser.add_argument("--query", metavar="NAME", help="only this query")
+    parser.add_argument("--at", metavar="TIME", help="as of this moment, ISO 8601; without a zone it is UTC")
+
+
+def instant(option: str, told: str | None) -> float | None:
+    """The moment that an option names, None without one. Raises UserError."""
+    moment = None if told is None else parse_instant(told)
+    if told is not None and moment is None:
+        raise UserError(f"{option} {told}: not a time; write it like 2026-11-21T08:30:00Z")
+    return moment

@@ -1,0 +1,272 @@
+"""The live view in a terminal: two or three calm lines a query, and plain lines where there is no terminal.
+
+Reads the status document only, so it shows the queries of this process and those of a running exporter alike.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.style import Style
+from rich.text import Text
+
+from ledgerops.common.format import UNKNOWN, count, duration, ratio, size
+
+Document = Mapping[str, Any]
+
+# Okabe and Ito's palette: told apart with any colour vision. The word is always there, too.
+GREEN, ORANGE, RED, BLUE, SKY, PURPLE, YELLOW = (
+    "#009E73",
+    "#E69F00",
+    "#D55E00",
+    "#0072B2",
+    "#56B4E9",
+    "#CC79A7",
+    "#F0E442",
+)
+STATUSES = {  # status -> (sign, sign in ASCII, style)
+    "healthy": ("●", "+", GREEN),
+    "idle": ("○", "o", "dim"),
+    "starting": ("◌", ".", SKY),
+    "catching_up": ("◐", "~", SKY),
+    "pressured": ("▲", "!", ORANGE),
+    "falling_behind": ("▼", "!", f"bold {RED}"),
+    "stuck": ("■", "!", f"bold {RED}"),
+    "failed": ("✖", "x", f"bold {RED}"),
+    "stopped": ("□", "-", "dim"),
+}
+PHASES = {  # in the order in which they run: phase -> (name, glyph, glyph in ASCII, colour)
+    "latest_offset": ("offsets", "▚", "o", PURPLE),
+    "wal_commit": ("log", "▒", "w", ORANGE),
+    "get_batch": ("get", "▞", "g", YELLOW),
+    "query_planning": ("plan", "▓", "p", SKY),
+    "add_batch": ("work", "█", "#", BLUE),
+    "commit_offsets": ("commit", "░", "c", GREEN),
+}
+SPARKS, ASCII_SPARKS = " ▁▂▃▄▅▆▇█", " .:-=+*#@"
+WIDE = 119  # columns from which a query's figures fit in one line
+NAME = 21  # the longest of the ledger's names
+MARGIN = " "
+FLOW = (("in/s", 8), ("processed", 10), ("backlog", 8), ("drain", 7))  # headings and widths of columns
+REST = (("watermark", 10), ("state", 7), ("bytes", 8), ("skew", 6))
+
+
+class LiveView:
+    """The whole view as one renderable. When the terminal is too low for all queries, it shows the worst."""
+
+    def __init__(self, document: Document, title: str) -> None:
+        self.document = document
+        self.title = title
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        ascii_only = not options.encoding.lower().startswith("utf")
+        width = options.max_width
+        queries: Sequence[Document] = self.document["queries"]
+        lines = [Text(f"{MARGIN}{clean(self.title)}", style="bold"), *_headings(width)]
+        room = console.height - len(lines) - 1  # the last line is the legend's
+        height = 2 if width >= WIDE else 3
+        roomy = len(queries) * (height + 2) <= room
+        shown = _worst(queries, max(1, room // height))
+        for query in shown:
+            lines += card(query, width, ascii_only)
+            if roomy:
+                lines += [*_remedy(query), Text()]
+        if not queries:
+            lines.append(Text(f"{MARGIN}no query yet", style="dim"))
+        lines.append(_legend(len(queries) - len(shown), ascii_only))
+        for line in lines:
+            line.truncate(width, overflow="ellipsis")
+            line.no_wrap = True
+            yield _to_ascii(line) if ascii_only else line
+
+
+def card(query: Document, width: int, ascii_only: bool = False) -> list[Text]:
+    """A query's lines: its figures in one (wide) or two, then the verdict beside the throughput of the last minutes."""
+    sign, ascii_sign, style = STATUSES.get(query["status"], ("?", "?", ""))
+    state, batch, interval = query["state"] or {}, query["batch"] or {}, query["trigger_interval"]
+    name = Text(_cut(clean(query["query"]), NAME).ljust(NAME), style="bold")
+    status = Text(f"{ascii_sign if ascii_only else sign} {query['status'].replace('_', ' '):14}", style=style)
+    flow = _columns(
+        FLOW,
+        count(_arriving(query)),
+        count(query["rates"]["processed"]),
+        count(query["backlog"]),
+        duration(query["drain_seconds"]),
+    )
+    rest = _columns(
+        REST,
+        duration(query["watermark_lag"]),
+        count(state.get("rows")),
+        size(state.get("bytes")),
+        ratio((query["skew"] or {}).get("ratio")),
+    )
+    took = Text(duration(batch.get("seconds")).rjust(7))
+    if interval and batch and batch["seconds"] > interval:
+        took.stylize(f"bold {ORANGE}")
+    bar = phase_bar(batch, interval, _bar_width(width), ascii_only)
+    lead = Text.assemble(MARGIN, name, " ", status, flow)
+    work = Text.assemble(took, " ", bar, rest)
+    spark_width = min(30, width // 6)
+    spark = sparkline(query["series"]["input"], spark_width, ASCII_SPARKS if ascii_only else SPARKS)
+    verdict = Text.assemble(MARGIN, "  ", _verdict(query))
+    verdict.truncate(width - spark_width - 1, overflow="ellipsis", pad=True)
+    last = Text.assemble(verdict, " ", Text(spark, style=SKY))
+    return [Text.assemble(lead, work), last] if width >= WIDE else [lead, Text.assemble(MARGIN, "  ", work), last]
+
+
+def phase_bar(batch: Document, interval: float | None, width: int, ascii_only: bool = False) -> Text:
+    """A batch's phases; the full width is the trigger interval, or the batch itself when it took longer."""
+    bar = Text()
+    if not batch:
+        return Text(" " * width)
+    full = max(batch["seconds"], interval or 0.0) or 1.0
+    reached, drawn = 0.0, 0
+    for phase, (_, glyph, ascii_glyph, colour) in PHASES.items():
+        reached += batch["phases"].get(phase) or 0.0
+        end = min(width, round(reached / full * width))
+        bar.append((ascii_glyph if ascii_only else glyph) * (end - drawn), style=colour)
+        drawn = end
+    bar.append("·" * (width - drawn), style="dim")
+    return bar
+
+
+def sparkline(values: Sequence[float | None], width: int, sparks: str = SPARKS) -> str:
+    """The last `width` values from zero to the largest; a blank where nothing is known."""
+    tail = list(values[-width:])
+    top = max((value for value in tail if value is not None), default=0.0)
+    steps = len(sparks) - 1
+    drawn = "".join(
+        " " if value is None else sparks[max(1, round(value / top * steps)) if top > 0 else 1] for value in tail
+    )
+    return drawn.rjust(width)
+
+
+def plain_line(query: Document) -> str:
+    """Everything of the card in one line of text without control codes."""
+    batch, state, skew = query["batch"] or {}, query["state"] or {}, query["skew"] or {}
+    phases = sorted((batch.get("phases") or {}).items(), key=lambda item: -(item[1] or 0.0))[:2]
+    parts = [
+        f"in {count(_arriving(query))}/s",
+        f"processed {count(query['rates']['processed'])}/s",
+        f"backlog {count(query['backlog'])} (drain {duration(query['drain_seconds'])})",
+        f"batch {duration(batch.get('seconds'))}"
+        + (f" ({', '.join(f'{phase} {duration(seconds)}' for phase, seconds in phases)})" if phases else ""),
+        f"watermark lag {duration(query['watermark_lag'])}",
+        f"state {count(state.get('rows'))} rows {size(state.get('bytes'))}",
+        f"skew {ratio(skew.get('ratio'))}",
+    ]
+    verdict = _verdict(query).plain
+    return clean(f"{query['query']}: {query['status'].replace('_', ' ')}; {', '.join(parts)}; {verdict}")
+
+
+def verdict_line(query: Document) -> str:
+    """The query's last word: status, health and verdict."""
+    health = UNKNOWN if query["health"] is None else str(query["health"])
+    return f"{query['query']:{NAME}} {query['status'].replace('_', ' '):14} health {health:>3}  {_verdict(query).plain}"
+
+
+def is_live(console: Console) -> bool:
+    """Whether to draw: a terminal that can, and nobody asked for plain text."""
+    return console.is_terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") not in (None, "", "dumb")
+
+
+def watch(
+    fetch: Callable[[], Document],
+    title: Callable[[], str],
+    wait: Callable[[float], bool],
+    console: Console,
+    every: float = 1.0,
+    every_plain: float = 5.0,
+) -> None:
+    """Shows what `fetch` gives until `wait(seconds)` says that it is over."""
+    if not is_live(console):
+        while not wait(every_plain):
+            print_plain(fetch(), console)
+        return
+    from rich.live import Live
+
+    with Live(console=console, screen=True, auto_refresh=False) as live:
+        while True:
+            live.update(LiveView(fetch(), title()), refresh=True)
+            if wait(every):
+                return
+
+
+def print_plain(document: Document, console: Console) -> None:
+    for query in document["queries"]:
+        console.out(plain_line(query), highlight=False)
+
+
+def clean(text: str) -> str:
+    """Without control characters: names and messages come from other people's code."""
+    return "".join(sign if sign.isprintable() else "?" for sign in text)
+
+
+def _headings(width: int) -> list[Text]:
+    flow, rest = (_columns(columns, *(name for name, _ in columns)) for columns in (FLOW, REST))
+    lead = f"{MARGIN}{'query':{NAME}} {'status':16}{flow}"
+    work = f"{'batch':>7} {'phases':{_bar_width(width)}}{rest}"
+    lines = [lead + work] if width >= WIDE else [lead, f"{MARGIN}  {work}"]
+    return [Text(line, style="dim") for line in (*lines, "─" * width)]
+
+
+def _bar_width(width: int) -> int:
+    taken = 2 * len(MARGIN) + NAME + 26 + sum(width for _, width in (*FLOW, *REST))
+    return min(40, width - taken) if width >= WIDE else max(4, min(24, width - 44))
+
+
+def _worst(queries: Sequence[Document], room: int) -> Sequence[Document]:
+    """As many queries as there is room for, those in the worst health, in their usual order."""
+    if len(queries) <= room:
+        return queries
+    by_health = sorted(queries, key=lambda query: query["health"] if query["health"] is not None else 100)
+    names = {query["query"] for query in by_health[:room]}
+    return [query for query in queries if query["query"] in names]
+
+
+def _remedy(query: Document) -> list[Text]:
+    return [Text(f"{MARGIN}  next: {clean(remedy['action'])}") for remedy in query["verdict"]["remedies"][:1]]
+
+
+def _legend(hidden: int, ascii_only: bool) -> Text:
+    line = Text(MARGIN)
+    if hidden > 0:
+        line.append(f"{hidden} more not shown  ", style="bold")
+    for name, glyph, ascii_glyph, colour in PHASES.values():
+        line.append(f"{ascii_glyph if ascii_only else glyph} ", style=colour)
+        line.append(f"{name}  ", style="dim")
+    line.append("full bar = trigger interval", style="dim")
+    return line
+
+
+def _verdict(query: Document) -> Text:
+    told = query["verdict"]
+    summary = clean(told["summary"])
+    if told["rule"] is None:
+        return Text(summary, style=Style(dim=True))
+    colour = {"critical": f"bold {RED}", "warning": f"bold {ORANGE}"}.get(told["severity"], "bold")
+    more = len(query["findings"]) - 1
+    return Text.assemble((told["rule"], colour), f": {summary}", f" (+{more})" if more > 0 else "")
+
+
+def _arriving(query: Document) -> float | None:
+    """What arrives where the source tells its head, else what is read."""
+    arrival: float | None = query["rates"]["arrival"]
+    return arrival if arrival is not None else query["rates"]["input"]
+
+
+def _columns(columns: Sequence[tuple[str, int]], *cells: str) -> str:
+    return "".join(cell.rjust(width) for cell, (_, width) in zip(cells, columns, strict=True))
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else text[: width - 1] + "…"
+
+
+def _to_ascii(line: Text) -> Text:
+    for sign, ascii_sign in (("─", "-"), ("·", "."), ("…", "~"), ("×", "x"), (UNKNOWN, "-")):
+        line.plain = line.plain.replace(sign, ascii_sign)
+    return line

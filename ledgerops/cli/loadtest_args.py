@@ -1,0 +1,131 @@
+"""What the commands that run trials share: their progress, their files, their options."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import io
+import json
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from ledgerops.cli.arg_types import seconds, whole
+from ledgerops.common.format import clock
+from ledgerops.errors import UserError
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+    from ledgerops.load.test.search import Rate
+    from ledgerops.load.test.slo import Slo
+
+TRIGGER = 2.0
+CORES = 2
+FRESHNESS = 60.0
+LEAST = 6  # intervals that a measured part must have
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--slo",
+        action="append",
+        metavar="OBJECTIVE",
+        help="what must hold, such as 'p99 latency < 5s', 'batch < trigger', 'state < 200MB'; can be repeated "
+        "(default: lag slope <= 1%%, p99 latency under the freshness objective, batch < trigger, state growth < 10%%)",
+    )
+    parser.add_argument(
+        "--freshness",
+        type=seconds,
+        default=FRESHNESS,
+        metavar="TIME",
+        help=f"how old results may be, for the default objectives (default {FRESHNESS:.0f}s)",
+    )
+    parser.add_argument(
+        "--trigger", type=seconds, default=TRIGGER, metavar="TIME", help=f"trigger interval (default {TRIGGER:g}s)"
+    )
+    parser.add_argument(
+        "--cores", type=whole, default=CORES, help=f"cores of Spark, and shuffle partitions (default {CORES})"
+    )
+    parser.add_argument(
+        "--out", type=Path, default=Path("runs"), metavar="FOLDER", help="where results are kept (default runs)"
+    )
+    parser.add_argument("--json", action="store_true", help="print the result as one JSON document and nothing else")
+
+
+def objectives(args: argparse.Namespace) -> list[Slo]:
+    """Those that are asked for, else the defaults. Raises UserError."""
+    from ledgerops.load.test.slo import default_slos, parse
+
+    return [parse(text) for text in args.slo] if args.slo else default_slos(args.freshness)
+
+
+def write(folder: Path, name: str, document: Any, columns: Sequence[str], rows: Iterable[Any], page: str) -> None:
+    """name.json, name.csv and name.html. Raises UserError."""
+    told = io.StringIO()
+    table = csv.writer(told, lineterminator="\n")
+    table.writerow(columns)
+    table.writerows(rows)
+    try:
+        (folder / f"{name}.json").write_text(json.dumps(document, indent=1) + "\n", "utf-8")
+        (folder / f"{name}.csv").write_text(told.getvalue(), "utf-8")
+        (folder / f"{name}.html").write_text(page, "utf-8")
+    except OSError as error:
+        raise UserError(f"cannot write to {folder}: {(error.strerror or str(error)).lower()}") from None
+
+
+class Shown(AbstractContextManager["Shown"]):
+    """Trials as they run, on stderr: a bar on a terminal, else a line for each thing that begins."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+
+        self.console = Console(stderr=True, soft_wrap=True, highlight=False)
+        self.bar: Progress | None = None
+        self.task: Any = None
+        self.what = self.doing = ""
+        self.began = time.monotonic()
+
+    def __enter__(self) -> Shown:
+        if self.console.is_terminal:
+            from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+            columns = (TextColumn("{task.description}"), BarColumn(30), TimeElapsedColumn())
+            self.bar = Progress(*columns, console=self.console, transient=True)
+            self.bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.bar is not None:
+            self.bar.stop()
+
+    def begin(self, trial: int, of: int, what: str) -> None:
+        passed = clock(time.monotonic() - self.began)
+        self.what, self.doing = f"trial {trial} of about {of}: {what}" if of > 1 else what, ""
+        if self.bar is None:
+            self.console.print(f"{passed}  {self.what}")
+            return
+        if self.task is not None:
+            self.bar.remove_task(self.task)
+        self.task = self.bar.add_task(self.what, total=1.0)
+
+    def say(self, what: str, share: float) -> None:
+        if self.bar is not None and self.task is not None:
+            self.bar.update(self.task, description=f"{self.what}: {what}", completed=share)
+        elif what != self.doing:
+            print(f"      {what} ...", file=sys.stderr, flush=True)
+        self.doing = what
+
+    def end(self, rate: Rate) -> None:
+        """After a trial of a search: what became of the rate."""
+        from ledgerops.load.test.slo import broken
+
+        why = broken(rate.judged[-1])
+        told = f"failed: {why[0]}" if why else "held"
+        self.console.print(f"{clock(time.monotonic() - self.began)}  {rate.rate:,.0f} rows/s {told}", markup=False)

@@ -1,0 +1,65 @@
+"""What `ledgerops run` says before its view and after it."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ledgerops.common.format import clock, duration
+
+if TYPE_CHECKING:
+    from ledgerops.common.shutdown import Stop
+    from ledgerops.ledger.run.app import Running
+
+
+def announce(running: Running, took: float, start: str | None) -> None:
+    """After the start: where to look, what runs, and what of an earlier run counts. `start` is what --start says."""
+    setup = running.setup
+    names = [job.name for job in setup.jobs]
+    what = f"{len(names)} jobs" if len(names) > 4 else ", ".join(names)
+    print(f"live page {running.watch.url}/  metrics {running.watch.url}/metrics")
+    print(f"{what} on {setup.feed}; Spark took {took:.0f} s to start")
+    if setup.resumed:
+        since = duration(time.time() - setup.note.origin)
+        print(f"goes on where the last run ended (its clock began {since} ago; --fresh begins anew)")
+        if start is not None:
+            print(f"--start {start} counts only for jobs without a checkpoint: the others go on from theirs")
+    for name, number in setup.held().items():
+        print(f"{name} keeps the {number} shuffle partitions of its checkpoint, whatever --cores says")
+    refused = running.refused()
+    if refused:
+        print(f"refused {refused:,} rows of the data files: see {_short(setup.folder.work / 'rejects.jsonl')}")
+    print(f"everything goes to {_short(setup.folder.path)}; end it with Ctrl-C", flush=True)
+
+
+def sum_up(running: Running, status: dict[str, Any], stop: Stop, cut: list[str], took: float) -> int:
+    """After the end: verdicts, failures and where everything is. Returns the exit code."""
+    from ledgerops.cli.live_view import clean, verdict_line
+
+    setup, failures = running.setup, running.failures()
+    print(f"\nended after {clock(took)}: {stop.reason}")
+    for query in status["queries"]:
+        print(clean(verdict_line(query)))
+    for name, error in failures.items():
+        print(f"failed: {name}: {clean(error)}", file=sys.stderr)
+    if cut:
+        print(f"stopped within a batch, which the next run repeats: {', '.join(cut)}")
+    folder = setup.folder
+    print(f"\noutput      {setup.outlet.place(_short(folder.outputs))}")
+    print(f"checkpoints {_short(folder.checkpoints)}/JOB")
+    if setup.record:
+        print(f"recording   {_short(folder.recording)}")
+    print(f"Spark's log {_short(folder.log)}")
+    follow = f"ledgerops diagnose --from {_short(folder.recording)}" if setup.record else "ledgerops run"
+    print(f"\nnext: {follow}")
+    return 1 if failures else 0
+
+
+def _short(path: Path) -> str:
+    """A path as it is shortest to type from here."""
+    try:
+        return str(path.relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)

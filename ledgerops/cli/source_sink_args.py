@@ -1,0 +1,128 @@
+"""The flags of `ledgerops run` that say where rows come from and where they go."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ledgerops.cli.arg_types import whole
+from ledgerops.errors import UserError
+
+if TYPE_CHECKING:
+    from ledgerops.common.kafka import KafkaClient
+    from ledgerops.ledger.run.sink import Outlet
+    from ledgerops.ledger.run.source import Feed
+
+POSTGRES = "LEDGEROPS_POSTGRES"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--source",
+        choices=("embedded", "replay", "kafka", "files"),
+        help="where rows come from (default: replay of transactions.csv when LEDGEROPS_DATA is set, else embedded)",
+    )
+    parser.add_argument(
+        "--bootstrap-servers", metavar="HOST:PORT", help="Kafka's addresses, for --source kafka and --sink kafka"
+    )
+    parser.add_argument(
+        "--kafka-config",
+        type=Path,
+        metavar="FILE",
+        help="properties of Kafka's client, such as security.protocol and sasl.password, by librdkafka's names",
+    )
+    parser.add_argument("--topic-prefix", metavar="TEXT", help="what stands before the name of each topic")
+    parser.add_argument(
+        "--start",
+        metavar="WHEN",
+        help="where a job without a checkpoint begins in Kafka: earliest (default), latest, or a time of the records "
+        "like 2024-03-01T10:00:00Z",
+    )
+    parser.add_argument(
+        "--allow-data-loss",
+        action="store_true",
+        help="go on when Kafka has deleted records that were not read; without it the query fails and says so",
+    )
+    parser.add_argument(
+        "--landing", type=Path, metavar="FOLDER", help="for --source files: JSON lines in FOLDER/TABLE/*.jsonl"
+    )
+    parser.add_argument(
+        "--max-files-per-trigger",
+        type=whole,
+        metavar="FILES",
+        help="the most files that a batch reads of a landing folder (default: no limit; after a restart 100)",
+    )
+    parser.add_argument(
+        "--sink", choices=("parquet", "kafka", "postgres"), default="parquet", help="where jobs write (default parquet)"
+    )
+    parser.add_argument(
+        "--postgres",
+        metavar="URL",
+        help=f"postgresql://user:password@host:port/database of --sink postgres (default: {POSTGRES}, which no list "
+        "of processes shows)",
+    )
+
+
+def endpoints(args: argparse.Namespace, environ: Mapping[str, str] = os.environ) -> tuple[Feed, Outlet]:
+    """What to read and where to write. Raises UserError for flags that do not fit together, or name nothing."""
+    from ledgerops.ledger.run.sink import Outlet
+    from ledgerops.ledger.run.source import choose_feed
+    from ledgerops.ledger.sources.kafka import Start, Topics, read_start
+    from ledgerops.ledger.sources.topics import named
+
+    client = _client(args)
+    _check(args)
+    named(args.topic_prefix or "")  # raises UserError for a prefix that no topic may begin with
+    topics = None
+    if client is not None and args.source == "kafka":
+        start = read_start(args.start) if args.start else Start()
+        topics = Topics(client, args.topic_prefix or "", start, args.allow_data_loss)
+    feed = choose_feed(args.source, args.plan, args.rate_scale, args.rate, environ, topics, args.landing)
+    if args.until_caught_up and feed.kind == "embedded":
+        raise UserError("--until-caught-up has no end with the embedded source, which never ends; use --duration")
+    url = (args.postgres or environ.get(POSTGRES, "")) if args.sink == "postgres" else ""
+    if args.sink == "postgres" and not url:
+        raise UserError(f"--sink postgres needs to know where: add --postgres URL, or set {POSTGRES}")
+    outlet = Outlet(args.sink, client if args.sink == "kafka" else None, args.topic_prefix or "", url)
+    outlet.target  # noqa: B018  # raises UserError for an URL that is none
+    return feed, outlet
+
+
+def _client(args: argparse.Namespace) -> KafkaClient | None:
+    from ledgerops.common.kafka import read_client
+
+    wanted = "kafka" in (args.source, args.sink)
+    if args.bootstrap_servers is None:
+        if args.sink == "kafka":
+            raise UserError("--sink kafka needs to know where: add --bootstrap-servers HOST:PORT")
+        for name, value in (("--kafka-config", args.kafka_config), ("--topic-prefix", args.topic_prefix)):
+            if value is not None and not wanted:
+                raise UserError(f"{name} is for --source kafka and --sink kafka")
+        return None
+    if not wanted:
+        raise UserError("--bootstrap-servers is for --source kafka and --sink kafka; add one of them")
+    return read_client(args.bootstrap_servers, args.kafka_config)
+
+
+def _check(args: argparse.Namespace) -> None:
+    """Refuses flags that another source or sink would need: each would have no effect, which nobody means."""
+    if args.source != "kafka":
+        if args.start is not None:
+            raise UserError("--start is for --source kafka; other sources begin where they begin")
+        if args.allow_data_loss:
+            raise UserError("--allow-data-loss is for --source kafka; other sources delete nothing")
+    if args.source != "files":
+        if args.landing is not None:
+            raise UserError("--landing is for --source files; add it")
+        if args.max_files_per_trigger is not None:
+            raise UserError("--max-files-per-trigger is for --source files; others take --max-rows-per-trigger")
+    elif args.max_rows_per_trigger is not None:
+        raise UserError(
+            "--max-rows-per-trigger is not for --source files: the rows of a file are not known before it is read; "
+            "use --max-files-per-trigger"
+        )
+    if args.postgres is not None and args.sink != "postgres":
+        raise UserError("--postgres is for --sink postgres; add it")

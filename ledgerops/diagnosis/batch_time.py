@@ -1,0 +1,246 @@
+"""Where the time of a batch goes: what Spark's tasks explain, and what they do not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import takewhile
+from statistics import median
+from typing import NamedTuple
+
+from ledgerops.diagnosis import overload
+from ledgerops.diagnosis.cpu_contention import BUSY, offender
+from ledgerops.model.history import History
+from ledgerops.model.records import Progress, TaskSummary
+from ledgerops.signals.query_view import View
+from ledgerops.signals.run_view import WINDOW
+
+PAIRS = 5  # newest batches whose tasks are known
+ENOUGH = 2  # of them, to say anything
+WAITS = 0.3  # tasks that compute less than this share of their time wait
+MORE_THAN_USUAL = 2.0  # batch time against the query's own past, at equal rows
+MOSTLY = 0.5  # share of a batch from which one thing is what the batch does
+TRUNCATED = 8  # stages of a batch: of more, only the newest were read, and the others' time is unknown
+PART = 0.25  # share of a batch that is worth naming beside another cause
+GREW = 1.0  # seconds more than usual; a machine's hiccups stay below it in the median
+OTHERS = 1.7  # a machine that is too busy slows the other phases down as much
+ALONE = 1.5  # times all the rest of the batch; on a busy machine the rest grows with it
+TOGETHER = 0.6  # of a stage's wall time: so long its tasks are at work on average when all wait for the same
+LITTLE = 0.1  # seconds of other phases below which their ratio says nothing
+BUSY_LOOKS = 3  # at one look every 10 s
+
+
+Pairs = Sequence[tuple[Progress, TaskSummary]]
+
+
+@overload.once
+def pairs(view: View) -> Pairs:
+    """The newest settled batches with their tasks, newest first; of those that outlast the interval in a row when the
+    query is under strain and there are enough of them: the batches before them say how it was."""
+    newest = view.settled[-2 * PAIRS :]
+    if overload.strained(view) and view.trigger_interval:
+        long = list(takewhile(lambda batch: overload.overran(batch, view.trigger_interval), reversed(newest)))
+        found = with_tasks(view, long)
+        if len(found) >= ENOUGH:
+            return found
+    return with_tasks(view, reversed(newest))
+
+
+@overload.once
+def usual_pairs(view: View) -> Pairs:
+    """The same of the batches that serve as 'usual'; empty when there are too few to compare with."""
+    found = with_tasks(view, reversed(overload.past(view)[-8 * PAIRS :]))
+    return found if len(found) >= ENOUGH else []
+
+
+def with_tasks(view: View, batches: Iterable[Progress], most: int = PAIRS) -> list[tuple[Progress, TaskSummary]]:
+    """The first of these batches whose tasks are known, at most so many."""
+    found = []
+    for batch in batches:
+        tasks = view.history.tasks_of(batch)
+        if tasks is not None and tasks.stages and batch.duration > 0:
+            found.append((batch, tasks))
+        if len(found) == most:
+            break
+    return found
+
+
+def slots(view: View, tasks: int) -> int:
+    """How many tasks of a stage can run at once: its tasks, or the cores if they are known to be fewer."""
+    return max(1, min(tasks, view.cores or tasks))
+
+
+def stage_seconds(tasks: TaskSummary) -> tuple[float, float] | None:
+    """Wall time in which at least one stage was at work, and when the last ended; None when not all is known."""
+    spans = [(stage.started, stage.ended) for stage in tasks.stages]
+    if not spans or len(spans) >= TRUNCATED:
+        return None
+    total, until = 0.0, float("-inf")
+    for started, ended in sorted((s, e) for s, e in spans if s is not None and e is not None):
+        total += max(0.0, ended - max(started, until))
+        until = max(until, ended)
+    return (total, until) if all(s is not None and e is not None for s, e in spans) else None
+
+
+class Outside(NamedTuple):
+    """Medians over batches: seconds of `add_batch` in which no task ran, how many of them after the last task, and
+    the batch duration."""
+
+    seconds: float
+    after: float
+    duration: float
+    batches: int
+
+    @property
+    def share(self) -> float:
+        return self.seconds / self.duration if self.duration > 0 else 0.0
+
+
+@overload.once
+def outside_tasks(view: View) -> Outside | None:
+    """None when the tasks of too few batches are known."""
+    return _outside(pairs(view))
+
+
+@overload.once
+def usually_outside(view: View) -> Outside | None:
+    """The same of the batches that serve as 'usual'."""
+    return _outside(usual_pairs(view))
+
+
+def _outside(known: Pairs) -> Outside | None:
+    found = []
+    for batch, tasks in known:
+        inside = stage_seconds(tasks)
+        if inside is None or "add_batch" not in batch.phases:
+            continue
+        seconds, last = inside
+        outside = max(0.0, batch.phases["add_batch"] - seconds)
+        after = batch.ended - batch.phases.get("commit_offsets", 0.0) - last
+        found.append((outside, min(max(0.0, after), outside), batch.duration))
+    if len(found) < ENOUGH:
+        return None
+    seconds, after, duration = (median(each) for each in zip(*found, strict=True))
+    return Outside(seconds, after, duration, len(found))
+
+
+def machine_busy(view: View) -> bool:
+    """Whether there is hardly any CPU left for the query: stages then wait for cores, whatever the sink does.
+
+    The machine's own figure does not tell it on a large host of which the driver may use only a part; then it shows
+    in as many other queries as there are cores outlasting their interval, too.
+    """
+    looks = [host.cpu_busy_ratio for host in list(view.hosts)[-BUSY_LOOKS:] if host.cpu_busy_ratio is not None]
+    return (bool(looks) and median(looks) >= BUSY) or _crowded(view)
+
+
+def _slots_taken(view: View) -> bool:
+    """Whether tasks had every slot at most of the newest looks at the executors."""
+    looks = [[each for each in host.executors if each.active and each.cores] for host in list(view.hosts)[-PAIRS:]]
+    full = [sum(e.active_tasks for e in look) >= sum(e.cores for e in look) for look in looks if look]
+    return bool(full) and sum(full) > len(full) / 2
+
+
+def _crowded(view: View) -> bool:
+    fresh = view.now - WINDOW
+    late = [
+        other
+        for other in view.others
+        if (other.ended is None or other.ended.at >= fresh)
+        and other.idle_since is None
+        and other.last is not None
+        and other.last.ended >= fresh
+        and other.plan is not None
+        and other.plan.trigger_interval
+        and other.last.duration > other.plan.trigger_interval
+        and _computes(other)
+    ]
+    return view.cores is not None and view.cores <= len(late)
+
+
+def _computes(other: History) -> bool:
+    """Whether the tasks of a query's newest batch with tasks used the cores; taken for granted where none is known.
+
+    Queries that all wait for one slow database are late together and leave the cores free.
+    """
+    stages = other.tasks[-1].stages if other.tasks else ()
+    ran = sum(stage.run_seconds for stage in stages)
+    return ran <= 0 or sum(stage.cpu_seconds for stage in stages) >= WAITS * ran
+
+
+def sink_blocks(view: View, outside: Outside) -> bool:
+    """Whether that time is the sink's: most of the batch, or a good part of it that was not there before; and not the
+    wait of stages for cores of a busy machine.
+
+    What passes after the last task has ended is the sink's in any case.
+    """
+    if outside.after >= MOSTLY * outside.duration:
+        return True
+    usual = usually_outside(view)
+    more = outside.seconds - (usual.seconds if usual is not None else outside.seconds)
+    return (outside.share >= MOSTLY or more >= max(GREW, PART * outside.duration)) and not starved(view)
+
+
+@overload.once
+def starved(view: View) -> bool:
+    """Whether the query waits for the cores of a busy machine: then all that it does takes longer, not one thing.
+
+    Where other queries hold the slots, only tasks wait and the driver does not: nothing else shows it then.
+    """
+    if offender(view) is not None:
+        return True
+    if not machine_busy(view):
+        return False
+    if _slots_taken(view) or _crowded(view):
+        return True
+    usual, latest = overload.past(view), [batch for batch, _ in pairs(view)] or view.steady[-overload.RECENT :]
+    if not usual or not latest:
+        outside = outside_tasks(view)
+        return outside is None or outside.seconds < ALONE * (outside.duration - outside.seconds)
+    before, now = (
+        median(each.duration - each.phases.get("add_batch", 0.0) for each in some) for some in (usual, latest)
+    )
+    return now >= OTHERS * max(before, LITTLE)
+
+
+class Waiting(NamedTuple):
+    """The stage that writes, when its tasks mostly wait: neither CPU, nor garbage collection, nor Python."""
+
+    stage: str
+    seconds: float  # wall time of the stage
+    cpu_share: float
+    duration: float
+
+
+def waiting_sink_stage(view: View) -> Waiting | None:
+    """The last stage of a batch is the one that writes."""
+    return _waiting(view, pairs(view))
+
+
+def _waiting(view: View, known: Pairs) -> Waiting | None:
+    found = []
+    for batch, tasks in known:
+        stage = tasks.stages[-1]
+        busy = stage.cpu_seconds + stage.gc_seconds + (tasks.python_seconds or 0.0)
+        wall = stage.wall_seconds
+        if wall is None or stage.run_seconds <= 0:
+            continue
+        if stage.run_seconds / slots(view, stage.tasks) < TOGETHER * wall:
+            continue  # one task is what the others wait for
+        found.append(Waiting(f"stage {stage.stage_id}", wall, min(1.0, busy / stage.run_seconds), batch.duration))
+    if len(found) < ENOUGH:
+        return None
+    return sorted(found, key=lambda each: each.cpu_share)[len(found) // 2]
+
+
+def sink_waits(view: View, waiting: Waiting) -> bool:
+    """Whether the writing tasks wait for the sink: most of the batch, more than they used to, on a machine with CPU.
+
+    Tasks that read a Python source or run Python wait for their worker in just the same way; so the past decides.
+    """
+    lost = overload.slowdown(view)
+    if lost is None or lost.factor < MORE_THAN_USUAL or machine_busy(view):
+        return False
+    usual = _waiting(view, usual_pairs(view))
+    if usual is not None and usual.cpu_share < WAITS:
+        return False  # they always wait, and nothing says for what
+    return waiting.cpu_share < WAITS and waiting.seconds >= MOSTLY * waiting.duration

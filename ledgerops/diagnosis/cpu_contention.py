@@ -1,0 +1,172 @@
+"""Who uses the cores: the machine's processes, and the queries of one driver."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from ledgerops.diagnosis import overload
+from ledgerops.model.history import History
+from ledgerops.model.records import Host
+from ledgerops.signals.query_view import View
+
+SPAN = 4.0  # seconds between two looks at the machine that are compared: less is noise
+FRESH = 25.0  # seconds; at a look every 10 s the newest is younger
+OTHER = "other processes"
+ROLES = {"driver_python": "the driver's Python", "driver_jvm": "the driver's JVM", "python_workers": "Python workers"}
+
+
+class Use(NamedTuple):
+    """Of the driver's machine between two looks. `by` is in cores, by who uses them."""
+
+    at: float
+    seconds: float
+    cores: int
+    busy: float  # share of all cores
+    by: Mapping[str, float]
+
+    @property
+    def most(self) -> str:
+        """Who uses most."""
+        return max(self.by, key=lambda who: self.by[who])
+
+
+@overload.once
+def used(view: View) -> Use | None:
+    """Since the newest look that is SPAN seconds older than the newest; None without two looks, or an old one."""
+    looks = [look for look in view.hosts if look.at <= view.now and look.cpu_busy_ratio is not None]
+    if len(looks) < 2 or looks[-1].at < view.now - FRESH:
+        return None
+    newest = looks[-1]
+    base = next((place for place in range(len(looks) - 2, -1, -1) if newest.at - looks[place].at >= SPAN), None)
+    if base is None or not newest.cpu_count:
+        return None
+    steps = [(b.at - a.at, b.cpu_busy_ratio or 0.0) for a, b in zip(looks[base:-1], looks[base + 1 :], strict=True)]
+    seconds = newest.at - looks[base].at
+    busy = sum(span * ratio for span, ratio in steps) / seconds
+    by = _by_role(looks[base], newest, seconds)
+    by[OTHER] = max(0.0, busy * newest.cpu_count - sum(by.values()))
+    return Use(newest.at, seconds, newest.cpu_count, busy, by)
+
+
+def _by_role(before: Host, after: Host, seconds: float) -> dict[str, float]:
+    first = {process.role: process.cpu_seconds for process in before.processes}
+    return {
+        name: max(0.0, process.cpu_seconds - first.get(role, 0.0)) / seconds
+        for role, name in ROLES.items()
+        for process in after.processes
+        if process.role == role
+    }
+
+
+COLLECTS = 0.2  # share of the time in garbage collection: from there on it is what takes long, and stops all threads
+
+
+def collected(view: View, executor: str | None = None) -> float:
+    """Share of the time of the latest batches that the executors (or one of them; `driver` is the driver's JVM, which
+    runs the tasks of a local master) spent in garbage collection; 0 where nobody has looked."""
+    if len(view.steady) < overload.RECENT:
+        return 0.0
+    since = view.steady[-overload.RECENT].started - SPAN
+    looks = [look for look in view.hosts if since <= look.at <= view.now and look.executors]
+    if len(looks) < 2 or looks[-1].at <= looks[0].at:
+        return 0.0
+    before, after = (
+        sum(each.gc_seconds for each in look.executors if executor in (None, each.executor_id))
+        for look in (looks[0], looks[-1])
+    )
+    return (after - before) / (looks[-1].at - looks[0].at)
+
+
+def per_batch_second(history: History, since: float, until: float) -> float | None:
+    """Cores that the tasks of a query use in a second of its batches: of those that ended between two instants and have
+    tasks, else of the newest one before."""
+    ran = spent = 0.0
+    for batch in reversed(history.run):
+        if batch.ended > until or batch.duration <= 0:
+            continue
+        if batch.ended < since and spent:
+            break
+        tasks = history.tasks_of(batch)
+        if tasks is not None and tasks.stages:
+            ran += sum(stage.run_seconds for stage in tasks.stages)
+            spent += batch.duration
+    return ran / spent if spent else None
+
+
+def taken(history: History, since: float, until: float, earlier: bool = False) -> float | None:
+    """Cores that a query's tasks use between two instants; with `earlier` by what it did before `until` only.
+
+    Its tasks are read of some batches only; the others, and the one that runs now, count with what these use.
+    """
+    batches = [batch for batch in history.run if batch.ended >= since and batch.started <= until]
+    running = history.running if not earlier else None
+    spans = [(batch.started, batch.ended) for batch in batches]
+    if running is not None and running.since < until:
+        spans.append((max(running.since, history.last_progress or 0.0), until))
+    if not spans or until <= since:
+        return 0.0
+    rate = per_batch_second(history, since, until)
+    if rate is None:
+        return None
+    busy = sum(max(0.0, min(end, until) - max(start, since)) for start, end in spans)
+    return rate * min(1.0, busy / (until - since))
+
+
+class Offender(NamedTuple):
+    """Another query of the driver that takes the cores. Figures are in cores."""
+
+    query: str
+    takes: float
+    took: float | None  # before; None when it was not there
+    own: float
+    slots: int
+    since: float
+
+
+HOGS = 0.4  # of all cores: two queries that share them evenly take half each, and hold up each other
+MORE = 1.5  # times what the query itself takes, and what the other one took before
+FULL = 0.75  # of all cores taken by the queries together, or the machine is busy: else nobody waits for them
+BEFORE = 60.0  # seconds before the strain that say what the other query used to take
+SLOWER = 1.5  # the query needs so much longer for its rows
+BUSY = 0.85  # of all cores of the machine
+
+
+@overload.once
+def offender(view: View) -> Offender | None:
+    """The query that holds up this one: it takes most of the cores, more than it used to, while this one, at no more
+    rows than usual, needs much longer for them."""
+    if not view.others or not overload.strained(view):
+        return None
+    lost, width = overload.slowdown(view), view.cores
+    if lost is None or lost.factor < SLOWER or not width:
+        return None
+    since, until = view.steady[-overload.RECENT].started, view.now
+    own = taken(view.history, since, until)
+    if own is None:
+        return None
+    all_taken, found = own, []
+    for other in view.others:
+        if other.ended is not None and other.ended.at < since:
+            continue
+        takes = taken(other, since, until)
+        if takes is None:
+            continue
+        all_taken += takes
+        took = _before(other, view)
+        if takes >= max(HOGS * width, MORE * own, MORE * (took or 0.0)):
+            found.append(Offender(other.query, takes, took, own, width, since))
+    worst = max(found, key=lambda each: each.takes, default=None)
+    use = used(view)
+    contended = all_taken >= FULL * width or (use is not None and use.busy >= BUSY)
+    return worst if contended else None
+
+
+def _before(other: History, view: View) -> float | None:
+    """What the other query took while this one had its usual batches."""
+    usual = overload.past(view)
+    until = usual[-1].ended
+    since = max(usual[0].started, until - BEFORE)
+    if not any(since <= batch.ended <= until for batch in other.run):
+        return None
+    return taken(other, since, until, earlier=True)

@@ -1,0 +1,107 @@
+"""What a query waits for its source: in the driver for offsets, in its tasks for rows; and what ledgerops waits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import median
+from typing import NamedTuple
+
+from ledgerops.diagnosis import batch_time, overload
+from ledgerops.model.records import Progress, StageSummary, TaskSummary
+from ledgerops.signals.query_view import View
+
+PHASES = ("latest_offset", "get_batch")
+MIN_SECONDS = 0.5  # a broker in another region answers the two or three questions of a batch in that time
+MORE = 3.0  # times the usual: a loaded machine makes everything slower, but not this part alone so much
+ANSWER = 0.15  # seconds of an answer to ledgerops itself; within a region it takes hundredths
+SLOWER = 5.0  # times the usual: the process that asks is small, and also slow on a busy machine
+LOOKS = 3  # newest looks at the broker
+FORMER = 15  # looks before the newest that say nothing of the usual: what is slow now may have begun there
+FRESH = 20.0  # seconds
+
+
+class Wait(NamedTuple):
+    """Median seconds now and usually."""
+
+    now: float
+    usual: float
+
+    @property
+    def long(self) -> bool:
+        return self.now >= max(MIN_SECONDS, MORE * self.usual)
+
+
+def asked(batch: Progress) -> float:
+    """Seconds in the driver."""
+    return sum(batch.phases.get(phase, 0.0) for phase in PHASES)
+
+
+@overload.once
+def usual(view: View) -> Sequence[Progress]:
+    """The batches to compare with: those that were in time; where these are too few, the quicker half of the older."""
+    in_time = overload.past(view)
+    if in_time:
+        return in_time
+    older = [batch for batch in view.steady[: -overload.RECENT - 1] if batch.rows > 0]
+    quicker = sorted(older, key=lambda batch: batch.duration)[: (len(older) + 1) // 2]
+    return quicker if len(quicker) >= overload.PAST else []
+
+
+def for_rows(view: View, now: Sequence[float]) -> Wait | None:
+    """The tasks that read wait longer than they used to."""
+    before = [
+        seconds
+        for batch in usual(view)
+        if (tasks := view.history.tasks_of(batch)) is not None and (seconds := _wait(tasks)) is not None
+    ]
+    if not now or not before:
+        return None
+    wait = Wait(median(now), median(before))
+    return wait if wait.long else None
+
+
+def in_tasks(view: View, latest: Sequence[Progress], seconded: bool) -> dict[int, float]:
+    """By batch id, where the tasks are known and mostly wait.
+
+    Tasks that read and also write wait for either; later stages, or another witness, show that it is not the sink.
+    """
+    found = {}
+    for batch in latest:
+        tasks = view.history.tasks_of(batch)
+        if tasks is None or not tasks.stages or (tasks.stages[-1] is _first(tasks) and not seconded):
+            continue
+        wait = _wait(tasks)
+        if wait is not None and _idle(tasks) >= 1 - batch_time.WAITS:
+            found[batch.batch_id] = wait
+    return found
+
+
+def _first(tasks: TaskSummary) -> StageSummary | None:
+    """The stage that reads the source."""
+    return next((stage for stage in tasks.stages if not stage.reads_shuffle and stage.records > 0), None)
+
+
+def _idle(tasks: TaskSummary) -> float:
+    """The share of the reading tasks' time in which they did not compute."""
+    reading = _first(tasks)
+    if reading is None or reading.run_seconds <= 0:
+        return 0.0
+    busy = reading.cpu_seconds + reading.gc_seconds + (tasks.python_seconds or 0.0)
+    return max(0.0, 1 - busy / reading.run_seconds)
+
+
+def _wait(tasks: TaskSummary) -> float | None:
+    """Seconds of wall time in which the reading stage did not compute."""
+    reading = _first(tasks)
+    return None if reading is None or not reading.wall_seconds else reading.wall_seconds * _idle(tasks)
+
+
+@overload.once
+def answer(view: View) -> Wait | None:
+    """What ledgerops itself waits for the broker, when that is far longer than it used to be."""
+    looks = [heads for heads in view.history.heads if heads.seconds is not None and heads.at <= view.now]
+    newest, former = looks[-LOOKS:], looks[:-FORMER]
+    if len(newest) < LOOKS or len(former) < LOOKS or view.now - newest[-1].at > FRESH:
+        return None
+    wait = Wait(median(each.seconds or 0.0 for each in newest), median(each.seconds or 0.0 for each in former))
+    return wait if wait.now >= max(ANSWER, SLOWER * wait.usual) else None

@@ -1,0 +1,186 @@
+"""What the state of a query costs and how it grows: the ground that the rules on state, memory and GC stand on.
+
+Spark sums the times of a state operator over its tasks. Wall time is that sum over the tasks that run at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from statistics import median
+from typing import NamedTuple
+
+from ledgerops.diagnosis import batch_time, overload
+from ledgerops.model.records import Host, Progress, StateOperator, TaskSummary
+from ledgerops.signals.query_view import View
+
+# kept time by themselves, with timers, timeouts or a time to live
+OWN_TIME = ("transformWithState", "flatMapGroupsWithState", "mapGroupsWithState", "applyInPandasWithState")
+RESERVED = 300 * 2**20  # bytes of a heap that Spark keeps for itself (docs, "Memory Management Overview")
+UNIFIED = 0.6  # spark.memory.fraction: REST's maxMemory is this share of what is left of the heap
+GC_MARKED = 0.10  # of the task time: Spark's executors page marks more than that; Dr. Elephant's "moderate"
+GC_NOW = 12.0
+GC_WINDOW = 30.0  # seconds of looks at the executors that count: at one look every 10 s
+
+
+def lanes(view: View, operator: StateOperator) -> int:
+    """How many tasks of an operator run at once: the divisor from task seconds to wall seconds."""
+    return batch_time.slots(view, operator.shuffle_partitions or 1)
+
+
+def commit_seconds(view: View, batch: Progress) -> float:
+    """Wall seconds of a batch that go into saving state, over all operators."""
+    return sum(operator.commit_seconds / lanes(view, operator) for operator in batch.operators)
+
+
+def has_watermark(view: View, batches: int = 10) -> bool:
+    """Whether the query has a watermark, by its plan or by what its newest batches report."""
+    if view.plan.watermarks:
+        return True
+    return any(batch.watermark is not None or batch.event_time_max is not None for batch in view.batches[-batches:])
+
+
+def keeps_own_time(operator: StateOperator) -> bool:
+    """Whether an operator can forget by timers, timeouts or a time to live; told by its metrics where it has them."""
+    if not operator.name.startswith(OWN_TIME):
+        return False
+    timers = [value for name, value in operator.custom.items() if "Timers" in name]
+    lives = [value for name, value in operator.custom.items() if name.endswith("WithTTLVars")]
+    return not (timers and lives) or any(timers) or any(lives)
+
+
+def heap_bytes(view: View) -> int | None:
+    """The heaps of all executors in bytes, by what Spark makes of them; None when no executor was seen."""
+    executors = view.executors
+    return int(sum(executor.memory_max_bytes / UNIFIED + RESERVED for executor in executors)) or None
+
+
+def off_heap(view: View) -> bool:
+    """Whether the state is RocksDB's: native memory and local disk."""
+    return view.last is not None and any(
+        name.startswith("rocksdb") for operator in view.last.operators for name in operator.custom
+    )
+
+
+DRIVER = "driver"  # runs no tasks where there are other executors
+
+
+class Collecting(NamedTuple):
+    """Garbage collection against run time of tasks, both in seconds; `share` of the run time, 0 to 1."""
+
+    gc_seconds: float
+    run_seconds: float
+    batches: int
+
+    @property
+    def share(self) -> float:
+        return min(1.0, self.gc_seconds / self.run_seconds) if self.run_seconds > 0 else 0.0
+
+
+@overload.once
+def with_tasks(view: View) -> Sequence[tuple[Progress, TaskSummary]]:
+    """The newest three of the last ten settled batches whose tasks are known, newest first."""
+    return batch_time.with_tasks(view, reversed(view.settled[-2 * batch_time.PAIRS :]), overload.RECENT)
+
+
+@overload.once
+def gc_of_stages(view: View) -> Collecting | None:
+    """Over the stages of the newest three batches whose tasks are known; None when fewer than two are."""
+    newest = with_tasks(view)
+    if len(newest) < batch_time.ENOUGH:
+        return None
+    stages = [stage for _, tasks in newest for stage in tasks.stages]
+    return Collecting(sum(each.gc_seconds for each in stages), sum(each.run_seconds for each in stages), len(newest))
+
+
+@overload.once
+def gc_of_executors(view: View) -> Collecting | None:
+    """The growth of all executors' totals between the newest look and the oldest at most GC_WINDOW seconds before it.
+
+    In local mode there is only the driver, of which Spark tells its whole time in place of the tasks' (since 4.0).
+    """
+    return _collected(view, GC_WINDOW)
+
+
+@overload.once
+def gc_goes_on(view: View) -> bool:
+    """Whether the executors still spend much of their time collecting; True as well where their looks do not say."""
+    now = _collected(view, GC_NOW)
+    return now is None or now.share >= GC_MARKED
+
+
+def _collected(view: View, window: float) -> Collecting | None:
+    newest = max((host.at for host in view.hosts if host.executors), default=float("-inf"))
+    looks = [host for host in view.hosts if host.executors and newest - window <= host.at]
+    if len(looks) < 2 or view.now - newest > window:
+        return None
+    gc, run = (later - before for before, later in zip(_totals(looks[0]), _totals(looks[-1]), strict=True))
+    return Collecting(gc, run, 0) if gc >= 0 and run > 0 else None
+
+
+@overload.once
+def gc_of_batches(view: View) -> float | None:
+    """Share of the newest batches' wall time in which all stood still for the collector; None when it is not known."""
+    stages = gc_of_stages(view)
+    if stages is None:
+        return None
+    newest = with_tasks(view)
+    slots = batch_time.slots(view, max(stage.tasks for _, tasks in newest for stage in tasks.stages))
+    spent = sum(batch.duration for batch, _ in newest)
+    share = stages.gc_seconds / slots / spent if spent > 0 else 0.0
+    executors = gc_of_executors(view)
+    if executors is not None and {each.executor_id for each in view.executors} == {DRIVER}:
+        share = max(share, executors.share)  # the driver's own work stands still, too
+    return min(1.0, share)
+
+
+def _totals(host: Host) -> tuple[float, float]:
+    return sum(each.gc_seconds for each in host.executors), sum(each.run_seconds for each in host.executors)
+
+
+def told(batches: Sequence[Progress], index: int) -> list[tuple[Progress, StateOperator]]:
+    """The batches with what they say of one operator, by its place in the plan."""
+    return [(batch, batch.operators[index]) for batch in batches if index < len(batch.operators)]
+
+
+PER_ROW = 0.05  # state rows that stay for each row read: below it the state stands still
+STILL = 3  # batches that leave nothing, after which growth is over
+
+
+def growing(told: Sequence[tuple[Progress, StateOperator]]) -> Sequence[tuple[Progress, StateOperator]]:
+    """The newest of these batches over which an operator kept growing, from the batch before its growth on.
+
+    A plateau before it tells nothing of its pace, and after one it is over: then there are none.
+    """
+    still = 0
+    for place in range(len(told) - 1, 0, -1):
+        batch, state = told[place]
+        grown = state.rows - told[place - 1][1].rows
+        still = still + 1 if grown < PER_ROW * batch.rows else 0 if batch.rows else still
+        if still == STILL:
+            return told[place + STILL - 1 :]
+    return told
+
+
+def forgets(view: View, told: Sequence[tuple[Progress, StateOperator]]) -> bool:
+    """Whether an operator removed rows in these batches, or the query's state shrank within the hour remembered."""
+    if any(state.removed for _, state in told):
+        return True
+    rows = [point.state_rows for point in view.history.trend]
+    return any(later < earlier for earlier, later in pairwise(rows))
+
+
+def wasted(view: View) -> Sequence[tuple[str, float, float]]:
+    """What state and memory cost beyond the work on rows: what, seconds of a batch, its duration; medians of three."""
+    latest = view.steady[-overload.RECENT :]
+    if len(latest) < overload.RECENT:
+        return []
+    duration = median(batch.duration for batch in latest)
+    gc = gc_of_stages(view)
+    found = []
+    if gc is not None and gc.share >= GC_MARKED:
+        found.append(("garbage collection", (gc_of_batches(view) or 0.0) * duration, duration))
+    saving = median(commit_seconds(view, batch) for batch in latest)
+    if saving >= batch_time.MOSTLY * duration:
+        found.append(("saving the state", saving, duration))
+    return found

@@ -1,0 +1,73 @@
+"""What acts on a drill's driver from outside: the control file, signals to its processes, servers and their proxies."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from ledgerops.common.shutdown import Stop
+from ledgerops.drills.harness.drill import Drill
+from ledgerops.drills.harness.fault_control import Chaos
+from ledgerops.errors import UserError
+
+PACE = 0.1  # seconds
+
+
+class Surgeon:
+    """What a drill's `inject` and `repair` work with, in the process that conducts the drill."""
+
+    def __init__(
+        self, folder: Path, drill: Drill, names: Mapping[str, str], seed: int, stop: Stop | None = None
+    ) -> None:
+        self.folder, self.drill, self.names, self.seed = folder, drill, names, seed
+        self.stop = stop or Stop()
+        self.chaos = Chaos(folder / "control.json")
+        self.origin = 0.0
+        self.url = ""  # of the driver's exporter
+        self.process: psutil.Process  # the driver
+        self.held: dict[str, Any] = {}  # between inject and repair
+        self.closing: list[Callable[[], None]] = []  # called at the end, the last first
+
+    def until(self, holds: Callable[[], bool], seconds: float, what: str) -> None:
+        """Waits for a condition. Raises UserError when it does not come about, the driver ends or the drill shall."""
+        limit = time.monotonic() + seconds
+        while not holds():
+            if time.monotonic() > limit:
+                raise UserError(f"drill {self.drill.name}: {what} did not happen within {seconds:.0f} s")
+            if not self.process.is_running() or self.process.status() == psutil.STATUS_ZOMBIE:
+                raise UserError(f"drill {self.drill.name}: the driver ended; see {self.folder / 'driver.log'}")
+            self._wait(PACE)
+
+    def at(self, seconds: float) -> None:
+        """Waits until so many seconds after the origin. Raises UserError when the drill shall end before."""
+        limit = self.origin + seconds
+        while (left := limit - time.time()) > 0:
+            self._wait(min(left, PACE))
+
+    def _wait(self, seconds: float) -> None:
+        if self.stop.wait(seconds):
+            raise UserError(f"drill {self.drill.name}: {self.stop.reason}")
+
+    def children(self, *words: str) -> list[psutil.Process]:
+        """The driver's processes below it whose command line has one of the words: `java`, `pyspark.daemon`."""
+        found = []
+        for child in self.process.children(recursive=True):
+            try:
+                line = " ".join(child.cmdline())
+            except psutil.Error:
+                continue
+            if any(word in line for word in words):
+                found.append(child)
+        return found
+
+    def close(self) -> None:
+        """Ends what `inject` left open. Raises nothing."""
+        while self.closing:
+            try:
+                self.closing.pop()()
+            except Exception as error:
+                print(f"while ending drill {self.drill.name}: {error}")

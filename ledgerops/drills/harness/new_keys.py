@@ -1,0 +1,37 @@
+"""Rows whose key is an account, of which there are few, until a new one comes with each row; and how many came."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ledgerops.drills.harness.bundle import Bundle
+from ledgerops.drills.harness.drill import ONSET, Effect
+from ledgerops.drills.harness.target_app import Patient
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+def with_key(patient: Patient, rows: DataFrame, seconds: float, onset: float = ONSET) -> DataFrame:
+    """Adds the column `key`: the account's, and for `seconds` from the onset on each transaction's own."""
+    from pyspark.sql import functions as F
+
+    came = F.col("event_time").cast("double") - patient.origin
+    new = came.between(onset, onset + seconds)
+    return rows.withColumn("key", F.when(new, F.col("transaction_id")).otherwise(F.col("account_id")))
+
+
+def new_keys(count: int, role: str = "main") -> Effect:
+    """When that batch was done with which the query had read so many rows since the injection, a new key in each."""
+
+    def judge(bundle: Bundle) -> float | None:
+        before = 0
+        for commit in bundle.commits(role):
+            if commit.planned < bundle.times["injected"]:
+                before = commit.read
+                continue
+            if commit.read - before >= count and commit.done is not None:
+                return commit.done
+        return None
+
+    return judge

@@ -1,0 +1,87 @@
+"""Queries whose rows cost time: each waits for an answer, as of a remote service, as long on any machine."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import ledgerops
+from ledgerops.drills.harness.fault_control import Chaos
+from ledgerops.drills.harness.target_app import Patient
+from ledgerops.ledger.sources.workers import make_importable
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from pyspark.sql import DataFrame
+
+TASKS = 8  # that wait at the same time: more than the cores, as waiting needs none
+CONF = (("spark.sql.shuffle.partitions", str(TASKS)),)
+MASTER = f"local[{TASKS}]"
+SCORES = "customer_id STRING, rows LONG"
+
+
+def waiting(rows: DataFrame, milliseconds: int) -> DataFrame:
+    """Each row with an answer for which its task waited in the JVM."""
+    from pyspark.sql import functions as F
+
+    return rows.withColumn("answer", F.expr(f"reflect('java.lang.Thread', 'sleep', {milliseconds}L)"))
+
+
+def scored(patient: Patient, rows: DataFrame, milliseconds: float) -> DataFrame:
+    """How many rows each customer had so far: state by customer, in Python, where each row waits for its answer."""
+    make_importable(patient.spark)
+    return rows.groupBy("customer_id").applyInPandasWithState(
+        _score(milliseconds / 1000), SCORES, "rows LONG", "update", "NoTimeout"
+    )
+
+
+def _score(seconds: float) -> Callable[..., Iterator[pd.DataFrame]]:
+    def score(key: tuple[str], parts: Iterable[pd.DataFrame], state: Any) -> Iterator[pd.DataFrame]:
+        import pandas as pd
+
+        count = sum(map(len, parts))
+        time.sleep(seconds * count)
+        total = count + (state.get[0] if state.exists else 0)
+        state.update((total,))
+        yield pd.DataFrame({"customer_id": [key[0]], "rows": [total]})
+
+    return score
+
+
+def each_row(control: Path, key: str) -> Callable[[Iterable[Any]], Iterator[Any]]:
+    """For `mapInArrow`: hands rows on as they are, after waiting for each as many seconds as the control file says."""
+    chaos = Chaos(control)
+
+    def step(batches: Iterable[Any]) -> Iterator[Any]:
+        for batch in batches:
+            time.sleep(float(chaos(key, 0.0)) * batch.num_rows)
+            yield batch
+
+    return step
+
+
+def one_task(control: Path, task: int) -> Callable[[Iterable[Any]], Iterator[Any]]:
+    """For `mapInArrow`: hands rows on, after waiting in that task as many seconds as `straggle` in the file says."""
+    chaos = Chaos(control)
+
+    def step(batches: Iterable[Any]) -> Iterator[Any]:
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        if context is not None and context.partitionId() == task:
+            time.sleep(float(chaos("straggle", 0.0)))
+        yield from batches
+
+    return step
+
+
+def by_partition(patient: Patient, plan: str) -> DataFrame:
+    """A stream of the embedded source of which each partition is a task, as Kafka's are."""
+    from ledgerops.ledger.sources.spark_source import register
+
+    register(patient.spark)
+    options = {"plan": plan, "table": "transactions", "origin": repr(patient.origin), "rowsPerTask": "1"}
+    rows = patient.spark.readStream.format("ledger").options(**options).load()
+    return ledgerops.instrument(rows, event_time="event_time", key="customer_id")

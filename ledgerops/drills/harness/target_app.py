@@ -1,0 +1,244 @@
+"""The driver of a drill: a process with real queries, watched as any application is, which knows no truth.
+
+Run as `python -m ledgerops.drills.harness.target_app FOLDER`. It says in `ready.json` that it is ready,
+and ends when there is a file `stop`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import ledgerops
+from ledgerops.common.shutdown import stop_queries
+from ledgerops.drills.harness.drill import Drill
+from ledgerops.drills.harness.fault_control import Chaos, ChaosSink
+from ledgerops.ledger.run.spark_session import open_session
+from ledgerops.ledger.run.start import SESSION_CONF, start
+from ledgerops.ledger.sinks import Sink
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming import StreamingQuery
+
+    from ledgerops.agent.attach import Watch
+    from ledgerops.ledger.sources.tables import Table
+
+APP = "ledgerops drill"  # dashboards mark what bears this name; which drill it is, it must not know
+TRIGGER = 2.0  # seconds
+KEYS = {"transactions": "customer_id", "ad_events": "ad_id"}
+PACE = 0.1  # seconds between two looks of the driver's loop
+RESTART = 1.0  # seconds after its death in which a kept query is started again
+
+Starter = Callable[[], "StreamingQuery"]
+
+
+@dataclass
+class Kept:
+    """A query by its role: how to start it (again), and how often it died."""
+
+    query: StreamingQuery
+    again: Starter | None = None
+    deaths: list[float] = field(default_factory=list)
+    exception: str | None = None
+    seen_dead: bool = False
+
+
+class Patient:
+    """What a drill's `start` works with, in the driver."""
+
+    def __init__(self, folder: Path, drill: Drill, names: Mapping[str, str], seed: int, settings: Mapping[str, Any]):
+        self.folder, self.drill, self.names, self.seed = folder, drill, names, seed
+        self.chaos = Chaos(folder / "control.json")
+        self.kept: dict[str, Kept] = {}
+        self.each_turn: list[Callable[[], None]] = []  # called ten times a second by the driver's main thread
+        self.settings = settings  # given by the surgeon: addresses of servers, say
+        self.origin = 0.0
+        self.spark: SparkSession
+        self.watch: Watch
+
+    def rows(
+        self,
+        plan: str,
+        table: Table = "transactions",
+        *,
+        max_rows: int | None = None,
+        origin: float | None = None,
+        label: str | None = None,
+    ) -> DataFrame:
+        """A stream of the embedded source by a load plan (YAML text), instrumented as `ledgerops run` does. `label`
+        tells the observations of two sources of one query apart."""
+        from ledgerops.ledger.plan.plan import parse_plan
+        from ledgerops.ledger.sources.tables import open_source
+
+        rows = open_source(
+            self.spark,
+            table,
+            plan=parse_plan(plan, f"{self.drill.name}.yaml"),
+            work_dir=self.folder / "work",
+            origin=self.origin if origin is None else origin,
+            max_rows_per_trigger=max_rows,
+        )
+        if table not in KEYS:
+            return rows
+        return ledgerops.instrument(rows, event_time="event_time", key=KEYS[table], name=label)
+
+    def job(
+        self,
+        name: str,
+        inputs: Mapping[str, DataFrame],
+        *,
+        role: str = "main",
+        trigger: float = TRIGGER,
+        lateness: str | None = None,
+        sink: Sink | None = None,
+        available_now: bool = False,
+        keep: bool = False,
+        transform: Callable[..., DataFrame] | None = None,
+    ) -> StreamingQuery:
+        """Starts a job of the ledger under a random name. `keep`: it is started again when it dies. `transform` takes
+        the place of the job's own, for a drill whose fault is in the query."""
+        from ledgerops.ledger.jobs import JOBS
+
+        [known] = [job for job in JOBS if job.name == name]
+        job = replace(known, name=self.names[role], transform=transform or known.transform)
+
+        def begin() -> StreamingQuery:
+            return start(
+                job,
+                inputs,
+                sink=sink or self.sink(role),
+                checkpoint=self.checkpoint(role),
+                trigger_seconds=trigger,
+                available_now=available_now,
+                fingerprint=self.drill.name,
+                lateness=lateness,
+            )
+
+        return self.run(role, begin, keep=keep)
+
+    def query(
+        self,
+        rows: DataFrame,
+        *,
+        role: str = "main",
+        trigger: float = TRIGGER,
+        mode: str = "append",
+        write: Callable[[DataFrame, int], None] | None = None,
+        sink: str | None = None,
+        location: str | None = None,
+        keep: bool = False,
+    ) -> StreamingQuery:
+        """Starts a query of the drill's own under a random name; it writes to the drill's sink, by `write`, or to a
+        `sink` of Spark's own, such as noop. `location`: of its checkpoint, where that is not a plain folder."""
+
+        def begin() -> StreamingQuery:
+            writer = rows.writeStream
+            own = self.sink(role).write_batch
+            return (
+                (writer.format(sink) if sink is not None else writer.foreachBatch(write or own))
+                .queryName(self.names[role])
+                .outputMode(mode)
+                .option("checkpointLocation", location or str(self.checkpoint(role)))
+                .trigger(processingTime=f"{round(trigger * 1000)} milliseconds")
+                .start()
+            )
+
+        return self.run(role, begin, keep=keep)
+
+    def run(self, role: str, begin: Starter, keep: bool = False) -> StreamingQuery:
+        """Starts a query by a function of the drill's own."""
+        query = begin()
+        self.kept[role] = Kept(query, begin if keep else None)
+        return query
+
+    def sink(self, role: str = "main", before: Any = None) -> ChaosSink:
+        log = self.folder / f"{role}.sink.jsonl"
+        return ChaosSink(self.chaos, log, before) if before else ChaosSink(self.chaos, log)
+
+    def checkpoint(self, role: str = "main") -> Path:
+        return self.folder / "work" / "checkpoints" / role
+
+    def turn(self) -> None:
+        """Looks after the queries once: notes deaths, starts again what is kept."""
+        for kept in self.kept.values():
+            if kept.query.isActive:
+                continue
+            if not kept.seen_dead:
+                kept.seen_dead = True
+                error = kept.query.exception()
+                kept.exception = None if error is None else str(error)[:500]
+                if error is not None:
+                    kept.deaths.append(time.time())
+            if kept.again is not None and kept.deaths and time.time() - kept.deaths[-1] >= RESTART:
+                kept.query, kept.seen_dead = kept.again(), False
+        for act in self.each_turn:
+            act()
+
+    def outcomes(self) -> dict[str, Any]:
+        return {role: {"exception": kept.exception, "deaths": kept.deaths} for role, kept in self.kept.items()}
+
+
+def main(folder: Path) -> None:
+    from ledgerops.drills import BY_NAME
+
+    told = json.loads((folder / "drill.json").read_text("utf-8"))
+    drill = BY_NAME[told["drill"]]
+    patient = Patient(folder, drill, told["names"], told["seed"], told.get("settings", {}))
+    jars = patient.settings.get("jars")
+    conf = {
+        **SESSION_CONF,
+        "spark.app.name": APP,
+        "spark.driver.memory": "1g",
+        "spark.ui.enabled": "true",
+        **({"spark.jars": jars} if jars else {}),
+        **dict(drill.conf),
+        **patient.settings.get("conf", {}),
+    }
+    patient.spark = open_session(drill.master, 2, folder / "work", conf)
+    watched = patient.settings.get("watch", {})
+    recording = str(folder / "recording")
+    patient.watch = ledgerops.attach(patient.spark, port=0, recording=recording, host_interval=2.0, **watched)
+    if patient.watch.error is not None:
+        raise SystemExit(f"cannot watch: {patient.watch.error}")
+    _warm_up(patient.spark)
+    patient.origin = time.time()
+    drill.start(patient)
+    _write(folder / "ready.json", {"origin": patient.origin, "pid": os.getpid(), "url": patient.watch.url})
+    conductor = os.getppid()
+    while not (folder / "stop").exists() and os.getppid() == conductor:  # killed, it stops nobody any more
+        patient.turn()
+        time.sleep(PACE)
+    for kept in patient.kept.values():
+        kept.again = None
+    patient.turn()
+    _write(folder / "queries.json", patient.outcomes())
+    stop_queries([kept.query for kept in patient.kept.values()], grace=5.0)
+    patient.watch.close()
+    patient.spark.stop()
+
+
+def _warm_up(spark: SparkSession) -> None:
+    """Reads a few rows of the source, so that the start of Python workers does not eat up the baseline of a drill."""
+    from ledgerops.ledger.sources.spark_source import register
+
+    register(spark)
+    plan = "phases: [{shape: constant, rate: 100}]"
+    rows = spark.read.format("ledger").options(plan=plan, limit="100", origin="0").load()
+    rows.groupBy("account_id").count().write.format("noop").mode("overwrite").save()
+
+
+def _write(file: Path, value: object) -> None:
+    part = file.with_name(f"{file.name}.part")
+    part.write_text(json.dumps(value), "utf-8")
+    part.replace(file)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,53 @@
+"""F20, conflicting duplicates: from the onset one row in two hundred repeats a transaction with another amount.
+
+One in fifty is sent twice all the time: that is no fault, and nothing is slow.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ledgerops.drills.harness.bundle import Bundle
+from ledgerops.drills.harness.drill import FAULT, ONSET, Drill, Fault, Truth
+from ledgerops.drills.harness.target_app import Patient
+from ledgerops.ledger.plan.plan import parse_plan
+from ledgerops.ledger.plan.record_stream import PlanStream, chunks
+
+PLAN = f"""
+seed: 20
+start: now
+phases: [{{shape: constant, rate: 200}}]
+duplicates: {{share: 0.02, within: 5s}}
+changes:
+  - {{from: {ONSET:g}s, to: {ONSET + FAULT:g}s, duplicates: {{share: 0.02, within: 5s, conflicting: 0.25}}}}
+"""
+TRIGGER = 4.0  # seconds: its state is in Python, and other drills may share the cores
+RECORDS = round(200 * (ONSET + FAULT))
+
+
+def start(patient: Patient) -> None:
+    patient.job("conflicting_transactions", {"transactions": patient.rows(PLAN)}, trigger=TRIGGER)
+
+
+def effect(bundle: Bundle) -> float | None:
+    """When the first copy with another amount is sent."""
+    stream = PlanStream(parse_plan(PLAN), bundle.times["origin"])
+    for _, rows in chunks(stream, RECORDS):
+        found = np.flatnonzero(rows.conflicting)
+        if len(found):
+            return bundle.times["origin"] + float(stream.due_time(rows.numbers[found[:1]])[0])
+    return None
+
+
+DRILL = Drill(
+    name="conflicting-duplicates",
+    id="F20",
+    kind="fault",
+    summary="one row in two hundred repeats a transaction with another amount",
+    start=start,
+    effect=effect,
+    recovery_seconds=40.0,  # a wrong batch is told of for half a minute
+    truth=Truth(
+        faults=(Fault(rules=("conflicting-duplicates",), component=("source",), remedy="producer"),),
+    ),
+)

@@ -1,0 +1,58 @@
+"""R3, CPU saturated: processes that have nothing to do with the driver take every core of its machine."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import psutil
+
+from ledgerops.drills.harness.drill import Drill, Fault, Truth
+from ledgerops.drills.harness.effects import batches_outlast
+from ledgerops.drills.harness.injector import Surgeon
+from ledgerops.drills.harness.target_app import Patient
+
+PLAN = """
+seed: 26
+start: now
+phases: [{shape: constant, rate: 500}]
+"""
+BUSY = "import os\nconductor = os.getppid()\nwhile os.getppid() == conductor: sum(range(100_000))"
+EACH = 10  # processes for each core: the driver, with two or three threads at work, is left a tenth
+
+
+def start(patient: Patient) -> None:
+    patient.job("dedup_transactions", {"transactions": patient.rows(PLAN)})
+
+
+def inject(surgeon: Surgeon) -> None:
+    busy = [subprocess.Popen([sys.executable, "-c", BUSY]) for _ in range(EACH * (psutil.cpu_count() or 1))]
+    surgeon.held["busy"] = busy
+    surgeon.closing.append(lambda: end(busy))
+
+
+def repair(surgeon: Surgeon) -> None:
+    end(surgeon.held["busy"])
+
+
+def end(processes: list[subprocess.Popen[bytes]]) -> None:
+    for process in processes:
+        process.kill()
+        process.wait()
+
+
+DRILL = Drill(
+    name="cpu-saturated",
+    id="R3",
+    kind="fault",
+    summary="other processes take every core of the machine",
+    start=start,
+    inject=inject,
+    repair=repair,
+    effect=batches_outlast(2.0),
+    heavy=True,
+    truth=Truth(
+        faults=(Fault(rules=("cpu-saturated",), component=("host=other processes",), remedy="processes"),),
+        may=("trigger-overrun", "falling-behind", "freshness-breach", "observer-degraded", "checkpoint-slow"),
+    ),
+)

@@ -1,0 +1,78 @@
+"""R1, GC pressure: from the onset something in the driver holds most of its heap; batches wait for the collector."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ledgerops.drills.harness.drill import Drill, Fault, Truth
+from ledgerops.drills.harness.effects import batches_outlast
+from ledgerops.drills.harness.injector import Surgeon
+from ledgerops.drills.harness.target_app import Patient
+
+LEFT = 60  # MiB of the heap that the cache leaves
+PIECE = 250_000  # texts of a few letters; many small things take the collector long
+PLAN = """
+seed: 11
+start: now
+phases: [{shape: constant, rate: 400}]
+"""
+
+
+class Cache:
+    """A cache in the JVM that takes all of the heap but `LEFT` MiB while it is told to."""
+
+    def __init__(self, patient: Patient) -> None:
+        self._patient = patient
+        self._pieces: list[Any] | None = None
+
+    def turn(self) -> None:
+        wanted = bool(self._patient.chaos("cache"))
+        if wanted == (self._pieces is not None):
+            return
+        jvm: Any = self._patient.spark.sparkContext._jvm
+        if not wanted:
+            self._pieces = None
+            return
+        self._pieces = []
+        comma, text = jvm.java.util.regex.Pattern.compile(","), "text," * PIECE
+        while self._free(jvm) > LEFT * 2**20:
+            self._pieces.append(comma.split(text))
+
+    @staticmethod
+    def _free(jvm: Any) -> int:
+        """Bytes of the heap that nothing lives in."""
+        jvm.java.lang.System.gc()
+        machine = jvm.java.lang.Runtime.getRuntime()
+        return int(machine.maxMemory() - machine.totalMemory() + machine.freeMemory())
+
+
+def start(patient: Patient) -> None:
+    patient.job("dedup_transactions", {"transactions": patient.rows(PLAN)})
+    patient.each_turn.append(Cache(patient).turn)
+
+
+def inject(surgeon: Surgeon) -> None:
+    surgeon.chaos.set(cache=True)
+
+
+def repair(surgeon: Surgeon) -> None:
+    surgeon.chaos.set(cache=None)
+
+
+DRILL = Drill(
+    name="gc-pressure",
+    id="R1",
+    kind="fault",
+    summary="a cache takes nearly all of the heap",
+    start=start,
+    inject=inject,
+    repair=repair,
+    effect=batches_outlast(2.0),
+    truth=Truth(
+        faults=(Fault(rules=("gc-pressure",), component=("executor",), remedy="memory"),),
+        # the collector's threads take the cores, too
+        may=("trigger-overrun", "falling-behind", "freshness-breach", "cpu-saturated"),
+    ),
+    recovery_seconds=45.0,
+    conf=(("spark.driver.memory", "600m"),),
+)

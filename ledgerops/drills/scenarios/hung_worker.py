@@ -1,0 +1,48 @@
+"""F13, hung query: from the onset the Python workers are stopped by a signal, in the middle of whatever they do."""
+
+import signal
+
+import psutil
+
+from ledgerops.drills.harness.drill import LATE, Drill, Fault, Truth
+from ledgerops.drills.harness.effects import nothing_done_for
+from ledgerops.drills.harness.injector import Surgeon
+from ledgerops.drills.scenarios.hung_sink import SILENCE, start
+
+WORKERS = ("pyspark.daemon", "pyspark/daemon")
+
+
+def inject(surgeon: Surgeon) -> None:
+    surgeon.held["stopped"] = surgeon.children(*WORKERS)
+    surgeon.closing.append(lambda: repair(surgeon))
+    _signal(surgeon, signal.SIGSTOP)
+
+
+def repair(surgeon: Surgeon) -> None:
+    _signal(surgeon, signal.SIGCONT)
+
+
+def _signal(surgeon: Surgeon, number: signal.Signals) -> None:
+    for process in surgeon.held["stopped"]:
+        try:
+            process.send_signal(number)
+        except psutil.Error:
+            pass  # a worker may end by itself
+
+
+DRILL = Drill(
+    name="hung-worker",
+    id="F13b",
+    kind="fault",
+    summary="the Python workers are stopped in the middle of a batch",
+    start=start,
+    inject=inject,
+    repair=repair,
+    effect=nothing_done_for(SILENCE),
+    fault_seconds=60.0,
+    recovery_seconds=30.0,
+    truth=Truth(
+        faults=(Fault(rules=("query-stuck",), component=("query={main}",), remedy="thread dump|restart"),),
+        may=LATE,
+    ),
+)

@@ -1,0 +1,44 @@
+"""F27, RocksDB stall: from the onset the values of the state are so large that its small write buffers overflow."""
+
+from __future__ import annotations
+
+from ledgerops.drills.harness.drill import FAULT, ONSET, Drill, Fault, Truth
+from ledgerops.drills.harness.effects import batches_outlast
+from ledgerops.drills.harness.target_app import Patient
+
+LARGE = 40_000  # bytes that each key keeps
+PLAN = """
+seed: 11
+start: now
+phases: [{shape: constant, rate: 800}]
+"""
+
+
+def start(patient: Patient) -> None:
+    from pyspark.sql import functions as F
+
+    came = F.col("event_time").cast("double") - patient.origin
+    large = came.between(ONSET, ONSET + FAULT)
+    # encrypted, since what can be compressed fills no buffer
+    noise = F.aes_encrypt(F.rpad("transaction_id", LARGE, "x").cast("binary"), F.lit("0000111122223333"))
+    rows = patient.rows(PLAN).withColumn("noise", F.when(large, noise))
+    counts = rows.groupBy("account_id").agg(F.count("*").alias("count"), F.last("noise").alias("noise"))
+    patient.query(counts, mode="update")
+
+
+DRILL = Drill(
+    name="rocksdb-stall",
+    id="F27",
+    kind="fault",
+    summary="large values overflow the small write buffers of RocksDB",
+    start=start,
+    effect=batches_outlast(2.0),
+    truth=Truth(
+        faults=(Fault(rules=("rocksdb-stall",), component=("operator",), remedy="write buffers|SSD"),),
+        may=("trigger-overrun", "falling-behind", "freshness-breach", "state-commit-slow"),
+    ),
+    conf=(
+        ("spark.sql.streaming.stateStore.rocksdb.writeBufferSizeMB", "1"),
+        ("spark.sql.streaming.stateStore.rocksdb.maxWriteBufferNumber", "2"),
+    ),
+)

@@ -1,0 +1,83 @@
+"""Small batch overhead: a query whose planning takes 2 s is deployed with a trigger of 0.2 s instead of 10 s.
+
+Its few rows take no time. What is costly is a constant that Spark's optimizer folds, again for each batch.
+"""
+
+from __future__ import annotations
+
+import time
+from math import sqrt
+from typing import TYPE_CHECKING
+
+from ledgerops.drills.harness.drill import Drill, Fault, Truth
+from ledgerops.drills.harness.effects import batches_outlast
+from ledgerops.drills.harness.injector import Surgeon
+from ledgerops.drills.harness.target_app import Patient
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+PLAN = """
+seed: 241
+start: now
+phases: [{shape: constant, rate: 5}]
+"""
+PLANNING = 2.0  # seconds
+LONG, SHORT = 10.0, 0.2  # seconds between triggers
+
+
+def constant(spark: SparkSession) -> str:
+    """An expression without columns that takes PLANNING seconds to fold here: it costs the square of the length."""
+    length, times = 3000, []
+    for _ in range(6):  # the first ones are warm-up, and others may have taken the cores
+        began = time.monotonic()
+        spark.sql(f"SELECT {_distance(length)}").collect()
+        times.append(time.monotonic() - began)
+    return _distance(round(length * sqrt(PLANNING / min(times))))
+
+
+def _distance(length: int) -> str:
+    return f"levenshtein(repeat('a', {length}), repeat('b', {length}))"
+
+
+def start(patient: Patient) -> None:
+    from pyspark.sql import functions as F
+
+    rows = patient.rows(PLAN).withColumn("folded", F.expr(constant(patient.spark)))
+    patient.query(rows, trigger=LONG)
+    deployed = [LONG]
+
+    def deploy() -> None:
+        wanted = SHORT if patient.chaos("short") else LONG
+        if deployed[-1] != wanted:
+            deployed.append(wanted)
+            patient.kept["main"].query.stop()
+            patient.query(rows, trigger=wanted)
+
+    patient.each_turn.append(deploy)
+
+
+def inject(surgeon: Surgeon) -> None:
+    surgeon.chaos.set(short=True)
+
+
+def repair(surgeon: Surgeon) -> None:
+    surgeon.chaos.set(short=None)
+
+
+DRILL = Drill(
+    name="small-batch-overhead",
+    id="P05",
+    kind="fault",
+    summary="a query whose planning takes 2 s is deployed with a trigger of 0.2 s",
+    start=start,
+    inject=inject,
+    repair=repair,
+    effect=batches_outlast(SHORT + 1.0),
+    fault_seconds=50.0,
+    recovery_seconds=40.0,
+    truth=Truth(
+        faults=(Fault(rules=("small-batch-overhead",), component=("query=planning",), remedy="interval"),),
+        may=("trigger-overrun", "freshness-breach"),
+    ),
+)

@@ -1,0 +1,39 @@
+"""F06, source partition skew: from the onset 80 % of the rows come in one of eight partitions of the source.
+
+Each partition is a task, and each row waits 8 ms in it. The keys are as even as before.
+"""
+
+from ledgerops.drills.harness import slow_udf
+from ledgerops.drills.harness.drill import LATE, Drill, Fault, Truth
+from ledgerops.drills.harness.effects import batches_outlast
+from ledgerops.drills.harness.target_app import Patient
+
+PLAN = """
+seed: 61
+start: now
+phases: [{shape: constant, rate: 160}]
+partitions: {count: 8}
+changes: [{from: 45s, to: 75s, partitions: {pinned: {partition: 2, share: 0.8}}}]
+"""
+
+
+def start(patient: Patient) -> None:
+    patient.query(slow_udf.waiting(slow_udf.by_partition(patient, PLAN), 8))
+
+
+DRILL = Drill(
+    name="source-partition-skew",
+    id="F06",
+    kind="fault",
+    summary="80 % of the rows come in one of eight partitions of the source",
+    start=start,
+    effect=batches_outlast(2.0),
+    fault_seconds=30.0,
+    recovery_seconds=70.0,
+    conf=slow_udf.CONF,
+    master=slow_udf.MASTER,
+    truth=Truth(
+        faults=(Fault(rules=("source-partition-skew",), component=("partition=-2$|-2 ",), remedy="producer"),),
+        may=LATE,
+    ),
+)

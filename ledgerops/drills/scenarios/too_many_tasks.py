@@ -1,0 +1,56 @@
+"""F19, too many tasks: from the onset each write shuffles its few rows into 500 partitions.
+
+A task without state takes some 1 ms to start and to end; with a state store to load and commit 200 would do.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ledgerops.drills.harness.drill import LATE, Drill, Fault, Truth
+from ledgerops.drills.harness.effects import batches_outlast
+from ledgerops.drills.harness.injector import Surgeon
+from ledgerops.drills.harness.target_app import Patient
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+PLAN = """
+seed: 191
+start: now
+phases: [{shape: constant, rate: 60}]
+"""
+USUAL, MANY = 2, 500
+TRIGGER = 1.0
+
+
+def start(patient: Patient) -> None:
+    def write(rows: DataFrame, batch: int) -> None:
+        tasks = int(patient.chaos("partitions", USUAL))
+        rows.repartition(tasks, "customer_id").write.format("noop").mode("overwrite").save()
+
+    patient.query(patient.rows(PLAN), write=write, trigger=TRIGGER)
+
+
+def inject(surgeon: Surgeon) -> None:
+    surgeon.chaos.set(partitions=MANY)
+
+
+def repair(surgeon: Surgeon) -> None:
+    surgeon.chaos.set(partitions=None)
+
+
+DRILL = Drill(
+    name="too-many-tasks",
+    id="F19",
+    kind="fault",
+    summary="a few rows are shuffled into 500 partitions at a trigger of 1 s",
+    start=start,
+    inject=inject,
+    repair=repair,
+    effect=batches_outlast(TRIGGER * 1.33),
+    truth=Truth(
+        faults=(Fault(rules=("too-many-tasks",), component=("stage",), remedy="partitions"),),
+        may=LATE,
+    ),
+)

@@ -1,0 +1,76 @@
+"""Other diagnosers, to be beaten: alarms on fixed thresholds, always the same answer, and chance.
+
+They see what ours sees, without the start of a run either. Thresholds are those of common alert rules, scaled to drills
+of two minutes: three batches in a row above their trigger interval, a backlog above ten batches, a lag above 30 s, a
+batch that runs for 30 s, an end with an exception.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from ledgerops.diagnosis.rules import RULES
+from ledgerops.drills.harness.bundle import Bundle
+from ledgerops.drills.harness.drill import Drill
+from ledgerops.model import recording
+from ledgerops.runtime.replay import Replay
+from ledgerops.signals.query_view import View
+
+BACKLOG = 10  # batches
+LAG = 30.0  # seconds
+SILENCE = 30.0  # seconds
+ROW = 3  # batches
+ALWAYS = "slow-sink"  # the answer of whoever has seen most outages
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What fixed thresholds said of one drill: since when, in seconds from the effect, and the cause they point at."""
+
+    early: bool  # an alarm before the fault, or on a control
+    seconds: float | None
+    cause: str | None
+
+
+def thresholds(drill: Drill, bundle: Bundle) -> Answer:
+    """The first alarm on any query. Raises UserError when the recording cannot be read."""
+    times = bundle.times
+    since = times.get("effect", times["injected"])
+    for at, cause in _alarms(bundle):
+        if drill.kind == "control" or at < times["injected"]:
+            return Answer(True, None, cause)
+        if at <= max(times["repaired"], since + drill.deadline):
+            seconds = max(0.0, at - since)
+            return Answer(False, seconds if seconds <= drill.deadline else None, cause)
+    return Answer(False, None, None)
+
+
+def chance(rules: Sequence[str]) -> float:
+    """How often one of these rules is drawn by lot."""
+    return len(rules) / len(RULES)
+
+
+def _alarms(bundle: Bundle) -> Iterator[tuple[float, str]]:
+    replay = Replay()
+    for seen in recording.read(bundle.recording):
+        state = replay.take(seen)
+        if state is not None and (cause := _alarm(replay.fleet.view(state, seen.at))) is not None:
+            yield seen.at, cause
+
+
+def _alarm(view: View) -> str | None:
+    history = view.history
+    if history.ended is not None:
+        return "query-failed" if history.ended.exception is not None else None
+    if (view.running_seconds or 0.0) > SILENCE:
+        return "query-stuck"
+    latest, interval = view.steady[-ROW:], view.trigger_interval
+    if len(latest) < ROW:
+        return None
+    if interval and all(batch.duration > interval for batch in latest):
+        return "slow-sink"
+    rows = max(1, sorted(batch.rows for batch in latest)[1])
+    if (view.backlog or 0) > BACKLOG * rows or (view.lag_seconds or 0.0) > LAG:
+        return "input-overload"
+    return None

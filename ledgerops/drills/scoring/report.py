@@ -1,0 +1,181 @@
+"""Scores as text: what happened in one drill, and the tables over all of them, in Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from statistics import mean, median
+from typing import NamedTuple
+
+import numpy as np
+
+from ledgerops.diagnosis.rules import RULES
+from ledgerops.drills.harness.bundle import Bundle
+from ledgerops.drills.harness.drill import Drill
+from ledgerops.drills.scoring.baselines import ALWAYS, Answer, chance
+from ledgerops.drills.scoring.score import Score
+
+RESAMPLES = 2_000
+Scored = tuple[Drill, Score]
+
+
+class Sums(NamedTuple):
+    """Over the fault drills that took effect; combined ones count once for each fault."""
+
+    faults: int
+    recall: float
+    first: float  # root cause first
+    seconds: float | None  # median from effect to finding
+    worst: float | None
+    controls: int
+    alarms: int  # controls in which something was found
+
+
+def sums(scored: Sequence[Scored]) -> Sums:
+    named = [each for drill, score in scored if not score.void for each in score.named]
+    times = [each.seconds for each in named if each.seconds is not None]
+    controls = [score for drill, score in scored if drill.kind == "control"]
+    firsts = [score.named[0].first for _, score in scored if score.named and not score.void]
+    return Sums(
+        len(named),
+        mean([each.seconds is not None for each in named] or [0]),
+        mean(firsts or [0]),
+        median(times) if times else None,
+        max(times, default=None),
+        len(controls),
+        sum(bool(score.early or score.untrue) for score in controls),
+    )
+
+
+def interval(hits: Sequence[bool]) -> tuple[float, float]:
+    """Bootstrap interval of a share, 95 %, with a fixed seed. Shape of `hits`: one a drill."""
+    if not hits:
+        return 0.0, 1.0
+    draws = np.random.default_rng(1).choice(np.asarray(hits, dtype=float), (RESAMPLES, len(hits))).mean(axis=1)
+    low, high = np.quantile(draws, [0.025, 0.975])
+    return float(low), float(high)
+
+
+def details(drill: Drill, bundle: Bundle, score: Score) -> str:
+    """What was found when, in seconds from the origin, and how the faults were met."""
+    origin, times = bundle.times["origin"], bundle.times
+    roles = {name: role for role, name in bundle.names.items()}
+    effect = f", effect {times['effect'] - origin:.1f} s" if "effect" in times else ""
+    lines = [
+        f"{drill.id} {drill.name}: {state(score)}, {score.points:.0f} points",
+        f"  injected {times['injected'] - origin:.1f} s{effect}, repaired {times['repaired'] - origin:.1f} s",
+    ]
+    for each in score.sightings:
+        lines.append(
+            f"  {each.first - origin:6.1f} to {each.last - origin:6.1f} s  {each.finding.severity:<8} {each.rule:<22} "
+            f"{roles.get(each.query, each.query)}  {each.finding.summary}"
+        )
+    for named in score.named:
+        what = " or ".join(named.fault.rules)
+        if named.seconds is None:
+            lines.append(f"  NOT found: {what} of {named.fault.query}")
+            continue
+        flaws = [
+            text
+            for holds, text in (
+                (named.root, "not a root cause"),
+                (named.first, "not the first"),
+                (named.place, "wrong place"),
+                (named.remedy, "no fitting remedy"),
+            )
+            if not holds
+        ]
+        lines.append(f"  {what} found after {named.seconds:.1f} s{': ' + ', '.join(flaws) if flaws else ''}")
+    if score.early:
+        lines.append(f"  before the fault: {', '.join(score.early)}")
+    if score.untrue:
+        lines.append(f"  not true: {', '.join(score.untrue)}")
+    lines += [f"  wrong number: {each}" for each in score.wrong]
+    if drill.recovers and drill.kind != "control":
+        gone = score.reset_seconds
+        lines.append("  not gone by the end" if gone is None else f"  gone {gone:.0f} s after the repair")
+    return "\n".join(lines) + "\n"
+
+
+def state(score: Score) -> str:
+    return "void" if score.void else "passed" if score.passed else "FAILED"
+
+
+def by_drill(scored: Sequence[Scored]) -> str:
+    """One line a drill."""
+    rows = []
+    for drill, score in scored:
+        told = ", ".join("missed" if each.seconds is None else f"{each.seconds:.1f} s" for each in score.named)
+        if drill.kind == "control":
+            told = ", ".join(score.early + score.untrue) or "silent"
+        firsts = "yes" if score.named and score.named[0].first else "no" if score.named else ""
+        reset = "" if not (score.named and drill.recovers) else _seconds(score.reset_seconds)
+        wrong = ", ".join(score.early + score.untrue) if drill.kind != "control" else ""
+        rows.append((drill.id, drill.name, state(score), told, firsts, reset, wrong, f"{score.points:.0f}"))
+    return table(("", "drill", "", "found after", "root first", "reset", "not true", "points"), rows)
+
+
+def by_rule(scored: Sequence[Scored]) -> str:
+    """One line a rule: how often it was found where it must be, how often it was right, how soon, how soon gone."""
+    rows = []
+    for rule in RULES:
+        named = [each for _, score in scored if not score.void for each in score.named if rule.slug in each.fault.rules]
+        fired = [(drill, score) for drill, score in scored if any(s.rule == rule.slug for s in score.sightings)]
+        right = sum(rule.slug not in (*score.early, *score.untrue) for _, score in fired)
+        times = [each.seconds for each in named if each.seconds is not None]
+        resets = [
+            score.reset_seconds
+            for drill, score in scored
+            if drill.recovers
+            and score.reset_seconds is not None
+            and any(rule.slug in each.fault.rules and each.seconds is not None for each in score.named)
+        ]
+        rows.append(
+            (
+                rule.slug,
+                f"{len(times)} of {len(named)}" if named else "no drill",
+                f"{right} of {len(fired)}" if fired else "",
+                _seconds(median(times)) if times else "",
+                _seconds(max(times)) if times else "",
+                _seconds(median(resets)) if resets else "",
+            )
+        )
+    return table(("rule", "recall", "precision", "median time", "worst time", "reset"), rows)
+
+
+def rivals(scored: Sequence[Scored], answers: Sequence[Answer]) -> str:
+    """Ours beside fixed thresholds, always the same answer, and chance: cause right, over the fault drills."""
+    faults = [
+        (score.named[0], answer)
+        for (_, score), answer in zip(scored, answers, strict=True)
+        if score.named and not score.void
+    ]
+    ours = [named.first for named, _ in faults]
+    fixed = [answer.seconds is not None and answer.cause in named.fault.rules for named, answer in faults]
+    always = [ALWAYS in named.fault.rules for named, _ in faults]
+    lots = [chance(named.fault.rules) for named, _ in faults]
+    controls = [answer for (drill, _), answer in zip(scored, answers, strict=True) if drill.kind == "control"]
+    ours_alarms = sum(bool(score.early or score.untrue) for drill, score in scored if drill.kind == "control")
+    rows = []
+    for name, hits, alarms in (
+        ("ledgerops", ours, f"{ours_alarms} of {len(controls)}"),
+        ("fixed thresholds", fixed, f"{sum(answer.early for answer in controls)} of {len(controls)}"),
+        (f"always {ALWAYS}", always, ""),
+    ):
+        low, high = interval(hits)
+        rows.append((name, f"{mean(hits or [0]):.2f}", f"{low:.2f} to {high:.2f}", alarms))
+    rows.append(("chance", f"{mean(lots or [0]):.2f}", "", ""))
+    return table(("diagnoser", "cause right", "95 % interval", "alarms in controls"), rows)
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A Markdown table that is also readable as it is."""
+    lines = [tuple(head), *(tuple(row) for row in rows)]
+    widths = [max(3, *(len(line[column]) for line in lines)) for column in range(len(head))]
+    texts = [
+        "| " + " | ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) + " |" for line in lines
+    ]
+    return "\n".join([texts[0], "|" + "|".join("-" * (width + 2) for width in widths) + "|", *texts[1:]])
+
+
+def _seconds(value: float | None) -> str:
+    return "not gone" if value is None else f"{value:.1f} s"

@@ -1,0 +1,34 @@
+"""Deduplicated transactions: the first of every transaction_id, however often a producer sent it.
+
+Reads `transactions`, writes its rows unchanged. State: one row for each transaction_id, for as long as the lateness
+after its event time. Watermark: the largest event time seen, less the lateness. A row behind the watermark is dropped
+even if it is the first of its id, since Spark can no longer tell; a copy with an event time later by more than the
+lateness counts as a new transaction.
+Restart: the ids come back with the checkpoint, so a copy that arrives after the restart is still dropped.
+Upgrade: the lateness may change at a restart and holds for ids seen from then on; the key column may not.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ledgerops.ledger.jobs.job import LATENESS, Job
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+def transform(transactions: DataFrame, lateness: str = LATENESS) -> DataFrame:
+    """Transactions in; one row for each transaction_id out, the one that arrived first."""
+    return transactions.withWatermark("event_time", lateness).dropDuplicatesWithinWatermark(["transaction_id"])
+
+
+JOB = Job(
+    name="dedup_transactions",
+    group="sql",
+    summary="Every transaction once, however often it was sent.",
+    transform=transform,
+    stateful=True,
+    key="transaction_id",
+    lateness=LATENESS,
+)

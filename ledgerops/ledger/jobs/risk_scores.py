@@ -1,0 +1,97 @@
+"""Risk scores: each transaction with a score that a slow service outside gives it.
+
+Reads `transactions`, and asks a service over HTTP (`risk` in the job's services; the questions are those of
+servers/risk.py); writes every transaction exactly once, with `score`, `reason` and `output`. A scored one has the
+output `risk_scores`; one without a score has `risk_scores.failed`, a null score and the reason. A service that fails
+never fails the batch, it only fills the second output, from which transactions can be sent again. The order of rows is
+not promised.
+Calls: each worker (one a core) sends CHUNK transactions a call and has Limits.concurrency calls under way; a call has
+a time limit and is tried again with growing pauses. After Limits.total seconds a partition of a batch asks no more and
+what is left fails for "no time left": with a service that hangs a batch takes that long and no longer.
+State: none. Watermark: none, so no row is ever too late.
+Restart: goes on with the first batch that was not committed. A batch that is repeated asks again, and a transaction may
+then fall into the other output; a sink that knows its batches holds it once all the same.
+Upgrade: all limits may change at any restart; rows already written stay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from ledgerops.ledger.jobs.calls import CallFailed, Calls, Failure, Limits, open_calls
+from ledgerops.ledger.jobs.job import Job
+from ledgerops.ledger.plan.schemas import TRANSACTIONS
+from ledgerops.ledger.sources.workers import make_importable
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+SCORED, FAILED = "risk_scores", "risk_scores.failed"
+CHUNK = 50  # transactions a call: the service takes 1000, but all of a call fail together
+LIMITS = Limits()
+ASKED = ("transaction_id", "type", "amount")  # all that the service is told
+OUTPUT = f"{TRANSACTIONS}, score DOUBLE, reason STRING, output STRING"
+
+Question = Sequence[Mapping[str, Any]]
+
+
+def transform(transactions: DataFrame, risk: str, limits: Limits = LIMITS) -> DataFrame:
+    """Transactions in; their columns, score, reason and output out. `risk`: URL of the service."""
+    make_importable(transactions.sparkSession)
+
+    def score(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return scored(batches, risk, limits)
+
+    return transactions.mapInArrow(score, OUTPUT)
+
+
+def scored(batches: Iterator[pa.RecordBatch], risk: str, limits: Limits = LIMITS) -> Iterator[pa.RecordBatch]:
+    """The batches of one partition with the columns of OUTPUT, each with as many rows as it had."""
+    calls = open_calls(risk, limits)
+    deadline = calls.deadline()
+    for batch in batches:
+        questions = _questions(batch)
+        answers = calls.run(lambda question: _ask(calls, question), questions, deadline)
+        results: list[float | Failure] = []
+        for question, answer in zip(questions, answers, strict=True):
+            results += [answer] * len(question) if isinstance(answer, Failure) else answer
+        failed = [isinstance(result, Failure) for result in results]
+        columns = [
+            pa.array([None if isinstance(result, Failure) else result for result in results], pa.float64()),
+            pa.array([result.reason if isinstance(result, Failure) else None for result in results], pa.string()),
+            pa.array([FAILED if one else SCORED for one in failed], pa.string()),
+        ]
+        yield pa.RecordBatch.from_arrays(
+            [*batch.columns, *columns], names=[*batch.schema.names, "score", "reason", "output"]
+        )
+
+
+def _questions(batch: pa.RecordBatch) -> list[Question]:
+    """The rows of a batch in calls, as the service wants them; amounts as text, so that no cent is lost."""
+    columns = [batch.column(name) for name in ASKED]
+    texts = zip(*(column.cast(pa.string()).to_pylist() for column in columns), strict=True)
+    rows = [dict(zip(ASKED, row, strict=True)) for row in texts]
+    return [rows[start : start + CHUNK] for start in range(0, len(rows), CHUNK)]
+
+
+def _ask(calls: Calls, question: Question) -> list[float | Failure]:
+    """One call: a score, or the reason that there is none, for each of its transactions."""
+    answers = calls.post("/scores", {"transactions": question})["scores"]
+    if [one["transaction_id"] for one in answers] != [one["transaction_id"] for one in question]:
+        raise CallFailed("answer for other transactions")
+    return [Failure(f"refused: {one['error']}") if "error" in one else float(one["score"]) for one in answers]
+
+
+JOB = Job(
+    name="risk_scores",
+    group="udfs",
+    summary="Each transaction with a score from a slow service outside; what fails goes to an output of its own.",
+    transform=transform,
+    stateful=False,
+    services=("risk",),
+    route="output",
+    routes=(SCORED, FAILED),
+)

@@ -1,0 +1,60 @@
+"""Arrow columns made from numpy buffers, and the schema of the transactions in Arrow."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+_TIMESTAMP = pa.timestamp("us", tz="UTC")
+_MONEY = pa.decimal128(18, 2)
+
+# what Spark makes of the DDL in schemas.py; tests/ledger/sources/test_spark_source.py compares the two
+TRANSACTIONS = pa.schema(
+    [
+        ("transaction_id", pa.string()),
+        ("account_id", pa.string()),
+        ("customer_id", pa.string()),
+        ("event_time", _TIMESTAMP),
+        ("type", pa.string()),
+        ("operation", pa.string()),
+        ("amount", _MONEY),
+        ("balance", _MONEY),
+    ]
+)
+_FOUR_DIGITS = np.array([[ord(c) for c in f"{i:04d}"] for i in range(10_000)], np.uint8)
+
+
+def identifiers(letter: str, numbers: NDArray[np.int64], digits: int) -> NDArray[np.uint8]:
+    """One row of bytes for each number: the letter, then the number with leading zeros."""
+    out = np.empty((len(numbers), 1 + digits), np.uint8)
+    out[:, 0] = ord(letter)
+    right = 1 + digits
+    rest = numbers
+    while right > 1:
+        take = min(4, right - 1)
+        rest, last = np.divmod(rest, 10_000) if right > 5 else (rest, rest)
+        out[:, right - take : right] = _FOUR_DIGITS[last, 4 - take :] if take < 4 else _FOUR_DIGITS[last]
+        right -= take
+    return out
+
+
+def strings(rows: NDArray[np.uint8]) -> pa.Array:
+    """Rows of bytes of one width as a string column."""
+    count, width = rows.shape
+    offsets = np.arange(count + 1, dtype=np.int32) * np.int32(width)
+    data = np.ascontiguousarray(rows)
+    return pa.Array.from_buffers(pa.string(), count, [None, pa.py_buffer(offsets), pa.py_buffer(data)])
+
+
+def money(cents: NDArray[np.int64]) -> pa.Array:
+    """DECIMAL(18,2) from whole cents: 128-bit little-endian, sign-extended."""
+    words = np.empty((len(cents), 2), np.int64)
+    words[:, 0] = cents
+    words[:, 1] = cents >> 63
+    return pa.Array.from_buffers(_MONEY, len(cents), [None, pa.py_buffer(words)])
+
+
+def timestamps(micros: NDArray[np.int64]) -> pa.Array:
+    """UTC timestamps from microseconds since the epoch."""
+    return pa.Array.from_buffers(_TIMESTAMP, len(micros), [None, pa.py_buffer(np.ascontiguousarray(micros))])

@@ -1,0 +1,213 @@
+"""The embedded ledger: every transaction is a pure function of the plan and of its number in the stream.
+
+A record has a place (partition and offset, see `layout`) and carries a transaction. A duplicate is a record that
+carries the transaction of an earlier record. Nothing is drawn in sequence, so any range of offsets can be made at any
+time, in any split, and gives the same rows. `balance` is a plausible figure, not the account's running sum.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import lru_cache
+from statistics import NormalDist
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from ledgerops.ledger.plan import arrow
+from ledgerops.ledger.plan.disorder import Disorder
+from ledgerops.ledger.plan.key_distribution import key_table
+from ledgerops.ledger.plan.partitioning import Ints, Places
+from ledgerops.ledger.plan.plan import Plan
+from ledgerops.ledger.plan.plan_windows import Spans
+from ledgerops.ledger.plan.sections import Amounts, Keys
+from ledgerops.ledger.plan.seeded_hash import HALF, hashes
+
+CHUNK = 16_384  # rows a record batch: its columns fit a core's second-level cache
+
+_ACCOUNT, _BODY = 0, 1  # purposes of hashes; the others are those of disorder, keytable and poison
+_MOST_BALANCE = 15_000_000  # cents; nine tenths of the real balances are below
+
+# type, operation, and how many of 256 transactions have them: the shares of the real ledger
+_KINDS = (
+    ("Debit", "Withdrawal in Cash", 103),
+    ("Credit", "Credit in Cash", 51),
+    ("Credit", None, 49),
+    ("Debit", "Remittance to Another Bank", 33),
+    ("Credit", "Collection from Another Bank", 19),
+    ("Debit", "Credit Card Withdrawal", 1),
+)
+_KIND_OF = np.repeat(np.arange(len(_KINDS)), [weight for _, _, weight in _KINDS])
+_TYPES = pa.array([kind for kind, _, _ in _KINDS])
+_OPERATIONS = pa.array([operation for _, operation, _ in _KINDS])
+_IS_CREDIT = np.array([kind == "Credit" for kind, _, _ in _KINDS])
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What a range of offsets holds, exactly: what a verifier compares a job's output with."""
+
+    rows: int
+    distinct: int  # transactions; the other rows are copies of one of them within the range or of an earlier one
+    late: int  # rows, copies included, whose transaction happened before it was due
+    amounts: Mapping[str, Decimal]  # by type, over all rows
+    distinct_amounts: Mapping[str, Decimal]  # by type, each transaction once, with the amount that came first
+    conflicting: int = 0  # rows with another amount than their transaction's
+    future: int = 0  # rows, copies included, whose transaction is dated after it was due
+
+    @property
+    def duplicates(self) -> int:
+        return self.rows - self.distinct
+
+
+class Generator:
+    """The transactions of a plan whose clock stood at zero at `origin` (seconds since the epoch)."""
+
+    def __init__(self, plan: Plan, origin: float) -> None:
+        self.plan = plan
+        self._first_micros = round((origin if plan.start is None else plan.start) * 1e6)
+        self._schedule = plan.schedule
+        layouts = Spans.of(plan, plan.partitions, [(each, each.partitions) for each in plan.changes])
+        self.layout = Places(layouts.values, layouts.starts)
+        self._keys = Spans.of(plan, plan.keys, [(each, each.keys) for each in plan.changes])
+        self._disorder = Disorder(plan)
+        self.carried, self.delays = self._disorder.carried, self._disorder.delays
+        self.conflicting = self._disorder.conflicting
+
+    @property
+    def total(self) -> int | None:
+        """How many records there ever are; None: they never end."""
+        return self._schedule.total
+
+    def due(self, seconds: float) -> int:
+        """How many records are due so many seconds after the origin."""
+        return self._schedule.due(seconds)
+
+    def batches(self, partition: int, start: int, end: int) -> Iterator[pa.RecordBatch]:
+        """The rows of offsets [start, end) of a partition, in order."""
+        for low in range(start, end, CHUNK):
+            records = self.layout.records(partition, np.arange(low, min(low + CHUNK, end), dtype=np.int64))
+            yield self.rows(records, self.carried(records))
+
+    def rows(self, records: Ints, carried: Ints) -> pa.RecordBatch:
+        """The rows of these records: the transactions they carry, conflicting copies with another amount."""
+        kind, cents, balance = self.figures(carried)
+        return self._made(carried, kind, self.cents(records, carried, cents), balance)
+
+    def transactions(self, numbers: Ints) -> pa.RecordBatch:
+        """The transactions with these numbers, as their own records carry them."""
+        return self._made(numbers, *self.figures(numbers))
+
+    def figures(self, numbers: Ints) -> tuple[Ints, Ints, Ints]:
+        """Kind, amount and balance (cents) of each transaction."""
+        bits = hashes(self.plan.seed, _BODY, numbers)
+        kind = _KIND_OF[(bits & np.uint64(0xFF)).astype(np.intp)]
+        cents = _amount_table(self.plan.amounts)[((bits >> np.uint64(8)) & np.uint64(0xFFFF)).astype(np.intp)]
+        balance = ((bits >> np.uint64(32)).astype(np.float64) * (_MOST_BALANCE / HALF)).astype(np.int64)
+        return kind, cents, balance
+
+    def cents(self, records: Ints, carried: Ints, cents: Ints) -> Ints:
+        """The amounts as these records tell them, given what their transactions' own records tell."""
+        other = self.conflicting(records, carried)
+        if not other.any():
+            return cents
+        bits = self._disorder.conflict_bits(records[other])
+        drawn = _amount_table(self.plan.amounts)[(bits & np.uint64(0xFFFF)).astype(np.intp)]
+        told = cents.copy()
+        told[other] = np.where(drawn == cents[other], drawn + 1, drawn)
+        return told
+
+    def _made(self, numbers: Ints, kind: Ints, cents: Ints, balance: Ints) -> pa.RecordBatch:
+        due = self._schedule.due_time(numbers)
+        micros = np.rint((due - self.delays(numbers)) * 1e6).astype(np.int64)
+        accounts, customers = self._drawn(numbers, due)
+        return pa.RecordBatch.from_arrays(
+            [
+                arrow.strings(arrow.identifiers("T", numbers, 10)),
+                arrow.strings(accounts),
+                arrow.strings(customers),
+                arrow.timestamps(micros + self._first_micros),
+                _TYPES.take(pa.array(kind)),
+                _OPERATIONS.take(pa.array(kind)),
+                arrow.money(cents),
+                arrow.money(balance),
+            ],
+            schema=arrow.TRANSACTIONS,
+        )
+
+    def _drawn(self, numbers: Ints, due: NDArray[np.float64]) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+        """Account and customer ids."""
+        bits = hashes(self.plan.seed, _ACCOUNT, numbers)
+        accounts, customers = np.empty((len(numbers), 9), np.uint8), np.empty((len(numbers), 9), np.uint8)
+        for i, mine in self._keys.at(numbers):
+            table = key_table(self._keys.values[i], self.plan.seed)
+            rank = table.draw(bits[mine], due[mine] - self._keys.since[i])
+            accounts[mine], customers[mine] = table.account_ids[rank], table.customer_ids[rank]
+        return accounts, customers
+
+
+def scheduled_seconds(plan: Plan, partitions: Ints, offsets: Ints, origin: float = 0.0) -> NDArray[np.float64]:
+    """When the record at each partition and offset is due: seconds after the plan's start, on top of `origin`.
+
+    Offsets are those of the embedded source, and of a topic that was empty and gets no poison.
+    """
+    layout, found = Generator(plan, 0.0).layout, np.empty(len(offsets))
+    for partition in map(int, np.unique(partitions)):
+        mine = np.asarray(partitions) == partition
+        found[mine] = plan.schedule.due_time(layout.records(partition, np.asarray(offsets, np.int64)[mine]))
+    return found + origin
+
+
+def manifest(plan: Plan, ranges: Mapping[int, tuple[int, int]]) -> Manifest:
+    """The exact counts and sums of the rows at offsets [start, end) of each partition."""
+    generator = Generator(plan, 0.0)
+    each = [
+        generator.layout.records(partition, np.arange(start, end, dtype=np.int64))
+        for partition, (start, end) in ranges.items()
+        if end > start
+    ]
+    records = np.concatenate(each) if each else np.empty(0, np.int64)
+    numbers = generator.carried(records)
+    once = np.unique(numbers)
+    delays = generator.delays(numbers)
+    return Manifest(
+        rows=len(numbers),
+        distinct=len(once),
+        late=int(np.count_nonzero(delays > 0)),
+        amounts=_sums(generator, numbers, generator.cents(records, numbers, generator.figures(numbers)[1])),
+        distinct_amounts=_sums(generator, once, generator.figures(once)[1]),
+        conflicting=int(np.count_nonzero(generator.conflicting(records, numbers))),
+        future=int(np.count_nonzero(delays < 0)),
+    )
+
+
+def _sums(generator: Generator, numbers: Ints, cents: Ints) -> dict[str, Decimal]:
+    credit = _IS_CREDIT[generator.figures(numbers)[0]]
+    return {
+        "Credit": Decimal(int(cents[credit].sum())).scaleb(-2),
+        "Debit": Decimal(int(cents[~credit].sum())).scaleb(-2),
+    }
+
+
+def customer_ids(keys: Keys) -> list[str]:
+    """Every customer that a transaction of the plan may name."""
+    return [f"C{i:08}" for i in range(1, keys.customers + 1)]
+
+
+def account_ids(keys: Keys) -> list[str]:
+    """Every account that a transaction of the plan may name."""
+    return [f"A{i:08}" for i in range(1, keys.accounts + 1)]
+
+
+@lru_cache(maxsize=8)
+def _amount_table(amounts: Amounts) -> Ints:
+    """Cents at 65,536 even steps of the distribution."""
+    normal = NormalDist()
+    steps = [normal.inv_cdf((i + 0.5) / 65_536) for i in range(65_536)]
+    values = [min(amounts.median * math.exp(amounts.sigma * step), amounts.most) for step in steps]
+    cents: Ints = np.maximum(np.rint(np.array(values) * 100), 1).astype(np.int64)
+    return cents

@@ -1,0 +1,200 @@
+"""The ledger as one stream of numbered records: made by a plan, or read from the bank's file.
+
+Who sends it and who checks what became of it take it from here, so both mean the same rows. Record n has a place and
+an instant at which it is due; rows of any range can be had at any time.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal, Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from ledgerops.errors import UserError
+from ledgerops.ledger.plan.generate import Generator
+from ledgerops.ledger.plan.partitioning import Ints
+from ledgerops.ledger.plan.plan import Plan
+from ledgerops.ledger.plan.plan_windows import Spans
+from ledgerops.ledger.plan.poison import kinds_after
+
+Table = Literal["transactions", "debits", "credits", "ad_events"]
+TABLES: tuple[Table, ...] = ("transactions", "debits", "credits", "ad_events")
+_TYPES = {"debits": "Debit", "credits": "Credit"}
+CHUNK = 8_192  # records at a time: 10 ms of work, so that a sender that makes them between two sends is not late
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Some records of a stream, in their order; arrays have one entry a row."""
+
+    numbers: Ints  # of the records
+    batch: pa.RecordBatch
+    partitions: Ints
+    first: NDArray[np.bool_]  # whether no earlier record carries the same transaction
+    delays: NDArray[np.float64]  # seconds by which it happened before it was due; below 0: is dated after that
+    conflicting: NDArray[np.bool_]  # whether it repeats a transaction with another amount
+
+    def where(self, mask: NDArray[np.bool_]) -> Rows:
+        """Those rows for which `mask` holds."""
+        return Rows(
+            self.numbers[mask],
+            self.batch.filter(pa.array(mask)),
+            self.partitions[mask],
+            self.first[mask],
+            self.delays[mask],
+            self.conflicting[mask],
+        )
+
+    def before(self, number: int) -> Rows:
+        """The rows of records before record `number`."""
+        return self.where(self.numbers < number)
+
+
+class Stream(Protocol):
+    """Records from 0 on."""
+
+    table: Table
+
+    @property
+    def partitions(self) -> int: ...
+    @property
+    def total(self) -> int | None:
+        """How many records there are; None: as many as are asked for."""
+        ...
+
+    def poison(self, records: Ints, kinds: Sequence[str]) -> NDArray[np.intp]:
+        """For each record the index in REASONS of the poison that follows it, -1 for none; only `kinds` are made."""
+        ...
+
+    def due(self, seconds: float) -> int:
+        """How many records are due so many seconds after the beginning."""
+        ...
+
+    def due_time(self, records: Ints) -> NDArray[np.float64]:
+        """When each record is due, in seconds after the beginning."""
+        ...
+
+    def rows(self, start: int, end: int, step: int = 1) -> Rows:
+        """The rows of records [start, end), or of every `step`-th of them, those of another table left out."""
+        ...
+
+
+class PlanStream:
+    """What a plan gives whose clock stood at zero at `origin` (seconds since the epoch)."""
+
+    def __init__(self, plan: Plan, origin: float, table: Table = "transactions") -> None:
+        self.plan, self.origin, self.table = plan, origin, table
+        self._generator = Generator(plan, origin)
+        self.partitions = self._generator.layout.count
+        self._poison = Spans.of(plan, plan.poison, [(each, each.poison) for each in plan.changes])
+
+    @property
+    def total(self) -> int | None:
+        return self._generator.total
+
+    def poison(self, records: Ints, kinds: Sequence[str]) -> NDArray[np.intp]:
+        found = np.empty(len(records), np.intp)
+        for i, mine in self._poison.at(records):
+            found[mine] = kinds_after(self._poison.values[i], self.plan.seed, records[mine], kinds)
+        return found
+
+    def due(self, seconds: float) -> int:
+        return self._generator.due(seconds)
+
+    def due_time(self, records: Ints) -> NDArray[np.float64]:
+        return self.plan.schedule.due_time(records)
+
+    def rows(self, start: int, end: int, step: int = 1) -> Rows:
+        numbers = np.arange(start, end, step, dtype=np.int64)
+        carried = self._generator.carried(numbers)
+        partitions, _ = self._generator.layout.places(numbers)
+        # a record carries its own transaction or that of an earlier record, which is in the stream, too
+        found = Rows(
+            numbers,
+            self._generator.rows(numbers, carried),
+            partitions,
+            carried == numbers,
+            self._generator.delays(carried),
+            self._generator.conflicting(numbers, carried),
+        )
+        return _of_table(found, self.table)
+
+
+class ReplayStream:
+    """The good rows of a transactions CSV in the order of the file, at `rate` rows a second; held in memory."""
+
+    def __init__(self, file: Path, rate: float, table: Table = "transactions") -> None:
+        from ledgerops.ledger.sources import replay
+        from ledgerops.ledger.sources.csv_file import Reject, content_hash, read_rows
+
+        rejects: list[Reject] = []
+        rows = list(read_rows(file, replay.COLUMNS, replay.parse_transaction, rejects))
+        if not rows:
+            raise UserError(f"no usable row in {file}: {len(rejects)} rejected")
+        columns = [
+            pa.array(values, kind.type) for kind, values in zip(replay.ARROW, zip(*rows, strict=True), strict=True)
+        ]
+        self.file, self.rate, self.table, self.partitions = file, rate, table, replay.PARTITIONS
+        self.digest, self.rejected = content_hash(file), len(rejects)
+        self._batch = pa.RecordBatch.from_arrays(columns, schema=replay.ARROW)
+        self._partition = np.array([replay.partition_of(row[1]) for row in rows], np.int64)
+        self._first = np.zeros(len(rows), np.bool_)
+        self._first[np.unique(np.array([row[0] for row in rows]), return_index=True)[1]] = True
+
+    @property
+    def total(self) -> int | None:
+        return len(self._first)
+
+    def poison(self, records: Ints, kinds: Sequence[str]) -> NDArray[np.intp]:
+        return np.full(len(records), -1, np.intp)
+
+    def due(self, seconds: float) -> int:
+        return math.floor(seconds * self.rate + 1e-6)
+
+    def due_time(self, records: Ints) -> NDArray[np.float64]:
+        return (records + 1) / self.rate
+
+    def rows(self, start: int, end: int, step: int = 1) -> Rows:
+        numbers = np.arange(start, min(end, len(self._first)), step, dtype=np.int64)
+        part = slice(start, end, step)
+        # delays are unknown: the file tells when a transaction happened, and not when it came
+        found = Rows(
+            numbers,
+            self._batch.slice(start, len(numbers)) if step == 1 else self._batch.take(pa.array(numbers)),
+            self._partition[part],
+            self._first[part],
+            np.zeros(len(numbers)),
+            np.zeros(len(numbers), np.bool_),
+        )
+        return _of_table(found, self.table)
+
+
+def chunks(stream: Stream, end: int | None, start: int = 0, step: int = 1) -> Iterator[tuple[int, Rows]]:
+    """Every `step`-th of the records [start, end), or to the stream's own end, some thousand at a time.
+
+    With each some thousand comes the number of the first record behind them.
+    """
+    last = min((each for each in (end, stream.total) if each is not None), default=None)
+    while last is None or start < last:
+        behind = start + CHUNK * step
+        upto = behind if last is None else min(behind, last)
+        yield upto, stream.rows(start, upto, step)
+        start = behind
+
+
+def _of_table(rows: Rows, table: Table) -> Rows:
+    if table in _TYPES:
+        kept = pc.equal(rows.batch.column("type"), _TYPES[table])
+        return rows.where(kept.to_numpy(zero_copy_only=False))
+    if table == "ad_events":
+        from ledgerops.ledger.sources.ads import ad_events
+
+        return replace(rows, batch=ad_events(rows.batch))
+    return rows

@@ -1,0 +1,183 @@
+"""What a set of rows amounts to: counts, sums of money, digests, and how much happened in each two hours.
+
+A summary is built batch by batch and takes no memory for a row. What grows is one entry for each two hours of event
+time: twelve for a day.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from ledgerops.ledger.plan.digest import ID, row_hashes, total, whole_numbers
+
+BUCKET = 7_200  # seconds; windows that begin and end on whole multiples can be added up from buckets
+WORD = 2**64
+
+
+@dataclass
+class Tally:
+    """Of some rows: how many, money in hundredths, and the digest of each column (modulo 2^64)."""
+
+    rows: int = 0
+    amounts: dict[str, int] = field(default_factory=dict)  # by type
+    balances: int = 0
+    digests: dict[str, int] = field(default_factory=dict)
+
+    def add(self, rows: pa.RecordBatch, hashes: dict[str, NDArray[np.uint64]], mask: NDArray[np.bool_] | None) -> None:
+        self.rows += rows.num_rows if mask is None else int(np.count_nonzero(mask))
+        for name, each in hashes.items():
+            self.digests[name] = (self.digests.get(name, 0) + total(each if mask is None else each[mask])) % WORD
+        names = rows.schema.names
+        if "amount" in names and "type" in names:
+            self._add_amounts(rows, mask)
+        if "balance" in names:
+            balances = whole_numbers(rows.column("balance"))
+            self.balances += int((balances if mask is None else balances[mask]).sum())
+
+    def _add_amounts(self, rows: pa.RecordBatch, mask: NDArray[np.bool_] | None) -> None:
+        cents = whole_numbers(rows.column("amount"))
+        kinds = rows.column("type").dictionary_encode()
+        places = kinds.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+        for place, kind in enumerate(kinds.dictionary.to_pylist()):
+            mine = places == place if mask is None else (places == place) & mask
+            if mine.any():
+                self.amounts[kind] = self.amounts.get(kind, 0) + int(cents[mine].sum())
+
+    def document(self) -> dict[str, Any]:
+        return {
+            "rows": self.rows,
+            "amounts": {kind: money(cents) for kind, cents in sorted(self.amounts.items())},
+            "balances": money(self.balances),
+            "digests": {name: f"{digest:016x}" for name, digest in self.digests.items()},
+        }
+
+    @classmethod
+    def read(cls, document: dict[str, Any]) -> Tally:
+        return cls(
+            document["rows"],
+            {kind: cents(text) for kind, text in document["amounts"].items()},
+            cents(document["balances"]),
+            {name: int(digest, 16) for name, digest in document["digests"].items()},
+        )
+
+
+@dataclass
+class Bucket:
+    """What happened in two hours: over all rows, and with each transaction once."""
+
+    rows: int = 0
+    cents: int = 0
+    distinct_rows: int = 0
+    distinct_cents: int = 0
+
+    def __add__(self, other: Bucket) -> Bucket:
+        return Bucket(
+            self.rows + other.rows,
+            self.cents + other.cents,
+            self.distinct_rows + other.distinct_rows,
+            self.distinct_cents + other.distinct_cents,
+        )
+
+
+@dataclass
+class Summary:
+    """Of rows some of which repeat a transaction."""
+
+    all: Tally = field(default_factory=Tally)
+    distinct: Tally = field(default_factory=Tally)  # each transaction once
+    late: int = 0  # rows that happened before they were due
+    latest: float = 0.0  # seconds by which the latest of them did
+    future: int = 0  # rows that are dated after they were due
+    ahead: float = 0.0  # seconds by which the furthest of them is
+    conflicting: int = 0  # rows that repeat a transaction with another amount
+    buckets: dict[int, Bucket] = field(default_factory=dict)  # by the beginning, seconds since the epoch
+
+    def add(
+        self,
+        rows: pa.RecordBatch,
+        first: NDArray[np.bool_] | None = None,
+        delays: NDArray[np.float64] | None = None,
+        conflicting: NDArray[np.bool_] | None = None,
+    ) -> None:
+        """`first`: whether a row is the first of its transaction (all, unless given); the others: see `stream.Rows`."""
+        if not rows.num_rows:
+            return
+        hashes = row_hashes(rows) if ID in rows.schema.names else {}
+        self.all.add(rows, hashes, None)
+        self.distinct.add(rows, hashes, first)
+        if delays is not None:
+            self.late += int(np.count_nonzero(delays > 0))
+            self.latest = max(self.latest, float(delays.max()))
+            self.future += int(np.count_nonzero(delays < 0))
+            self.ahead = max(self.ahead, -float(delays.min()))
+        if conflicting is not None:
+            self.conflicting += int(np.count_nonzero(conflicting))
+        if "event_time" in rows.schema.names:
+            self._add_buckets(rows, first)
+
+    def _add_buckets(self, rows: pa.RecordBatch, first: NDArray[np.bool_] | None) -> None:
+        begins = whole_numbers(rows.column("event_time")) // (BUCKET * 1_000_000) * BUCKET
+        amounts = "amount" in rows.schema.names
+        cents = whole_numbers(rows.column("amount")) if amounts else np.zeros(len(begins), np.int64)
+        once = np.ones(len(begins), np.int64) if first is None else first.astype(np.int64)
+        known, places = np.unique(begins, return_inverse=True)
+        sums = np.zeros((4, len(known)), np.int64)
+        for sum_of, figures in zip(sums, (np.ones(len(begins), np.int64), cents, once, cents * once), strict=True):
+            np.add.at(sum_of, places, figures)
+        for begin, found in zip(known.tolist(), sums.T.tolist(), strict=True):
+            self.buckets[begin] = self.buckets.get(begin, Bucket()) + Bucket(*found)
+
+    def document(self) -> dict[str, Any]:
+        """For JSON; money as text with two decimals."""
+        return {
+            "rows": self.all.rows,
+            "distinct": self.distinct.rows,
+            "duplicates": self.all.rows - self.distinct.rows,
+            "conflicting": self.conflicting,
+            "late": {"rows": self.late, "most_seconds": self.latest},
+            "future": {"rows": self.future, "most_seconds": self.ahead},
+            "all_rows": self.all.document(),
+            "distinct_rows": self.distinct.document(),
+            "buckets": {
+                "seconds": BUCKET,
+                "columns": ["begin", "rows", "amount", "distinct_rows", "distinct_amount"],
+                "values": [
+                    [begin, each.rows, money(each.cents), each.distinct_rows, money(each.distinct_cents)]
+                    for begin, each in sorted(self.buckets.items())
+                ],
+            },
+        }
+
+    @classmethod
+    def read(cls, document: dict[str, Any]) -> Summary:
+        """What `document` made; KeyError, TypeError or ValueError when it is something else."""
+        values = document["buckets"]["values"]
+        future = document.get("future", {"rows": 0, "most_seconds": 0.0})  # older manifests say nothing of it
+        found = cls(
+            Tally.read(document["all_rows"]),
+            Tally.read(document["distinct_rows"]),
+            document["late"]["rows"],
+            document["late"]["most_seconds"],
+            future["rows"],
+            future["most_seconds"],
+            document.get("conflicting", 0),
+        )
+        for begin, rows, all_, once, each in values:
+            found.buckets[begin] = Bucket(rows, cents(all_), once, cents(each))
+        return found
+
+
+def money(cents: int) -> str:
+    """Hundredths as text: 12.30"""
+    sign = "-" if cents < 0 else ""
+    return f"{sign}{abs(cents) // 100}.{abs(cents) % 100:02}"
+
+
+def cents(text: str) -> int:
+    """The inverse of `money`."""
+    return int(text.replace(".", "", 1))

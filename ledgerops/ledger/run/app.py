@@ -1,0 +1,254 @@
+"""Jobs at work: the Spark session, the watch on it and the queries, from start to orderly end."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import ledgerops
+from ledgerops.checkpoint import resume
+from ledgerops.common.shutdown import stop_queries
+from ledgerops.errors import UserError
+from ledgerops.ledger.jobs.job import REPLAY_LATENESS, Job
+from ledgerops.ledger.run import failures
+from ledgerops.ledger.run.completion import Headway
+from ledgerops.ledger.run.run_dir import Note, RunFolder
+from ledgerops.ledger.run.services import Services, open_services
+from ledgerops.ledger.run.sink import Outlet
+from ledgerops.ledger.run.source import Feed, heads, open_tables, total_rows
+from ledgerops.ledger.run.spark_session import open_session, output_to
+from ledgerops.ledger.run.start import SESSION_CONF, start
+from ledgerops.ledger.sources.csv_file import rejected
+from ledgerops.model.spark_progress import parse_offsets
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming import StreamingQuery
+
+    from ledgerops.agent.attach import Watch
+
+OPENING = ("Initializing", "Getting offsets")  # what a query's status says until its source has answered
+SOURCE_SECONDS = 60.0
+ATTEMPTS = 3
+NO_ANSWER = "Python worker failed to connect back"
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """What to run, all of it checked."""
+
+    jobs: Sequence[Job]
+    feed: Feed
+    folder: RunFolder
+    note: Note
+    resumed: bool
+    cores: int
+    master: str | None
+    port: int | None  # None: the usual one, or any free one
+    trigger: float
+    max_rows: int | None  # a batch; files, of a landing folder
+    record: bool
+    service_urls: Mapping[str, str]  # those that were given, by name; for the others a local one is opened
+    outlet: Outlet = field(default_factory=Outlet)
+    jars: Sequence[Path] = ()  # that the source or the sink needs
+    lateness: str | None = None  # in place of what the jobs or the source have; a Spark interval
+    until_caught_up: bool = False
+    kafka_config: Path | None = None  # of the source's client, for the watch, which asks the brokers itself
+
+    @property
+    def inputs(self) -> set[str]:
+        """The tables that the jobs read."""
+        return {name for job in self.jobs for name in job.inputs}
+
+    @property
+    def services(self) -> set[str]:
+        """What the jobs ask besides Spark."""
+        return {name for job in self.jobs for name in job.services}
+
+    @property
+    def watched(self) -> dict[str, str]:
+        """What the watch must know to ask the source how far the queries are behind."""
+        if self.feed.kafka is None:
+            return {}
+        config = {"kafka_config": str(self.kafka_config.resolve())} if self.kafka_config else {}
+        return {"kafka_servers": self.feed.kafka.client.servers, **config}
+
+    def held(self) -> dict[str, int]:
+        """The jobs whose checkpoint has another number of shuffle partitions than the session: theirs counts."""
+        found = {}
+        for job in self.jobs:
+            number = resume.shuffle_partitions(self.folder.checkpoints / job.name)
+            if job.stateful and number is not None and number != self.cores:
+                found[job.name] = number
+        return found
+
+    def check(self) -> None:
+        """Asks the sink, and compares the checkpoints with what the cluster says. Raises UserError."""
+        self.outlet.check(self.jobs, self.folder)
+        for job in self.jobs:
+            for topic, partition in resume.planned_offsets(self.folder.checkpoints / job.name):
+                number = (self.feed.partitions or {}).get(topic)
+                if number is not None and int(partition) >= number:
+                    raise UserError(
+                        f"topic {topic} has {number} partitions and the checkpoint of {job.name} knows more: it was "
+                        "made anew, since Kafka takes none away; add --fresh to begin anew, or --out another folder"
+                    )
+
+
+class Running:
+    """Everything that `begin` opened. Not thread-safe."""
+
+    def __init__(
+        self,
+        setup: Setup,
+        spark: SparkSession,
+        watch: Watch,
+        queries: Sequence[StreamingQuery],
+        services: Services,
+        headway: Headway | None = None,
+    ) -> None:
+        self.setup, self.spark, self.watch, self.queries = setup, spark, watch, queries
+        self._services = services
+        self._totals = total_rows(setup.feed, setup.inputs, setup.folder.work)
+        self._done: set[str] = set()
+        self._headway = headway
+
+    def status(self) -> dict[str, Any]:
+        """The status document of now."""
+        return self.watch.status()
+
+    @property
+    def over(self) -> bool:
+        """Whether no query is left, because each failed or read all there was."""
+        return not any(query.isActive for query in self.queries)
+
+    def dry(self) -> bool:
+        """Whether every query has worked off all rows of a bounded feed, or all that were there at the start."""
+        if self._headway is not None:
+            return self._headway.over()
+        if not self._totals:
+            return False
+        for query in self.queries:
+            if str(query.name) not in self._done and not query.status["isTriggerActive"]:
+                progress = query.lastProgress
+                if progress is not None and _read_all(progress["sources"], self._totals):
+                    self._done.add(str(query.name))
+        return len(self._done) == len(self.queries)
+
+    def refused(self) -> int:
+        """How many rows of the data files were not readable; they are kept in the work folder's rejects.jsonl."""
+        return len(rejected(self.setup.folder.work))
+
+    def failures(self) -> dict[str, str]:
+        """What each failed query says, by name, in one line."""
+        told = {}
+        for query in self.queries:
+            error = query.exception()
+            if error is not None:
+                told[str(query.name)] = failures.cause(str(error))
+        return told
+
+    def incompatible(self) -> str | None:
+        """What to say when the state of a job is of another version of it; the run cannot go on then."""
+        for query in self.queries:
+            if not query.isActive and (error := query.exception()) is not None:
+                name = str(query.name)
+                found = failures.incompatible(name, self.setup.folder.checkpoints / name, str(error))
+                if found is not None:
+                    return found
+        return None
+
+    def stop(self) -> list[str]:
+        """Stops the queries; returns the names of those that were stopped within a batch."""
+        with output_to(self.setup.folder.log):
+            return stop_queries(self.queries)
+
+    def close(self) -> None:
+        """Ends the watch, which completes the recording, and Spark. What Spark says then is for its log."""
+        with output_to(self.setup.folder.log):
+            self.watch.close()
+            self.spark.stop()
+            self._services.close()
+
+
+def begin(setup: Setup) -> Running:
+    """Starts Spark, the watch and the jobs. Raises UserError when something does not fit; then nothing is left open."""
+    folder = setup.folder
+    logging.basicConfig(filename=folder.log, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    with output_to(folder.log):
+        services = open_services(setup.services, setup.service_urls, folder.work, setup.feed)
+        spark = watch = None
+        try:
+            jars = {"spark.jars": ",".join(map(str, setup.jars))} if setup.jars else {}
+            spark = open_session(setup.master, setup.cores, folder.path, {**SESSION_CONF, **jars})
+            watch = ledgerops.attach(
+                spark,
+                port=setup.port,
+                recording=str(folder.recording) if setup.record else None,
+                expected_queries=tuple(job.name for job in setup.jobs),
+                **setup.watched,
+            )
+            _check_watch(watch, setup.port)
+            inputs = open_tables(setup.feed, setup.note, spark, setup.inputs, setup.max_rows, folder.work)
+            ends = heads(setup.feed) if setup.until_caught_up else {}
+            queries = [_start_one(job, setup, inputs, services.urls) for job in setup.jobs]
+        except BaseException:
+            if watch is not None:
+                watch.close()
+            if spark is not None:
+                spark.stop()
+            services.close()
+            raise
+    bounded = setup.until_caught_up and setup.feed.kind != "replay"  # a replay knows how many rows it has
+    headway = Headway(queries, folder.checkpoints, ends) if bounded else None
+    return Running(setup, spark, watch, queries, services, headway)
+
+
+def _start_one(job: Job, setup: Setup, inputs: Mapping[str, DataFrame], services: Mapping[str, str]) -> StreamingQuery:
+    """Starts a job and waits until its source has answered.
+
+    Each source begins with a Python process of its own, to which Spark gives ten seconds: six at once on two busy cores
+    take longer. A query that died of it has done nothing yet, so it may simply be started again.
+    """
+    folder, checkpoint, attempt = setup.folder, setup.folder.checkpoints / job.name, 0
+    while True:
+        attempt += 1
+        if setup.feed.kafka is not None:  # else the place that an earlier --start named would still count
+            resume.forget_unused(checkpoint)
+        query = start(
+            job,
+            inputs,
+            sink=setup.outlet.sink(job, folder),
+            checkpoint=checkpoint,
+            trigger_seconds=setup.trigger,
+            fingerprint=f"{setup.note.source} {setup.note.digest}",
+            lateness=setup.lateness or (REPLAY_LATENESS if setup.feed.kind == "replay" else None),
+            services=services,
+        )
+        limit = time.monotonic() + SOURCE_SECONDS
+        while query.isActive and time.monotonic() < limit and query.status["message"].startswith(OPENING):
+            time.sleep(0.05)
+        if attempt == ATTEMPTS or query.isActive or NO_ANSWER not in str(query.exception()):
+            return query
+
+
+def _read_all(sources: Sequence[Mapping[str, Any]], totals: Mapping[str, int]) -> bool:
+    """Whether every source is read to its end."""
+    for source in sources:
+        read: dict[str, int] = {}
+        for (topic, _), offset in parse_offsets(source["endOffset"], "").items():
+            read[topic] = read.get(topic, 0) + offset
+        if not read or any(offset < totals.get(topic, 0) for topic, offset in read.items()):
+            return False
+    return True
+
+
+def _check_watch(watch: Watch, wanted: int | None) -> None:
+    if watch.error is not None:
+        raise UserError(f"cannot watch: {watch.error}")
+    if wanted and watch.port != wanted:
+        raise UserError(f"port {wanted} is in use; give another --port, or 0 for any free one")

@@ -1,0 +1,97 @@
+"""What the jobs of a run ask besides Spark, opened before they start: given by URL, or a local one of our own."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from ledgerops.errors import UserError
+
+if TYPE_CHECKING:
+    from ledgerops.ledger.run.source import Feed
+    from ledgerops.servers.risk import Risk
+
+CONNECT_SECONDS = 5.0
+
+
+class Services:
+    """The URLs by name, and what was started for them."""
+
+    def __init__(self, urls: Mapping[str, str], risk: Risk | None = None) -> None:
+        self.urls = dict(urls)
+        self._risk = risk
+
+    def close(self) -> None:
+        """Ends what was started here; what was given goes on."""
+        if self._risk is not None:
+            self._risk.stop()
+
+
+def open_services(wanted: Collection[str], given: Mapping[str, str], work_dir: Path, feed: Feed) -> Services:
+    """The wanted services: those of the URLs `given`, for the others an SQLite file of accounts, a risk service.
+
+    Accounts are the bank's when its files are replayed, else invented ones for all that the plan may name; the file is
+    made in `work_dir`. Local services can be reached from this machine only: for executors elsewhere, give URLs. Raises
+    UserError when a given service does not answer, or a local one cannot be made.
+    """
+    urls: dict[str, str] = {}
+    if "accounts" in wanted:
+        urls["accounts"] = (
+            _given_accounts(given["accounts"]) if "accounts" in given else _local_accounts(work_dir, feed)
+        )
+    risk = None
+    if "risk" in wanted:
+        if "risk" in given:
+            _check_http("risk", given["risk"])
+            urls["risk"] = given["risk"]
+        else:
+            from ledgerops.servers.risk import Risk
+
+            risk = Risk()
+            urls["risk"] = risk.url
+    return Services(urls, risk)
+
+
+def _given_accounts(url: str) -> str:
+    from ledgerops.ledger.jobs.account_lookup import TABLE
+    from ledgerops.ledger.jobs.databases import SQLITE, check_table, sqlite_path
+    from ledgerops.ledger.sources.accounts import url_of
+
+    if url.startswith(f"{SQLITE}:///"):
+        url = url_of(Path(sqlite_path(url)))  # workers have a working directory of their own
+    check_table(url, TABLE)
+    return url
+
+
+def _local_accounts(work_dir: Path, feed: Feed) -> str:
+    from ledgerops.ledger.run.source import DATA
+    from ledgerops.ledger.sources.accounts import accounts_of_csv, accounts_of_plan, url_of
+
+    data = feed.data or (Path(os.environ[DATA]) if feed.plan is None and os.environ.get(DATA) else None)
+    if data is not None:
+        return url_of(accounts_of_csv(data, work_dir))
+    if feed.plan is not None:
+        return url_of(accounts_of_plan(feed.plan, work_dir))
+    raise UserError(f"no accounts to look up: give --accounts-url, or set {DATA} to the folder that holds accounts.csv")
+
+
+def _check_http(name: str, url: str) -> None:
+    try:
+        address = urlsplit(url)
+        port = address.port or (443 if address.scheme == "https" else 80)
+    except ValueError:
+        port = 0
+    if not port or address.scheme not in ("http", "https") or not address.hostname:
+        raise UserError(f"the URL of the {name} service must be http://host:port or https://host:port")
+    try:
+        socket.create_connection((address.hostname, port), CONNECT_SECONDS).close()
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise UserError(
+            f"cannot reach the {name} service at {address.hostname}:{port}: {reason}; "
+            f"start it, or leave --{name}-url away for a local one"
+        ) from None

@@ -1,0 +1,209 @@
+"""What a run reads: the embedded source with a load plan, a replay of a file, Kafka's topics or a landing folder."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, cast
+
+import ledgerops
+from ledgerops.errors import UserError
+from ledgerops.ledger.plan.plan import Plan, load_plan
+from ledgerops.ledger.run.run_dir import Note
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from ledgerops.ledger.sources.kafka import Topics
+    from ledgerops.ledger.sources.tables import Table
+
+Source = Literal["embedded", "replay", "kafka", "files"]
+DATA = "LEDGEROPS_DATA"
+PLAN = "default"
+ROWS = frozenset({"transactions", "customers", "debits", "credits", "ad_events"})
+REJECTS = "rejects"  # what is no row: of sources that read bytes
+SIDES = {"debits": "Debit", "credits": "Credit"}  # tables that are transactions of one type
+KEYS = {"transactions": "customer_id", "debits": "customer_id", "credits": "customer_id", "ad_events": "ad_id"}
+
+
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """Chosen and checked before Spark starts."""
+
+    kind: Source
+    title: str  # the plan's name, the file's or folder's path, or Kafka's addresses
+    digest: str  # changes when the rows would be others
+    plan: Plan | None = None  # of the embedded source
+    data: Path | None = None  # folder of the files to replay
+    rate: float | None = None  # rows a second of a replay, 0 = all at once; None: the source's own
+    kafka: Topics | None = None
+    landing: Path | None = None
+    topics: Mapping[str, str] | None = None  # Kafka's ids of the topics that are read, by name
+    partitions: Mapping[str, int] | None = None  # how many each of them has
+
+    def __str__(self) -> str:
+        return {
+            "embedded": f"the embedded source, plan {self.title}",
+            "replay": f"a replay of {self.title}",
+            "kafka": f"Kafka at {self.title}",
+            "files": f"the landing folder {self.title}",
+        }[self.kind]
+
+    @property
+    def folder(self) -> str:
+        """The name of the run's folder."""
+        name = self.title if self.kind == "embedded" else self.kind
+        if self.kafka is not None and self.kafka.prefix:
+            name = f"kafka-{self.kafka.prefix}".rstrip(".-_")  # a dot would look like the ending of a plan's file
+            return re.sub(r"[^A-Za-z0-9._-]+", "-", name)
+        return re.sub(r"[^A-Za-z0-9._-]+", "-", Path(name).stem) or "run"
+
+    @property
+    def offered(self) -> frozenset[str]:
+        """The tables that jobs may read."""
+        if self.landing is not None:
+            from ledgerops.ledger.sources.landing import tables_in
+
+            found = tables_in(self.landing)
+            return found | (set(SIDES) if "transactions" in found else set())
+        return ROWS | {REJECTS} if self.kind == "kafka" else ROWS
+
+    def note(self, now: float) -> Note:
+        return Note(self.kind, self.title, self.digest, now, topics=dict(self.topics or {}))
+
+
+def choose_feed(
+    source: Source | None,
+    plan: str | None = None,
+    scale: float | None = None,
+    rate: float | None = None,
+    environ: Mapping[str, str] = os.environ,
+    kafka: Topics | None = None,
+    landing: Path | None = None,
+) -> Feed:
+    """The feed that the flags and LEDGEROPS_DATA ask for. Raises UserError on a bad plan or a missing file.
+
+    Kafka is not asked yet: see `reached`.
+    """
+    data = environ.get(DATA)
+    if source is None:
+        source = "replay" if data and plan is None else "embedded"
+    if source == "embedded":
+        if rate is not None:
+            raise UserError("--rate is for a replay; the embedded source takes --rate-scale")
+        name = plan or PLAN
+        loaded = load_plan(name, scale or 1.0)
+        return Feed(source, name, _digest(loaded.text.encode()), plan=loaded)
+    if source in ("kafka", "files"):
+        if plan is not None or scale is not None or rate is not None:
+            raise UserError(f"--plan, --rate-scale and --rate are not for --source {source}, which has its own pace")
+        if source == "kafka":
+            if kafka is None:
+                raise UserError("--source kafka needs to know where: add --bootstrap-servers HOST:PORT")
+            return Feed(source, kafka.client.servers, "", kafka=kafka)
+        if landing is None:
+            raise UserError("--source files needs to know where: add --landing FOLDER")
+        feed = Feed(source, str(landing), _digest(str(landing.resolve()).encode()), landing=landing)
+        feed.offered  # noqa: B018  # raises UserError for a folder that is not there
+        return feed
+    if plan is not None or scale is not None:
+        raise UserError("--plan and --rate-scale are for the embedded source; a replay takes --rate")
+    if not data:
+        raise UserError(f"nothing to replay; set {DATA} to the folder that holds transactions.csv")
+    file = Path(data) / "transactions.csv"
+    try:
+        return Feed(source, str(file), _digest(file.read_bytes()), data=Path(data), rate=rate)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise UserError(f"cannot read {file}: {reason}; {DATA} names the folder that holds it") from None
+
+
+def reached(feed: Feed, names: Collection[str]) -> Feed:
+    """The feed with what its cluster says of itself and of the topics of these tables; others as they are.
+
+    Raises UserError when no broker answers or a topic is not there.
+    """
+    if feed.kafka is None:
+        return feed
+    from ledgerops.ledger.sources.kafka import look
+
+    cluster = look(feed.kafka.client, {topic for name in names for topic in feed.kafka.of(name)})
+    digest = _digest(f"{cluster.id} {feed.kafka.prefix}".encode())
+    return replace(feed, digest=digest, topics=cluster.topics, partitions=cluster.partitions)
+
+
+def heads(feed: Feed) -> dict[tuple[str, str], int]:
+    """Where the topics that are read end now, by topic and partition; empty for other sources. Raises UserError."""
+    if feed.kafka is None or feed.partitions is None:
+        return {}
+    from ledgerops.ledger.sources import kafka
+
+    return kafka.heads(feed.kafka.client, feed.partitions)
+
+
+def open_tables(
+    feed: Feed, note: Note, spark: SparkSession, names: Collection[str], max_rows: int | None, work_dir: Path
+) -> dict[str, DataFrame]:
+    """The streams that the jobs read, by name; those with an event time are instrumented.
+
+    `max_rows` bounds what a batch reads of each stream: rows, or files of a landing folder.
+    """
+    opened: dict[str, DataFrame] = {}
+    tables: dict[str, DataFrame] = {}
+    for name in sorted(names):
+        # Kafka has topics of their own for the two sides; elsewhere they share one stream of transactions
+        base = "transactions" if name in SIDES and feed.kafka is None else name
+        if base not in opened:
+            opened[base] = _open(feed, note, spark, base, max_rows, work_dir)
+        rows = opened[base] if base == name else opened[base].where(f"type = '{SIDES[name]}'")
+        if name in KEYS:
+            label = None if name == "transactions" else name
+            rows = ledgerops.instrument(rows, event_time="event_time", key=KEYS[name], name=label)
+        tables[name] = rows
+    return tables
+
+
+def _open(feed: Feed, note: Note, spark: SparkSession, name: str, max_rows: int | None, work_dir: Path) -> DataFrame:
+    observation = f"ledgerops_rejects_{name}"
+    if feed.kafka is not None:
+        from ledgerops.ledger.sources import kafka
+
+        return kafka.open_table(spark, feed.kafka, name, max_rows, observation)
+    if feed.landing is not None:
+        from ledgerops.ledger.sources import landing
+
+        return landing.open_table(spark, feed.landing, name, max_rows, observation)
+    from ledgerops.ledger.sources.tables import open_source
+
+    return open_source(
+        spark,
+        cast("Table", name),
+        kind="replay" if feed.kind == "replay" else "embedded",
+        plan=feed.plan or PLAN,
+        data_dir=feed.data,
+        work_dir=work_dir,
+        origin=note.origin,
+        rate=None if name == "customers" else feed.rate,
+        max_rows_per_trigger=max_rows,
+    )
+
+
+def total_rows(feed: Feed, names: Collection[str], work_dir: Path) -> dict[str, int]:
+    """How many rows there are in all, by table, of a replay; empty when they may never end."""
+    if feed.kind != "replay":
+        return {}
+    from ledgerops.ledger.sources import tables
+
+    totals = {
+        name: tables.total_rows(cast("Table", name), kind="replay", data_dir=feed.data, work_dir=work_dir)
+        for name in {"transactions" if name in SIDES else name for name in names}
+    }
+    return {name: total for name, total in totals.items() if total is not None}
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:16]

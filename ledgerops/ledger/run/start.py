@@ -1,0 +1,125 @@
+"""Starts a job as a query.
+
+A sink writes each row exactly once if it can tell which batches it has: one that is repeated after a crash is skipped.
+That holds only while output and checkpoint belong together, which is checked before anything starts.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ledgerops.errors import UserError
+from ledgerops.ledger.jobs.job import Job
+from ledgerops.ledger.sinks import Sink
+from ledgerops.ledger.sinks.committed import newest_batch
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming import StreamingQuery
+
+# For the session and not for single queries: Spark reads these from the session that starts the query, and a listener
+# hears only the queries of its own session.
+SESSION_CONF: dict[str, str] = {
+    # transformWithState works with this provider only; for the others it bounds the memory
+    "spark.sql.streaming.stateStore.providerClass": (
+        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    ),
+    # batches upload what changed and not a snapshot of the whole store
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    # instants, for every reader; Spark's default type has no time zone elsewhere
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+}
+
+
+def start(
+    job: Job,
+    inputs: Mapping[str, DataFrame],
+    *,
+    sink: Sink,
+    checkpoint: Path,
+    trigger_seconds: float | None = None,
+    available_now: bool = False,
+    fingerprint: str = "",
+    lateness: str | None = None,
+    services: Mapping[str, str] | None = None,
+) -> StreamingQuery:
+    """The running query of `job`, named after it, fed by `inputs` (by name, at least those that the job reads).
+
+    `available_now` works off what is there and ends; otherwise a batch starts every `trigger_seconds`, or without
+    these as soon as the last has ended. `fingerprint` says where the rows come from (kind of source and plan): the
+    offsets in a checkpoint mean nothing for another source. `lateness` replaces the job's own allowance, where it has
+    one. `services` are the URLs, by name, of what the job asks besides Spark. Raises UserError, before anything is
+    started or written, when checkpoint or output belong to something else.
+    """
+    _claim(job, checkpoint, sink, fingerprint)
+    named = {} if job.lateness is None else {"lateness": lateness or job.lateness}
+    named |= {name: (services or {})[name] for name in job.services}
+    rows = job.transform(*(inputs[name] for name in job.inputs), **named)
+    trigger: dict[str, Any] = {"processingTime": f"{round((trigger_seconds or 0) * 1000)} milliseconds"}
+    writer = (
+        sink.write(job, rows, checkpoint)
+        .queryName(job.name)
+        .outputMode(job.output_mode)
+        .option("checkpointLocation", str(checkpoint))
+        .trigger(**({"availableNow": True} if available_now else trigger))
+    )
+    if job.timers and available_now:
+        with _conf(rows.sparkSession, "spark.sql.streaming.noDataMicroBatches.enabled", "false"):
+            return writer.start()
+    return writer.start()
+
+
+@contextmanager
+def _conf(session: SparkSession, key: str, value: str) -> Iterator[None]:
+    """For the time of a start: without input the timers' batches would go on for ever and the query never end."""
+    before = session.conf.get(key)
+    session.conf.set(key, value)
+    try:
+        yield
+    finally:
+        session.conf.set(key, before)
+
+
+def _claim(job: Job, checkpoint: Path, output: Sink, fingerprint: str) -> None:
+    """Marks the checkpoint as the job's, or refuses: a note beside it says whose it is, its logs what it has done."""
+    note = checkpoint.with_name(f"{checkpoint.name}.job.json")
+    wanted = {"job": job.name, "fingerprint": fingerprint}
+    planned, done = newest_batch(checkpoint / "offsets"), newest_batch(checkpoint / "commits")
+    try:
+        found = dict(json.loads(note.read_text("utf-8")))
+    except FileNotFoundError:
+        found = None
+    except (OSError, ValueError, TypeError) as error:
+        raise UserError(f"cannot read {note} ({error}); move {checkpoint} and {output} away to begin anew") from None
+    if planned is not None and found is None:
+        raise UserError(
+            f"{checkpoint} is the checkpoint of an unknown query, without {note.name}; choose another folder"
+        )
+    if found is not None and found.get("job") != job.name:
+        raise UserError(
+            f"{checkpoint} is the checkpoint of job {found.get('job')}, not {job.name}; choose another folder"
+        )
+    if found is not None and found != wanted and planned is not None:
+        raise UserError(
+            f"{checkpoint} belongs to another source ({found.get('fingerprint')}, now {fingerprint}); "
+            f"choose another folder, or move it and {output} away to begin anew"
+        )
+    if output.remembers:
+        _compare(checkpoint, planned, done, output, output.last_batch(job, checkpoint))
+    if found != wanted:
+        note.parent.mkdir(parents=True, exist_ok=True)
+        part = note.with_name(f"{note.name}.part")
+        part.write_text(json.dumps(wanted) + "\n", "utf-8")
+        part.replace(note)  # whole or not at all: half a note would lock out a good checkpoint
+
+
+def _compare(checkpoint: Path, planned: int | None, done: int | None, output: Sink, written: int | None) -> None:
+    # the sink skips batches that it has: if it has more than were planned, new rows would be taken for written ones
+    if written is not None and (planned is None or written > planned):
+        raise UserError(f"{output} holds batches that {checkpoint} knows nothing of; move the output away")
+    if done is not None and (written is None or written < done):
+        raise UserError(f"{output} lacks batches that {checkpoint} has done; put it back, or move the checkpoint away")

@@ -1,0 +1,73 @@
+"""Batch by batch: for sinks and jobs that need a function on the driver for each batch (Spark's foreachBatch)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ledgerops.ledger.jobs.job import Job
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming import DataStreamWriter
+
+Write = Callable[["DataFrame", int], None]  # the rows of a batch and its number
+
+
+def by_batch(job: Job, rows: DataFrame, checkpoint: Path, write: Write) -> DataStreamWriter:
+    """The writer that hands each batch, empty ones too, to the job's `on_batch` and then to `write`.
+
+    `write` may be given a batch again, after a failure or a restart, as the rows that it had before.
+    """
+
+    def each(batch_rows: DataFrame, batch: int) -> None:
+        if job.on_batch is not None:
+            late = late_watermark(batch_rows.sparkSession, checkpoint, batch)
+            batch_rows = job.on_batch(batch_rows, late)
+        write(batch_rows, batch)
+
+    return rows.writeStream.foreachBatch(each)
+
+
+def pass_over(rows: DataFrame) -> None:
+    """Works off a batch that is written already, without writing: its state and its watermark are needed."""
+    rows.write.format("noop").mode("overwrite").save()
+
+
+def late_watermark(session: SparkSession, checkpoint: Path, batch: int) -> float | None:
+    """The watermark by which Spark calls a row of `batch` late, in seconds since the epoch; None before there is one.
+
+    That of the batch before: a stateful operator evicts by the batch's own watermark and drops by the one before it
+    (SPARK-40925), since what an operator above it sent out must not be late for the next. The offset log of each batch
+    holds its own.
+    """
+    if batch == 0:
+        return None
+    log = read_checkpoint(session, checkpoint / "offsets" / str(batch - 1))
+    milliseconds = json.loads(log.splitlines()[1])["batchWatermarkMs"]
+    return milliseconds / 1000 if milliseconds else None
+
+
+def query_id(text: str) -> str:
+    """The id of a query, from its checkpoint's file `metadata`: the same after a restart, another with fresh state."""
+    return str(json.loads(text)["id"])
+
+
+def read_checkpoint(session: SparkSession, file: Path) -> str:
+    """The text of a file of a checkpoint, wherever Spark keeps a path like this."""
+    try:
+        return file.read_text("utf-8")
+    except FileNotFoundError:  # not on this machine: Spark's default file system is another
+        return _read_by_spark(session, file)
+
+
+def _read_by_spark(session: SparkSession, file: Path) -> str:
+    jvm: Any = session._jvm
+    path = jvm.org.apache.hadoop.fs.Path(str(file))
+    stream = path.getFileSystem(session._jsc.hadoopConfiguration()).open(path)
+    try:
+        return str(jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
+    finally:
+        stream.close()

@@ -1,0 +1,116 @@
+"""Reads what a job has committed to a folder, without Spark.
+
+Two layouts. Spark's file sink writes the data files of a batch first and then names them in one file of
+`_spark_metadata`, which appears whole or not at all. Jobs that are written batch by batch have a folder `batch=N` for
+each, renamed to that when it is whole. Other data files belong to a batch that failed or that is still being written;
+a reader that takes all `*.parquet` would count their rows twice. With a job's `route`, files lie one folder deeper, in
+`COLUMN=VALUE`.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from ledgerops.ledger.jobs.job import Job
+
+LOG = "_spark_metadata"
+COMPACT = ".compact"  # every tenth file of the log repeats all before it
+BATCH = "batch="
+
+
+def committed_files(output: Path) -> list[Path]:
+    """The data files in `output` that belong to committed batches, in order of commit; none before the first batch.
+
+    Names are taken relative to `output`, so a folder that was moved since reads the same.
+    """
+    log = _log(output)
+    compacted = [batch for batch, file in log.items() if file.name.endswith(COMPACT)]
+    first = max(compacted, default=0)
+    named = [
+        _within(output, entry["path"])
+        for batch, file in sorted(log.items())
+        if batch >= first
+        for entry in map(json.loads, file.read_text("utf-8").splitlines()[1:])
+        if entry["action"] == "add"
+    ]
+    return named + [file for _, folder in sorted(_batches(output).items()) for file in _data_files(folder)]
+
+
+def last_batch(output: Path) -> int | None:
+    """The number of the newest batch committed to `output`; None before the first."""
+    return max([*_log(output), *_batches(output)], default=None)
+
+
+def batch_folder(output: Path, batch: int) -> Path:
+    """Where the files of a batch lie in the layout by batches."""
+    return output / f"{BATCH}{batch}"
+
+
+def current_rows(output: Path, job: Job) -> pa.Table:
+    """The newest committed row of each key of `job`, which upserts; with a route its column is part of the key.
+
+    A later batch replaces an earlier one. Among rows of one key in one batch the latest event time wins, if the output
+    has the job's event time, and then the greatest values of the other columns, left to right.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    tables = []
+    for batch, folder in sorted(_batches(output).items()):
+        for file in _data_files(folder):
+            table = pq.read_table(file, partitioning=None)
+            if job.route is not None:
+                value = unquote(file.parent.name.partition("=")[2])
+                table = table.append_column(job.route, pa.array([value] * table.num_rows, pa.string()))
+            tables.append(table.append_column(BATCH, pa.array([batch] * table.num_rows, pa.int64())))
+    if not tables:
+        return pa.table({})
+    rows = pa.concat_tables(tables)
+    keys = [*job.upsert, *([] if job.route is None else [job.route])]
+    order = [field.name for field in rows.schema if field.name not in keys and not pa.types.is_nested(field.type)]
+    order.sort(key=lambda name: (name != BATCH, name != job.event_time))  # stable: the others stay as they are
+    rows = rows.sort_by([(name, "descending") for name in order]).drop_columns([BATCH])  # nulls last
+    numbered = rows.select(keys).append_column(BATCH, pa.array(range(rows.num_rows), pa.int64()))
+    newest = numbered.group_by(keys).aggregate([(BATCH, "min")])
+    return rows.take(newest.column(f"{BATCH}_min").combine_chunks().sort())
+
+
+def _within(output: Path, url: str) -> Path:
+    # the log holds absolute URLs: what counts is the file's name, and its folder if that is one of a route
+    path = PurePosixPath(unquote(url))
+    folder = output / path.parent.name
+    return folder / path.name if "=" in folder.name and folder.is_dir() else output / path.name
+
+
+def _data_files(folder: Path) -> list[Path]:
+    return sorted(folder.rglob("[!._]*.parquet"))
+
+
+def _batches(output: Path) -> dict[int, Path]:
+    numbers = ((folder.name.removeprefix(BATCH), folder) for folder in output.glob(f"{BATCH}*"))
+    return {int(number): folder for number, folder in numbers if number.isdigit()}
+
+
+def _log(output: Path) -> dict[int, Path]:
+    folder = output / LOG
+    if not folder.is_dir():
+        return {}
+    files = {}
+    for file in folder.iterdir():
+        number = file.name.removesuffix(COMPACT)
+        if number.isdigit():  # besides batches there are checksums and unfinished files, all with a leading dot
+            files[int(number)] = file
+    return files
+
+
+def newest_batch(log: Path) -> int | None:
+    """The newest batch in a log of a checkpoint (`offsets`, `commits`), a file each; None without one."""
+    if not log.is_dir():
+        return None
+    return max((int(file.name) for file in log.iterdir() if file.name.isdigit()), default=None)

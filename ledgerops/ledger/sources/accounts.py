@@ -1,0 +1,68 @@
+"""The accounts of a run as a database table: an SQLite file that jobs look accounts up in."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sqlite3
+from collections.abc import Iterable, Sequence
+from contextlib import closing
+from pathlib import Path
+from urllib.parse import quote
+
+import pyarrow as pa
+
+from ledgerops.ledger.plan.generate import account_ids
+from ledgerops.ledger.plan.plan import Plan
+from ledgerops.ledger.sources.csv_file import content_hash
+from ledgerops.ledger.sources.customers import generate_accounts, read_accounts
+
+CREATE = "CREATE TABLE accounts (account_id TEXT PRIMARY KEY, district_id INTEGER, frequency TEXT, opened_on TEXT)"
+
+
+def accounts_of_csv(folder: Path, work_dir: Path) -> Path:
+    """The good rows of `folder`/accounts.csv as an SQLite file in `work_dir`; the bad ones go to its rejects.jsonl.
+
+    UserError for a missing file or a wrong header. A file made of the same content is used again, as it is.
+    """
+    path = _named(work_dir, content_hash(folder / "accounts.csv"))
+    return path if path.is_file() else write_accounts(path, read_accounts(folder, work_dir))
+
+
+def accounts_of_plan(plan: Plan, work_dir: Path) -> Path:
+    """Invented accounts, one for each that a transaction of the plan may name; otherwise as `accounts_of_csv`."""
+    return generated_accounts(account_ids(plan.all_keys), plan.seed, work_dir)
+
+
+def generated_accounts(ids: Sequence[str], seed: int, work_dir: Path) -> Path:
+    """Invented accounts with these ids; otherwise as `accounts_of_csv`."""
+    path = _named(work_dir, hashlib.sha256("\n".join([str(seed), *ids]).encode()).hexdigest()[:16])
+    return path if path.is_file() else write_accounts(path, generate_accounts(ids, seed))
+
+
+def write_accounts(path: Path, accounts: pa.Table) -> Path:
+    """Writes `accounts` (columns of schemas.ACCOUNTS) as table `accounts` of a new SQLite file, whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f"{path.name}.{os.getpid()}")
+    part.unlink(missing_ok=True)
+    with closing(sqlite3.connect(part)) as database:
+        database.execute(CREATE)
+        database.executemany("INSERT INTO accounts VALUES (?, ?, ?, ?)", _rows(accounts))
+        database.commit()
+    part.replace(path)
+    return path
+
+
+def url_of(path: Path) -> str:
+    """The URL by which jobs look accounts up in this file."""
+    return f"sqlite:///{quote(str(path.resolve()))}"
+
+
+def _rows(accounts: pa.Table) -> Iterable[tuple[object, ...]]:
+    texts = accounts.column("opened_on").cast(pa.string())
+    columns = [accounts.column(name) for name in ("account_id", "district_id", "frequency")]
+    return zip(*(column.to_pylist() for column in (*columns, texts)), strict=True)
+
+
+def _named(work_dir: Path, content: str) -> Path:
+    return work_dir / f"accounts-{content}.sqlite"

@@ -1,0 +1,141 @@
+"""A table kept as an Arrow file, its rows grouped by source partition, from which a data source reads by offset.
+
+Within a partition rows keep the order of the original; the column `position` says where in the original each stood, so
+that offsets per partition and one position in the original can be turned into each other.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from ledgerops.errors import UserError
+from ledgerops.ledger.sources.csv_file import Reject, keep_rejects, rejected
+
+BATCH_ROWS = 65_536
+POSITION = "position"
+FORMAT = "1"  # part of the file name: a file of another layout is not reused
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """An Arrow file that executors read by path; on a cluster `path` must be on storage that all of them share."""
+
+    path: Path
+    counts: tuple[int, ...]  # rows of each source partition
+    rejected: int
+
+    @property
+    def rows(self) -> int:
+        return sum(self.counts)
+
+
+class Order:
+    """How the rows of a file, in its order, are spread over partitions.
+
+    `positions[p]` holds the ascending positions (from 0) of the rows of partition p. The first n rows of the file
+    correspond to exactly one offset per partition.
+    """
+
+    def __init__(self, positions: Sequence[np.ndarray]) -> None:
+        self.positions = positions
+        self.total = sum(len(each) for each in positions)
+
+    def offsets(self, position: int) -> list[int]:
+        """How many of the first `position` rows of the file each partition holds."""
+        return [int(np.searchsorted(each, position)) for each in self.positions]
+
+    def position(self, offsets: Sequence[int]) -> int:
+        """How many rows of the file `offsets` stand for; UserError when they are not those of its first rows.
+
+        A file that has only grown at its end still knows them.
+        """
+        position = sum(offsets)
+        if self.offsets(position) != list(offsets):
+            raise UserError(
+                f"the offsets {list(offsets)} are not of this file of {self.total} rows: the checkpoint was "
+                "written with another one; take that, or start anew"
+            )
+        return position
+
+
+def advance(start: int, available: int, limit: int | None) -> int:
+    """The position to read to: all that is available, at most `limit` rows further, and never back before `start`."""
+    end = max(start, available)
+    return end if limit is None else min(end, start + limit)
+
+
+def available(total: int, rate: float, seconds: float) -> int:
+    """How many of `total` rows have arrived after `seconds` at `rate` rows a second; rate 0: all of them at once."""
+    if rate == 0:
+        return total
+    return min(total, max(0, int(seconds * rate)))
+
+
+def keep(
+    folder: Path,
+    name: str,
+    content: str,
+    partitions: int,
+    make: Callable[[], tuple[pa.Table, Sequence[int], list[Reject]]],
+) -> Prepared:
+    """The Arrow file for `content` (a hash) in `folder`; `make` is called only when an earlier run has not left it.
+
+    `make` gives the table, the partition of each row and the rejects, which are kept under `name`.
+    """
+    path = folder / f"{Path(name).stem}-{content}-{FORMAT}.arrow"
+    if path.is_file():
+        found = describe(path)
+        if found.rejected == sum(entry["content"] == content for entry in rejected(folder)):
+            return found
+    table, partition, rejects = make()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        keep_rejects(folder, name, content, rejects)
+        if table.num_rows == 0:
+            raise UserError(f"no usable row in {name}: {len(rejects)} rejected, see {folder / 'rejects.jsonl'}")
+        _write(path, table, np.asarray(partition), partitions, len(rejects))
+    except OSError as problem:
+        raise UserError(f"cannot write {folder}: {(problem.strerror or str(problem)).lower()}") from problem
+    return describe(path)
+
+
+def _write(path: Path, table: pa.Table, partition: np.ndarray, partitions: int, rejects: int) -> None:
+    order = np.argsort(partition, kind="stable")
+    counts = np.bincount(partition, minlength=partitions).tolist()
+    grouped = table.append_column(POSITION, pa.array(np.arange(table.num_rows))).take(pa.array(order))
+    facts = {"counts": ",".join(map(str, counts)), "rejected": str(rejects)}
+    temporary = path.with_suffix(f".{os.getpid()}")
+    with pa.OSFile(str(temporary), "wb") as sink, pa.ipc.new_file(sink, grouped.schema.with_metadata(facts)) as writer:
+        writer.write_table(grouped.combine_chunks(), max_chunksize=BATCH_ROWS)
+    temporary.replace(path)
+
+
+def describe(path: Path) -> Prepared:
+    """What an Arrow file holds, from its footer."""
+    with pa.memory_map(str(path)) as source:
+        facts = pa.ipc.open_file(source).schema.metadata
+    counts = tuple(int(count) for count in facts[b"counts"].split(b","))
+    return Prepared(path, counts, int(facts[b"rejected"]))
+
+
+@lru_cache(maxsize=8)
+def order(path: Path) -> Order:
+    """The order of a file, read once a process."""
+    with pa.memory_map(str(path)) as source:
+        positions = pa.ipc.open_file(source).read_all()[POSITION].to_numpy()
+    ends = np.cumsum(describe(path).counts)
+    return Order(np.split(positions, ends[:-1]))
+
+
+def batches(path: Path, first: int, end: int) -> Iterator[pa.RecordBatch]:
+    """Rows `first` to `end` (not included) of the Arrow file, at most 65,536 a batch."""
+    with pa.memory_map(str(path)) as source:
+        table = pa.ipc.open_file(source).read_all().drop_columns([POSITION])
+        yield from table.slice(first, end - first).to_batches(max_chunksize=BATCH_ROWS)

@@ -1,0 +1,244 @@
+"""Customers and accounts: invented ones, the bank's own from CSV, and the streaming source `ledger_customers`.
+
+A record is a function of the seed and its id alone, so the same customer has the same name in every table.
+The options of the source are those of `filesource`.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import random
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from ledgerops.errors import UserError
+from ledgerops.ledger.plan.name_lists import CITIES, FREQUENCIES, LAST, MEN, STREETS, WOMEN
+from ledgerops.ledger.plan.schemas import CUSTOMERS
+from ledgerops.ledger.sources import arrow_file
+from ledgerops.ledger.sources.arrow_file import Prepared
+from ledgerops.ledger.sources.csv_file import Reject, content_hash, keep_rejects, read_rows
+from ledgerops.ledger.sources.file_source import FileSource
+
+DISTRICTS = 77  # as in the bank's data
+CUSTOMER_COLUMNS = (
+    *("customer_id", "sex", "fulldate", "day", "month", "year", "age", "social", "first", "middle", "last", "phone"),
+    *("email", "address_1", "address_2", "city", "state", "zipcode", "district_id", "date"),
+)
+ACCOUNT_COLUMNS = ("account_id", "district_id", "frequency", "parseddate", "year", "month", "day", "date")
+CUSTOMERS_ARROW = pa.schema(
+    {
+        "customer_id": pa.string(),
+        "sex": pa.string(),
+        "first": pa.string(),
+        "last": pa.string(),
+        "email": pa.string(),
+        "city": pa.string(),
+        "state": pa.string(),
+        "district_id": pa.int32(),
+        "updated_at": pa.timestamp("us", tz="UTC"),
+    }
+)
+ACCOUNTS_ARROW = pa.schema(
+    {"account_id": pa.string(), "district_id": pa.int32(), "frequency": pa.string(), "opened_on": pa.date32()}
+)
+_CUSTOMER = ("customer_id", "sex", "first", "last", "email", "city", "state", "district_id", "date")
+_ACCOUNT = ("account_id", "district_id", "frequency", "date")
+_FIRST_DAY = date(2010, 1, 1)
+
+
+def customer_record(customer_id: str, seed: int) -> dict[str, str]:
+    """An invented customer, as the texts of `CUSTOMER_COLUMNS`; social, phone and mail can belong to nobody."""
+    draw = random.Random(f"{seed}:{customer_id}")
+    woman = draw.random() < 0.5
+    first, last = draw.choice(WOMEN if woman else MEN), draw.choice(LAST)
+    city, state = draw.choice(CITIES)
+    born = date(1935, 1, 1) + timedelta(days=draw.randrange(70 * 365))
+    return {
+        "customer_id": customer_id,
+        "sex": "Female" if woman else "Male",
+        "fulldate": born.isoformat(),
+        "day": str(born.day),
+        "month": str(born.month),
+        "year": str(born.year),
+        "age": str(2013 - born.year),
+        "social": f"9{draw.randrange(100):02}-00-{draw.randrange(10_000):04}",
+        "first": first,
+        "middle": draw.choice(LAST),
+        "last": last,
+        "phone": f"{draw.randrange(200, 1000)}-555-01{draw.randrange(100):02}",
+        "email": f"{first}.{last}@example.com".lower(),
+        "address_1": f"{draw.randrange(1, 1000)} {draw.choice(STREETS)}",
+        "address_2": "",
+        "city": city,
+        "state": state,
+        "zipcode": f"{draw.randrange(10_000, 100_000)}",
+        "district_id": str(draw.randrange(1, DISTRICTS + 1)),
+        "date": (_FIRST_DAY + timedelta(days=draw.randrange(3 * 365))).isoformat(),
+    }
+
+
+def account_record(account_id: str, seed: int) -> dict[str, str]:
+    """An invented account, as the texts of `ACCOUNT_COLUMNS`."""
+    draw = random.Random(f"{seed}:{account_id}")
+    opened = _FIRST_DAY + timedelta(days=draw.randrange(3 * 365))
+    return {
+        "account_id": account_id,
+        "district_id": str(draw.randrange(1, DISTRICTS + 1)),
+        "frequency": draw.choice(FREQUENCIES),
+        "parseddate": opened.isoformat(),
+        "year": str(opened.year),
+        "month": str(opened.month),
+        "day": str(opened.day),
+        "date": opened.isoformat(),
+    }
+
+
+def parse_customer(fields: Sequence[str]) -> tuple[Any, ...]:
+    """The values of `CUSTOMERS_ARROW`; ValueError says what is wrong. Empty texts become None."""
+    customer_id, sex, first, last, email, city, state, district, day = fields
+    _present("customer_id", customer_id)
+    at = datetime.combine(_day("date", day), datetime.min.time(), UTC)
+    texts = [text or None for text in (sex, first, last, email, city, state)]
+    return (customer_id, *texts, _district(district), at)
+
+
+def parse_account(fields: Sequence[str]) -> tuple[Any, ...]:
+    """The values of `ACCOUNTS_ARROW`; ValueError says what is wrong."""
+    account_id, district, frequency, day = fields
+    _present("account_id", account_id)
+    return account_id, _district(district), frequency or None, _day("date", day)
+
+
+def _present(column: str, text: str) -> None:
+    if not text.strip():
+        raise ValueError(f"no {column}")
+
+
+def _day(column: str, text: str) -> date:
+    try:
+        if len(text) != len("2013-01-01"):  # fromisoformat takes other forms too
+            raise ValueError
+        return date.fromisoformat(text)
+    except ValueError:
+        raise ValueError(f"{column} {text!r} is not a date") from None
+
+
+def _district(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= 9):
+        raise ValueError(f"district_id {text!r} is not a whole number")
+    return int(text)
+
+
+def generate_customers(ids: Iterable[str], seed: int = 0) -> pa.Table:
+    """Invented customers with these ids, in their order, of the schema CUSTOMERS."""
+    records = (customer_record(each, seed) for each in ids)
+    return _table(CUSTOMERS_ARROW, [parse_customer([record[name] for name in _CUSTOMER]) for record in records])
+
+
+def generate_accounts(ids: Iterable[str], seed: int = 0) -> pa.Table:
+    """Invented accounts with these ids, in their order, of the schema ACCOUNTS."""
+    records = (account_record(each, seed) for each in ids)
+    return _table(ACCOUNTS_ARROW, [parse_account([record[name] for name in _ACCOUNT]) for record in records])
+
+
+def read_customers(folder: Path, work_dir: Path) -> pa.Table:
+    """The good rows of `folder`/customers.csv; the bad ones go to `work_dir`/rejects.jsonl.
+
+    `updated_at` is midnight (UTC) of the column `date`. A repeated id is a bad row. UserError for a missing file or a
+    wrong header.
+    """
+    return _read(folder / "customers.csv", work_dir, CUSTOMERS_ARROW, _CUSTOMER, parse_customer)
+
+
+def read_accounts(folder: Path, work_dir: Path) -> pa.Table:
+    """The good rows of `folder`/accounts.csv; otherwise as `read_customers`."""
+    return _read(folder / "accounts.csv", work_dir, ACCOUNTS_ARROW, _ACCOUNT, parse_account)
+
+
+Parse = Callable[[Sequence[str]], tuple[Any, ...]]
+
+
+def _read(path: Path, work_dir: Path, schema: pa.Schema, columns: Sequence[str], parse: Parse) -> pa.Table:
+    table, rejects = _good(path, schema, columns, parse)
+    work_dir.mkdir(parents=True, exist_ok=True)
+    keep_rejects(work_dir, path.name, content_hash(path), rejects)
+    return table
+
+
+def _good(path: Path, schema: pa.Schema, columns: Sequence[str], parse: Parse) -> tuple[pa.Table, list[Reject]]:
+    rejects: list[Reject] = []
+    seen: set[str] = set()
+
+    def parse_once(fields: Sequence[str]) -> tuple[Any, ...]:
+        row = parse(fields)
+        if row[0] in seen:
+            raise ValueError(f"repeated {columns[0]}")
+        seen.add(row[0])
+        return row
+
+    return _table(schema, list(read_rows(path, columns, parse_once, rejects))), rejects
+
+
+def _table(schema: pa.Schema, rows: Sequence[tuple[Any, ...]]) -> pa.Table:
+    columns = zip(*rows, strict=True) if rows else [() for _ in schema]
+    arrays = [pa.array(values, field.type) for field, values in zip(schema, columns, strict=True)]
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def write_reference(folder: Path, customers: Iterable[str], accounts: Iterable[str], seed: int = 0) -> None:
+    """Write customers.csv and accounts.csv with invented records for these ids, in the columns of the bank's files."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        _write(folder / "customers.csv", CUSTOMER_COLUMNS, (customer_record(each, seed) for each in customers))
+        _write(folder / "accounts.csv", ACCOUNT_COLUMNS, (account_record(each, seed) for each in accounts))
+    except OSError as problem:
+        raise UserError(f"cannot write {folder}: {(problem.strerror or str(problem)).lower()}") from problem
+
+
+def _write(path: Path, columns: Sequence[str], records: Iterable[dict[str, str]]) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, columns, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(records)
+
+
+def prepare_customers(path: Path, folder: Path) -> Prepared:
+    """As `replay.prepare`, for a customers CSV."""
+
+    def make() -> tuple[pa.Table, Sequence[int], list[Reject]]:
+        table, rejects = _good(path, CUSTOMERS_ARROW, _CUSTOMER, parse_customer)
+        return table, [0] * table.num_rows, rejects
+
+    return arrow_file.keep(folder, path.name, content_hash(path), 1, make)
+
+
+def prepare_generated(ids: Sequence[str], folder: Path, seed: int = 0) -> Prepared:
+    """Invented customers with these ids as an Arrow file in `folder`; a second call with the same ids reuses it."""
+    content = hashlib.sha256("\n".join([str(seed), *ids]).encode()).hexdigest()[:16]
+
+    def make() -> tuple[pa.Table, Sequence[int], list[Reject]]:
+        return generate_customers(ids, seed), [0] * len(ids), []
+
+    return arrow_file.keep(folder, "customers", content, 1, make)
+
+
+class CustomersSource(FileSource):
+    """Customers, each delivered once; one partition."""
+
+    topic: ClassVar[str] = "customers"
+    columns: ClassVar[str] = CUSTOMERS
+
+    @classmethod
+    def name(cls) -> str:
+        return "ledger_customers"
+
+
+def register(spark: SparkSession) -> None:
+    """Make `ledger_customers` known to a session."""
+    spark.dataSource.register(CustomersSource)

@@ -1,0 +1,196 @@
+"""The ledger's tables from Kafka's topics.
+
+How long a broker may be away. Three clocks of Spark's Kafka source decide, and each of their defaults ends within the
+two minutes in which a cluster restarts:
+
+- `kafka.default.api.timeout.ms` bounds one question to the broker, in the driver (partitions, heads) and in the tasks
+  (where a partition begins). Kafka asks again and again within it. 60 s by default.
+- `kafkaConsumer.pollTimeoutMs` bounds how long a task waits for its records. By default 120 s (spark.network.timeout).
+  Spark gives a task no second attempt on one machine's cores (local[N]).
+- `fetchOffset.numRetries` is how often the driver asks anew when a question has failed for good, an answer such as
+  "unknown topic" from a broker that has just begun included. 3 by default, 1 s apart.
+
+With 150 s for the first two an outage of two minutes and the time to reconnect is waited out in a batch as well as
+between batches; after that the query fails, since a query that waits for ever looks like one without input. The driver
+asks twice, so it gives up after five minutes. `kafka.request.timeout.ms` stays at 30 s: a single request that was lost
+on a dead connection is repeated on a new one.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+from ledgerops.common.kafka import KafkaClient, reach
+from ledgerops.errors import UserError
+from ledgerops.ledger.sources import decoding
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+TOPICS = {
+    "transactions": "transactions",
+    "customers": "customers",
+    "debits": "transactions.debits",
+    "credits": "transactions.credits",
+    "ad_events": "ad_events",
+}
+OUTAGE_SECONDS = 150
+WAITING = {
+    "kafka.default.api.timeout.ms": str(1000 * OUTAGE_SECONDS),
+    "kafkaConsumer.pollTimeoutMs": str(1000 * OUTAGE_SECONDS),
+    "fetchOffset.numRetries": "2",
+    "fetchOffset.retryIntervalMs": "1000",
+}
+ANSWER_SECONDS = 10.0
+REJECTS = "rejects"  # the table of what is no row of any other
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Where a query without a checkpoint begins: `at` is earliest, latest, or milliseconds since the epoch."""
+
+    at: str | int = "earliest"
+
+    @property
+    def options(self) -> dict[str, str]:
+        if isinstance(self.at, str):
+            return {"startingOffsets": self.at}
+        # a partition that has no record since then begins with the next one that comes
+        return {"startingTimestamp": str(self.at), "startingOffsetsByTimestampStrategy": "latest"}
+
+
+@dataclass(frozen=True, slots=True)
+class Topics:
+    """The cluster, and how the tables are read from it."""
+
+    client: KafkaClient
+    prefix: str = ""  # before the name of every topic
+    start: Start = field(default_factory=Start)
+    lossy: bool = False  # go on where records were deleted before they were read
+
+    def of(self, table: str) -> list[str]:
+        """The topics that a table is read from."""
+        names = TOPICS.values() if table == REJECTS else [TOPICS[table]]
+        return [self.prefix + name for name in names]
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """What a broker said of its cluster and of the topics that it was asked for."""
+
+    id: str
+    topics: Mapping[str, str]  # name -> id; another id under the same name is another topic
+    partitions: Mapping[str, int]
+
+
+def read_start(text: str) -> Start:
+    """`earliest`, `latest` or an ISO 8601 time; a time without a zone is UTC. Raises UserError."""
+    if text in ("earliest", "latest"):
+        return Start(text)
+    try:
+        moment = datetime.fromisoformat(text)
+        milliseconds = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000
+    except (ValueError, OverflowError):
+        milliseconds = -1.0
+    if milliseconds < 0:
+        raise UserError(f"not a place to start: {text!r}; write earliest, latest or a time like 2024-03-01T10:00:00Z")
+    return Start(round(milliseconds))
+
+
+def look(client: KafkaClient, topics: Collection[str], seconds: float = ANSWER_SECONDS) -> Cluster:
+    """Asks the cluster for itself and for `topics`. Raises UserError: no answer, or a topic that is not there."""
+    from confluent_kafka import KafkaError, KafkaException, TopicCollection
+
+    admin = reach(client, seconds)
+    try:
+        cluster = admin.list_topics(timeout=seconds).cluster_id
+        asked = admin.describe_topics(TopicCollection(sorted(topics)), request_timeout=seconds) if topics else {}
+    except KafkaException as error:
+        raise UserError(f"cannot look at the topics of {client.servers}: {_reason(error)}") from None
+    ids, partitions, unknown = {}, {}, []
+    for name, future in asked.items():
+        try:
+            found = future.result()
+        except KafkaException as error:
+            if error.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
+                raise UserError(f"cannot look at topic {name} of {client.servers}: {_reason(error)}") from None
+            unknown.append(name)
+        else:
+            ids[name], partitions[name] = str(found.topic_id), len(found.partitions)
+    if unknown:
+        names = ", ".join(sorted(unknown))
+        raise UserError(f"no topic {names} at {client.servers}; ledgerops topics creates the ledger's topics")
+    return Cluster(str(cluster), ids, partitions)
+
+
+def heads(client: KafkaClient, partitions: Mapping[str, int]) -> dict[tuple[str, str], int]:
+    """The offset that the next record of each partition will get, by (topic, partition). Raises UserError."""
+    return _offsets(client, partitions, "latest")
+
+
+def beginnings(client: KafkaClient, partitions: Mapping[str, int]) -> dict[tuple[str, str], int]:
+    """The offset from which each partition is kept: above 0 once Kafka has deleted records. Raises UserError."""
+    return _offsets(client, partitions, "earliest")
+
+
+def _offsets(client: KafkaClient, partitions: Mapping[str, int], which: str) -> dict[tuple[str, str], int]:
+    from confluent_kafka import KafkaError, KafkaException, TopicPartition
+    from confluent_kafka.admin import OffsetSpec
+
+    spec = getattr(OffsetSpec, which)()
+    wanted = {TopicPartition(topic, number): spec for topic, count in partitions.items() for number in range(count)}
+    moving = (  # as just after a topic was made: the broker does not know it (_NOENT), or does not lead it yet
+        KafkaError._NOENT,
+        KafkaError.UNKNOWN_TOPIC_OR_PART,
+        KafkaError.NOT_LEADER_FOR_PARTITION,
+        KafkaError.LEADER_NOT_AVAILABLE,
+    )
+    limit = time.monotonic() + ANSWER_SECONDS
+    while True:
+        admin = reach(client, ANSWER_SECONDS)  # a new one each time: one that was told of no such topic remembers it
+        try:
+            asked = admin.list_offsets(wanted, request_timeout=ANSWER_SECONDS) if wanted else {}
+            return {(place.topic, str(place.partition)): int(found.result().offset) for place, found in asked.items()}
+        except KafkaException as error:
+            if error.args[0].code() not in moving or time.monotonic() > limit:
+                raise UserError(
+                    f"cannot read the {which} offsets of the topics of {client.servers}: {_reason(error)}"
+                ) from None
+        time.sleep(0.1)
+
+
+def open_table(
+    spark: SparkSession, topics: Topics, table: str, max_rows_per_trigger: int | None, observation: str
+) -> DataFrame:
+    """A streaming DataFrame of schemas.TABLES[table]. Records that are no row of it are counted in `observation`.
+
+    Of the table `rejects` it gives what is a row of no table, from all topics.
+    """
+    if table != REJECTS:
+        return decoding.rows(_records(spark, topics, table, max_rows_per_trigger), table, True, observation)
+    found = [decoding.rejects(_records(spark, topics, each, max_rows_per_trigger), each, True) for each in TOPICS]
+    return reduce(lambda some, more: some.unionByName(more), found)
+
+
+def _records(spark: SparkSession, topics: Topics, table: str, max_rows_per_trigger: int | None) -> DataFrame:
+    options = {
+        **WAITING,
+        **topics.client.spark(),
+        **topics.start.options,
+        "subscribe": topics.of(table)[0],
+        "groupIdPrefix": "ledgerops",
+        "includeHeaders": "false",
+        "failOnDataLoss": "false" if topics.lossy else "true",
+    }
+    if max_rows_per_trigger is not None:
+        options["maxOffsetsPerTrigger"] = str(max_rows_per_trigger)
+    return spark.readStream.format("kafka").options(**options).load().drop("timestampType")
+
+
+def _reason(error: Any) -> str:
+    return str(error.args[0].str()).lower()

@@ -1,0 +1,126 @@
+"""The data source `ledger_replay`: the transactions of a CSV, delivered at a chosen rate, in five partitions.
+
+`prepare` checks the CSV once; the options of the source are those of `filesource`.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from ledgerops.ledger.plan.schemas import TRANSACTIONS
+from ledgerops.ledger.sources import arrow_file
+from ledgerops.ledger.sources.arrow_file import Prepared
+from ledgerops.ledger.sources.csv_file import Reject, content_hash, read_rows
+from ledgerops.ledger.sources.file_source import FileSource
+
+PARTITIONS = 5
+COLUMNS = (
+    "trans_id",
+    "account_id",
+    "type",
+    "operation",
+    "amount",
+    "balance",
+    "k_symbol",
+    "fulldatewithtime",
+    "customer_id",
+)
+ARROW = pa.schema(
+    {
+        "transaction_id": pa.string(),
+        "account_id": pa.string(),
+        "customer_id": pa.string(),
+        "event_time": pa.timestamp("us", tz="UTC"),
+        "type": pa.string(),
+        "operation": pa.string(),
+        "amount": pa.decimal128(18, 2),
+        "balance": pa.decimal128(18, 2),
+    }
+)
+_AMOUNT = re.compile(r"-?[0-9]{1,16}(\.[0-9]{1,2})?")  # what DECIMAL(18,2) holds without rounding
+_INSTANT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}.*")
+
+
+def partition_of(account_id: str) -> int:
+    """The source partition of an account: the same in every run and process."""
+    return zlib.crc32(account_id.encode()) % PARTITIONS
+
+
+def parse_transaction(fields: Sequence[str]) -> tuple[Any, ...]:
+    """The values of a row in the order of `ARROW`, from the texts of `COLUMNS`; ValueError says what is wrong."""
+    trans_id, account_id, kind, operation, amount, balance, _, at, customer_id = fields
+    for column, value in (("trans_id", trans_id), ("account_id", account_id), ("customer_id", customer_id)):
+        if not value.strip():
+            raise ValueError(f"no {column}")
+    if kind not in ("Credit", "Debit"):
+        raise ValueError(f"type {kind!r} is neither Credit nor Debit")
+    return (
+        trans_id,
+        account_id,
+        customer_id,
+        parse_instant("fulldatewithtime", at),
+        kind,
+        operation or None,
+        _money("amount", amount),
+        _money("balance", balance),
+    )
+
+
+def parse_instant(column: str, text: str) -> datetime:
+    """An ISO 8601 date and time; UTC unless it says otherwise."""
+    try:
+        if not _INSTANT.fullmatch(text):
+            raise ValueError
+        at = datetime.fromisoformat(text)
+    except ValueError:
+        raise ValueError(f"{column} {text!r} is not a date and time") from None
+    return at if at.tzinfo else at.replace(tzinfo=UTC)
+
+
+def _money(column: str, text: str) -> Decimal:
+    if not _AMOUNT.fullmatch(text):
+        raise ValueError(f"{column} {text!r} is not an amount with at most two decimals")
+    return Decimal(text)
+
+
+def prepare(csv: Path, folder: Path) -> Prepared:
+    """Check a transactions CSV and keep its good rows as an Arrow file in `folder`, its bad ones in rejects.jsonl.
+
+    A second call on the same content reuses the file. Executors read it by path: on a cluster `folder` must be on
+    shared storage. UserError for a missing file, a wrong header or a file without one good row.
+    """
+
+    def make() -> tuple[pa.Table, Sequence[int], list[Reject]]:
+        rejects: list[Reject] = []
+        rows = list(read_rows(csv, COLUMNS, parse_transaction, rejects))
+        columns = zip(*rows, strict=True) if rows else [() for _ in ARROW]
+        arrays = [pa.array(values, field.type) for field, values in zip(ARROW, columns, strict=True)]
+        table = pa.Table.from_arrays(arrays, schema=ARROW)
+        return table, [partition_of(row[1]) for row in rows], rejects
+
+    return arrow_file.keep(folder, csv.name, content_hash(csv), PARTITIONS, make)
+
+
+class ReplaySource(FileSource):
+    """Transactions of a CSV."""
+
+    topic: ClassVar[str] = "transactions"
+    columns: ClassVar[str] = TRANSACTIONS
+
+    @classmethod
+    def name(cls) -> str:
+        return "ledger_replay"
+
+
+def register(spark: SparkSession) -> None:
+    """Make `ledger_replay` known to a session."""
+    spark.dataSource.register(ReplaySource)

@@ -1,0 +1,161 @@
+"""The ledger's topics: which there are, and how they are made and checked on any broker."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ledgerops.common.kafka import KafkaClient, reach
+from ledgerops.errors import UserError
+
+SECONDS = 15.0  # for one answer of a broker that was reached
+
+
+@dataclass(frozen=True)
+class Topic:
+    """A topic as it must be; a compacted one keeps the last record of each key for ever."""
+
+    name: str
+    partitions: int
+    compacted: bool
+    holds: str
+
+
+TOPICS = (
+    Topic("transactions", 5, False, "transactions, by customer_id"),
+    Topic("customers", 1, True, "customers, by customer_id"),
+    Topic("accounts", 1, True, "accounts, by account_id"),
+    Topic("transactions.debits", 5, False, "transactions of type Debit"),
+    Topic("transactions.credits", 5, False, "transactions of type Credit"),
+    Topic("ad_events", 5, False, "views and clicks of advertisements"),
+    Topic("dead_letters", 1, False, "records that could not be read, with the reason"),
+)
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a broker has of the wanted topics; names with their prefix."""
+
+    missing: tuple[str, ...]
+    present: tuple[str, ...]
+    problems: tuple[str, ...]  # one line each
+
+
+def named(prefix: str = "") -> dict[str, Topic]:
+    """The topics by their name on the broker. UserError for a prefix that no topic may begin with."""
+    if not re.fullmatch(r"[A-Za-z0-9._-]{0,200}", prefix):
+        raise UserError(f"not a prefix of topics: {prefix!r}; use letters, digits, dots, hyphens and underscores")
+    return {prefix + topic.name: topic for topic in TOPICS}
+
+
+def create(client: KafkaClient, prefix: str = "", replication: int = -1) -> tuple[str, ...]:
+    """Makes the topics that are missing and returns their names; those that are there stay as they are.
+
+    `replication` is the number of replicas, -1 the broker's default. Raises UserError when the broker does not answer
+    or refuses, and for the first topic that is not as it must be.
+    """
+    from confluent_kafka.admin import NewTopic
+
+    wanted = named(prefix)
+    admin = reach(client)
+    found = _found(admin, client, wanted)
+    if found.problems:
+        raise UserError(found.problems[0])
+    new = [
+        NewTopic(
+            name,
+            wanted[name].partitions,
+            replication,
+            config={"cleanup.policy": "compact" if wanted[name].compacted else "delete"},
+        )
+        for name in found.missing
+    ]
+    if new:
+        for name, done in admin.create_topics(new, request_timeout=SECONDS).items():
+            _made(name, done, client)
+        found = _found_all(admin, client, wanted)
+        if found.problems:
+            raise UserError(found.problems[0])
+    return tuple(topic.topic for topic in new)
+
+
+def look(client: KafkaClient, prefix: str = "") -> Found:
+    """What is there, changing nothing. UserError when the broker does not answer."""
+    return _found(reach(client), client, named(prefix))
+
+
+def _made(name: str, done: Any, client: KafkaClient) -> None:
+    from confluent_kafka import KafkaError, KafkaException
+
+    try:
+        done.result(SECONDS)
+    except KafkaException as error:
+        # somebody else was quicker; whether it is as it must be is looked at afterwards
+        if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
+            raise UserError(f"cannot make topic {name} at {client.servers}: {told(error)}") from None
+
+
+def _found_all(admin: Any, client: KafkaClient, wanted: Mapping[str, Topic]) -> Found:
+    """As `_found`, once every topic has come to light: a broker may learn a moment later what the controller made."""
+    end = time.monotonic() + SECONDS
+    while True:
+        found = _found(admin, client, wanted)
+        if not found.missing:
+            return found
+        if time.monotonic() > end:
+            raise UserError(f"{client.servers} made topic {found.missing[0]} and does not list it; is the broker well?")
+        time.sleep(0.1)
+
+
+def _found(admin: Any, client: KafkaClient, wanted: Mapping[str, Topic]) -> Found:
+    from confluent_kafka import KafkaException
+
+    try:
+        listed = admin.list_topics(timeout=SECONDS).topics
+        present = [name for name in wanted if name in listed and listed[name].error is None]
+        policies = _policies(admin, present)
+    except KafkaException as error:
+        raise UserError(f"cannot look at the topics of {client.servers}: {told(error)}") from None
+    problems = (
+        problem
+        for name in present
+        for problem in _wrong(name, wanted[name], len(listed[name].partitions), policies[name])
+    )
+    return Found(tuple(name for name in wanted if name not in present), tuple(present), tuple(problems))
+
+
+def _policies(admin: Any, names: Sequence[str]) -> dict[str, set[str]]:
+    from confluent_kafka.admin import ConfigResource
+
+    if not names:
+        return {}
+    asked = [ConfigResource(ConfigResource.Type.TOPIC, name) for name in names]
+    answers = admin.describe_configs(asked, request_timeout=SECONDS)
+    return {
+        resource.name: set(done.result(SECONDS)["cleanup.policy"].value.split(","))
+        for resource, done in answers.items()
+    }
+
+
+def _wrong(name: str, topic: Topic, partitions: int, policy: set[str]) -> Iterable[str]:
+    if partitions != topic.partitions:
+        yield (
+            f"topic {name} has {partitions} partitions, expected {topic.partitions}; delete it and run "
+            "ledgerops topics, or use another --prefix"
+        )
+    if ("compact" in policy) != topic.compacted:
+        expected = "compact" if topic.compacted else "delete"
+        yield (
+            f"topic {name} has cleanup.policy {','.join(sorted(policy))}, expected {expected}; "
+            f"set it (kafka-configs --alter --topic {name} --add-config cleanup.policy={expected}), "
+            "or use another --prefix"
+        )
+
+
+def told(error: Any) -> str:
+    """What a KafkaException says, to go on within a sentence."""
+    text = str(error.args[0].str())
+    return text[:1].lower() + text[1:]

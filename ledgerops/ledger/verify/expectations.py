@@ -1,0 +1,104 @@
+"""What must hold for the output of each job, whatever it ran on.
+
+A job that is not here is listed as not checked. `campaign_views` reads ad events, of which a manifest of transactions
+knows nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from ledgerops.ledger.plan.record_stream import Rows
+
+LATENESS = 60.0  # seconds that the jobs wait by default; a row later than that may be missing where one waits
+
+
+@dataclass(frozen=True)
+class PassedOn:
+    """Each transaction comes out, as often as it was sent or `once`, in the columns that the job does not change."""
+
+    once: bool = False
+    other: tuple[str, ...] = ()  # columns that the job changes
+    waits: bool = False  # rows that come later than the watermark are dropped
+    # seconds of event time that the job gathers before it hands rows on; the last ones sent may still be held back
+    gathers: int | None = None
+    only: Literal["large credits", "conflicting copies"] | None = None  # the transactions that come through
+
+
+@dataclass(frozen=True)
+class Windowed:
+    """For each written window the customers' counts and amounts add up to what happened in it; no key comes twice."""
+
+    size: int | None  # seconds; None: from midnight (UTC) to the end
+    slide: int  # seconds from one window's end to the next one's
+
+
+@dataclass(frozen=True)
+class Unique:
+    """No two rows of the same key."""
+
+    key: tuple[str, ...]
+    copies: bool = False  # a transaction that was sent twice makes two such rows: then nothing can be said
+
+
+@dataclass(frozen=True)
+class Totals:
+    """The last row of each customer is what the transactions of that customer come to."""
+
+    kind: Literal["activity", "ratio"]
+
+
+@dataclass(frozen=True)
+class DeadLetters:
+    """As many rows of each reason as poison was sent, and no place twice."""
+
+
+Expectation = PassedOn | Windowed | Unique | Totals | DeadLetters
+
+DAY, TWO_HOURS = 86_400, 7_200
+EXPECTATIONS: Mapping[str, Expectation] = {
+    "account_lookup": PassedOn(),
+    # which of two copies in one batch came first, no reader can tell: so their amounts are not compared
+    "conflicting_transactions": PassedOn(other=("amount",), waits=True, only="conflicting copies"),
+    "customer_activity": Totals("activity"),
+    "customer_sessions": Unique(("customer_id", "session_start")),
+    "customer_transactions": PassedOn(),
+    "cumulative_counts": Windowed(None, TWO_HOURS),
+    "daily_counts": Windowed(DAY, DAY),
+    "dead_letters": DeadLetters(),
+    "debit_credit_pairs": Unique(("debit_transaction_id", "credit_transaction_id"), copies=True),
+    "debit_credit_ratio": Totals("ratio"),
+    "dedup_transactions": PassedOn(once=True, waits=True),
+    "enriched_transactions": PassedOn(),
+    "large_credits": PassedOn(only="large credits"),
+    "late_transactions": PassedOn(),
+    "masked_transactions": PassedOn(other=("account_id", "customer_id")),
+    "operation_words": Unique(("transaction_id", "position"), copies=True),
+    "risk_scores": PassedOn(),
+    "sliding_counts": Windowed(DAY, TWO_HOURS),
+    "spending_profile": Unique(("window_start", "customer_id")),
+    "split_transactions": PassedOn(),
+    "top_customers": Unique(("window_start", "rank")),
+    "unified_flow": PassedOn(),
+    "versioned_customers": PassedOn(waits=True, gathers=10),
+}
+
+
+def large_credits(rows: Rows) -> Rows:
+    """What the job large_credits lets through."""
+    import pyarrow.compute as pc
+
+    from ledgerops.ledger.jobs.large_credits import THRESHOLD
+
+    kept = pc.and_(pc.equal(rows.batch.column("type"), "Credit"), pc.greater(rows.batch.column("amount"), THRESHOLD))
+    return rows.where(kept.to_numpy(zero_copy_only=False))
+
+
+def conflicting_copies(rows: Rows) -> Rows:
+    """What the job conflicting_transactions lets through."""
+    return rows.where(rows.conflicting)
+
+
+ONLY = {"large credits": large_credits, "conflicting copies": conflicting_copies}

@@ -1,0 +1,109 @@
+"""Where the outputs of a run are, and the manifest to compare them with."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ledgerops.errors import UserError
+from ledgerops.ledger.plan.manifest import Manifest, read_manifest, replay_manifest
+from ledgerops.ledger.verify.outputs import KafkaOutput, Output, ParquetOutput, PostgresOutput, postgres
+
+if TYPE_CHECKING:
+    from ledgerops.common.kafka import KafkaClient
+
+Found = tuple[str, Callable[[], Output]]  # the job's name, and its output when it is wanted
+
+
+def find_manifest(run: Path | None, given: Path | None, data: Path | None) -> Manifest:
+    """The manifest that was given, the run's own, that of the last load beside it, or the replayed file's.
+
+    Raises UserError when there is none, or when what it tells is not exact.
+    """
+    manifest = _find(run, given, data)
+    if not manifest.exact:
+        raise UserError("the manifest is of a load in which records were refused: what arrived is not known; load anew")
+    if manifest.table != "transactions":
+        raise UserError(f"the manifest is of {manifest.table}; verify compares with one of transactions")
+    return manifest
+
+
+def _find(run: Path | None, given: Path | None, data: Path | None) -> Manifest:
+    if given is not None:
+        return read_manifest(given)
+    if run is None:
+        raise UserError("nothing to compare with; give --manifest FILE, which ledgerops load wrote")
+    if (run / "manifest.json").is_file():
+        return read_manifest(run / "manifest.json")
+    source = _source(run)
+    if source in ("kafka", "files") and (run.parent / "manifest.json").is_file():
+        return read_manifest(run.parent / "manifest.json")
+    if source == "replay" and data is not None:
+        from ledgerops.ledger.plan.record_stream import ReplayStream
+
+        return replay_manifest(ReplayStream(data / "transactions.csv", 1.0))
+    wanted = "set LEDGEROPS_DATA or give --data FOLDER" if source == "replay" else "give --manifest FILE"
+    raise UserError(f"no manifest in {run}, so nothing to compare with; {wanted}")
+
+
+def _source(run: Path) -> str | None:
+    try:
+        found = json.loads((run / "run.json").read_text("utf-8")).get("source")
+    except (OSError, ValueError, AttributeError):
+        return None
+    return str(found)
+
+
+def in_folder(run: Path) -> list[Found]:
+    """The jobs with a folder in the run's output. Raises UserError when there is no run, or it wrote elsewhere."""
+    if not run.is_dir():
+        raise UserError(f"no run at {run}; give the folder of a run, such as runs/default")
+    folders = sorted(folder for folder in (run / "output").glob("[!._]*") if folder.is_dir())
+    if not folders:
+        raise UserError(
+            f"no output in {run}; a run that wrote to Kafka or Postgres is found with --bootstrap-servers or --postgres"
+        )
+    return [(folder.name, lambda folder=folder: ParquetOutput(folder)) for folder in folders]  # type: ignore[misc]
+
+
+def in_kafka(client: KafkaClient, prefix: str, wanted: Collection[str]) -> list[Found]:
+    """The jobs whose topics are there. Raises UserError when none is."""
+    from ledgerops.common.kafka import reach
+
+    there = {name: len(topic.partitions) for name, topic in reach(client).list_topics(timeout=10).topics.items()}
+    found: list[Found] = []
+    for job, names in _names(wanted):
+        topics = {prefix + name: there[prefix + name] for name in names if prefix + name in there}
+        if topics:
+            found.append((job, lambda topics=topics: KafkaOutput(client, topics)))  # type: ignore[misc]
+    if not found:
+        raise UserError(f"no topic of a job at {client.servers}; is --topic-prefix right?")
+    return found
+
+
+def in_postgres(url: str, wanted: Collection[str]) -> list[Found]:
+    """The jobs whose tables are there. Raises UserError when none is, or no server answers."""
+    with postgres(url) as connection:
+        rows = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = current_schema()").fetchall()
+    there = {name for (name,) in rows}
+    found: list[Found] = []
+    for job, names in _names(wanted):
+        tables = [name for name in names if name in there]
+        if tables:
+            found.append((job, lambda tables=tables: PostgresOutput(url, tables)))  # type: ignore[misc]
+    if not found:
+        raise UserError("no table of a job in the database of --postgres")
+    return found
+
+
+def _names(wanted: Collection[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Each job with the names of its outputs. Its routes may be topics of the input, too: then it must be asked for."""
+    from ledgerops.ledger.jobs import JOBS
+    from ledgerops.ledger.sources.kafka import TOPICS
+
+    for job in JOBS:
+        names = job.routes if job.route else (job.name,)
+        if job.name in wanted or (not wanted and not set(names) & set(TOPICS.values())):
+            yield job.name, names

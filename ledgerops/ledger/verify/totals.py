@@ -1,0 +1,109 @@
+"""Final totals of customers, and dead letters by reason: counted from what was sent. Memory: an entry a customer."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ledgerops.ledger.plan.manifest import Manifest
+from ledgerops.ledger.plan.summary import money
+from ledgerops.ledger.verify import keys
+from ledgerops.ledger.verify.outputs import Output
+from ledgerops.ledger.verify.result import EXAMPLES, Result
+from ledgerops.ledger.verify.rows import Sources
+
+Figures = tuple[int, ...]  # counts, and sums in hundredths
+COLUMNS = {
+    "activity": ("transactions", "amount"),
+    "ratio": ("debits", "debit_amount", "credits", "credit_amount"),
+}
+
+
+def check(result: Result, output: Output, kind: str, source: Sources) -> None:
+    """Compares the last row of each customer with the transactions that were sent."""
+    wanted, found = _wanted(kind, source), _found(kind, output)
+    lost = sorted(customer for customer in wanted if customer not in found)
+    changed = sorted(customer for customer in found if found[customer] != wanted.get(customer))
+    result.lost, result.changed, result.repeated = len(lost), len(changed), 0
+    apart = sum(_money(kind, each) for each in found.values()) - sum(_money(kind, each) for each in wanted.values())
+    result.money = "equal" if not apart else f"amount {'+' if apart > 0 else ''}{money(apart)}"
+    if lost:
+        result.examples["lost"] = lost[:EXAMPLES]
+    if changed:
+        result.examples["changed"] = [
+            f"{each}: {found[each]} for {wanted.get(each, 'nothing')}" for each in changed[:EXAMPLES]
+        ]
+    result.notes.append(f"{len(found):,} customers, each by the last row")
+
+
+def check_dead_letters(result: Result, output: Output, manifest: Manifest) -> None:
+    """Compares counts by reason with the poison of the manifest."""
+    found: Counter[str] = Counter()
+    for batch in output.batches(("reason", "topic")):
+        topics = batch.column("topic")
+        # in Kafka the topic, of a landing folder the table's folder and the file
+        mine = (
+            pc.equal(topics, manifest.topic)
+            if manifest.topic is not None
+            else pc.starts_with(topics, f"{manifest.table}/")
+        )
+        found.update(batch.filter(mine).column("reason").to_pylist())
+    wanted = Counter(manifest.poison)
+    result.lost, more = sum((wanted - found).values()), sum((found - wanted).values())
+    result.repeated, result.examples["repeated"] = (
+        keys.repeated(output, ("topic", "partition", "offset")) if manifest.topic is not None else (0, [])
+    )
+    result.changed = max(0, more - result.repeated)
+    for reason in sorted(wanted | found):
+        if wanted[reason] != found[reason]:
+            what = "lost" if found[reason] < wanted[reason] else "changed"
+            told = f"{reason}: {found[reason]:,} of {wanted[reason]:,}"
+            result.examples[what] = [*result.examples.get(what, ()), told][:EXAMPLES]
+    result.examples = {what: each for what, each in result.examples.items() if each}
+
+
+def _wanted(kind: str, source: Sources) -> dict[str, Figures]:
+    from ledgerops.ledger.jobs.customer_activity import LEAST
+
+    found: dict[str, Figures] = {}
+    for rows in source.rows():
+        for side in ("Debit", "Credit"):
+            part = rows.batch.filter(pc.equal(rows.batch.column("type"), side))
+            grouped = _grouped(part, ["amount"])
+            for customer, count, amount in zip(*grouped.to_pydict().values(), strict=True):
+                if customer is not None:
+                    more: Figures = (count, int(amount.scaleb(2)))
+                    if kind == "ratio":
+                        more = (*more, 0, 0) if side == "Debit" else (0, 0, *more)
+                    old = found.get(customer, (0,) * len(more))
+                    found[customer] = tuple(a + b for a, b in zip(old, more, strict=True))
+    return {each: figures for each, figures in found.items() if kind == "ratio" or figures[0] > LEAST}
+
+
+def _grouped(rows: pa.RecordBatch, sums: list[str]) -> pa.Table:
+    table = pa.table({name: rows.column(name) for name in ("customer_id", *sums)})
+    aggregates: list[Any] = [("customer_id", "count", pc.CountOptions(mode="all")), *((name, "sum") for name in sums)]
+    found = table.group_by("customer_id").aggregate(aggregates)
+    return found.select(["customer_id", "customer_id_count", *(f"{name}_sum" for name in sums)])
+
+
+def _found(kind: str, output: Output) -> Mapping[str, Figures]:
+    """The row with the highest counts of each customer: they only grow, so it is the last."""
+    from ledgerops.ledger.plan.digest import whole_numbers
+
+    names = COLUMNS[kind]
+    found: dict[str, Figures] = {}
+    for batch in output.batches(("customer_id", *names)):
+        columns = [whole_numbers(batch.column(name)).tolist() for name in names]
+        for customer, *figures in zip(batch.column("customer_id").to_pylist(), *columns, strict=True):
+            if sum(figures[::2]) >= sum(found.get(customer, (0,))[::2]):
+                found[customer] = tuple(figures)
+    return found
+
+
+def _money(kind: str, figures: Figures) -> int:
+    return sum(figures[1::2])

@@ -1,0 +1,84 @@
+"""Windows: the counts and amounts of all customers in a window add up to what happened in it.
+
+What happened is known for each two hours (the manifest's buckets), copies included, as the jobs count them. What is
+kept is a count and a sum for each window.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+import numpy as np
+
+from ledgerops.ledger.plan.digest import whole_numbers
+from ledgerops.ledger.plan.summary import BUCKET, Bucket, Summary, money
+from ledgerops.ledger.verify import keys
+from ledgerops.ledger.verify.expectations import DAY, Windowed
+from ledgerops.ledger.verify.outputs import Output
+from ledgerops.ledger.verify.result import EXAMPLES, Result
+
+COLUMNS = ("window_start", "window_end", "transactions", "amount")
+Window = tuple[int, int]  # beginning and end, seconds since the epoch
+
+
+def check(result: Result, output: Output, expected: Windowed, summary: Summary, late: bool) -> None:
+    """Fills the result. With `late` rows may be missing in a window, and never be too many."""
+    found = _sums(output)
+    result.repeated, result.examples["repeated"] = keys.repeated(output, ("window_start", "window_end", "customer_id"))
+    wanted = _wanted(expected, summary.buckets, max((end for _, end in found), default=0))
+    result.lost = result.changed = 0
+    cents_apart, lost, changed = 0, [], []
+    for window in sorted({*found, *wanted}):
+        (count, cents), (should, should_cents) = found.get(window, (0, 0)), wanted.get(window, (0, 0))
+        cents_apart += cents - should_cents
+        if (count, cents) == (should, should_cents) or (late and count <= should and cents <= should_cents):
+            continue
+        told = f"{_told(window)}: {count:,} of {should:,}, {money(cents)} of {money(should_cents)}"
+        if count < should:
+            result.lost += should - count
+            lost.append(told)
+        else:
+            result.changed += max(1, count - should)
+            changed.append(told)
+    result.money = "equal" if not cents_apart else f"amount {'+' if cents_apart > 0 else ''}{money(cents_apart)}"
+    result.examples |= {"lost": lost[:EXAMPLES], "changed": changed[:EXAMPLES]}
+    result.examples = {what: each for what, each in result.examples.items() if each}
+    result.notes.append(f"{len(found):,} windows are written; what is still open is not in them")
+    if late and cents_apart:
+        result.notes.append("rows came later than the job waits, so a window may hold less than happened in it")
+
+
+def _sums(output: Output) -> dict[Window, tuple[int, int]]:
+    found: dict[Window, tuple[int, int]] = {}
+    for batch in output.batches(COLUMNS):
+        start, end = (whole_numbers(batch.column(name)) // 1_000_000 for name in COLUMNS[:2])
+        counts, cents = (whole_numbers(batch.column(name)) for name in COLUMNS[2:])
+        windows, places = np.unique(np.stack([start, end]), axis=1, return_inverse=True)
+        sums = np.zeros((2, windows.shape[1]), np.int64)
+        for sum_of, figures in zip(sums, (counts, cents), strict=True):
+            np.add.at(sum_of, places.reshape(-1), figures)
+        for start_end, count, sum_ in zip(windows.T.tolist(), *sums.tolist(), strict=True):
+            window = (start_end[0], start_end[1])
+            old_count, old_sum = found.get(window, (0, 0))
+            found[window] = (old_count + count, old_sum + sum_)
+    return found
+
+
+def _wanted(expected: Windowed, buckets: Mapping[int, Bucket], last: int) -> dict[Window, tuple[int, int]]:
+    """Count and sum of each window that ends by `last` and in which something happened."""
+    found: dict[Window, tuple[int, int]] = {}
+    for begin, bucket in buckets.items():
+        first = begin - begin % expected.slide + expected.slide  # the first end after the bucket
+        longest = expected.size or DAY
+        for end in range(first, min(last, begin + longest) + 1, expected.slide):
+            start = end - expected.size if expected.size else (end - 1) // DAY * DAY
+            if start <= begin and begin + BUCKET <= end:
+                count, cents = found.get((start, end), (0, 0))
+                found[start, end] = (count + bucket.rows, cents + bucket.cents)
+    return found
+
+
+def _told(window: Window) -> str:
+    start, end = (datetime.fromtimestamp(each, UTC).strftime("%Y-%m-%dT%H:%MZ") for each in window)
+    return f"{start} to {end}"

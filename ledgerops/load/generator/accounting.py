@@ -1,0 +1,130 @@
+"""The books of a load: what was due, what was handed over, what became of it, and how late each record was.
+
+Lateness is counted by the millisecond, so books of several senders add up without averaging percentiles.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ledgerops.ledger.plan.partitioning import Ints
+from ledgerops.ledger.plan.summary import WORD, Bucket, Summary, Tally
+
+MOST_LATE = 60_000  # ms; what is later is counted as this, and still told as the latest
+
+
+def _no_lateness() -> Ints:
+    return np.zeros(MOST_LATE + 1, np.int64)
+
+
+@dataclass
+class Sent:
+    """What was handed to the target: of the sender's share all records numbered below `records`, and no other."""
+
+    records: int = 0
+    planned: int = 0  # due by the schedule until now, with poison; where the sender is behind, estimated
+    produced: int = 0  # handed over, with poison
+    acknowledged: int = 0
+    refused: int = 0
+    problem: str | None = None  # why the first record was refused
+    backpressured: int = 0  # times that the target was full
+    backpressure_seconds: float = 0.0  # how long in all it was
+    rate: float = 0.0  # records a second due now
+    seconds: float = 0.0
+    latest: float = 0.0  # seconds by which the latest record was late
+    late_seconds: float = 0.0  # lateness of all records, added up
+    lateness: Ints = field(default_factory=_no_lateness)  # records by ms after they were due
+    summary: Summary = field(default_factory=Summary)
+    poison: Counter[str] = field(default_factory=Counter)
+
+    def late(self, share: float) -> float:
+        """Seconds behind the schedule that so large a share of the records did not exceed."""
+        upto = np.cumsum(self.lateness)
+        return float(np.searchsorted(upto, share * upto[-1])) / 1000 if upto[-1] else 0.0
+
+    def add_lateness(self, behind: NDArray[np.float64]) -> None:
+        """`behind`: seconds after it was due for each record that has just been handed over."""
+        if not len(behind):
+            return
+        behind = np.maximum(behind, 0.0)
+        counts = np.bincount(np.minimum(behind * 1000, MOST_LATE).astype(np.int64))
+        self.lateness[: len(counts)] += counts
+        self.latest = max(self.latest, float(behind.max()))
+        self.late_seconds += float(behind.sum())
+
+    def document(self, summed: bool = True) -> dict[str, Any]:
+        """For JSON, to be sent to whoever adds the books up; not `summed`: without the summary of the rows."""
+        plain = {name: value for name, value in vars(self).items() if name not in ("lateness", "summary", "poison")}
+        late = np.flatnonzero(self.lateness)
+        return {
+            **plain,
+            "lateness": [late.tolist(), self.lateness[late].tolist()],
+            "summary": (self.summary if summed else Summary()).document(),
+            "poison": dict(self.poison),
+        }
+
+    @classmethod
+    def read(cls, document: dict[str, Any]) -> Sent:
+        """What `document` made."""
+        lateness = _no_lateness()
+        at, counts = document["lateness"]
+        lateness[np.asarray(at, np.int64)] = counts
+        return cls(
+            **{
+                **document,
+                "lateness": lateness,
+                "summary": Summary.read(document["summary"]),
+                "poison": Counter(document["poison"]),
+            }
+        )
+
+
+def together(parts: list[Sent]) -> Sent:
+    """The books of several senders, each with a share of its own of one stream, as if one had sent it all."""
+    if not parts:
+        return Sent()
+    whole = Sent(
+        records=min(each.records for each in parts),
+        problem=next((each.problem for each in parts if each.problem), None),
+        seconds=max(each.seconds for each in parts),
+        latest=max(each.latest for each in parts),
+    )
+    for each in parts:
+        whole.planned += each.planned
+        whole.produced += each.produced
+        whole.acknowledged += each.acknowledged
+        whole.refused += each.refused
+        whole.backpressured += each.backpressured
+        whole.backpressure_seconds += each.backpressure_seconds
+        whole.rate += each.rate
+        whole.late_seconds += each.late_seconds
+        whole.lateness += each.lateness
+        whole.poison += each.poison
+        _add(whole.summary, each.summary)
+    return whole
+
+
+def _add(whole: Summary, part: Summary) -> None:
+    _add_tally(whole.all, part.all)
+    _add_tally(whole.distinct, part.distinct)
+    whole.late += part.late
+    whole.latest = max(whole.latest, part.latest)
+    whole.future += part.future
+    whole.ahead = max(whole.ahead, part.ahead)
+    whole.conflicting += part.conflicting
+    for begin, bucket in part.buckets.items():
+        whole.buckets[begin] = whole.buckets.get(begin, Bucket()) + bucket
+
+
+def _add_tally(whole: Tally, part: Tally) -> None:
+    whole.rows += part.rows
+    whole.balances += part.balances
+    for kind, cents in part.amounts.items():
+        whole.amounts[kind] = whole.amounts.get(kind, 0) + cents
+    for name, digest in part.digests.items():
+        whole.digests[name] = (whole.digests.get(name, 0) + digest) % WORD

@@ -1,0 +1,167 @@
+"""How much this machine's load generator can send on time, found by steps of rate.
+
+Each step is a load of some seconds of which one asks what one asks of every load (`verdict`). Rates double until one
+does not hold, then lie between the highest that did and the lowest that did not. A step that fails is tried once more:
+something else on the machine may have had the core.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from ledgerops.common.kafka import KafkaClient, reach
+from ledgerops.errors import UserError
+from ledgerops.ledger.plan.plan import parse_plan
+from ledgerops.ledger.plan.record_stream import PlanStream
+from ledgerops.ledger.sources.topics import told
+from ledgerops.load.generator.kafka import KafkaTarget
+from ledgerops.load.generator.pacer import produce, settle
+from ledgerops.load.generator.target import Target
+from ledgerops.load.generator.validity import LATE_BUDGET, judge
+
+FIRST = 25_000.0  # records a second; a machine that cannot do this carries no load test
+SECONDS = 2.5  # of a step: 250 looks at the clock, so that its p99 is no single one
+MOST = 38.0  # seconds in all
+ENOUGH = 1.15  # the highest rate that holds is known within 15 %
+SAFE = 0.8  # of the ceiling: what a load may ask while jobs and a broker share the machine
+ANSWER = 10.0  # seconds for one answer of the broker
+MOCK_PARTITIONS = 4  # as librdkafka's mock broker makes topics
+TOPIC = "ledgerops.calibration"
+# rows as of the default plan, all of them to as many partitions as there are
+_PLAN = """
+seed: 7
+start: 2026-01-01T00:00:00Z
+phases: [{{shape: constant, rate: {rate}}}]
+keys: {{customers: 4000, accounts: 4500, distribution: zipf, exponent: 0.8}}
+partitions: {{count: {partitions}}}
+disorder: {{late: {{share: 0.01, delay: uniform, low: 1s, high: 10s}}}}
+duplicates: {{share: 0.01, within: 5s}}
+"""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One rate that was tried; times in seconds."""
+
+    asked: float  # records a second
+    sent: float  # records a second
+    late_p50: float
+    late_p99: float
+    cores: float  # processor time of this process a second, librdkafka's threads and a mock broker included
+    why: str | None  # it does not hold; None: it does
+
+    @property
+    def holds(self) -> bool:
+        return self.why is None
+
+    def document(self) -> dict[str, Any]:
+        return {**vars(self), "holds": self.holds}
+
+
+Try = Callable[[float], Step]
+
+
+def search(attempt: Try, stopped: Callable[[], bool], clock: Callable[[], float] = time.monotonic) -> Iterator[Step]:
+    """Steps until the ceiling is known, time is up, or somebody `stopped` it."""
+    began = clock()
+
+    def more() -> bool:
+        return clock() - began < MOST - SECONDS and not stopped()
+
+    low: float | None = None
+    high: float | None = None
+    rate = FIRST
+    while more():
+        step = attempt(rate)
+        if not step.holds and more():
+            yield step
+            step = attempt(rate)
+        yield step
+        if step.holds:
+            low = rate
+        else:
+            high = rate
+        if high is None:
+            rate *= 2
+        elif low is None:
+            rate = high / 2
+        elif high <= low * ENOUGH:
+            return
+        else:
+            rate = _round((low + high) / 2)
+        if rate < 1_000:
+            return
+
+
+def ceiling(steps: list[Step]) -> float | None:
+    """The highest rate that held, in records a second; None when none did."""
+    return max((step.asked for step in steps if step.holds), default=None)
+
+
+def attempt_on(
+    target: Callable[[], Target], partitions: int, wait: Callable[[float], bool], late_budget: float = LATE_BUDGET
+) -> Try:
+    """Tries a rate on a new target."""
+
+    def attempt(rate: float) -> Step:
+        plan = parse_plan(_PLAN.format(rate=rate, partitions=partitions), "calibration.yaml")
+        to = target()
+        began, used = time.monotonic(), time.process_time()
+
+        def pause(seconds: float) -> bool:
+            return wait(seconds) or time.monotonic() > began + 2 * SECONDS  # so far behind it holds no more
+
+        wanted = round(rate * SECONDS)
+        sent = produce(PlanStream(plan, 0.0), to, records=wanted, at_once=False, wait=pause)
+        seconds, used = time.monotonic() - began, time.process_time() - used
+        settle(sent, to)
+        return Step(
+            asked=rate,
+            sent=sent.produced / max(sent.seconds, 1e-9),
+            late_p50=sent.late(0.5),
+            late_p99=sent.late(0.99),
+            cores=used / seconds,
+            why="it was ended before its time" if wait(0.0) and sent.records < wanted else judge(sent, late_budget),
+        )
+
+    return attempt
+
+
+def mock_target() -> Target:
+    """A producer whose broker is a part of librdkafka, in this process: no server, no disk."""
+    client = KafkaClient("mock:9092", {"test.mock.num.brokers": "1"})
+    return KafkaTarget(client, TOPIC, MOCK_PARTITIONS, checked=False)
+
+
+@contextmanager
+def own_topic(client: KafkaClient, partitions: int, say: Callable[[str], None]) -> Iterator[str]:
+    """A topic for the time of the calibration. Raises UserError where it cannot be had; says when it cannot go."""
+    from confluent_kafka import KafkaException
+    from confluent_kafka.admin import NewTopic
+
+    admin = reach(client)
+    name = f"{TOPIC}-{int(time.time())}"
+    try:
+        admin.create_topics([NewTopic(name, partitions)], request_timeout=ANSWER)[name].result()
+        limit = time.monotonic() + ANSWER
+        while name not in admin.list_topics(timeout=ANSWER).topics and time.monotonic() < limit:
+            time.sleep(0.1)
+    except KafkaException as error:
+        raise UserError(f"cannot make topic {name} at {client.servers}: {told(error)}") from None
+    try:
+        yield name
+    finally:
+        try:
+            admin.delete_topics([name], request_timeout=ANSWER)[name].result()
+        except KafkaException as error:  # the figures are there all the same
+            say(f"topic {name} is left behind at {client.servers}: {told(error)}")
+
+
+def _round(rate: float) -> float:
+    """To three digits at most, so that it reads well."""
+    size = 10 ** max(0, len(str(int(rate))) - 3)
+    return float(round(rate / size) * size)

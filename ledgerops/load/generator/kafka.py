@@ -1,0 +1,168 @@
+"""Records to a Kafka topic, each acknowledged by all replicas, in order, once.
+
+The producer is idempotent and never gives up: while the broker is away it holds records back, then blocks the sender,
+and goes on where it was. Only what the broker refuses for good (too large, not allowed, no such topic) is refused.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ledgerops.common.kafka import KafkaClient, plain, without_secrets
+from ledgerops.errors import UserError
+from ledgerops.ledger.plan.poison import REASONS
+from ledgerops.ledger.sources import kafka
+from ledgerops.load.generator.latency_samples import Sample
+from ledgerops.load.generator.records import Records
+
+# What may wait in the producer: two seconds of 100,000 records, so that memory stays bounded while a broker is away.
+HELD_RECORDS = 200_000
+HELD_KBYTES = 256 * 1024
+SETTINGS = {
+    "enable.idempotence": True,
+    "acks": "all",
+    "message.timeout.ms": 0,  # a record waits for as long as it takes
+    "linger.ms": 10,
+    "compression.type": "lz4",
+    "batch.num.messages": 20_000,
+    "batch.size": 1_000_000,
+    "queue.buffering.max.messages": HELD_RECORDS,
+    "queue.buffering.max.kbytes": HELD_KBYTES,
+    "log_level": 0,  # what goes wrong is told by error_cb; librdkafka's own lines would go to stderr
+}
+ANSWER_SECONDS = 8.0  # of the broker at the start
+CLOSE_SECONDS = 60.0  # for the broker to come back when the load is over
+
+
+class KafkaTarget:
+    """`wait` says whether somebody asked to stop, which ends a wait for a broker that is away."""
+
+    kinds: Sequence[str] = REASONS
+
+    def __init__(
+        self,
+        client: KafkaClient,
+        topic: str,
+        partitions: int,
+        wait: Callable[[float], bool] = lambda seconds: False,
+        say: Callable[[str], None] = lambda text: None,
+        checked: bool = True,
+    ) -> None:
+        """Raises UserError when no broker answers in ten seconds or the topic cannot hold these partitions.
+
+        Not `checked`: the topic is known to be there, to be empty and to have them.
+        """
+        from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, KafkaException, Producer
+
+        if checked:
+            _check(client, topic, partitions, say)
+        self.acknowledged = 0
+        self.refused = 0
+        self.problem: str | None = None
+        self._client, self._topic, self._wait, self._say = client, topic, wait, say
+        self._away, self._before = False, 0  # whether no broker answers, and what was acknowledged until then
+        self._fatal, self._append_time = KafkaException, TIMESTAMP_LOG_APPEND_TIME
+        try:
+            self._producer = Producer(client.librdkafka(**SETTINGS, error_cb=self._heard))
+        except KafkaException as error:
+            raise UserError(f"Kafka's client refuses the options: {self._told(error.args[0])}") from None
+
+    def send(self, records: Records, start: int, end: int) -> int:
+        place = start
+        for sample in records.samples:
+            if start <= sample.place < end and not self.refused:
+                place = self._produce(records, place, sample.place, self._delivered)
+                if place == sample.place:
+                    sample.created = time.time()
+                    place = self._produce(records, place, place + 1, self._sampled(sample))
+                if place <= sample.place:
+                    return place
+        return self._produce(records, place, end, self._delivered)
+
+    def serve(self) -> None:
+        self._producer.poll(0)
+        self._look()
+
+    @property
+    def waiting(self) -> int:
+        return len(self._producer)
+
+    def _produce(self, records: Records, start: int, end: int, heard: Callable[[Any, Any], None]) -> int:
+        """Returns the first place that it did not take: the queue is full, because the broker is slow, or away."""
+        produce, topic = self._producer.produce, self._topic
+        keys, values, partitions = records.keys, records.values, records.partitions
+        place = start
+        try:
+            # one loop without a test inside: at 150,000 records a second each costs 7 microseconds at most
+            while place < end:
+                produce(topic, values[place], keys[place], partitions[place], heard)
+                place += 1
+        except BufferError:
+            pass
+        except self._fatal as error:
+            self._refuse(error.args[0], 1)
+        return place
+
+    def close(self) -> None:
+        limit = time.monotonic() + CLOSE_SECONDS
+        while len(self._producer) and time.monotonic() < limit:
+            self._producer.flush(0.5)
+            self._look()
+            if self._away and self._wait(0.0):
+                break
+        left = len(self._producer)
+        if left:
+            # purged records come back as refused: those in flight may have arrived, so nobody can tell
+            self._producer.purge()
+            self._producer.flush(1.0)
+            self.problem = f"no broker answered at the end; what became of {left:,} records is not known"
+
+    def _delivered(self, error: Any, message: Any) -> None:
+        if error is None:
+            self.acknowledged += 1
+        else:
+            self._refuse(error, 1)
+
+    def _sampled(self, sample: Sample) -> Callable[[Any, Any], None]:
+        def heard(error: Any, message: Any) -> None:
+            self._delivered(error, message)
+            if error is None:
+                kind, at = message.timestamp()
+                sample.heard(time.time(), at / 1000 if kind == self._append_time else None)
+
+        return heard
+
+    def _look(self) -> None:
+        if self._away and self.acknowledged > self._before:
+            self._away = False
+            self._say("the broker is back")
+
+    def _refuse(self, error: Any, records: int) -> None:
+        self.refused += records
+        self.problem = self.problem or self._told(error)
+
+    def _heard(self, error: Any) -> None:
+        """Of the connection. librdkafka repeats what it can by itself."""
+        from confluent_kafka import KafkaError
+
+        if error.code() == KafkaError._ALL_BROKERS_DOWN and not self._away:
+            self._away, self._before = True, self.acknowledged
+            self._say(f"no broker answers at {self._client.servers}; waiting for it")
+
+    def _told(self, error: Any) -> str:
+        text = str(error.str()) if hasattr(error, "str") else str(error)
+        return without_secrets(self._client, plain(text))
+
+
+def _check(client: KafkaClient, topic: str, partitions: int, say: Callable[[str], None]) -> None:
+    cluster = kafka.look(client, [topic], ANSWER_SECONDS)
+    if cluster.partitions[topic] < partitions:
+        raise UserError(
+            f"topic {topic} has {cluster.partitions[topic]} partitions and the load {partitions}; "
+            "make it anew with as many, or change partitions in the plan"
+        )
+    held = sum(kafka.heads(client, cluster.partitions).values())
+    if held:
+        say(f"topic {topic} is not empty ({held:,} records so far): the manifest tells only what this load adds")

@@ -1,0 +1,80 @@
+"""Records to a landing folder: JSON lines in FOLDER/TABLE/*.jsonl, a file each second or some ten thousand records.
+
+A file is written under a name that begins with a dot, which readers pass over, and gets its own when it is whole.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from ledgerops.errors import UserError
+from ledgerops.ledger.plan.poison import KEYLESS
+from ledgerops.load.generator.latency_samples import Sample
+from ledgerops.load.generator.records import Records
+
+FILE_RECORDS = 20_000
+FILE_SECONDS = 1.0
+
+
+class LandingTarget:
+    """`name` begins each file's name: another load into the same folder needs another one."""
+
+    kinds: Sequence[str] = KEYLESS
+    refused = 0
+    waiting = 0
+    problem: str | None = None
+
+    def __init__(self, folder: Path, table: str, name: str) -> None:
+        """Raises UserError when the folder cannot be written to, or holds files of that name."""
+        self.folder = folder / table
+        self.acknowledged = 0
+        self._name, self._files = name, 0
+        self._lines: list[bytes] = []
+        self._samples: list[Sample] = []
+        self._since = time.monotonic()
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            if any(self.folder.glob(f"{name}-*.jsonl")):
+                raise UserError(f"{self.folder} holds this load already; give another folder, or empty it")
+        except OSError as error:
+            raise self._problem(error) from None
+
+    def send(self, records: Records, start: int, end: int) -> int:
+        if not self._lines:
+            self._since = time.monotonic()
+        self._lines += [value for value in records.values[start:end] if value is not None]
+        for sample in records.samples:
+            if start <= sample.place < end:
+                sample.created = time.time()
+                self._samples.append(sample)
+        self.serve()
+        return end
+
+    def serve(self) -> None:
+        if len(self._lines) >= FILE_RECORDS or time.monotonic() - self._since >= FILE_SECONDS:
+            self._write()
+
+    def close(self) -> None:
+        self._write()
+
+    def _write(self) -> None:
+        if not self._lines:
+            return
+        file = self.folder / f"{self._name}-{self._files:06}.jsonl"
+        part = file.with_name(f".{file.name}")
+        try:
+            part.write_bytes(b"\n".join(self._lines) + b"\n")
+            part.replace(file)
+        except OSError as error:
+            raise self._problem(error) from None
+        self._files += 1
+        self.acknowledged += len(self._lines)
+        self._lines = []
+        for sample in self._samples:
+            sample.heard(time.time(), None)
+        self._samples = []
+
+    def _problem(self, error: OSError) -> UserError:
+        return UserError(f"cannot write to {self.folder}: {(error.strerror or str(error)).lower()}")

@@ -1,0 +1,209 @@
+"""Some records of a load with their times, one JSON line each, and the latency of each leg of their way as histograms.
+
+```json
+{"number": 42000, "transaction_id": "T0000042000", "scheduled": 1700000000.84, "created": 1700000000.846,
+ "acknowledged": 1700000000.861, "appended": 1700000000.858}
+```
+
+Times are seconds since the epoch. `scheduled`: when the plan wanted it sent (null when sent at once); `created`: handed
+to the producer; `acknowledged`: the sender heard that all replicas have it (a landing folder: the file has its name);
+`appended`: the broker's own time, of a topic with message.timestamp.type=LogAppendTime, else null. Only a transaction's
+first record is sampled, so an id occurs once; ad events have none. Join by the id with what a job wrote for the fourth
+time, seen at the sink: `legs(samples, seen)`.
+
+Latency from `scheduled` is what a reader of the data feels, and counts the sender's own delays in (corrected, as in
+Gil Tene's wrk2); that from `created` leaves them out (uncorrected). Where both differ, the sender was the bottleneck.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ledgerops.errors import UserError, cannot_write
+from ledgerops.ledger.plan.manifest import is_instant
+
+if TYPE_CHECKING:
+    from hdrh.histogram import HdrHistogram  # type: ignore[import-untyped]
+
+    from ledgerops.ledger.plan.record_stream import Rows, Stream
+    from ledgerops.load.generator.records import Records
+
+A_SECOND = 100  # samples a second unless told otherwise: 9,000 in 90 s give a p99.9 of nine
+_MOST_MICROS = 3_600_000_000  # an hour; what took longer counts as that
+_DIGITS = 3
+# name -> from which time to which
+LEGS: Mapping[str, tuple[str, str]] = {
+    "generator": ("scheduled", "created"),
+    "append": ("created", "appended"),
+    "acknowledge": ("created", "acknowledged"),
+    "acknowledge_corrected": ("scheduled", "acknowledged"),
+    "job": ("appended", "seen"),
+    "seen": ("created", "seen"),
+    "seen_corrected": ("scheduled", "seen"),
+}
+
+
+@dataclass(slots=True)
+class Sample:
+    """A record whose times are kept. `due`: seconds after the beginning."""
+
+    place: int  # among the records it is made with
+    number: int
+    transaction_id: str | None
+    due: float | None
+    sampler: Sampler
+    created: float = 0.0
+
+    def heard(self, acknowledged: float, appended: float | None) -> None:
+        """The target has it; both in seconds since the epoch."""
+        self.sampler.keep(self, acknowledged, appended)
+
+
+class Sampler:
+    """Picks every `every`-th record and writes its times to `file`; the histograms are in `legs`."""
+
+    def __init__(self, every: int, file: Path, at_once: bool = False) -> None:
+        """Raises UserError when the file cannot be written or the library of histograms is missing."""
+        self.every = every
+        self._at_once, self._began = at_once, 0.0
+        self.legs = {name: histogram() for name, (_, to) in LEGS.items() if to != "seen"}
+        self._file = file
+        try:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            self._out: IO[str] = file.open("w", encoding="utf-8")
+        except OSError as error:
+            raise cannot_write(file, error) from None
+
+    def begin(self, at: float) -> None:
+        """The schedule began at this time, in seconds since the epoch."""
+        self._began = at
+
+    def pick(self, made: Records, rows: Rows, due: NDArray[np.float64]) -> None:
+        """Marks the samples among these records, in their order."""
+        chosen = np.flatnonzero((rows.numbers % self.every == 0) & rows.first)
+        named = "transaction_id" in rows.batch.schema.names
+        for row in chosen.tolist():
+            number = int(rows.numbers[row])
+            place = int(np.searchsorted(made.numbers, number))
+            id = str(rows.batch.column("transaction_id")[row]) if named else None
+            made.samples.append(Sample(place, number, id, None if self._at_once else float(due[place]), self))
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            with suppress(OSError):  # what found no room finds none now
+                self._out.close()
+            raise cannot_write(self._file, error) from None
+
+    def keep(self, sample: Sample, acknowledged: float, appended: float | None) -> None:
+        row = {
+            "number": sample.number,
+            "transaction_id": sample.transaction_id,
+            "scheduled": None if sample.due is None else round(self._began + sample.due, 6),
+            "created": round(sample.created, 6),
+            "acknowledged": round(acknowledged, 6),
+            "appended": appended,
+        }
+        with self._told():
+            self._out.write(json.dumps(row) + "\n")
+        _record(self.legs, row)
+
+    def close(self) -> None:
+        with self._told():
+            self._out.close()
+
+
+def every(stream: Stream, records: int | None, a_second: float = A_SECOND) -> int:
+    """One of how many records makes `a_second` samples a second over the load, or over its first minute."""
+    if records:
+        last = float(stream.due_time(np.array([records - 1]))[0])
+        rate = records / max(last, 1.0)
+    else:
+        rate = stream.due(60.0) / 60.0
+    return max(1, round(rate / a_second))
+
+
+def read_samples(path: Path) -> Iterator[dict[str, Any]]:
+    """The samples in a file, in the order in which they were acknowledged; see the module for the fields.
+
+    A last line that was cut off is left out. Raises UserError for a file that cannot be read or is something else.
+    """
+    try:
+        lines = path.read_text("utf-8").split("\n")
+    except OSError as error:
+        raise UserError(f"cannot read {path}: {(error.strerror or str(error)).lower()}") from None
+    except UnicodeDecodeError:
+        raise UserError(f"cannot read {path}: not UTF-8 text") from None
+    for number, line in enumerate(lines[:-1], 1):
+        try:
+            row = json.loads(line)
+            told = [row["created"], row["acknowledged"]]
+            told += [time for time in (row.get("scheduled"), row.get("appended")) if time is not None]
+        except (ValueError, KeyError, TypeError, AttributeError):
+            told = [None]
+        if not all(map(is_instant, told)):
+            raise UserError(f"cannot read {path}:{number}: not a sample; ledgerops load --samples writes them")
+        yield row
+
+
+def part_of(file: Path, number: int) -> Path:
+    """The file of one of several senders: samples.jsonl is samples-0.jsonl, samples-1.jsonl, ..."""
+    return file.with_name(f"{file.stem}-{number}{file.suffix}")
+
+
+def gather(file: Path, count: int) -> None:
+    """Makes one file of those of `count` senders. Raises UserError where it cannot be written."""
+    try:
+        with file.open("wb") as whole:
+            for part in (part_of(file, number) for number in range(count)):
+                if part.is_file():
+                    whole.write(part.read_bytes())
+                    part.unlink()
+    except OSError as error:
+        raise cannot_write(file, error) from None
+
+
+def legs(samples: Iterable[Mapping[str, Any]], seen: Mapping[str, float] | None = None) -> dict[str, HdrHistogram]:
+    """Microseconds of each leg in LEGS; `seen`: when a transaction came out of the job, seconds since the epoch.
+
+    A sample counts in those legs of which it has both times. A leg between two machines' clocks holds their difference;
+    where that makes it negative, it counts as a microsecond.
+    """
+    found = {name: histogram() for name in LEGS}
+    for sample in samples:
+        _record(found, {**sample, "seen": None if seen is None else seen.get(sample.get("transaction_id") or "")})
+    return found
+
+
+def histogram(encoded: Iterable[str] = ()) -> HdrHistogram:
+    """A histogram of microseconds up to an hour, three digits exact; with what these encoded ones hold, added up."""
+    try:
+        from hdrh.histogram import HdrHistogram
+    except ImportError:
+        raise UserError("samples need hdrhistogram: pip install 'ledgerops[load]'") from None
+    made = HdrHistogram(1, _MOST_MICROS, _DIGITS)
+    for each in encoded:
+        made.decode_and_add(each)
+    return made
+
+
+def percentile(histogram: HdrHistogram, share: float) -> float | None:
+    """Seconds that so large a share did not exceed; None of no sample."""
+    return histogram.get_value_at_percentile(100 * share) / 1e6 if histogram.get_total_count() else None
+
+
+def _record(legs: Mapping[str, HdrHistogram], sample: Mapping[str, Any]) -> None:
+    for name, into in legs.items():
+        begin, end = (sample.get(time) for time in LEGS[name])
+        if begin is not None and end is not None:
+            into.record_value(min(max(1, round((end - begin) * 1e6)), _MOST_MICROS))

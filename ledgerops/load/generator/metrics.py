@@ -1,0 +1,95 @@
+"""The load generator's own metrics, made at scrape time from the books of its senders.
+
+They tell whether the generator keeps to its plan; the series of the queries under load are another exporter's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import numpy as np
+from prometheus_client import CollectorRegistry, start_http_server
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
+from prometheus_client.registry import Collector
+
+from ledgerops.errors import UserError
+from ledgerops.load.generator.accounting import Sent
+from ledgerops.load.generator.validity import LATE_BUDGET, so_far
+
+LABELS = ("plan", "worker")
+# seconds; the budget of 50 ms and half and double of it are among them
+BUCKETS = (0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+COUNTERS: tuple[tuple[str, str, Callable[[Sent], float]], ...] = (
+    ("planned_records", "Records that were due by the schedule until now, poison included.", lambda s: s.planned),
+    ("produced_records", "Records that were handed over to the target.", lambda s: s.produced),
+    ("acknowledged_records", "Records that all replicas have.", lambda s: s.acknowledged),
+    ("refused_records", "Records that the target refused for good.", lambda s: s.refused),
+    (
+        "backpressure_seconds",
+        "Time in which the target was full, so that records had to wait.",
+        lambda s: s.backpressure_seconds,
+    ),
+)
+
+
+class Board(Collector):
+    """The latest books of each sender."""
+
+    def __init__(self, plan: str, late_budget: float = LATE_BUDGET) -> None:
+        self._plan, self._budget = plan, late_budget
+        self._sent: dict[str, Sent] = {}
+
+    def publish(self, sent: Sent, worker: int | str = 0) -> None:
+        """From now on these are what is shown of a sender."""
+        self._sent[str(worker)] = sent
+
+    def collect(self) -> Iterator[CounterMetricFamily | GaugeMetricFamily | HistogramMetricFamily]:
+        books = sorted(self._sent.items())
+        for name, text, read in COUNTERS:
+            counter = CounterMetricFamily(f"ledgerops_load_{name}", text, labels=LABELS)
+            for worker, sent in books:
+                counter.add_metric((self._plan, worker), read(sent))
+            yield counter
+        late = HistogramMetricFamily(
+            "ledgerops_load_lateness_seconds", "How long after it was due each record was handed over.", labels=LABELS
+        )
+        rate = GaugeMetricFamily("ledgerops_load_planned_rate", "Records a second that are due now.", labels=LABELS)
+        valid = GaugeMetricFamily(
+            "ledgerops_load_valid", "Whether the generator has kept to its plan until now.", labels=LABELS
+        )
+        for worker, sent in books:
+            labels = (self._plan, worker)
+            late.add_metric(labels, _buckets(sent), sent.late_seconds)
+            rate.add_metric(labels, sent.rate)
+            valid.add_metric(labels, so_far(sent, self._budget) is None)
+        yield from (late, rate, valid)
+
+
+def _buckets(sent: Sent) -> list[tuple[str, float]]:
+    # the books count whole milliseconds, rounded down: entry i holds lateness of [i, i + 1) ms
+    upto = np.cumsum(sent.lateness)
+    found = [(f"{bound:g}", float(upto[max(0, int(bound * 1000) - 1)])) for bound in BUCKETS]
+    return [*found, ("+Inf", float(upto[-1]))]
+
+
+@contextmanager
+def serving(port: int | None, board: Board, say: Callable[[str], None]) -> Iterator[None]:
+    """Serves the board on a port of every address meanwhile; None: does not. Raises UserError: the port is taken."""
+    if port is None:
+        yield
+        return
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(board)
+    try:
+        server, thread = start_http_server(port, registry=registry)
+    except OSError as error:
+        told = (error.strerror or str(error)).lower()
+        raise UserError(f"cannot serve metrics on port {port}: {told}; take another --metrics-port") from None
+    say(f"metrics of the load on port {server.server_port}, path /metrics")
+    try:
+        yield
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join(1.0)

@@ -1,0 +1,76 @@
+"""Rows of a stream as records to send: keys, values and partitions, poison among them. Pure: no broker, no clock."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ledgerops.ledger.plan.encode import json_keys, json_values
+from ledgerops.ledger.plan.partitioning import Ints
+from ledgerops.ledger.plan.plan import Plan
+from ledgerops.ledger.plan.poison import REASONS, spoil
+from ledgerops.ledger.plan.record_stream import PlanStream, Rows, Stream, Table, chunks
+from ledgerops.load.generator.latency_samples import Sample
+
+_KEYS = {"ad_events": "ad_id"}  # the column of the key; of the other tables it is customer_id
+
+
+@dataclass(frozen=True)
+class Records:
+    """In the order of the stream. The poison that follows record n bears its number, too."""
+
+    numbers: Ints
+    partitions: list[int]
+    keys: list[bytes | None]
+    values: list[bytes | None]
+    poison: list[str | None]  # the reason for which a reader refuses it; None: a good one
+    upto: int  # the stream has no other records of this sender below this number
+    samples: list[Sample] = field(default_factory=list)  # whose times are kept, by place
+
+    def poisoned(self, places: int) -> Counter[str]:
+        """How many of the records at the first so many places are poison, by reason."""
+        return Counter(reason for reason in self.poison[:places] if reason is not None)
+
+
+def encode(stream: Stream, rows: Rows, kinds: Sequence[str] = REASONS, upto: int = 0) -> Records:
+    """The records of these rows, with the poison that the stream puts among them, as far as it is of `kinds`."""
+    keys = json_keys(rows.batch.column(_KEYS.get(stream.table, "customer_id"))).to_pylist()
+    values = json_values(rows.batch).to_pylist()
+    after = stream.poison(rows.numbers, kinds)
+    places = np.flatnonzero(after >= 0)
+    partitions = rows.partitions.tolist()
+    poison: list[str | None] = [None] * len(values)
+    # from behind, so that the places before stay what they are
+    for place in reversed(places.tolist()):
+        reason = REASONS[after[place]]
+        key, value = spoil(reason, stream.table, int(rows.numbers[place]), keys[place], values[place])
+        keys.insert(place + 1, key)
+        values.insert(place + 1, value)
+        partitions.insert(place + 1, partitions[place])
+        poison.insert(place + 1, reason)
+    numbers = np.insert(rows.numbers, places + 1, rows.numbers[places]) if len(places) else rows.numbers
+    return Records(numbers, partitions, keys, values, poison, upto)
+
+
+def records(
+    plan: Plan, origin: float, start: int, end: int, table: Table = "transactions", kinds: Sequence[str] = REASONS
+) -> dict[int, Iterator[tuple[bytes | None, bytes | None]]]:
+    """Key and value of every record numbered [start, end), in order, by partition.
+
+    For a sender that shares out partitions or numbers over processes: the same records, however they are split.
+    """
+    stream = PlanStream(plan, origin, table)
+    made = [encode(stream, rows, kinds) for _, rows in chunks(stream, end, start)]
+
+    def of(partition: int) -> Iterator[tuple[bytes | None, bytes | None]]:
+        for each in made:
+            yield from (
+                (key, value)
+                for key, value, mine in zip(each.keys, each.values, each.partitions, strict=True)
+                if mine == partition
+            )
+
+    return {partition: of(partition) for partition in range(stream.partitions)}

@@ -1,0 +1,49 @@
+"""What a sender needs to know of where records go, and which of them are its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from ledgerops.load.generator.records import Records
+
+
+class Target(Protocol):
+    """Where records go. `close` returns when it is known what became of each."""
+
+    kinds: Sequence[str]  # of poison that it can hold
+
+    def send(self, records: Records, start: int, end: int) -> int:
+        """Takes the records at places [start, end) as far as it can just now; returns the first place not taken."""
+        ...
+
+    def serve(self) -> None:
+        """Hears what became of earlier records. Does not wait."""
+        ...
+
+    def close(self) -> None: ...
+    @property
+    def waiting(self) -> int:
+        """Records of which it is not known yet what becomes of them; 0 when `close` would not wait."""
+        ...
+
+    @property
+    def acknowledged(self) -> int: ...
+    @property
+    def refused(self) -> int: ...
+    @property
+    def problem(self) -> str | None:
+        """Why the first record was refused."""
+        ...
+
+
+@dataclass(frozen=True)
+class Share:
+    """Every `count`-th record of the stream, from record `number` on: what one of `count` senders sends."""
+
+    number: int = 0
+    count: int = 1
+
+
+ALL = Share()

@@ -1,0 +1,57 @@
+"""Whether a load was what its plan says, or the generator itself was the bottleneck.
+
+A test with a generator that could not keep up measures the generator. k6 counts such iterations as dropped and Spark's
+own benchmark refuses a run that produced less than 95 % of its plan; here a load is INVALID when less than 99 % of what
+was due was acknowledged, or when more than one record of a hundred was later than the budget.
+"""
+
+from __future__ import annotations
+
+from ledgerops.load.generator.accounting import Sent
+
+ACKNOWLEDGED = 0.99  # of what was due
+LATE_BUDGET = 0.05  # seconds, of the 99th percentile of lateness: five looks at the clock, and far below a trigger
+
+
+def judge(sent: Sent, late_budget: float = LATE_BUDGET) -> str | None:
+    """Why the load is INVALID, in one line; None when it is valid, or when nothing was due and nothing went wrong."""
+    if sent.problem and not sent.planned:
+        return sent.problem
+    if sent.planned and sent.acknowledged < ACKNOWLEDGED * sent.planned:
+        return (
+            f"{sent.acknowledged:,} of the {sent.planned:,} records that were due were acknowledged "
+            f"({sent.acknowledged / sent.planned:.1%}, at least {ACKNOWLEDGED:.0%} must be): "
+            f"{_why_missing(sent)}"
+        )
+    return _late(sent, late_budget)
+
+
+def so_far(sent: Sent, late_budget: float = LATE_BUDGET) -> str | None:
+    """As `judge`, of a load that is under way: what was handed over may still be on its way."""
+    if sent.refused:
+        return f"refused {sent.refused:,} records: {_why_missing(sent)}"
+    return _late(sent, late_budget)
+
+
+def _late(sent: Sent, late_budget: float) -> str | None:
+    late = sent.late(0.99)
+    if late <= late_budget:
+        return None
+    return f"one record of a hundred was later than {spent(late)} (budget {spent(late_budget)}): {_why_late(sent)}"
+
+
+def spent(seconds: float) -> str:
+    """A time in which milliseconds count: 12 ms, 340 ms, 2.10 s, 63 s."""
+    if seconds < 1:
+        return f"{seconds * 1000:.0f} ms"
+    return f"{seconds:.2f} s" if seconds < 10 else f"{seconds:,.0f} s"
+
+
+def _why_missing(sent: Sent) -> str:
+    return sent.problem or ("the target was full" if sent.backpressured else "the load was ended behind its schedule")
+
+
+def _why_late(sent: Sent) -> str:
+    if sent.backpressure_seconds > 0.01 * sent.seconds:
+        return f"the target was full for {spent(sent.backpressure_seconds)}; ask for less, or give it more"
+    return "this generator cannot keep up; take more --workers or less --rate-scale, see ledgerops load calibrate"

@@ -1,0 +1,146 @@
+"""Why a run failed its objectives: what the diagnosis found in its recording, and whether too much was offered.
+
+The rules speak of a query that falls behind for good, and are silent while batches only outlast their interval. A load
+test knows more, the plan: where more was offered than the capacity by this run's own batches (`ledgerops capacity`),
+the cause is input-overload, whether or not the backlog has begun to grow yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from ledgerops.analysis.capacity.answer import Question, answer
+from ledgerops.analysis.capacity.fit import Estimate, fit
+from ledgerops.analysis.capacity.inputs import views
+from ledgerops.analysis.capacity.situation import Situation, situation
+from ledgerops.analysis.finding_history import Stretch
+from ledgerops.analysis.plot_series import Track
+from ledgerops.analysis.session import Investigation
+from ledgerops.common import format
+from ledgerops.errors import UserError
+from ledgerops.load.test.estimate import COLD
+from ledgerops.load.test.measure import Measured
+from ledgerops.signals.query_view import View
+
+OVERLOAD = "input-overload"
+SYMPTOMS = frozenset({"falling-behind", "trigger-overrun", "freshness-breach", "catching-up"})
+# what bounds the capacity rather than what changed: behind an overload they say what to improve
+LIMITS = frozenset({"python-bound", "cpu-saturated", "small-batch-overhead", "too-many-tasks", "gc-pressure"})
+PEAK = 10.0  # seconds: a load that lasts as long counts as offered
+MIXED = 4  # batches of full load for each of the warm-up: a fit wants a tenth of them at either end
+NEAR = 0.85  # of the capacity by the fit: from there on its error decides
+LAGGED = 0.97  # of what was offered: less was processed than that, and the query falls behind
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """A rule's slug with what it rests on, in a few words."""
+
+    rule: str
+    because: str
+
+    @property
+    def text(self) -> str:
+        return f"{self.rule} ({self.because})"
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What a recording tells of one job."""
+
+    stretches: Sequence[Stretch]  # findings with begin and end, at warning or above
+    track: Track | None  # the figures of its batches
+    sustainable: Estimate | None  # rows a second; None where it cannot be told, for `untold`
+    untold: str
+    causes: Sequence[Cause]  # best first; empty where nothing explains anything
+
+
+def examine(recording: Path, runs: Sequence[Measured]) -> list[Findings]:
+    """Diagnoses the recording as `ledgerops diagnose` does, and tells of each job's run in it."""
+    looked = Investigation(str(recording), story=True, plots=True)
+    try:
+        looked.look()
+    except UserError as error:
+        return [Findings((), None, None, str(error), _died(measured)) for measured in runs]
+    return [_findings(looked, measured) for measured in runs]
+
+
+def _findings(looked: Investigation, measured: Measured) -> Findings:
+    job, replay = measured.job, looked.replay
+    try:
+        [view] = views(replay, replay.named(job, looked.place), replay.at or 0.0)
+    except UserError as error:
+        return Findings((), None, None, str(error), _died(measured))
+    told = looked.story.queries.get(job)
+    stretches = [each for each in told.stretches if each.finding.severity != "info"] if told else []
+    stretches = [each for each in stretches if each.until is None or each.until >= measured.begin]
+    known = answer(_situation(view, measured), Question())
+    sustainable = known.sustainable
+    untold = "; ".join(known.untold)
+    return Findings(stretches, looked.tracks.get(job), sustainable, untold, causes(measured, stretches, sustainable))
+
+
+def _situation(view: View, measured: Measured) -> Situation:
+    """With the calm batches of the warm-up, where the others are all of one size: a line needs two ends.
+
+    The diagnosis leaves out what begins in the first seconds of a run, which here are the only small batches. They are
+    a little slow still, so the rate comes out some percent too high.
+    """
+    known = situation(view)
+    if known.fit is not None:
+        return known
+    batches = [each for each in measured.done if each.last > each.first][COLD:]
+    small = [each for each in batches if each.batch.ended < measured.begin]
+    large = [each for each in batches if each.batch.ended >= measured.begin][-MIXED * len(small) or None :]
+    line = fit([each.last - each.first for each in small + large], [each.batch.duration for each in small + large])
+    return known if isinstance(line, str) else replace(known, fit=line, reason="")
+
+
+def causes(measured: Measured, stretches: Sequence[Stretch], sustainable: Estimate | None) -> list[Cause]:
+    """Roots that the diagnosis names first, then the overload by the plan, then what bounds the capacity."""
+    rooted = sorted((each for each in stretches if each.rooted), key=lambda each: each.began)
+    named = [Cause(each.finding.rule, each.finding.summary) for each in rooted]
+    over = overload(measured, sustainable)
+    roots = [each for each in named if each.rule not in SYMPTOMS | LIMITS | {OVERLOAD}]
+    loads = [over] if over is not None else [each for each in named if each.rule == OVERLOAD]
+    limits = [each for each in named if each.rule in LIMITS]
+    symptoms = [each for each in named if each.rule in SYMPTOMS]
+    found = [*_died(measured), *roots, *loads, *limits] or symptoms
+    return [each for place, each in enumerate(found) if each.rule not in {other.rule for other in found[:place]}]
+
+
+def overload(measured: Measured, sustainable: Estimate | None) -> Cause | None:
+    """Whether more was offered, for PEAK seconds at least, than is sustainable, fits into a batch, or was processed."""
+    offered = peak(measured)
+    if sustainable is not None and sustainable.value > 0 and offered > sustainable.value:
+        factor = offered / sustainable.value
+        return Cause(
+            OVERLOAD, f"offered {factor:.2g} x the {format.count(sustainable.value)} rows/s that are sustainable"
+        )
+    middle, trigger = measured.batch(0.5), measured.trigger
+    near = sustainable is not None and offered > NEAR * sustainable.value
+    if near and trigger and middle is not None and middle > trigger:
+        # the line is some percent too high: the batches themselves say that so many rows do not fit
+        took = f"a batch takes {middle:.3g} s of the {trigger:g} s there are"
+        return Cause(OVERLOAD, f"offered {format.count(offered)} rows/s, at which {took}")
+    processed = measured.processed
+    if sustainable is None and processed is not None and processed < LAGGED:
+        return Cause(OVERLOAD, f"{processed:.0%} of the {format.count(offered)} rows/s offered were processed")
+    return None
+
+
+def peak(measured: Measured) -> float:
+    """Rows a second that were offered over PEAK seconds, at most."""
+    span = min(PEAK, measured.end - measured.begin)
+    if span <= 0:
+        return 0.0
+    starts = np.arange(measured.begin, measured.end - span + 0.5, 1.0)
+    return max((measured.arrivals.count(at + span) - measured.arrivals.count(at)) / span for at in starts)
+
+
+def _died(measured: Measured) -> list[Cause]:
+    return [Cause("query-failed", measured.error)] if measured.error else []

@@ -1,0 +1,105 @@
+"""A driver of its own for one trial: `python -m ledgerops.load.test.driver SPEC.json`.
+
+The clock of the plan begins when Spark is there and not before: what came due while a JVM started would be a backlog
+that no measurement asked for. Reading is open loop, without a cap on a batch's rows. Written into the folder: run.json
+with the origin, the recording, and at the end `ended.json` with what failed.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from ledgerops.errors import UserError
+
+LEAD = 3.0  # seconds from Spark's start to the plan's: queries start meanwhile
+ENDED = "ended.json"
+NAME = "run"  # of the run's folder within the trial's
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """What a driver runs. `plan` is the plan's YAML text, `seconds` are of the plan's clock."""
+
+    jobs: tuple[str, ...]
+    plan: str
+    title: str
+    trigger: float
+    seconds: float
+    folder: str
+    cores: int = 2
+
+    def write(self, file: Path) -> None:
+        file.write_text(json.dumps(asdict(self)) + "\n", "utf-8")
+
+    @classmethod
+    def read(cls, file: Path) -> Spec:
+        told = json.loads(file.read_text("utf-8"))
+        return cls(**{**told, "jobs": tuple(told["jobs"])})
+
+
+def run(spec: Spec) -> int:
+    """0 after a clean run, 1 when a query failed. Raises UserError when it could not begin."""
+    from ledgerops.common.shutdown import Stop
+    from ledgerops.ledger.jobs import choose_jobs
+    from ledgerops.ledger.plan.plan import parse_plan
+    from ledgerops.ledger.run.app import Setup, begin
+    from ledgerops.ledger.run.run_dir import RunFolder
+    from ledgerops.ledger.run.source import Feed
+    from ledgerops.ledger.run.spark_session import open_session, output_to
+    from ledgerops.ledger.run.start import SESSION_CONF
+
+    jobs, plan = choose_jobs(spec.jobs), parse_plan(spec.plan, spec.title)
+    feed = Feed("embedded", spec.title, plan.digest, plan=plan)
+    folder = RunFolder(Path(spec.folder), NAME)
+    folder.path.mkdir(parents=True, exist_ok=True)
+    stop = Stop()
+    with stop.on_signals():
+        with output_to(folder.log):  # `begin` takes the session that there is
+            open_session(None, spec.cores, folder.path, SESSION_CONF)
+        origin = time.time() + LEAD
+        note, resumed = folder.open(feed.note(origin), fresh=True)
+        running = begin(
+            Setup(
+                jobs=jobs,
+                feed=feed,
+                folder=folder,
+                note=note,
+                resumed=resumed,
+                cores=spec.cores,
+                master=None,
+                port=0,
+                trigger=spec.trigger,
+                max_rows=None,
+                record=True,
+                service_urls={},
+            )
+        )
+        try:
+            stop.calm()
+            while not stop.asked and not running.over and (left := origin + spec.seconds - time.time()) > 0:
+                stop.wait(min(0.25, left))
+            failures = running.failures()
+            _tell(Path(spec.folder), time.time(), failures)
+            running.stop()
+        finally:
+            running.close()
+            folder.close()
+    return 1 if failures else 0
+
+
+def _tell(folder: Path, at: float, failures: dict[str, str]) -> None:
+    part = folder / f"{ENDED}.part"
+    part.write_text(json.dumps({"at": at, "failures": failures}) + "\n", "utf-8")
+    part.replace(folder / ENDED)
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(run(Spec.read(Path(sys.argv[1]))))
+    except UserError as error:
+        print(f"ledgerops: {error}", file=sys.stderr)
+        sys.exit(2)

@@ -1,0 +1,119 @@
+"""A load that `ledgerops load` sent to Kafka, and the recording of the jobs that read it meanwhile.
+
+The manifest has the plan and the instant at which its schedule began, so every row's due time is known as it is of the
+embedded source. The jobs must have been there when the load began. Poison has offsets, too, and is spread evenly over
+the load: counts are scaled by its share. A load that is INVALID tells nothing of the jobs and is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from ledgerops.errors import UserError
+from ledgerops.ledger.plan.manifest import Manifest, read_manifest
+from ledgerops.ledger.plan.plan import Plan, parse_plan
+from ledgerops.load.test.latency import Weighted
+from ledgerops.load.test.plan_batches import Done
+from ledgerops.load.test.recorded import recorded
+from ledgerops.load.test.trial import Trial, Wanted
+from ledgerops.model.records import Progress
+
+SLACK = 0.001  # of the records that offsets may be beyond the manifest: a transaction's markers have offsets
+WAYS = {"generator": ("scheduled", "created"), "to the broker": ("scheduled", "acknowledged")}
+
+
+@dataclass(frozen=True, slots=True)
+class SentLoad:
+    """One load. `ways`: seconds of each leg before the job, by the generator's samples; empty without them."""
+
+    manifest: Manifest
+    plan: Plan
+    file: Path
+    ways: Mapping[str, Weighted]
+
+    @property
+    def last(self) -> float:
+        """Seconds of the plan at which the last record was due."""
+        return float(self.plan.schedule.due_time(np.array([max(0, self.manifest.records - 1)]))[0])
+
+    def done(self, batches: Sequence[Progress]) -> list[Done]:
+        """The batches in the plan's terms. Raises UserError when they hold more than was sent."""
+        poison = sum(self.manifest.poison.values())
+        share = self.manifest.records / max(1, self.manifest.records + poison)
+        spans = [span for batch in batches if (span := self._span(batch)) is not None]
+        if not spans:
+            return []
+        base = spans[0][1]
+        last = spans[-1][2] - base
+        if last * share > self.manifest.records * (1 + SLACK) + 1:
+            raise UserError(
+                f"{self.file} tells of {self.manifest.records + poison:,} records, and the recording of {last:,} that "
+                f"were read from {self.manifest.topic}: something else was sent, or was there before"
+            )
+        return [Done(batch, round((first - base) * share), round((end - base) * share)) for batch, first, end in spans]
+
+    def _span(self, batch: Progress) -> tuple[Progress, int, int] | None:
+        """Offsets before and after, of the load's topic; the first batch of a query has no start of its own."""
+        for source in batch.sources:
+            mine = {place: offset for place, offset in source.end.items() if place[0] == self.manifest.topic}
+            if mine:
+                end = sum(mine.values())
+                return batch, sum(source.start[each] for each in mine) if source.start else end - source.rows, end
+        return None
+
+
+def sent_load(file: Path, samples: Path | None = None) -> SentLoad:
+    """Raises UserError for what is no manifest of a plan that was sent to Kafka, on time and completely."""
+    manifest = read_manifest(file)
+    if manifest.text is None or manifest.origin is None or manifest.topic is None:
+        raise UserError(f"cannot judge by {file}: only a plan that was sent to Kafka says when each record was due")
+    if manifest.sent.get("valid") is False:
+        why = manifest.sent.get("invalid_because") or "the generator could not keep up"
+        raise UserError(f"cannot judge by {file}: the load is INVALID ({why}), and tells nothing of the jobs")
+    if "valid" not in manifest.sent:
+        raise UserError(f"cannot judge by {file}: the load was sent at once, and not when its records were due")
+    if not manifest.exact:
+        raise UserError(
+            f"cannot judge by {file}: records were refused or their delivery is not known, so nobody can tell which "
+            "rows a job read; load anew"
+        )
+    plan = parse_plan(manifest.text, manifest.plan)
+    if plan.schedule.total is not None and manifest.records > plan.schedule.total:
+        raise UserError(f"cannot judge by {file}: its plan has no {manifest.records:,} records")
+    return SentLoad(manifest, plan, file, {} if samples is None else _ways(samples))
+
+
+def judged(load: SentLoad, place: Path, folder: Path, jobs: Sequence[str], warm_up: float) -> Trial:
+    """The trial that jobs made of the load; all of the recording without names. Raises UserError for what is not there.
+
+    The trigger interval is the recording's: the shortest, where jobs have several.
+    """
+    known = recorded(place)
+    missing = [job for job in jobs if job not in known.batches]
+    if missing or not known.batches:
+        there = ", ".join(sorted(known.batches)) or "none"
+        raise UserError(f"no batch of {', '.join(missing) or 'any job'} in {place}; there are those of {there}")
+    names = tuple(jobs) or tuple(sorted(known.batches))
+    if load.last <= warm_up:
+        raise UserError(f"the load of {load.file} took {load.last:.0f} s, all of it warm-up; give less --warm-up")
+    trigger = min((known.intervals[job] for job in names if known.intervals.get(job)), default=None)
+    wanted = Wanted(names, load.plan, warm_up, load.last - warm_up, trigger, cores=None)
+    failed = {job: known.failed[job] for job in names if job in known.failed}
+    return Trial(folder, wanted, load.manifest.origin, failed, place, load)
+
+
+def _ways(file: Path) -> dict[str, Weighted]:
+    """Seconds of each leg of a record before the job reads it, from when it was due."""
+    from ledgerops.load.generator.latency_samples import read_samples
+
+    times: dict[str, list[float]] = {name: [] for name in WAYS}
+    for sample in read_samples(file):
+        for name, way in WAYS.items():
+            begin, end = (sample.get(each) for each in way)
+            if begin is not None and end is not None:
+                times[name].append(max(0.0, end - begin))
+    return {name: Weighted.of(np.array(each), np.ones(len(each))) for name, each in times.items() if each}

@@ -1,0 +1,39 @@
+"""What a recording holds of each query: its batches, how it failed, its trigger interval."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ledgerops.ledger.run import failures
+from ledgerops.model import recording
+from ledgerops.model.records import Progress
+from ledgerops.model.spark_progress import BadRecord, parse_progress
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """By query; one that did not fail, or whose plan does not tell its interval, is not there."""
+
+    batches: dict[str, list[Progress]] = field(default_factory=dict)
+    failed: dict[str, str] = field(default_factory=dict)  # what it says, in one line
+    intervals: dict[str, float] = field(default_factory=dict)  # seconds
+
+
+def recorded(place: Path) -> Recorded:
+    """Torn and foreign lines are passed over. Raises UserError for no recording."""
+    found = Recorded()
+    for seen in recording.read(place):
+        if seen.kind == "progress":
+            try:
+                batch = parse_progress(seen.data)
+            except BadRecord:
+                continue
+            found.batches.setdefault(batch.query, []).append(batch)
+        elif seen.query is None:
+            continue
+        elif seen.kind == "terminated" and isinstance(error := seen.data.get("exception"), str):
+            found.failed[seen.query] = failures.cause(error)
+        elif seen.kind == "plan" and isinstance(interval := seen.data.get("trigger_interval"), int | float):
+            found.intervals[seen.query] = float(interval)
+    return found

@@ -1,0 +1,134 @@
+"""The answer of a search: text, document and table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+from ledgerops.common import format
+from ledgerops.load.test.measure import Measured
+from ledgerops.load.test.result import environment, figures_of, outcome, seconds
+from ledgerops.load.test.search import Found, Rate, Settings
+from ledgerops.load.test.search_run import Options
+from ledgerops.load.test.slo import broken
+from ledgerops.model.spark_progress import format_instant
+
+VERSION = 1
+COLUMNS = (
+    *("rate", "trial", "held", "batches", "lag_slope", "p99_latency_seconds", "batch_p50_seconds"),
+    *("batch_p95_seconds", "processed_ratio", "state_bytes", "reason"),
+)
+HEADS = ("rows/s", "trials", "lag slope", "p99 latency", "batch p50", "batch p95", "verdict")
+
+
+@dataclass(frozen=True)
+class Searched:
+    """What was asked and what was found."""
+
+    options: Options
+    settings: Settings
+    found: Found
+    began: float
+    took: float
+
+    @property
+    def headline(self) -> str:
+        """The answer in a sentence."""
+        job, low, high = self.options.job, self.found.low, self.found.high
+        if low is None:
+            return f"{job}: no rate was found that it sustains"
+        if high is None:
+            return f"{job} sustains at least {low.rate:,.0f} rows/s"
+        return f"{job} sustains {low.rate:,.0f} rows/s, and not {high.rate:,.0f}"
+
+
+def text(searched: Searched) -> str:
+    """The table of rates, and the answer below it."""
+    lines = [list(HEADS), *(_row(rate) for rate in searched.found.rates)]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(HEADS))]
+    shown = [
+        "  ".join(cell.rjust(width) for cell, width in zip(line[:-1], widths, strict=False)) + f"  {line[-1]}"
+        for line in lines
+    ]
+    answer = searched.headline + (f" ({searched.found.reason})" if searched.found.reason else "")
+    return "\n".join([*shown, "", answer]) + "\n"
+
+
+def _row(rate: Rate) -> list[str]:
+    verdict = "held" if rate.held else f"failed: {broken(rate.outcomes)[0]}"
+    return [
+        f"{rate.rate:,.0f}",
+        str(len(rate.trials)),
+        percent(middle(rate, lambda each: each.slope)),
+        seconds(middle(rate, lambda each: each.latency.at(0.99))),
+        seconds(middle(rate, lambda each: each.batch(0.5))),
+        seconds(middle(rate, lambda each: each.batch(0.95))),
+        verdict,
+    ]
+
+
+def middle(rate: Rate, read: Any) -> float | None:
+    """The median of a figure over the trials of a rate that know it."""
+    known = [value for each in rate.trials if (value := read(each)) is not None]
+    return median(known) if known else None
+
+
+def percent(value: float | None) -> str:
+    return format.UNKNOWN if value is None else f"{value:+.1%}"
+
+
+def document(searched: Searched) -> dict[str, Any]:
+    """Plain JSON types; null for unknown. `sustainable_rows_per_second` held, `failed_rows_per_second` did not."""
+    found, options, settings = searched.found, searched.options, searched.settings
+    return {
+        "version": VERSION,
+        "job": options.job,
+        "sustainable_rows_per_second": None if found.low is None else found.low.rate,
+        "failed_rows_per_second": None if found.high is None else found.high.rate,
+        "estimate_rows_per_second": found.estimate,
+        "reason": found.reason or None,
+        "began": format_instant(searched.began),
+        "took_seconds": round(searched.took, 1),
+        "slos": [each.text for each in settings.slos],
+        "precision": settings.precision,
+        "repeat": settings.repeat,
+        "seed": settings.seed,
+        "trial_seconds": options.seconds,
+        "trigger_seconds": options.trigger,
+        "environment": environment(options.cores),
+        "rates": [_rate(each) for each in found.rates],
+    }
+
+
+def _rate(rate: Rate) -> dict[str, Any]:
+    return {
+        "rows_per_second": rate.rate,
+        "held": rate.held,
+        "slos": [outcome(each) for each in rate.outcomes],
+        "trials": [
+            {**figures_of(measured), "error": measured.error, "slos": [outcome(each) for each in judged]}
+            for measured, judged in zip(rate.trials, rate.judged, strict=True)
+        ],
+    }
+
+
+def rows(searched: Searched) -> Iterator[tuple[str | float | None, ...]]:
+    """A line a trial, for COLUMNS."""
+    for rate in searched.found.rates:
+        for number, (measured, judged) in enumerate(zip(rate.trials, rate.judged, strict=True), 1):
+            why = "; ".join(broken(judged))
+            yield (rate.rate, number, int(not why), *_figures(measured), why)
+
+
+def _figures(measured: Measured) -> tuple[float | None, ...]:
+    told = (
+        measured.slope,
+        measured.latency.at(0.99),
+        measured.batch(0.5),
+        measured.batch(0.95),
+        measured.processed,
+        measured.state_bytes,
+    )
+    return (len(measured.inside), *(None if each is None else round(each, 4) for each in told))

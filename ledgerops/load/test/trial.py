@@ -1,0 +1,219 @@
+"""One trial: a driver of its own runs jobs on a plan, and what it did is measured from its recording."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from ledgerops.common.shutdown import Stop
+from ledgerops.errors import UserError
+from ledgerops.ledger.plan.plan import Plan
+from ledgerops.load.test.driver import ENDED, NAME, Spec
+from ledgerops.load.test.latency import Weighted
+from ledgerops.load.test.measure import Measured
+from ledgerops.load.test.plan_batches import Done, done
+from ledgerops.load.test.plans import Due
+from ledgerops.load.test.recorded import recorded
+from ledgerops.model.records import Progress
+
+STARTING = 180.0  # seconds that Spark and the jobs may take to start on a busy machine
+ENDING = 45.0  # seconds to stop queries between two batches and to complete the recording; then the driver is killed
+SPEC, ERRORS, TRIAL = "spec.json", "driver.err", "trial.json"
+
+Say = Callable[[str, float], None]  # what is done now, and how much of the trial is over, 0 to 1
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What to run for how long. `warm_up` seconds of the plan are not measured, the `seconds` after them are."""
+
+    jobs: tuple[str, ...]
+    plan: Plan
+    warm_up: float
+    seconds: float
+    trigger: float | None  # None: not known, of jobs that ran elsewhere
+    cores: int | None = 2  # None: they ran elsewhere
+
+
+class Sent(Protocol):
+    """A load that was sent from outside: `ledgerops.load.test.external_load`."""
+
+    @property
+    def ways(self) -> Mapping[str, Weighted]:
+        """Seconds of each leg of a record before a job reads it."""
+
+    def done(self, batches: Sequence[Progress]) -> list[Done]:
+        """The batches in the plan's terms."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A trial that is over, by its folder: what is asked of it is read from its files."""
+
+    folder: Path
+    wanted: Wanted
+    origin: float | None  # None: it did not begin
+    errors: dict[str, str]  # job -> why it failed, in one line
+    place: Path | None = None  # of a recording that was made elsewhere
+    sent: Sent | None = None  # what its jobs read; None: the embedded source
+
+    @property
+    def recording(self) -> Path:
+        return self.place or self.folder / NAME / "recording"
+
+    @property
+    def begin(self) -> float:
+        """The first instant that is measured."""
+        return (self.origin or 0.0) + self.wanted.warm_up
+
+    @property
+    def end(self) -> float:
+        return self.begin + self.wanted.seconds
+
+    def measured(self) -> dict[str, Measured]:
+        """What each job did."""
+        there = self.origin is not None and self.recording.exists()
+        batches = recorded(self.recording).batches if there else {}
+        return {
+            job: Measured(
+                job,
+                self.wanted.trigger,
+                self.begin,
+                self.end,
+                Due(self.wanted.plan, self.origin or 0.0),
+                self._done(batches.get(job, [])),
+                self.errors.get(job),
+            )
+            for job in self.wanted.jobs
+        }
+
+    def _done(self, batches: Sequence[Progress]) -> Sequence[Done]:
+        return done(batches) if self.sent is None else self.sent.done(batches)
+
+    def document(self) -> dict[str, Any]:
+        """What a later reader needs to measure it again."""
+        return {
+            "jobs": list(self.wanted.jobs),
+            "plan": self.wanted.plan.text,
+            "plan_name": self.wanted.plan.name,
+            "origin": self.origin,
+            "warm_up_seconds": self.wanted.warm_up,
+            "seconds": self.wanted.seconds,
+            "trigger_seconds": self.wanted.trigger,
+            "cores": self.wanted.cores,
+            "errors": self.errors,
+        }
+
+
+def perform(wanted: Wanted, folder: Path, say: Say) -> Trial:
+    """Runs it to its end. A driver that dies is a failed trial; Ctrl-C ends the driver before it goes on its way."""
+    make(folder)
+    assert wanted.trigger is not None and wanted.cores is not None
+    spec = Spec(
+        wanted.jobs,
+        wanted.plan.text,
+        wanted.plan.name,
+        wanted.trigger,
+        wanted.warm_up + wanted.seconds,
+        str(folder.resolve()),
+        wanted.cores,
+    )
+    spec.write(folder / SPEC)
+    with Stop().on_signals(), _driver(folder) as driver:  # a signal ends the driver first
+        _watch(driver, wanted, folder, say)
+    code, origin = driver.returncode, _origin(folder)
+    errors = _failures(folder)
+    if code and not errors:
+        errors = dict.fromkeys(wanted.jobs, _last_words(folder, code))
+    trial = Trial(folder, wanted, origin, errors)
+    (folder / TRIAL).write_text(json.dumps(trial.document(), indent=1) + "\n", "utf-8")
+    return trial
+
+
+def make(folder: Path) -> None:
+    """The folder of a trial. Raises UserError."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"cannot write to {folder}: {(error.strerror or str(error)).lower()}") from None
+
+
+@contextmanager
+def _driver(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """The driver's process, ended by its handle in any case: a trial must not load the next one's machine."""
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("LEDGEROPS_")}
+    command = [sys.executable, "-m", "ledgerops.load.test.driver", str(folder / SPEC)]
+    with (folder / ERRORS).open("wb") as errors:
+        # a session of its own: Ctrl-C reaches us, and we end the driver in order
+        driver = subprocess.Popen(command, env=environ, stdout=errors, stderr=errors, start_new_session=True)
+    try:
+        yield driver
+    finally:
+        _end(driver)
+
+
+def _end(driver: subprocess.Popen[bytes]) -> None:
+    """In order if it can, with all that it started if it cannot."""
+    try:
+        if driver.poll() is None:
+            driver.terminate()
+            driver.wait(ENDING)
+    except subprocess.TimeoutExpired:
+        pass
+    finally:
+        if driver.poll() is None:
+            os.killpg(driver.pid, signal.SIGKILL)
+            driver.wait()
+
+
+def _watch(driver: subprocess.Popen[bytes], wanted: Wanted, folder: Path, say: Say) -> None:
+    """Until the driver has ended, or had more time than it can need."""
+    whole = wanted.warm_up + wanted.seconds
+    limit, origin = time.monotonic() + STARTING + whole + ENDING, None
+    while driver.poll() is None and time.monotonic() < limit:
+        if origin is None and (origin := _origin(folder)) is not None:
+            limit = time.monotonic() + max(0.0, origin - time.time()) + whole + ENDING
+        if origin is None:
+            say("starting Spark", 0.0)
+        else:
+            passed = time.time() - origin
+            what = "warming up" if passed < wanted.warm_up else "measuring" if passed < whole else "stopping"
+            say(what, min(1.0, max(0.0, passed / whole)))
+        try:
+            driver.wait(0.25)
+        except subprocess.TimeoutExpired:
+            continue
+
+
+def _origin(folder: Path) -> float | None:
+    try:
+        return float(json.loads((folder / NAME / "run.json").read_text("utf-8"))["origin"])
+    except (OSError, ValueError, KeyError):
+        return None
+
+
+def _failures(folder: Path) -> dict[str, str]:
+    try:
+        return dict(json.loads((folder / ENDED).read_text("utf-8"))["failures"])
+    except (OSError, ValueError, KeyError):
+        return {}
+
+
+def _last_words(folder: Path, code: int) -> str:
+    """The last line that the driver wrote, with how it ended."""
+    how = f"the driver was ended by signal {-code}" if code < 0 else f"the driver ended with code {code}"
+    for file in (folder / ERRORS, folder / NAME / "spark.log"):
+        lines = [line.strip() for line in file.read_text("utf-8", "replace").splitlines()] if file.exists() else []
+        told = next((line for line in reversed(lines) if line), None)
+        if told is not None:
+            return f"{how}: {told.removeprefix('ledgerops: ')[:300]}"
+    return how

@@ -1,0 +1,82 @@
+"""alerts/alertmanager.yml: who hears what, and which alert says nothing new beside another.
+
+One incident is one notification: alerts are grouped by query, and an alert whose cause is alerting too is inhibited.
+The edges are those of the cause graph (`explains` of the rules) and of the alerts themselves. Only an alert of at least
+the same severity may silence another: a ticket never swallows a page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ledgerops.diagnosis.rules import BY_SLUG
+from ledgerops.mixin.alerts import ALERTS
+from ledgerops.mixin.alerts.model import Alert
+from ledgerops.mixin.site import Site
+from ledgerops.mixin.yaml_text import document
+from ledgerops.model.finding import SEVERITIES
+
+NOTIFY = "http://notify:9465/alerts"  # ledgerops notify, as docker-compose.yaml names it
+
+
+def inhibitions(alerts: tuple[Alert, ...] = ALERTS) -> Mapping[str, tuple[str, ...]]:
+    """Alert -> alerts that it silences for the same query, sorted."""
+    by_rule = {alert.rule: alert for alert in alerts if alert.rule}
+    by_name = {alert.name: alert for alert in alerts}
+    silenced: dict[str, tuple[str, ...]] = {}
+    for alert in alerts:
+        explained = BY_SLUG[alert.rule].explains if alert.rule in BY_SLUG else ()
+        targets = [by_rule[slug] for slug in explained if slug in by_rule] + [by_name[name] for name in alert.inhibits]
+        names = {target.name for target in targets if _rank(target) <= _rank(alert)}
+        if names:
+            silenced[alert.name] = tuple(sorted(names))
+    return silenced
+
+
+def _rank(alert: Alert) -> int:
+    return SEVERITIES.index(alert.severity)
+
+
+def alertmanager(site: Site) -> dict[str, Any]:
+    """The content of Alertmanager's configuration file."""
+    rules: list[dict[str, Any]] = [
+        {
+            "source_matchers": [f'alertname="{source}"'],
+            "target_matchers": [f'alertname=~"{"|".join(targets)}"'],
+            "equal": ["job", "query"],
+        }
+        for source, targets in inhibitions().items()
+    ]
+    rules.append(  # nothing is known of any query: a single target that is down is no news
+        {
+            "source_matchers": ['alertname="LedgerExporterAbsent"'],
+            "target_matchers": ['alertname="LedgerTargetDown"'],
+            "equal": ["job"],
+        }
+    )
+    return {
+        "route": {
+            "receiver": "notify",
+            "group_by": ["job", "query"],
+            "group_wait": site.window(15.0),
+            "group_interval": site.window(60.0),
+            "repeat_interval": "4h",
+            "routes": [
+                # for a service that raises the alarm when it hears nothing: give `watchdog` its address
+                {"receiver": "watchdog", "matchers": ['alertname="LedgerWatchdog"'], "repeat_interval": "1m"},
+                # a cause is told with the page of its symptom; Alertmanager and Grafana list it
+                {"receiver": "listed", "matchers": ['severity="info"']},
+            ],
+        },
+        "inhibit_rules": rules,
+        "receivers": [
+            {"name": "notify", "webhook_configs": [{"url": NOTIFY, "send_resolved": True, "max_alerts": 50}]},
+            {"name": "watchdog"},
+            {"name": "listed"},
+        ],
+    }
+
+
+def alertmanager_file(site: Site) -> str:
+    return document(alertmanager(site))

@@ -1,0 +1,50 @@
+"""The alerts: symptoms that a reader of the data feels, what watches the watcher, and a ticket for each cause."""
+
+from __future__ import annotations
+
+from ledgerops.diagnosis.rules import RULES
+from ledgerops.mixin.alerts import (
+    crash_loop,
+    data_loss,
+    exporter_absent,
+    falling_behind,
+    freshness,
+    integrity,
+    observer_degraded,
+    query_down,
+    query_failed,
+    query_stuck,
+    retention_risk,
+    rows_dropped,
+    source_unreachable,
+    target_down,
+    trigger_overrun,
+    watchdog,
+)
+from ledgerops.mixin.alerts.causes import ticket
+from ledgerops.mixin.alerts.model import Alert
+
+SYMPTOMS: tuple[Alert, ...] = (
+    query_down.ALERT,
+    query_failed.ALERT,
+    crash_loop.ALERT,
+    query_stuck.ALERT,
+    source_unreachable.ALERT,
+    falling_behind.ALERT,
+    trigger_overrun.ALERT,
+    rows_dropped.ALERT,
+    retention_risk.ALERT,
+    data_loss.ALERT,
+    integrity.IMBALANCE,
+    integrity.CONFLICTS,
+)
+FRESHNESS: tuple[Alert, ...] = (freshness.PAGE, freshness.TICKET)
+OBSERVER: tuple[Alert, ...] = (
+    exporter_absent.ALERT,
+    target_down.ALERT,
+    observer_degraded.ALERT,
+    watchdog.ALERT,
+)
+_SEEN = {alert.rule for alert in (*SYMPTOMS, *FRESHNESS, *OBSERVER)}
+CAUSES: tuple[Alert, ...] = tuple(ticket(rule) for rule in RULES if rule.slug not in _SEEN)
+ALERTS: tuple[Alert, ...] = (*SYMPTOMS, *FRESHNESS, *OBSERVER, *CAUSES)

@@ -1,0 +1,35 @@
+"""A ticket for each cause that the diagnosis names: information that goes with the page, never a page itself."""
+
+from __future__ import annotations
+
+from ledgerops.mixin.alerts.model import Alert, Case
+from ledgerops.mixin.alerts.promql import told
+from ledgerops.model.finding import Rule
+
+
+def name_of(slug: str) -> str:
+    """The alert of a rule: `key-skew` -> `LedgerKeySkew`."""
+    return "Ledger" + "".join(word.capitalize() for word in slug.split("-"))
+
+
+def ticket(rule: Rule) -> Alert:
+    """The alert that says: this rule is a root cause now."""
+    series = f'ledgerops_root_cause{{rule="{rule.slug}"}}'
+    title = rule.title.split(":", 1)[0].strip()
+    return Alert(
+        name=name_of(rule.slug),
+        severity="info",
+        expression=lambda site: told(site, "ledgerops_root_cause", rule.slug),
+        hold=30.0,
+        summary=f"{title} is a root cause.",
+        description=f"The diagnosis of {{{{ $labels.query }}}} names {rule.slug} as a root cause.",
+        runbook=rule.runbook,
+        rule=rule.slug,
+        cases=(
+            Case("fires", "it is named", {series: "1x20"}, 240, True),
+            Case("stays quiet", "another cause is named", {'ledgerops_root_cause{rule="another"}': "1x20"}, 240, False),
+            Case("resolves", "it is named no more", {series: "1x12 stale"}, 600, False),
+            Case("series vanishes", "after half a minute", {series: "1x2 stale"}, 120, False),
+            Case("query restarts", "a moment's finding", {series: "_x8 1x1 stale"}, 240, False),
+        ),
+    )

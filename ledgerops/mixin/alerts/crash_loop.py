@@ -1,0 +1,136 @@
+"""Crash loop: a query fails, is started again, and fails again.
+
+Meaning: at least three runs of the query ended with an exception within a quarter of an hour, and something starts
+    it anew.
+Impact: no batch is committed, or few are. Each start costs cores that other queries want, and results grow old.
+Diagnosis: `sum by (error_class) (ledgerops_query_failures_total{query="QUERY"})` says with what it fails. The same
+    batch again and again means that a row in it, or the sink, cannot be dealt with.
+    Run `ledgerops diagnose --query QUERY` for the exception and the batch.
+Mitigation: stop whatever starts it. Mend the cause: a poison record belongs in a dead-letter output, a full or
+    unreachable sink must come back. Then start it with the same checkpoint. Never delete the checkpoint to get past a
+    batch: that loses state and place.
+"""
+
+from __future__ import annotations
+
+from ledgerops.mixin.alerts.model import Alert, Case
+from ledgerops.mixin.alerts.promql import BY, CAUSE
+from ledgerops.mixin.site import Site
+
+FAILURES = 3  # one crash is LedgerQueryDown's; three in a quarter of an hour are a loop
+AGAIN = FAILURES - 1  # restarts: nothing need come after the last failure
+WINDOW = 900.0
+GAP = 3600.0  # back to which the count before the window is looked for: a scrape may have failed just then
+FAILED, RESTARTED = "ledgerops_query_failures_total", "ledgerops_query_restarts_total"
+
+
+def _expression(site: Site) -> str:
+    failures, window = site.series(FAILED), site.window(WINDOW)
+    before = f"last_over_time({failures}[{site.window(GAP)}] offset {window})"
+    # a new driver counts from the beginning: a drop within the window, or since the last count before it
+    anew = f"(resets({failures}[{window}]) > 0 or min_over_time({failures}[{window}]) < {before})"
+    # then all count, and so they do of a series that begins within the window, as it does with its first failure
+    failed = f"sum {BY} (({failures} - {before} unless {anew}) or {failures}) >= {FAILURES}"
+    restarts = site.series(RESTARTED)
+    # and it must go on: where nothing was scraped for hours, failures of long ago look new
+    again = f"sum {BY} ({restarts} - min_over_time({restarts}[{window}])) >= {AGAIN}"
+    return f"{failed} and on (job, query) {again}"
+
+
+ALERT = Alert(
+    name="LedgerCrashLoop",
+    severity="critical",
+    expression=_expression,
+    hold=30.0,
+    summary="A query fails again and again.",
+    description=(
+        '{{ $labels.query }} failed {{ $value | printf "%.0f" }} times in a quarter of an hour, and is started anew '
+        f"each time. {CAUSE}"
+    ),
+    runbook=__doc__,
+    rule="crash-loop",
+    inhibits=("LedgerQueryDown", "LedgerFreshnessTicket"),
+    cases=(
+        Case(
+            "fires", "four failures in five minutes, the first that there are",
+            {RESTARTED: "0x4 1x4 2x4 3x4 4x30", f'{FAILED}{{error_class="X"}}': "_x4 1x4 2x4 3x4 4x30"}, 360, True,
+        ),
+        Case(
+            "fires", "three more than the ten of last week",
+            {RESTARTED: "10x100 11x4 12x4 13x30", f'{FAILED}{{error_class="X"}}': "10x100 11x4 12x4 13x30"}, 1700, True,
+        ),
+        Case(
+            "fires", "each time with another error",
+            {
+                RESTARTED: "0x4 1x4 2x4 3x30",
+                f'{FAILED}{{error_class="X"}}': "_x4 1x40", f'{FAILED}{{error_class="Y"}}': "_x8 1x40",
+                f'{FAILED}{{error_class="Z"}}': "_x12 1x40",
+            }, 300, True,
+        ),
+        Case(
+            "fires", "a new driver fails as the old one did",
+            {
+                RESTARTED: "8x70 0x4 1x4 2x4 3x30",
+                f'{FAILED}{{error_class="X"}}': "8x70 _x4 1x4 2x4 3x30",
+            }, 1400, True,
+        ),
+        Case(
+            "fires", "a new driver fails more often than the old one did, within the window",
+            {RESTARTED: "2x100 0x8 1x4 2x4 3x4", f'{FAILED}{{error_class="X"}}': "2x100 _x4 1x4 2x4 3x4 3x4"},
+            1785, True,
+        ),
+        Case(
+            "fires", "it first failed when the old one was away for long",
+            {RESTARTED: "2x100 0x60 1x4 2x30", f'{FAILED}{{error_class="X"}}': "2x100 _x55 1x4 2x4 3x30"}, 2595, True,
+        ),
+        Case(
+            "fires", "the old one had failed once before the window, and again within it",
+            {
+                RESTARTED: "1x60 2x40 0x4 1x4 2x4 2x30",
+                f'{FAILED}{{error_class="X"}}': "1x60 2x40 1x4 2x4 3x30",
+            }, 1725, True,
+        ),
+        Case("stays quiet", "restarts without a failure: deployments", {RESTARTED: "0x4 1x4 2x4 3x4 4x30"}, 360, False),
+        Case(
+            "stays quiet", "three deployments, and three failures last week",
+            {RESTARTED: "3x100 4x4 5x4 6x30", f'{FAILED}{{error_class="X"}}': "3x140"}, 1700, False,
+        ),
+        Case(
+            "stays quiet", "two failures after ten of last week",
+            {RESTARTED: "10x100 11x4 12x30", f'{FAILED}{{error_class="X"}}': "10x100 11x4 12x30"}, 1700, False,
+        ),
+        Case(
+            "stays quiet", "two deployments, and a scrape that failed a quarter of an hour ago",
+            {
+                RESTARTED: "3x20 _x4 3x50 4x4 5x4",
+                f'{FAILED}{{error_class="X"}}': "3x20 _x4 3x60",
+            }, 1230, False,
+        ),
+        Case(
+            "stays quiet", "nothing was scraped for hours, and the failures are old",
+            {RESTARTED: "5x20 _x310 5x40", f'{FAILED}{{error_class="X"}}': "5x20 _x310 5x40"}, 5250, False,
+        ),
+        Case(
+            "stays quiet", "a new driver fails twice, as the old one did",
+            {RESTARTED: "2x100 0x8 1x4 2x40", f'{FAILED}{{error_class="X"}}': "2x100 _x8 1x4 2x40"}, 1800, False,
+        ),
+        Case(
+            "stays quiet", "two failures, long after those of a new driver",
+            {RESTARTED: "9x20 0x4 1x4 2x100 3x4 4x40", f'{FAILED}{{error_class="X"}}': "9x20 1x4 2x100 3x4 4x40"},
+            2130, False,
+        ),
+        Case(
+            "resolves", "the loop ended long ago",
+            {RESTARTED: "0x4 1x4 2x4 3x4 4x200", f'{FAILED}{{error_class="X"}}': "_x4 1x4 2x4 3x4 4x200"}, 1800, False,
+        ),
+        Case(
+            "series vanishes", "the driver is gone",
+            {RESTARTED: "0x4 1x4 2x4 3x4 4x4 stale", f'{FAILED}{{error_class="X"}}': "_x4 1x4 2x4 3x4 4x4 stale"},
+            1800, False,
+        ),
+        Case(
+            "query restarts", "one failure, one restart",
+            {RESTARTED: "0x8 1x40", f'{FAILED}{{error_class="X"}}': "_x8 1x40"}, 360, False,
+        ),
+    ),
+)  # fmt: skip

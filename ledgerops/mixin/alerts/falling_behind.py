@@ -1,0 +1,58 @@
+"""The alert of the rule falling-behind: results are old and the backlog grows."""
+
+from __future__ import annotations
+
+from ledgerops.diagnosis.rules import falling_behind
+from ledgerops.mixin.alerts.model import Alert, Case
+from ledgerops.mixin.alerts.promql import CAUSE, interval, total, worst
+from ledgerops.mixin.site import Site
+
+WINDOW = 300.0  # over which the backlog must grow: one long batch makes a saw-tooth, not a slope
+BACKLOG = 'ledgerops_source_backlog_offsets{topic="t", partition="0"}'
+LAG = 'ledgerops_source_lag_seconds{topic="t", partition="0"}'
+
+
+def _expression(site: Site) -> str:
+    backlog = total(site, "ledgerops_source_backlog_offsets")
+    growth = f"deriv(({backlog})[{site.window(WINDOW)}:{site.window(site.evaluation_seconds)}])"
+    lag = worst(site, "ledgerops_source_lag_seconds")
+    limit = f"{site.freshness_seconds:g} + 2 * {interval(site, lag)}"
+    return f"{lag} > {limit} and on (job, query) {growth} > 0"
+
+
+ALERT = Alert(
+    name="LedgerFallingBehind",
+    severity="critical",
+    expression=_expression,
+    hold=60.0,
+    summary="A query falls behind its input.",
+    description=(
+        "{{ $labels.query }} reads rows that are {{ $value | humanizeDuration }} old, and its backlog has grown for "
+        f"five minutes. {CAUSE}"
+    ),
+    runbook=falling_behind.__doc__ or "",
+    rule="falling-behind",
+    inhibits=("LedgerTriggerOverrun", "LedgerFreshnessTicket"),
+    cases=(
+        Case("fires", "backlog and lag grow", {BACKLOG: "0+1000x80", LAG: "0+2x80"}, 900, True),
+        Case(
+            "stays quiet", "a trigger of ten minutes",
+            {BACKLOG: "0+1000x80", LAG: "0+15x80", "ledgerops_trigger_interval_seconds": "600x80"}, 900, False,
+        ),
+        Case("stays quiet", "a large backlog that shrinks", {BACKLOG: "90000-1000x80", LAG: "300-2x80"}, 900, False),
+        Case(
+            "stays quiet", "a saw-tooth under a trigger of a minute",
+            {BACKLOG: "0 500 1000 1500 0 500 1000 1500 0 500 1000 1500 0 500 1000 1500 0 500 1000 1500", LAG: "15x80"},
+            280, False,
+        ),
+        Case(
+            "resolves", "worked off",
+            {BACKLOG: "0+1000x60 60000-2000x30 0x60", LAG: "0+2x60 120-4x30 0x60"}, 1800, False,
+        ),
+        Case("series vanishes", "the query ended", {BACKLOG: "0+1000x40 stale", LAG: "0+2x40 stale"}, 1500, False),
+        Case(
+            "query restarts", "catching up after a restart",
+            {BACKLOG: "0x8 60000-800x70", LAG: "0x8 180-2x70"}, 600, False,
+        ),
+    ),
+)  # fmt: skip

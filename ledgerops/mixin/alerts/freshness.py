@@ -1,0 +1,162 @@
+"""Freshness: the objective that readers feel, and the alerts on how fast its error budget burns.
+
+A query's freshness is the age of the rows that it has not read yet, or the time since it last gave a sign of life,
+whichever is larger. A moment counts as bad when that exceeds the limit, or when an expected query does not run at all:
+a dead query has no lag, so its absence must count. Burn rates follow the table of Google's SRE workbook (chapter
+"Alerting on SLOs"): 14.4 x over 1 h and 5 min, 6 x over 6 h and 30 min, 3 x over 1 d and 2 h, 1 x over 3 d and 6 h.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ledgerops.mixin.alerts.model import Alert, Case
+from ledgerops.mixin.alerts.promql import CAUSE, alive, interval, silent, worst
+from ledgerops.mixin.site import Site, duration
+
+FRESHNESS, BAD = "query:freshness:seconds", "query:freshness_bad:bool"
+HOUR, DAY = 3600.0, 86400.0
+
+PAGE_RUNBOOK = """Freshness budget burns fast: readers get old results, and soon the month's allowance is used up.
+
+Meaning: results were older than the limit for so much of the last minutes and hours that the error budget of the whole
+    period would be gone within days. A query that should run and does not counts as bad all the time.
+Impact: whoever reads the results reads the past: balances, limits and reports lag behind the bank's books.
+Diagnosis: `query:freshness:seconds{query="QUERY"}` is the age now, `query:freshness_budget:ratio` what is left of the
+    budget. Run `ledgerops diagnose --query QUERY`: it names the cause with its number and what was ruled out.
+Mitigation: follow the runbook of the named cause. With none named and the query down: start it with its checkpoint.
+"""
+TICKET_RUNBOOK = """Freshness budget burns slowly: at this pace the month's allowance will not last.
+
+Meaning: results are too old again and again, by less than what wakes anybody, for hours or days.
+Impact: small, and adding up: the objective will be missed at the end of the period.
+Diagnosis: `avg_over_time(query:freshness_bad:bool{query="QUERY"}[1d])` is the share of bad time. Run
+    `ledgerops diagnose --query QUERY` at a bad moment, or with `--at TIME` from the recording.
+Mitigation: look for the pattern: batches that overrun at peak hours want capacity, single long gaps a stable sink or
+    source.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Burn:
+    """Alert when the budget burns `factor` times too fast over both windows (seconds)."""
+
+    factor: float
+    long: float
+    short: float
+
+
+FAST = (Burn(14.4, HOUR, 300.0), Burn(6.0, 6 * HOUR, 1800.0))
+SLOW = (Burn(3.0, DAY, 2 * HOUR), Burn(1.0, 3 * DAY, 6 * HOUR))
+
+
+def records(site: Site) -> list[tuple[str, str]]:
+    """Recording rules, (name, expression) in the order in which they build on each other."""
+    lag = worst(site, "ledgerops_source_lag_seconds")
+    quiet = silent(site)
+    expected = f"{worst(site, 'ledgerops_query_expected')} == 1"
+    fresh = site.series(FRESHNESS)
+    found = [
+        (
+            FRESHNESS,
+            f"({lag} > {quiet} or {quiet} or {lag}) and on (job, query) {alive(site)}",
+        ),
+        (
+            BAD,
+            # a query with a long trigger cannot be fresher than that: two of its intervals are allowed besides
+            f"(({fresh} - 2 * {interval(site, fresh)}) > bool {site.freshness_seconds:g}) or "
+            f"({expected} unless on (job, query) {alive(site)})",
+        ),
+    ]
+    windows = sorted({window for burn in (*FAST, *SLOW) for window in (burn.long, burn.short)})
+    found += [(_ratio(window), _share(site, window)) for window in windows]
+    period = site.period_days * DAY
+    found.append(("query:freshness_budget:ratio", f"1 - ({_share(site, period)}) / {site.budget:g}"))
+    return found
+
+
+def _ratio(window: float) -> str:
+    return f"query:freshness_bad:ratio_{duration(window)}"
+
+
+def _share(site: Site, window: float) -> str:
+    """The bad share of a whole window. Divided by what the window can hold, not by what there is: a query that is five
+    minutes old has not been bad for an hour."""
+    scaled = window * site.time_scale
+    samples = scaled / site.evaluation_seconds
+    return f"sum_over_time({site.series(BAD)}[{duration(scaled)}]) / {samples:g}"
+
+
+def _burns(site: Site, burns: tuple[Burn, ...]) -> str:
+    return " or ".join(
+        f"({site.series(_ratio(burn.long))} > {burn.factor * site.budget:g} "
+        f"and {site.series(_ratio(burn.short))} > {burn.factor * site.budget:g})"
+        for burn in burns
+    )
+
+
+LAG = 'ledgerops_source_lag_seconds{topic="t", partition="0"}'
+SEEN, ACTIVE, EXPECTED = "ledgerops_last_seen_timestamp_seconds", "ledgerops_query_active", "ledgerops_query_expected"
+WELL = {SEEN: "0+15x2000", ACTIVE: "1x2000", EXPECTED: "1x2000"}
+
+PAGE = Alert(
+    name="LedgerFreshnessPage",
+    severity="critical",
+    expression=lambda site: _burns(site, FAST),
+    hold=30.0,
+    summary="Results are too old, and the error budget burns fast.",
+    description=(
+        "{{ $labels.query }} gave results older than the limit for {{ $value | humanizePercentage }} of the window. "
+        f"{CAUSE}"
+    ),
+    runbook=PAGE_RUNBOOK,
+    rule="freshness-breach",
+    inhibits=("LedgerFreshnessTicket",),
+    cases=(
+        Case("fires", "a quarter of an hour at two minutes' lag", {**WELL, LAG: "0x240 120x80"}, 4700, True),
+        Case(
+            "fires", "the query is dead",
+            {SEEN: "0+15x240 stale", ACTIVE: "1x240 0x100", EXPECTED: "1x340"}, 4700, True,
+        ),
+        Case(
+            "stays quiet", "ten minutes of lag under a trigger of ten minutes",
+            {**WELL, LAG: "600x340", "ledgerops_trigger_interval_seconds": "600x340"}, 4700, False,
+        ),
+        Case("stays quiet", "a minute and a half of lag", {**WELL, LAG: "0x240 120x6 0x80"}, 4700, False),
+        Case(
+            "stays quiet", "a query that is new and five minutes behind",
+            {SEEN: "_x200 3000+15x200", ACTIVE: "_x200 1x200", EXPECTED: "_x200 1x200", LAG: "_x200 120x20 0x200"},
+            3300, False,
+        ),
+        Case("resolves", "fresh again for ten minutes", {**WELL, LAG: "0x240 120x60 0x120"}, 5400, False),
+        Case("series vanishes", "the driver is gone: LedgerExporterAbsent speaks",
+             {SEEN: "0+15x240 stale", ACTIVE: "1x240 stale", EXPECTED: "1x240 stale"}, 5400, False),
+        Case("query restarts", "away for a minute",
+             {SEEN: "0+15x2000", ACTIVE: "1x240 0x4 1x200", EXPECTED: "1x500"}, 4200, False),
+    ),
+)  # fmt: skip
+TICKET = Alert(
+    name="LedgerFreshnessTicket",
+    severity="warning",
+    expression=lambda site: _burns(site, SLOW),
+    hold=300.0,
+    summary="Results are too old too often: the error budget will not last.",
+    description=(
+        "{{ $labels.query }} gave results older than the limit for {{ $value | humanizePercentage }} of the window. "
+        f"{CAUSE}"
+    ),
+    runbook=TICKET_RUNBOOK,
+    cases=(
+        Case("fires", "three quarters of an hour of the first day", {**WELL, LAG: "120x400"}, 3300, True),
+        Case("stays quiet", "five minutes of an hour", {**WELL, LAG: "0x40 120x20 0x400"}, 3600, False),
+        Case("resolves", "good for six hours", {**WELL, LAG: "120x184 0x1700"}, 24600, False),
+        Case(
+            "series vanishes", "the driver is gone",
+            {SEEN: "0+15x40 stale", ACTIVE: "1x40 stale", EXPECTED: "1x40 stale"}, 3600, False,
+        ),
+        Case(
+            "query restarts", "away for a minute",
+            {SEEN: "0+15x400", ACTIVE: "1x40 0x4 1x400", EXPECTED: "1x400"}, 3600, False,
+        ),
+    ),
+)  # fmt: skip

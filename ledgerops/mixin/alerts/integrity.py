@@ -1,0 +1,48 @@
+"""The alerts of the rules that watch money: pages, since figures that look healthy are wrong."""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+from ledgerops.diagnosis.rules import conflicting_duplicates, ledger_imbalance
+from ledgerops.mixin.alerts.model import Alert, Case
+from ledgerops.mixin.alerts.promql import told
+
+
+def _page(module: ModuleType, name: str, summary: str, description: str) -> Alert:
+    slug: str = module.RULE.slug
+    series = f'ledgerops_finding{{rule="{slug}", severity="critical"}}'
+
+    return Alert(
+        name=name,
+        severity="critical",
+        expression=lambda site: told(site, "ledgerops_finding", slug),
+        hold=10.0,
+        keep=600.0,  # the next batches may be right; what is written stays wrong
+        summary=summary,
+        description=description,
+        runbook=module.__doc__ or "",
+        rule=slug,
+        cases=(
+            Case("fires", "it is found for half a minute", {series: "_x8 1x3 stale"}, 180, True),
+            Case("fires", "some minutes later, too", {series: "_x8 1x3 stale"}, 600, True),
+            Case("stays quiet", "something else is found", {'ledgerops_finding{rule="late-data"}': "1x40"}, 500, False),
+            Case("resolves", "a quarter of an hour later", {series: "_x8 1x3 stale"}, 1200, False),
+            Case("series vanishes", "the query ended long ago", {series: "1x8 stale"}, 1200, False),
+            Case("query restarts", "and nothing is found", {"ledgerops_query_active": "1x8 stale 1x8"}, 240, False),
+        ),
+    )
+
+
+IMBALANCE = _page(
+    ledger_imbalance,
+    "LedgerImbalance",
+    "A job that conserves money wrote other rows or amounts than it read.",
+    "What {{ $labels.query }} wrote is not what it read: rows or money were lost or made on the way.",
+)
+CONFLICTS = _page(
+    conflicting_duplicates,
+    "LedgerConflictingDuplicates",
+    "Copies of one transaction say different things.",
+    "{{ $labels.query }} found copies of transactions that contradict the first of the same id.",
+)

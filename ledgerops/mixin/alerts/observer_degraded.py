@@ -1,0 +1,50 @@
+"""Observer degraded: what ledgerops says about a driver's queries may be incomplete.
+
+Meaning: events were thrown away because the worker could not keep up, or a collector, a rule or the recording fails.
+Impact: figures have gaps and a verdict may be missing. The observed job is not touched.
+Diagnosis: `increase(ledgerops_listener_dropped_total[10m])`, `increase(ledgerops_collector_errors_total[10m])` by
+    collector, and `ledgerops_listener_queue_size`. Run `ledgerops status --once --url http://INSTANCE`.
+Mitigation: the driver's log says once, in a line that begins with `ledgerops`, what fails. A full disk stops the
+    recording only. Very many queries with very short triggers: raise their trigger interval.
+"""
+
+from __future__ import annotations
+
+from ledgerops.mixin.alerts.model import Alert, Case
+from ledgerops.mixin.site import Site
+
+WINDOW = 600.0
+ERRORS = 3  # a collector that fails once asked a driver that was stopping
+DROPPED = "ledgerops_listener_dropped_total"
+FAILED = 'ledgerops_collector_errors_total{collector="tasks"}'
+
+
+def _expression(site: Site) -> str:
+    window = site.window(WINDOW)
+    dropped = f"sum by (job, instance) (increase({site.series(DROPPED)}[{window}])) > 0"
+    failed = (
+        f"sum by (job, instance) (increase({site.series('ledgerops_collector_errors_total')}[{window}])) > {ERRORS}"
+    )
+    return f"{dropped} or {failed}"
+
+
+ALERT = Alert(
+    name="LedgerObserverDegraded",
+    severity="warning",
+    expression=_expression,
+    hold=60.0,
+    summary="What is known of a driver's queries has gaps.",
+    description='{{ $labels.instance }} lost {{ $value | printf "%.0f" }} events or looks within ten minutes.',
+    runbook=__doc__,
+    rule="observer-degraded",
+    page="ledgerops-observer",
+    of_query=False,
+    without=("query restarts",),
+    cases=(
+        Case("fires", "events are thrown away", {DROPPED: "0x8 0+5x40"}, 400, True),
+        Case("fires", "a collector fails all the time", {FAILED: "0x8 0+1x40"}, 500, True),
+        Case("stays quiet", "a collector failed once", {FAILED: "0x8 1x40", DROPPED: "0x48"}, 500, False),
+        Case("resolves", "nothing for an hour", {DROPPED: "0x8 0+5x8 40x280"}, 4000, False),
+        Case("series vanishes", "the driver ended", {DROPPED: "0x8 0+5x20 stale"}, 2000, False),
+    ),
+)

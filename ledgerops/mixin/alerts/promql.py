@@ -1,0 +1,58 @@
+"""Pieces of PromQL and of alert texts that several alerts share."""
+
+from __future__ import annotations
+
+import re
+
+from ledgerops.mixin.site import Site
+
+BY = "by (job, query)"
+CAUSE = "[cause]"  # in a description: stands for what `cause` gives
+
+
+def lines(expression: str) -> str:
+    """The expression with each operand of a set operator on a line of its own."""
+    return re.sub(r" (and|or|unless) ", r"\n\1 ", expression)
+
+
+def worst(site: Site, metric: str, *more: str) -> str:
+    """The largest value of a metric for each query, over partitions and drivers."""
+    return f"max {BY} ({site.series(metric, *more)})"
+
+
+def total(site: Site, metric: str, *more: str) -> str:
+    """The sum of a metric for each query."""
+    return f"sum {BY} ({site.series(metric, *more)})"
+
+
+def told(site: Site, metric: str, rule: str) -> str:
+    """1 for each query of which the rule is told: `metric` is that of findings or of root causes."""
+    matcher = f'rule="{rule}"'
+    return f"{worst(site, metric, matcher)} == 1"
+
+
+def alive(site: Site) -> str:
+    """1 for each query of which a run is on."""
+    return f"{worst(site, 'ledgerops_query_active')} == 1"
+
+
+def silent(site: Site) -> str:
+    """Seconds since the last sign of life of each query that is on; of several drivers only those that run it count."""
+    seen, active = "ledgerops_last_seen_timestamp_seconds", "ledgerops_query_active"
+    on = f"and on (job, instance, query) {site.series(active)} == 1"
+    return f"max {BY} ((time() - {site.series(seen)}) {on})"
+
+
+def interval(site: Site, like: str) -> str:
+    """The trigger interval of each query that `like` has; 0 where it is not known."""
+    return f"({worst(site, 'ledgerops_trigger_interval_seconds')} or 0 * ({like}))"
+
+
+def cause(site: Site) -> str:
+    """Template text that names the root cause, asked of Prometheus when the alert is sent: no other process needed."""
+    selector = site.series("ledgerops_root_cause", "query=%q").replace('"', '\\"')
+    return (
+        f'{{{{ with printf "max by (rule) ({selector} == 1)" $labels.query | query }}}}'
+        "{{ range $i, $cause := . }}{{ if $i }}, {{ else }}Root cause: {{ end }}{{ $cause.Labels.rule }}{{ end }}."
+        "{{ else }}No cause is named yet.{{ end }}"
+    )

@@ -1,0 +1,94 @@
+"""The alert of the rule query-stuck: a query lives and says nothing for far longer than it ever needs."""
+
+from __future__ import annotations
+
+from ledgerops.diagnosis.rules import query_stuck
+from ledgerops.mixin.alerts.model import Alert, Case
+from ledgerops.mixin.alerts.promql import CAUSE, alive, interval, silent, worst
+from ledgerops.mixin.site import Site
+
+FIRST = 80.0  # seconds that stand for the batch of a query without one: it is stuck after five minutes
+SILENCE = 60.0  # seconds besides three triggers and three batches: a start of Spark, a rebalance, a long collection
+
+
+def _expression(site: Site) -> str:
+    quiet = silent(site)
+    # a query without a batch yet may take minutes for it: it has all of the past to read
+    batch = f"({worst(site, 'ledgerops_last_batch_duration_seconds')} or 0 * {quiet} + {FIRST * site.time_scale:g})"
+    limit = f"{SILENCE * site.time_scale:g} + 3 * ({batch} + {interval(site, quiet)})"
+    return f"{quiet} > {limit} and on (job, query) {alive(site)}"
+
+
+ALERT = Alert(
+    name="LedgerQueryStuck",
+    severity="critical",
+    expression=_expression,
+    hold=30.0,
+    summary="A query lives and gives no sign of life.",
+    description=(
+        "{{ $labels.query }} has given no sign of life for {{ $value | humanizeDuration }}, more than a minute beyond "
+        f"three triggers and three batches. {CAUSE}"
+    ),
+    runbook=query_stuck.__doc__ or "",
+    rule="query-stuck",
+    inhibits=("LedgerFallingBehind", "LedgerTriggerOverrun", "LedgerFreshnessTicket"),
+    cases=(
+        Case(
+            "fires", "last seen at 60 s, and never since",
+            {
+                "ledgerops_last_seen_timestamp_seconds": "0+15x4 60x60",
+                "ledgerops_last_batch_duration_seconds": "2x60",
+                "ledgerops_trigger_interval_seconds": "5x60",
+                "ledgerops_query_active": "1x60",
+            }, 300, True,
+        ),
+        Case(
+            "stays quiet", "batches of a minute under a trigger of a minute",
+            {
+                "ledgerops_last_seen_timestamp_seconds": "0x8 120x8 240x8 360x8",
+                "ledgerops_last_batch_duration_seconds": "60x40",
+                "ledgerops_trigger_interval_seconds": "60x40",
+                "ledgerops_query_active": "1x40",
+            }, 470, False,
+        ),
+        Case(
+            "stays quiet", "a first batch of four minutes",
+            {"ledgerops_last_seen_timestamp_seconds": "0x60", "ledgerops_query_active": "1x60"}, 240, False,
+        ),
+        Case(
+            "stays quiet", "it ended on one driver and runs on another",
+            {
+                'ledgerops_last_seen_timestamp_seconds{instance="old"}': "0x80",
+                'ledgerops_query_active{instance="old"}': "1x4 0x76",
+                "ledgerops_last_seen_timestamp_seconds": "0+15x80",
+                "ledgerops_last_batch_duration_seconds": "2x80",
+                "ledgerops_query_active": "1x80",
+            }, 900, False,
+        ),
+        Case(
+            "resolves", "it speaks again",
+            {
+                "ledgerops_last_seen_timestamp_seconds": "0+15x4 60x20 375+15x40",
+                "ledgerops_last_batch_duration_seconds": "2x70",
+                "ledgerops_trigger_interval_seconds": "5x70",
+                "ledgerops_query_active": "1x70",
+            }, 600, False,
+        ),
+        Case(
+            "series vanishes", "the query ended: others speak",
+            {
+                "ledgerops_last_seen_timestamp_seconds": "0+15x4 60x4 stale",
+                "ledgerops_query_active": "1x8 0x60",
+            }, 600, False,
+        ),
+        Case(
+            "query restarts", "a start that takes half a minute",
+            {
+                "ledgerops_last_seen_timestamp_seconds": "0+15x8 120x3 180+15x20",
+                "ledgerops_last_batch_duration_seconds": "2x40",
+                "ledgerops_trigger_interval_seconds": "5x40",
+                "ledgerops_query_active": "1x8 0x3 1x30",
+            }, 240, False,
+        ),
+    ),
+)  # fmt: skip

@@ -1,0 +1,56 @@
+"""Rows dropped: a query throws away rows because they are late.
+
+Meaning: rows came behind the watermark, and stateful operators dropped them. For aggregations Spark counts them after
+    partial aggregation, so the true number is higher.
+Impact: windows, joins and deduplication lack these rows for ever; sums of the ledger do not agree with its input.
+Diagnosis: `increase(ledgerops_rows_dropped_by_watermark_total{query="QUERY"}[10m])` by operator, and
+    `ledgerops_watermark_lag_seconds{query="QUERY"}`. Run `ledgerops diagnose --query QUERY`: `late-data` tells how
+    late rows are, a watermark that jumped is told apart from producers that are late.
+Mitigation: give `withWatermark` a longer delay at the next restart if producers are late by nature: state grows with
+    it. Mend the producer whose clock is wrong. Rows already dropped can be had again by a run with fresh state from an
+    earlier timestamp.
+"""
+
+from __future__ import annotations
+
+from ledgerops.mixin.alerts.model import Alert, Case
+from ledgerops.mixin.alerts.promql import BY, CAUSE
+from ledgerops.mixin.site import Site
+
+LEAST = 10  # rows; fewer in ten minutes are stragglers that every source has
+SHARE = (
+    0.001  # of the rows read: what an hour's report of a ledger may lack is for its owner to say; 1 in 1,000 is much
+)
+WINDOW = 600.0
+DROPPED = 'ledgerops_rows_dropped_by_watermark_total{operator="o"}'
+READ = 'ledgerops_input_rows_total{source="s"}'
+
+
+def _expression(site: Site) -> str:
+    window = site.window(WINDOW)
+    dropped = f"sum {BY} (increase({site.series('ledgerops_rows_dropped_by_watermark_total')}[{window}]))"
+    read = f"sum {BY} (increase({site.series('ledgerops_input_rows_total')}[{window}]))"
+    return f"{dropped} > {LEAST} and on (job, query) {dropped} > {SHARE:g} * {read}"
+
+
+ALERT = Alert(
+    name="LedgerRowsDropped",
+    severity="warning",
+    expression=_expression,
+    hold=60.0,
+    summary="A query drops rows that come too late.",
+    description=(
+        '{{ $labels.query }} dropped {{ $value | printf "%.0f" }} late rows within ten minutes, more than one in a '
+        f"thousand. {CAUSE}"
+    ),
+    runbook=__doc__,
+    rule="rows-dropped",
+    cases=(
+        Case("fires", "one row in twenty", {DROPPED: "0+50x60", READ: "0+1000x60"}, 600, True),
+        Case("stays quiet", "one row in ten thousand", {DROPPED: "0+1x60", READ: "0+10000x60"}, 600, False),
+        Case("stays quiet", "three rows in all", {DROPPED: "0x10 3x50", READ: "0+10x60"}, 600, False),
+        Case("resolves", "none for an hour", {DROPPED: "0+50x40 2000x240", READ: "0+1000x280"}, 4000, False),
+        Case("series vanishes", "the query ended", {DROPPED: "0+50x40 stale", READ: "0+1000x40 stale"}, 2400, False),
+        Case("query restarts", "counters begin anew", {DROPPED: "0x60", READ: "0+1000x20 0+1000x40"}, 600, False),
+    ),
+)  # fmt: skip

@@ -1,0 +1,41 @@
+"""The alert of the rule source-unreachable: the broker does not answer."""
+
+from __future__ import annotations
+
+from ledgerops.diagnosis.rules import source_unreachable
+from ledgerops.mixin.alerts.model import Alert, Case
+from ledgerops.mixin.alerts.promql import BY
+from ledgerops.mixin.site import Site
+
+REACHABLE = "ledgerops_source_reachable"
+
+
+def _expression(site: Site) -> str:
+    return f"max {BY} ({site.series(REACHABLE)}) == 0"
+
+
+ALERT = Alert(
+    name="LedgerSourceUnreachable",
+    severity="critical",
+    expression=_expression,
+    hold=30.0,
+    summary="A query's broker does not answer.",
+    description="The broker that {{ $labels.query }} reads from has not answered ledgerops for half a minute.",
+    runbook=source_unreachable.__doc__ or "",
+    rule="source-unreachable",
+    page="ledgerops-kafka",
+    inhibits=(
+        "LedgerQueryStuck",
+        "LedgerFallingBehind",
+        "LedgerTriggerOverrun",
+        "LedgerFreshnessPage",
+        "LedgerFreshnessTicket",
+    ),
+    cases=(
+        Case("fires", "no answer for two minutes", {REACHABLE: "1x8 0x20"}, 240, True),
+        Case("stays quiet", "one look in vain", {REACHABLE: "1x8 0x1 1x20"}, 180, False),
+        Case("resolves", "it answers again", {REACHABLE: "1x8 0x8 1x40"}, 500, False),
+        Case("series vanishes", "the query ended", {REACHABLE: "1x8 0x4 stale"}, 500, False),
+        Case("query restarts", "with the broker there", {REACHABLE: "1x8 stale 1x20"}, 240, False),
+    ),
+)  # fmt: skip

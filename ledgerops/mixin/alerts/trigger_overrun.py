@@ -1,0 +1,40 @@
+"""The alert of the rule trigger-overrun: batches take longer than their trigger interval."""
+
+from __future__ import annotations
+
+from ledgerops.diagnosis.rules import trigger_overrun
+from ledgerops.mixin.alerts.model import Alert, Case
+from ledgerops.mixin.alerts.promql import BY, CAUSE, worst
+from ledgerops.mixin.site import Site
+
+WINDOW = 300.0
+DURATION, INTERVAL = "ledgerops_last_batch_duration_seconds", "ledgerops_trigger_interval_seconds"
+
+
+def _expression(site: Site) -> str:
+    mean = f"max {BY} (avg_over_time({site.series(DURATION)}[{site.window(WINDOW)}]))"
+    # a query that runs back to back has an interval of 0 and nothing to overrun
+    return f"{mean} > on (job, query) ({worst(site, INTERVAL)} > 0)"
+
+
+ALERT = Alert(
+    name="LedgerTriggerOverrun",
+    severity="warning",
+    expression=_expression,
+    hold=120.0,
+    summary="Batches take longer than their trigger interval.",
+    description=(
+        "Batches of {{ $labels.query }} take {{ $value | humanizeDuration }}, longer than the trigger interval, over "
+        f"five minutes. {CAUSE}"
+    ),
+    runbook=trigger_overrun.__doc__ or "",
+    rule="trigger-overrun",
+    cases=(
+        Case("fires", "8 s of 5 s", {DURATION: "8x60", INTERVAL: "5x60"}, 600, True),
+        Case("stays quiet", "4 s of 5 s, one slow batch", {DURATION: "4x10 15x1 4x60", INTERVAL: "5x60"}, 600, False),
+        Case("stays quiet", "back to back", {DURATION: "8x60", INTERVAL: "0x60"}, 600, False),
+        Case("resolves", "quick again", {DURATION: "8x30 2x60", INTERVAL: "5x90"}, 1200, False),
+        Case("series vanishes", "the query ended", {DURATION: "8x30 stale", INTERVAL: "5x30 stale"}, 1200, False),
+        Case("query restarts", "a slow first batch", {DURATION: "2x20 12x3 2x40", INTERVAL: "5x60"}, 500, False),
+    ),
+)  # fmt: skip

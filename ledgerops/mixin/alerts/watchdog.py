@@ -1,0 +1,31 @@
+"""Watchdog: it always fires, to show that alerts arrive.
+
+Meaning: rules are evaluated, Alertmanager routes, the receiver answers: nothing is wrong.
+Impact: none while it fires. When it stops, no alert arrives anywhere.
+Diagnosis: `ALERTS{alertname="LedgerWatchdog"}` in Prometheus, then the page Status of Alertmanager. The command
+    `ledgerops render --check` tells whether the rules are the generated ones.
+Mitigation: route it to a service that raises the alarm when it does not hear it (a dead man's switch). Never
+    silence it.
+"""
+
+from __future__ import annotations
+
+from ledgerops.mixin.alerts.model import Alert, Case
+
+ALERT = Alert(
+    name="LedgerWatchdog",
+    severity="info",
+    expression=lambda site: f'label_replace(vector(1), "job", "{site.job}", "", "")',
+    hold=0.0,
+    keep=0.0,
+    summary="Alerts are evaluated and delivered.",
+    description="This alert always fires; {{ $labels.job }} is watched.",
+    runbook=__doc__,
+    page="ledgerops-fleet",
+    of_query=False,
+    without=("stays quiet", "resolves", "query restarts"),
+    cases=(
+        Case("fires", "always", {"up": "1x20"}, 60, True),
+        Case("series vanishes", "with nothing to scrape, too", {"up": "1x2 stale"}, 240, True),
+    ),
+)

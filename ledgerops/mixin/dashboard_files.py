@@ -1,0 +1,76 @@
+"""dashboards: Grafana's JSON of every page, and the provisioning that loads them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ledgerops.mixin.dashboards.build import page_json
+from ledgerops.mixin.dashboards.build_v2 import resource_json
+from ledgerops.mixin.dashboards.pages import PAGES
+from ledgerops.mixin.site import Site, duration
+from ledgerops.mixin.yaml_text import document
+
+
+def dashboard_files(site: Site) -> Mapping[str, str]:
+    """`<uid>.json` -> text."""
+    return {f"{page.uid}.json": page_json(page, site) for page in PAGES}
+
+
+def resource_files(site: Site) -> Mapping[str, str]:
+    """The same in the v2 schema, which Grafana takes through its API: `<uid>.json` -> text."""
+    return {f"{page.uid}.json": resource_json(page, site) for page in PAGES}
+
+
+def datasource_file(site: Site) -> str:
+    """Grafana's data sources: Prometheus, and Alertmanager beside it. The interval must be that of the scrapes."""
+    return document(
+        {
+            "apiVersion": 1,
+            "datasources": [
+                {
+                    "name": "Prometheus",
+                    "uid": "prometheus",
+                    "type": "prometheus",
+                    "access": "proxy",
+                    "url": "http://prometheus:9090",
+                    "isDefault": True,
+                    "editable": False,
+                    "jsonData": {
+                        "httpMethod": "POST",
+                        "timeInterval": duration(site.scrape_seconds),
+                        "prometheusType": "Prometheus",
+                        "manageAlerts": True,
+                    },
+                },
+                {
+                    "name": "Alertmanager",
+                    "uid": "alertmanager",
+                    "type": "alertmanager",
+                    "access": "proxy",
+                    "url": "http://alertmanager:9093",
+                    "editable": False,
+                    "jsonData": {"implementation": "prometheus"},
+                },
+            ],
+        }
+    )
+
+
+def provider_file(site: Site) -> str:
+    """Tells Grafana to load the dashboards from files, unchangeable in its pages."""
+    return document(
+        {
+            "apiVersion": 1,
+            "providers": [
+                {
+                    "name": "ledgerops",
+                    "type": "file",
+                    "folder": "ledgerops",
+                    "disableDeletion": True,
+                    "allowUiUpdates": False,
+                    "updateIntervalSeconds": 30,
+                    "options": {"path": "/var/lib/grafana/dashboards"},
+                }
+            ],
+        }
+    )

@@ -1,0 +1,58 @@
+"""alerts/tests: promtool's tests of the rules, from the cases that stand beside each alert."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from ledgerops.mixin.alerts.model import Alert, Case
+from ledgerops.mixin.rule_files import FILES
+from ledgerops.mixin.site import Site, duration
+from ledgerops.mixin.yaml_text import document
+
+STEP = "15s"
+INSTANCE, QUERY = "driver:9464", "daily_counts"
+
+
+def test_files(site: Site) -> Mapping[str, str]:
+    """`<group>.yaml` -> what `promtool test rules` reads; each file loads the rules of its group only."""
+    return {
+        f"{name}.yaml": document(
+            {
+                "rule_files": [f"../rules/{name}.yaml"],
+                "evaluation_interval": duration(site.evaluation_seconds),
+                "tests": [_test(alert, case, site) for alert in alerts for case in alert.cases],
+            }
+        )
+        for name, alerts in FILES.items()
+    }
+
+
+def _test(alert: Alert, case: Case, site: Site) -> dict[str, Any]:
+    query = {"query": QUERY} if alert.of_query else {}
+    labels = {"job": site.job, "instance": INSTANCE, **query}
+    # only the expression is tested, with the alert's own series: its texts hold values that depend on the evaluation
+    matcher = f'ALERTS{{alertname="{alert.name}", alertstate="firing"}}'
+    return {
+        "name": f"{alert.name} {case.shows}: {case.title}",
+        "interval": STEP,
+        "input_series": [
+            {"series": _series(name, labels), "values": values} for name, values in case.series.items()
+        ],
+        "promql_expr_test": [
+            {
+                "expr": f"count({matcher})",
+                "eval_time": duration(case.at),
+                "exp_samples": [{"labels": "{}", "value": 1}] if case.fires else [],
+            }
+        ],
+    }  # fmt: skip
+
+
+def _series(name: str, labels: dict[str, str]) -> str:
+    """`name{more}` with the labels that every series has; what `more` says wins."""
+    family, _, more = name.partition("{")
+    given = dict(re.findall(r'(\w+)="([^"]*)"', more))
+    text = ", ".join(f'{label}="{value}"' for label, value in {**labels, **given}.items())
+    return f"{family}{{{text}}}"

@@ -1,0 +1,74 @@
+"""The limits at which panels change colour: those of the alerts and rules of the same thing; others have a reason."""
+
+from __future__ import annotations
+
+from ledgerops.diagnosis.cpu_contention import BUSY as BUSY_CPU
+from ledgerops.diagnosis.rules.key_skew import HOT
+from ledgerops.diagnosis.state_cost import GC_MARKED
+from ledgerops.mixin.alerts.crash_loop import AGAIN
+from ledgerops.mixin.alerts.freshness import FAST
+from ledgerops.mixin.alerts.query_stuck import SILENCE
+from ledgerops.mixin.site import Site
+from ledgerops.signals.query_view import SATURATED
+
+# of queries
+PRESSED = 0.7  # of the capacity; below it there is room for a burst
+OVERLOADED = 1.0  # of the capacity: from here on the backlog must grow
+BUSY = SATURATED  # of the time: from here on the status is `pressured`
+HEALTHY, POOR = 100.0, 50.0  # health: 100 with nothing found; a critical finding at full confidence leaves 40
+SILENT = SILENCE  # seconds: LedgerQueryStuck, without what a query's own batches add
+LOOP = AGAIN  # restarts: LedgerCrashLoop, if the runs failed
+HOT_KEY = HOT  # of the rows: rule key-skew
+SKEWED, LOPSIDED = 3.0, 10.0  # largest over median; no rule speaks of it alone: with room to spare it does no harm
+UNEVEN = 50.0  # of FLIP-418's score: half of what it can be
+FAST_BURN = FAST[0].factor  # LedgerFreshnessPage
+SPENT = 0.5  # of the error budget: what is left must do for the rest of the period
+CACHED = 0.9  # of the reads of blocks; below it RocksDB waits for the disk rather than for memory
+LOST = 1.0  # second of headroom: the oldest unread rows may be deleted at any moment
+ANY = 0.001  # a second: of what should not be at all
+# of executors and machines
+CPU = BUSY_CPU  # of all cores, from which queries hold each other up (rule noisy-neighbour)
+GC = GC_MARKED  # of the task time: rule gc-pressure
+FULL = 0.8  # of storage memory or cores
+SCARCE = 0.1  # of memory or disk that is left
+# of the observer
+CALLBACK, SCRAPE, WORKER = 0.0015, 0.06, 0.25  # seconds, the last in each second: its budgets
+WAITING = 5000.0  # events: half of what the queue holds, as in rule observer-degraded
+# of the load generator: beyond these a run is not valid
+LATE = 0.05  # seconds, p99
+SENT = 0.99  # of the planned records
+
+
+def percent(share: float) -> str:
+    """A limit as texts say it: 0.7 -> "70 %"."""
+    return f"{100 * share:g} %"
+
+
+def millis(seconds: float) -> str:
+    """A limit as texts say it: 0.05 -> "50 ms"."""
+    return f"{1000 * seconds:g} ms"
+
+
+def stale(site: Site) -> float:
+    """Seconds of age that LedgerFallingBehind and the freshness objective start from."""
+    return site.freshness_seconds
+
+
+def ageing(site: Site) -> float:
+    """Half of that."""
+    return site.freshness_seconds / 2
+
+
+def retention(site: Site) -> float:
+    """Seconds of LedgerRetentionRisk."""
+    return site.retention_seconds
+
+
+def fast_burn(site: Site) -> float:
+    """The bad share of an hour from which LedgerFreshnessPage speaks."""
+    return FAST_BURN * site.budget
+
+
+def slow_burn(site: Site) -> float:
+    """The bad share of the time that the objective allows."""
+    return site.budget

@@ -1,0 +1,128 @@
+"""What a diagnosis consists of: rules yield findings, the engine makes a verdict of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+from ledgerops.signals.query_view import View
+
+Severity = Literal["info", "warning", "critical"]
+SEVERITIES: tuple[Severity, ...] = ("info", "warning", "critical")  # by what to do: know it, act today, act now
+
+Status = Literal[
+    "healthy", "idle", "starting", "catching_up", "pressured", "falling_behind", "stuck", "failed", "stopped"
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One number that a finding rests on. It can be recomputed from the recording at `at`."""
+
+    name: str  # a metric's name where there is one
+    value: float
+    unit: str  # "seconds", "bytes", "rows", "rows/s", "offsets", "ratio", "count"
+    expected: str  # "<= 3"
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Remedy:
+    """One thing to do, valid for this query. `safe` = changes nothing that cannot be undone."""
+
+    action: str
+    why: str
+    command: str | None = None
+    safe: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Component:
+    """The part that is to blame: a source partition, a stage, the sink, the state operator, the whole query."""
+
+    kind: str  # "query", "source", "partition", "stage", "key", "sink", "operator", "executor"
+    name: str
+    detail: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RuledOut:
+    rule: str
+    because: str  # with the number that acquits it
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is wrong with one query. The engine fills `rule`, `severity`, `since` and what follows."""
+
+    summary: str  # one sentence with the numbers
+    component: Component
+    evidence: tuple[Evidence, ...]
+    remedies: tuple[Remedy, ...] = ()
+    confidence: float = 0.5  # 0 to 1: how far beyond the limit, how long, how many signals agree
+    began: float | None = None  # when the rule can tell from the history; else the engine's first sight
+    share: float | None = None  # of the trouble that it explains, 0 to 1, such as of a batch's time; ranks root causes
+    rule: str = ""
+    severity: Severity = "warning"
+    since: float = 0.0
+    explains: tuple[str, ...] = ()
+    ruled_out: tuple[RuledOut, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule: the docstring of its module is its runbook, `check` yields findings, `explains` are edges of the graph.
+
+    `acquit` says in one sentence with a number why the rule is not the cause, or None when it cannot tell.
+    A rule looks back by itself as far as it needs, so a verdict hardly depends on earlier looks; `linger` is how many
+    seconds a finding stays after the rule no longer sees it, so that one good batch among bad ones does not clear it.
+    `outlives` marks a finding that stays true long after the query has ended, `at_rest` one that can be true of a query
+    that has nothing to read.
+    """
+
+    slug: str
+    severity: Severity
+    check: Callable[[View], Iterator[Finding]]
+    runbook: str
+    explains: tuple[str, ...] = ()
+    acquit: Callable[[View], str | None] | None = None
+    linger: float = 10.0
+    outlives: bool = False
+    at_rest: bool = False
+
+    @property
+    def title(self) -> str:
+        """The runbook's first line."""
+        return self.runbook.strip().splitlines()[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """Seconds from now; None when unknown, or when it will not happen at the present rates."""
+
+    drain_seconds: float | None = None
+    seconds_to_slo_breach: float | None = None
+
+
+class Part(NamedTuple):
+    """A share of a batch's wall time; `ledgerops.diagnosis.attribution` says what each part is."""
+
+    part: str
+    seconds: float
+    share: float  # of the batch's duration, 0 to 1
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """All that is said of one query at one moment."""
+
+    query: str
+    at: float
+    status: Status
+    health: int  # 0 to 100
+    root_causes: tuple[Finding, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    forecast: Forecast = field(default_factory=Forecast)
+    figures: Mapping[str, float] = field(default_factory=dict)  # what a reader wants to see of a healthy query, too
+    attribution: tuple[Part, ...] = ()  # where the time of a typical batch goes; empty before there is one

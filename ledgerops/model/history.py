@@ -1,0 +1,215 @@
+"""What is remembered of one query: recent batches whole, older ones as a thin trend. Bounded in size.
+
+The history belongs to the query's name, so it goes on over restarts; a new run id begins a new run in it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from ledgerops.model.records import Heads, Plan, Progress, Running, TaskSummary
+from ledgerops.signals.arithmetic import HeadTable, looked_at, note_heads
+
+BATCHES = 200  # the rules look back this far at most
+WHOLE = 30  # of these the newest keep the state stores' custom metrics, the bulk of a record
+TASKS = 60
+HEADS = 60  # points of the (time, head offset) table, as many as kafka-lag-exporter keeps
+FORMER = 20  # run ids
+ENDS = 20  # of earlier runs
+TREND_SECONDS = 10.0
+TREND_POINTS = 360  # an hour
+
+
+class TrendPoint(NamedTuple):
+    """The state at the end of a stretch of TREND_SECONDS, with the rows and batch time that fell into it."""
+
+    at: float
+    rows: int
+    batches: int
+    batch_seconds: float
+    backlog: int | None
+    watermark: float | None
+    state_rows: int
+    state_bytes: int
+    heads: int | None  # sum of the head offsets: its growth is the arrival
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a run ended: `error_class` and `exception` are None after a clean stop.
+
+    An `unwatched` run may go on: only the watch of it has ended.
+    """
+
+    at: float
+    run_id: str
+    exception: str | None
+    error_class: str | None
+    unwatched: bool = False
+
+
+class History:
+    """Not thread-safe: one worker owns it."""
+
+    def __init__(self, query: str) -> None:
+        self.query = query
+        self.query_id: str | None = None
+        self.run_id: str | None = None
+        self.former: deque[str] = deque(maxlen=FORMER)  # ids of earlier runs
+        self.batches: deque[Progress] = deque(maxlen=BATCHES)
+        self.trend: deque[TrendPoint] = deque(maxlen=TREND_POINTS)
+        self.tasks: deque[TaskSummary] = deque(maxlen=TASKS)
+        self.heads: deque[Heads] = deque(maxlen=HEADS)
+        self.head_times: HeadTable = {}  # by the batches and by whoever asks the source itself
+        self.earliest_times: HeadTable = {}  # of the oldest offset that the source still has
+        self.plan: Plan | None = None
+        self.running: Running | None = None  # None as soon as something newer was heard
+        self.started_at: float | None = None  # of the current run
+        self.first_batch: int | None = None  # batch id of the first batch heard of in the current run
+        self.ended: Ended | None = None  # None while a run is on
+        self.ends: deque[Ended] = deque(maxlen=ENDS)  # of all remembered runs, oldest first
+        self.last_seen: float | None = None  # the last sign of life: start, progress or idle
+        self.last_progress: float | None = None  # when the last batch ended
+        self.idle_since: float | None = None
+        self.restarts = 0
+        self.failures: dict[str, int] = {}  # error class -> count
+
+    @property
+    def last(self) -> Progress | None:
+        return self.batches[-1] if self.batches else None
+
+    @property
+    def run(self) -> Sequence[Progress]:
+        """The remembered batches of the current run, oldest first."""
+        if self.batches and self.batches[0].run_id == self.run_id:
+            return self.batches
+        return [batch for batch in self.batches if batch.run_id == self.run_id]
+
+    def copy(self) -> History:
+        """One that does not change when this one does; the records in it are shared."""
+        still = copy(self)
+        still.batches, still.trend = self.batches.copy(), self.trend.copy()
+        still.tasks, still.heads = self.tasks.copy(), self.heads.copy()
+        still.failures, still.former, still.ends = dict(self.failures), self.former.copy(), self.ends.copy()
+        return still
+
+    def start(self, at: float, query_id: str, run_id: str) -> None:
+        if run_id == self.run_id and self.ended is None:
+            return
+        if self.run_id is not None and run_id != self.run_id:
+            self.restarts += 1
+            self.former.append(self.run_id)
+        self.query_id, self.run_id = query_id, run_id
+        self.started_at = self.last_seen = at
+        self.ended = self.running = self.idle_since = self.first_batch = None
+
+    def add(self, progress: Progress) -> bool:
+        """Remembers a batch. False when it was known: a batch counts once for each (run id, batch id).
+
+        A batch that is heard of after its run's end, or after the next run's start, does not begin its run again.
+        """
+        last = self.last
+        late = self.is_late(progress.run_id, progress.started)  # Spark tells of a start at once, of a batch in its turn
+        if late and last is not None and last.run_id == self.run_id:
+            return False  # out of order
+        if progress.run_id != self.run_id and not late:
+            self.start(progress.started, progress.query_id, progress.run_id)
+        self.last_seen = max(self.last_seen or 0.0, progress.ended)
+        self.running = self.idle_since = None
+        if last is not None and last.run_id == progress.run_id and last.batch_id >= progress.batch_id:
+            return False
+        if self.first_batch is None and not late:
+            self.first_batch = progress.batch_id
+        self.last_progress = progress.ended
+        self.batches.append(progress)
+        for source in progress.sources:
+            note_heads(self.head_times, looked_at(progress), source.latest.items())
+        if len(self.batches) > WHOLE:
+            self.batches[-WHOLE - 1] = _thin(self.batches[-WHOLE - 1])
+        self._add_to_trend(progress)
+        return True
+
+    def is_late(self, run_id: str, at: float) -> bool:
+        """Whether what an earlier run did at `at` was before the start of the present one."""
+        return run_id != self.run_id and run_id in self.former and at <= (self.started_at or 0.0)
+
+    def idle(self, at: float) -> None:
+        self.last_seen = max(self.last_seen or 0.0, at)
+        self.idle_since = at if self.idle_since is None else self.idle_since
+        self.running = None
+
+    def end(
+        self, at: float, run_id: str, exception: str | None, error_class: str | None, unwatched: bool = False
+    ) -> None:
+        if self.run_id is not None and run_id != self.run_id:
+            return
+        if self.ended is not None:
+            return
+        self.run_id = run_id
+        self.ended = Ended(at, run_id, exception, error_class, unwatched)
+        self.ends.append(self.ended)
+        self.running = None
+        if exception is not None:
+            kind = error_class or "unclassified"
+            self.failures[kind] = self.failures.get(kind, 0) + 1
+
+    def set_running(self, running: Running) -> None:
+        if running.run_id == self.run_id and self.ended is None:
+            self.running = running
+
+    def add_heads(self, heads: Heads) -> None:
+        """What the source itself said; a look that is older than the newest one is passed over."""
+        if self.heads and heads.at <= self.heads[-1].at:
+            return
+        self.heads.append(heads)
+        note_heads(self.head_times, heads.at, heads.latest.items())
+        note_heads(self.earliest_times, heads.at, heads.earliest.items())
+
+    def add_tasks(self, tasks: TaskSummary) -> None:
+        self.tasks.append(tasks)
+
+    def tasks_of(self, progress: Progress) -> TaskSummary | None:
+        for tasks in reversed(self.tasks):
+            if tasks.batch_id == progress.batch_id and tasks.run_id == progress.run_id:
+                return tasks
+        return None
+
+    def _add_to_trend(self, progress: Progress) -> None:
+        at = progress.ended - progress.ended % TREND_SECONDS + TREND_SECONDS
+        rows, batches, seconds = progress.rows, 1, progress.duration
+        if self.trend and self.trend[-1].at == at:
+            point = self.trend.pop()
+            rows, batches, seconds = rows + point.rows, batches + point.batches, seconds + point.batch_seconds
+        heads = [offset for source in progress.sources for offset in source.latest.values()]
+        self.trend.append(
+            TrendPoint(
+                at=at,
+                rows=rows,
+                batches=batches,
+                batch_seconds=seconds,
+                backlog=backlog(progress),
+                watermark=progress.watermark,
+                state_rows=sum(operator.rows for operator in progress.operators),
+                state_bytes=sum(operator.memory_bytes for operator in progress.operators),
+                heads=sum(heads) if heads else None,
+            )
+        )
+
+
+def _thin(progress: Progress) -> Progress:
+    if not progress.operators:
+        return progress
+    return replace(
+        progress,
+        operators=tuple(replace(operator, custom={}, snapshot_versions={}) for operator in progress.operators),
+    )
+
+
+def backlog(progress: Progress) -> int | None:
+    """Offsets not read yet over all partitions; None when no source says how far its head is."""
+    lefts = [source.left for source in progress.sources if source.latest]
+    return sum(lefts) if lefts else None

@@ -1,0 +1,112 @@
+"""The books of a batch: what went into a job that conserves money and what came out, and copies that contradict.
+
+`ledgerops.book` and `ledgerops.conflicts` observe them (Dataset.observe); here they are read from the progress record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from decimal import Decimal, InvalidOperation
+from typing import Any, NamedTuple
+
+from ledgerops.model.records import Progress
+
+SIDES = ("in", "out")
+BOOK = "ledgerops_book"  # an observation is called BOOK_in or BOOK_out, with `_name` where there are several
+CONFLICTS = "ledgerops_conflicts"
+ROWS, AMOUNT = "rows", "amount"  # columns of a book; the amount is text, for JSON numbers are not exact
+COUNT, IDS = "conflicts", "ids"  # columns of an observation of conflicts
+
+
+class Book(NamedTuple):
+    """Of one batch, over all its entrances and all its exits. An amount is None when one of them has none."""
+
+    rows_in: int
+    rows_out: int
+    amount_in: Decimal | None
+    amount_out: Decimal | None
+
+    @property
+    def rows(self) -> int:
+        """Rows that are missing at the exit; below zero: rows that nobody sent."""
+        return self.rows_in - self.rows_out
+
+    @property
+    def amount(self) -> Decimal:
+        """What is missing at the exit; 0 when it is not known of both sides."""
+        if self.amount_in is None or self.amount_out is None:
+            return Decimal(0)
+        return self.amount_in - self.amount_out
+
+    @property
+    def balanced(self) -> bool:
+        return not self.rows and not self.amount
+
+
+class Conflicts(NamedTuple):
+    """Of one batch: copies whose content differs from that of the first, and a sample of their ids, hashed."""
+
+    rows: int
+    ids: tuple[str, ...]
+
+
+def book_of(batch: Progress) -> Book | None:
+    """None unless both sides were observed."""
+    if not batch.observed:
+        return None
+    sides = [
+        [row for name, row in batch.observed.items() if name.startswith(f"{BOOK}_{side}") and _count(row, ROWS)]
+        for side in SIDES
+    ]
+    if not all(sides):
+        return None
+    rows = [sum(int(row[ROWS]) for row in side) for side in sides]
+    amounts = [_sum(side) for side in sides]
+    return Book(rows[0], rows[1], amounts[0], amounts[1])
+
+
+def plainly_balanced(batch: Progress) -> bool:
+    """Whether one entrance and one exit say the same, word for word: what nearly every batch does, and soon seen."""
+    books = [row for name, row in batch.observed.items() if name.startswith(BOOK)]
+    return len(books) == 2 and books[0] == books[1]
+
+
+def conflicts_of(batch: Progress) -> Conflicts | None:
+    """None where nobody looks for them."""
+    found = [row for name, row in batch.observed.items() if name.startswith(CONFLICTS) and _count(row, COUNT)]
+    if not found:
+        return None
+    ids = [
+        each["item"]
+        for row in found
+        if isinstance(sample := row.get(IDS), list)
+        for each in sample
+        if isinstance(each, Mapping) and isinstance(each.get("item"), str)
+    ]
+    return Conflicts(sum(int(row[COUNT]) for row in found), tuple(ids))
+
+
+def newest(batches: Sequence[Progress], since: float) -> Sequence[Progress]:
+    """The batches that ended at or after an instant, at least the newest one."""
+    first = len(batches) - 1
+    while first > 0 and batches[first - 1].ended >= since:
+        first -= 1
+    return batches[max(0, first) :]
+
+
+def _count(row: Mapping[str, Any], column: str) -> bool:
+    value = row.get(column)
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _sum(side: list[Mapping[str, Any]]) -> Decimal | None:
+    total = Decimal(0)
+    for row in side:
+        try:
+            amount = Decimal(row[AMOUNT])
+        except (KeyError, TypeError, ValueError, InvalidOperation):
+            return None
+        if not amount.is_finite():
+            return None
+        total += amount
+    return total

@@ -1,0 +1,150 @@
+"""The data of our own observations (tasks, plan, host, observer, offsets, batch_running) -> records.
+
+Progress has a module of its own; these are written by ledgerops itself, so the fields are those of the records.
+Anything missing or of the wrong type is a BadRecord: a recording may be cut, edited or of another version.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, fields
+from typing import Any, TypeVar
+
+from ledgerops.model.records import (
+    Executor,
+    ExecutorShare,
+    Heads,
+    Host,
+    Observer,
+    Plan,
+    Process,
+    Running,
+    StageSummary,
+    TaskSummary,
+)
+from ledgerops.model.spark_progress import LARGEST, BadRecord, parse_offsets
+
+Record = TypeVar("Record")
+
+
+def decode_tasks(data: Mapping[str, Any]) -> TaskSummary:
+    stages = tuple(
+        _build(
+            StageSummary,
+            stage,
+            executors={
+                str(name): _build(ExecutorShare, share) for name, share in _object(stage.get("executors", {})).items()
+            },
+        )
+        for stage in _list(data.get("stages", []))
+    )
+    return _build(TaskSummary, data, stages=stages)
+
+
+def decode_plan(data: Mapping[str, Any]) -> Plan:
+    plan = _build(
+        Plan,
+        data,
+        watermarks={str(name): _float(delay) for name, delay in _object(data.get("watermarks", {})).items()},
+        keys=_texts(data.get("keys") or ()),
+        rate_limits={str(name): str(value) for name, value in _object(data.get("rate_limits", {})).items()},
+    )
+    if (plan.trigger_interval or 0.0) < 0:
+        raise BadRecord(f"a trigger interval below zero: {plan.trigger_interval!r:.40}")
+    return plan
+
+
+def decode_running(data: Mapping[str, Any], at: float) -> Running:
+    return _build(Running, data, at=at)
+
+
+def decode_host(data: Mapping[str, Any], at: float) -> Host:
+    return _build(
+        Host,
+        data,
+        at=at,
+        processes=tuple(_build(Process, each) for each in _list(data.get("processes", []))),
+        executors=tuple(_build(Executor, each) for each in _list(data.get("executors", []))),
+    )
+
+
+def decode_observer(data: Mapping[str, Any], at: float) -> Observer:
+    errors = _object(data.get("collector_errors", {}))
+    return _build(Observer, data, at=at, collector_errors={str(name): _int(count) for name, count in errors.items()})
+
+
+def decode_heads(data: Mapping[str, Any], at: float) -> Heads:
+    return _build(
+        Heads,
+        data,
+        at=at,
+        latest=parse_offsets(data.get("latest"), ""),
+        earliest=parse_offsets(data.get("earliest"), ""),
+        retention_seconds={
+            str(topic): _float(seconds) for topic, seconds in _object(data.get("retention_seconds", {})).items()
+        },
+        retention_bytes={str(topic): _int(size) for topic, size in _object(data.get("retention_bytes", {})).items()},
+    )
+
+
+def _float(value: object) -> float:
+    # not (… <= …) refuses NaN, too
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= LARGEST:
+        raise BadRecord(f"expected a number, got {value!r:.40}")
+    return float(value)
+
+
+def _int(value: object) -> int:
+    return int(_float(value))
+
+
+def _str(value: object) -> str:
+    if not isinstance(value, str):
+        raise BadRecord(f"expected text, got {value!r:.40}")
+    return value
+
+
+def _bool(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise BadRecord(f"expected true or false, got {value!r:.40}")
+    return value
+
+
+READERS: dict[str, Callable[[object], object]] = {"float": _float, "int": _int, "str": _str, "bool": _bool}
+
+
+def _build(record: type[Record], data: object, **given: object) -> Record:
+    """A record from the fields of the same names; fields in `given` are taken as they are, unknown keys are ignored."""
+    source = _object(data)
+    values: dict[str, object] = {}
+    for field in fields(record):  # type: ignore[arg-type]
+        if field.name in given:
+            values[field.name] = given[field.name]
+            continue
+        value = source.get(field.name)
+        kind, optional, _ = str(field.type).partition(" | None")
+        if value is None and (optional or field.default is not MISSING):
+            values[field.name] = None if optional else field.default
+        elif value is None:
+            raise BadRecord(f"no {field.name}")
+        else:
+            values[field.name] = READERS.get(kind, _str)(value)
+    return record(**values)
+
+
+def _object(value: object) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise BadRecord(f"expected an object, got {value!r:.40}")
+    return value
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list | tuple):
+        raise BadRecord(f"expected a list, got {value!r:.40}")
+    return tuple(str(each) for each in value)
+
+
+def _list(value: object) -> list[Mapping[str, Any]]:
+    if not isinstance(value, list | tuple):
+        raise BadRecord(f"expected a list, got {value!r:.40}")
+    return [_object(each) for each in value]

@@ -1,0 +1,170 @@
+"""The recording: JSON lines, one observation a line (DESIGN: `at`, `kind`, `query`, `data`).
+
+A recording is a folder of segments, `recording-000001.jsonl` and so on. The newest is appended to; when it is full
+the next begins, and the oldest go when the total is above its bound. A file that is kept may be packed with zstd
+(`.jsonl.zst`, a tenth of the size) and is read as it is.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+import orjson
+
+from ledgerops.errors import UserError
+from ledgerops.model.records import KINDS, Kind, Observation
+from ledgerops.model.spark_progress import format_instant, parse_instant
+
+SEGMENT = re.compile(r"recording-(\d{6,})\.jsonl(?:\.zst)?")
+PLAIN, PACKED = ".jsonl", ".jsonl.zst"
+SEGMENT_BYTES = 16 * 1024 * 1024  # about three hours of one query at a batch every 2 s
+TOTAL_BYTES = 256 * 1024 * 1024
+
+
+def encode(at: float, kind: Kind, query: str | None, data: bytes) -> bytes:
+    """One line with its newline. `data` is JSON text and goes in untouched: a progress record stays Spark's own."""
+    head = orjson.dumps({"at": format_instant(at), "kind": kind, "query": query})
+    return b'%s,"data":%s}\n' % (head[:-1], data.strip().replace(b"\n", b" "))
+
+
+def decode(line: bytes | str) -> Observation:
+    """One line. Raises ValueError that says what is missing."""
+    try:
+        value = orjson.loads(line)
+    except ValueError:
+        value = json.loads(line)  # slower, but takes the NaN and Infinity that Spark's event log may hold
+    if not isinstance(value, dict) or "kind" not in value:
+        raise ValueError("no kind")
+    at, kind, data = parse_instant(value.get("at")), value["kind"], value.get("data")
+    if at is None:
+        raise ValueError("no time in at")
+    if kind not in KINDS:
+        raise ValueError(f"unknown kind {kind!r:.40}")
+    if not isinstance(data, dict):
+        raise ValueError("no data")
+    query = value.get("query")
+    return Observation(at, kind, query if isinstance(query, str) else None, data)
+
+
+def read(path: Path | str) -> Iterator[Observation]:
+    """All observations of a recording file, or of a folder of segments in order.
+
+    A torn last line (the writer was killed) is passed over; a bad line elsewhere is a UserError that names it.
+    """
+    path = Path(path)
+    if path.is_dir():
+        segments = _segments(path) or sorted(each for each in path.iterdir() if each.name.endswith((PLAIN, PACKED)))
+        if not segments:
+            raise UserError(f"no recording in {path}: expected files named recording-*.jsonl")
+        for segment in segments:
+            yield from _read_file(segment)
+    else:
+        yield from _read_file(path)
+
+
+def is_packed(path: Path) -> bool:
+    """Whether a file is, by its name, a recording in zstd; Spark's event logs are in zstd, too, under other names."""
+    return path.name.endswith(PACKED)
+
+
+def _read_file(path: Path) -> Iterator[Observation]:
+    try:
+        with path.open("rb") as file:
+            yield from _unpacked(file, path) if is_packed(path) else read_lines(file, str(path))
+    except OSError as error:
+        raise UserError(f"cannot read {path}: {(error.strerror or str(error)).lower()}") from None
+
+
+def _unpacked(file: IO[bytes], path: Path) -> Iterator[Observation]:
+    import zstandard  # not needed by an application that is only watched
+
+    try:
+        # a file that is still written ends in the middle of a frame: what is there is read
+        with zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True) as plain:
+            yield from read_lines(io.BufferedReader(plain), str(path))
+    except zstandard.ZstdError:
+        raise UserError(f"cannot read {path}: not zstd, or damaged") from None
+
+
+def read_lines(lines: Iterator[bytes] | IO[bytes], name: str) -> Iterator[Observation]:
+    """Observations from lines; `name` is what an error calls them."""
+    bad: tuple[int, str] | None = None
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        if bad is not None:
+            break
+        try:
+            yield decode(line)
+        except ValueError as error:
+            if line.endswith(b"\n"):
+                bad = (number, str(error) if "no " in str(error) or "unknown" in str(error) else "not JSON")
+    else:
+        if bad is None or bad[0] > 1:
+            return
+    assert bad is not None
+    raise UserError(f"cannot read {name}:{bad[0]}: not a recording line ({bad[1]}); was it written by ledgerops run?")
+
+
+def _segments(folder: Path) -> list[Path]:
+    """The segments in order; of one that is there plain and packed, the plain one."""
+    names = sorted((path.name for path in folder.iterdir()), reverse=True)  # packed before plain: the latter stays
+    found = {int(match[1]): folder / name for name in names if (match := SEGMENT.fullmatch(name))}
+    return [path for _, path in sorted(found.items())]
+
+
+class Recorder:
+    """Appends lines to the newest segment of a folder. Not thread-safe: one writer owns it.
+
+    Raises OSError as the file system does; the caller counts and goes on without.
+    """
+
+    def __init__(self, folder: Path, segment_bytes: int = SEGMENT_BYTES, total_bytes: int = TOTAL_BYTES) -> None:
+        self.folder = folder
+        self.segment_bytes = segment_bytes
+        self.total_bytes = total_bytes
+        self._file: IO[bytes] | None = None
+        self._size = 0
+
+    def append(self, line: bytes) -> None:
+        if self._file is None or self._size + len(line) > self.segment_bytes:
+            self._next_segment()
+        assert self._file is not None
+        self._file.write(line)
+        self._size += len(line)
+
+    def flush(self) -> None:
+        if self._file is not None:
+            self._file.flush()
+
+    def close(self) -> None:
+        if self._file is not None:
+            try:
+                self._file.close()
+            finally:
+                self._file = None
+
+    def _next_segment(self) -> None:
+        """A new segment each time: a torn line of an earlier process stays the last of its file.
+
+        An empty one is taken again: a disk that stays full would get another at each try.
+        """
+        self.close()
+        self.folder.mkdir(parents=True, exist_ok=True)
+        segments = _segments(self.folder)
+        number = int(SEGMENT.fullmatch(segments[-1].name)[1]) if segments else 0  # type: ignore[index]
+        if not segments or segments[-1].stat().st_size:
+            number += 1
+        self._file = (self.folder / f"recording-{number:06}.jsonl").open("ab")
+        self._size = 0
+        total = sum(segment.stat().st_size for segment in segments)
+        for segment in segments:
+            if total + self.segment_bytes <= self.total_bytes:
+                break
+            total -= segment.stat().st_size
+            segment.unlink()

@@ -1,0 +1,207 @@
+"""All queries of one driver: observations in, histories and verdicts out. The same code serves live and offline."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol, TypeVar
+
+from ledgerops.metrics.totals import Tally
+from ledgerops.model.finding import Verdict
+from ledgerops.model.history import History
+from ledgerops.model.observations import (
+    decode_heads,
+    decode_host,
+    decode_observer,
+    decode_plan,
+    decode_running,
+    decode_tasks,
+)
+from ledgerops.model.records import Host, Observation, Observer
+from ledgerops.model.spark_progress import BadRecord, parse_instant, parse_progress, query_name
+from ledgerops.signals.query_view import View
+
+HOSTS = 60  # at a look every 10 s, ten minutes
+OBSERVERS = 60  # at a look every 5 s, five minutes
+DOUBTED = 3  # runs of one name that were replaced without having ended
+RUNS = 2_000  # whose names are known; ten for each of the queries that may be remembered
+QUERIES = 200  # ended queries beyond this are forgotten, those that ended first before others
+
+
+Look = TypeVar("Look", Host, Observer)
+
+
+class Judge(Protocol):
+    """Keeps what it needs between looks at one query (since when, how long)."""
+
+    def __call__(self, view: View, brief: bool = False) -> Verdict:
+        """`brief`: findings, status and health will do."""
+        ...
+
+
+class QueryState:
+    """Everything held about one query name."""
+
+    def __init__(self, query: str, judge: Judge) -> None:
+        self.history = History(query)
+        self.tally = Tally()
+        self.judge = judge
+        self.verdict: Verdict | None = None
+        self.doubted: list[History] = []  # as they were when a run that had not ended was replaced, oldest first
+
+
+class Fleet:
+    """Not thread-safe: one worker owns it. `judge` makes the diagnoser of a new query; without `counts` the running
+    totals are not kept, which only the exporter needs."""
+
+    def __init__(self, judge: Callable[[], Judge], counts: bool = True) -> None:
+        self._judge, self._counts = judge, counts
+        self._names: dict[str, str] = {}  # run id -> query: idle and terminated events carry no name
+        self._apart: dict[str, str] = {}  # run id -> the name that it was given, for Spark's belongs to another run
+        self.queries: dict[str, QueryState] = {}
+        self.hosts: deque[Host] = deque(maxlen=HOSTS)
+        self.observer: deque[Observer] = deque(maxlen=OBSERVERS)
+
+    def ingest(self, seen: Observation) -> QueryState | None:
+        """Adds one observation. Returns the query that it changed, None for one of the whole driver.
+
+        Raises BadRecord when the data are not what their kind promises; nothing is changed then.
+        """
+        if seen.kind == "host":
+            _add(self.hosts, decode_host(seen.data, seen.at))
+            return None
+        if seen.kind == "observer":
+            _add(self.observer, decode_observer(seen.data, seen.at))
+            return None
+        if seen.kind == "progress":
+            progress = parse_progress(seen.data)
+            state = self._state(progress.query, progress.run_id)
+            self._tell_apart(state, progress.run_id, progress.started, begins=True)
+            if state.history.add(progress) and self._counts:
+                state.tally.add(progress)
+            return state
+        run_id = seen.data.get("runId") or seen.data.get("run_id")
+        if not isinstance(run_id, str):
+            raise BadRecord(f"no run id in {seen.kind}")
+        record = _decoded(seen)
+        state = self._state(self._name(seen, run_id), run_id)
+        at = parse_instant(seen.data.get("timestamp")) or seen.at
+        if seen.kind in ("started", "idle"):
+            self._tell_apart(state, run_id, at, begins=seen.kind == "started")
+        history = state.history
+        match seen.kind:
+            case "started":
+                history.start(at, str(seen.data.get("id") or run_id), run_id)
+            case "idle":
+                history.idle(at)
+            case "terminated":
+                state.doubted = [each for each in state.doubted if each.run_id != run_id]
+                exception, kind = _text(seen.data, "exception"), _text(seen.data, "errorClassOnException")
+                history.end(at, run_id, exception, kind, unwatched=seen.data.get("unwatched") is True)
+            case "plan":
+                history.plan = record
+            case "tasks":
+                history.add_tasks(record)
+            case "offsets":
+                history.add_heads(record)
+            case "batch_running":
+                history.set_running(record)
+        return state
+
+    def view(self, state: QueryState, now: float) -> View:
+        others = [other.history for other in self.queries.values() if other is not state]
+        return View(state.history, now, self.hosts, others, observer=self.observer)
+
+    def judge(self, state: QueryState, now: float, brief: bool = False) -> Verdict:
+        """A fresh verdict on one query, which is also kept."""
+        view = self.view(state, now)
+        state.verdict = state.judge(view, brief=True) if brief else state.judge(view)
+        return state.verdict
+
+    def _name(self, seen: Observation, run_id: str) -> str:
+        name = seen.data.get("name")
+        if isinstance(name, str) and name:
+            return name
+        return seen.query or self._names.get(run_id) or query_name(None, str(seen.data.get("id") or run_id))
+
+    def _state(self, query: str, run_id: str) -> QueryState:
+        query = self._apart.get(run_id, query)
+        self._remember(run_id, query)
+        state = self.queries.get(query)
+        if state is None:
+            self._forget()
+            state = self.queries[query] = QueryState(query, self._judge())
+        return state
+
+    def _remember(self, run_id: str, query: str) -> None:
+        """Of a query that is started again and again the oldest runs are forgotten: nothing more is heard of them."""
+        self._names.pop(run_id, None)
+        self._names[run_id] = query
+        if len(self._names) > RUNS:
+            oldest = next(iter(self._names))
+            del self._names[oldest]
+            self._apart.pop(oldest, None)
+
+    def _tell_apart(self, state: QueryState, run_id: str, at: float, begins: bool) -> None:
+        """Two sessions may each run a query of one name: Spark wants names to differ within a session only.
+
+        A new run is taken for a restart, until the one before, whose end nobody told, does something after it began.
+        """
+        history = state.history
+        if history.run_id in (None, run_id) or history.is_late(run_id, at):
+            return
+        if any(each.run_id == run_id for each in state.doubted):
+            while state.history.run_id != run_id:
+                self._set_aside(state)
+        elif begins and history.ended is None:
+            state.doubted = [*state.doubted, history.copy()][-DOUBTED:]
+
+    def _set_aside(self, state: QueryState) -> None:
+        """Gives the present run a name of its own, and the history back to the run before it."""
+        newer = state.history
+        assert newer.run_id is not None and newer.query_id is not None
+        *state.doubted, state.history = state.doubted
+        state.history.restarts, state.history.failures = newer.restarts, newer.failures  # counters must not fall
+        self._apart[newer.run_id] = f"{newer.query}-{newer.run_id[:8]}"
+        second = self._state(newer.query, newer.run_id)
+        second.history.start(newer.started_at or 0.0, newer.query_id, newer.run_id)
+        for batch in newer.run:
+            if second.history.add(batch) and self._counts:
+                second.tally.add(batch)
+        if newer.plan is not None and newer.plan.run_id == newer.run_id:
+            second.history.plan = newer.plan
+        if newer.ended is not None:
+            ended = newer.ended
+            second.history.end(ended.at, ended.run_id, ended.exception, ended.error_class, ended.unwatched)
+
+    def _forget(self) -> None:
+        ended = sorted((over.at, name) for name, state in self.queries.items() if (over := state.history.ended))
+        for _, name in ended[: max(0, len(self.queries) - QUERIES + 1)]:
+            del self.queries[name]
+            self._names = {run: query for run, query in self._names.items() if query != name}
+            self._apart = {run: query for run, query in self._apart.items() if query != name}
+
+
+def _decoded(seen: Observation) -> Any:
+    """The record that an observation of ours holds; None for an event of Spark's."""
+    match seen.kind:
+        case "plan":
+            return decode_plan(seen.data)
+        case "tasks":
+            return decode_tasks(seen.data)
+        case "offsets":
+            return decode_heads(seen.data, seen.at)
+        case "batch_running":
+            return decode_running(seen.data, seen.at)
+    return None
+
+
+def _text(data: Mapping[str, Any], key: str) -> str | None:
+    value = data.get(key)
+    return value if isinstance(value, str) and value else None
+
+
+def _add(looks: deque[Look], look: Look) -> None:
+    """Keeps looks in order: one that is not newer than the newest says nothing of the time since."""
+    if not looks or look.at > looks[-1].at:
+        looks.append(look)

@@ -1,0 +1,95 @@
+"""Diagnosis of what was recorded: the same records through the same functions as live."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+
+from ledgerops.diagnosis.engine import Diagnoser
+from ledgerops.errors import UserError
+from ledgerops.model.finding import Verdict
+from ledgerops.model.records import Observation
+from ledgerops.model.spark_progress import BadRecord
+from ledgerops.runtime.registry import Fleet, QueryState
+
+JUDGED = ("progress", "terminated", "tasks", "batch_running")  # kinds after which a verdict may change at once
+SILENCE = 900.0  # seconds after the last observation for which `every` is kept up: later looks see nothing new
+
+
+class Replay:
+    """A fleet that takes observations; `at` is the newest instant seen, `bad` counts records that were none.
+
+    A `brief` one keeps no running totals, and its verdicts on the way say what was found and nothing else.
+    """
+
+    def __init__(self, brief: bool = False) -> None:
+        self.brief = brief
+        self.fleet = Fleet(Diagnoser, counts=not brief)
+        self.at: float | None = None
+        self.bad = 0
+
+    def take(self, seen: Observation) -> QueryState | None:
+        """Adds one observation, unjudged. Gives the query that it changed; one that is no record is counted."""
+        self.at = seen.at if self.at is None else max(self.at, seen.at)
+        try:
+            return self.fleet.ingest(seen)
+        except BadRecord:
+            self.bad += 1
+            return None
+
+    def named(self, query: str | None, place: str, when: str = "") -> Mapping[str, QueryState]:
+        """The queries, or only the one that is asked for. Raises UserError when there is none."""
+        queries = self.fleet.queries
+        if not queries:
+            raise UserError(f"no query in {place}{when}; nothing can be said")
+        if query is not None and query not in queries:
+            raise UserError(f"no query {query!r} in {place}; there are {', '.join(sorted(queries))}")
+        return {name: state for name, state in queries.items() if query in (None, name)}
+
+    def verdicts(
+        self, observations: Iterable[Observation], at: float | None = None, every: float | None = None
+    ) -> Iterator[Verdict]:
+        """The verdict on the query that changed after each batch, up to the instant `at` (or to the end).
+
+        With `every`, all queries are judged at each multiple of so many seconds as well, as by somebody who asks
+        again and again: at that moment only what was observed before it is known.
+        """
+        for seen in observations:
+            if at is not None and seen.at > at:
+                break
+            if every is not None:
+                yield from self._between(seen.at, every)
+            state = self.take(seen)
+            if state is not None and seen.kind in JUDGED:
+                assert self.at is not None
+                yield self.fleet.judge(state, self.at, self.brief)
+        if at is not None and every is not None:
+            yield from self._between(at, every)
+
+    def _between(self, until: float, every: float) -> Iterator[Verdict]:
+        if self.at is None or until <= self.at:
+            return
+        first = math.floor(self.at / every) + 1
+        for number in range(first, math.ceil(min(until, self.at + SILENCE) / every)):
+            for state in self.fleet.queries.values():
+                yield self.fleet.judge(state, number * every, self.brief)
+
+
+def replay(observations: Iterable[Observation], at: float | None = None, now: float | None = None) -> Replay:
+    """Goes through the observations, with a verdict at each batch, up to the instant `at` (or to the end).
+
+    The last verdicts are of `at`, else of `now`, else of the last observation.
+    """
+    result = Replay()
+    for _ in result.verdicts(observations, at):
+        pass
+    if result.at is not None:
+        result.at = at if at is not None else max(result.at, now or result.at)
+        for state in result.fleet.queries.values():
+            result.fleet.judge(state, result.at)
+    return result
+
+
+def verdicts(observations: Iterable[Observation], every: float | None = None) -> Iterator[Verdict]:
+    """All verdicts of a recording, oldest first: see `Replay.verdicts`."""
+    return Replay().verdicts(observations, every=every)

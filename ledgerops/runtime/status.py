@@ -1,0 +1,232 @@
+"""What the live page and the terminal show: one JSON document of all queries at one moment.
+
+Instants are seconds since the epoch, durations seconds, sizes bytes, rates rows a second; None where nothing is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from ledgerops.metrics.event_time import DROPPED
+from ledgerops.model.finding import Finding, Status, Verdict
+from ledgerops.model.history import TREND_SECONDS, TrendPoint, backlog
+from ledgerops.model.records import Progress
+from ledgerops.runtime.registry import Fleet, QueryState
+from ledgerops.signals.arithmetic import looked_at
+from ledgerops.signals.query_view import View
+
+VERSION = 1
+SERIES_SECONDS = 300.0  # "the last minutes" of the plots
+SERIES_POINTS = 100  # a plot is some 300 pixels wide: more points would only cost time and bytes
+SERIES = ("at", "arrival", "input", "processed", "backlog", "batch_seconds", "watermark_lag", "state_rows")
+
+Point = tuple[float | None, ...]  # one value for each of SERIES
+
+
+def status_document(fleet: Fleet, now: float) -> dict[str, Any]:
+    """`{"version", "at", "queries": [...]}`, the queries by name; reads what the fleet knows, changes nothing."""
+    return {
+        "version": VERSION,
+        "at": now,
+        "queries": [query_status(state, fleet.view(state, now)) for _, state in sorted(fleet.queries.items())],
+    }
+
+
+def query_status(state: QueryState, view: View) -> dict[str, Any]:
+    """One query: figures of now, the verdict on it, and the series of its plots."""
+    history, last, verdict = state.history, view.last, state.verdict
+    skew = {kind: ratio for kind, (ratio, _) in view.skew.items() if ratio is not None}
+    worst = max(skew, key=skew.__getitem__, default=None)
+    status: Status = verdict.status if verdict else "starting"
+    runs = history.ended is None  # of a query that ended only the totals still hold
+    return {
+        "query": history.query,
+        "status": status,
+        "health": verdict.health if verdict else None,
+        "verdict": _headline(verdict, status, view),
+        "started_at": history.started_at,
+        "ended_at": history.ended.at if history.ended else None,
+        "last_seen_at": history.last_seen,
+        "restarts": history.restarts,
+        "rates": _rates(view),
+        "backlog": view.unread_offsets,
+        "drain_seconds": _short(view.drain_seconds) if runs else None,
+        "lag_seconds": _short(view.lag_seconds) if runs else None,
+        "busy_ratio": _now(view, view.busy_ratio),
+        "pressure_ratio": _now(view, view.pressure_ratio),
+        "trigger_interval": view.trigger_interval,
+        "batch": _batch(last, view),
+        "watermark_lag": _short(view.watermark_lag) if runs else None,
+        "state": _state(last),
+        "skew": {"kind": worst, "ratio": _short(skew[worst])} if worst else None,
+        "dropped_rows": int(sum(state.tally.counters.get(DROPPED.name, {}).values())),
+        "series": _series(view),
+        "findings": [_finding(finding) for finding in verdict.findings] if verdict else [],
+    }
+
+
+def _headline(verdict: Verdict | None, status: Status, view: View) -> dict[str, Any]:
+    if verdict and verdict.root_causes:
+        return _finding(verdict.root_causes[0])
+    return {"rule": None, "severity": None, "summary": _sentence(status, view), "evidence": [], "remedies": []}
+
+
+def _sentence(status: Status, view: View) -> str:
+    """What to say of a query that nothing is found of."""
+    history = view.history
+    if status == "starting":
+        return "one batch so far, too few to judge" if view.batches else "waiting for its first batch"
+    if status == "stopped":
+        return "stopped cleanly"
+    if status == "failed":
+        return (history.ended and history.ended.error_class) or "ended with an error"
+    if status == "idle":
+        return "no new rows to read"
+    if status == "catching_up" and view.drain_seconds is not None:
+        return f"works off its backlog, done in about {view.drain_seconds:,.0f} s"
+    found = "near its limit" if status == "pressured" else "nothing wrong found"
+    if view.pressure_ratio is not None:
+        return f"{found}; the load is {view.pressure_ratio:.0%} of what the query can do"
+    if view.busy_ratio is not None:
+        return f"{found}; batches take {view.busy_ratio:.0%} of the time"
+    return found
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    return {
+        "rule": finding.rule,
+        "severity": finding.severity,
+        "since": finding.since,
+        "summary": finding.summary,
+        "evidence": [
+            {"name": each.name, "value": each.value, "unit": each.unit, "expected": each.expected}
+            for each in finding.evidence
+        ],
+        "remedies": [
+            {"action": each.action, "why": each.why, "command": each.command, "safe": each.safe}
+            for each in finding.remedies
+        ],
+    }
+
+
+def _rates(view: View) -> dict[str, float | None]:
+    read = view.input_rate_by_source
+    return {
+        "arrival": _now(view, view.arrival),
+        "input": _now(view, sum(read.values()) if read else None),
+        "processed": _now(view, view.processed_rate),
+        "capacity": _short(view.capacity.sustainable) if view.history.ended is None else None,
+    }
+
+
+def _now(view: View, value: float | None) -> float | None:
+    """A rate of the last minute as it is now: nothing flows in an idle query, and one that ended has no rate."""
+    if view.history.ended is not None:
+        return None
+    return _short(0.0 if view.history.idle_since is not None else value)
+
+
+def _batch(last: Progress | None, view: View) -> dict[str, Any] | None:
+    if last is None:
+        return None
+    return {
+        "id": last.batch_id,
+        "rows": last.rows,
+        "seconds": _short(last.duration),
+        "ended_at": _short(last.ended),
+        "phases": {phase: _short(seconds) for phase, seconds in last.phases.items()},
+        "running_seconds": _short(view.running_seconds),
+    }
+
+
+def _state(last: Progress | None) -> dict[str, int] | None:
+    if last is None or not last.operators:
+        return None
+    return {
+        "rows": sum(operator.rows for operator in last.operators),
+        "bytes": sum(operator.memory_bytes for operator in last.operators),
+    }
+
+
+def _series(view: View) -> dict[str, list[float | None]]:
+    """The last minutes, column by column: the trend where whole batches are no longer remembered, then the batches."""
+    since = view.now - SERIES_SECONDS
+    batches = [batch for batch in view.history.batches if batch.ended >= since]
+    first = batches[0].started if batches else view.now
+    trend = [point for point in view.history.trend if since <= point.at < first]
+    factor = max(view.rows_per_offset.values(), default=1.0)
+    points = _thin([*_trend_points(trend, factor), *_batch_points(batches, factor)])
+    return {name: [_short(point[index]) for point in points] for index, name in enumerate(SERIES)}
+
+
+def _trend_points(trend: Sequence[TrendPoint], rows_per_offset: float) -> Iterable[Point]:
+    earlier: TrendPoint | None = None
+    for point in trend:  # where a clock was set back, one is not after the other
+        gap = point.at - earlier.at if earlier else TREND_SECONDS
+        yield (
+            point.at,
+            _growth(earlier.heads if earlier else None, point.heads, gap, rows_per_offset),
+            point.rows / gap if gap > 0 else None,
+            point.rows / point.batch_seconds if point.batch_seconds > 0 else None,
+            point.backlog,
+            point.batch_seconds / point.batches,
+            max(0.0, point.at - point.watermark) if point.watermark is not None else None,
+            point.state_rows,
+        )
+        earlier = point
+
+
+def _batch_points(batches: Sequence[Progress], rows_per_offset: float) -> Iterable[Point]:
+    earlier: Progress | None = None
+    for batch in batches:
+        gap = asked = None
+        if earlier is not None and earlier.run_id == batch.run_id:
+            gap, asked = batch.started - earlier.started, looked_at(batch) - looked_at(earlier)
+        yield (
+            batch.ended,
+            _growth(_heads(earlier), _heads(batch), asked, rows_per_offset),
+            batch.rows / gap if gap and gap > 0 else None,
+            batch.rows / batch.duration if batch.duration > 0 else None,
+            backlog(batch),
+            batch.duration,
+            max(0.0, batch.ended - batch.watermark) if batch.watermark is not None else None,
+            sum(operator.rows for operator in batch.operators) if batch.operators else None,
+        )
+        earlier = batch
+
+
+def _heads(batch: Progress | None) -> int | None:
+    known = [offset for source in batch.sources for offset in source.latest.values()] if batch else []
+    return sum(known) if known else None
+
+
+def _growth(earlier: int | None, later: int | None, gap: float | None, rows_per_offset: float) -> float | None:
+    """Rows a second by which the heads grew; None when a head is unknown or went back."""
+    if earlier is None or later is None or not gap or gap < 0 or later < earlier:
+        return None
+    return (later - earlier) * rows_per_offset / gap
+
+
+def _thin(points: Sequence[Point]) -> Sequence[Point]:
+    """At most SERIES_POINTS: neighbours merge into one, by the mean of the rates and the worst of the rest."""
+    size = -(-len(points) // SERIES_POINTS)
+    if size <= 1:
+        return points
+    merge: tuple[Callable[[Sequence[float]], float], ...] = (max, _mean, _mean, _mean, max, max, max, max)
+    return [
+        tuple(
+            how(known) if (known := [value for value in column if value is not None]) else None
+            for how, column in zip(merge, zip(*points[start : start + size], strict=True), strict=True)
+        )
+        for start in range(0, len(points), size)
+    ]
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)
+
+
+def _short(value: float | None) -> float | None:
+    """Milliseconds and thousandths are enough for a display, and keep the document small."""
+    return None if value is None else round(value, 3)

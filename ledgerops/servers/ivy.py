@@ -1,0 +1,82 @@
+"""Runs the Ivy that comes inside pyspark."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Callable, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from threading import Timer
+
+from ledgerops.errors import UserError
+from ledgerops.servers.java import java_home
+
+MIRROR = "behind a mirror, give its ivysettings.xml with --settings FILE"
+PATIENCE = 900.0  # seconds; on a good line it takes 40
+
+
+def retrieve(
+    description: str, confs: Sequence[str], work: Path, settings: Path | None, say: Callable[[str], None]
+) -> None:
+    """Puts the jars of each configuration of an ivy.xml (given as text) into `work`/jars/CONFIGURATION.
+
+    Everything that Ivy keeps for itself goes into `work` too. Raises UserError with the first thing that went wrong.
+    """
+    if settings is not None and not settings.is_file():
+        raise UserError(f"no Ivy settings at {settings}; --settings takes the path of an ivysettings.xml")
+    java, program = java_home() / "bin" / "java", _program()
+    (work / "ivy.xml").write_text(description, "utf-8")
+    command: list[str | Path] = [java, f"-Divy.default.ivy.user.dir={work / 'user'}", "-jar", program]
+    command += ["-ivy", work / "ivy.xml", "-cache", work / "cache", "-types", "jar", "bundle"]
+    command += ["-retrieve", f"{work}/jars/[conf]/[artifact]-[revision].[ext]"]
+    command += ["-settings", settings] if settings else []
+    command += ["-confs", *confs]
+    lines: list[str] = []
+    with subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
+    ) as process:
+        assert process.stdout
+        limit = Timer(PATIENCE, process.kill)
+        limit.start()
+        try:
+            for line in process.stdout:
+                lines.append(line.strip())
+                say(line.strip())
+        except BaseException:
+            process.kill()
+            raise
+        finally:
+            limit.cancel()
+    if process.returncode:
+        raise UserError(f"cannot fetch the jars: {problem(lines)}")
+
+
+def problem(lines: Sequence[str]) -> str:
+    """What of Ivy's output tells a user most."""
+    for line in lines:
+        if found := re.search(r"Server access error at url (\w+://[^/\s]+)\S* \(\S+: (.*)\)", line):
+            return f"{found[1]} is not reached ({_lower(found[2])}); {MIRROR}"
+    for line in lines:
+        if found := re.search(r"module not found: (\S+)", line):
+            return f"no repository has {found[1]}; {MIRROR}"
+    for line in lines:
+        if found := re.search(r"\[FAILED +\] (.*?)( \(\d+ms\))?$", line):
+            return f"download failed: {found[1]}"
+    told = [line for line in lines if line and not line.startswith(("at ", "::"))]
+    return _lower(told[-1]) if told else f"Ivy took more than {PATIENCE:.0f} s, or was killed"
+
+
+def _program() -> Path:
+    spec = find_spec("pyspark")
+    places = spec.submodule_search_locations if spec else None
+    for place in places or ():
+        for jar in sorted(Path(place, "jars").glob("ivy-*.jar")):
+            return jar
+    raise UserError(
+        "Ivy comes with pyspark, which is not installed; install the ledger: pip install 'ledgerops[ledger]'"
+    )
+
+
+def _lower(text: str) -> str:
+    return text[:1].lower() + text[1:]

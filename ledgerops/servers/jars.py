@@ -1,0 +1,141 @@
+"""The jars that the ledger's real components need: Spark's Kafka connector, the Postgres driver, a Kafka broker.
+
+`ivy.xml` beside this module names them, `jars.sha256` says what they hold. Ivy, which comes inside pyspark, fetches
+them once into a folder of this user's; afterwards they are only looked at, and no network is needed.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+
+from ledgerops.errors import UserError
+from ledgerops.servers import ivy
+
+FOLDER = "LEDGEROPS_JARS"
+CONNECTOR, BROKER = "connector", "broker"
+Retrieve = Callable[[str, Sequence[str], Path, Path | None, Callable[[str], None]], None]
+_UNFINISHED = "unfinished-"  # folders of processes that were killed; whoever holds the lock may remove them
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """Where the jars are, how many there are, and whether they came now or were there before."""
+
+    folder: Path
+    count: int
+    fresh: bool
+
+
+def connector_jars() -> list[Path]:
+    """What Spark needs for Kafka and Postgres, for `spark.jars`. UserError when it was not fetched."""
+    return _present(CONNECTOR)
+
+
+def broker_jars() -> list[Path]:
+    """The class path of a Kafka broker and its tools. UserError when it was not fetched."""
+    return _present(BROKER)
+
+
+def jars_folder() -> Path:
+    """Where the jars of this version's `ivy.xml` are, or will be."""
+    return _root() / hashlib.sha256(_text("ivy.xml").encode()).hexdigest()[:12]
+
+
+def hashes() -> dict[str, str]:
+    """SHA-256 by "connector/name.jar" or "broker/name.jar"."""
+    lines = _text("jars.sha256").splitlines()
+    return {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
+
+
+def fetch(
+    settings: Path | None = None,
+    say: Callable[[str], None] = lambda line: None,
+    retrieve: Retrieve = ivy.retrieve,
+) -> Fetched:
+    """Fetches the jars if they are not there, and checks every one.
+
+    `settings` is an ivysettings.xml, for networks that reach repositories through a mirror; `say` is called with each
+    line that Ivy prints. Several processes may call it at once: one fetches, the others wait. Raises UserError for no
+    Java, no network, a folder that cannot be written, or a jar that is not the one that was tried.
+    """
+    folder = jars_folder()
+    if folder.is_dir():
+        check(folder)
+        return Fetched(folder, len(hashes()), fresh=False)
+    with _lock(folder.parent, say):
+        if folder.is_dir():  # another process was quicker
+            check(folder)
+            return Fetched(folder, len(hashes()), fresh=False)
+        for left in folder.parent.glob(f"{_UNFINISHED}*"):
+            shutil.rmtree(left, ignore_errors=True)
+        work = Path(tempfile.mkdtemp(prefix=_UNFINISHED, dir=folder.parent))
+        try:
+            retrieve(_text("ivy.xml"), (CONNECTOR, BROKER), work, settings, say)
+            check(work / "jars")
+            (work / "jars").rename(folder)
+        finally:
+            shutil.rmtree(work, ignore_errors=True)
+    return Fetched(folder, len(hashes()), fresh=True)
+
+
+def check(folder: Path) -> None:
+    """Compares every jar with its hash; UserError for the first that is missing or differs."""
+    remedy = f"remove {folder} and run ledgerops jars" if folder == jars_folder() else "nothing was kept"
+    for name, expected in hashes().items():
+        try:
+            with (folder / name).open("rb") as file:
+                found = hashlib.file_digest(file, "sha256").hexdigest()
+        except FileNotFoundError:
+            raise UserError(f"the jar {name} is missing in {folder}; {remedy}") from None
+        except OSError as error:
+            raise UserError(f"cannot read {folder / name}: {(error.strerror or str(error)).lower()}") from None
+        if found != expected:
+            raise UserError(f"the jar {name} is not the one that was tried (sha256 {found[:12]}...); {remedy}")
+
+
+def _present(kind: str) -> list[Path]:
+    folder = jars_folder()
+    jars = [folder / name for name in hashes() if name.startswith(f"{kind}/")]
+    if not all(jar.is_file() for jar in jars):
+        raise UserError(f"the {kind} jars are not in {folder}; run ledgerops jars, which fetches them")
+    return jars
+
+
+def _root() -> Path:
+    own = os.environ.get(FOLDER)
+    if own:
+        return Path(own).absolute()
+    cache = os.environ.get("XDG_CACHE_HOME")
+    return (Path(cache) if cache else Path.home() / ".cache") / "ledgerops" / "jars"
+
+
+@contextmanager
+def _lock(root: Path, say: Callable[[str], None]) -> Iterator[None]:
+    """One process at a time; the lock ends with its process, however that ends."""
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=root).close()
+        handle = (root / "lock").open("w")
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise UserError(f"cannot write {root}: {reason}; set {FOLDER} to a folder that can be written") from None
+    with handle:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            say("waiting for another ledgerops that fetches them")
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+
+
+def _text(name: str) -> str:
+    return files("ledgerops.servers").joinpath(name).read_text("utf-8")

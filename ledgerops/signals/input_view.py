@@ -1,0 +1,212 @@
+"""What a query reads, at one moment: what arrives, what it works off, and what is left, in offsets and in seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from itertools import combinations
+
+from ledgerops.model.history import backlog
+from ledgerops.model.records import Heads, Partition
+from ledgerops.signals import arithmetic
+from ledgerops.signals.run_view import ALIGNED, RunView
+
+APART = 1_000  # offsets between the heads of one partition, asked for twice within one batch: less comes meanwhile
+FIT_BATCHES = 60  # the fit looks back this many batches: older ones saw another load
+
+
+class InputView(RunView):
+    """Adds the sources to the run."""
+
+    @cached_property
+    def backlog(self) -> int | None:
+        """Offsets not read yet, over all partitions, when the last batch began."""
+        return backlog(self.last) if self.last else None
+
+    @cached_property
+    def backlog_by_partition(self) -> Mapping[Partition, int]:
+        return arithmetic.backlog_by_partition(self.last) if self.last else {}
+
+    @cached_property
+    def rows_per_offset(self) -> Mapping[str, float]:
+        return arithmetic.rows_per_offset(self.batches[-FIT_BATCHES:])
+
+    @cached_property
+    def arrival_by_source(self) -> Mapping[str, float]:
+        """Rows a second that arrive at each source, by the growth of its heads: consumption cannot hide it."""
+        if self.last is not None and self.history.idle_since is not None:
+            return {source.name: 0.0 for source in self.last.sources if source.latest}
+        if len(self.recent) < 2:
+            return {}
+        first, final = self.recent[0], self.recent[-1]
+        span = arithmetic.looked_at(final) - arithmetic.looked_at(first)
+        if span <= 0:
+            return {}
+        heads = {source.name: source.latest for source in first.sources}
+        return {
+            source.name: arithmetic.growth(heads[source.name], source.latest)
+            / span
+            * self.rows_per_offset.get(source.name, 1.0)
+            for source in final.sources
+            if source.latest and heads.get(source.name)
+        }
+
+    @cached_property
+    def arrival(self) -> float | None:
+        """Rows a second that arrive, over all sources that report their heads."""
+        return sum(self.arrival_by_source.values()) if self.arrival_by_source else None
+
+    @cached_property
+    def input_rate_by_source(self) -> Mapping[str, float]:
+        """Rows a second of wall time read from each source over the last minute; 0 when idle."""
+        if self.last is None:
+            return {}
+        if self.history.idle_since is not None:
+            return {source.name: 0.0 for source in self.last.sources}
+        if len(self.recent) < 2:
+            return {}
+        span = self.recent[-1].started - self.recent[0].started
+        rows: dict[str, int] = {}
+        for batch in self.recent[1:]:  # a batch reads what came since the one before it began
+            for source in batch.sources:
+                rows[source.name] = rows.get(source.name, 0) + source.rows
+        return {name: count / span for name, count in rows.items()} if span > 0 else {}
+
+    @cached_property
+    def processed_rate(self) -> float | None:
+        """Rows a second of batch time over the last minute: what the query works off while it works."""
+        seconds = sum(batch.duration for batch in self.recent)
+        return sum(batch.rows for batch in self.recent) / seconds if seconds > 0 else None
+
+    @cached_property
+    def consumed(self) -> Mapping[Partition, int]:
+        """The next offset to read of each partition; where two sources read one, that of the slower."""
+        if self.last is not None and len(self.last.sources) == 1:
+            return self.last.sources[0].end
+        found: dict[Partition, int] = {}
+        for source in self.last.sources if self.last else ():
+            for partition, end in source.end.items():
+                found[partition] = min(end, found.get(partition, end))
+        return found
+
+    @cached_property
+    def consumed_until(self) -> Mapping[Partition, float]:
+        """When each partition's consumed offset was its head: the age of that instant is the lag in seconds.
+
+        Infinity stands for 'nothing left when the last batch began'. The resolution is the trigger interval.
+        """
+        found: dict[Partition, float] = {}
+        for partition, left in self.backlog_by_partition.items():
+            if partition in self._strangers:
+                continue
+            if left == 0:
+                found[partition] = float("inf")
+                continue
+            assert self.last is not None
+            slack = ALIGNED + self.last.phases.get("latest_offset", 0.0)
+            at = self._was_head(partition)
+            if at is not None:
+                # what came in while the batch was being planned was not left behind
+                found[partition] = float("inf") if at >= arithmetic.looked_at(self.last) - slack else at
+        return found
+
+    @cached_property
+    def _strangers(self) -> frozenset[Partition]:
+        """Partitions that two sources of the query call by one name without reading the same: on two clusters, or from
+        two plans of the ledger's own source. Their heads are in one table, which then tells no time."""
+        sources = self.last.sources if self.last is not None else ()
+        found: set[Partition] = set()
+        for one, other in combinations(sources, 2):
+            for partition, head in one.latest.items():
+                read = one.end.get(partition, 0) - one.start.get(partition, 0)
+                if abs(other.latest.get(partition, head) - head) > max(APART, read):
+                    found.add(partition)
+        return frozenset(found)
+
+    def _was_head(self, partition: Partition) -> float | None:
+        """When the consumed offset of a partition was last its head."""
+        heads, times = self.history.head_times.get(partition, ((), ()))
+        return arithmetic.time_of_offset(heads, times, self.consumed[partition])
+
+    @cached_property
+    def lag_seconds(self) -> float | None:
+        """The largest lag in seconds over all partitions, now."""
+        oldest = min(self.consumed_until.values(), default=None)
+        return None if oldest is None else max(0.0, self.now - oldest)
+
+    @cached_property
+    def asked(self) -> Heads | None:
+        """The newest look of the collector that asks the source itself, answered or not; None without one."""
+        return next((heads for heads in reversed(self.history.heads) if heads.at <= self.now), None)
+
+    @cached_property
+    def heads(self) -> Heads | None:
+        """The newest answer of the source itself; None without a collector."""
+        known = (heads for heads in reversed(self.history.heads) if heads.at <= self.now and heads.error is None)
+        return next(known, None)
+
+    @cached_property
+    def unread(self) -> Mapping[Partition, int]:
+        """Offsets not read yet by the newest heads known: those of the last batch, or later ones of the source itself.
+
+        So it grows while a long batch runs; without a collector it is `backlog_by_partition`.
+        """
+        heads = self.heads
+        if self.last is None or heads is None or heads.at <= arithmetic.looked_at(self.last):
+            return self.backlog_by_partition
+        asked = {
+            partition: max(0, heads.latest[partition] - end)
+            for partition, end in self.consumed.items()
+            if partition in heads.latest
+        }
+        return {**self.backlog_by_partition, **asked}
+
+    @cached_property
+    def unread_offsets(self) -> int | None:
+        """The same over all partitions; None when no source says how far its head is."""
+        return sum(self.unread.values()) if self.unread else None
+
+    @cached_property
+    def unread_since(self) -> Mapping[Partition, float]:
+        """`consumed_until` by the newest heads known; infinity where nothing is left."""
+        if self.unread is self.backlog_by_partition:
+            return self.consumed_until
+        found = {p: float("inf") if left == 0 else self._was_head(p) for p, left in self.unread.items()}
+        return {partition: at for partition, at in found.items() if at is not None}
+
+    @cached_property
+    def headroom(self) -> Mapping[Partition, float]:
+        """Seconds until the oldest unread record of each partition is deleted; 0 where it is gone already.
+
+        The smaller of two: the topic's retention less the age of that record, and the records before it over the rate
+        at which the partition's beginning advances. Where all is read it is the whole retention. A partition of which
+        neither can be known is absent, and so are all without a collector.
+        """
+        heads = self.heads
+        found: dict[Partition, float] = {}
+        if heads is None:
+            return found
+        for partition, end in self.consumed.items():
+            earliest, left = heads.earliest.get(partition), self.unread.get(partition)
+            if earliest is None or left is None:
+                continue
+            if end < earliest:
+                found[partition] = 0.0
+                continue
+            keeps = heads.retention_seconds.get(partition[0])
+            if left == 0:
+                if keeps is not None:
+                    found[partition] = keeps
+                continue
+            limits = []
+            known = self.history.head_times.get(partition)
+            since = self._was_head(partition)
+            if keeps is not None and since is not None and known and known[0][0] <= end:
+                limits.append(max(0.0, keeps - (self.now - since)))
+            offsets, times = self.history.earliest_times.get(partition, ((), ()))
+            rate = arithmetic.advance(offsets, times, self.now)
+            if rate is not None:
+                limits.append((end - earliest) / rate)
+            if limits:
+                found[partition] = min(limits)
+        return found

@@ -1,0 +1,205 @@
+"""How the observer's cost grows: with queries, partitions, remembered batches and series.
+
+The real worker is fed, event by event, on this thread: parse, record to disk, all rules, snapshot. The time is the
+thread's own on a core, since what a busy machine takes away is not the observer's. In a driver several events share a
+turn, so this is the dear case.
+"""
+
+from __future__ import annotations
+
+import gc
+import math
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ledgerops.agent.queue import Event, Inbox
+from ledgerops.agent.worker import Worker
+from ledgerops.diagnosis.engine import Diagnoser
+from ledgerops.model.recording import Recorder
+from ledgerops.model.records import Kind, Observation
+from ledgerops.model.self_counts import SelfStats
+from ledgerops.runtime import exposition
+from ledgerops.runtime.registry import Fleet
+from load.bench.core import T0, around, progress
+from load.bench.lines import NO, YES, Line, limit
+
+QUERIES, PARTITIONS, HISTORIES = (1, 10, 50, 100), (5, 50, 500), (10, 50, 200)
+WIDE = 80  # partitions of a source with which 50 queries have 10,000 series and more
+BATCHES = 200  # that are remembered at most: history's own bound
+MEASURED = 900  # events
+MOST = 5.0  # ms an event, at p99
+SHARE = 0.25  # of a core, for 50 queries at a batch a second
+
+
+class _Fed(Inbox):
+    """Gives what it is handed, with the times that are said."""
+
+    def __init__(self, stats: SelfStats) -> None:
+        super().__init__(stats)
+        self.waiting: list[Event] = []
+
+    def take(self, timeout: float) -> list[Event]:
+        events, self.waiting = self.waiting, []
+        return events
+
+
+@dataclass
+class Fed:
+    """A worker with so many queries, and batches behind them; `spent` has ms of each event that was measured."""
+
+    queries: int
+    partitions: int
+    folder: Path
+    spent: list[float] = field(default_factory=list)
+    stats: SelfStats = field(default_factory=SelfStats)
+    batch: int = 0
+    now: float = T0
+
+    def __post_init__(self) -> None:
+        self.inbox, self.fleet = _Fed(self.stats), Fleet(Diagnoser)
+        self.recorder = Recorder(self.folder / "recording")
+        self.worker = Worker(self.inbox, self.fleet, self.stats, recorder=self.recorder, clock=lambda: self.now)
+
+    def remember(self, batches: int) -> Fed:
+        """Fills the histories; rules and snapshots have their turn in the last two batches."""
+        import orjson
+
+        for number in range(batches):
+            for query in range(self.queries):
+                for kind, data in self._events(query):
+                    name = None if kind == "host" else f"query_{query:03}"
+                    if number < batches - 2:
+                        self.fleet.ingest(Observation(self._at(kind), kind, name, orjson.loads(data)))
+                    else:
+                        self._turn(kind, name, data)
+            self.batch += 1
+        self.spent.clear()
+        self.recorder.close()  # it goes on in a new segment
+        return self
+
+    def measure(self, events: int = MEASURED) -> Fed:
+        """Feeds whole batches of all queries until so many events were taken."""
+        gc.collect()
+        while len(self.spent) < events:
+            for query in range(self.queries):
+                for kind, data in self._events(query):
+                    self._turn(kind, None if kind == "host" else f"query_{query:03}", data)
+            self.batch += 1
+        self.recorder.close()
+        return self
+
+    def scrape(self) -> tuple[float, int, int]:
+        """Median ms of thread time, bytes and series of one scrape as text."""
+        took, body = [], b""
+        for _ in range(15):
+            began = time.thread_time()
+            body = exposition.render(self.worker.snapshot, self.stats.copy(), self.now + 1)
+            took.append((time.thread_time() - began) * 1000)
+        return statistics.median(took), len(body), sum(not line.startswith(b"#") for line in body.splitlines())
+
+    @property
+    def mean(self) -> float:
+        return statistics.fmean(self.spent)
+
+    @property
+    def p99(self) -> float:
+        return sorted(self.spent)[int(len(self.spent) * 0.99)]
+
+    def _events(self, query: int) -> list[tuple[Kind, bytes]]:
+        return [
+            ("progress", progress(query, self.batch, self.partitions)),
+            *around(self.batch, self.partitions, query),
+        ]
+
+    def _at(self, kind: Kind) -> float:
+        return T0 + 2 * self.batch + (0.9 if kind == "progress" else 1.0)
+
+    def _turn(self, kind: Kind, query: str | None, data: bytes) -> None:
+        self.now = self._at(kind)
+        self.inbox.waiting.append(Event(self.now, kind, query, data))
+        began = time.thread_time()
+        self.worker.turn()
+        self.spent.append((time.thread_time() - began) * 1000)
+
+
+def exponent(sizes: Sequence[float], costs: Sequence[float]) -> float:
+    """The slope of log cost over log size, by least squares: 0 for a cost that does not grow, 1 for a proportional one.
+
+    Raises ValueError with fewer than two sizes.
+    """
+    if len(set(sizes)) < 2:
+        raise ValueError("growth needs two sizes")
+    xs, ys = [math.log(size) for size in sizes], [math.log(cost) for cost in costs]
+    x, y = statistics.fmean(xs), statistics.fmean(ys)
+    return sum((a - x) * (b - y) for a, b in zip(xs, ys, strict=True)) / sum((a - x) ** 2 for a in xs)
+
+
+def growth(say: Callable[[str], None], events: int = MEASURED) -> Iterator[Line]:
+    """An event's and a scrape's cost over each size, the others being 1 query, 5 partitions and 200 batches."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        yield from _sweep("queries", QUERIES, [_fed(folder, say, events, queries=size) for size in QUERIES])
+        yield from _sweep(
+            "source partitions", PARTITIONS, [_fed(folder, say, events, partitions=size) for size in PARTITIONS]
+        )
+        yield from _sweep(
+            "remembered batches", HISTORIES, [_fed(folder, say, events, batches=size) for size in HISTORIES]
+        )
+        yield from _series(folder, say)
+
+
+def _fed(
+    folder: Path, say: Callable[[str], None], events: int, queries: int = 1, partitions: int = 5, batches: int = BATCHES
+) -> tuple[Fed, float]:
+    """The worker after its events, and the ms of a scrape of what it has then."""
+    where = folder / f"{queries}-{partitions}-{batches}"
+    fed = Fed(queries, partitions, where).remember(batches).measure(events)
+    say(f"{queries} queries, {partitions} partitions, {batches} batches: {fed.mean:.2f} ms an event")
+    return fed, fed.scrape()[0]
+
+
+def _sweep(what: str, sizes: Sequence[int], found: Sequence[tuple[Fed, float]]) -> Iterator[Line]:
+    named = ", ".join(map(str, sizes))
+    means, scrapes = [fed.mean for fed, _ in found], [took for _, took in found]
+    for subject, costs in (("an event", means), ("a scrape", scrapes)):
+        if what == "remembered batches" and subject == "a scrape":
+            continue  # it reads a snapshot, which has no past
+        figure = f"{', '.join(f'{cost:.2f}' for cost in costs)} ms"
+        yield Line(f"{subject} with {named} {what}: mean", f"{figure}; exponent {exponent(sizes, costs):+.2f}")
+    tails = [fed.p99 for fed, _ in found]
+    yield Line(
+        f"an event with {named} {what}: p99",
+        f"{', '.join(f'{tail:.2f}' for tail in tails)} ms",
+        budget="<= 5 ms each",
+        holds=YES if max(tails) <= MOST else NO,
+    )
+    for size, (fed, _) in zip(sizes, found, strict=True):
+        if what == "queries" and size == 50:
+            a_batch = statistics.fmean(fed.spent) * len(fed.spent) / _batches_of(fed)
+            share = 50 * a_batch / 1000
+            yield limit("50 queries at a batch a second: share of a core", share, f"{share:.1%}", SHARE, "< 25 %")
+
+
+def _batches_of(fed: Fed) -> float:
+    """Batches of single queries among the measured events: each has a progress, its tasks, and every fifth two more."""
+    return len(fed.spent) / (2 + 2 / 5)
+
+
+def _series(folder: Path, say: Callable[[str], None]) -> Iterator[Line]:
+    sizes, costs, figures = [], [], []
+    for queries, partitions in ((1, 5), (10, 5), (50, 5), (50, WIDE)):
+        took, size, series = Fed(queries, partitions, folder / f"{queries}-{partitions}").remember(12).scrape()
+        say(f"{series:,} series: {took:.1f} ms a scrape")
+        sizes.append(series)
+        costs.append(took)
+        figures.append(f"{took:.1f} ms for {series:,} ({size / 1e6:.2f} MB)")
+    yield Line(
+        "a scrape by its series, as text",
+        f"{', '.join(figures)}; exponent {exponent(sizes, costs):+.2f}",
+        budget="<= 60 ms for 10,000",
+        holds=YES if costs[-1] * min(1.0, 10_000 / sizes[-1]) <= 60 else NO,
+    )

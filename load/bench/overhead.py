@@ -1,0 +1,148 @@
+"""What being watched costs a saturated job: throughput, batch time, CPU and memory, attached against bare.
+
+Runs of one job are interleaved in random order within rounds, in one session; every figure is compared within its
+round and has the noise floor of bare against bare from the same rounds. Attached means every collector, a recording
+and a scrape each 5 s.
+"""
+
+from __future__ import annotations
+
+import statistics
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from load.bench.lines import Compared, Line, compare, limit
+from load.bench.runs import AGAIN, ATTACHED, BARE, INSTRUMENTED, Run, Runs, cpu_per_million, embedded, rates
+from load.bench.session import session
+from load.bench.usage import resident
+
+Say = Callable[[str], None]
+
+WINDOWED = "daily_counts"
+ROWS, ROUNDS = 2_000_000, 5  # of the windowed job, whose budget the design sets as a median of five
+ASKED = 2  # rounds of these with `instrument` as well, which has no budget
+# One of each other kind: stateless, deduplicating, joining two streams, and transformWithState in Python.
+KINDS = {
+    "stateless": "large_credits",
+    "deduplicating": "dedup_transactions",
+    "joining": "debit_credit_pairs",
+    "transformWithState": "enriched_transactions",
+}
+FEW = 3  # rounds of these
+FEW_BATCHES = 5  # of a run of these
+SECONDS = 3.0  # that the rows of a run take, besides what its batches cost without any; from two runs of the warm-up
+WARM_ROWS = 400_000
+FEWEST, MOST = 50_000, 5_000_000
+LEAST, BATCH_MOST = 0.98, 1.01  # DESIGN 8, and reference/load.md 12: at most 1 % of the p99 batch time
+
+
+def windowed(say: Say, rows: int = ROWS, rounds: int = ROUNDS) -> Iterator[Line]:
+    """The windowed job at length, with `instrument` and the time of the callback."""
+    with tempfile.TemporaryDirectory() as name:
+        spark = session(Path(name))
+        runs = Runs(spark, Path(name), WINDOWED, embedded(spark, ("transactions",)))
+        before = resident()
+        for kind in (ATTACHED, INSTRUMENTED):  # warms the JVM, the Python workers and our own code
+            runs.run(kind, rows)
+        seen = runs.rounds((BARE, AGAIN, ATTACHED, INSTRUMENTED), rows, min(ASKED, rounds), say)
+        for kind, more in runs.rounds((BARE, AGAIN, ATTACHED), rows, rounds - min(ASKED, rounds), say).items():
+            seen[kind] += more
+        grown = resident() - before
+        spark.stop()
+    yield from _compared(WINDOWED, seen)
+    bare, again, instrumented = (rates(seen[kind])[:ASKED] for kind in (BARE, AGAIN, INSTRUMENTED))
+    asked = compare(bare, again, instrumented)
+    yield Line("attached and instrumented (latency histogram, hot keys): throughput", f"{asked.ratio:.3f}", asked.floor)
+    callback = statistics.median(runs.callbacks)
+    yield limit("callback in the listener's thread, median", callback, f"{callback:.2f} ms", 1.5, "<= 1.5 ms")
+    count = sum(len(each) for each in seen.values())
+    yield Line(f"Python driver's memory after {count} runs, with what was imported", f"+{grown:.0f} MiB")
+    yield Line("where a bare batch's time goes", _phases(seen[BARE]))
+
+
+def jobs(
+    say: Say, names: Sequence[str] = tuple(KINDS.values()), seconds: float = SECONDS, rounds: int = FEW
+) -> Iterator[Line]:
+    """One job of each other kind, for a few rounds, in a session of its own each."""
+    from ledgerops.ledger.jobs import find_job
+
+    for name in names:
+        with tempfile.TemporaryDirectory() as folder:
+            spark = session(Path(folder))
+            yield from _job(spark, Path(folder), name, find_job(name).inputs, say, seconds, rounds)
+            spark.stop()
+
+
+def _job(
+    spark: Any, folder: Path, name: str, inputs: Sequence[str], say: Say, seconds: float, rounds: int
+) -> Iterator[Line]:
+    runs = Runs(spark, folder, name, embedded(spark, inputs), batches=FEW_BATCHES)
+    runs.run(ATTACHED, FEWEST)
+    few, many = runs.run(ATTACHED, FEWEST), runs.run(BARE, WARM_ROWS)
+    rows = enough((many.rows - few.rows) / max(0.01, many.seconds - few.seconds), seconds)
+    say(f"{name}: {rows:,} rows a run")
+    yield from _compared(name, runs.rounds((BARE, AGAIN, ATTACHED), rows, rounds, say))
+
+
+def enough(rate: float, seconds: float) -> int:
+    """Rows for a run of about so many seconds, round."""
+    return int(min(MOST, max(FEWEST, round(rate * seconds, -4))))
+
+
+def _compared(job: str, seen: dict[str, list[Run]]) -> Iterator[Line]:
+    bare, again, attached = seen[BARE], seen[AGAIN], seen[ATTACHED]
+    speed = compare(rates(bare), rates(again), rates(attached))
+    rate = statistics.median(rates([*bare, *again]))
+    yield Line(
+        f"`{job}`, attached: throughput",
+        f"{speed.ratio:.3f} of {rate:,.0f} rows/s",
+        speed.floor,
+        f">= {LEAST}",
+        speed.at_least(LEAST),
+    )
+    tails = [[_p99([run]) for run in runs] for runs in (bare, again, attached)]
+    batch = compare(*tails)
+    count = sum(len(run.batches) for run in attached)
+    yield Line(
+        f"`{job}`, attached: p99 of {count} batches",
+        f"{batch.ratio:.3f} of {_p99([*bare, *again]):.2f} s",
+        batch.floor,
+        f"<= {BATCH_MOST}",
+        batch.at_most(BATCH_MOST),
+    )
+    used = compare(*([run.cpu.total for run in runs] for runs in (bare, again, attached)))
+    yield Line(f"`{job}`, attached: CPU seconds per million rows", _cpu(used, bare, again, attached), used.floor)
+    live = [statistics.median(run.heap for run in runs) for runs in (bare, again, attached)]
+    yield Line(
+        f"`{job}`, attached: live objects in the driver's JVM",
+        f"{live[2] - (live[0] + live[1]) / 2:+.1f} of {live[0]:.0f} MiB",
+        f"{live[1] - live[0]:+.1f} MiB",
+    )
+
+
+def _cpu(used: Compared, bare: Sequence[Run], again: Sequence[Run], attached: Sequence[Run]) -> str:
+    before, after = cpu_per_million([*bare, *again]), cpu_per_million(attached)
+    parts = ", ".join(
+        f"{name} {one:.2f} to {other:.2f}"
+        for name, one, other in zip(("driver", "JVM", "Python workers"), before, after, strict=True)
+    )
+    return f"{used.ratio:.3f} ({parts})"
+
+
+def _p99(runs: Sequence[Run]) -> float:
+    return float(np.percentile([seconds for run in runs for seconds in run.batches], 99))
+
+
+def _phases(runs: Sequence[Run]) -> str:
+    """Shares of the trigger's time, the largest first."""
+    spent: dict[str, float] = {}
+    for run in runs:
+        for phase, seconds in run.phases.items():
+            spent[phase] = spent.get(phase, 0.0) + seconds
+    whole = spent.pop("triggerExecution")
+    ordered = sorted(spent.items(), key=lambda item: -item[1])
+    return ", ".join(f"{phase} {seconds / whole:.1%}" for phase, seconds in ordered if seconds >= 0.002 * whole)

@@ -1,0 +1,293 @@
+"""Predicts what jobs can carry from one run each, then measures it: how far `ledgerops capacity` is off.
+
+Each job runs at a moderate load that swings, watched; from these recordings alone come the predictions. Runs of their
+own measure them: the same again (which shows the noise of the machine), twice the load, another trigger interval, and
+the sustainable rate. `python -m load.bench.predict --write docs/capacity.md`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ledgerops.analysis.capacity.answer import ENDLESS, Question, answer
+from ledgerops.analysis.capacity.fit import REACH, Estimate, fit
+from ledgerops.analysis.capacity.inputs import look
+from ledgerops.analysis.capacity.situation import Situation, situation
+from ledgerops.model.records import Progress
+from load.bench.lines import machine
+
+JOBS = ("daily_counts", "masked_transactions")  # a windowed count with state, and a Python UDF over each row
+CALIBRATION = (50_000, 300_000)  # rows of a small and a large batch, which show what a row costs here
+LIGHT = 0.3  # of an interval goes into rows: a moderate load, of which the double fits as well
+FASTEST = 100_000.0  # rows a second at most
+TRIGGER, OTHER = 2.0, 4.0
+LOAD = 2.0
+SWING = 0.7  # of the rate, either way
+PERIOD = 11.0  # seconds of a swing: no multiple of a trigger interval
+ROUNDS = 2
+COLD = 2  # batches of a run that pay for its start
+SECONDS = {"base": 30.0, "load": 12.0, "trigger": 16.0}
+CAPS = (1.5, 3.0, 6.0)  # of the rows that come in an interval, for batches that fill it; between them is interpolated
+FULL_BATCHES = 2  # of each cap, besides the first
+
+
+class Check(NamedTuple):
+    """One prediction and what was measured."""
+
+    job: str
+    what: str
+    unit: str
+    predicted: Estimate
+    measured: float
+
+    @property
+    def error(self) -> float:
+        return self.predicted.value / self.measured - 1
+
+    @property
+    def inside(self) -> bool:
+        return self.predicted.low <= self.measured <= self.predicted.high
+
+
+class Runs:
+    """Runs of jobs in one session, each with a recording of its own."""
+
+    def __init__(self, spark: Any, folder: Path) -> None:
+        self.spark, self.folder = spark, folder
+        self.count = 0
+
+    def steady(self, job: str, rate: float, trigger: float, seconds: float) -> Path:
+        """The recording of a run at a load that swings about `rate`."""
+        plan = (
+            "seed: 7\nstart: now\nphases:\n"
+            f"  - {{shape: sine, low: {rate * (1 - SWING)}, high: {rate * (1 + SWING)}, period: {PERIOD}s}}\n"
+            "keys: {customers: 4000, accounts: 4500, distribution: zipf, exponent: 0.8}\n"
+        )
+        return self._run(job, plan, time.time(), trigger, seconds)
+
+    def full(self, job: str, rows: int) -> float:
+        """Median seconds of a batch of so many rows, when all of them wait for it and batches run back to back."""
+        total = rows * (FULL_BATCHES + 1)
+        plan = (
+            f"seed: 7\nstart: now\nphases:\n  - {{shape: constant, rate: {FASTEST}}}\n"
+            "keys: {customers: 4000, accounts: 4500, distribution: zipf, exponent: 0.8}\n"
+        )
+        recorded = self._run(job, plan, time.time() - total / FASTEST - 60, None, None, rows, total)
+        [view], _, _ = look(str(recorded))
+        return _middle([batch for batch in view.batches[1:] if batch.rows >= 0.95 * rows])
+
+    def _run(
+        self,
+        job: str,
+        plan: str,
+        origin: float,
+        trigger: float | None,
+        seconds: float | None,
+        cap: int | None = None,
+        limit: int | None = None,
+    ) -> Path:
+        import ledgerops
+        from ledgerops.ledger.jobs import find_job
+        from ledgerops.ledger.run.start import start
+        from ledgerops.ledger.sinks import ParquetSink
+        from ledgerops.ledger.sources.tables import open_source
+
+        self.count += 1
+        folder = self.folder / f"{job}-{self.count}"
+        folder.mkdir(parents=True)
+        written = folder / "plan.yaml"
+        written.write_text(plan)
+        frame = open_source(
+            self.spark, "transactions", plan=written, origin=origin, work_dir=folder,
+            max_rows_per_trigger=cap, limit=limit,
+        )  # fmt: skip
+        watch = ledgerops.attach(self.spark, port=0, recording=str(folder / "recording"), tasks_interval=1.0)
+        try:
+            query = start(
+                find_job(job),
+                {"transactions": frame},
+                sink=ParquetSink(folder / "out"),
+                checkpoint=folder / "checkpoint",
+                trigger_seconds=trigger,
+                available_now=seconds is None,
+            )
+            if query.awaitTermination(seconds) is False:
+                query.stop()
+        finally:
+            watch.close()
+        return folder / "recording"
+
+
+def _batches(recorded: Path) -> list[Progress]:
+    """The batches with rows of a run, without the two that pay for its start: the JVM is warm."""
+    [view], _, _ = look(str(recorded))
+    return [batch for batch in view.batches[COLD:] if batch.rows > 0]
+
+
+def _middle(batches: Sequence[Progress]) -> float:
+    return statistics.median(batch.duration for batch in batches)
+
+
+def _at_interval(points: Sequence[tuple[float, float]], seconds: float) -> float:
+    """Rows of a batch that takes so long, on the line between the two nearest of (rows, seconds)."""
+    ordered = sorted(points)
+    pairs = list(pairwise(ordered))
+    (n, t), (more, longer) = next((pair for pair in pairs if pair[1][1] >= seconds), pairs[-1])
+    return n + (seconds - t) / (longer - t) * (more - n) if longer > t else n
+
+
+def checks(runs: Runs, job: str, refused: list[str]) -> Iterator[Check]:
+    """Rounds of all settings, one after the other, so that what else the machine does falls on all of them."""
+    small, large = CALIBRATION
+    runs.full(job, small)  # warms the JVM, the Python workers and our own code
+    cost = (runs.full(job, large) - runs.full(job, small)) / (large - small)
+    rate = min(FASTEST, max(1000.0, round(LIGHT / cost, -3))) if cost > 0 else FASTEST
+    _say(f"{job}: {rate:,.0f} rows/s")
+    settings = {
+        "load": (Question(load=LOAD), LOAD * rate, TRIGGER, f"batch time at {LOAD:g} times the load"),
+        "trigger": (Question(trigger=OTHER), rate, OTHER, f"batch time at a trigger of {OTHER:g} s"),
+    }
+    base: list[list[Progress]] = []
+    seen: dict[str, list[Progress]] = {name: [] for name in settings}
+    sizes: dict[float, list[float]] = {cap: [] for cap in CAPS}
+    for _ in range(ROUNDS):
+        recorded = runs.steady(job, rate, TRIGGER, SECONDS["base"])
+        base.append(_batches(recorded))
+        for name, (_, load, trigger, _) in settings.items():
+            seen[name] += _batches(runs.steady(job, load, trigger, SECONDS[name]))
+        for cap in CAPS:
+            sizes[cap].append(runs.full(job, int(cap * rate * TRIGGER)))
+    known = _known(recorded, [batch for each in base for batch in each], rate)
+    if known.fit is None:
+        refused.append(f"{job}: {known.reason}")
+        return
+    _say(f"{job}: {known.fit.overhead:.2f} s + rows / {1 / known.fit.slope:,.0f}")
+    again = answer(_known(recorded, base[0], rate), Question()).batch
+    if again is not None:
+        yield _said(Check(job, "batch time of the same again, by the first run alone", "s", again, _middle(base[-1])))
+    now = answer(known, Question())
+    refused += [f"{job}, {now.question.text}: {reason}" for reason in now.untold]
+    for name, (question, _, _, words) in settings.items():
+        told = answer(known, question)
+        refused += [f"{job}, {question.text}: {reason}" for reason in told.untold]
+        if told.batch is not None and seen[name]:
+            yield _said(Check(job, words, "s", told.batch, _middle(seen[name])))
+        elif not seen[name]:
+            refused.append(f"{job}, {question.text}: no batch began in time once the run was warm")
+    if now.sustainable is not None:
+        points = [(cap * rate * TRIGGER, statistics.median(took)) for cap, took in sizes.items()]
+        measured = _at_interval(points, TRIGGER) / TRIGGER
+        yield _said(Check(job, f"sustainable rate at a trigger of {TRIGGER:g} s", "rows/s", now.sustainable, measured))
+
+
+def _known(recorded: Path, batches: Sequence[Progress], rate: float) -> Situation:
+    """What is known from the base runs: their batches together, and the rest as in the last of them."""
+    [view], _, _ = look(str(recorded))
+    line = fit([batch.rows for batch in batches], [batch.duration for batch in batches])
+    known = replace(situation(view), arrival=rate)
+    return replace(known, fit=None, reason=line) if isinstance(line, str) else replace(known, fit=line)
+
+
+def backtest(recorded: Path) -> Iterator[tuple[float, Check]]:
+    """Of a recorded run whose load rose: the large batches, predicted by the line through those before the first.
+
+    Large are those beyond a third of the largest, for so far the line is trusted. With how many times the largest batch
+    of the line each is.
+    """
+    views, _, _ = look(str(recorded))
+    for view in views:
+        batches = [batch for batch in view.steady if batch.rows > 0]
+        large = max((batch.rows for batch in batches), default=0) / REACH
+        first = next((place for place, batch in enumerate(batches) if batch.rows > large), 0)
+        line = fit([batch.rows for batch in batches[:first]], [batch.duration for batch in batches[:first]])
+        if isinstance(line, str):
+            _say(f"{view.query}: {line}")
+            continue
+        for batch in batches[first:]:
+            rows = batch.rows
+            predicted = line.estimate(lambda a, b, rows=rows: a + b * rows)  # type: ignore[misc]
+            yield line.reach(rows), Check(view.query, f"a batch of {rows:,} rows", "s", predicted, batch.duration)
+
+
+def _said(check: Check) -> Check:
+    _say(
+        f"{check.job}, {check.what}: {check.predicted} {check.unit}, measured {check.measured:.3f}, {check.error:+.0%}"
+    )
+    return check
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def table(found: Sequence[Check]) -> str:
+    rows = ["| job | what | predicted | 90 % interval | measured | error | inside |", "|---|---|---|---|---|---|---|"]
+    for each in found:
+        show = "{:,.0f}" if each.unit == "rows/s" else "{:.2f}"
+        value, low, high = (show.format(number) if number < ENDLESS else "without end" for number in each.predicted)
+        rows.append(
+            f"| `{each.job}` | {each.what} | {value} {each.unit} | {low} to {high} | "
+            f"{show.format(each.measured)} {each.unit} | {each.error:+.0%} | {'yes' if each.inside else 'no'} |"
+        )
+    return "\n".join(rows) + "\n"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--write", type=Path, metavar="FILE", help="put the table into this page")
+    parser.add_argument(
+        "--backtest", type=Path, metavar="RECORDING", help="instead of runs: predict the large batches of a recording"
+    )
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep the recordings there")
+    args = parser.parse_args()
+    if args.backtest:
+        tested = list(backtest(args.backtest))
+        print("largest of the line x " + ", ".join(f"{reach:.1f}" for reach, _ in tested))
+        print(table([check for _, check in tested]))
+        return 0
+    from load.bench.session import session
+
+    began = time.monotonic()
+    found: list[Check] = []
+    refused: list[str] = []
+    with tempfile.TemporaryDirectory() as name:
+        folder = args.keep or Path(name)
+        spark = session(folder)
+        runs = Runs(spark, folder)
+        for job in JOBS:
+            found += checks(runs, job, refused)
+        spark.stop()
+    print(table(found))
+    for reason in refused:
+        print(reason)
+    if args.write:
+        publish(args.write, found, refused, time.monotonic() - began)
+    return 0
+
+
+def publish(page: Path, found: Sequence[Check], refused: Sequence[str], took: float) -> None:
+    """Replaces what is between the marks of the page."""
+    begin, end = "<!-- measured -->\n", "<!-- end -->\n"
+    text = page.read_text()
+    head, rest = text.split(begin)
+    lines = [
+        f"Measured on {datetime.now(UTC).date()} by `python -m load.bench.predict --write docs/capacity.md`, in "
+        f"{took / 60:.0f} minutes, on {machine()}, on two of its cores.\n\n",
+        table(found),
+        *(["\nNot predicted, in its own words:\n\n", *(f"- {reason}\n" for reason in refused)] if refused else []),
+    ]
+    page.write_text(head + begin + "".join(lines) + end + rest.split(end)[1])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

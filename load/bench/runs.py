@@ -1,0 +1,171 @@
+"""Saturated runs of one ledger job, bare or attached, in one Spark session: all rows wait for it at the start."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import statistics
+import threading
+import time
+import urllib.request
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from load.bench.usage import Cpu, Meter, heap
+
+SCRAPE_SECONDS = 5.0
+EVENTS_MS = 60_000  # for Spark's listeners to hear of all that has happened
+BATCHES = 10  # of a run, unless it is told otherwise
+BARE, AGAIN, ATTACHED, INSTRUMENTED = "bare", "bare again", "attached", "instrumented"
+Open = Callable[[Path, int, int], Mapping[str, Any]]  # folder, rows and rows of a batch -> a job's inputs
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run: rows, wall seconds, seconds of each batch after the first, CPU, heap in MiB, seconds by phase."""
+
+    rows: int
+    seconds: float
+    batches: Sequence[float]
+    cpu: Cpu
+    heap: float
+    phases: Mapping[str, float]
+
+    @property
+    def rate(self) -> float:
+        return self.rows / self.seconds
+
+
+@dataclass
+class Runs:
+    """Runs of `job` on the rows that `inputs` opens; what they write is removed after each."""
+
+    spark: Any
+    folder: Path
+    job: str
+    inputs: Open
+    batches: int = BATCHES
+    callbacks: list[float] = field(default_factory=list)  # ms in the listener's thread, of attached runs
+    count: int = 0
+
+    def run(self, kind: str, rows: int) -> Run:
+        import ledgerops
+        from ledgerops.ledger.jobs import find_job
+        from ledgerops.ledger.run.start import start
+        from ledgerops.ledger.sinks import ParquetSink
+
+        self.count += 1
+        folder = self.folder / f"{self.job}-{self.count}"
+        folder.mkdir(parents=True)
+        frames = dict(self.inputs(folder, rows, rows // self.batches))
+        if kind == INSTRUMENTED:
+            frames["transactions"] = ledgerops.instrument(
+                frames["transactions"], event_time="event_time", key="customer_id"
+            )
+        with self._watched(folder) if kind in (ATTACHED, INSTRUMENTED) else nullcontext():
+            meter, began = Meter(), time.perf_counter()
+            query = start(
+                find_job(self.job),
+                frames,
+                sink=ParquetSink(folder / "out"),
+                checkpoint=folder / "checkpoint",
+                available_now=True,
+            )
+            query.awaitTermination()
+            seconds = time.perf_counter() - began
+            used = meter.used()
+            live = heap(self.spark)
+            told = [each for each in query.recentProgress if each.numInputRows]
+        phases: dict[str, float] = defaultdict(float)
+        for each in told:
+            for phase, milliseconds in each.durationMs.items():
+                phases[phase] += milliseconds / 1000
+        shutil.rmtree(folder, ignore_errors=True)
+        return Run(rows, seconds, [each.durationMs["triggerExecution"] / 1000 for each in told[1:]], used, live, phases)
+
+    def rounds(self, kinds: Sequence[str], rows: int, count: int, say: Callable[[str], None]) -> dict[str, list[Run]]:
+        """Each kind once a round, in random order."""
+        seen: dict[str, list[Run]] = {kind: [] for kind in kinds}
+        for number in range(count):
+            for kind in random.Random(number).sample(list(kinds), len(kinds)):
+                done = self.run(kind, rows)
+                seen[kind].append(done)
+                say(f"round {number + 1} of {count}, {self.job}, {kind}: {done.rate:,.0f} rows/s")
+        return seen
+
+    @contextmanager
+    def _watched(self, folder: Path) -> Iterator[None]:
+        import ledgerops
+        from ledgerops.agent import listener
+
+        original = listener.EventSink.take
+        callbacks = self.callbacks
+
+        def timed(sink: Any, kind: Any, fetch: Any) -> None:
+            began = time.perf_counter()
+            original(sink, kind, fetch)
+            if kind == "progress":
+                callbacks.append((time.perf_counter() - began) * 1000)
+
+        listener.EventSink.take = timed  # type: ignore[method-assign, assignment]
+        watch = ledgerops.attach(self.spark, port=0, recording=str(folder / "recording"))
+        assert watch.url, watch.error
+        stop = threading.Event()
+        scraper = threading.Thread(target=_scrape, args=(f"{watch.url}/metrics", stop))
+        scraper.start()
+        try:
+            yield
+            # an event is told some moments after its batch has ended
+            self.spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty(EVENTS_MS)
+        finally:
+            stop.set()
+            scraper.join()
+            watch.close()
+            listener.EventSink.take = original  # type: ignore[method-assign]
+
+
+def embedded(spark: Any, tables: Sequence[str]) -> Open:
+    """The embedded source, far enough back for all rows to be due; all customers come at once."""
+
+    def opened(folder: Path, rows: int, batch: int) -> Mapping[str, Any]:
+        from ledgerops.ledger.plan.plan import load_plan
+        from ledgerops.ledger.sources.tables import open_source
+
+        return {
+            table: open_source(
+                spark,
+                table,  # type: ignore[arg-type]
+                plan=load_plan("default"),
+                origin=time.time() - 10 * 86400,
+                rate=0.0 if table == "customers" else None,
+                work_dir=folder,
+                max_rows_per_trigger=batch,
+                limit=None if table == "customers" else rows,
+            )
+            for table in tables
+        }
+
+    return opened
+
+
+def rates(runs: Sequence[Run]) -> list[float]:
+    return [run.rate for run in runs]
+
+
+def cpu_per_million(runs: Sequence[Run]) -> Cpu:
+    """CPU seconds per million rows, each kind of process by its median."""
+    return Cpu(*(statistics.median(part) for part in zip(*(_scaled(run) for run in runs), strict=True)))
+
+
+def _scaled(run: Run) -> Cpu:
+    return Cpu(*(part * 1e6 / run.rows for part in run.cpu))
+
+
+def _scrape(url: str, stop: threading.Event) -> None:
+    while not stop.wait(SCRAPE_SECONDS):
+        with urllib.request.urlopen(url, timeout=10) as answer:
+            answer.read()

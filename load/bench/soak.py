@@ -1,0 +1,206 @@
+"""A soak: queries come, fail and go in one watched driver that is scraped each second, and nothing may pile up.
+
+One job of the ledger runs all the time; beside it, every few seconds, one of eight queries is started, stopped, made
+to fail, or restarted. Every ten seconds a sample is taken: memory, threads and file handles of the driver, series on
+/metrics, size of the recording, the worker's queue. After the first quarter of the time each must be flat: its
+Theil-Sen slope over the judged time is at most a share of its median, or not told from none. In a soak of some minutes
+the bounded memories (200 batches a query, 8 MiB of recording lines) still fill up and look like growth: half an hour is
+the least that says something of memory.
+
+Exit code: 0 when all is flat, 1 when something is not, 2 when it could not run.
+
+Examples:
+    python -m load.bench.soak
+    python -m load.bench.soak --minutes 10 --page docs/performance.md
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from ledgerops.cli.arg_types import seconds
+from ledgerops.errors import UserError
+from load.bench import soak_plot, soak_samples
+from load.bench.lines import NO, YES, Line, Measured, machine
+from load.bench.soak_churn import Churn
+from load.bench.soak_samples import Sample, Scraper
+from load.bench.soak_verdict import FEWEST, WARM_SHARE, Flatness, bounded, grows, table, warm
+
+HOUR = 3600.0
+SAMPLE_SECONDS = 10.0
+CHURN_SECONDS = 3.0
+SEGMENT, TOTAL = 256 * 1024, 1024 * 1024  # bytes of the recording: small, so that it rotates within minutes
+QUEUE = 400  # events: two turns of the worker
+SHARE = 0.05  # of the median, by which a figure may grow while it is judged
+SHORTEST = SAMPLE_SECONDS * (FEWEST + 1) / (1 - WARM_SHARE)
+
+
+def judge(samples: Sequence[Sample]) -> list[Flatness]:
+    """Every figure of the samples. Raises ValueError when there are too few."""
+    at = [sample.at for sample in samples]
+
+    def column(name: str) -> list[float]:
+        return [float(getattr(sample, name)) for sample in samples]
+
+    return [
+        grows("memory of the Python driver", "MiB", at, column("memory"), SHARE),
+        grows("threads of the driver", "", at, column("threads"), SHARE),
+        grows("file handles of the driver", "", at, column("handles"), SHARE),
+        grows("series on /metrics", "", at, column("series"), SHARE),
+        bounded("recording on disk", "MiB", at, column("recording"), (TOTAL + SEGMENT) / 2**20),
+        bounded("events in the worker's queue", "", at, column("queue"), QUEUE),
+        bounded("events dropped", "", at, column("dropped"), 0),
+        grows("a scrape", "ms", at, column("scrape"), None),
+        grows("queries that run", "", at, column("queries"), None),
+        grows("memory of Spark's JVM", "MiB", at, column("jvm_memory"), None),
+        grows("threads of Spark's JVM", "", at, column("jvm_threads"), None),
+        grows("file handles of Spark's JVM", "", at, column("jvm_handles"), None),
+    ]
+
+
+def soak(length: float, samples: list[Sample], done: Counter[str]) -> None:
+    """Runs for `length` seconds and adds to `samples` and `done`, which tell how far it came when it is ended early."""
+    import ledgerops
+    from load.bench.session import session
+
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        spark = session(folder, {"spark.driver.memory": "1g"})
+        spark.sparkContext.setLogLevel("OFF")  # queries fail on purpose
+        watch = ledgerops.attach(
+            spark,
+            port=0,
+            recording=str(folder / "recording"),
+            recording_segment_bytes=SEGMENT,
+            recording_total_bytes=TOTAL,
+        )
+        if watch.url is None:
+            raise UserError(f"cannot attach: {watch.error}")
+        churn = Churn(spark, folder, done)
+        try:
+            churn.begin()
+            with Scraper(f"{watch.url}/metrics") as scraper:
+                try:
+                    _run(length, churn, scraper, folder / "recording", samples)
+                finally:
+                    done["scrape"] = scraper.scrapes
+            if scraper.failed:
+                raise UserError(f"{scraper.failed} of {scraper.failed + scraper.scrapes} scrapes were not answered")
+        finally:
+            churn.end()
+            watch.close()
+            spark.stop()
+
+
+def _run(length: float, churn: Churn, scraper: Scraper, recording: Path, samples: list[Sample]) -> None:
+    began = time.monotonic()
+    next_act, next_sample = CHURN_SECONDS, SAMPLE_SECONDS
+    while (now := time.monotonic() - began) < length:
+        if now >= next_act:
+            churn.step()
+            next_act = max(next_act + CHURN_SECONDS, time.monotonic() - began)
+        if now >= next_sample:
+            if not churn.steady:
+                raise UserError("the query that was left alone has ended; see Spark's log")
+            samples.append(soak_samples.look(now, scraper, recording, churn.alive))
+            next_sample += SAMPLE_SECONDS
+            _say(f"{now / 60:.1f} min: {samples[-1]}")
+        time.sleep(0.1)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    length = parser.add_mutually_exclusive_group()
+    length.add_argument("--duration", type=seconds, default=HOUR, metavar="TIME", help="90s, 10m, 1h (default 1h)")
+    length.add_argument("--minutes", type=float, metavar="N", help="the same in minutes")
+    parser.add_argument(
+        "--out", type=Path, default=Path("runs") / "soak", metavar="FOLDER", help="samples.csv goes there"
+    )
+    parser.add_argument(
+        "--page", type=Path, metavar="FILE", help="write the page of make bench, with this as a section"
+    )
+    args = parser.parse_args(arguments)
+    try:
+        return _soaked(args)
+    except UserError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+
+
+def _soaked(args: argparse.Namespace) -> int:
+    wanted = args.duration if args.minutes is None else args.minutes * 60
+    if not SHORTEST <= wanted < float("inf"):
+        raise UserError(f"a soak of {wanted:g} s says nothing; give at least {SHORTEST / 60:.1f} minutes")
+    samples: list[Sample] = []
+    done: Counter[str] = Counter()
+    at = f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
+    try:
+        soak(wanted, samples, done)
+    except KeyboardInterrupt:
+        _say("ended early")
+    finally:
+        soak_samples.write(samples, args.out / "samples.csv")
+    try:
+        found = judge(samples)
+    except ValueError as error:
+        raise UserError(str(error)) from None
+    print(table(found))
+    changes = ", ".join(f"{count:,} {act}s" for act, count in done.items())
+    print(f"{samples[-1].at / 60:.0f} minutes: {changes}; samples in {args.out / 'samples.csv'}")
+    if args.page:
+        _publish(args.page, at, samples, found, changes)
+    told = [each.name for each in found if each.flat is False]
+    print(f"not flat: {', '.join(told)}" if told else "flat")
+    return 1 if told else 0
+
+
+def _publish(page: Path, at: str, samples: Sequence[Sample], found: Sequence[Flatness], changes: str) -> None:
+    from load.bench import __main__
+
+    lines = [Line("changes and scrapes", changes)]
+    for each in found:
+        figure = f"{each.median:,.1f} {each.unit}".strip()
+        lines.append(
+            Line(
+                each.name,
+                f"{figure} in the middle, {each.highest:,.1f} at most; growth {each.growth:+,.2f}{each.share}",
+                budget=each.allowed,
+                holds={True: YES, False: NO, None: ""}[each.flat],
+            )
+        )
+    Measured("soak", at, samples[-1].at, machine(), lines).write(__main__.KEPT)
+    page.with_name("soak.svg").write_text(picture(samples), "utf-8")
+    page.write_text(__main__.page(__main__.KEPT), "utf-8")
+
+
+def picture(samples: Sequence[Sample]) -> str:
+    """The figures that are judged, over time."""
+    at = [sample.at for sample in samples]
+    strips = [
+        soak_plot.Strip(name, unit, [float(getattr(sample, field)) for sample in samples])
+        for name, unit, field in (
+            ("driver's memory", "MiB", "memory"),
+            ("threads", "", "threads"),
+            ("file handles", "", "handles"),
+            ("series on /metrics", "", "series"),
+            ("recording", "MiB", "recording"),
+            ("worker's queue", "", "queue"),
+            ("queries that run", "", "queries"),
+        )
+    ]
+    return soak_plot.svg(at, strips, at[warm(at)])
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,63 @@
+"""A load in locust's own statistics: records as requests, their lateness as response time, without an event each.
+
+An event for each record would cost more than to send it (13 µs and 6 µs). So the counts of a tick are entered at once.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+from locust.stats import bucket_response_time
+
+from ledgerops.load.generator.accounting import Sent
+
+METHOD = "PRODUCE"
+LOOK = 0.1  # seconds
+RECORD_BYTES = 220  # of a transaction's value, on average: locust shows bytes
+
+
+class Statistics:
+    """Enters what is new in the books since it looked last."""
+
+    def __init__(self, stats: Any, table: str) -> None:
+        self._stats, self._table = stats, table
+        self._lateness = np.zeros_like(Sent().lateness)
+        self._produced = self._refused = 0
+        self._looked = 0.0
+
+    def count(self, sent: Sent, last: bool = False) -> None:
+        """Ten times a second, as locust's own figures are by the second, and when it is the `last` time."""
+        now = time.time()
+        if now - self._looked < LOOK and not last:
+            return
+        self._looked = now
+        late = sent.lateness - self._lateness
+        counts = {int(ms): int(late[ms]) for ms in np.flatnonzero(late)}
+        more = sent.produced - self._produced
+        if more and not counts:  # sent at once: there is no schedule to be late for
+            counts = {0: more}
+        refused = sent.refused - self._refused
+        self._lateness, self._produced, self._refused = sent.lateness.copy(), sent.produced, sent.refused
+        for entry in (self._stats.get(self._table, METHOD), self._stats.total):
+            if more:
+                _add(entry, counts, more, now)
+            for _ in range(refused):
+                entry.log_error(sent.problem)
+
+
+def _add(entry: Any, counts: dict[int, int], more: int, now: float) -> None:
+    """As locust's StatsEntry.log, so many times."""
+    second = int(now)
+    if entry.use_response_times_cache and entry.last_request_timestamp and second > int(entry.last_request_timestamp):
+        entry._cache_response_times(second - 1)
+    entry.num_requests += more
+    entry.num_reqs_per_sec[second] += more
+    entry.last_request_timestamp = now
+    entry.total_content_length += more * RECORD_BYTES
+    for ms, count in counts.items():
+        entry.total_response_time += ms * count
+        entry.min_response_time = ms if entry.min_response_time is None else min(entry.min_response_time, ms)
+        entry.max_response_time = max(entry.max_response_time, ms)
+        entry.response_times[bucket_response_time(ms)] += count

@@ -1,0 +1,94 @@
+"""Queries that read Kafka, as the worker's snapshot holds them, without Spark; and records to read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+import pytest
+
+from ledgerops.agent.kafka_proxy import Broker
+from ledgerops.common.kafka import KafkaClient
+from ledgerops.diagnosis.engine import Diagnoser
+from ledgerops.model.records import Observation
+from ledgerops.model.spark_progress import format_instant
+from ledgerops.runtime.registry import Fleet
+from ledgerops.runtime.snapshot import Snapshot, snapshot_query
+from ledgerops.servers.kafka import Kafka
+from tests.build import T0, spark_json
+
+Ends = Mapping[str, Mapping[str, int]]
+
+
+class Queries:
+    """`read` is a batch that ended at these offsets; `snapshot` is what a collector is given."""
+
+    def __init__(self) -> None:
+        self.fleet = Fleet(Diagnoser)
+        self.batch = 0
+
+    def read(self, query: str, *sources: Ends, run: str = "run-1", description: str = "KafkaV2[Subscribe[t]]") -> None:
+        self.batch += 1
+        told = [
+            {
+                "description": description,
+                "startOffset": ends,
+                "endOffset": ends,
+                "latestOffset": ends,
+                "numInputRows": 1,
+            }
+            for ends in sources
+        ]
+        at = T0 + 2.0 * self.batch
+        data = spark_json(
+            name=query,
+            id=f"id-{query}",
+            runId=f"{query}-{run}",
+            batchId=self.batch,
+            timestamp=format_instant(at),
+            sources=told,
+        )
+        self.fleet.ingest(Observation(at, "progress", None, data))
+
+    def end(self, query: str) -> None:
+        run_id = self.fleet.queries[query].history.run_id
+        self.fleet.ingest(Observation(T0 + 2.0 * self.batch + 1, "terminated", query, {"runId": run_id}))
+
+    def snapshot(self) -> Snapshot:
+        now = T0 + 2.0 * self.batch + 1
+        made = {
+            name: snapshot_query(state, self.fleet.view(state, now), 500, _raise)
+            for name, state in self.fleet.queries.items()
+        }
+        return Snapshot(now, made)
+
+
+def _raise(metric: str, error: Exception) -> None:
+    raise error
+
+
+def produce(kafka: Kafka, topic: str, counts: Mapping[int, int]) -> None:
+    """So many records into each partition, written when this returns."""
+    from confluent_kafka import Producer
+
+    producer = Producer(kafka.client.librdkafka())
+    for partition, count in counts.items():
+        for number in range(count):
+            producer.produce(topic, str(number), partition=partition)
+    assert producer.flush(30) == 0
+
+
+_open: list[Broker] = []
+
+
+def asks(connect: Callable[[], KafkaClient]) -> Broker:
+    """A broker whose process `closed` ends."""
+    _open.append(Broker(connect))
+    return _open[-1]
+
+
+@pytest.fixture(autouse=True)
+def closed() -> Iterator[None]:
+    """For modules that import it: no process outlives its test."""
+    yield
+    while _open:
+        _open.pop().close()

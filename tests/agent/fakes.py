@@ -1,0 +1,74 @@
+"""A session and its queries as the collectors see them, without Spark."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from ledgerops.agent.active_queries import Roster, Run
+from ledgerops.agent.queue import Inbox
+from ledgerops.agent.sessions import ActiveQuery, Session
+from ledgerops.model.records import Plan
+from ledgerops.model.self_counts import SelfStats
+from tests.build import T0
+
+
+class FakeSession(Session):
+    def __init__(self, key: str = "session") -> None:
+        self.key = key
+        self.queries: list[ActiveQuery] = []
+        self.up = True
+        self.classic = False
+        self.let_go: list[str] = []
+
+    @property
+    def alive(self) -> bool:
+        return self.up
+
+    def active(self) -> list[ActiveQuery]:
+        return self.queries
+
+    def listen_again(self) -> bool:
+        return False
+
+    def gone(self, run_id: str) -> None:
+        self.let_go.append(run_id)
+
+
+class FakeQuery:
+    """PySpark's handle on a query."""
+
+    def __init__(self, message: str = "Processing new data", working: bool = True, problem: Any = None) -> None:
+        self.status = {"message": message, "isTriggerActive": working, "isDataAvailable": True}
+        self.problem = problem
+
+    def exception(self) -> Any:
+        return self.problem
+
+
+def roster_of(*runs: Run) -> Roster:
+    roster = Roster()
+    roster._runs = {run.run_id: run for run in runs}
+    return roster
+
+
+def run_of(session: Session, run_id: str = "run-1", interval: float | None = 1.0, **changes: Any) -> Run:
+    values: dict[str, Any] = {
+        "query": "daily_counts",
+        "query_id": "id-1",
+        "run_id": run_id,
+        "session": session,
+        "last_seen": T0,
+        "last_batch": 3,
+        "plan": Plan(run_id, "processing_time", interval),
+    }
+    return Run(**{**values, **changes})
+
+
+def inbox() -> Inbox:
+    return Inbox(SelfStats())
+
+
+def taken(box: Inbox) -> list[tuple[str, dict[str, Any]]]:
+    return [(event.kind, orjson.loads(event.data)) for event in box.take(0.0)]

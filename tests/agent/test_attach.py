@@ -1,0 +1,448 @@
+import json
+import logging
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+
+import psutil
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+import ledgerops
+from ledgerops.agent import attach as watch_module
+from ledgerops.agent.attach import Hub, Watch
+from ledgerops.config import load
+from ledgerops.errors import UserError
+from ledgerops.model.recording import read
+from ledgerops.servers.process import free_port
+from tests.agent.fakes import FakeSession
+from tests.paths import ROOT
+
+SPARKS = ("started", "progress", "idle", "terminated")  # in their order; a collector may still be asking at the end
+
+
+def get(watch, path):
+    with urllib.request.urlopen(watch.url + path, timeout=60) as answer:
+        return answer.read().decode()
+
+
+def value(watch, name, **labels):
+    for family in text_string_to_metric_families(get(watch, "/metrics")):
+        for sample in family.samples:
+            if sample.name == name and labels.items() <= sample.labels.items():
+                return sample.value
+    return None
+
+
+def eventually(look, seconds=120.0):
+    """The first true answer of `look`, which is asked again and again."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        found = look()
+        if found:
+            return found
+        time.sleep(0.1)
+    raise AssertionError(f"still {found!r} after {seconds:g} s")
+
+
+def counted(session, name, interval="500 milliseconds"):
+    from pyspark.sql import functions as F
+
+    rows = session.readStream.format("rate").option("rowsPerSecond", 100).load()
+    counts = (
+        rows.withWatermark("timestamp", "10 seconds")
+        .groupBy(F.window("timestamp", "5 seconds"), (F.col("value") % 3).alias("customer_id"))
+        .count()
+    )
+    return (
+        counts.writeStream.queryName(name).format("noop").outputMode("update").trigger(processingTime=interval).start()
+    )
+
+
+@pytest.fixture
+def attach(request):
+    """Attaches on a free port, and detaches in the end."""
+    made = []
+
+    def start(session, **settings):
+        made.append(ledgerops.attach(session, **{"port": 0, **settings}))
+        return made[-1]
+
+    yield start
+    for each in made:
+        each.close()
+
+
+@pytest.fixture
+def started(spark):
+    """Starts queries, and stops them in the end."""
+    queries = []
+
+    def start(*args, session=None, **options):
+        queries.append(counted(session or spark, *args, **options))
+        return queries[-1]
+
+    yield start
+    for query in queries:
+        query.stop()
+
+
+@pytest.mark.spark
+def test_a_query_is_seen_from_its_start_to_its_end(spark, attach, started, tmp_path):
+    watch = attach(spark, recording=tmp_path, host_interval=1)
+    query = started("seen")
+    eventually(lambda: (value(watch, "ledgerops_batches_total", query="seen") or 0) >= 4)
+
+    assert value(watch, "ledgerops_query_active", query="seen") == 1.0
+    assert value(watch, "ledgerops_watermark_lag_seconds", query="seen") > 5
+    assert [each["query"] for each in watch.diagnose()["queries"]] == ["seen"]
+    assert json.loads(get(watch, "/diagnosis?query=seen"))["version"] == 1
+
+    query.stop()
+    eventually(lambda: value(watch, "ledgerops_query_active", query="seen") == 0.0)
+    assert value(watch, "ledgerops_batches_total", query="seen") is None
+    watch.close()
+    kinds = [seen.kind for seen in read(tmp_path) if seen.query == "seen" and seen.kind in SPARKS]
+    assert kinds[0] == "started" and kinds[-1] == "terminated" and kinds.count("progress") >= 4
+
+
+@pytest.mark.spark
+def test_queries_that_come_and_go_leave_no_thread_and_no_socket_behind(spark, attach, started):
+    watch = attach(spark)
+    driver = psutil.Process()
+    jvm = next(child for child in driver.children() if "pyspark-shell" in child.cmdline())  # Kafka's is there, too
+
+    def sockets():
+        return [len(process.net_connections("tcp")) for process in (driver, jvm)]
+
+    def run(count):
+        """Starts, sees and stops so many queries, one after the other."""
+        for _ in range(count):
+            query = started("short", interval="0 seconds")
+            eventually(lambda: value(watch, "ledgerops_query_active", query="short") == 1.0)
+            query.stop()
+            eventually(lambda: value(watch, "ledgerops_query_active", query="short") == 0.0)
+
+    def opened():
+        return threading.active_count(), *sockets()
+
+    run(2)
+    first = opened()
+    run(6)
+    # a collector may just be asking, and a socket just closing: what was left behind stays
+    eventually(lambda: max(now - then for now, then in zip(opened(), first, strict=True)) < 3)
+
+
+@pytest.mark.spark
+def test_plan_tasks_host_and_executors_are_collected(spark, attach, started):
+    watch = attach(spark, host_interval=1, tasks_interval=1)
+    started("collected")
+
+    def lines(kind):
+        seen = [json.loads(line) for line in get(watch, "/recording").splitlines()]
+        return [each["data"] for each in seen if each["kind"] == kind]
+
+    plan = eventually(lambda: [data for data in lines("plan") if data["keys"]])[0]
+    assert (plan["trigger"], plan["trigger_interval"]) == ("processing_time", 0.5)
+    assert (plan["keys"], plan["watermarks"]) == (["window", "customer_id"], {"timestamp": 10.0})
+    assert (plan["output_mode"], plan["stateful"], plan["shuffle_partitions"]) == ("update", True, 2)
+    assert (plan["app_name"], plan["spark_version"]) == ("ledgerops-tests", spark.version)
+
+    stage = eventually(lambda: [data["stages"][-1] for data in lines("tasks") if data["stages"][-1]["records"]])[0]
+    assert stage["reads_shuffle"] and stage["tasks"] == 2
+    host = eventually(lambda: [data for data in lines("host") if data["executors"]])[0]
+    assert {"driver_python", "driver_jvm"} <= {process["role"] for process in host["processes"]}
+    eventually(lambda: value(watch, "ledgerops_executor_cores", executor="driver") == 2.0)
+
+
+@pytest.mark.spark
+def test_a_query_that_runs_already_is_taken_up(spark, attach, started):
+    query = started("early")
+    eventually(lambda: query.lastProgress)
+    watch = attach(spark)
+
+    eventually(lambda: value(watch, "ledgerops_batches_total", query="early"))
+    assert value(watch, "ledgerops_query_start_timestamp_seconds", query="early") > 0
+
+
+@pytest.mark.spark
+def test_a_batch_that_does_not_end_is_seen_while_it_runs(spark, attach, tmp_path):
+    gate = tmp_path / "open"
+
+    def hold(frame, number):
+        while number == 1 and not gate.exists():
+            time.sleep(0.05)
+
+    watch = attach(spark, watchdog_interval=0.2)
+    rows = spark.readStream.format("rate").option("rowsPerSecond", 10).load()
+    query = rows.writeStream.queryName("held").foreachBatch(hold).trigger(processingTime="500 milliseconds").start()
+    try:
+        running = eventually(lambda: value(watch, "ledgerops_batch_running_seconds", query="held"))
+        assert running > 2
+        eventually(lambda: (value(watch, "ledgerops_batch_running_seconds", query="held") or 0.0) > running)
+        gate.touch()
+        eventually(lambda: value(watch, "ledgerops_batch_running_seconds", query="held") is None)
+    finally:
+        gate.touch()
+        query.stop()
+
+
+@pytest.mark.spark
+def test_a_failure_is_counted_with_a_short_reason(spark, attach, tmp_path):
+    watch = attach(spark, recording=tmp_path)
+    rows = spark.readStream.format("rate").option("rowsPerSecond", 10).load().selectExpr("raise_error('boom') AS x")
+    query = rows.writeStream.queryName("bad").format("noop").start()
+    eventually(lambda: value(watch, "ledgerops_query_failures_total", query="bad"))
+    watch.close()
+    query.stop()
+
+    [ended] = [seen for seen in read(tmp_path) if seen.kind == "terminated"]
+    assert len(ended.data["exception"]) <= 500 and "\n" not in ended.data["exception"]
+
+
+@pytest.mark.spark
+def test_attaching_twice_gives_the_same_watch_and_sessions_share_an_exporter(spark, attach, started):
+    other = spark.newSession()
+    watch, second = attach(spark), attach(other)
+    started("of_one")
+    started("of_other", session=other)
+
+    assert ledgerops.attach(spark) is watch
+    assert second is not watch and second.url == watch.url
+    for name in ("of_one", "of_other"):
+        eventually(lambda name=name: value(watch, "ledgerops_batches_total", query=name))
+
+    watch.close()
+    assert watch.url is None
+    assert value(second, "ledgerops_query_active", query="of_other") == 1.0
+    second.close()
+    second.close()
+
+
+@pytest.mark.spark
+def test_a_closed_session_can_be_attached_again(spark, attach, started):
+    attach(spark).close()
+    watch = attach(spark)
+    started("again")
+
+    eventually(lambda: value(watch, "ledgerops_batches_total", query="again"))
+
+
+@pytest.mark.spark
+def test_a_taken_port_is_said_and_a_free_one_is_used(spark, attach, caplog):
+    with socket.create_server(("127.0.0.1", 0)) as taken, caplog.at_level(logging.WARNING, "ledgerops"):
+        port = taken.getsockname()[1]
+        watch = attach(spark, port=port)
+
+    assert watch.error is None and watch.port not in (None, port)
+    assert [record.getMessage() for record in caplog.records] == [
+        f"port {port} is taken (Address already in use): serving at {watch.url} instead"
+    ]
+    assert get(watch, "/healthz") == "ok\n"
+
+
+@pytest.mark.spark
+def test_instrumented_rows_give_latency_and_hot_keys(spark, attach):
+    from pyspark.sql import functions as F
+
+    watch = attach(spark)
+    rows = spark.readStream.format("rate").option("rowsPerSecond", 100).load()
+    rows = rows.select(
+        F.when(F.col("value") % 10 > 0, F.col("timestamp") - F.expr("INTERVAL 4 SECONDS")).alias("event_time"),
+        F.when(F.col("value") % 5 > 0, "whale").otherwise(F.col("value").cast("string")).alias("customer_id"),
+    )
+    rows = ledgerops.instrument(rows, event_time="event_time", key="customer_id", lateness=3.0)
+    query = rows.writeStream.queryName("instrumented").format("noop").trigger(processingTime="500 milliseconds").start()
+    try:
+        eventually(lambda: value(watch, "ledgerops_event_latency_seconds_count", query="instrumented"))
+        lines = [json.loads(line) for line in get(watch, "/recording?query=instrumented").splitlines()]
+        share = value(watch, "ledgerops_hot_key_share", query="instrumented")
+    finally:
+        query.stop()
+
+    observed = next(
+        row
+        for line in reversed(lines)
+        if line["kind"] == "progress"
+        and (row := line["data"].get("observedMetrics", {}).get("ledgerops", {})).get("rows")
+    )
+    assert observed["latency_le_15"] == observed["late_candidates"] == observed["rows"] * 0.9
+    assert observed["latency_le_2"] == 0 < observed["latency_sum"]
+    assert observed["key"] == "customer_id"
+    assert observed["hot_keys"][0]["item"] != "whale" and len(observed["hot_keys"][0]["item"]) == 12
+    assert share == pytest.approx(0.8, abs=0.05)
+
+
+@pytest.mark.spark
+def test_an_unknown_column_cannot_be_instrumented(spark):
+    with pytest.raises(UserError, match="no column 'at' to instrument; there are id"):
+        ledgerops.instrument(spark.range(1), event_time="at")
+
+
+def test_what_is_no_session_gives_an_inert_watch(caplog):
+    with caplog.at_level(logging.WARNING, "ledgerops"):
+        watch = ledgerops.attach(object(), port=0)
+
+    assert watch.error is not None and "AttributeError" in watch.error
+    assert (watch.url, watch.port, watch.diagnose()["queries"]) == (None, None, [])
+    watch.close()
+    assert watch_module._hub is None
+
+
+def test_bad_settings_do_not_stop_the_job(caplog):
+    class Session:
+        session_id = "s"
+
+    Session.__module__ = "pyspark.sql.connect.session"
+    with caplog.at_level(logging.WARNING, "ledgerops"):
+        watch = ledgerops.attach(Session(), port="http")
+
+    assert watch.error == "UserError: arguments: port must be a whole number, not 'http'"
+
+
+class RemoteSession:
+    """What attach asks of a Spark Connect session, without a server."""
+
+    def __init__(self, name):
+        self.session_id = name
+        self.is_stopped = False
+        self.streams = self
+        self.active = ()
+        self.listeners = []
+
+    def addListener(self, listener):
+        self.listeners.append(listener)
+
+    def removeListener(self, listener):
+        self.listeners.remove(listener)
+
+
+RemoteSession.__module__ = "pyspark.sql.connect.session"
+
+
+def test_sessions_that_are_stopped_without_a_word_leave_nothing_behind(attach):
+    for number in range(5):
+        session = RemoteSession(f"session-{number}")
+        last = attach(session)
+        session.is_stopped = True
+
+    assert list(watch_module._watches.values()) == [last]
+    assert [each.spark for each in watch_module._hub.sessions.values()] == [session]
+
+
+def test_of_two_sessions_the_one_that_goes_on_stays_watched(attach):
+    first, second = RemoteSession("first"), RemoteSession("second")
+    watch, other = attach(first), attach(second)
+
+    assert ledgerops.attach(first) is watch and len(watch_module._watches) == 2
+    watch.close()
+    assert (first.listeners, len(second.listeners)) == ([], 1)
+    assert get(other, "/healthz") == "ok\n"
+    other.close()
+    assert watch_module._hub is None
+
+
+class StoppableSession(FakeSession):
+    """A session of an application with a user interface."""
+
+    def __init__(self, app):
+        super().__init__(app)
+        self.app = app
+
+    @property
+    def app_id(self):
+        return self.app
+
+    @property
+    def ui_url(self):
+        return f"http://127.0.0.1/{self.app}"
+
+
+def test_the_interface_of_a_stopped_application_gives_way_to_that_of_the_next():
+    hub = Hub(load(port=0))
+    try:
+        first, second = StoppableSession("app-1"), StoppableSession("app-2")
+        hub.sessions["1"] = first
+        before = hub.rest()
+        assert hub.rest() is before and before.base.endswith("/app-1")
+
+        first.up = False  # stopped, and its watch was not closed
+        assert hub.rest() is None
+        hub.sessions["2"] = second
+        assert hub.rest().base.endswith("/app-2")
+    finally:
+        hub.close()
+
+
+def test_an_inert_watch_does_nothing():
+    watch = Watch(None, None, "why")
+    watch.close()
+    watch.close()
+
+    assert watch.error == "why"
+
+
+def python(*args, timeout=200, **env):
+    return subprocess.run(
+        [sys.executable, *args],
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+        cwd=ROOT,
+        env={**os.environ, "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": str(ROOT), **env},
+    )
+
+
+def test_importing_is_light():
+    code = (
+        "import ledgerops, sys; print([m for m in ('pyspark', 'psutil', 'orjson', 'http.server') if m in sys.modules])"
+    )
+
+    assert python("-c", code).stdout == "[]\n"
+
+
+SCRIPT = """
+import sys, time, urllib.request
+from pyspark.sql import SparkSession
+
+spark = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
+spark.sparkContext.setLogLevel("OFF")
+query = spark.readStream.format("rate").load().writeStream.format("noop").queryName("unaware").start()
+found = []
+while not found:
+    time.sleep(0.1)
+    text = urllib.request.urlopen(f"http://127.0.0.1:{sys.argv[1]}/metrics").read().decode()
+    found = [line for line in text.splitlines() if line.startswith('ledgerops_batches_total{query="unaware"}')]
+print([line for line in text.splitlines() if line.startswith('ledgerops_query_active{query="unaware"}')])
+print(__name__, sys.argv[2:])
+sys.exit(7)
+"""
+
+
+@pytest.mark.spark
+def test_a_script_that_knows_nothing_is_watched_and_keeps_its_exit_code(tmp_path):
+    script = tmp_path / "app.py"
+    script.write_text(SCRIPT)
+    port = str(free_port())
+    done = python("-m", "ledgerops", "exec", str(script), port, "--more", LEDGEROPS_PORT=port)
+
+    assert done.stdout.splitlines()[-2:] == [
+        "['ledgerops_query_active{query=\"unaware\"} 1.0']",
+        "__main__ ['--more']",
+    ]
+    assert done.returncode == 7
+    assert "py4j" not in done.stderr
+    assert f"ledgerops: watching, figures at http://127.0.0.1:{port}" in done.stderr
+    assert "Spark's UI is off" in done.stderr
+
+
+def test_a_script_that_is_not_there_is_one_line(tmp_path):
+    done = python("-m", "ledgerops", "exec", str(tmp_path / "absent.py"))
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"ledgerops: no script {tmp_path}/absent.py: name a Python file\n"

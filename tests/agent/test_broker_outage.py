@@ -1,0 +1,126 @@
+"""A query that reads a real broker, while the broker is away: named in time, and over by itself."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import ledgerops
+from ledgerops.agent.attach import Watch
+from ledgerops.common.kafka import reach
+from ledgerops.servers.kafka import Kafka
+from tests import topics
+from tests.agent.test_attach import eventually, value
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
+WITHIN = 30.0  # seconds from the broker's end until it is named
+SLOW = 180.0  # seconds for what takes ten on an idle machine
+PATIENT = {  # Spark's own source gives up after a minute
+    "kafka.default.api.timeout.ms": "300000",
+    "kafka.request.timeout.ms": "10000",
+    "kafka.reconnect.backoff.max.ms": "1000",
+}
+
+
+@pytest.fixture
+def broker(tmp_path: Path, server_jars: list[Path]) -> Iterator[Kafka]:
+    from confluent_kafka.admin import NewTopic
+
+    with Kafka(tmp_path / "kafka") as made:
+        admin = reach(made.client)
+        topics.make(admin, NewTopic("transactions", 2, 1, config={"retention.ms": "86400000"}))
+        yield made
+
+
+@pytest.fixture
+def feed(broker: Kafka) -> Iterator[None]:
+    """A producer that never rests; what it writes while the broker is away is written later."""
+    from confluent_kafka import Producer
+
+    producer, over = Producer(broker.client.librdkafka(log_level=0)), threading.Event()
+
+    def write() -> None:
+        while not over.wait(0.1):
+            producer.produce("transactions", b"{}" * 10)
+            producer.poll(0)
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    yield
+    over.set()
+    thread.join()
+    producer.purge()
+    producer.flush(5)
+
+
+def rules(watch: Watch) -> list[str]:
+    return [finding["rule"] for query in watch.diagnose()["queries"] for finding in query["findings"]]
+
+
+def test_a_broker_that_is_away_is_named_in_time_and_the_query_goes_on_when_it_is_back(spark, broker, feed, tmp_path):
+    watch = ledgerops.attach(
+        spark,
+        port=0,
+        kafka_servers=broker.servers,
+        kafka_interval=2,
+        commit_group="ledgerops.{query}",
+        recording=tmp_path / "recording",
+    )
+    query = (
+        spark.readStream.format("kafka")
+        .options(**broker.client.spark(), **PATIENT)
+        .option("subscribe", "transactions")
+        .option("startingOffsets", "earliest")
+        .load()
+        .writeStream.queryName("outage")
+        .option("checkpointLocation", str(tmp_path / "checkpoint"))
+        .format("noop")
+        .trigger(processingTime="1 second")
+        .start()
+    )
+    try:
+        eventually(lambda: (value(watch, "ledgerops_batches_total", query="outage") or 0) >= 5, SLOW)
+        partition = {"query": "outage", "topic": "transactions", "partition": "0"}
+        headroom = eventually(lambda: value(watch, "ledgerops_retention_headroom_seconds", **partition))
+        assert 85_800 < headroom <= 86_400
+        eventually(lambda: (value(watch, "ledgerops_source_reachable", query="outage"), rules(watch)) == (1, []))
+
+        broker.stop()
+        away = time.monotonic()
+        eventually(lambda: "source-unreachable" in rules(watch), WITHIN)
+        print(f"named {time.monotonic() - away:.1f} s after the broker's end")
+        [told] = watch.diagnose()["queries"]
+        assert [root["rule"] for root in told["root_causes"]] == ["source-unreachable"]
+        assert value(watch, "ledgerops_source_reachable", query="outage") == 0
+
+        before = value(watch, "ledgerops_batches_total", query="outage")
+        broker.start()
+        back = time.monotonic()
+        eventually(lambda: rules(watch) == [], SLOW)
+        print(f"clear {time.monotonic() - back:.1f} s after its return")
+        eventually(lambda: value(watch, "ledgerops_batches_total", query="outage") > before + 2, SLOW)
+        assert query.isActive
+        query.stop()
+        eventually(lambda: committed(broker, "ledgerops.outage") == ended(query), SLOW)
+    finally:
+        query.stop()
+        watch.close()
+
+
+def ended(query) -> dict[str, int]:
+    import json
+
+    offsets = json.loads(query.lastProgress["sources"][0]["endOffset"].replace("'", '"'))["transactions"]
+    return {str(partition): offset for partition, offset in offsets.items()}
+
+
+def committed(broker: Kafka, group: str) -> dict[str, int]:
+    from confluent_kafka import ConsumerGroupTopicPartitions
+
+    admin = reach(broker.client)
+    [answer] = admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)]).values()
+    return {str(each.partition): each.offset for each in answer.result(30).topic_partitions}

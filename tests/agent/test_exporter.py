@@ -1,0 +1,571 @@
+import gzip
+import http.client
+import json
+import os
+import shutil
+import socket
+import ssl
+import subprocess
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
+from prometheus_client.parser import text_string_to_metric_families as parse_text
+
+from ledgerops.agent import exporter as exporter_module
+from ledgerops.agent.exporter import REQUESTS, Exporter
+from ledgerops.agent.queue import Inbox
+from ledgerops.agent.worker import Worker
+from ledgerops.common.http import ask
+from ledgerops.config import Config
+from ledgerops.diagnosis.engine import Diagnoser
+from ledgerops.errors import UserError
+from ledgerops.model.self_counts import SelfStats
+from ledgerops.runtime.exposition import OPENMETRICS, TEXT, accepted, render
+from ledgerops.runtime.registry import Fleet
+from tests.build import T0, spark_json
+from tests.programs import until
+
+PROMETHEUS_3 = (
+    "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.6,"
+    "application/openmetrics-text;version=0.0.1;q=0.5,text/plain;version=1.0.0;q=0.4,*/*;q=0.1"
+)
+
+
+class Served:
+    """A worker and its exporter on a free port."""
+
+    def __init__(self, clock=time.time, start_worker=True, **settings):
+        self.stats = SelfStats()
+        self.inbox = Inbox(self.stats)
+        self.worker = Worker(self.inbox, Fleet(Diagnoser), self.stats, clock=clock)
+        self.exporter = Exporter(Config(port=0, **settings), self.worker, self.stats, clock=clock)
+        self.exporter.start()
+        if start_worker:
+            self.worker.start()
+
+    def see(self, kind="progress", **changes):
+        self.inbox.put(kind, json.dumps(spark_json(**changes)))
+        self.worker.turn()
+
+    def get(self, path, method="GET", context=None, **headers):
+        port, host = self.exporter.port, "127.0.0.1"
+        if context is None:
+            connection = http.client.HTTPConnection(host, port, timeout=60)
+        else:
+            connection = http.client.HTTPSConnection(host, port, timeout=60, context=context)
+        try:
+            connection.request(method, path, headers=headers)
+            answer = connection.getresponse()
+            return answer.status, answer.headers, answer.read()
+        finally:
+            connection.close()
+
+    def close(self):
+        self.exporter.close()
+        self.worker.stop()
+
+
+@pytest.fixture
+def serve():
+    made = []
+
+    def start(**options):
+        made.append(Served(**options))
+        return made[-1]
+
+    yield start
+    for each in made:
+        each.close()
+
+
+def samples(text, parse=parse_text):
+    return {
+        (sample.name, tuple(sorted(sample.labels.items()))): sample.value
+        for family in parse(text)
+        for sample in family.samples
+    }
+
+
+def test_the_text_is_read_back_by_the_library(serve):
+    served = serve(start_worker=False)
+    served.see()
+    status, headers, body = served.get("/metrics")
+
+    found = samples(body.decode())
+    assert (status, headers["Content-Type"]) == (200, TEXT)
+    assert found["ledgerops_batches_total", (("query", "daily_counts"),)] == 1.0
+    assert (
+        found[
+            "ledgerops_source_backlog_offsets",
+            (("partition", "0"), ("query", "daily_counts"), ("topic", "transactions")),
+        ]
+        == 50.0
+    )
+    assert found["ledgerops_batch_duration_seconds_count", (("query", "daily_counts"),)] == 1.0
+    assert found["ledgerops_batch_duration_seconds_bucket", (("le", "+Inf"), ("query", "daily_counts"))] == 1.0
+    assert found["ledgerops_batch_duration_seconds_bucket", (("le", "0.5"), ("query", "daily_counts"))] == 0.0
+
+
+def test_openmetrics_has_the_same_samples_and_the_batch_as_exemplar(serve):
+    served = serve(start_worker=False, clock=lambda: T0 + 5)
+    served.see()
+    _, _, text = served.get("/metrics")
+    _, headers, rich = served.get("/metrics", Accept=PROMETHEUS_3)
+
+    plain = {name for name, _ in samples(text.decode())}
+    assert headers["Content-Type"] == OPENMETRICS
+    assert plain <= {name for name, _ in samples(rich.decode(), parse_openmetrics)}
+    [exemplar] = [
+        sample.exemplar
+        for family in parse_openmetrics(rich.decode())
+        for sample in family.samples
+        if sample.exemplar is not None
+    ]
+    assert (exemplar.labels["batch_id"], exemplar.value) == ("7", 0.9)
+
+
+@pytest.mark.parametrize(
+    ("header", "kind"),
+    [
+        ("", TEXT),
+        ("*/*", TEXT),
+        ("text/html, */*;q=0.1", TEXT),
+        (PROMETHEUS_3, OPENMETRICS),
+        ("text/plain;q=0.9, application/openmetrics-text;version=1.0.0;q=0.5", TEXT),
+        ("application/openmetrics-text;version=2.0.0", TEXT),
+        ("application/openmetrics-text; q=nonsense", TEXT),
+        ("application/openmetrics-text", OPENMETRICS),
+    ],
+)
+def test_the_format_follows_the_weights_of_the_accept_header(header, kind):
+    assert accepted(header) == kind
+
+
+def test_hostile_names_do_not_break_the_text(serve):
+    served = serve(start_worker=False)
+    name = 'a"b\\c\nd{}é' + "x" * 500
+    served.see(name=name)
+    for accept, parse in (("", parse_text), (PROMETHEUS_3, parse_openmetrics)):
+        _, _, body = served.get("/metrics", Accept=accept)
+        assert samples(body.decode(), parse)["ledgerops_batches_total", (("query", name[:256]),)] == 1.0
+
+
+def test_an_age_grows_while_nothing_happens_and_is_never_negative(serve):
+    now = [T0]
+    served = serve(start_worker=False, clock=lambda: now[0])
+    watermark = {"watermark": "2027-01-15T07:59:50.000Z"}  # ten seconds before T0
+    served.see(eventTime=watermark)
+    key = ("ledgerops_watermark_lag_seconds", (("query", "daily_counts"),))
+    lags = []
+    for now[0] in (T0, T0 + 100, T0 - 100):
+        lags.append(samples(served.get("/metrics")[2].decode())[key])
+
+    assert lags == [10.0, 110.0, 0.0]
+
+
+def test_an_expected_query_is_expected_even_after_it_ended_by_itself(serve):
+    served = serve(start_worker=False, expected_queries=("daily_counts",))
+    served.see()
+    served.inbox.put("plan", json.dumps({"run_id": spark_json()["runId"], "trigger": "available_now"}), "daily_counts")
+    served.see("terminated", exception=None)
+    found = samples(served.get("/metrics")[2].decode())
+
+    assert found["ledgerops_query_expected", (("query", "daily_counts"),)] == 1.0
+    assert found["ledgerops_query_active", (("query", "daily_counts"),)] == 0.0
+
+
+def test_an_expected_query_that_never_ran_is_reported_as_not_active(serve):
+    served = serve(start_worker=False, expected_queries=("daily_counts", "absent"))
+    served.see()
+    found = samples(served.get("/metrics")[2].decode())
+
+    assert found["ledgerops_query_expected", (("query", "absent"),)] == 1.0
+    assert found["ledgerops_query_active", (("query", "absent"),)] == 0.0
+    assert found["ledgerops_query_active", (("query", "daily_counts"),)] == 1.0
+
+
+def test_each_family_is_printed_once(serve):
+    served = serve(start_worker=False)
+    for name in ("a", "b", "c"):
+        served.see(name=name, runId=f"run-{name}")
+    _, _, body = served.get("/metrics")
+    types = [line for line in body.decode().splitlines() if line.startswith("# TYPE")]
+
+    assert len(types) == len(set(types))
+
+
+def test_after_the_end_of_a_query_its_last_values_are_gone(serve):
+    served = serve(start_worker=False)
+    served.see()
+    served.see("terminated", exception=None)
+    found = {
+        name for name, labels in samples(served.get("/metrics")[2].decode()) if ("query", "daily_counts") in labels
+    }
+
+    assert "ledgerops_query_active" in found
+    assert not {"ledgerops_batches_total", "ledgerops_source_backlog_offsets"} & found
+
+
+def test_promtool_finds_nothing_to_say(serve):
+    promtool = shutil.which("promtool")
+    if promtool is None and not os.environ.get("LEDGEROPS_REQUIRE_SERVERS"):
+        pytest.skip("promtool is not installed")
+    served = serve(start_worker=False)
+    served.see(eventTime={"watermark": "2027-01-15T07:59:50.000Z"})
+    host = {
+        "cpu_count": 2,
+        "cpu_busy_ratio": 0.5,
+        "memory_total_bytes": 8,
+        "memory_available_bytes": 4,
+        "processes": [
+            {
+                "role": "driver_python",
+                "cpu_seconds": 1,
+                "memory_bytes": 1,
+                "threads": 1,
+                "open_files": 1,
+                "processes": 1,
+            }
+        ],
+    }
+    served.inbox.put("host", json.dumps(host))
+    served.worker.turn()
+    _, _, body = served.get("/metrics")
+    found = subprocess.run([promtool, "check", "metrics"], input=body, capture_output=True, timeout=30, check=False)
+
+    assert (found.returncode, found.stdout, found.stderr) == (0, b"", b"")
+
+
+def test_gzip_is_used_when_asked_for(serve):
+    served = serve(start_worker=False)
+    served.see()
+    _, plain_headers, _ = served.get("/metrics")
+    _, headers, body = served.get("/metrics", **{"Accept-Encoding": "gzip"})
+
+    assert "Content-Encoding" not in plain_headers
+    assert headers["Content-Encoding"] == "gzip"
+    assert b"ledgerops_batches_total" in gzip.decompress(body)
+
+
+def test_the_recording_gives_what_is_younger_and_of_the_query(serve):
+    now = [T0]
+    served = serve(start_worker=False, clock=lambda: now[0])
+    served.see(name="a", runId="run-a")
+    served.see(name="b", runId="run-b")
+
+    def names(path):
+        status, headers, body = served.get(path)
+        assert (status, headers["Content-Type"]) == (200, "application/x-ndjson")
+        return [json.loads(line)["query"] for line in body.splitlines()]
+
+    assert names("/recording") == ["a", "b"]
+    assert names("/recording?query=b") == ["b"]
+    assert names("/recording?query=c") == []
+    now[0] = time.time() + 3600
+    assert names("/recording?since=60") == []
+    assert names("/recording?since=7200") == ["a", "b"]
+    assert served.get("/recording?since=x")[0] == 400
+
+
+def test_the_diagnosis_is_the_document(serve):
+    served = serve(start_worker=False)
+    served.see()
+    status, _, body = served.get("/diagnosis?query=daily_counts")
+    found = json.loads(body)
+
+    assert (status, found["version"], found["source"]) == (200, 1, served.exporter.url)
+    assert [query["query"] for query in found["queries"]] == ["daily_counts"]
+    assert json.loads(served.get("/diagnosis")[2])["queries"] == found["queries"]
+
+
+def test_an_unknown_query_is_one_line_of_error(serve):
+    served = serve(start_worker=False)
+    served.see()
+    status, _, body = served.get("/diagnosis?query=nope")
+
+    assert (status, json.loads(body)) == (404, {"error": "no query 'nope'; known are daily_counts"})
+    assert body.count(b"\n") == 1
+
+
+def test_the_status_is_a_document_of_all_queries(serve):
+    served = serve(start_worker=False)
+    served.see()
+    found = json.loads(served.get("/status")[2])
+
+    assert [query["query"] for query in found["queries"]] == ["daily_counts"]
+
+
+def test_the_live_page_is_served(serve):
+    status, headers, body = serve().get("/")
+
+    assert (status, headers["Content-Type"]) == (200, "text/html; charset=utf-8")
+    assert b"<html" in body
+
+
+def test_anything_else_is_not_found(serve):
+    served = serve()
+
+    assert [served.get(path)[0] for path in ("/favicon.ico", "/metrics/", "/../etc/passwd")] == [404] * 3
+
+
+def test_a_healthy_worker_is_healthy(serve):
+    assert serve().get("/healthz")[::2] == (200, b"ok\n")
+
+
+def test_a_dead_worker_is_not_and_why(serve):
+    served = serve()
+    served.worker.stop()
+
+    assert served.get("/healthz")[::2] == (503, b"the worker has ended\n")
+
+
+def test_a_stuck_worker_is_not(serve, monkeypatch):
+    served, stuck = serve(), threading.Event()
+
+    def turn(timeout):
+        stuck.set()
+        time.sleep(0.05)
+
+    monkeypatch.setattr(served.worker, "turn", turn)
+    assert stuck.wait(60)  # the turn before it is over, and notes its time no more
+    served.worker.last_turn -= 100
+
+    assert served.get("/healthz")[0] == 503
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE"])
+def test_other_methods_are_refused(serve, method):
+    assert serve().get("/metrics", method)[0] == 501
+
+
+def test_head_has_no_body(serve):
+    status, headers, body = serve().get("/metrics", "HEAD")
+
+    assert (status, body) == (200, b"")
+    assert int(headers["Content-Length"]) > 0
+
+
+def test_a_page_that_fails_is_a_500_and_counted(serve, monkeypatch, caplog):
+    served = serve(start_worker=False)
+    monkeypatch.setattr(exporter_module, "status_document", lambda fleet, now: 1 / 0)
+    status, _, body = served.get("/status")
+
+    assert (status, json.loads(body)) == (500, {"error": "this page cannot be made; see the driver's log"})
+    assert served.stats.collector_errors["exporter"] == 1
+
+
+def test_a_taken_port_is_an_os_error(serve):
+    served = serve()
+
+    with pytest.raises(OSError, match="in use"):
+        Exporter(Config(port=served.exporter.port), served.worker, served.stats)
+
+
+def test_a_storm_of_scrapes_does_not_hold_the_worker_up(serve):
+    served = serve()
+    for name in range(20):
+        served.inbox.put("progress", json.dumps(spark_json(name=f"query{name}", runId=f"run-{name}")))
+    with ThreadPoolExecutor(50) as pool:
+        scrapes = [pool.submit(served.get, "/metrics") for _ in range(200)]
+        for number in range(500):
+            served.inbox.put("progress", json.dumps(spark_json(batchId=number)))
+        answers = []
+        for scrape in scrapes:
+            try:
+                answers.append(scrape.result()[0])
+            except (http.client.HTTPException, OSError):
+                answers.append(None)  # turned away: more than REQUESTS at once
+    served.worker.stop(timeout=60)
+
+    assert set(answers) <= {200, None} and answers.count(200) >= REQUESTS
+    assert served.stats.dropped == 0
+    total = served.worker.snapshot.queries["daily_counts"].families["ledgerops_batches_total"].series
+    assert total == (((), 493.0),) or total == (((), 500.0),)
+
+
+def test_clients_that_say_nothing_are_cut_and_others_are_served(serve, monkeypatch):
+    served = serve()
+    silent = [socket.create_connection(("127.0.0.1", served.exporter.port)) for _ in range(REQUESTS - 3)]
+    try:
+        assert served.get("/healthz")[0] == 200
+        monkeypatch.setattr(exporter_module._Handler, "timeout", 0.2)
+        silent.append(socket.create_connection(("127.0.0.1", served.exporter.port), timeout=60))
+        assert silent[-1].recv(1) == b""
+    finally:
+        for each in silent:
+            each.close()
+
+
+def test_a_client_that_trickles_is_cut(serve, monkeypatch):
+    monkeypatch.setattr(exporter_module, "REQUEST_SECONDS", 0.3)
+    served = serve()
+    slow = socket.create_connection(("127.0.0.1", served.exporter.port))
+    slow.settimeout(0.05)
+
+    def cut():
+        try:
+            slow.sendall(b"G")
+            return slow.recv(1) == b""
+        except TimeoutError:
+            return False
+        except OSError:
+            return True
+
+    with slow:
+        until(cut, 60, "the end of the connection")
+    monkeypatch.undo()
+    assert served.get("/healthz")[0] == 200
+
+
+def test_when_all_places_are_taken_the_next_is_turned_away_at_once(serve, monkeypatch):
+    monkeypatch.setattr(exporter_module._Handler, "timeout", None)
+    monkeypatch.setattr(exporter_module, "REQUEST_SECONDS", 600.0)
+    served = serve()
+    before = threading.active_count()
+    silent = [socket.create_connection(("127.0.0.1", served.exporter.port)) for _ in range(REQUESTS + 5)]
+    try:
+        with pytest.raises(ConnectionError):
+            served.get("/healthz")
+        assert threading.active_count() - before < REQUESTS + 5
+    finally:
+        for each in silent:
+            each.close()
+
+
+@pytest.mark.parametrize(
+    "request_text",
+    [
+        pytest.param(b"GET /" + b"x" * 100_000 + b" HTTP/1.1\r\n\r\n", id="huge request line"),
+        pytest.param(b"GET / HTTP/1.1\r\n" + b"A: b\r\n" * 10_000 + b"\r\n", id="huge head"),
+        pytest.param(b"\x16\x03\x01\x00\xa5\x01\x00\x00", id="TLS to a plain port"),
+        pytest.param(b"nonsense\r\n\r\n", id="no HTTP"),
+        pytest.param(b"GET http://[::1 HTTP/1.1\r\n\r\n", id="bad address"),
+    ],
+)
+def test_malformed_requests_are_refused_and_the_next_is_served(serve, request_text):
+    served = serve()
+    with socket.create_connection(("127.0.0.1", served.exporter.port), timeout=5) as client:
+        try:
+            client.sendall(request_text)
+            client.shutdown(socket.SHUT_WR)
+            answer = client.recv(100)
+        except OSError:
+            answer = b""
+
+    assert b"200 OK" not in answer
+    assert served.get("/healthz")[0] == 200
+
+
+def test_basic_auth_and_bearer_let_in_who_knows_the_secret(serve, tmp_path):
+    password, token = tmp_path / "password", tmp_path / "token"
+    password.write_text("geheim\n")
+    token.write_text("abc\n")
+    served = serve(
+        basic_auth_user="me", basic_auth_password_file=str(password), bearer_token_file=str(token), start_worker=False
+    )
+
+    def status(header=None):
+        return served.get("/metrics", **({"Authorization": header} if header else {}))[0]
+
+    assert [status(), status("Basic bWU6Z2VoZWlt"), status("Bearer abc")] == [401, 200, 200]
+    assert [status("Bearer abcd"), status("Basic eDp5"), status("\xff")] == [401, 401, 401]
+
+
+def test_our_own_commands_give_the_secret_that_the_settings_name(serve, tmp_path):
+    secret = tmp_path / "secret"
+    secret.write_text("abc\n")
+    served = serve(
+        basic_auth_user="me", basic_auth_password_file=str(secret), bearer_token_file=str(secret), start_worker=False
+    )
+    address = f"http://127.0.0.1:{served.exporter.port}/recording"
+    basic = {"LEDGEROPS_BASIC_AUTH_USER": "me", "LEDGEROPS_BASIC_AUTH_PASSWORD_FILE": str(secret)}
+
+    assert ask(address, environ={"LEDGEROPS_BEARER_TOKEN_FILE": str(secret)})[0] is not None
+    assert ask(address, environ=basic)[0] is not None
+    with pytest.raises(UserError, match="asks for credentials; set LEDGEROPS_BEARER_TOKEN_FILE, or"):
+        ask(address, environ={})
+    with pytest.raises(UserError, match="cannot read nowhere: no such file or directory"):
+        ask(address, environ={"LEDGEROPS_BEARER_TOKEN_FILE": "nowhere"})
+
+
+def test_credentials_are_given_to_no_other_address(tmp_path):
+    """A server that sends elsewhere is not followed."""
+    secret = tmp_path / "secret"
+    secret.write_text("abc")
+
+    class Elsewhere(BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(302)
+            self.send_header("Location", "http://127.0.0.1:1/")
+            self.end_headers()
+
+        def log_message(self, *args):
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Elsewhere) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        with pytest.raises(UserError, match="answers 302 found; is it an exporter"):
+            ask(f"http://127.0.0.1:{server.server_port}", environ={"LEDGEROPS_BEARER_TOKEN_FILE": str(secret)})
+        server.shutdown()
+
+
+def test_an_answer_that_is_an_error_is_not_left_open():
+    with socket.create_server(("127.0.0.1", 0)) as server, ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(ask, f"http://127.0.0.1:{server.getsockname()[1]}")
+        connection, _ = server.accept()
+        with connection:
+            connection.settimeout(60)
+            connection.recv(65_536)
+            connection.sendall(b"HTTP/1.1 503 Busy\r\nContent-Length: 5\r\n\r\nhello")
+            told = asked.exception()
+
+            assert connection.recv(1) == b""
+    assert "answers 503 busy; is it an exporter" in str(told)
+
+
+def test_an_empty_secret_is_refused(tmp_path):
+    token = tmp_path / "token"
+    token.write_text("\n")
+
+    with pytest.raises(UserError, match="token is empty: it must hold the secret"):
+        Exporter(Config(port=0, bearer_token_file=str(token)), None, SelfStats())
+
+
+@pytest.fixture
+def certificate(tmp_path):
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        pytest.skip("openssl is not installed")
+    files = [str(tmp_path / name) for name in ("cert.pem", "key.pem")]
+    subprocess.run(
+        f"{openssl} req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 1 -subj /CN=me "
+        f"-addext subjectAltName=IP:127.0.0.1 -out {files[0]} -keyout {files[1]}".split(),
+        check=True,
+        capture_output=True,
+    )
+    return files
+
+
+def test_tls_serves_and_a_silent_client_does_not_hold_others_up(serve, certificate):
+    served = serve(tls_certificate=certificate[0], tls_key=certificate[1])
+    context = ssl.create_default_context(cafile=certificate[0])
+    with socket.create_connection(("127.0.0.1", served.exporter.port)):
+        status, _, body = served.get("/healthz", context=context)
+
+    assert (status, body) == (200, b"ok\n")
+    assert served.exporter.url.startswith("https://")
+
+
+def test_a_certificate_that_is_none_is_named(tmp_path):
+    with pytest.raises(UserError, match="cannot use the certificate"):
+        Exporter(Config(port=0, tls_certificate=str(tmp_path / "absent.pem")), None, SelfStats())
+
+
+def test_the_answer_of_an_empty_worker_is_well_formed():
+    for kind, parse in ((TEXT, parse_text), (OPENMETRICS, parse_openmetrics)):
+        text = render(Worker(Inbox(SelfStats()), Fleet(Diagnoser), SelfStats()).snapshot, SelfStats(), T0, kind)
+        assert "ledgerops_build_info" in {name for name, _ in samples(text.decode(), parse)}

@@ -1,0 +1,167 @@
+import subprocess
+import sys
+from contextlib import nullcontext
+from types import SimpleNamespace
+
+import orjson
+import psutil
+import pytest
+
+from ledgerops.agent.host import HostCollector, Spent, _is_worker, _summed, _trees
+from ledgerops.model.observations import decode_host
+from tests.agent.fakes import inbox, taken
+from tests.build import T0
+
+EXECUTOR = {
+    "id": "driver",
+    "isActive": True,
+    "totalCores": 2,
+    "activeTasks": 1,
+    "failedTasks": 0,
+    "completedTasks": 90,
+    "totalDuration": 18571,
+    "totalGCTime": 378,
+    "memoryUsed": 3119898,
+    "maxMemory": 455501414,
+    "totalShuffleRead": 5402,
+    "totalShuffleWrite": 5402,
+    "peakMemoryMetrics": {"JVMHeapMemory": 213361168},
+}
+
+
+class Rest:
+    def __init__(self, answer):
+        self.answer = answer
+
+    def get(self, path):
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+
+def test_the_machine_this_process_and_the_executors_are_reported(tmp_path):
+    box = inbox()
+    HostCollector(box, tmp_path / "not yet there", lambda: Rest([EXECUTOR])).look()
+
+    [(kind, data)] = taken(box)
+    host = decode_host(orjson.loads(orjson.dumps(data)), T0)
+    [executor] = host.executors
+    assert kind == "host"
+    assert (executor.run_seconds, executor.gc_seconds, executor.heap_peak_bytes) == (18.571, 0.378, 213361168)
+    assert host.processes[0].role == "driver_python" and host.processes[0].memory_bytes > 1_000_000
+    assert 0 < host.memory_available_bytes < host.memory_total_bytes
+    assert host.disk_free_bytes is not None and host.disk_free_bytes <= host.disk_total_bytes
+
+
+def test_with_the_interface_away_the_machine_is_reported_all_the_same():
+    box = inbox()
+    with pytest.raises(OSError, match="away"):
+        HostCollector(box, None, lambda: Rest(OSError("away"))).look()
+
+    [(_, data)] = taken(box)
+    assert data["executors"] == [] and data["disk_total_bytes"] is None
+
+
+def test_without_a_user_interface_there_are_no_executors():
+    box = inbox()
+    HostCollector(box, None, lambda: None).look()
+
+    assert taken(box)[0][1]["executors"] == []
+
+
+class FakeProcess:
+    """One that has used `own` seconds, and whose ended children have used `children`."""
+
+    def __init__(self, own, children):
+        self.times = SimpleNamespace(user=own, system=0.5, children_user=children, children_system=0.25)
+
+    def oneshot(self):
+        return nullcontext()
+
+    def cpu_times(self):
+        return self.times
+
+    def memory_info(self):
+        return SimpleNamespace(rss=1000)
+
+    def num_threads(self):
+        return 1
+
+    def num_fds(self):
+        return 3
+
+
+@pytest.mark.parametrize(("role", "seconds"), [("python_workers", 12.5), ("driver_python", 3.0)])
+def test_python_workers_that_have_ended_stay_counted_by_their_daemon(role, seconds):
+    [found] = _summed(role, {"tree": [FakeProcess(1.0, 9.0), FakeProcess(1.0, 0.0)]}, Spent())
+
+    assert found.cpu_seconds == seconds
+
+
+def test_what_a_process_has_used_stays_counted_when_it_is_gone_and_another_comes():
+    spent = Spent()
+    looks = [{"a": 50.0}, {"a": 51.0, "b": 1.0}, {"b": 1.5}, {"b": 1.0}, {}, {"c": 0.5}, {"c": 2.0}]
+
+    assert [spent.total(trees) for trees in looks] == [50.0, 52.0, 52.5, 52.5, 52.5, 53.0, 54.5]
+
+
+def test_processes_that_come_and_go_leave_nothing_behind():
+    spent = Spent()
+    for number in range(50):
+        spent.total({f"source of run {number}": 1.0})
+
+    assert len(spent._on) == 1
+
+
+WAITS = "import sys; print(flush=True); sys.stdin.read()"
+
+
+def started(*args, **options):
+    """A Python that has begun, and waits until its input ends."""
+    process = subprocess.Popen([sys.executable, *args], stdin=subprocess.PIPE, stdout=subprocess.PIPE, **options)
+    assert process.stdout.readline()
+    return process
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """A pyspark whose programs wait: what counts is how they are called."""
+    for name in ("pyspark", "pyspark/sql", "pyspark/sql/streaming"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").touch()
+    for name in ("pyspark/daemon.py", "pyspark/sql/streaming/python_streaming_source_runner.py", "app.py"):
+        (tmp_path / name).write_text(WAITS)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("args", "worker"),
+    [
+        pytest.param(["-m", "pyspark.daemon", "pyspark.worker"], True, id="the daemon of tasks"),
+        pytest.param(["-m", "pyspark.daemon", "pyspark.sql.worker.plan_data_source_read"], True, id="a planner"),
+        pytest.param(["-m", "pyspark.sql.streaming.python_streaming_source_runner"], True, id="a source of a query"),
+        pytest.param(["app.py"], False, id="the application"),
+        pytest.param(["-c", WAITS], False, id="another Python"),
+    ],
+)
+def test_sparks_python_processes_are_known(package, args, worker):
+    process = started(*args, cwd=package)
+    try:
+        assert _is_worker(psutil.Process(process.pid)) == worker
+    finally:
+        process.communicate()
+
+
+def test_a_daemon_and_its_children_are_one_tree_and_a_source_is_its_own(package):
+    (package / "pyspark" / "daemon.py").write_text(f"import os; os.fork(); {WAITS}")
+    daemon = started("-m", "pyspark.daemon")
+    source = started("-m", "pyspark.sql.streaming.python_streaming_source_runner")
+    try:
+        processes = [psutil.Process(each.pid) for each in (source, daemon)]
+        found = _trees([*processes, *processes[1].children()])
+
+        assert {root.pid: len(members) for root, members in found.items()} == {source.pid: 1, daemon.pid: 2}
+    finally:
+        for process in (daemon, source):
+            process.communicate()

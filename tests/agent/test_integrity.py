@@ -1,0 +1,82 @@
+"""What Spark says of a job's books: exact sums, whatever the column holds, and no batch that ends because of them."""
+
+import json
+from decimal import Decimal
+
+import pytest
+
+import ledgerops
+from ledgerops.errors import UserError
+from ledgerops.model.integrity import book_of, conflicts_of
+from ledgerops.model.spark_progress import parse_progress
+
+pytestmark = pytest.mark.spark
+
+
+def observed(spark, tmp_path, rows, schema, books):
+    """The progress of the one batch that reads these rows, through `books`."""
+    spark.createDataFrame(rows, schema).write.parquet(str(tmp_path / "input"))
+    stream = spark.readStream.schema(schema).parquet(str(tmp_path / "input"))
+    query = books(stream).writeStream.format("noop").trigger(availableNow=True).start()
+    assert query.awaitTermination(120)
+    return parse_progress(json.loads(query.lastProgress.json))
+
+
+def both(frame, change=lambda rows: rows):
+    return ledgerops.book(change(ledgerops.book(frame, "in", amount="amount")), "out", amount="amount")
+
+
+def test_a_balanced_batch_has_the_same_rows_and_the_same_exact_sum(spark, tmp_path):
+    rows = [(Decimal("9007199254740993.01"),), (Decimal("0.01"),), (Decimal("-5.00"),), (None,)]
+
+    book = book_of(observed(spark, tmp_path, rows, "amount DECIMAL(18,2)", both))
+
+    assert (book.rows_in, book.rows_out, book.amount_in) == (4, 4, Decimal("9007199254740988.02"))
+    assert book.balanced
+
+
+def test_rows_that_are_filtered_and_amounts_that_are_changed_on_the_way_show(spark, tmp_path):
+    rows = [(Decimal(n),) for n in range(1, 101)]
+
+    book = book_of(
+        observed(
+            spark, tmp_path, rows, "amount DECIMAL(18,2)", lambda frame: both(frame, lambda r: r.where("amount > 3"))
+        )
+    )
+
+    assert (book.rows, book.amount) == (3, Decimal(6))
+
+
+@pytest.mark.parametrize(
+    ("schema", "rows", "total"),
+    [
+        pytest.param("amount DOUBLE", [(0.1,), (0.2,), (float("nan"),), (1e300,)], Decimal("0.30"), id="doubles"),
+        pytest.param("amount STRING", [("7.50",), ("seven",)], Decimal("7.50"), id="text"),
+        pytest.param("amount BIGINT", [(2**62,), (2**62,)], Decimal(2**63), id="whole numbers beyond 64 bits"),
+        pytest.param("amount DECIMAL(18,2)", [(None,)], Decimal(0), id="no amount at all"),
+    ],
+)
+def test_what_is_no_amount_is_left_out_and_ends_no_query(spark, tmp_path, schema, rows, total):
+    book = book_of(observed(spark, tmp_path, rows, schema, both))
+
+    assert (book.rows_in, book.amount_in, book.balanced) == (len(rows), total, True)
+
+
+def test_conflicts_are_counted_with_a_sample_of_hashed_keys(spark, tmp_path):
+    rows = [(f"T{n % 9}",) for n in range(40)]
+
+    conflicts = conflicts_of(
+        observed(spark, tmp_path, rows, "`id of it` STRING", lambda frame: ledgerops.conflicts(frame, "id of it"))
+    )
+
+    assert conflicts.rows == 40
+    assert len(conflicts.ids) == 5 and all(len(each) == 12 for each in conflicts.ids)
+
+
+def test_an_unknown_side_or_column_is_refused(spark):
+    frame = spark.range(1)
+
+    with pytest.raises(UserError, match="no side 'inn' of a book; it has in and out"):
+        ledgerops.book(frame, "inn")
+    with pytest.raises(UserError, match="no column 'amount' to book; there are id"):
+        ledgerops.book(frame, "in", amount="amount")

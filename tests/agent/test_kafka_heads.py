@@ -1,0 +1,310 @@
+"""The collector of offsets against a real broker, and against none."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+
+import orjson
+import pytest
+
+from ledgerops.agent.kafka_heads import KafkaCollector
+from ledgerops.agent.kafka_proxy import Broker, BrokerError
+from ledgerops.agent.queue import Inbox
+from ledgerops.common.kafka import KafkaClient, reach
+from ledgerops.errors import UserError
+from ledgerops.model.observations import decode_heads
+from ledgerops.model.self_counts import SelfStats
+from ledgerops.model.spark_progress import BadRecord
+from ledgerops.servers.kafka import Kafka
+from tests import topics
+from tests.agent.brokers import Queries, asks, closed, produce  # noqa: F401
+from tests.agent.fakes import inbox
+from tests.build import T0
+
+NOBODY = KafkaClient("127.0.0.1:1")
+
+
+def told(box: Inbox):
+    """What was put since the last time, by query."""
+    return {event.query: orjson.loads(event.data) for event in box.take(0.0) if event.kind == "offsets"}
+
+
+def collector(queries: Queries, client: KafkaClient):
+    box = inbox()
+    return box, KafkaCollector(box, queries.snapshot, asks(lambda: client))
+
+
+@pytest.fixture
+def asking(kafka: Kafka):
+    """A collector of the real broker and the queries that it knows."""
+    queries = Queries()
+    box, made = collector(queries, kafka.client)
+    yield queries, box, made
+    made.close()
+
+
+@pytest.mark.spark
+def test_newest_and_oldest_offsets_and_the_retention_are_reported_for_what_each_query_reads(kafka, make_topic, asking):
+    queries, box, made = asking
+    topic, other = make_topic(3, **{"retention.ms": "60000", "retention.bytes": "1000000"}), make_topic(1)
+    produce(kafka, topic, {0: 5, 2: 7})
+    queries.read("a", {topic: {"0": 1, "2": 0}})
+    queries.read("b", {other: {"0": 0}}, {topic: {"1": 0}})
+    made.look()
+
+    found = told(box)
+    assert found["a"].pop("seconds") > 0
+    assert found["a"] == {
+        "run_id": "a-run-1",
+        "latest": {topic: {"0": 5, "2": 7}},
+        "earliest": {topic: {"0": 0, "2": 0}},
+        "retention_seconds": {topic: 60.0},
+        "retention_bytes": {topic: 1_000_000},
+    }
+    assert found["b"]["latest"] == {other: {"0": 0}, topic: {"1": 0}}
+    assert found["b"]["retention_seconds"] == {other: 7 * 86400.0, topic: 60.0}
+
+
+@pytest.mark.spark
+def test_how_long_the_answer_took_is_told(kafka, topic, asking):
+    queries, box, made = asking
+    queries.read("a", {topic: {"0": 0}})
+    began = time.monotonic()
+    made.look()
+    passed = time.monotonic() - began
+
+    found = told(box)["a"]
+    assert 0 < found["seconds"] < passed
+    assert decode_heads(found, T0).seconds == found["seconds"]
+
+
+@pytest.mark.spark
+def test_deleted_records_show_in_the_oldest_offset(kafka, topic, asking):
+    from confluent_kafka import TopicPartition
+
+    queries, box, made = asking
+    produce(kafka, topic, {0: 10})
+    admin = reach(kafka.client)  # its answers end with it
+    [deleted] = admin.delete_records([TopicPartition(topic, 0, 4)]).values()
+    deleted.result(30)
+    queries.read("a", {topic: {"0": 1}})
+    made.look()
+
+    assert told(box)["a"]["earliest"] == {topic: {"0": 4}}
+
+
+@pytest.mark.spark
+def test_a_compacted_topic_has_no_retention(make_topic, asking):
+    queries, box, made = asking
+    topic = make_topic(1, **{"cleanup.policy": "compact"})
+    queries.read("a", {topic: {"0": 0}})
+    made.look()
+
+    assert told(box)["a"]["retention_seconds"] == {}
+
+
+@pytest.mark.spark
+def test_a_topic_that_is_gone_hides_nothing_else_and_is_no_dead_broker(kafka, topic, asking):
+    queries, box, made = asking
+    queries.read("a", {topic: {"0": 0}}, {"gone": {"0": 0}})
+    with pytest.raises(BrokerError, match="Unknown topic or partition"):
+        made.look()
+
+    assert told(box)["a"]["latest"] == {topic: {"0": 0}}
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_a_broker_that_dies_is_told_with_since_when_and_its_return_too(tmp_path, server_jars, capfd):
+    with Kafka(tmp_path / "kafka") as broker:
+        from confluent_kafka.admin import NewTopic
+
+        topics.make(reach(broker.client), NewTopic("t", 1, 1))
+        queries = Queries()
+        queries.read("a", {"t": {"0": 0}})
+        box, asking = collector(queries, broker.client)
+        asking.look()
+        assert "error" not in told(box)["a"]
+        broker.kill()
+        before = time.time()
+        asking.look()
+        after, first = time.time(), told(box)["a"]
+        asking.look()
+        second = told(box)["a"]
+        broker.start()
+        end = time.monotonic() + 60
+        while True:
+            asking.look()
+            if "error" not in (back := told(box)["a"]):
+                break
+            assert time.monotonic() < end
+
+    assert first["error"] in ("connection refused", "timed out") or "disconnected" in first["error"]
+    assert before <= first["unreachable_since"] == second["unreachable_since"] <= after
+    assert back["latest"] == {"t": {"0": 0}} and "unreachable_since" not in back
+    assert capfd.readouterr() == ("", ""), "librdkafka keeps its log to itself"
+
+
+def test_without_a_broker_the_reason_is_told():
+    queries = Queries()
+    queries.read("a", {"t": {"0": 0}})
+    box, made = collector(queries, NOBODY)
+    began = time.time()
+    made.look()
+    found = told(box)["a"]
+
+    assert found["error"] == "connection refused"
+    assert began - 1 <= found["unreachable_since"] <= time.time() and found["run_id"] == "a-run-1"
+
+
+class Answering(Broker):
+    """Says of each topic what is asked."""
+
+    def __init__(self):
+        super().__init__(lambda: KafkaClient("127.0.0.1:1"))
+
+    def ask(self, question, **limits):
+        ends = {topic: {str(partition): 9} for topic, partition in question["partitions"]}
+        settings = {topic: {"cleanup.policy": "delete"} for topic in question["settings"]}
+        return {"latest": ends, "earliest": ends, "refused": [], "reason": "", "settings": settings}
+
+
+def test_topics_that_come_and_go_leave_nothing_behind():
+    queries = Queries()
+    made = KafkaCollector(inbox(), queries.snapshot, Answering())
+    for number in range(5):
+        queries.read(f"query_{number}", {f"topic_{number}": {"0": 4}})
+        made.look()
+        queries.end(f"query_{number}")
+
+    assert list(made._settings) == ["topic_4"]
+
+
+def test_a_question_is_given_up_at_once_when_the_collector_ends():
+    queries = Queries()
+    queries.read("a", {"t": {"0": 0}})
+    box, made = collector(queries, NOBODY)
+    look = threading.Thread(target=made.look)
+    look.start()
+    made.close()
+    look.join(60)
+
+    assert not look.is_alive() and told(box) == {}  # a question that went on would tell why it was in vain
+
+
+@pytest.mark.parametrize("what", ["no query", "a query that ended", "other sources", "no number of a partition"])
+def test_nobody_is_asked_when_no_query_reads_kafka(what):
+    queries = Queries()
+    if what == "a query that ended":
+        queries.read("a", {"t": {"0": 0}})
+        queries.end("a")
+    elif what == "other sources":
+        queries.read("a", {"t": {"0": 0}}, description="transactions embedded")
+    elif what == "no number of a partition":
+        queries.read("a", {"t": {"x": 0}})
+    made = KafkaCollector(inbox(), queries.snapshot, asks(lambda: pytest.fail("asked")))
+    made.look()
+
+
+@pytest.mark.parametrize(
+    ("connect", "message"),
+    [
+        pytest.param(lambda: KafkaClient("nonsense"), "not a list of Kafka servers", id="addresses that are none"),
+        pytest.param(None, r"kafka_servers needs confluent-kafka: install ledgerops\[kafka\]", id="no library"),
+    ],
+)
+def test_settings_that_cannot_work_are_told(connect, message, monkeypatch, tmp_path):
+    if connect is None:
+        (tmp_path / "confluent_kafka").mkdir()  # one without the module that is needed
+        (tmp_path / "confluent_kafka" / "__init__.py").write_text("")
+        monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    queries = Queries()
+    queries.read("a", {"t": {"0": 0}})
+    made = KafkaCollector(Inbox(SelfStats()), queries.snapshot, asks(connect or (lambda: NOBODY)))
+    with pytest.raises(UserError, match=message):
+        made.look()
+
+
+def test_an_answer_is_read_back_as_it_was_written():
+    data = {
+        "run_id": "r",
+        "latest": {"t": {"0": 5}},
+        "earliest": {"t": {"0": 2}},
+        "retention_seconds": {"t": 60.0},
+        "retention_bytes": {"t": 1000},
+    }
+    heads = decode_heads(data, T0)
+
+    assert (heads.at, heads.latest, heads.earliest) == (T0, {("t", "0"): 5}, {("t", "0"): 2})
+    assert (heads.retention_seconds, heads.retention_bytes, heads.error) == ({"t": 60.0}, {"t": 1000}, None)
+
+
+def test_a_look_in_vain_is_read_back_too_and_nonsense_is_refused():
+    heads = decode_heads({"run_id": "r", "error": "timed out", "unreachable_since": T0}, T0 + 9)
+    assert (heads.error, heads.unreachable_since, heads.latest) == ("timed out", T0, {})
+    with pytest.raises(BadRecord, match="expected a number"):
+        decode_heads({"run_id": "r", "retention_seconds": {"t": "long"}}, T0)
+
+
+def test_a_process_that_takes_nothing_holds_up_neither_a_question_nor_the_end():
+    broker = asks(lambda: NOBODY)
+    with pytest.raises(BrokerError):
+        broker.ask({"ask": "nonsense"})
+    process = broker._begin()
+    os.kill(process.pid, signal.SIGSTOP)
+    partitions = [["a-topic-with-a-long-name", number] for number in range(10_000)]  # more than a pipe holds
+    question = {"ask": "offsets", "partitions": partitions, "settings": []}
+    began = time.monotonic()
+    raised = []
+
+    def ask():
+        with pytest.raises(BrokerError) as caught:
+            broker.ask(question, seconds=60.0)
+        raised.append(caught.value)
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    while broker._process is process and not broker._lock.locked():
+        time.sleep(0.01)
+    broker.close()
+    asking.join(60)
+
+    assert len(raised) == 1 and time.monotonic() - began < 60
+    with pytest.raises(BrokerError, match="the watch has ended"):
+        broker.ask(question)
+
+
+def test_a_process_that_dies_is_no_dead_broker_and_is_followed_by_another(monkeypatch):
+    queries = Queries()
+    queries.read("a", {"t": {"0": 0}})
+    box, made = collector(queries, NOBODY)
+    with monkeypatch.context() as broken:
+        broken.setattr(sys, "executable", "/bin/false")
+        with pytest.raises(BrokerError, match="the process that asks the broker: "):
+            made.look()
+    assert told(box) == {}
+    made.look()
+
+    assert told(box)["a"]["error"] == "connection refused"
+
+
+def test_a_folder_of_the_job_cannot_get_in_the_way(tmp_path, monkeypatch):
+    (tmp_path / "json.py").write_text("raise SystemExit")
+    monkeypatch.chdir(tmp_path)
+    queries = Queries()
+    queries.read("a", {"t": {"0": 0}})
+    box, made = collector(queries, NOBODY)
+    made.look()
+
+    assert told(box)["a"]["error"] == "connection refused"
+
+
+def test_an_application_without_an_interpreter_is_told(monkeypatch):
+    monkeypatch.setattr(sys, "executable", "")
+
+    with pytest.raises(UserError, match="kafka_servers needs a Python interpreter to start"):
+        asks(lambda: NOBODY).ask({"ask": "offsets", "partitions": [], "settings": []})

@@ -1,0 +1,134 @@
+import json
+import time
+
+from ledgerops.agent.listener import EventSink, JavaListener, unwrapped
+from ledgerops.agent.py4j_cleanup import Connections
+from ledgerops.agent.queue import Inbox
+from ledgerops.model.self_counts import SelfStats
+from tests.build import spark_json
+
+
+class JavaEvent:
+    """What py4j hands to a callback: here its JSON is at hand."""
+
+    def __init__(self, text):
+        self.text = text
+
+    def json(self):
+        if self.text is None:
+            raise ConnectionError("the gateway is gone")
+        return self.text
+
+
+class Thread:
+    """A query's thread in Java: py4j gives it a connection, and may be told to shut it down."""
+
+    open = True
+
+    def shutdown(self):
+        self.open = False
+
+
+class CallbackClient:
+    """Java's side of py4j's callbacks: `calling` is the thread that calls now."""
+
+    def __init__(self):
+        self.calling = None
+        self.kept = []
+
+    def getPerThreadConnection(self):
+        return self.calling
+
+    def connectionStopped(self, connection):
+        self.kept.remove(connection)
+
+    def thread(self):
+        self.calling = Thread()
+        self.kept.append(self.calling)
+        return self.calling
+
+
+def listener():
+    inbox = Inbox(SelfStats())
+    return inbox, JavaListener(EventSink(inbox, origin="the session"), Connections(None))
+
+
+def began(heard, client, run_id):
+    thread = client.thread()
+    heard.onQueryStarted(JavaEvent(json.dumps({"runId": run_id})))
+    return thread
+
+
+def test_the_connection_of_a_run_is_closed_with_the_run_and_no_other():
+    client = CallbackClient()
+    heard = JavaListener(EventSink(Inbox(SelfStats())), connections := Connections(client))
+    first, second = began(heard, client, "run-1"), began(heard, client, "run-2")
+    for run_id in ("run-1", "run-1", "a run that began before us"):
+        heard.onQueryTerminated(JavaEvent(json.dumps({"runId": run_id})))
+
+    assert (first.open, second.open, client.kept, len(connections)) == (False, True, [second], 1)
+
+
+def test_a_run_whose_end_spark_did_not_tell_keeps_no_connection_either():
+    client = CallbackClient()
+    heard = JavaListener(EventSink(Inbox(SelfStats())), connections := Connections(client))
+    lost = began(heard, client, "run-1")
+    connections.end("run-1")
+
+    assert (lost.open, client.kept, len(connections)) == (False, [], 0)
+
+
+def test_a_progress_event_is_queued_as_its_record():
+    inbox, heard = listener()
+    record = json.dumps(spark_json(), separators=(",", ":"))
+    heard.onQueryProgress(JavaEvent(f'{{"progress":{record}}}'))
+
+    [event] = inbox.take(0.0)
+    assert (event.kind, event.data, event.origin) == ("progress", record, "the session")
+
+
+def test_a_record_without_its_event_is_left_as_it_is():
+    assert unwrapped('{"id":"progress"}') == '{"id":"progress"}'
+
+
+def test_each_kind_of_event_is_told_apart():
+    inbox, heard = listener()
+    heard.onQueryStarted(JavaEvent('{"a":1}'))
+    heard.onQueryIdle(JavaEvent('{"b":1}'))
+    heard.onQueryTerminated(JavaEvent('{"c":1}'))
+
+    assert [(event.kind, event.data) for event in inbox.take(0.0)] == [
+        ("started", '{"a":1}'),
+        ("idle", '{"b":1}'),
+        ("terminated", '{"c":1}'),
+    ]
+
+
+def test_callbacks_are_counted_and_timed():
+    inbox, heard = listener()
+    began = time.perf_counter()
+    heard.onQueryIdle(JavaEvent("{}"))
+    heard.onQueryIdle(JavaEvent("{}"))
+    passed = time.perf_counter() - began
+
+    assert inbox.stats.events == {"idle": 2}
+    assert inbox.stats.callbacks == 2
+    assert 0 < inbox.stats.callback_seconds <= passed
+
+
+def test_an_error_in_a_callback_is_counted_and_never_reaches_spark():
+    inbox, heard = listener()
+    heard.onQueryProgress(JavaEvent(None))
+
+    assert inbox.take(0.0) == []
+    assert inbox.stats.collector_errors == {"listener": 1}
+
+
+def test_a_full_queue_drops_without_waiting():
+    inbox = Inbox(SelfStats(), size=1)
+    heard = JavaListener(EventSink(inbox), Connections(None))
+    for _ in range(3):
+        heard.onQueryIdle(JavaEvent("{}"))
+
+    assert inbox.stats.dropped == 2
+    assert inbox.stats.collector_errors == {}

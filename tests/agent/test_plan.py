@@ -1,0 +1,119 @@
+import pytest
+
+from ledgerops.agent.plan import PlanReader, parse_keys, parse_sink, parse_trigger, parse_watermarks
+from ledgerops.agent.queue import Inbox
+from ledgerops.model.self_counts import SelfStats
+from tests.agent.fakes import FakeSession, inbox, roster_of, run_of, taken
+
+LOGICAL_4_2 = """WriteToMicroBatchDataSource noop-table
++- ~Aggregate [window#7-T10000ms], [window#7-T10000ms, count(1) AS n#3L]
+   +- ~EventTimeWatermark a0289ebc-3abe-45d5-a6e6-8b399ad21374, timestamp#0: timestamp, 10 seconds
+"""
+LOGICAL_3_5 = (
+    "+- EventTimeWatermark event_time#12: timestamp, 1 hours 30 minutes\n+- EventTimeWatermark at#3, 5 seconds"
+)
+PHYSICAL = """WriteToDataSourceV2
++- *(5) HashAggregate(keys=[window#7-T10ms, _groupingexpression#25L], functions=[count(1)], output=[window#7-T10ms, customer_id#2L, n#3L])
+   +- StateStoreSave [window#7-T10ms, _groupingexpression#25L], state info [ ], Update, 2
+      +- Exchange hashpartitioning(window#7-T10ms, _groupingexpression#25L, 2), REQUIRED_BY_STATEFUL_OPERATOR
+         +- *(2) HashAggregate(keys=[window#7-T10ms, _groupingexpression#25L], functions=[partial_count(1)], output=[window#7-T10ms, _groupingexpression#25L, count#13L])
+"""  # noqa: E501
+
+
+@pytest.mark.parametrize(
+    ("text", "trigger"),
+    [
+        ("ProcessingTimeTrigger(2000)", ("processing_time", 2.0)),
+        ("ProcessingTimeTrigger(0)", ("processing_time", 0.0)),
+        ("AvailableNowTrigger", ("available_now", None)),
+        ("OneTimeTrigger", ("once", None)),
+        ("ContinuousTrigger(1000)", ("continuous", 1.0)),
+        ("RealTimeTrigger(5000)", ("real_time", 5.0)),
+        ("SomethingNew(abc)", (None, None)),
+    ],
+)
+def test_a_trigger_is_its_kind_and_interval(text, trigger):
+    assert parse_trigger(text) == trigger
+
+
+@pytest.mark.parametrize(
+    ("plan", "watermarks"),
+    [
+        pytest.param(LOGICAL_4_2, {"timestamp": 10.0}, id="Spark 4.2, with the node's id"),
+        pytest.param(LOGICAL_3_5, {"event_time": 5400.0, "at": 5.0}, id="Spark 3.5, several units, several nodes"),
+        pytest.param("EventTimeWatermark x#1: timestamp, 500 milliseconds", {"x": 0.5}, id="below a second"),
+        pytest.param("Aggregate [a]", {}, id="none"),
+    ],
+)
+def test_watermarks_are_columns_with_seconds(plan, watermarks):
+    assert parse_watermarks(plan) == watermarks
+
+
+@pytest.mark.parametrize(
+    ("plan", "keys"),
+    [
+        pytest.param(PHYSICAL, ("window", "customer_id"), id="an expression has the name that the query gives it"),
+        pytest.param("Exchange hashpartitioning(customer_id#12, 200), X", ("customer_id",), id="a column"),
+        pytest.param(
+            "Exchange hashpartitioning(a#1, 2)\nExchange hashpartitioning(b#2, a#1, 16)", ("b", "a"), id="widest first"
+        ),
+        pytest.param(
+            "Exchange hashpartitioning(coalesce(a#1, b#2L), c#3.d, 4), X", ("coalesce(a, b)", "c.d"), id="functions"
+        ),
+        pytest.param("Exchange SinglePartition", (), id="none"),
+        pytest.param("Exchange hashpartitioning(", (), id="cut off"),
+    ],
+)
+def test_keys_are_the_columns_of_the_shuffles(plan, keys):
+    assert parse_keys(plan) == keys
+
+
+@pytest.mark.parametrize(
+    ("text", "sink"),
+    [
+        ("NoopTable", "NoopTable"),
+        ("org.apache.spark.sql.execution.datasources.noop.NoopTable$@75b2b9d8", "NoopTable"),
+        ("ForeachBatchSink", "ForeachBatchSink"),
+        ("FileSink[file:/tmp/a.b/C]", "FileSink[file:/tmp/a.b/C]"),
+    ],
+)
+def test_a_sink_has_neither_package_nor_hash(text, sink):
+    assert parse_sink(text) == sink
+
+
+def test_what_cannot_be_read_stays_unknown_and_nothing_raises():
+    box = inbox()
+    session = FakeSession()
+    session.spark = None
+    PlanReader(box, roster_of(run_of(session, last_batch=None, plan=None))).look()
+
+    [(kind, data)] = taken(box)
+    assert (kind, data["run_id"], data["trigger"], data["keys"]) == ("plan", "run-1", None, [])
+
+
+def test_a_plan_that_finds_the_queue_full_is_told_later():
+    box = Inbox(SelfStats(), size=1)
+    box.put("idle", "{}")
+    session = FakeSession()
+    session.spark = None
+    reader = PlanReader(box, roster_of(run_of(session, plan=None)))
+    reader.look()
+    assert [kind for kind, _ in taken(box)] == ["idle"]
+
+    reader.look()
+    reader.look()
+    assert [kind for kind, _ in taken(box)] == ["plan"]
+
+
+def test_a_plan_is_read_again_after_the_first_batch_and_then_no_more():
+    box = inbox()
+    session = FakeSession()
+    session.spark = None
+    run = run_of(session, last_batch=None, plan=None)
+    reader = PlanReader(box, roster_of(run))
+    counts = []
+    for run.last_batch in (None, None, 0, 1, 2):
+        reader.look()
+        counts.append(len(taken(box)))
+
+    assert counts == [1, 0, 1, 0, 0]

@@ -1,0 +1,34 @@
+import logging
+import threading
+
+from ledgerops.agent.poller import Periodic
+from ledgerops.model.self_counts import SelfStats
+
+
+def test_a_collector_that_raises_is_counted_said_once_and_asked_again(caplog):
+    stats, looked = SelfStats(), threading.Semaphore(0)
+
+    def look():
+        looked.release()
+        raise RuntimeError("no such table\nand a stack")
+
+    collector = Periodic("tasks", 0.001, look, stats)
+    with caplog.at_level(logging.WARNING, "ledgerops"):
+        collector.start()
+        for _ in range(3):
+            assert looked.acquire(timeout=60)
+        collector.stop(timeout=60)
+        collector.stop()
+
+    assert stats.collector_errors["tasks"] >= 2
+    assert [record.getMessage() for record in caplog.records] == [
+        "the collector tasks failed (RuntimeError: no such table); going on, said once"
+    ]
+
+
+def test_stopping_does_not_wait_for_the_interval():
+    collector = Periodic("host", 3600.0, lambda: None, SelfStats())
+    collector.start()
+    collector.stop(timeout=60)
+
+    assert not collector._thread.is_alive()

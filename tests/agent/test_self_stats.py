@@ -1,0 +1,34 @@
+import orjson
+
+from ledgerops.agent.queue import Inbox
+from ledgerops.agent.self_stats import ObserverCollector
+from ledgerops.model.observations import decode_observer
+from ledgerops.model.self_counts import SelfStats
+from tests.agent.fakes import inbox, taken
+from tests.build import T0
+
+
+def test_what_the_observer_counts_about_itself_is_recorded():
+    box = inbox()
+    box.stats.events["progress"] += 4
+    box.stats.dropped = 2
+    box.stats.spent("judge", 0.5)
+    box.stats.spent("parse", 0.25)
+    for _ in range(3):
+        box.stats.error("tasks")
+
+    ObserverCollector(box).look()
+
+    [(kind, data)] = taken(box)
+    seen = decode_observer(orjson.loads(orjson.dumps(data)), T0)
+    assert kind == "observer"
+    assert (seen.queue_size, seen.queue_limit, seen.dropped, seen.events) == (0, box.limit, 2, 4)
+    assert (seen.worker_seconds, seen.collector_errors) == (0.75, {"tasks": 3})
+
+
+def test_a_full_queue_loses_the_look_and_nothing_else():
+    box = Inbox(SelfStats(), 1)
+    ObserverCollector(box).look()
+    ObserverCollector(box).look()
+
+    assert box.stats.dropped == 1

@@ -1,0 +1,315 @@
+import http.server
+import json
+import threading
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from ledgerops.agent.spark_rest import SparkRest
+from ledgerops.agent.tasks import TaskCollector, newest_batches, parse_amount
+from ledgerops.model.observations import decode_tasks
+from tests.agent.fakes import FakeSession, inbox, roster_of, run_of, taken
+from tests.build import T0
+
+RUN = "fc00ce39-924c-454a-927e-ae1b3d49f3f2"
+
+
+def execution(number, batch, jobs=(), status="COMPLETED", run_id=RUN):
+    text = f"daily\ncounts\nid = ffc59b0f-896c-4c1d-9fe7-875fd598ee3a\nrunId = {run_id}\nbatch = {batch}"
+    return {
+        "id": number,
+        "status": status,
+        "description": text,
+        "runningJobIds": [],
+        "successJobIds": list(jobs),
+        "failedJobIds": [],
+    }
+
+
+def task(index, seconds, records):
+    read = {"recordsRead": records}
+    return {
+        "index": index,
+        "partitionId": index,
+        "status": "SUCCESS",
+        "taskMetrics": {
+            "executorRunTime": seconds * 1000,
+            "inputMetrics": {"recordsRead": 0},
+            "shuffleReadMetrics": read,
+        },
+    }
+
+
+def stage(number, tasks, **changes):
+    return {
+        "status": "COMPLETE",
+        "stageId": number,
+        "attemptId": 0,
+        "name": "start",
+        "numTasks": tasks,
+        "numCompleteTasks": tasks,
+        "numFailedTasks": 0,
+        "firstTaskLaunchedTime": "2027-01-15T08:00:01.000GMT",
+        "completionTime": "2027-01-15T08:00:03.500GMT",
+        "executorRunTime": 3000,
+        "executorCpuTime": 2_000_000_000,
+        "jvmGcTime": 100,
+        "inputRecords": 0,
+        "shuffleReadRecords": 130,
+        "inputBytes": 0,
+        "shuffleReadBytes": 900,
+        "shuffleWriteBytes": 0,
+        "memoryBytesSpilled": 5,
+        "diskBytesSpilled": 6,
+        "executorSummary": {
+            "driver": {"succeededTasks": tasks, "taskTime": 3100, "inputRecords": 0, "shuffleReadRecords": 130}
+        },
+        "taskMetricsDistributions": {
+            "quantiles": [0.5, 1.0],
+            "executorRunTime": [200.0, 2000.0],
+            "inputMetrics": {"recordsRead": [0.0, 0.0]},
+            "shuffleReadMetrics": {"readRecords": [10.0, 100.0]},
+        },
+        **changes,
+    }
+
+
+class FakeSpark:
+    """Spark's REST interface: pages of executions, jobs, stages and tasks."""
+
+    def __init__(self):
+        self.executions = []
+        self.jobs = {}
+        self.stages = {}
+        self.tasks = {}
+        self.nodes = []
+        self.asked = []
+        self.broken = False
+        fake = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                status, body = fake.answer(self.path)
+                self.send_response(status)
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *args):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True).start()
+        self.rest = SparkRest(f"http://127.0.0.1:{self.server.server_address[1]}/", "app-1")
+
+    def answer(self, target):
+        parts = urlsplit(target)
+        path = parts.path.removeprefix("/api/v1/applications/app-1")
+        query = {key: values[0] for key, values in parse_qs(parts.query).items()}
+        self.asked.append(path)
+        if self.broken:
+            return 200, b"<html>busy</html>"
+        match path.strip("/").split("/"):
+            case ["sql"]:
+                first = int(query["offset"])
+                found = self.executions[first : first + int(query["length"])]
+            case ["sql", _]:
+                found = {"nodes": self.nodes}
+            case ["jobs", number]:
+                found = {"stageIds": self.jobs[int(number)]}
+            case ["stages", number]:
+                if int(number) not in self.stages:
+                    return 404, b"{}"
+                found = [self.stages[int(number)]]
+            case ["stages", number, _, "taskList"]:
+                found = self.tasks[int(number)]
+        return 200, json.dumps(found).encode()
+
+
+@pytest.fixture
+def spark(monkeypatch):
+    monkeypatch.setattr("ledgerops.agent.spark_rest.SECONDS", 60.0)
+    monkeypatch.setattr("ledgerops.agent.spark_rest.FIRST_SECONDS", 60.0)
+    fake = FakeSpark()
+    yield fake
+    fake.server.shutdown()
+    fake.server.server_close()
+
+
+class Bench:
+    def __init__(self, rest, interval=5.0):
+        self.now = T0
+        self.inbox = inbox()
+        self.run = run_of(FakeSession(), RUN, last_batch=5)
+        self.collector = TaskCollector(self.inbox, roster_of(self.run), lambda: rest, interval, clock=lambda: self.now)
+
+    def look(self):
+        self.collector.look()
+        return [data for kind, data in taken(self.inbox) if kind == "tasks"]
+
+
+def one_batch(spark, batch=5):
+    spark.executions = [execution(0, batch), execution(1, batch, [7])]
+    spark.jobs = {7: [40, 41]}
+    spark.stages = {41: stage(41, 4)}  # 40 was skipped
+    spark.tasks = {41: [task(0, 0.2, 10), task(1, 0.3, 10), task(2, 0.5, 10), task(3, 2.0, 100)]}
+
+
+def test_the_newest_batch_is_summed_up_from_its_tasks(spark):
+    one_batch(spark)
+    [data] = Bench(spark.rest).look()
+
+    [found] = decode_tasks(data).stages
+    assert (data["run_id"], data["batch_id"]) == (RUN, 5)
+    assert (found.seconds_median, found.seconds_max) == (0.4, 2.0)
+    assert (found.records_median, found.records_max, found.records) == (10.0, 100.0, 130)
+    assert (found.slowest_task, found.reads_shuffle, found.spill_bytes) == (3, True, 11)
+    assert found.records_score == pytest.approx(100.0)
+    assert found.wall_seconds == 2.5
+    assert found.executors["driver"].run_seconds == 3.1
+
+
+def test_of_a_wide_stage_only_the_summary_is_asked_for(spark):
+    one_batch(spark)
+    spark.stages = {41: stage(41, 200)}
+    [data] = Bench(spark.rest).look()
+
+    [found] = decode_tasks(data).stages
+    assert (found.seconds_median, found.seconds_max, found.records_max) == (0.2, 2.0, 100.0)
+    assert (found.records_score, found.slowest_task) == (None, None)
+    assert not any("taskList" in path for path in spark.asked)
+
+
+def test_it_asks_again_only_for_a_new_batch_and_after_the_interval(spark):
+    one_batch(spark)
+    bench = Bench(spark.rest)
+    bench.look()
+    before = len(spark.asked)
+    bench.look()
+    bench.run.last_batch = 6
+    bench.look()
+    assert len(spark.asked) == before
+
+    bench.now += 5
+    one_batch(spark, 6)
+    assert [data["batch_id"] for data in bench.look()] == [6]
+
+
+def test_a_query_without_batches_is_not_asked_for(spark):
+    bench = Bench(spark.rest)
+    bench.run.last_batch = None
+
+    assert (bench.look(), spark.asked) == ([], [])
+
+
+def test_the_newest_executions_are_found_beyond_the_first_page_and_after_eviction(spark):
+    one_batch(spark)
+    spark.executions = [execution(number, 1, run_id="0" * 8) for number in range(950)] + spark.executions
+    bench = Bench(spark.rest)
+    assert [data["batch_id"] for data in bench.look()] == [5]
+
+    one_batch(spark, 6)
+    bench.run.last_batch, bench.now = 6, bench.now + 5
+    assert [data["batch_id"] for data in bench.look()] == [6]
+
+
+def test_python_time_is_summed_and_no_more_asked_for_where_there_is_none(spark):
+    one_batch(spark)
+    spark.nodes = [
+        {"metrics": [{"name": "time to run Python workers", "value": "total (min, med)\n1.6 s (811 ms, 823 ms)"}]},
+        {"metrics": [{"name": "time to run Python workers", "value": "250 ms"}, {"name": "rows", "value": "5"}]},
+    ]
+    bench = Bench(spark.rest)
+    assert bench.look()[0]["python_seconds"] == 1.85
+
+    spark.nodes = []
+    for batch in range(6, 12):
+        one_batch(spark, batch)
+        bench.run.last_batch, bench.now = batch, bench.now + 5
+        assert bench.look()[0]["python_seconds"] is None
+    assert sum(path.startswith("/sql/") for path in spark.asked) == 3
+
+
+def test_without_an_interface_nothing_happens():
+    assert Bench(None).look() == []
+
+
+def test_an_interface_that_is_away_is_left_alone_for_longer_and_longer():
+    bench = Bench(SparkRest("http://127.0.0.1:9", "app-1"))
+    tried = []
+    for _ in range(100):
+        try:
+            bench.look()
+        except OSError:
+            tried.append(round(bench.now - T0))
+        bench.now += 1
+
+    assert tried == [0, 5, 20, 80]
+
+
+def test_an_answer_that_is_no_json_counts_as_away(spark):
+    bench = Bench(spark.rest)
+    spark.broken = True
+    with pytest.raises(ValueError, match="unexpected"):
+        bench.look()
+    spark.broken = False
+    one_batch(spark)
+    assert bench.look() == []
+
+    bench.now += 5
+    assert len(bench.look()) == 1
+
+
+def test_a_batch_that_still_runs_waits_for_its_turn():
+    page = [execution(1, 4, [6]), execution(2, 5, [7]), execution(3, 5, [8], status="RUNNING")]
+
+    assert newest_batches(page, {RUN: 9})[RUN].batch_id == 4
+
+
+def test_a_batch_between_two_of_its_writes_waits_for_its_progress(spark):
+    one_batch(spark, 5)
+    spark.executions += [execution(2, 6, [8])]  # the first of two writes; the second has not begun
+    spark.jobs[8] = [42]
+    spark.stages[42] = stage(42, 4)
+    spark.tasks[42] = spark.tasks[41]
+    bench = Bench(spark.rest)
+    assert [data["batch_id"] for data in bench.look()] == [5]
+
+    spark.executions += [execution(3, 6, [9])]
+    spark.jobs[9] = [43]
+    spark.stages[43] = stage(43, 4)
+    spark.tasks[43] = spark.tasks[41]
+    bench.run.last_batch, bench.now = 6, bench.now + 5
+    [data] = bench.look()
+    assert (data["batch_id"], [each["stage_id"] for each in data["stages"]]) == (6, [42, 43])
+
+
+def test_a_batch_that_ends_while_the_interface_answers_waits_for_the_next_look(spark):
+    one_batch(spark, 6)
+    bench = Bench(spark.rest)
+    answer = spark.answer
+
+    def slow(target):
+        bench.run.last_batch = 6
+        return answer(target)
+
+    spark.answer = slow
+    assert bench.look() == []
+
+
+@pytest.mark.parametrize("description", ["count at app.py:5", "", "id = x\nrunId = y\nbatch = z"])
+def test_executions_of_others_are_passed_over(description):
+    assert newest_batches([{**execution(1, 4, [6]), "description": description}], {RUN: 9}) == {}
+
+
+def test_older_spark_writes_the_description_with_line_break_tags():
+    text = f"q<br/>id = ffc59b0f-896c-4c1d-9fe7-875fd598ee3a<br/>runId = {RUN}<br/>batch = 8"
+
+    assert newest_batches([{**execution(1, 4, [6]), "description": text}], {RUN: 9})[RUN].batch_id == 8
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("0 ms", 0.0), ("total (min)\n1.5 s (1 s)", 1.5), ("2.0 m", 120.0), ("1.0 h (x)", 3600.0), ("", 0.0), ("x", 0.0)],
+)
+def test_amounts_of_time_are_read(text, seconds):
+    assert parse_amount(text) == seconds

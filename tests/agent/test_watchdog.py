@@ -1,0 +1,255 @@
+import pytest
+
+from ledgerops.agent.queue import Inbox
+from ledgerops.agent.sessions import ActiveQuery
+from ledgerops.agent.watchdog import Watchdog, trigger_began
+from ledgerops.model.self_counts import SelfStats
+from tests.agent.fakes import FakeQuery, FakeSession, roster_of, run_of, taken
+from tests.build import T0
+
+
+class Bench:
+    def __init__(self, *runs, sessions, size=100):
+        self.now = T0
+        self.inbox = Inbox(SelfStats(), size)
+        self.roster = roster_of(*runs)
+        self.dog = Watchdog(self.inbox, self.roster, lambda: sessions, clock=lambda: self.now)
+
+    def look_until(self, seconds, step=1.0):
+        """All that is reported while looking every `step` seconds up to `seconds` after T0."""
+        found = []
+        while self.now < T0 + seconds:
+            self.now += step
+            self.dog.look()
+            found += [(round(self.now - T0), *each) for each in taken(self.inbox)]
+        return found
+
+
+def working(session, handle, **changes):
+    session.queries = [ActiveQuery("id-1", "run-1", "daily_counts", handle)]
+    return run_of(session, **changes)
+
+
+def test_a_batch_that_does_not_end_is_reported_every_five_seconds():
+    session = FakeSession()
+    bench = Bench(working(session, FakeQuery()), sessions=[session])
+
+    found = bench.look_until(14)
+
+    data = {"run_id": "run-1", "since": T0, "message": "Processing new data"}
+    assert found == [(4, "batch_running", data), (9, "batch_running", data), (14, "batch_running", data)]
+
+
+def test_the_patience_grows_with_the_trigger_interval():
+    session = FakeSession()
+    bench = Bench(working(session, FakeQuery(), interval=10.0), sessions=[session])
+
+    assert [at for at, *_ in bench.look_until(22)] == [21]
+
+
+@pytest.mark.parametrize(
+    ("handle", "changes"),
+    [
+        pytest.param(FakeQuery("Waiting for next trigger", working=False), {}, id="between triggers"),
+        pytest.param(FakeQuery(), {"last_seen": T0 + 8}, id="batches come in time"),
+        pytest.param(FakeQuery("Getting offsets from KafkaV2"), {}, id="looking for new data"),
+        pytest.param(FakeQuery(), {"idle": True}, id="idle for less than the next idle event takes"),
+    ],
+)
+def test_it_is_silent_when_nothing_is_stuck(handle, changes):
+    session = FakeSession()
+    bench = Bench(working(session, handle, **changes), sessions=[session])
+
+    assert bench.look_until(11) == []
+
+
+def test_a_source_that_does_not_answer_is_seen():
+    session = FakeSession()
+    bench = Bench(working(session, FakeQuery("Getting offsets from KafkaV2")), sessions=[session])
+
+    assert [at for at, *_ in bench.look_until(13)] == [12]
+
+
+def test_while_batches_come_in_time_only_the_list_is_asked_for():
+    session = FakeSession()
+    run = working(session, FakeQuery())
+    bench = Bench(run, sessions=[session])
+    for _ in range(100):
+        bench.now += 1
+        run.last_seen = bench.now - 0.5
+        bench.dog.look()
+
+    assert bench.dog.calls == 10
+
+
+def test_a_query_that_vanished_without_an_event_is_reported_as_ended():
+    session = FakeSession()
+    run = working(session, FakeQuery(working=False, problem="boom: it broke"))
+    bench = Bench(run, sessions=[session])
+    bench.look_until(1)
+    session.queries = []
+
+    found = bench.look_until(25)
+
+    data = {"id": "id-1", "runId": "run-1", "exception": "boom: it broke", "errorClassOnException": None}
+    assert found[0] == (21, "terminated", data)
+
+
+@pytest.mark.parametrize("up", [True, False], ids=["the event was lost", "the session was stopped"])
+def test_what_is_held_for_a_query_that_vanished_is_let_go(up):
+    session = FakeSession()
+    bench = Bench(working(session, FakeQuery(working=False)), sessions=[session])
+    bench.look_until(1)
+    session.queries, session.up = [], up
+    bench.look_until(40)
+
+    assert session.let_go == ["run-1"]
+
+
+@pytest.mark.parametrize("sessions", [0, 1], ids=["detached", "running"])
+def test_nothing_is_let_go_while_the_query_goes_on(sessions):
+    session = FakeSession()
+    bench = Bench(working(session, FakeQuery(working=False)), sessions=[session][:sessions])
+    bench.look_until(40)
+
+    assert session.let_go == []
+
+
+def test_a_query_of_a_stopped_session_is_reported_as_ended():
+    session = FakeSession()
+    bench = Bench(working(session, FakeQuery(working=False)), sessions=[session])
+    bench.look_until(1)
+    session.up = False
+
+    assert [kind for _, kind, _ in bench.look_until(22)] == ["terminated"]
+
+
+def test_an_end_that_finds_the_queue_full_is_reported_again():
+    session = FakeSession()
+    bench = Bench(working(session, FakeQuery(working=False)), sessions=[session], size=1)
+    bench.look_until(1)
+    session.queries = []
+    bench.inbox.put("idle", "{}")
+    for _ in range(30):
+        bench.now += 1
+        bench.dog.look()
+    assert [kind for kind, _ in taken(bench.inbox)] == ["idle"]
+
+    assert [kind for _, kind, _ in bench.look_until(60)] == ["terminated"]
+
+
+def test_the_runs_of_a_session_that_was_detached_are_told_to_be_unwatched_and_asked_no_more():
+    session, other = FakeSession("detached"), FakeSession("other")
+    bench = Bench(working(session, FakeQuery()), sessions=[other])
+
+    data = {"id": "id-1", "runId": "run-1", "exception": None, "errorClassOnException": None, "unwatched": True}
+    assert bench.look_until(30) == [(11, "terminated", data)]
+
+
+def test_a_session_that_has_just_been_attached_is_not_taken_for_detached():
+    session, sessions = FakeSession(), []
+    bench = Bench(working(session, FakeQuery(working=False)), sessions=sessions)
+    assert bench.look_until(5) == []  # its first query is heard of before it is listed
+    sessions.append(session)
+
+    assert bench.look_until(60) == []
+
+
+def test_a_run_whose_session_is_detached_and_attached_again_goes_on():
+    before, after = FakeSession("before"), FakeSession("after")
+    sessions = [before]
+    bench = Bench(working(before, FakeQuery(working=False)), sessions=sessions)
+    bench.look_until(5)
+    sessions[:] = [after]
+    after.queries = before.queries
+
+    assert bench.look_until(60) == []
+    assert [run.session for run in bench.roster.runs()] == [after]
+
+
+def test_the_runs_of_a_session_that_was_stopped_and_detached_have_ended():
+    session = FakeSession()
+    session.up = False
+    bench = Bench(working(session, FakeQuery()), sessions=[])
+
+    [(_, kind, data)] = bench.look_until(30)
+    assert (kind, "unwatched" in data) == ("terminated", False)
+
+
+def test_a_session_that_is_attached_again_has_its_queries_taken_up_again():
+    session = FakeSession()
+    session.queries = [ActiveQuery("id-1", "run-1", "daily_counts", FakeQuery(working=False))]
+    bench = Bench(sessions=[session])
+    bench.roster._ended.append("run-1")
+    bench.roster.readmit()
+
+    assert [kind for _, kind, _ in bench.look_until(1)] == ["started"]
+
+
+def test_sessions_that_come_and_go_leave_nothing_behind():
+    sessions = []
+    bench = Bench(sessions=sessions)
+    for number in range(50):
+        sessions[:] = [FakeSession(f"session-{number}")]
+        bench.look_until(bench.now - T0 + 1)
+
+    assert list(bench.dog._listed) == ["session-49"]
+
+
+def test_a_query_that_ran_before_we_came_gets_its_start():
+    session = FakeSession()
+    session.queries = [ActiveQuery("id-9", "run-9", "early", FakeQuery(working=False))]
+    bench = Bench(sessions=[session])
+
+    [(_, kind, data)] = bench.look_until(1)
+
+    assert (kind, data["id"], data["runId"], data["name"]) == ("started", "id-9", "run-9", "early")
+
+
+def test_a_query_that_is_known_or_has_ended_gets_none():
+    session = FakeSession()
+    bench = Bench(working(session, FakeQuery(working=False)), sessions=[session])
+    session.queries.append(ActiveQuery("id-2", "run-2", "gone", FakeQuery(working=False)))
+    bench.roster._ended.append("run-2")
+
+    assert bench.look_until(3) == []
+
+
+def test_a_session_that_fails_does_not_hide_another():
+    broken, fine = FakeSession("broken"), FakeSession("fine")
+    broken.active = lambda: 1 / 0
+    fine.queries = [ActiveQuery("id-9", "run-9", "early", FakeQuery(working=False))]
+    bench = Bench(sessions=[broken, fine])
+
+    with pytest.raises(ZeroDivisionError):
+        bench.look_until(1)
+    assert [kind for kind, _ in taken(bench.inbox)] == ["started"]
+
+
+def test_a_query_whose_handle_fails_does_not_hide_another():
+    class Broken(FakeQuery):
+        @property
+        def status(self):
+            raise ConnectionError("gateway away")
+
+        @status.setter
+        def status(self, value):
+            pass
+
+    session = FakeSession()
+    runs = [run_of(session, name, handle=handle) for name, handle in [("run-1", Broken()), ("run-2", FakeQuery())]]
+    session.queries = [ActiveQuery("id-1", run.run_id, "daily_counts", run.handle) for run in runs]
+    bench = Bench(*runs, sessions=[session])
+    bench.now += 4
+
+    with pytest.raises(ConnectionError, match="gateway away"):
+        bench.dog.look()
+    assert [data["run_id"] for _, data in taken(bench.inbox)] == ["run-2"]
+
+
+def test_the_trigger_began_on_a_multiple_of_its_interval():
+    session = FakeSession()
+
+    assert trigger_began(run_of(session, interval=2.0, last_seen=T0 + 0.5)) == T0 + 2
+    assert trigger_began(run_of(session, interval=0.0, last_seen=T0 + 0.5)) == T0 + 0.5
+    assert trigger_began(run_of(session, plan=None, last_seen=T0 + 0.5)) == T0 + 0.5

@@ -1,0 +1,426 @@
+import errno
+import json
+import logging
+import threading
+
+import pytest
+
+from ledgerops.agent.queue import Inbox
+from ledgerops.agent.worker import RETRY, Worker
+from ledgerops.model.finding import Verdict
+from ledgerops.model.recording import Recorder, decode, read
+from ledgerops.model.self_counts import SelfStats
+from ledgerops.runtime.registry import Fleet
+from tests.build import T0, spark_json
+
+ID, RUN = spark_json()["id"], spark_json()["runId"]
+
+
+def healthy():
+    return lambda view: Verdict(view.query, view.now, "healthy", 100)
+
+
+class Bench:
+    """A worker whose turns the test calls itself, with a clock that it sets."""
+
+    def __init__(self, recorder=None, judge=healthy, hook=None, size=1000):
+        self.now = T0
+        self.stats = SelfStats()
+        self.inbox = Inbox(self.stats, size)
+        self.worker = Worker(self.inbox, Fleet(judge), self.stats, recorder=recorder, hook=hook, clock=lambda: self.now)
+
+    def see(self, kind="progress", data=None, query=None):
+        self.inbox.put(kind, json.dumps(spark_json() if data is None else data), query)
+        self.worker.turn()
+
+    @property
+    def queries(self):
+        return self.worker.snapshot.queries
+
+
+@pytest.fixture
+def make():
+    """Makes benches, and closes their recordings in the end."""
+    made = []
+
+    def bench(recorder=None, **options):
+        made.append(recorder)
+        return Bench(recorder, **options)
+
+    yield bench
+    for recorder in made:
+        if recorder is not None:
+            recorder.close()
+
+
+class FullDisk(Recorder):
+    broken = True
+
+    def append(self, line):
+        if self.broken:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        super().append(line)
+
+
+def test_an_event_becomes_a_recording_line_state_a_verdict_and_a_snapshot(make, tmp_path):
+    bench = make(Recorder(tmp_path))
+    bench.see()
+
+    [seen] = read(tmp_path)
+    assert (seen.kind, seen.query, seen.data) == ("progress", "daily_counts", spark_json())
+    assert bench.queries["daily_counts"].families["ledgerops_batches_total"].series == (((), 1.0),)
+    assert [verdict.status for verdict in bench.worker.snapshot.verdicts()] == ["healthy"]
+    assert bench.stats.recording_bytes == sum(file.stat().st_size for file in tmp_path.iterdir())
+    assert set(bench.stats.worker_seconds) == {"parse", "record", "judge", "snapshot"}
+
+
+def test_spark_json_is_recorded_untouched(make, tmp_path):
+    bench = make(Recorder(tmp_path))
+    text = json.dumps(spark_json(), indent=1).replace("\n", " ").replace("150.0", "150.00")
+    bench.inbox.put("progress", text)
+    bench.worker.turn()
+
+    [file] = tmp_path.iterdir()
+    assert text in file.read_text()
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        pytest.param("progress", "{", id="torn"),
+        pytest.param("progress", "[1]", id="not an object"),
+        pytest.param("progress", "", id="empty"),
+        pytest.param("progress", '{"name": "x"}', id="no run id"),
+        pytest.param("idle", "{}", id="idle of nobody"),
+        pytest.param("tasks", '{"run_id": "r", "stages": 5}', id="tasks that are none"),
+        pytest.param("progress", '{"runId": 5, "batchId": "x", "timestamp": []}', id="wrong types"),
+    ],
+)
+def test_a_malformed_event_is_counted_and_said_once_and_the_next_is_taken(make, tmp_path, caplog, kind, text):
+    bench = make(Recorder(tmp_path))
+    for _ in range(3):
+        bench.inbox.put(kind, text)
+    with caplog.at_level(logging.WARNING, "ledgerops"):
+        bench.see()
+
+    assert bench.stats.collector_errors["parse"] == 3
+    assert len(caplog.records) == 1
+    assert list(bench.queries) == ["daily_counts"]
+    assert len(list(read(tmp_path))) == 1
+
+
+def test_not_a_number_in_an_event_is_taken(make):
+    bench = make()
+    bench.inbox.put("progress", json.dumps(spark_json(inputRowsPerSecond=float("nan"))))
+    bench.worker.turn()
+
+    assert list(bench.queries) == ["daily_counts"]
+
+
+def test_a_full_disk_is_counted_and_said_once_and_everything_else_goes_on(make, tmp_path, caplog):
+    recorder = FullDisk(tmp_path)
+    bench = make(recorder)
+    with caplog.at_level(logging.WARNING, "ledgerops"):
+        for number in range(3):
+            bench.now += RETRY
+            bench.see(data=spark_json(batchId=number))
+
+    assert bench.stats.recording_errors == 3
+    assert [record.getMessage().split(" (")[0] for record in caplog.records] == [
+        f"cannot record to {tmp_path}; going on without"
+    ]
+    assert bench.queries["daily_counts"].families["ledgerops_batches_total"].series == (((), 3.0),)
+    assert len(bench.worker.ring) == 3
+
+
+def test_the_recording_rests_after_a_failure_and_comes_back_when_the_disk_is_cleared(make, tmp_path):
+    recorder = FullDisk(tmp_path)
+    bench = make(recorder)
+    bench.see(data=spark_json(batchId=1))
+    recorder.broken = False
+    bench.see(data=spark_json(batchId=2))
+    bench.now += RETRY
+    bench.see(data=spark_json(batchId=3))
+
+    assert [seen.data["batchId"] for seen in read(tmp_path)] == [3]
+    assert bench.stats.recording_errors == 1
+
+
+def test_a_recording_folder_that_is_a_file_does_no_harm(make, tmp_path):
+    file = tmp_path / "recording"
+    file.write_text("mine")
+    bench = make(Recorder(file))
+    bench.see()
+
+    assert bench.stats.recording_errors == 1
+    assert file.read_text() == "mine"
+    assert list(bench.queries) == ["daily_counts"]
+
+
+def test_a_judge_that_raises_leaves_the_metrics_in_place(make, caplog):
+    def judge():
+        def broken(view):
+            raise ZeroDivisionError
+
+        return broken
+
+    bench = make(judge=judge)
+    with caplog.at_level(logging.WARNING, "ledgerops"):
+        bench.see()
+
+    assert bench.stats.collector_errors["judge"] == 1
+    assert "ledgerops_batches_total" in bench.queries["daily_counts"].families
+    assert bench.worker.snapshot.verdicts() == []
+
+
+class Ruled:
+    """A judge that counts the rules that raised, as a diagnoser does."""
+
+    def __init__(self, failing):
+        self.failing = failing
+        self.errors = {}
+
+    def __call__(self, view):
+        for rule in self.failing:
+            self.errors[rule] = self.errors.get(rule, 0) + 1
+        return Verdict(view.query, view.now, "healthy", 100)
+
+
+@pytest.mark.parametrize(
+    ("failing", "count", "said"),
+    [
+        pytest.param((), 0, [], id="none"),
+        pytest.param(("key-skew",), 3, ["key-skew"], id="one"),
+        pytest.param(("key-skew", "slow-sink"), 6, ["key-skew", "slow-sink"], id="two"),
+    ],
+)
+def test_a_rule_that_raises_is_counted_and_said_once(make, caplog, failing, count, said):
+    bench = make(judge=lambda: Ruled(failing))
+    with caplog.at_level(logging.WARNING, "ledgerops"):
+        for number in range(3):
+            bench.see(data=spark_json(batchId=number))
+
+    assert bench.stats.collector_errors["rule"] == count
+    assert [record.getMessage() for record in caplog.records] == [
+        f"the rule {rule} failed on daily_counts; the others go on; said once" for rule in said
+    ]
+    assert [verdict.status for verdict in bench.worker.snapshot.verdicts()] == ["healthy"]
+
+
+def test_a_hook_that_raises_is_isolated(make, caplog):
+    def hook(event, seen, state):
+        raise RuntimeError
+
+    bench = make(hook=hook)
+    with caplog.at_level(logging.WARNING, "ledgerops"):
+        bench.see()
+
+    assert bench.stats.collector_errors["worker"] == 1
+    assert list(bench.queries) == ["daily_counts"]
+
+
+def test_of_a_stack_trace_the_frames_are_not_kept(make, tmp_path):
+    bench = make(Recorder(tmp_path))
+    trace = "org.apache.spark.SparkException: " + "x" * 600 + "\n" + "\tat somewhere\n" * 1000
+    bench.see()
+    bench.see("terminated", {"id": ID, "runId": RUN, "exception": trace, "errorClassOnException": "BAD"})
+
+    *_, seen = read(tmp_path)
+    assert seen.data["exception"] == trace[:500]
+    assert bench.queries["daily_counts"].state.history.failures == {"BAD": 1}
+
+
+def test_of_the_frames_the_first_in_a_checkpoint_is_kept(make, tmp_path):
+    bench = make(Recorder(tmp_path))
+    frames = "\tat java.io.File.write(File.java:1)\n" + "".join(
+        f"\tat org.apache.spark.sql.execution.streaming.checkpointing.HDFSMetadataLog.{method}(Log.scala:1)\n"
+        for method in ("write", "add")
+    )
+    bench.see()
+    bench.see("terminated", {"id": ID, "runId": RUN, "exception": f"java.io.IOException: full\n{frames}"})
+
+    *_, seen = read(tmp_path)
+    assert seen.data["exception"].splitlines() == ["java.io.IOException: full", frames.splitlines()[1]]
+
+
+def test_of_a_long_text_the_beginning_and_the_end_are_kept(make, tmp_path):
+    bench = make(Recorder(tmp_path))
+    trace = "\n".join(f"line {number}" for number in range(1000))
+    bench.see()
+    bench.see("terminated", {"id": ID, "runId": RUN, "exception": trace, "errorClassOnException": "BAD"})
+
+    *_, seen = read(tmp_path)
+    assert seen.data["exception"].splitlines()[24:26] == ["line 24", "line 975"]
+
+
+def test_what_python_raised_and_what_java_was_caused_by_are_kept(make, tmp_path):
+    bench = make(Recorder(tmp_path))
+    python = 'py4j.Py4JException: Traceback (most recent call last):\n  File "a.py", line 1\nValueError: no'
+    trace = f"{python}\n\n\tat py4j.Some.method(Some.java:1)\n\t... 12 more\nCaused by: java.io.IOException: full\n"
+    bench.see()
+    bench.see("terminated", {"id": ID, "runId": RUN, "exception": trace, "errorClassOnException": "BAD"})
+
+    *_, seen = read(tmp_path)
+    assert seen.data["exception"] == f"{python}\n\nCaused by: java.io.IOException: full"
+
+
+def test_text_that_cannot_be_recorded_is_counted_and_the_events_after_it_are_taken(make, tmp_path, caplog):
+    bench = make(Recorder(tmp_path))
+    bench.see(data=spark_json(batchId=1))
+    text = {"id": ID, "runId": RUN, "exception": "boom", "errorClassOnException": "half a letter: \ud83d"}
+    bench.inbox.put("terminated", json.dumps(text))
+    bench.inbox.put("progress", json.dumps(spark_json(name="other", runId="run-2", batchId=2)))
+    with caplog.at_level(logging.WARNING, "ledgerops"):
+        bench.worker.turn()
+
+    assert bench.stats.collector_errors["record"] == 1
+    assert len(caplog.records) == 1
+    assert sum(bench.queries["daily_counts"].state.history.failures.values()) == 1
+    assert [seen.query for seen in read(tmp_path)] == ["daily_counts", "other"]
+
+
+def test_half_a_letter_in_an_exception_is_replaced(make, tmp_path):
+    bench = make(Recorder(tmp_path))
+    bench.see()
+    bench.see("terminated", {"id": ID, "runId": RUN, "exception": "bad \ud83d", "errorClassOnException": "BAD"})
+
+    *_, seen = read(tmp_path)
+    assert seen.data["exception"] == "bad ?"
+
+
+def test_a_clean_stop_keeps_its_null(make, tmp_path):
+    bench = make(Recorder(tmp_path))
+    bench.see()
+    bench.see("terminated", {"id": ID, "runId": RUN, "exception": None, "errorClassOnException": None})
+
+    *_, seen = read(tmp_path)
+    assert seen.data["exception"] is None
+    assert bench.queries["daily_counts"].state.history.failures == {}
+
+
+def test_idle_and_terminated_events_are_recorded_under_the_name_of_their_run(make, tmp_path):
+    bench = make(Recorder(tmp_path))
+    bench.see("started", {"id": ID, "runId": RUN, "name": "daily_counts"})
+    bench.see("idle", {"id": ID, "runId": RUN})
+
+    assert [seen.query for seen in read(tmp_path)] == ["daily_counts", "daily_counts"]
+
+
+def test_a_query_without_news_is_judged_again(make):
+    looks = []
+
+    def judge():
+        def look(view):
+            looks.append(view.now)
+            return Verdict(view.query, view.now, "healthy", 100)
+
+        return look
+
+    bench = make(judge=judge)
+    bench.see()
+    bench.now += 1
+    bench.worker.turn()
+    bench.now += 5
+    bench.worker.turn()
+
+    assert looks == [T0, T0 + 6]
+
+
+def test_a_burst_is_judged_once(make):
+    looks = []
+
+    def judge():
+        def look(view):
+            looks.append(len(view.batches))
+            return Verdict(view.query, view.now, "healthy", 100)
+
+        return look
+
+    bench = make(judge=judge)
+    for number in range(20):
+        bench.inbox.put("progress", json.dumps(spark_json(batchId=number)))
+    bench.worker.turn()
+
+    assert looks == [20]
+
+
+def test_what_finds_the_queue_full_is_dropped_and_counted(make):
+    bench = make(size=2)
+    taken = [bench.inbox.put("progress", json.dumps(spark_json(batchId=number))) for number in range(5)]
+    bench.worker.turn()
+
+    assert taken == [True, True, False, False, False]
+    assert bench.stats.dropped == 3
+    assert bench.queries["daily_counts"].families["ledgerops_batches_total"].series == (((), 2.0),)
+
+
+def test_the_ring_is_bounded(make, monkeypatch):
+    monkeypatch.setattr("ledgerops.agent.worker.RING_BYTES", 5000)
+    bench = make()
+    for number in range(50):
+        bench.see(data=spark_json(batchId=number))
+
+    kept = [decode(line).data["batchId"] for _, _, line in bench.worker.ring]
+    assert kept == list(range(50 - len(kept), 50))
+    assert sum(len(line) for _, _, line in bench.worker.ring) <= 5000
+
+
+def test_a_snapshot_is_swapped_not_changed(make):
+    bench = make()
+    bench.see()
+    before = bench.worker.snapshot
+    bench.see(data=spark_json(batchId=8))
+
+    assert before is not bench.worker.snapshot
+    assert before.queries["daily_counts"].families["ledgerops_batches_total"].series == (((), 1.0),)
+
+
+def test_the_series_that_were_cut_are_counted(make):
+    bench = make()
+    bench.worker._series_per_query = 20
+    bench.see()
+    cut = bench.queries["daily_counts"].dropped
+    assert bench.stats.series_dropped == cut > 0
+
+    bench.see(data=spark_json(batchId=8))
+    assert bench.stats.series_dropped == cut
+
+    bench.see(data=spark_json(name="another", runId="another-run"))
+    assert bench.stats.series_dropped == 2 * cut
+
+
+def test_nothing_is_kept_of_queries_that_were_forgotten_but_the_count_of_their_series(make, monkeypatch):
+    monkeypatch.setattr("ledgerops.runtime.registry.QUERIES", 3)
+    bench = make()
+    bench.worker._series_per_query = 20
+    counts = []
+    for number in range(10):
+        run = f"run-{number}"
+        bench.see(data=spark_json(name=f"query_{number}", runId=run))
+        bench.see("terminated", {"id": ID, "runId": run, "exception": None})
+        counts.append(bench.stats.series_dropped)
+
+    assert len(bench.queries) == len(bench.worker._judged) == len(bench.worker._cut) == 3
+    assert counts == sorted(counts) and counts[-1] == 10 * counts[0] > 0
+
+
+def test_the_thread_works_off_the_queue_before_it_ends(make, tmp_path):
+    bench = make(Recorder(tmp_path))
+    bench.worker.start()
+    assert bench.worker.trouble() is None
+    for number in range(500):
+        bench.inbox.put("progress", json.dumps(spark_json(batchId=number)))
+    bench.worker.stop(timeout=60)
+    bench.worker.stop()
+
+    assert len(list(read(tmp_path))) == 500
+    assert bench.worker.trouble() == "the worker has ended"
+    assert threading.active_count() >= 1
+
+
+def test_a_worker_that_does_not_move_says_so(make):
+    bench = make()
+    bench.worker.start()
+    bench.worker._stopping.set()
+    bench.worker.stop(timeout=60)
+    assert bench.worker.trouble() == "the worker has ended"

@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ledgerops.analysis.capacity.fit import LEVEL, SEED, fit, observed
+
+OVERHEAD, RATE = 0.4, 5000.0
+INTERVAL = 2.0
+SUSTAINABLE = (INTERVAL - OVERHEAD) * RATE / INTERVAL
+
+
+def batches(seed: int, count: int = 30, noise: float = 0.05, pauses: float = 0.0) -> tuple[list[int], list[float]]:
+    """Rows and seconds of batches that follow the line, each with its noise; `pauses` of them take far longer."""
+    generator = np.random.default_rng(seed)
+    rows = generator.uniform(1000, 3000, count).astype(int)
+    seconds = (OVERHEAD + rows / RATE) * (1 + generator.normal(0, noise, count))
+    paused = generator.random(count) < pauses
+    return [int(n) for n in rows], [
+        float(s) for s in np.where(paused, seconds * generator.uniform(2, 5, count), seconds)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("count", "noise", "pauses"),
+    [
+        pytest.param(30, 0.05, 0.0, id="noise"),
+        pytest.param(60, 0.10, 0.0, id="much noise"),
+        pytest.param(30, 0.05, 0.08, id="pauses of the machine"),
+        pytest.param(12, 0.05, 0.0, id="few batches"),
+    ],
+)
+def test_the_interval_holds_the_truth_as_often_as_it_says(count, noise, pauses):
+    held = tried = 0
+    for seed in range(120):
+        line = fit(*batches(seed, count, noise, pauses))
+        if isinstance(line, str):
+            continue  # it said that it cannot tell
+        found = line.estimate(lambda a, b: (INTERVAL - a) / b / INTERVAL)
+        assert found.low <= found.value <= found.high
+        held += found.low <= SUSTAINABLE <= found.high
+        tried += 1
+
+    assert tried >= 60
+    # a binomial of 120 draws lies within 7 points of its mean in 98 % of all cases
+    assert held / tried >= LEVEL - 0.07
+
+
+def test_a_few_pauses_hardly_move_the_line():
+    rows, seconds = batches(1, count=40, noise=0.01)
+    seconds[5] *= 6
+    seconds[20] *= 4
+    line = fit(rows, seconds)
+
+    assert not isinstance(line, str)
+    assert line.overhead == pytest.approx(OVERHEAD, abs=0.02)
+    assert 1 / line.slope == pytest.approx(RATE, rel=0.03)
+
+
+def test_the_same_batches_give_the_same_interval():
+    one, other = fit(*batches(3)), fit(*batches(3))
+
+    assert SEED == 0
+    assert not isinstance(one, str) and not isinstance(other, str)
+    assert one.estimate(lambda a, b: 1 / b) == other.estimate(lambda a, b: 1 / b)
+
+
+def test_an_overhead_below_zero_is_none():
+    rows = [1000, 1200, 1500, 1800, 2000, 2300, 2600, 3000]
+    line = fit(rows, [max(0.05, n / 1000 - 0.5) for n in rows])
+
+    assert not isinstance(line, str)
+    assert line.overhead == 0.0
+    assert line.estimate(lambda a, b: a).low == 0.0
+
+
+def test_batches_that_get_slower_drift():
+    rows, seconds = batches(2, noise=0.02)
+    line = fit(rows, [each * (1 + number / 40) for number, each in enumerate(seconds)])
+
+    assert not isinstance(line, str) and line.drift is not None
+    assert line.drift > 1.3
+
+
+def test_steady_batches_do_not_drift():
+    line = fit(*batches(2, noise=0.02))
+
+    assert not isinstance(line, str)
+    assert line.drift == pytest.approx(1.0, abs=0.05)
+
+
+def test_too_few_batches_are_no_line():
+    assert fit([1000, 2000, 3000], [0.6, 0.8, 1.0]) == "3 batches with rows, 8 are needed"
+
+
+def test_batches_of_one_size_are_no_line():
+    assert fit([1000, 1010] * 10, [0.6, 0.61] * 10) == (
+        "batches are of nearly one size (the middle 80% of them spread over 1% of the mean, 20% is needed)"
+    )
+
+
+@pytest.mark.parametrize(
+    "seconds",
+    [
+        pytest.param([0.5, 0.7] * 10, id="the time comes from elsewhere"),
+        pytest.param([1.0 - n / 4000 for n in range(1000, 3000, 100)], id="larger batches are quicker"),
+        pytest.param([0.5] * 20, id="always the same"),
+    ],
+)
+def test_time_that_does_not_grow_with_the_rows_is_no_line(seconds):
+    rows = [1000 + 100 * n for n in range(20)]
+
+    assert fit(rows, seconds) == "batch time does not grow with the rows by more than chance"
+
+
+def test_saturated_batches_of_one_size_tell_of_that_size_only():
+    line = observed([1000] * 5, [2.0, 2.1, 1.9, 2.0, 6.0])
+
+    assert line.slope == pytest.approx(0.002)
+    assert line.reach(1200) < line.trusted < line.reach(2000)

@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import pytest
+
+from ledgerops.analysis.capacity.situation import situation
+from ledgerops.model.records import Plan
+from ledgerops.signals.query_view import View
+from tests.build import T0, batch, history, source
+
+
+def view(seconds: list[float], rows: list[int], left: int = 0, **plan: object) -> View:
+    """Batches every 2 s, or as long as they take; each leaves `left` offsets more than the one before."""
+    at, start = T0, 0
+    each = []
+    for number, (took, read) in enumerate(zip(seconds, rows, strict=True)):
+        partition = ("transactions", "0")
+        end = start + read
+        head = {partition: end + left * (number + 1)}
+        part = source(read, {partition: start}, {partition: end}, head)
+        each.append(batch(number, started=at, duration=took, rows=read, sources=(part,)))
+        start, at = end, at + max(2.0, took)
+    remembered = history(each)
+    remembered.plan = Plan("run-1", "processing_time", 2.0, **plan)  # type: ignore[arg-type]
+    return View(remembered, at)
+
+
+ROWS = [1000 + 137 * n % 2000 for n in range(40)]
+
+
+def test_a_query_is_read_without_its_start():
+    took = [30.0] + [0.4 + n / 5000 for n in ROWS[1:]]
+    known = situation(view(took, ROWS, shuffle_partitions=2, keys=("account_id",)))
+
+    assert known.fit is not None
+    assert known.fit.overhead == pytest.approx(0.4) and 1 / known.fit.slope == pytest.approx(5000)
+    assert len(known.fit.rows) < len(ROWS) and 30.0 not in known.fit.seconds
+    assert (known.trigger, known.backlog, known.key, known.notes) == (2.0, 0.0, "account_id", ())
+
+
+def test_a_cap_in_offsets_is_known():
+    took = [0.4 + n / 5000 for n in ROWS]
+
+    assert situation(view(took, ROWS, rate_limits={"maxOffsetsPerTrigger": "9000"})).cap == (
+        "maxOffsetsPerTrigger", 9000.0,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [
+        pytest.param({}, id="none"),
+        pytest.param({"maxFilesPerTrigger": "10"}, id="in files"),
+        pytest.param({"maxBytesPerTrigger": "10m"}, id="in bytes"),
+        pytest.param({"maxOffsetsPerTrigger": "many"}, id="no number"),
+    ],
+)
+def test_a_cap_that_is_not_counted_in_rows_is_not(limits):
+    assert situation(view([0.4 + n / 5000 for n in ROWS], ROWS, rate_limits=limits)).cap is None
+
+
+def test_a_saturated_query_whose_batches_are_of_one_size_is_known_at_that_size():
+    known = situation(view([4.0, 4.1, 3.9] * 10, [8000] * 30, left=5000))
+
+    assert known.fit is not None and known.fit.source.startswith("median of 10 saturated batches of one size")
+    assert 1 / known.fit.slope == pytest.approx(2000, rel=0.03)
+
+
+def test_a_query_at_ease_whose_batches_are_of_one_size_is_not():
+    known = situation(view([0.5, 0.6] * 15, [1000] * 30))
+
+    assert known.fit is None
+    assert known.reason.startswith("batches are of nearly one size")
+    assert known.shown == pytest.approx(500)
+
+
+def test_batches_that_get_slower_are_noted():
+    took = [(0.4 + n / 5000) * (1 + number / 50) for number, n in enumerate(ROWS)]
+    [note] = situation(view(took, ROWS)).notes
+
+    assert note.startswith("the newest third of the batches takes 47%") and "longer than the oldest" in note

@@ -1,0 +1,230 @@
+"""The HTML report: what it says, that nothing hostile gets through, and that it needs nothing but itself."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from ledgerops.analysis.html.headline import headline
+from ledgerops.analysis.html.page import page
+from ledgerops.analysis.html.parts import attribution
+from ledgerops.analysis.html.plots import plots
+from ledgerops.analysis.session import Investigation
+from ledgerops.cli import main
+from tests.paths import RECORDED
+
+CRASH, OUTAGE, SKEW = (RECORDED / f"{name}.jsonl" for name in ("spark-4.2.0", "source-unreachable", "key-skew"))
+VOID = {"meta", "line", "rect", "circle", "polyline", "path"}
+
+
+class Reader(HTMLParser):
+    """Collects elements, and fails on those that are not closed."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.seen, self.words = [], [], []
+
+    def handle_starttag(self, name, attributes):
+        self.seen.append((name, dict(attributes)))
+        if name not in VOID:
+            self.open.append(name)
+
+    def handle_startendtag(self, name, attributes):
+        self.seen.append((name, dict(attributes)))
+
+    def handle_endtag(self, name):
+        assert self.open.pop() == name
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] not in ("style", "title"):
+            self.words.append(data)
+
+
+def read(html):
+    reader = Reader()
+    reader.feed(html)
+    assert reader.open == []
+    return reader, " ".join(" ".join(reader.words).split())
+
+
+def made(place, **options):
+    investigation = Investigation(str(place), story=True, plots=True, **options)
+    return investigation.page(investigation.look())
+
+
+@pytest.fixture(scope="module")
+def outage():
+    return made(OUTAGE)
+
+
+def test_what_is_over_is_told_at_its_worst(outage):
+    reader, words = read(outage)
+
+    assert "outage was stuck: source-unreachable (over now)" in words
+    assert "Do first: bring the broker back, or the network to it" in words
+    assert re.search(r"\b1 12:35:51 \+0:00 critical source-unreachable begins", words)
+    assert "seconds_without_answer" in words and "ledgerops rules source-unreachable" in words
+    assert [attributes["class"] for name, attributes in reader.seen if name == "h1"] == ["critical"]
+
+
+def test_the_plots_mark_the_incident_and_what_began(outage):
+    reader, _ = read(outage)
+    [svg] = [attributes for name, attributes in reader.seen if attributes.get("role") == "img" and name == "svg"][:1]
+
+    assert svg["aria-label"].startswith("plots over time: lag")
+    classes = [attributes.get("class", "") for _, attributes in reader.seen]
+    assert classes.count("band") == 1 and classes.count("number critical") == 1
+    assert {"p-work", "p-plan", "p-log", "p-commit"} <= set(classes)
+
+
+def test_every_place_in_a_plot_lies_within_it(outage):
+    svg = outage[outage.index("<svg") : outage.index("</svg>")]
+    width, height = map(float, re.search(r'viewBox="0 0 (\S+) (\S+)"', svg).groups())
+    across = [float(each) for each in re.findall(r' (?:x|x1|x2|cx)="([^"]+)"', svg)]
+    down = [float(each) for each in re.findall(r' (?:y|y1|y2|cy)="([^"]+)"', svg)]
+
+    assert min(across) >= 0 and max(across) <= width
+    assert min(down) >= 0 and max(down) <= height
+
+
+@pytest.mark.parametrize("place", [CRASH, OUTAGE, SKEW], ids=["crash", "outage", "skew"])
+def test_the_page_is_one_file_that_loads_nothing_and_runs_nothing(place):
+    html = made(place)
+    reader, _ = read(html)
+
+    assert not {"script", "link", "img", "iframe", "object", "base", "form", "a"} & {name for name, _ in reader.seen}
+    assert not [
+        key for _, attributes in reader.seen for key in attributes if key.startswith("on") or key in ("src", "href")
+    ]
+    assert "url(" not in html and "@import" not in html and "http://" not in html and "https://" not in html
+    assert "content=\"default-src 'none'; style-src 'unsafe-inline'\"" in html
+
+
+HOSTILE = '<script>alert("1")</script>\u202e\x1b[31m&\'"'
+
+
+def poisoned(value):
+    """Every text of a document made hostile, but for those that are words of ours."""
+    ours = ("status", "severity", "what", "at", "since", "began", "ended", "unit", "incident", "until")
+    if isinstance(value, dict):
+        return {key: each if key in ours else poisoned(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [poisoned(each) for each in value]
+    return HOSTILE if isinstance(value, str) else value
+
+
+def test_names_and_messages_are_only_ever_text():
+    investigation = Investigation(str(CRASH), story=True, plots=True)
+    document = poisoned(investigation.look())
+    html = page(document, {HOSTILE: document["queries"][0]}, {HOSTILE: next(iter(investigation.tracks.values()))})
+    reader, words = read(html)
+
+    assert "script" not in {name for name, _ in reader.seen}
+    assert "<script" not in html and "\u202e" not in html and "\x1b" not in html
+    assert '<script>alert("1")</script>??[31m&\'"' in words
+
+
+def test_a_query_name_that_is_a_template_is_text():
+    investigation = Investigation(str(CRASH), story=True, plots=True)
+    document = json.loads(json.dumps(investigation.look()).replace("crashes", "$body ${title} {0} %s"))
+
+    assert "$body ${title} {0} %s has failed" in read(page(document, {}, {}))[1]
+
+
+def test_what_is_wrong_now_comes_before_what_is_over():
+    now = {"query": "b", "status": "pressured", "health": 75, "root_causes": [cause("warning", "late-data")]}
+    over = {"query": "a", "status": "stuck", "health": 20, "root_causes": [cause("critical", "query-stuck")]}
+    told = headline({"queries": [now, over | {"root_causes": []}]}, {"a": over})
+
+    assert (told.sentence, told.style) == ("b is under pressure: late-data", "warning")
+
+
+def cause(severity, rule):
+    return {"severity": severity, "rule": rule, "summary": "x", "remedies": []}
+
+
+def test_the_sickest_query_leads_and_the_others_are_counted():
+    worst = {"query": "a", "status": "failed", "health": 0, "root_causes": [cause("critical", "query-failed")]}
+    less = {
+        "query": "b",
+        "status": "pressured",
+        "health": 75,
+        "root_causes": [cause("warning", "x"), cause("info", "y")],
+    }
+
+    assert headline({"queries": [less, worst]}, {}).sentence == "a has failed: query-failed; 1 more query too"
+    assert headline({"queries": [less]}, {}).sentence == "b is under pressure: x and 1 more cause"
+
+
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        ("healthy", "a has a finding: x"),
+        ("stopped", "a was stopped in trouble: x"),
+        ("stuck", "a is stuck: x"),
+        ("brand_new", "a is in trouble: x"),
+    ],
+)
+def test_the_state_is_told_in_words(status, said):
+    query = {"query": "a", "status": status, "health": 70, "root_causes": [cause("warning", "x")]}
+    assert headline({"queries": [query]}, {}).sentence == said
+
+
+def test_a_healthy_application_is_said_to_be_with_its_plots():
+    html = made(CRASH, query="windowed")
+    reader, words = read(html)
+
+    assert "Nothing is wrong with the query" in words and "band" not in [each.get("class") for _, each in reader.seen]
+    assert "windowed: No incident." in words
+
+
+def test_the_parts_of_a_batch_are_told_largest_first_and_the_small_ones_together():
+    told = [{"part": "cpu", "seconds": 1.0, "share": 0.25}, {"part": "driver", "seconds": 2.98, "share": 0.745}]
+    told += [{"part": f"tiny_{number}", "seconds": 0.005, "share": 0.001} for number in range(4)]
+    told += [{"part": "none", "seconds": 0.0, "share": 0.0}, {"part": "unknown", "seconds": None, "share": None}]
+    _, words = read(attribution(told))
+
+    assert words.endswith("driver 3.0 s 75% cpu 1.0 s 25% all other parts 0.02 s 0%")
+
+
+@pytest.mark.parametrize("told", [None, [], [{"part": "a", "seconds": 0.0}]], ids=["absent", "empty", "no time"])
+def test_without_an_attribution_nothing_is_said(told):
+    assert attribution(told) == ""
+
+
+def test_without_a_batch_there_is_no_plot():
+    from ledgerops.analysis.plot_series import Track
+
+    assert plots(Track(), 0.0, 1.0, [], []) == ""
+
+
+def test_the_command_writes_the_file_and_prints_the_report(tmp_path, capsys):
+    target = tmp_path / "report.html"
+    assert main(["diagnose", "--from", str(CRASH), "--html", str(target)]) == 1
+
+    assert "crashes has failed: query-failed" in read(target.read_text("utf-8"))[1]
+    assert "incident at" not in capsys.readouterr().out
+    assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--html", "absent/report.html"], "cannot write absent/report.html: no such file or directory"),
+        (["--html", "x.html", "--watch"], "--watch and --html exclude each other"),
+    ],
+)
+def test_a_page_that_cannot_be_written_is_said_in_one_line(arguments, said, capsys):
+    assert main(["diagnose", "--from", str(CRASH), *arguments]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_the_time_that_is_split_is_that_of_a_typical_batch():
+    """Medians of several batches: none of them need have taken just that."""
+    told = attribution([{"part": "cpu", "seconds": 1.5, "share": 0.75}, {"part": "driver", "seconds": 0.5}])
+
+    assert "Where the time of a typical batch went" in read(told)[1]
+    assert attribution([]) == attribution(None) == ""

@@ -1,0 +1,205 @@
+"""Event logs that Spark 4.2 wrote (their unread fields cut off): one plain file, one rolling zstd folder."""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+
+import orjson
+import pytest
+import zstandard
+
+from ledgerops.analysis import event_log
+from ledgerops.errors import UserError
+from ledgerops.model.spark_progress import parse_progress
+from ledgerops.runtime.replay import replay
+from tests.paths import RECORDED
+
+LOGS = RECORDED / "eventlog"
+PLAIN = LOGS / "local-2"
+ROLLING = LOGS / "eventlog_v2_local-1"
+
+
+@pytest.mark.parametrize("path", [PLAIN, ROLLING], ids=["plain file", "rolling zstd folder"])
+def test_queries_batches_tasks_and_ends_are_read(path):
+    seen = list(event_log.read(path))
+    kinds = Counter(each.kind for each in seen)
+    fleet = replay(seen).fleet
+
+    assert kinds["started"] == kinds["terminated"] == len(fleet.queries)
+    assert kinds["tasks"] == kinds["progress"] > 5
+    assert all(each.query for each in seen if each.kind != "host")
+    assert fleet.queries["crashes"].verdict.status == "failed"
+    assert fleet.queries["daily_counts"].verdict.status == "stopped"
+    assert fleet.queries["idle_files"].history.idle_since is not None
+
+
+def test_the_plan_is_read_from_the_physical_plan():
+    plan = replay(event_log.read(ROLLING)).fleet.queries["dedup_customers"].history.plan
+
+    assert plan.stateful and plan.keys == ("customer_id",) and plan.watermarks == {"timestamp": 5.0}
+    assert plan.spark_version == "4.2.0" and plan.shuffle_partitions == 2
+
+
+def test_tasks_are_summed_up_by_stage():
+    history = replay(event_log.read(ROLLING)).fleet.queries["dedup_customers"].history
+    tasks = history.tasks_of(history.last)
+    read, shuffled = tasks.stages
+
+    assert (read.reads_shuffle, shuffled.reads_shuffle) == (False, True)
+    assert read.records == shuffled.records == history.last.rows
+    assert shuffled.records_max > 0.8 * shuffled.records
+    assert 0 < shuffled.wall_seconds < history.last.phases["add_batch"]
+    assert shuffled.executors["driver"].tasks == 2
+
+
+def test_a_stage_that_is_run_again_is_summed_up_from_its_second_attempt(tmp_path):
+    events = [orjson.loads(line) for line in PLAIN.read_bytes().splitlines()]
+    again = []
+    for event in events:
+        info = event.get("Stage Info") or {"Stage ID": event.get("Stage ID"), "Stage Attempt ID": 0}
+        if info["Stage ID"] == 9 and event["Event"] in ("SparkListenerTaskEnd", "SparkListenerStageCompleted"):
+            second = orjson.loads(orjson.dumps(event))
+            second.get("Stage Info", second)["Stage Attempt ID"] = 1
+            again.append(second)
+            info["Failure Reason"] = "org.apache.spark.shuffle.FetchFailedException"
+    last = next(index for index, event in enumerate(events) if event.get("Stage Info", {}).get("Stage ID") == 9)
+    events[last + 1 : last + 1] = again
+    log = tmp_path / "local-9"
+    log.write_bytes(b"\n".join(orjson.dumps(event) for event in events))
+
+    assert [each.data for each in event_log.read(log) if each.kind == "tasks"] == [
+        each.data for each in event_log.read(PLAIN) if each.kind == "tasks"
+    ]
+
+
+@pytest.mark.parametrize("path", [PLAIN, ROLLING], ids=["plain file", "rolling zstd folder"])
+def test_nothing_is_kept_of_batches_and_runs_that_have_ended(path):
+    log = event_log.Log()
+    for part in event_log._files(path):
+        assert list(log.read(part))
+
+    assert (log._batches, log._tasks, log._stages, log._python) == ({}, {}, {}, {})
+
+
+def test_a_hot_key_is_named_from_the_tasks_alone():
+    verdict = replay(event_log.read(ROLLING)).fleet.queries["dedup_customers"].verdict
+
+    assert [cause.rule for cause in verdict.root_causes] == ["key-skew"]
+    assert verdict.root_causes[0].component.detail == "customer_id"
+
+
+def test_the_executors_cores_are_known():
+    [host] = [each for each in event_log.read(PLAIN) if each.kind == "host"]
+
+    assert host.data["executors"][0]["cores"] == 2
+    assert host.data["memory_total_bytes"] is None
+
+
+def test_both_dialects_of_progress_say_the_same():
+    """The event log's has no numInputRows, offsets as JSON text, and empty maps."""
+    theirs = next(each for each in event_log.read(PLAIN) if each.kind == "progress" and each.data["batchId"] == 1)
+    assert "numInputRows" not in theirs.data and isinstance(theirs.data["sources"][0]["endOffset"], str)
+
+    source = theirs.data["sources"][0]
+    ours = dict(theirs.data) | {
+        "numInputRows": source["numInputRows"],
+        "sources": [source | {key: int(source[key]) for key in ("startOffset", "endOffset", "latestOffset")}],
+    }
+    del ours["observedMetrics"]
+
+    assert parse_progress(theirs.data) == parse_progress(ours)
+
+
+def test_time_never_runs_backwards():
+    times = [each.at for each in event_log.read(ROLLING) if each.kind in ("tasks", "terminated")]
+
+    assert times == sorted(times)
+
+
+def test_a_log_that_is_still_written_is_read_as_far_as_it_goes(tmp_path):
+    torn = tmp_path / "local-3.inprogress"
+    torn.write_bytes(PLAIN.read_bytes()[:-100])
+    half = tmp_path / "eventlog_v2_local-4"
+    half.mkdir()
+    packed = (ROLLING / "events_1_local-1.zstd").read_bytes()
+    (half / "events_1_local-4.zstd").write_bytes(packed[: len(packed) - 50])
+
+    assert replay(event_log.read(torn)).fleet.queries
+    list(event_log.read(half))
+
+
+def test_the_newest_compacted_part_stands_for_those_before_it(tmp_path):
+    for part in ROLLING.iterdir():
+        shutil.copy(part, tmp_path)
+    (tmp_path / "events_0_local-1.zstd").write_bytes(b"never read")
+    shutil.copy(ROLLING / "events_1_local-1.zstd", tmp_path / "events_1_local-1.zstd.compact")
+
+    assert len(list(event_log.read(tmp_path))) == len(list(event_log.read(ROLLING)))
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (b'{"Event":"SparkListenerTaskEnd"}', True),
+        (b'{"Event":"SparkListenerJobStart","Job ID":1,"Stage IDs":"x","Properties":[]}', True),
+        (b'{"Event":"SomethingNew","x":1}', True),
+        (b'{"Event":"org.apache.spark.sql.streaming.StreamingQueryListener$QueryProgressEvent"}', True),
+        (b"[]", True),
+        (b'{"Event": broken', False),
+    ],
+    ids=["no task", "wrong types", "an unknown event", "no progress", "no object", "no JSON"],
+)
+def test_an_odd_event_is_passed_over_and_broken_json_is_named(tmp_path, line, said):
+    path = tmp_path / "local-5"
+    path.write_bytes(line + b"\n" + PLAIN.read_bytes())
+
+    if said:
+        assert replay(event_log.read(path)).fleet.queries.keys() == replay(event_log.read(PLAIN)).fleet.queries.keys()
+    else:
+        with pytest.raises(UserError, match=r"local-5:1: not a line of an event log"):
+            list(event_log.read(path))
+
+
+def test_what_cannot_be_read_is_said(tmp_path):
+    (tmp_path / "local-6.lz4").write_bytes(b"LZ4Block")
+    with pytest.raises(UserError, match=r"compressed with lz4; set spark\.eventLog.compression\.codec to zstd"):
+        list(event_log.read(tmp_path / "local-6.lz4"))
+    broken = tmp_path / "local-7.zstd"
+    broken.write_bytes(zstandard.compress(b"{}")[:4] + b"nonsense that is no frame")
+    with pytest.raises(UserError, match="cannot read"):
+        list(event_log.read(broken))
+
+
+def test_a_folder_with_several_logs_asks_which(tmp_path):
+    shutil.copytree(ROLLING, tmp_path / ROLLING.name)
+    shutil.copy(PLAIN, tmp_path)
+
+    assert event_log.is_event_log(tmp_path)
+    with pytest.raises(UserError, match="holds 2 event logs; name one of them"):
+        list(event_log.read(tmp_path))
+
+
+def test_a_recording_is_no_event_log(tmp_path):
+    (tmp_path / "recording-000001.jsonl").write_bytes(orjson.dumps({"at": "2026-01-01T00:00:00Z", "kind": "idle"}))
+
+    assert not event_log.is_event_log(tmp_path)
+    assert not event_log.is_event_log(tmp_path / "recording-000001.jsonl")
+    assert not event_log.is_event_log(tmp_path / "absent")
+
+
+SKEWED = RECORDED / "skewed-app"
+SKEW_BEGINS = 1_795_273_868.0  # when the application began to give 80 % of its rows to one account
+
+
+def test_an_application_that_never_knew_ledgerops_is_diagnosed_from_its_event_log_alone():
+    """`applyInPandasWithState` over 40 accounts at 4,000 rows a second; from its fortieth second 80 % are of one."""
+    log = SKEWED / "eventlog_v2_local-3"
+    before = replay(event_log.read(log), at=SKEW_BEGINS).fleet.queries["account_ratings"].verdict
+    after = replay(event_log.read(log)).fleet.queries["account_ratings"].verdict
+
+    assert (before.status, before.findings) == ("healthy", ())
+    [cause] = after.root_causes
+    assert (cause.rule, cause.severity, cause.component.detail) == ("key-skew", "critical", "account")
+    assert cause.explains == ("falling-behind",)
+    assert {each.rule for each in cause.ruled_out} >= {"slow-sink", "input-overload"}

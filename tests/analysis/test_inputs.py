@@ -1,0 +1,90 @@
+"""What a place is: a recording or an event log, plain or packed."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+import zstandard
+
+from ledgerops.analysis.inputs import open_source
+from ledgerops.cli import main
+from ledgerops.errors import UserError
+from ledgerops.servers.process import free_port
+from tests.paths import RECORDED
+
+PLAIN = RECORDED / "key-skew.jsonl"
+
+
+def packed(plain, target):
+    target.write_bytes(zstandard.compress(plain.read_bytes()))
+    return target
+
+
+def seen(place):
+    return list(open_source(str(place)).observations)
+
+
+def test_a_packed_recording_reads_as_the_plain_one(tmp_path):
+    assert seen(packed(PLAIN, tmp_path / "x.jsonl.zst")) == seen(PLAIN)
+
+
+def test_a_folder_may_hold_packed_and_plain_segments(tmp_path):
+    lines = PLAIN.read_bytes().splitlines(keepends=True)
+    first, second = tmp_path / "first", tmp_path / "recording-000002.jsonl"
+    first.write_bytes(b"".join(lines[:9]))
+    packed(first, tmp_path / "recording-000001.jsonl.zst")
+    second.write_bytes(b"".join(lines[9:]))
+
+    assert seen(tmp_path) == seen(PLAIN)
+
+
+def test_a_segment_that_is_there_plain_and_packed_is_read_once(tmp_path):
+    shutil.copy(PLAIN, tmp_path / "recording-000001.jsonl")
+    packed(PLAIN, tmp_path / "recording-000001.jsonl.zst")
+
+    assert seen(tmp_path) == seen(PLAIN)
+
+
+def test_a_folder_of_packed_recordings_of_other_names_is_read_by_name(tmp_path):
+    packed(PLAIN, tmp_path / "b.jsonl.zst")
+    shutil.copy(RECORDED / "source-unreachable.jsonl", tmp_path / "a.jsonl")
+
+    assert seen(tmp_path) == seen(RECORDED / "source-unreachable.jsonl") + seen(PLAIN)
+
+
+def test_a_packed_event_log_is_still_an_event_log(tmp_path):
+    log = RECORDED / "eventlog" / "local-2"
+    assert seen(packed(log, tmp_path / "local-2.zstd")) == seen(log)
+
+
+def test_what_was_written_before_a_packed_recording_was_torn_is_read(tmp_path):
+    whole = zstandard.ZstdCompressor().compressobj()
+    lines = PLAIN.read_bytes().splitlines(keepends=True)
+    there = whole.compress(b"".join(lines[:5])) + whole.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK)
+    (tmp_path / "x.jsonl.zst").write_bytes(there)
+
+    assert seen(tmp_path / "x.jsonl.zst") == seen(PLAIN)[:5]
+
+
+@pytest.mark.parametrize("content", [b"\x28\xb5\x2f\xfdrubbish, not a frame", b'{"at": 1}\n'], ids=["damaged", "plain"])
+def test_what_is_not_zstd_is_refused_in_one_line(tmp_path, content):
+    path = tmp_path / "x.jsonl.zst"
+    path.write_bytes(content)
+
+    with pytest.raises(UserError) as refused:
+        seen(path)
+    assert str(refused.value) == f"cannot read {path}: not zstd, or damaged"
+
+
+def test_a_dead_exporter_is_not_taken_for_a_healthy_query(capsys):
+    url = f"http://127.0.0.1:{free_port()}"
+
+    assert main(["diagnose", "--from", url]) == 2
+
+    shown, said = capsys.readouterr()
+    assert shown == ""
+    assert said == (
+        f"ledgerops: no exporter answers at {url}: [errno 111] connection refused; nothing is known of its queries: "
+        "start it, or give a recording with --from\n"
+    )

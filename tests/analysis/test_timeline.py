@@ -1,0 +1,222 @@
+"""The story of an incident, from verdicts as the engine gives them."""
+
+from __future__ import annotations
+
+import pytest
+
+from ledgerops.analysis.finding_history import Change, Story, settled
+from ledgerops.analysis.timeline import events, incidents, relative, text_lines, timeline
+from ledgerops.model.finding import Component, Evidence, Finding, Verdict
+from ledgerops.model.history import History
+from tests.build import T0
+
+RANK = {"slow-sink": "warning", "falling-behind": "critical", "key-skew": "warning", "catching-up": "info"}
+
+
+def found(rule, since, explains=(), severity=None, name="daily_counts"):
+    return Finding(
+        f"{rule} it is",
+        Component("query", name),
+        (Evidence("x", 1.0, "count", "0", T0 + since),),
+        rule=rule,
+        severity=severity or RANK[rule],
+        since=T0 + since,
+        explains=explains,
+    )
+
+
+def tell(*looks, query="daily_counts", history=None, story=None):
+    """A story of looks: (seconds, root causes, symptoms, status)."""
+    story = story or Story()
+    history = history or History(query)
+    if history.run_id is None:
+        history.start(T0, "id", "run-1")
+    for at, roots, symptoms, status in looks:
+        verdict = Verdict(query, T0 + at, status, 50, tuple(roots), (*roots, *symptoms))
+        story.take(verdict, history)
+    return story
+
+
+def lines(story, **options):
+    return [line for line, _ in text_lines(timeline(story, **options))]
+
+
+SINK, LATE = found("slow-sink", 60, ("falling-behind",)), found("falling-behind", 72)
+
+
+def test_the_story_tells_what_began_what_explains_it_and_what_ended():
+    story = tell(
+        (5, [], [], "healthy"),
+        (66, [SINK], [], "pressured"),
+        (72, [SINK], [LATE], "falling_behind"),
+        (120, [SINK], [LATE], "falling_behind"),
+        (140, [SINK], [], "catching_up"),
+        (160, [], [], "healthy"),
+    )
+
+    assert lines(story) == [
+        "incident at 2027-01-15 08:01:00 UTC, until 08:02:40, 1 query",
+        "  08:00:00     -1:00  daily_counts  starts",
+        "  08:01:00     +0:00  daily_counts  warning slow-sink begins (told 6.0 s later): slow-sink it is",
+        "  08:01:06     +0:06  daily_counts  is now pressured",
+        "  08:01:12     +0:12  daily_counts  critical falling-behind begins, explained by slow-sink: "
+        "falling-behind it is",
+        "  08:01:12     +0:12  daily_counts  is now falling behind",
+        "  08:02:20     +1:20  daily_counts  falling-behind ends after 68 s",
+        "  08:02:20     +1:20  daily_counts  is now catching up",
+        "  08:02:40     +1:40  daily_counts  slow-sink ends after 1.7 min",
+        "  08:02:40     +1:40  daily_counts  is now healthy",
+    ]
+
+
+def test_a_finding_that_comes_and_goes_is_one_trouble():
+    looks = []
+    for number in range(5):
+        looks += [(60 + 30 * number, [found("slow-sink", 60 + 30 * number)], [], "pressured")]
+        looks += [(72 + 30 * number, [], [], "healthy")]
+    told = events(tell(*looks))
+
+    assert [each.text for each in told if each.rule] == [
+        "warning slow-sink begins: slow-sink it is",
+        "slow-sink ends after 2.2 min, having come 5 times",
+    ]
+
+
+def test_the_same_finding_after_a_long_quiet_is_a_second_incident():
+    first, second = found("slow-sink", 60), found("slow-sink", 1000)
+    story = tell(
+        (60, [first], [], "pressured"),
+        (90, [], [], "healthy"),
+        (1000, [second], [], "pressured"),
+        (1030, [], [], "healthy"),
+    )
+
+    assert [(each.began - T0, each.ended - T0) for each in incidents(story)] == [(60, 90), (1000, 1030)]
+    assert lines(story)[-4:] == [
+        "  08:16:40     +0:00  daily_counts  warning slow-sink begins: slow-sink it is",
+        "  08:16:40     +0:00  daily_counts  is now pressured",
+        "  08:17:10     +0:30  daily_counts  slow-sink ends after 30 s",
+        "  08:17:10     +0:30  daily_counts  is now healthy",
+    ]
+
+
+def test_another_part_of_the_query_is_another_finding():
+    story = tell((60, [found("key-skew", 60, name="a"), found("key-skew", 60, name="b")], [], "pressured"))
+    assert len([each for each in events(story) if each.rule]) == 2
+
+
+def test_a_change_of_the_root_cause_is_told_and_its_flapping_is_not():
+    sink, skew = found("slow-sink", 10), found("key-skew", 40)
+    steady = tell(
+        (10, [sink], [], "pressured"), (40, [skew, sink], [], "pressured"), (80, [skew, sink], [], "pressured")
+    )
+    flapping = tell(
+        (10, [sink], [], "pressured"), (40, [skew, sink], [], "pressured"), (45, [sink, skew], [], "pressured")
+    )
+
+    assert [each.text for each in events(steady) if each.what == "root"] == [
+        "root cause is now key-skew, was slow-sink"
+    ]
+    assert [each.text for each in events(flapping) if each.what == "root"] == []
+
+
+def test_a_restart_and_why_the_run_before_it_ended_are_told():
+    history = History("daily_counts")
+    story = tell((5, [], [], "healthy"), history=history)
+    history.end(T0 + 30, "run-1", "java.lang.Boom: x", "BOOM")
+    tell((30, [], [], "failed"), history=history, story=story)
+    history.start(T0 + 40, "id", "run-2")
+    tell((50, [], [], "healthy"), history=history, story=story)
+
+    assert [(each.at - T0, each.text) for each in events(story)] == [
+        (0, "starts"),
+        (30, "fails: BOOM"),
+        (40, "starts again, run 2"),
+    ]
+
+
+def test_of_a_crash_loop_the_first_and_last_failures_are_told_and_how_many_there_were():
+    history, story = History("daily_counts"), Story()
+    for number in range(40):
+        history.start(T0 + 10 * number, "id", f"run-{number}")
+        tell((10 * number + 1, [], [], "starting"), history=history, story=story)
+        history.end(T0 + 10 * number + 8, f"run-{number}", "Boom", "BOOM")
+        tell((10 * number + 8, [], [], "failed"), history=history, story=story)
+
+    assert [(each.at - T0, each.text) for each in events(story)] == [
+        (0, "starts"),
+        (8, "fails: BOOM"),
+        (10, "starts again, run 2"),
+        (18, "fails: BOOM"),
+        (20, "starts again, run 3"),
+        (28, "fails 37 more times in 6.0 min"),
+        (390, "starts again, run 40"),
+        (398, "fails: BOOM"),
+    ]
+
+
+def test_two_restarts_a_day_are_told_one_by_one():
+    history, story = History("daily_counts"), Story()
+    for number in range(6):
+        history.start(T0 + 4000 * number, "id", f"run-{number}")
+        tell((4000 * number + 1, [], [], "healthy"), history=history, story=story)
+        history.end(T0 + 4000 * number + 3000, f"run-{number}", None, None)
+    assert len([each for each in events(story) if each.what == "restart"]) == 5
+
+
+def test_what_ends_with_its_run_is_over_but_not_told_to_have_ended():
+    history = History("daily_counts")
+    story = tell((10, [found("slow-sink", 10)], [], "pressured"), history=history)
+    history.end(T0 + 30, "run-1", None, None)
+    tell((40, [found("slow-sink", 10)], [], "stopped"), (400, [], [], "stopped"), history=history, story=story)
+
+    assert [each.text for each in events(story)][-1] == "stops"
+    assert [each.ended - T0 for each in incidents(story)] == [30]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        pytest.param([(0, "healthy")], id="one"),
+        pytest.param([(0, "healthy"), (100, "pressured"), (104, "healthy")], id="taken back at once"),
+        pytest.param([(0, "starting"), (4, "healthy"), (90, "idle"), (200, "healthy")], id="all of them calm"),
+    ],
+)
+def test_a_status_that_says_nothing_new_is_not_told(changes):
+    assert len(settled([Change(*each) for each in changes], alike=("healthy", "idle", "starting"))) == 1
+
+
+def test_information_alone_is_no_incident():
+    story = tell((10, [found("catching-up", 10)], [], "catching_up"))
+    assert incidents(story) == [] and lines(story)[0] == "2027-01-15 UTC"
+
+
+def test_what_was_over_before_a_moment_is_left_out():
+    story = tell(
+        (60, [SINK], [], "pressured"), (90, [], [], "healthy"), (400, [found("key-skew", 400)], [], "pressured")
+    )
+    told = timeline(story, since=T0 + 300)
+
+    assert [each["rule"] for each in told["events"] if each["what"] == "begin"] == ["key-skew"]
+    assert [each["began"] for each in told["incidents"]] == ["2027-01-15T08:06:40.000Z"]
+
+
+def test_an_event_in_json_carries_both_times():
+    [_, told, *_] = timeline(tell((66, [SINK], [LATE], "pressured")))["events"]
+
+    assert told == {
+        "at": "2027-01-15T08:01:00.000Z",
+        "seconds": 0.0,
+        "incident": 0,
+        "query": "daily_counts",
+        "what": "begin",
+        "rule": "slow-sink",
+        "severity": "warning",
+        "explained_by": [],
+        "text": "warning slow-sink begins (told 6.0 s later): slow-sink it is",
+    }
+
+
+@pytest.mark.parametrize(("seconds", "said"), [(0, "+0:00"), (-13, "-0:13"), (3609.4, "+1:00:09"), (-0.2, "+0:00")])
+def test_times_are_told_from_the_beginning(seconds, said):
+    assert relative(seconds) == said

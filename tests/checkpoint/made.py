@@ -1,0 +1,140 @@
+"""Real checkpoints of small queries, and what their state must hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import Row
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor
+
+from ledgerops.ledger.jobs import (
+    daily_counts,
+    debit_credit_pairs,
+    dedup_transactions,
+    enriched_transactions,
+    large_credits,
+)
+from ledgerops.ledger.jobs.job import Job
+from ledgerops.ledger.run.start import SESSION_CONF
+from tests.ledger.jobs.feed import Feed, customer, transaction
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+STORE = "spark.sql.streaming.stateStore"
+ROCKSDB = dict(SESSION_CONF)
+SNAPSHOTS = {**SESSION_CONF, f"{STORE}.rocksdb.changelogCheckpointing.enabled": "false"}
+HDFS = {
+    **SESSION_CONF,
+    f"{STORE}.providerClass": "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider",
+}
+HOUR = 3_600_000
+
+
+class Notes(StatefulProcessor):
+    """One of each kind of state: the last amount (kept an hour), all ids, how many of each type, and a timer."""
+
+    def init(self, handle: Any) -> None:
+        self.handle = handle
+        self.last = handle.getValueState("last", "amount STRING", HOUR)
+        self.ids = handle.getListState("ids", "id STRING")
+        self.types = handle.getMapState("types", "type STRING", "count INT")
+
+    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # noqa: N803
+        for row in rows:
+            self.last.update((row.amount,))
+            self.ids.appendValue((row.transaction_id,))
+            before = self.types.getValue((row.type,))[0] if self.types.containsKey((row.type,)) else 0
+            self.types.updateValue((row.type,), (before + 1,))
+        if not list(self.handle.listTimers()):
+            self.handle.registerTimer(timerValues.getCurrentProcessingTimeInMs() + HOUR)
+        return iter(())
+
+    def close(self) -> None:
+        """Nothing is held besides the state."""
+
+
+def _noted(transactions: DataFrame) -> DataFrame:
+    return (
+        transactions.selectExpr("customer_id", "transaction_id", "type", "CAST(amount AS STRING) AS amount")
+        .groupBy("customer_id")
+        .transformWithState(
+            statefulProcessor=Notes(), outputStructType="x STRING", outputMode="append", timeMode="processingTime"
+        )
+    )
+
+
+def _counted(transactions: DataFrame) -> DataFrame:
+    """Two operators, one after the other."""
+    once = transactions.withWatermark("event_time", "1 minute").dropDuplicatesWithinWatermark(["transaction_id"])
+    return once.groupBy(F.window("event_time", "1 day"), "customer_id").count().select("customer_id", "count")
+
+
+TWO = Job(name="two", group="windows", summary="s", transform=_counted, stateful=True)
+NOTES = Job(name="notes", group="stateful", summary="s", transform=_noted, stateful=True, timers=True)
+
+
+def at(number: int) -> str:
+    return f"2024-03-01T{number // 3600:02}:{number // 60 % 60:02}:{number % 60:02}"
+
+
+# 60 transactions of 7 customers in 3 batches of 20, one a second; every third is a debit, all above the pairs' limit;
+# the last three come twice
+ROWS = [
+    transaction(
+        f"T{n:03}",
+        at(n),
+        f"C{n % 7}",
+        type="Debit" if n % 3 == 0 else "Credit",
+        amount=Decimal(f"{20_000 + n}.00"),
+    )
+    for n in range(60)
+]
+BATCHES = [ROWS[:20], ROWS[20:40], [*ROWS[40:], *ROWS[57:]]]
+LATER = transaction("T900", "2024-03-01T02:00:00", "C1")  # two hours on: the watermark passes all others
+
+
+@contextmanager
+def configured(spark: SparkSession, conf: Mapping[str, str]) -> Iterator[None]:
+    before = {key: spark.conf.get(key, None) for key in conf}
+    for key, value in conf.items():
+        spark.conf.set(key, value)
+    try:
+        yield
+    finally:
+        for key, old in before.items():
+            spark.conf.unset(key) if old is None else spark.conf.set(key, old)
+
+
+MADE = {
+    "counts": (daily_counts.JOB, ROCKSDB),
+    "counts_snapshots": (daily_counts.JOB, SNAPSHOTS),
+    "counts_hdfs": (daily_counts.JOB, HDFS),
+    "dedup": (dedup_transactions.JOB, ROCKSDB),
+    "pairs": (debit_credit_pairs.JOB, ROCKSDB),
+    "pairs_hdfs": (debit_credit_pairs.JOB, HDFS),
+    "pairs_v3": (debit_credit_pairs.JOB, {**ROCKSDB, "spark.sql.streaming.join.stateFormatVersion": "3"}),
+    "notes": (NOTES, ROCKSDB),
+    "two": (TWO, ROCKSDB),
+    "enriched": (enriched_transactions.JOB, ROCKSDB),
+    "stateless": (large_credits.JOB, ROCKSDB),
+}
+
+
+def make(spark: SparkSession, name: str, folder: Path) -> tuple[Path, list[dict[str, Any]]]:
+    """The checkpoint of a query that has worked off the batches, and its progress."""
+    job, conf = MADE[name]
+    with configured(spark, conf):
+        feed = Feed(spark, job, folder)
+        if "customers" in job.inputs:
+            feed.add([customer(f"C{n}") for n in range(5)], name="customers")
+        feed.add(*BATCHES)
+        if name == "dedup":
+            feed.add([LATER])
+        progress = feed.run()
+    return feed.checkpoint, progress

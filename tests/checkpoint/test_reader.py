@@ -1,0 +1,197 @@
+import json
+
+import pytest
+
+from ledgerops.checkpoint.reader import open_checkpoint
+from ledgerops.checkpoint.summary import Wanted, choose
+from ledgerops.errors import UserError
+from tests.checkpoint.fake import CONF, checkpoint, put
+
+
+def test_a_checkpoint_tells_its_query_batches_provider_and_operators(tmp_path):
+    found = open_checkpoint(checkpoint(tmp_path / "q"))
+
+    assert (found.query_id, found.provider, found.kept, found.span) == ("id-q", "rocksdb", (0, 1, 2), "batches 0 to 2")
+    [operator] = found.operators
+    assert (operator.id, operator.name, operator.partitions) == (0, "stateStoreSave", 2)
+    assert operator.format_version(found.conf) == 2
+    assert [(view.name, view.kind, view.options) for view in operator.views] == [
+        ("default", "store", {"storeName": "default"})
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "version"),
+    [("stateStoreSave", 2), ("sessionWindowStateStoreSaveExec", None), ("dedupeWithinWatermark", None)],
+)
+def test_only_operators_whose_layout_has_versions_tell_one(tmp_path, name, version):
+    found = open_checkpoint(checkpoint(tmp_path / "q", operator=name))
+
+    assert found.operators[0].format_version(found.conf) == version
+
+
+def test_a_batch_that_is_planned_but_not_committed_does_not_count(tmp_path):
+    folder = checkpoint(tmp_path / "q", batches=(0, 1, 2))
+    (folder / "commits" / "2").unlink()
+
+    assert open_checkpoint(folder).kept == (0, 1)
+
+
+def test_batches_whose_changes_are_gone_are_not_kept(tmp_path):
+    folder = checkpoint(tmp_path / "q", files=["2.zip", "2.changelog", "3.changelog"])
+
+    assert open_checkpoint(folder).kept == (1, 2)
+    assert open_checkpoint(folder).span == "batches 1 to 2"
+
+
+def test_a_query_without_state_has_no_operators(tmp_path):
+    assert open_checkpoint(checkpoint(tmp_path / "q", operator=None)).operators == ()
+
+
+@pytest.mark.parametrize(
+    ("provider", "named"),
+    [
+        ("org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider", "hdfs"),
+        ("com.example.OwnProvider", "OwnProvider"),
+    ],
+)
+def test_the_provider_is_the_one_that_wrote(tmp_path, provider, named):
+    conf = {"spark.sql.streaming.stateStore.providerClass": provider}
+
+    assert open_checkpoint(checkpoint(tmp_path / "q", conf=conf)).provider == named
+
+
+def test_variables_of_transform_with_state_are_views_with_their_type_and_ttl(tmp_path):
+    folder = checkpoint(tmp_path / "q", operator="transformWithStateExec")
+    (folder / "state" / "0" / "_metadata" / "metadata").unlink()
+    variables = [
+        {"stateName": "$procTimers_keyToTimestamp", "stateVariableType": "TimerState", "ttlEnabled": False},
+        {"stateName": "last", "stateVariableType": "ValueState", "ttlEnabled": True},
+        {"stateName": "all", "stateVariableType": "ListState", "ttlEnabled": False},
+    ]
+    for batch, shown in ((0, variables[1:2]), (1, variables), (9, [])):
+        info = {
+            "operatorInfo": {"operatorId": 0, "operatorName": "transformWithStateExec"},
+            "stateStoreInfo": [{"storeName": "default", "numPartitions": 2, "stateSchemaFilePaths": ["file:/gone"]}],
+            "operatorPropertiesJson": json.dumps({"stateVariables": shown}),
+        }
+        put(folder / "state" / "0" / "_metadata" / "v2" / str(batch), f"v2\n{json.dumps(info)}")
+
+    [operator] = open_checkpoint(folder).operators  # of batch 1, the newest not after batch 2
+    assert [(view.name, view.kind, view.ttl, view.counted) for view in operator.views] == [
+        ("all", "list", False, True),
+        ("last", "value", True, True),
+        ("timers", "timers", False, False),
+    ]
+
+
+def broken(folder, case):
+    """A checkpoint of which something is not as it should be."""
+    if case == "no folder":
+        return folder
+    if case == "not a checkpoint":
+        return put(folder / "a.parquet").parent
+    checkpoint(folder)
+    state = folder / "state" / "0"
+    if case == "nothing committed":
+        for file in (folder / "commits").iterdir():
+            file.unlink()
+    elif case == "plan is damaged":
+        put(folder / "offsets" / "2", "v1\n{}")
+    elif case == "no operator metadata":
+        (state / "_metadata" / "metadata").unlink()
+    elif case == "operator metadata is damaged":
+        put(state / "_metadata" / "metadata", "v1\n{")
+    elif case == "newer metadata":
+        put(state / "_metadata" / "metadata", "v3\n{}")
+    elif case == "changes are missing":
+        (state / "1" / "2.changelog").unlink()
+    elif case == "a partition is missing":
+        for file in (state / "1").iterdir():
+            file.unlink()
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("case", "said"),
+    [
+        ("no folder", "no such folder: {path}"),
+        (
+            "not a checkpoint",
+            "{path} is not a checkpoint (no offsets and metadata in it); give the folder that the query was given as "
+            "checkpointLocation",
+        ),
+        (
+            "nothing committed",
+            "{path} has no committed batch yet: there is no state to read; wait for the first batch",
+        ),
+        (
+            "plan is damaged",
+            "cannot read {path}/offsets/2: not a plan of a batch as Spark 4 writes it; is it damaged?",
+        ),
+        (
+            "no operator metadata",
+            "{path}/state/0 does not say which operator it belongs to: it was written by a Spark before 4.0, or is "
+            "incomplete; run the query once on Spark 4",
+        ),
+        (
+            "operator metadata is damaged",
+            "cannot read {path}/state/0/_metadata/metadata (JSONDecodeError: Expecting property name enclosed in "
+            "double quotes: line 1 column 2 (char 1)); the checkpoint is damaged",
+        ),
+        (
+            "newer metadata",
+            "{path}/state/0/_metadata/metadata is of version v3, which only a newer ledgerops reads",
+        ),
+        (
+            "changes are missing",
+            "{path} is incomplete: operator 0, partition 1 lacks files of version 3 or before in {path}/state/0/1; put "
+            "them back from a backup, or start the query with a new checkpoint",
+        ),
+        (
+            "a partition is missing",
+            "{path} is incomplete: operator 0, partition 1 has no state files in {path}/state/0/1; put them back from "
+            "a backup, or start the query with a new checkpoint",
+        ),
+    ],
+)
+def test_what_cannot_be_read_is_said_in_one_line(tmp_path, case, said):
+    path = broken(tmp_path / "q", case)
+
+    with pytest.raises(UserError) as error:
+        open_checkpoint(path)
+
+    assert str(error.value) == said.format(path=path)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "said"),
+    [
+        (Wanted(operator=3), "no operator 3 in {path}; there are 0"),
+        (Wanted(batch=0), "no state of batch 0 in {path}; it keeps batches 1 to 2"),
+        (Wanted(since=7), "no state of batch 7 in {path}; it keeps batches 1 to 2"),
+        (Wanted(since=2), "--since 2 is not before batch 2, which is looked at"),
+        (Wanted(store="defualt"), "no store 'defualt' in {path}; did you mean default? there are default"),
+        (Wanted(store="x"), "no store 'x' in {path}; there are default"),
+    ],
+    ids=["operator", "batch", "since a batch", "since itself", "a store nearly", "a store"],
+)
+def test_what_is_wanted_but_not_there_is_said_with_what_is(tmp_path, wanted, said):
+    found = open_checkpoint(checkpoint(tmp_path / "q", files=["2.zip", "2.changelog", "3.changelog"]))
+
+    with pytest.raises(UserError) as error:
+        choose(found, wanted)
+
+    assert str(error.value) == said.format(path=tmp_path / "q")
+
+
+def test_without_wishes_the_newest_batch_is_read_and_compared_with_the_oldest(tmp_path):
+    choice = choose(open_checkpoint(checkpoint(tmp_path / "q", conf=CONF)), Wanted())
+
+    assert (choice.batch, choice.since) == (2, 0)
+
+
+def test_with_one_batch_there_is_nothing_to_compare(tmp_path):
+    choice = choose(open_checkpoint(checkpoint(tmp_path / "q", batches=[0], files=["1.changelog"])), Wanted())
+
+    assert (choice.batch, choice.since) == (0, None)

@@ -1,0 +1,60 @@
+import pytest
+
+from ledgerops.checkpoint.store_files import scan
+from tests.checkpoint.fake import put, snapshot
+
+
+def store(folder, *names):
+    for name in names:
+        put(folder / name, "x" * 10)
+    return scan(folder)
+
+
+@pytest.mark.parametrize(
+    ("names", "readable"),
+    [
+        pytest.param([], set(), id="nothing"),
+        pytest.param(["1.changelog", "2.changelog"], {1, 2}, id="changes from the beginning"),
+        pytest.param(["1.delta", "2.delta", "2.snapshot"], {1, 2}, id="the HDFS-backed store"),
+        pytest.param(["3.zip", "4.changelog", "5.changelog"], {3, 4, 5}, id="a snapshot and what came after"),
+        pytest.param(["3.changelog", "4.changelog", "4.zip", "5.changelog"], {4, 5}, id="changes cut off"),
+        pytest.param(["2.changelog", "3.changelog"], set(), id="changes without their beginning"),
+        pytest.param(["1.changelog", "2.changelog", "4.changelog"], {1, 2}, id="a gap"),
+        pytest.param(["1.zip", "2.zip", "3.zip"], {1, 2, 3}, id="snapshots only"),
+        pytest.param(["1_0a-b.changelog", "2_ff_0a-b.changelog", "2_ff.zip"], {1, 2}, id="names with ids"),
+        pytest.param([".3.changelog.crc", ".4.changelog.0a.TID1.tmp", "1.changelog", "notes.txt"], {1}, id="strays"),
+    ],
+)
+def test_a_version_is_readable_from_a_snapshot_and_every_change_after_it(tmp_path, names, readable):
+    assert store(tmp_path, *names).readable == readable
+
+
+def test_bytes_are_those_of_whole_copies_with_their_sst_files_and_of_changes(tmp_path):
+    found = store(
+        tmp_path, "1.zip", "2.changelog", "3.changelog", ".3.changelog.crc", "SSTs/1-a.sst", "SSTs/.1-a.sst.crc"
+    )
+
+    assert (found.snapshot_bytes, found.change_bytes, found.files) == (20, 20, 4)
+    assert [found.snapshot_for(version) for version in (1, 3, 0)] == [1, 1, None]
+
+
+def test_a_snapshot_tells_its_rows_or_nothing(tmp_path):
+    snapshot(tmp_path / "3.zip", 42)
+    snapshot(tmp_path / "4_0a-b.zip", 43)
+    snapshot(tmp_path / "5.zip", None)
+    put(tmp_path / "6.zip", "no archive")
+    snapshot(tmp_path / "31.zip", 7)
+
+    assert [scan(tmp_path).snapshot_rows(version) for version in (3, 4, 5, 6, 7)] == [42, 43, None, None, None]
+
+
+def test_a_snapshot_that_came_after_the_look_is_none_of_it(tmp_path):
+    snapshot(tmp_path / "3.zip", 42)
+    found = scan(tmp_path)
+    snapshot(tmp_path / "4.zip", 43)
+
+    assert [found.snapshot_rows(version) for version in (3, 4)] == [42, None]
+
+
+def test_a_folder_that_is_not_there_has_no_files(tmp_path):
+    assert scan(tmp_path / "absent").readable == set()

@@ -1,0 +1,140 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import orjson
+import pytest
+
+from ledgerops.cli import main
+from ledgerops.model.recording import encode
+from tests.build import T0, spark_json
+
+BATCHES = 40
+ANSWER = {
+    "question", "load_factor", "arrival_rows_per_second", "trigger_interval_seconds", "cores", "batch_rows",
+    "batch_seconds", "slow_batch_seconds", "sustainable_rows_per_second", "sustainable_at_least_rows_per_second",
+    "headroom_ratio", "backlog", "limited_by", "cannot_tell",
+}  # fmt: skip
+
+
+def write(path: Path, swings: bool = True) -> str:
+    """A recording of batches that take 0.4 s and a second for each 5,000 rows, every 2 s."""
+    generator = np.random.default_rng(1)
+    read = 0
+    lines = []
+    for number in range(BATCHES):
+        rows = int(generator.uniform(1000, 3000)) if swings else 2000
+        seconds = (0.4 + rows / 5000) * (1 + generator.normal(0, 0.02))
+        begin, read = read, read + rows
+        offsets = {"startOffset": {"transactions": {"0": begin}}}
+        offsets |= {name: {"transactions": {"0": read}} for name in ("endOffset", "latestOffset")}
+        at = T0 + 2 * number
+        data = spark_json(
+            batchId=number,
+            timestamp=_instant(at),
+            batchDuration=int(seconds * 1000),
+            numInputRows=rows,
+            durationMs={"addBatch": int(seconds * 900), "triggerExecution": int(seconds * 1000)},
+            sources=[{"description": "KafkaV2[Subscribe[transactions]]", "numInputRows": rows, **offsets}],
+        )
+        lines.append(encode(at + seconds, "progress", "daily_counts", orjson.dumps(data)))
+    path.write_bytes(b"".join(lines))
+    return str(path)
+
+
+def _instant(at: float) -> str:
+    from ledgerops.model.spark_progress import format_instant
+
+    return format_instant(at)
+
+
+@pytest.fixture
+def recorded(tmp_path):
+    return write(tmp_path / "recording.jsonl")
+
+
+def test_a_table_answers_each_question_and_says_what_limits(recorded, capsys):
+    assert main(["capacity", "--from", recorded, "--load", "2x", "--trigger", "1s"]) == 0
+
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "daily_counts  at 2027-01-15 08:01:18 UTC"
+    assert lines[1].startswith("  trigger 2 s, ") and lines[1].endswith(" rows/s arrive")
+    assert lines[2].startswith("  batch time = 0.4") and " + rows / " in lines[2]
+    assert lines[3].endswith("; Theil-Sen line, 90% interval by 400 bootstrap draws")
+    assert any("o batch   . fit   - trigger interval" in line for line in lines)
+    head = next(number for number, line in enumerate(lines) if line.startswith("  question"))
+    asked = [line[:21].strip() for line in lines[head + 1 : head + 5]]
+    assert asked == ["now", "load 2x", "trigger 1s", "load 2x, trigger 1s"]
+    assert "keeps up" in lines[head + 1]
+    assert any("pass whatever its rows" in line for line in lines[head + 5 :])
+
+
+def test_the_document_has_the_promised_form(recorded, capsys):
+    assert main(["capacity", "--from", recorded, "--json", "--load", "3000", "--cores", "8"]) == 0
+
+    document = json.loads(capsys.readouterr().out)
+    assert document["version"] == 1 and document["source"] == recorded and document["interval"] == 0.9
+    [query] = document["queries"]
+    fit = query["fit"]
+    assert fit["overhead_seconds"]["low"] <= 0.4 <= fit["overhead_seconds"]["high"]
+    assert fit["rows_per_second"]["low"] <= 5000 <= fit["rows_per_second"]["high"]
+    assert len(fit["points"]) == fit["batches"] and set(fit["points"][0]) == {"rows", "seconds"}
+    now, load, cores, both = query["answers"]
+    assert set(now) == ANSWER
+    assert set(now["backlog"]) == {"behaviour", "sure", "growth_rows_per_second", "drain_seconds", "breach_seconds"}
+    assert set(now["limited_by"]) == {"what", "detail"}
+    assert load["arrival_rows_per_second"] == 3000
+    assert load["batch_seconds"]["value"] == pytest.approx(0.4 + 6000 / 5000, rel=0.05)
+    assert cores["cannot_tell"] == ["cannot tell what other cores do: the tasks of too few batches are known"]
+    assert both["question"] == "load 3,000/s, 8 cores"
+
+
+def test_batches_of_one_size_are_told_as_such(tmp_path, capsys):
+    assert main(["capacity", "--from", write(tmp_path / "even.jsonl", swings=False)]) == 0
+
+    out = capsys.readouterr().out
+    assert "now: cannot tell the capacity: batches are of nearly one size (the middle 80%" in out
+    assert "at least 1,000" in out
+
+
+def test_a_past_moment_can_be_asked_about(recorded, capsys):
+    assert main(["capacity", "--from", recorded, "--at", "2027-01-15T08:00:10Z"]) == 0
+
+    assert "cannot tell the capacity: " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        pytest.param(["--query", "other"], "no query 'other' in {place}; there are daily_counts", id="no such query"),
+        pytest.param(["--at", "noon"], "--at noon: not a time; write it like 2026-11-21T08:30:00Z", id="no time"),
+        pytest.param(
+            ["--load", "twice"],
+            "argument --load: not a load: 'twice'; write 2x, or rows a second such as 5000; "
+            "see ledgerops capacity --help",
+            id="no load",
+        ),
+        pytest.param(
+            ["--load", "99999999x"],
+            "argument --load: 99999999x is beyond any load: at most 1,000x or 1,000,000,000 rows a second; "
+            "see ledgerops capacity --help",
+            id="an absurd load",
+        ),
+        pytest.param(
+            ["--cores", "100000000000"],
+            "argument --cores: 100000000000 cores are more than any cluster has: at most 100,000; "
+            "see ledgerops capacity --help",
+            id="absurd cores",
+        ),
+        pytest.param(
+            ["--at", "2020-01-01T00:00:00Z"],
+            "no query in {place} before 2020-01-01T00:00:00Z; nothing can be said",
+            id="nothing there yet",
+        ),
+    ],
+)
+def test_what_cannot_be_looked_at_is_two(recorded, capsys, arguments, message):
+    assert main(["capacity", "--from", recorded, *arguments]) == 2
+    assert capsys.readouterr().err == f"ledgerops: {message.format(place=recorded)}\n"

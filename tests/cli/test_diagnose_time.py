@@ -1,0 +1,254 @@
+"""Diagnosis and time: since a moment, the timeline, and looking again and again until Ctrl-C."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import pytest
+
+from ledgerops.analysis.session import Investigation
+from ledgerops.cli import main
+from tests.paths import RECORDED
+
+CRASH, OUTAGE = str(RECORDED / "spark-4.2.0.jsonl"), str(RECORDED / "source-unreachable.jsonl")
+
+
+def test_what_is_over_is_told_when_asked_since_before_it(capsys):
+    assert main(["diagnose", "--from", OUTAGE, "--since", "5m"]) == 1
+
+    out = capsys.readouterr().out.splitlines()
+    assert out[1].startswith("  was critical source-unreachable  12:35:51 to 12:36:08 UTC: the broker has not answered")
+    assert out[-1].endswith("nothing found now; over: outage (source-unreachable)")
+
+
+def test_what_was_over_before_that_is_not_told(capsys):
+    assert main(["diagnose", "--from", OUTAGE, "--since", "2026-11-21T12:36:09Z"]) == 0
+    assert "source-unreachable" not in capsys.readouterr().out
+
+
+def test_queries_of_which_nothing_was_heard_since_are_left_out(capsys):
+    assert main(["diagnose", "--from", CRASH, "--since", "10s", "--json"]) == 1
+
+    queries = [query["query"] for query in json.loads(capsys.readouterr().out)["queries"]]
+    assert "windowed" in queries
+
+
+def test_the_timeline_is_printed_above_the_sum(capsys):
+    assert main(["diagnose", "--from", OUTAGE, "--timeline"]) == 0
+
+    out = capsys.readouterr().out.splitlines()
+    assert out[2] == "incident at 2026-11-21 12:35:51 UTC, until 12:36:08, 1 query"
+    assert re.fullmatch(r"  12:36:08 +\+0:18  outage  source-unreachable ends after 1\d s", out[-5])
+    assert out[-1].startswith("1 query at ")
+
+
+def test_the_timeline_is_an_added_key_of_the_document(capsys):
+    assert main(["diagnose", "--from", OUTAGE, "--timeline", "--since", "5m", "--json"]) == 1
+
+    document = json.loads(capsys.readouterr().out)
+    assert {each["what"] for each in document["timeline"]["events"]} == {"start", "begin", "end", "status", "stop"}
+    [ended] = document["queries"][0]["ended"]
+    assert (ended["rule"], ended["explained_by"], ended["until"][:19]) == (
+        "source-unreachable",
+        [],
+        "2026-11-21T12:36:08",
+    )
+
+
+def test_without_being_asked_for_nothing_is_added(capsys):
+    main(["diagnose", "--from", OUTAGE, "--json"])
+
+    document = json.loads(capsys.readouterr().out)
+    assert "timeline" not in document and "ended" not in document["queries"][0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (
+            ["--since", "lately"],
+            "--since lately: neither a time like 2026-11-21T08:30:00Z nor a length of time like 15m",
+        ),
+        (
+            ["--since", "2030-01-01"],
+            f"nothing happened in {OUTAGE} since 2030-01-01T00:00:00.000Z; nothing can be said",
+        ),
+        (
+            ["--watch", "--at", "2026-11-21T12:36:00Z"],
+            "--watch and --at exclude each other: a past moment does not change",
+        ),
+        (["--watch", "often"], "argument --watch: not a length of time: 'often'"),
+    ],
+    ids=["no time", "in the future", "watching the past", "no interval"],
+)
+def test_could_not_look_is_two_and_one_line(arguments, said, capsys):
+    assert main(["diagnose", "--from", OUTAGE, *arguments]) == 2
+
+    out, err = capsys.readouterr()
+    assert out == "" and said in err and err.count("\n") == 1
+
+
+def watching(*arguments, **options):
+    command = [sys.executable, "-m", "ledgerops", "diagnose", "--watch", "0.1", *arguments]
+    return subprocess.Popen(command, stdin=subprocess.DEVNULL, **options)
+
+
+def read_until(stream, part, times=1):
+    """What a stream gives until `part` was in it so often."""
+    got = b""
+    while got.count(part) < times:
+        more = os.read(stream, 65536)
+        assert more, got
+        got += more
+    return got
+
+
+@pytest.mark.parametrize(("place", "code"), [(CRASH, 1), (OUTAGE, 0)], ids=["something found", "nothing found"])
+def test_watching_prints_block_after_block_and_ends_with_the_code_of_the_last_look(place, code):
+    with watching("--from", place, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as watch:
+        got = read_until(watch.stdout.fileno(), b" at 2026-11-21 ", times=3).decode()
+        watch.send_signal(signal.SIGINT)
+        _, err = watch.communicate(timeout=60)
+
+    assert watch.returncode == code and err == b""
+    assert "\x1b" not in got and len(re.findall(r"\n\n\w+ +\w+ +health", got)) >= 2
+
+
+def test_a_record_that_cannot_be_read_is_told_once_however_often_a_file_is_looked_at(tmp_path, capsys):
+    bad = '{"at": "2026-11-21T12:00:00Z", "kind": "started", "query": "daily_counts", "data": {}}\n'
+    place = tmp_path / "recording.jsonl"
+    place.write_text(Path(CRASH).read_text() + bad)
+    looks = Investigation(str(place))
+
+    looks.look()
+    assert capsys.readouterr().err == f"ledgerops: 1 record of {place} could not be read; passed over\n"
+    looks.look()
+    assert capsys.readouterr().err == ""
+
+    place.write_text(place.read_text() + bad)
+    looks.look()
+    assert capsys.readouterr().err == f"ledgerops: 1 record of {place} could not be read; passed over\n"
+
+
+def test_watching_on_a_terminal_redraws_in_place():
+    ours, theirs = pty.openpty()
+    with watching("--from", OUTAGE, stdout=theirs, stderr=theirs, env={**os.environ, "LINES": "30"}) as watch:
+        os.close(theirs)
+        got = read_until(ours, b"\x1b[H", times=3)
+        watch.send_signal(signal.SIGINT)
+        try:
+            while True:
+                got += os.read(ours, 65536)
+        except OSError:  # the other side is closed
+            os.close(ours)
+
+    assert watch.returncode == 0
+    assert got.count(b"\x1b[2J") == 1 and got.endswith(b"\x1b[?7h\r\n") and b"Traceback" not in got
+
+
+@pytest.fixture
+def exporter():
+    """An exporter that gives what was observed since a moment, as the real one does; `asked` are the paths."""
+    lines = Path(OUTAGE).read_bytes().splitlines(keepends=True)
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            server.asked.append(self.path)
+            count = min(len(lines), 8 * len(server.asked))
+            self.send_response(503 if server.away else 200)
+            self.end_headers()
+            self.wfile.write(b"".join(lines[:count]))
+
+        def log_message(self, *args):
+            pass
+
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    server.asked, server.away = [], False
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield server
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def test_an_exporter_is_asked_again_for_what_is_new_only(exporter):
+    url = f"http://127.0.0.1:{exporter.server_port}"
+    with watching("--from", url, "--since", "10m", stdout=subprocess.PIPE) as watch:
+        read_until(watch.stdout.fileno(), b"query at ", times=3)
+        watch.send_signal(signal.SIGINT)
+        watch.communicate(timeout=60)
+
+    assert exporter.asked[0] == "/recording?since=4200.000"
+    assert all(path.startswith("/recording?since=") for path in exporter.asked)
+    assert float(exporter.asked[-1].split("=")[1]) < 60
+
+
+@pytest.mark.parametrize("behind", [0.0, 30.0, 3600.0])
+def test_a_clock_that_is_behind_the_drivers_loses_nothing(exporter, behind):
+    """How much is asked for goes by the time that passed here, whatever the driver's clock says."""
+    looks = Investigation(f"http://127.0.0.1:{exporter.server_port}")
+    for passed in (0.0, 60.0):
+        looks.look(now=1_700_000_000.0 - behind + passed)
+
+    assert exporter.asked == ["/recording", "/recording?since=70.000"]
+
+
+def test_an_exporter_that_goes_away_is_said_and_asked_again(exporter):
+    url = f"http://127.0.0.1:{exporter.server_port}"
+    with watching("--from", url, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as watch:
+        read_until(watch.stdout.fileno(), b"query at ")
+        exporter.away = True
+        got = read_until(watch.stderr.fileno(), b"\n").decode()
+        watch.send_signal(signal.SIGINT)
+        watch.communicate(timeout=60)
+
+    assert got.startswith(f"ledgerops: {url}/recording?since=")
+    assert "answers 503 service unavailable; is it an exporter? (looking again in 0.1 s)\n" in got
+    assert watch.returncode == 2
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("command", [["diagnose", "--watch", "0.01", "--from"], ["status", "--url"]])
+def test_an_interrupt_that_python_drops_ends_it_all_the_same(exporter, monkeypatch, command):
+    """Within a destructor, as that of a response of urllib, an interrupt is printed and dropped."""
+
+    class Response:
+        def __del__(self):
+            signal.raise_signal(signal.SIGINT)
+
+    def look(*args):
+        looks.append(None)
+        if len(looks) == 2:
+            Response()
+        assert len(looks) < 3, "looks on"
+        return {"queries": [], "at": "2026-11-21T08:30:00Z"}
+
+    looks = []
+    monkeypatch.setattr("ledgerops.cli.diagnose.Investigation.look", look)
+    monkeypatch.setattr("ledgerops.cli.status.fetch", look)
+    monkeypatch.setattr("ledgerops.cli.live_view.watch.__defaults__", (0.01, 0.01))
+
+    assert main([*command, "http://127.0.0.1:1"]) == 0
+    assert len(looks) == 2
+
+
+def test_a_report_that_is_too_high_is_cut_and_says_so(monkeypatch, capsys):
+    from ledgerops.cli.live_redraw import Redraw
+
+    monkeypatch.setattr(shutil, "get_terminal_size", lambda: os.terminal_size((80, 6)))
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    Redraw(sys.stdout).show("\n".join(f"line {number}" for number in range(20)) + "\n")
+
+    shown = re.sub(r"\x1b\[[\d;?]*\w", "", capsys.readouterr().out).splitlines()
+    assert shown == ["line 0", "line 1", "line 2", "(16 lines more: the terminal is too low)", "line 19"]

@@ -1,0 +1,133 @@
+import io
+
+import pytest
+from rich.console import Console
+
+from ledgerops.cli.live_view import PHASES, LiveView, clean, is_live, phase_bar, plain_line, sparkline, watch
+from ledgerops.runtime.status import status_document
+from tests.runtime.demo import HOSTILE, NOW, demo_fleet
+
+
+@pytest.fixture(scope="module")
+def document():
+    return status_document(demo_fleet(), NOW)
+
+
+def shown(document, width, height, encoding="utf-8"):
+    raw = io.BytesIO()
+    file = io.TextIOWrapper(raw, encoding=encoding)
+    Console(file=file, width=width, height=height, force_terminal=False).print(LiveView(document, "ledgerops run"))
+    file.flush()
+    return raw.getvalue().decode(encoding).splitlines()
+
+
+@pytest.mark.parametrize(("width", "height"), [(80, 24), (120, 40), (160, 50), (200, 50)])
+def test_the_view_fits_the_terminal(document, width, height):
+    lines = shown(document, width, height)
+
+    assert len(lines) <= height
+    assert max(map(len, lines)) <= width
+    assert not any(line.rstrip().endswith("…") for line in lines[:3]), "a heading is cut"
+
+
+@pytest.mark.parametrize("width", [80, 120, 200])
+def test_a_query_shows_its_status_in_words_its_figures_and_its_verdict(document, width):
+    text = "\n".join(shown(document, width, 60))
+
+    for part in ("falling behind", "8,072", "8,188", "117k", "17 min", "6.6 s", "36 s", "4,060", "406 kB", "key-skew:"):
+        assert part in text
+
+
+def test_a_terminal_that_is_too_low_shows_the_worst_queries_and_how_many_are_left_out(document):
+    text = "\n".join(shown(document, 80, 12))
+
+    assert "enriched_transactions" in text
+    assert "daily_counts" in text
+    assert "large_credits" not in text
+    assert "5 more not shown" in text
+
+
+def test_a_tall_terminal_shows_the_next_step(document):
+    assert any("next: aggregate in two steps" in line for line in shown(document, 120, 50))
+
+
+def test_an_encoding_without_the_signs_gets_ascii(document):
+    lines = shown(document, 80, 60, "ascii")
+
+    assert any("! falling behind" in line for line in lines)
+    assert any("wwgppp####" in line for line in lines)
+
+
+def test_no_query_yet_is_said():
+    assert any("no query yet" in line for line in shown({"queries": []}, 80, 24))
+
+
+def test_the_bar_shares_the_trigger_interval_among_the_phases():
+    phases = {"latest_offset": 0.1, "query_planning": 0.4, "add_batch": 1.0}
+
+    assert phase_bar({"seconds": 1.5, "phases": phases}, 2.0, 20).plain == "▚▓▓▓▓██████████·····"
+
+
+def test_a_batch_longer_than_its_interval_fills_the_bar():
+    assert phase_bar({"seconds": 4.0, "phases": {"add_batch": 4.0}}, 2.0, 10).plain == "█" * 10
+
+
+def test_every_phase_has_a_glyph_and_a_colour_of_its_own():
+    for column in (1, 2, 3):
+        assert len({phase[column] for phase in PHASES.values()}) == len(PHASES)
+
+
+@pytest.mark.parametrize(
+    ("values", "line"),
+    [([0, 4, 8], "▁▄█"), ([None, 8], " █"), ([], "   "), ([0, 0], "▁▁"), ([1, 1, 1, 8], "▁▁█")],
+)
+def test_a_sparkline_goes_from_zero_to_the_largest(values, line):
+    assert sparkline(values, 3) == line.rjust(3)
+
+
+def test_control_characters_of_a_name_never_reach_the_terminal(document):
+    query = {**document["queries"][0], "query": "evil\x1b[2J\x07name"}
+
+    assert "\x1b" not in plain_line(query)
+    assert plain_line(query).startswith("evil?[2J?name: idle")
+    assert clean("one\ntwo") == "one?two"
+
+
+def test_markup_in_a_name_is_text(document):
+    query = {**document["queries"][0], "query": "[red]x[/red]"}
+
+    assert any("[red]x[/red]" in line for line in shown({"queries": [query]}, 80, 24))
+
+
+def test_without_a_terminal_each_query_is_one_line_without_control_codes(document):
+    file = io.StringIO()
+    turns = iter([False, True])
+    watch(lambda: document, lambda: "", lambda seconds: next(turns), Console(file=file))
+    lines = file.getvalue().splitlines()
+
+    assert len(lines) == len(document["queries"])
+    assert "\x1b" not in file.getvalue()
+    assert lines[0].startswith(f"{HOSTILE}: idle; in 0/s, processed 0/s, backlog 0 (drain 0 s)")
+    assert lines[2] == (
+        "daily_counts: falling behind; in 8,072/s, processed 8,188/s, backlog 117k (drain 17 min), "
+        "batch 6.6 s (add_batch 4.5 s, query_planning 0.79 s), watermark lag 36 s, state 4,060 rows 406 kB, "
+        "skew 2.0×; key-skew: one task read 48,120 of 52,400 rows: 14.9 times the median, all of customer C00000042"
+    )
+
+
+@pytest.mark.parametrize(
+    ("environ", "live"),
+    [
+        ({"TERM": "xterm"}, True),
+        ({"TERM": "dumb"}, False),
+        ({"TERM": "xterm", "NO_COLOR": "1"}, False),
+        ({}, False),
+    ],
+)
+def test_the_view_is_drawn_only_where_the_terminal_can(monkeypatch, environ, live):
+    for name in ("TERM", "NO_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environ.items():
+        monkeypatch.setenv(name, value)
+
+    assert is_live(Console(file=io.StringIO(), force_terminal=True)) is live

@@ -1,0 +1,514 @@
+"""`ledgerops load`: what arrives is the plan's, byte for byte, and the manifest says so."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter, defaultdict
+
+import psutil
+import pytest
+from confluent_kafka import Consumer, KafkaException, TopicPartition
+from confluent_kafka.admin import NewTopic
+
+from ledgerops.cli import main
+from ledgerops.common.kafka import reach
+from ledgerops.ledger.plan.manifest import read_manifest
+from ledgerops.ledger.plan.plan import load_plan
+from ledgerops.ledger.plan.poison import KEYLESS, MAX_VALUE_BYTES, REASONS
+from ledgerops.ledger.plan.record_stream import PlanStream
+from ledgerops.load.generator.kafka import KafkaTarget
+from ledgerops.load.generator.latency_samples import read_samples
+from ledgerops.load.generator.pacer import produce
+from ledgerops.load.generator.records import records
+from ledgerops.load.generator.validity import spent
+from ledgerops.servers.kafka import Kafka
+from tests import topics
+from tests.programs import until
+
+PLAN = """
+seed: 5
+start: 2026-01-01T00:00:00Z
+phases: [{shape: constant, rate: 20000}]
+keys: {customers: 40, accounts: 50}
+partitions: {idle: [3], pinned: {partition: 1, share: 0.5}}
+disorder: {late: {share: 0.05}}
+duplicates: {share: 0.1}
+poison: {share: 0.02}
+"""
+CHANGING = """
+seed: 5
+phases: [{shape: constant, rate: 100, duration: 5}, {shape: constant, rate: 0}]
+duplicates: {share: 0.1}
+changes:
+  - {from: 1s, to: 4s, duplicates: {share: 0.3, conflicting: 0.5}, disorder: {future: {count: 3, ahead: 1h}}}
+"""
+COUNT = 20_000
+ORIGIN = 0.0  # the plan says when it starts
+LONG = 120.0  # seconds that nothing takes: on a busy machine another process may be slow to begin
+
+
+@pytest.fixture
+def plan(tmp_path):
+    file = tmp_path / "mine.yaml"
+    file.write_text(PLAN)
+    return file
+
+
+@pytest.fixture
+def load(plan, tmp_path):
+    """Runs the command; gives its exit code and the manifest."""
+
+    def run(*argv, first=str(plan)):
+        code = main(["load", first, "--manifest", str(tmp_path / "manifest.json"), *argv])
+        return code, read_manifest(tmp_path / "manifest.json")
+
+    return run
+
+
+def told(capsys, *argv):
+    assert main(["load", *argv]) == 2
+    return capsys.readouterr().err.strip()
+
+
+def read(servers, topic, partitions=5):
+    """Key and value of every record of a topic, by partition, in order."""
+    consumer = Consumer({"bootstrap.servers": servers, "group.id": "test", "enable.auto.commit": False})
+    ends = {}
+    limit = time.monotonic() + LONG
+    while len(ends) < partitions:  # a broker that has just begun leads nothing yet
+        try:
+            ends[len(ends)] = consumer.get_watermark_offsets(TopicPartition(topic, len(ends)), timeout=10)[1]
+        except KafkaException:
+            assert time.monotonic() < limit
+    consumer.assign([TopicPartition(topic, partition, 0) for partition in ends])
+    found = defaultdict(list)
+    while sum(map(len, found.values())) < sum(ends.values()):
+        assert time.monotonic() < limit
+        for message in consumer.consume(10_000, timeout=0.5):
+            assert message.error() is None
+            found[message.partition()].append((message.key(), message.value()))
+    consumer.close()
+    return found
+
+
+def make(kafka, prefix, partitions=5, name="transactions", **config):
+    topics.make(reach(kafka.client), NewTopic(prefix + name, partitions, 1, config=config))
+    return prefix + name
+
+
+def to(kafka, prefix):
+    return ["--bootstrap-servers", kafka.servers, "--topic-prefix", prefix]
+
+
+def test_a_topic_holds_what_the_plan_says_and_a_second_load_the_same_bytes(kafka, load, plan, capsys):
+    expected = {p: list(each) for p, each in records(load_plan(plan), ORIGIN, 0, COUNT).items()}
+    found = []
+    for prefix in ("once.", "twice."):
+        topic = make(kafka, prefix)
+        code, manifest = load(*to(kafka, prefix), "--records", str(COUNT), "--at-once")
+        assert code == 0
+        found.append(read(kafka.servers, topic))
+
+    assert found[0] == found[1]
+    assert {p: each for p, each in expected.items() if each} == found[0]
+    assert (manifest.topic, manifest.records, manifest.summary.all.rows) == ("twice.transactions", COUNT, COUNT)
+    poison = sum(manifest.poison.values())
+    sent = COUNT + poison
+    counted = {name: manifest.sent[name] for name in ("planned", "produced", "acknowledged", "refused")}
+    assert counted == {"planned": sent, "produced": sent, "acknowledged": sent, "refused": 0}
+    assert f"records   {sent:,} due, {sent:,} sent, {sent:,} acknowledged, 0 refused\n" in capsys.readouterr().out
+
+
+def test_poison_is_what_the_manifest_counts(kafka, load, plan):
+    topic = make(kafka, "poison.")
+    _, manifest = load(*to(kafka, "poison."), "--records", str(COUNT), "--at-once")
+
+    found = Counter(reason(key, value) for each in read(kafka.servers, topic).values() for key, value in each)
+    good = found.pop(None)
+
+    assert good == manifest.summary.all.rows == COUNT
+    assert found == manifest.poison
+    assert set(found) == set(REASONS)
+
+
+def reason(key, value):
+    if value is None:
+        return "tombstone"
+    if key is None:
+        return "null_key"
+    if len(value) > MAX_VALUE_BYTES:
+        return "oversized"
+    try:
+        row = json.loads(value)
+    except ValueError:
+        return "invalid_json"
+    if len(row) < 8:
+        return "missing_field"
+    return "wrong_type" if row["amount"] == "much" else None
+
+
+def test_a_manifest_that_finds_no_place_is_told_before_anything_is_sent(tmp_path, capsys, plan):
+    told(capsys, str(plan), "--to", str(tmp_path / "land"), "--records", "10", "--manifest", str(tmp_path))
+
+    assert not (tmp_path / "land").exists()
+
+
+def test_debits_alone_go_to_their_own_topic(kafka, load):
+    topic = make(kafka, "sides.", name="transactions.debits")
+    code, manifest = load(*to(kafka, "sides."), "--table", "debits", "--records", "2000", "--at-once")
+
+    rows = [
+        json.loads(value)
+        for each in read(kafka.servers, topic).values()
+        for key, value in each
+        if key and value and reason(key, value) is None
+    ]
+
+    assert code == 0
+    assert {row["type"] for row in rows} == {"Debit"}
+    assert len(rows) == manifest.summary.all.rows < manifest.records == 2000
+
+
+def test_the_schedule_decides_when_a_record_is_sent(kafka, load, plan, capsys):
+    plan.write_text(PLAN.replace("20000", "500"))
+    make(kafka, "paced.")
+    began = time.monotonic()
+    code, manifest = load(*to(kafka, "paced."), "--duration", "2", "--late-budget", "9s")
+
+    assert code == 0
+    assert manifest.records == 1000
+    assert time.monotonic() - began >= 1.99
+    assert "verdict   valid\n" in capsys.readouterr().out
+
+
+def test_ctrl_c_ends_with_a_manifest_of_what_was_sent(kafka, plan, tmp_path):
+    plan.write_text(PLAN.replace("20000", "500"))
+    topic, file = make(kafka, "cut."), tmp_path / "manifest.json"
+    command = [sys.executable, "-m", "ledgerops", "load", str(plan), *to(kafka, "cut."), "--manifest", str(file)]
+    command += ["--late-budget", "9s"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            limit = time.monotonic() + LONG
+            while sum(map(len, read(kafka.servers, topic).values())) < 200:
+                assert process.poll() is None
+                assert time.monotonic() < limit
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=LONG)
+        finally:
+            process.kill()
+    manifest = read_manifest(file)
+
+    assert (process.returncode, err) == (0, "")
+    expected = {p: list(each) for p, each in records(load_plan(plan), ORIGIN, 0, manifest.records).items()}
+    assert {p: each for p, each in expected.items() if each} == read(kafka.servers, topic)
+    assert f"manifest  {file}" in out
+    assert manifest.exact
+
+
+def test_a_load_waits_for_a_broker_that_is_away(server_jars, tmp_path, plan):
+    said = []
+    with Kafka(tmp_path / "kafka") as broker:
+        topic = make(broker, "")
+        stream = PlanStream(load_plan(plan, 0.05), ORIGIN)  # 1000 a second
+        target = KafkaTarget(broker.client, topic, 5, say=said.append)
+        first = broker.pid
+
+        def wait(seconds):
+            if broker.pid == first and target.acknowledged >= 1000:
+                broker.kill()
+            if broker.pid is None and said:
+                broker.start()
+            time.sleep(seconds)
+            return len(said) == 2
+
+        sent = produce(stream, target, records=None, at_once=False, wait=wait)
+        target.close()
+        expected = {p: list(each) for p, each in records(stream.plan, ORIGIN, 0, sent.records).items()}
+
+        assert said == [f"no broker answers at {broker.servers}; waiting for it", "the broker is back"]
+        assert (target.acknowledged, target.refused) == (sent.produced, 0)
+        assert {p: each for p, each in expected.items() if each} == read(broker.servers, topic)
+
+
+def test_a_refused_record_is_an_error_and_not_counted_as_sent(kafka, load, plan, capsys):
+    plan.write_text(PLAN.replace("{share: 0.02}", "{share: 0.02, kinds: [oversized]}"))
+    make(kafka, "small.", **{"max.message.bytes": "2000"})
+    code, manifest = load(*to(kafka, "small."), "--records", "500", "--duration", "1")
+
+    assert code == 1
+    assert not manifest.exact
+    assert manifest.sent["refused"] > 0
+    assert manifest.sent["acknowledged"] < manifest.sent["planned"]
+    assert "failed: " in capsys.readouterr().err
+
+
+def test_no_broker_is_told_in_one_line_and_not_waited_for(capsys, plan):
+    began = time.monotonic()
+    line = told(capsys, str(plan), "--bootstrap-servers", "127.0.0.1:1")
+
+    assert line == "ledgerops: cannot reach Kafka at 127.0.0.1:1: connection refused"
+    assert time.monotonic() - began < 30
+
+
+def test_a_missing_topic_and_one_of_too_few_partitions_are_told(kafka, capsys, plan):
+    make(kafka, "few.", partitions=2)
+
+    assert told(capsys, str(plan), *to(kafka, "none.")) == (
+        f"ledgerops: no topic none.transactions at {kafka.servers}; ledgerops topics creates the ledger's topics"
+    )
+    assert told(capsys, str(plan), *to(kafka, "few.")) == (
+        "ledgerops: topic few.transactions has 2 partitions and the load 5; make it anew with as many, or change "
+        "partitions in the plan"
+    )
+
+
+def test_a_topic_that_is_not_empty_is_pointed_out(kafka, load, capsys):
+    make(kafka, "full.")
+    for _ in range(2):
+        _, manifest = load(*to(kafka, "full."), "--records", "100", "--at-once")
+    sent = manifest.sent["planned"]
+
+    assert capsys.readouterr().err == (
+        f"ledgerops: topic full.transactions is not empty ({sent} records so far): the manifest tells only what this "
+        "load adds\n"
+    )
+
+
+def test_the_real_transactions_go_out_as_they_are(kafka, load, data_dir):
+    topic = make(kafka, "real.")
+    code, manifest = load(*to(kafka, "real."), "--data", str(data_dir), "--at-once", first="replay")
+    found = read(kafka.servers, topic)
+
+    assert (code, sum(map(len, found.values()))) == (0, 49_102)
+    assert json.loads(found[4][0][1]) == {
+        "transaction_id": "T00695247",
+        "account_id": "A00002378",
+        "customer_id": "C00002873",
+        "event_time": "2013-01-01T09:19:27.000000Z",
+        "type": "Credit",
+        "operation": "Credit in Cash",
+        "amount": 700.0,
+        "balance": 700.0,
+    }
+    assert (manifest.source, manifest.plan, manifest.poison) == ("replay", "transactions.csv", {})
+
+
+def test_a_landing_folder_gets_whole_files_without_what_a_file_cannot_hold(load, tmp_path, plan):
+    code, manifest = load("--to", str(tmp_path / "land"), "--records", str(COUNT), "--at-once")
+    files = sorted((tmp_path / "land" / "transactions").iterdir())
+    lines = [line for file in files for line in file.read_bytes().splitlines()]
+
+    assert (code, {file.suffix for file in files}) == (0, {".jsonl"})
+    assert Counter(reason(b"C", line) for line in lines) == {None: COUNT, **manifest.poison}
+    assert "tombstone" not in manifest.poison
+
+
+def test_a_load_ends_with_its_plan_and_tells_what_is_out_of_order_in_it(load, plan, tmp_path, capsys):
+    plan.write_text(CHANGING)
+    code, manifest = load("--to", str(tmp_path / "land"), "--at-once")
+
+    assert (code, manifest.records, manifest.summary.future) == (0, 500, 3)
+    out = capsys.readouterr().out
+    told = re.search(r"rows +500 \((\d+) distinct, (\d+) copies, 0 late, (\d+) with another amount, 3 dated", out)
+    assert told is not None
+    summary = manifest.summary
+    copies = summary.all.rows - summary.distinct.rows
+    assert [int(each) for each in told.groups()] == [summary.distinct.rows, copies, summary.conflicting]
+    assert copies > summary.conflicting > 0
+
+
+def test_a_load_that_is_later_than_its_budget_is_invalid(load, plan, tmp_path, capsys):
+    plan.write_text(PLAN.replace("20000", "500"))
+    code, manifest = load("--to", str(tmp_path / "land"), "--records", "200", "--late-budget", "0.01ms")
+
+    late = manifest.sent["late_seconds"]["p99"]
+    why = (
+        f"one record of a hundred was later than {spent(late)} (budget 0 ms): this generator cannot keep up; "
+        "take more --workers or less --rate-scale, see ledgerops load calibrate"
+    )
+    out = capsys.readouterr().out
+    assert (code, manifest.exact, manifest.sent["valid"]) == (1, True, False)
+    assert f"verdict   INVALID: {why}\n" in out
+    assert manifest.sent["invalid_because"] == why
+
+
+def test_a_load_within_its_budget_is_valid_and_samples_are_kept(load, plan, tmp_path, capsys):
+    plan.write_text(PLAN.replace("20000", "500"))
+    samples = tmp_path / "samples.jsonl"
+    code, manifest = load(
+        *("--to", str(tmp_path / "land"), "--records", "200", "--late-budget", "9s"),
+        *("--samples", str(samples), "--sample-every", "10"),
+    )
+
+    out = capsys.readouterr().out
+    assert (code, manifest.sent["valid"], manifest.sent["invalid_because"]) == (0, True, None)
+    assert "verdict   valid\n" in out
+    assert "latency   scheduled to acknowledged: " in out
+    assert {each["number"] % 10 for each in read_samples(samples)} == {0}
+
+
+def test_several_workers_send_exactly_what_one_does(load, plan, tmp_path):
+    found = []
+    for workers in ("1", "3"):
+        folder, samples = tmp_path / workers, tmp_path / f"samples-of-{workers}.jsonl"
+        code, manifest = load(
+            *("--to", str(folder), "--records", str(COUNT), "--at-once", "--workers", workers),
+            *("--samples", str(samples), "--sample-every", "50"),
+        )
+        assert (code, manifest.exact) == (0, True)
+        lines = sorted(line for file in folder.rglob("*.jsonl") for line in file.read_bytes().splitlines())
+        sampled = sorted(each["number"] for each in read_samples(samples))
+        found.append((lines, sampled, manifest.records, manifest.summary, manifest.poison, dict(manifest.sent)))
+
+    assert found[0] == found[1]
+    assert [each.name for each in tmp_path.glob("samples-of-3*")] == ["samples-of-3.jsonl"]
+
+
+def test_workers_that_are_interrupted_end_at_one_record(plan, tmp_path):
+    folder, file = tmp_path / "land", tmp_path / "manifest.json"
+    command = [sys.executable, "-m", "ledgerops", "load", str(plan), "--to", str(folder), "--manifest", str(file)]
+    with subprocess.Popen(
+        [*command, "--workers", "2", "--late-budget", "9s"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            limit = time.monotonic() + LONG
+            while len(list(folder.rglob("*.jsonl"))) < 2:
+                assert process.poll() is None
+                assert time.monotonic() < limit
+                time.sleep(0.05)
+            process.send_signal(signal.SIGINT)
+            _, err = process.communicate(timeout=LONG)
+        finally:
+            process.kill()
+    manifest = read_manifest(file)
+    lines = sorted(line for each in folder.rglob("*.jsonl") for line in each.read_bytes().splitlines())
+    made = records(load_plan(plan), ORIGIN, 0, manifest.records, kinds=KEYLESS)
+
+    assert (process.returncode, err) == (0, "")
+    assert manifest.exact
+    assert lines == sorted(value for each in made.values() for _, value in each)
+
+
+def test_an_interrupt_while_the_workers_begin_is_no_traceback(plan, tmp_path):
+    command = [sys.executable, "-m", "ledgerops", "load", str(plan), "--to", str(tmp_path / "land"), "--workers", "2"]
+    command += ["--manifest", str(tmp_path / "manifest.json"), "--late-budget", "9s"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
+
+        def begun():
+            return sum("spawn_main" in " ".join(each.cmdline()) for each in psutil.Process(process.pid).children())
+
+        try:
+            until(lambda: begun() == 2, LONG, "two workers")
+            os.killpg(process.pid, signal.SIGINT)  # as a terminal does: the workers hear it, too
+            _, err = process.communicate(timeout=LONG)
+        finally:
+            process.kill()
+
+    assert err == ""
+    assert process.returncode in (130, 0)  # 0: they were quicker, and the load had begun
+
+
+def test_a_load_at_once_has_no_lateness_to_judge(load, plan, tmp_path, capsys):
+    code, manifest = load("--to", str(tmp_path / "land"), "--records", "200", "--at-once", "--late-budget", "0.01ms")
+
+    assert (code, "valid" in manifest.sent) == (0, False)
+    assert "verdict" not in capsys.readouterr().out
+
+
+def test_a_load_at_once_ends_now(load, plan, tmp_path):
+    plan.write_text(PLAN.replace("start: 2026-01-01T00:00:00Z\n", ""))
+    before = time.time()
+    _, manifest = load("--to", str(tmp_path / "land"), "--records", str(COUNT), "--at-once")
+
+    assert before - 0.001 <= manifest.origin + 1 <= time.time() + 0.001  # it is told to the millisecond
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        pytest.param(
+            ["default"], "where to? give --bootstrap-servers HOST:PORT or --to FOLDER, one of them", id="nowhere"
+        ),
+        pytest.param(
+            ["default", "--to", "x", "--topic-prefix", "a."],
+            "--kafka-config and --topic-prefix are for Kafka, not for --to",
+            id="a prefix for a folder",
+        ),
+        pytest.param(
+            ["default", "--to", "x", "--at-once"],
+            "this plan has no end, and --at-once no clock; add --records N or --duration TIME",
+            id="endless",
+        ),
+        pytest.param(
+            ["default", "--to", "x", "--data", "y"], "--data is for replay; a plan makes its own rows", id="data"
+        ),
+        pytest.param(
+            ["default", "--to", "x", "--sample-every", "9"], "--sample-every is for --samples FILE", id="no file"
+        ),
+        pytest.param(
+            ["replay", "--to", "x"],
+            "nothing to replay; give --data FOLDER, or set LEDGEROPS_DATA, with transactions.csv in it",
+            id="no data",
+        ),
+        pytest.param(
+            ["default", "--to", "x", "--at-once", "--records", "9" * 22],
+            "more records than a load can number; give less --records, --duration or --rate-scale",
+            id="records without number",
+        ),
+        pytest.param(
+            ["default", "--to", "x", "--duration", "60", "--rate-scale", "1e308"],
+            "at 1e+308 times its rates plan default sends more than 1,000,000,000 records a second; give less",
+            id="an absurd rate",
+        ),
+        pytest.param(
+            ["default", "--to", "x", "--duration", "1", "--rate-scale", "1e300"],
+            "at 1e+300 times its rates plan default sends more than 1,000,000,000 records a second; give less",
+            id="a rate nearly as absurd",
+        ),
+        pytest.param(
+            ["default", "--to", "x", "--duration", "365d", "--rate-scale", "1e5"],
+            "more records than a load can number; give less --records, --duration or --rate-scale",
+            id="too many records",
+        ),
+        pytest.param(
+            ["default", "--to", "x", "--at-once", "--records", "10", "--rate-scale", "1e-300"],
+            "at this rate the records begin before 1970; give a larger --rate-scale or fewer --records",
+            id="a rate next to nothing",
+        ),
+        pytest.param(
+            ["default", "--to", "x", "--duration", "1", "--samples", "/dev/full"],
+            "cannot write /dev/full: no space left on device",
+            id="samples that find no room",
+        ),
+        pytest.param(
+            ["default", "--to", "x", "--duration", "1", "--manifest", "."],
+            "cannot write .: it is a folder",
+            id="a manifest that is a folder",
+        ),
+        pytest.param(
+            ["default", "--to", "x", "--duration", "1", "--manifest", "/dev/null/manifest.json"],
+            "cannot write /dev/null/manifest.json: /dev/null is no folder",
+            id="a manifest in no folder",
+        ),
+    ],
+)
+def test_what_does_not_fit_is_refused(tmp_path, capsys, monkeypatch, argv, message):
+    monkeypatch.delenv("LEDGEROPS_DATA", raising=False)
+    monkeypatch.chdir(tmp_path)
+
+    assert told(capsys, *argv) == f"ledgerops: {message}"
+
+
+def test_a_folder_that_holds_the_load_already_is_refused(load, capsys, plan, tmp_path, data_dir):
+    argv = ["replay", "--to", str(tmp_path / "land"), "--data", str(data_dir), "--at-once"]
+    argv += ["--manifest", str(tmp_path / "manifest.json")]
+    assert main(["load", *argv]) == 0
+    capsys.readouterr()
+
+    assert told(capsys, *argv) == (
+        f"ledgerops: {tmp_path}/land/transactions holds this load already; give another folder, or empty it"
+    )

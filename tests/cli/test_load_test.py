@@ -1,0 +1,172 @@
+"""`ledgerops load test`: verdict, exit code, files; on a simulated system, and once with Spark."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from ledgerops.cli import build_parser, main
+from ledgerops.cli.load_search import search
+from ledgerops.cli.load_test import test as load_test
+from ledgerops.errors import UserError
+from tests.load.test.simulated import System
+
+DAILY = ("--job", "daily_counts")
+
+
+@pytest.fixture
+def command(tmp_path, monkeypatch, capsys):
+    """Runs the command with a system in place of Spark: exit code, stdout, the folder of the result."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(system, *argv):
+        args = build_parser("load test").parse_args(["load test", *argv])
+        code = load_test(args, system.perform)
+        out = capsys.readouterr().out
+        [folder] = Path("runs").glob("test-*")
+        return code, out, folder
+
+    return run
+
+
+@pytest.fixture
+def refused(tmp_path, monkeypatch, capsys):
+    """The one line with which a command line is refused."""
+    monkeypatch.chdir(tmp_path)
+
+    def line(*argv):
+        assert main(["load", "test", *argv]) == 2
+        told = capsys.readouterr()
+        assert told.out == ""
+        assert told.err.count("\n") == 1
+        return told.err.strip().removeprefix("ledgerops: ")
+
+    return line
+
+
+def test_a_load_that_is_carried_passes(command):
+    code, out, folder = command(System(), *DAILY, "--rate", "21600", "--slo", "p99 latency < 5s")
+    assert code == 0
+    assert re.match(r"daily_counts  PASSED: p99 latency 3\.\d+ s\n", out)
+    assert {each.name for each in folder.iterdir()} == {"test.html", "test.json", "test.csv", "run"}
+
+
+def test_one_that_is_not_fails_and_names_its_cause(command):
+    code, out, _ = command(System(noise=0.0), *DAILY, "--rate", "28800", "--slo", "p99 latency < 5s")
+    assert code == 1
+    assert out.splitlines()[0] == (
+        "daily_counts  FAILED: p99 latency 10.7 s, wanted < 5 s; "
+        "cause: input-overload (offered 1.2 x the 24k rows/s that are sustainable)"
+    )
+
+
+def test_a_share_of_what_a_search_found(command, capsys):
+    system = System(noise=0.0)
+    search(build_parser("load search").parse_args(["load search", "daily_counts"]), system.perform)
+    found = json.loads(Path("runs/search-daily_counts/search.json").read_text())["sustainable_rows_per_second"]
+    code, out, _ = command(system, *DAILY, "--load", "0.9", "--json")
+    told = json.loads(out[out.index("{") :])
+    assert code == 0
+    assert told["load"] == f"{0.9 * found:,.0f} rows/s (0.9 of what was found)"
+
+
+def test_a_plan_is_run_as_it_is(command):
+    code, _, folder = command(System(), "burst", *DAILY, "--duration", "90", "--slo", "processed > 95%")
+    told = json.loads((folder / "test.json").read_text())
+    assert code == 0
+    assert (told["plan"], told["load"], told["warm_up_seconds"]) == ("burst", "plan burst", 20.0)
+
+
+def test_json_is_the_document_of_the_file(command):
+    code, out, folder = command(System(), *DAILY, "--rate", "12000", "--json")
+    assert json.loads(out) == json.loads((folder / "test.json").read_text())
+    assert code == 0
+
+
+def test_the_table_marks_what_was_measured(command):
+    _, _, folder = command(System(), *DAILY, "--rate", "12000")
+    with (folder / "test.csv").open() as file:
+        lines = list(csv.DictReader(file))
+    assert {line["measured"] for line in lines if float(line["at_seconds"]) < 20} == {"0"}
+    assert {line["measured"] for line in lines if float(line["at_seconds"]) > 21} == {"1"}
+
+
+def test_a_run_that_dies_on_the_way_fails(command):
+    code, out, _ = command(System(fails="the driver was ended by signal 9"), *DAILY, "--rate", "12000")
+    assert code == 1
+    assert "FAILED: the run failed: the driver was ended by signal 9; cause: query-failed" in out
+
+
+def test_a_run_that_cannot_begin_is_no_verdict(tmp_path):
+    args = build_parser("load test").parse_args(["load test", *DAILY, "--rate", "9", "--out", str(tmp_path)])
+
+    def perform(wanted, folder, say):
+        from ledgerops.load.test.trial import Trial
+
+        return Trial(folder, wanted, None, {"daily_counts": "the driver ended with code 2: no java"})
+
+    with pytest.raises(UserError) as told:
+        load_test(args, perform)
+    assert str(told.value) == "cannot run daily_counts: the driver ended with code 2: no java"
+
+
+def test_nonsense_is_refused_before_anything_starts(refused, tmp_path):
+    one = "give one load: a PLAN, or --rate in rows a second, or --load with a share of what was found"
+    assert refused(*DAILY) == one
+    assert refused("burst", *DAILY, "--rate", "5") == one
+    assert refused("brst", *DAILY).startswith("no plan brst (did you mean burst?)")
+    assert refused(*DAILY, "--rate", "1e12") == ("no rate of 1e+12 rows/s; give one above 0, and at most 10,000,000")
+    assert refused(*DAILY, "--rate", "5", "--rate-scale", "2") == "--rate-scale is for a plan"
+    assert refused(*DAILY, "--rate", "5", "--duration", "3") == (
+        "--duration 3s has no room for 6 batches at a trigger of 2 s; give at least 12s"
+    )
+    assert refused(*DAILY, "--rate", "5", "--slo", "lag<5").startswith("--slo 'lag<5': '5' is no value for it")
+    assert refused("--load", "0.9") == "--load is for one --job: a search is of one"
+    assert refused(*DAILY, "--load", "0.9") == (
+        "no runs/search-daily_counts/search.json: run ledgerops load search daily_counts first, or give --rate"
+    )
+    assert refused("--job", "dead_letters", "--rate", "5").startswith("dead_letters reads rejects")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "{",
+            "cannot read runs/search-daily_counts/search.json: not the result of a search; "
+            "run it again, or give --rate",
+        ),
+        (
+            '{"sustainable_rows_per_second": null}',
+            "runs/search-daily_counts/search.json names no rate that daily_counts sustains; give --rate",
+        ),
+    ],
+)
+def test_a_search_without_an_answer_gives_no_share(refused, tmp_path, text, said):
+    (tmp_path / "runs/search-daily_counts").mkdir(parents=True)
+    (tmp_path / "runs/search-daily_counts/search.json").write_text(text)
+    assert refused(*DAILY, "--load", "0.9") == said
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_a_light_load_passes_with_spark(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    # a light load, generous objectives, and time for five batches: a build machine may run other things
+    slos = [each for text in ("p99 latency < 30s", "processed > 50%", "state < 1GB") for each in ("--slo", text)]
+    argv = ["load", "test", "--job", "large_credits", "--rate", "200", "--trigger", "1s", "--duration", "14s", *slos]
+    code = main(argv)
+    told = capsys.readouterr()
+    assert code == 0, told
+    assert told.out.startswith("large_credits  PASSED: p99 latency ")
+    [folder] = Path("runs").glob("test-*")
+    [job] = json.loads((folder / "test.json").read_text())["jobs"]
+    assert job["offered_rows_per_second"] == pytest.approx(200.0)
+    assert job["processed_ratio"] == pytest.approx(1.0, abs=0.3)
+    assert job["latency_seconds"]["p50"] >= job["batch_seconds"]["p50"] / 2
+    assert not (folder / "run" / "output").exists()
+    assert (folder / "run" / "recording").is_dir()

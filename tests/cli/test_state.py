@@ -1,0 +1,236 @@
+"""`ledgerops state` where no Spark is needed: what is refused, and the table of a run."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from rich.console import Console
+
+from ledgerops.checkpoint.text_view import Listing, Picture
+from ledgerops.cli import main
+from tests.checkpoint.fake import checkpoint, put, snapshot
+
+
+def refused(capsys, *arguments):
+    assert main(["state", *map(str, arguments)]) == 2
+    out, err = capsys.readouterr()
+    assert out == "" and err.count("\n") == 1
+    return err.removeprefix("ledgerops: ").strip()
+
+
+@pytest.fixture
+def run(tmp_path):
+    """A run of three jobs: one of which a recording tells, one of which snapshots tell, one without state."""
+    folder = tmp_path / "runs" / "default"
+    checkpoint(folder / "checkpoints" / "daily_counts")
+    checkpoint(folder / "checkpoints" / "large_credits", operator=None)
+    sums = checkpoint(folder / "checkpoints" / "sums", operator="flatMapGroupsWithState", files=["3.changelog"])
+    for partition in (0, 1):
+        snapshot(sums / "state" / "0" / str(partition) / "2.zip", 1000 + partition)
+    progress = {
+        "id": "id-daily_counts",
+        "runId": "r",
+        "batchId": 2,
+        "timestamp": "2026-11-21T10:00:00Z",
+        "stateOperators": [{"operatorName": "stateStoreSave", "numRowsTotal": 12_345}],
+    }
+    lines = [{"at": "2026-11-21T10:00:00Z", "kind": "progress", "query": "daily_counts", "data": progress}]
+    put(folder / "recording" / "recording-000001.jsonl", "".join(json.dumps(line) + "\n" for line in lines))
+    return folder
+
+
+def test_a_run_is_told_by_its_files_and_its_recording(run, capsys):
+    assert main(["state", str(run)]) == 0
+
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split() for line in lines] == [
+        ["job", "operator", "parts", "batch", "rows", "bytes", "snapshot"],
+        ["daily_counts", "stateStoreSave", "2", "2", "12k", "60", "B", "none"],
+        ["large_credits", "keeps", "no", "state"],
+        ["sums", "flatMapGroupsWithState", "2", "2", "2,001*", "320", "B", "1", "old"],
+        ["*", "of", "an", "earlier", "batch;", "give", "the", "job's", "checkpoint", "to", "count", "the", "newest"],
+    ]
+
+
+def test_a_record_that_cannot_be_read_does_not_hide_those_after_it(run, capsys):
+    segment = run / "recording" / "recording-000001.jsonl"
+    strange = {"at": "2026-11-21T09:59:00Z", "kind": "progress", "query": "daily_counts", "data": {"id": 7}}
+    segment.write_text(json.dumps(strange) + "\n" + segment.read_text())
+
+    assert main(["state", str(run)]) == 0
+    assert "12k" in capsys.readouterr().out
+
+
+def test_a_width_that_is_none_is_passed_over(run, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "wide")
+
+    assert main(["state", str(run)]) == 0
+    assert "12k" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_a_run_fits_the_terminal(run, capsys, monkeypatch, width):
+    monkeypatch.setenv("COLUMNS", str(width))
+    main(["state", str(run)])
+
+    assert max(len(line) for line in capsys.readouterr().out.splitlines()) <= width
+
+
+def test_a_run_is_one_document(run, capsys):
+    assert main(["state", str(run / "checkpoints"), "--json"]) == 0
+
+    document = json.loads(capsys.readouterr().out)
+    assert [job["job"] for job in document["jobs"]] == ["daily_counts", "large_credits", "sums"]
+    [operator] = document["jobs"][0]["operators"]
+    assert (operator["rows"], operator["rows_batch"], operator["bytes"], operator["stores"]) == (12_345, 2, 60, None)
+    assert document["jobs"][0]["kept"] == {"first": 0, "last": 2, "batches": 3}
+
+
+def test_a_damaged_checkpoint_does_not_hide_the_others(run, capsys):
+    (run / "checkpoints" / "sums" / "state" / "0" / "1" / "3.changelog").unlink()
+    assert main(["state", str(run), "--json"]) == 0
+
+    jobs = {job["job"]: job for job in json.loads(capsys.readouterr().out)["jobs"]}
+    assert jobs["daily_counts"]["error"] is None and "is incomplete" in jobs["sums"]["error"]
+
+
+def test_a_torn_recording_is_passed_over(run, capsys):
+    put(run / "recording" / "recording-000002.jsonl", "nonsense\n{}\n")
+
+    assert main(["state", str(run)]) == 0
+    assert "12k" in capsys.readouterr().out
+
+
+def test_a_query_without_state_is_an_answer(run, capsys):
+    path = run / "checkpoints" / "large_credits"
+
+    assert main(["state", str(path)]) == 0
+    assert capsys.readouterr().out == f"{path}: the query keeps no state\n"
+
+
+def test_the_folder_of_several_runs_is_not_one(run, capsys):
+    assert refused(capsys, run.parent) == f"{run.parent} holds several runs; give one of them: default"
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--operator", "4"], "no operator 4 in {path}; there are 0"),
+        (["--batch", "9"], "no state of batch 9 in {path}; it keeps batches 0 to 2"),
+        (["--store", "left"], "no store 'left' in {path}; there are default"),
+        (["--batch", "new"], "argument --batch: not a whole number: 'new'; see ledgerops state --help"),
+        (["--top", "-1"], "argument --top: not a whole number: '-1'; see ledgerops state --help"),
+    ],
+    ids=["no such operator", "no such batch", "no such store", "no number", "less than nothing"],
+)
+def test_what_is_not_there_is_refused_before_spark_starts(run, capsys, options, said):
+    path = run / "checkpoints" / "daily_counts"
+
+    assert refused(capsys, path, *options) == said.format(path=path)
+
+
+def test_no_folder_and_no_checkpoint_are_told_apart(tmp_path, capsys):
+    assert refused(capsys, tmp_path / "absent") == f"no such folder: {tmp_path / 'absent'}"
+    assert refused(capsys, tmp_path).startswith(f"{tmp_path} is not a checkpoint (no offsets and metadata in it)")
+
+
+def store(**other):
+    return {
+        "store": "default",
+        "folder": "default",
+        "kind": "store",
+        "ttl": False,
+        "counted": True,
+        "key": [{"name": "customer_id", "type": "string"}],
+        "value": [{"name": "count", "type": "bigint"}],
+        "rows": 0,
+        "keys": None,
+        "skew": None,
+        "partitions": [{"partition": 0, "rows": 0}],
+        "timers": None,
+        "growth": None,
+        "top": None,
+        "sample": None,
+        **other,
+    }
+
+
+def drawn(one, width=80, encoding="utf-8", files=()):
+    """The lines of a document's store."""
+    operator = {"operator": 0, "name": "stateStoreSave", "partitions": 1, "format": 2, "rows": 1, "bytes": 10}
+    document = {
+        "checkpoint": "/data/q",
+        "batch": 5,
+        "provider": "rocksdb",
+        "kept": {"first": 0, "last": 5, "batches": 6},
+        "operators": [{**operator, "files": list(files), "stores": [one]}],
+    }
+    console = Console(width=width, color_system=None)
+    with console.capture() as caught:
+        options = console.options.update(width=width)
+        options.encoding = encoding
+        console.print(*Picture(document).__rich_console__(console, options), sep="\n")
+    return caught.get().splitlines()[6:]
+
+
+def test_of_many_partitions_the_largest_are_drawn_in_their_order():
+    partitions = [{"partition": number, "rows": 10 + number} for number in range(200)]
+    partitions[3]["rows"] = 1000
+    lines = drawn(store(rows=21_000, partitions=partitions, skew=9.1))
+
+    bars = [line for line in lines if "█" in line]
+    assert [line.removeprefix("    rows").split()[0] for line in bars] == ["3", *map(str, range(189, 200))]
+    assert (bars[0].count("█"), bars[1].count("█")) == (24, 5)
+    assert "           188 more with 10 to 198 rows each" in lines
+
+
+def test_an_empty_store_has_no_bars():
+    assert not any(line.startswith("    rows") for line in drawn(store()))
+
+
+def test_a_terminal_without_unicode_is_drawn_in_ascii():
+    lines = drawn(
+        store(rows=3, skew=1.5, partitions=[{"partition": 0, "rows": 1}, {"partition": 1, "rows": 2}]), 80, "ascii"
+    )
+
+    assert any("####" in line for line in lines)
+    assert all(line.isascii() for line in lines)
+
+
+def test_growth_is_told_in_words_and_over_several_batches_as_a_line():
+    batches = [{"batch": number, "rows": number * 1000} for number in range(4)]
+    grown = {"since": 0, "until": 3, "source": "changes", "added": 3500, "removed": 500, "batches": batches}
+    lines = drawn(store(rows=3000, growth=grown))
+
+    assert "    growth ▁▃▅█ 0 at batch 0, 3,000 at batch 3: 3,500 added, 500 removed" in lines
+
+
+def test_growth_of_which_only_the_ends_are_known_is_a_difference():
+    batches = [{"batch": 2, "rows": 900}, {"batch": 5, "rows": 100}]
+    grown = {"since": 2, "until": 5, "source": "counts", "added": None, "removed": None, "batches": batches}
+
+    assert "    growth 900 at batch 2, 100 at batch 5 (-800)" in drawn(store(rows=100, growth=grown))
+
+
+def test_control_characters_of_keys_do_not_reach_the_terminal():
+    lines = drawn(store(rows=1, top=[{"key": {"customer_id": "\x1b[31mred"}, "rows": 1, "bytes": 2}]))
+
+    assert any("?[31mred" in line for line in lines)
+
+
+def test_long_columns_are_folded_and_not_cut():
+    value = [{"name": f"column_{number}", "type": "decimal(18,2)"} for number in range(12)]
+    lines = drawn(store(value=value))
+
+    assert max(map(len, lines)) <= 80
+    text = " ".join(" ".join(lines).split())
+    assert all(f"column_{number} decimal(18,2)" in text for number in range(12))
+
+
+def test_a_listing_names_what_could_not_be_read():
+    console = Console(width=120, color_system=None)
+    with console.capture() as caught:
+        console.print(Listing({"jobs": [{"job": "a", "operators": [], "error": "it is broken"}]}))
+
+    assert "a it is broken" in caught.get()

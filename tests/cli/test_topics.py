@@ -1,0 +1,273 @@
+"""`ledgerops topics` against a real broker and a real Postgres."""
+
+import json
+import socket
+import time
+
+import psycopg
+import pytest
+from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
+from confluent_kafka.admin import ConfigResource, NewTopic
+
+from ledgerops.cli import main
+from ledgerops.common.kafka import reach
+from ledgerops.ledger.sources.customers import write_reference
+from ledgerops.ledger.sources.topics import TOPICS
+from tests.topics import make as make_topics
+
+broker = pytest.mark.spark  # a JVM, though not Spark's
+
+
+@pytest.fixture(autouse=True)
+def _no_data(monkeypatch):
+    monkeypatch.delenv("LEDGEROPS_DATA", raising=False)
+
+
+@pytest.fixture
+def prefix(topic):
+    """A prefix of this test's own."""
+    return f"{topic}."
+
+
+@pytest.fixture
+def topics(kafka, prefix, capsys):
+    """Runs the command; gives exit code, stdout and stderr."""
+
+    def call(*args):
+        code = main(["topics", "--bootstrap-servers", kafka.servers, "--prefix", prefix, *args])
+        return code, *capsys.readouterr()
+
+    return call
+
+
+@pytest.fixture
+def make(kafka, prefix):
+    """Makes one topic by hand."""
+    admin = reach(kafka.client)
+
+    def make(name, partitions, policy="delete"):
+        make_topics(admin, NewTopic(prefix + name, partitions, config={"cleanup.policy": policy}))
+
+    return make
+
+
+@pytest.fixture
+def database(postgres):
+    """The URL of a new database."""
+    name = f"d{time.time_ns()}"
+    with psycopg.connect(postgres.url, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}")
+    return f"postgresql://ledger:secret@127.0.0.1:{postgres.port}/{name}"
+
+
+@pytest.fixture
+def reference(tmp_path):
+    """A folder with four customers and three accounts."""
+    write_reference(tmp_path / "data", ["C1", "C2", "C3", "C4"], ["A1", "A2", "A3"], seed=5)
+    return tmp_path / "data"
+
+
+def compacted(kafka, topic):
+    """What is left of a topic when each key keeps its last record."""
+    consumer = Consumer(kafka.client.librdkafka(**{"group.id": "test", "enable.partition.eof": True}))
+    kept = {}
+    try:
+        consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
+        while (message := consumer.poll(30)) is not None and message.error() is None:
+            kept[message.key().decode()] = json.loads(message.value())
+        assert message is not None
+    finally:
+        consumer.close()
+    return kept
+
+
+def rows(url, query):
+    with psycopg.connect(url) as connection:
+        return connection.execute(query).fetchall()
+
+
+@broker
+def test_all_topics_are_made_as_they_must_be_and_a_second_time_left_alone(topics, kafka, prefix):
+    assert topics() == (0, f"topics at {kafka.servers}: 7 made, 0 there already\n", "")
+    assert topics() == (0, f"topics at {kafka.servers}: 0 made, 7 there already\n", "")
+
+    admin = reach(kafka.client)
+    listed = admin.list_topics(timeout=10).topics
+    asked = [ConfigResource(ConfigResource.Type.TOPIC, prefix + topic.name) for topic in TOPICS]
+    policies = {
+        each.name: done.result(10)["cleanup.policy"].value for each, done in admin.describe_configs(asked).items()
+    }
+    assert {name: (len(listed[name].partitions), policies[name]) for name in policies} == {
+        f"{prefix}transactions": (5, "delete"),
+        f"{prefix}customers": (1, "compact"),
+        f"{prefix}accounts": (1, "compact"),
+        f"{prefix}transactions.debits": (5, "delete"),
+        f"{prefix}transactions.credits": (5, "delete"),
+        f"{prefix}ad_events": (5, "delete"),
+        f"{prefix}dead_letters": (1, "delete"),
+    }
+
+
+@broker
+def test_a_check_says_what_is_missing_and_makes_nothing(topics, make, prefix):
+    make("customers", 1, "compact")
+
+    for _ in range(2):
+        code, out, err = topics("--check")
+        assert (code, err) == (1, "")
+        assert out.splitlines()[:2] == [
+            f"missing  {prefix}transactions  5 partitions, transactions, by customer_id",
+            f"there    {prefix}customers  1 partitions, customers, by customer_id",
+        ]
+    topics()
+    assert topics("--check")[0] == 0
+
+
+@broker
+def test_a_wrong_number_of_partitions_is_one_line_and_nothing_is_made(topics, make, prefix):
+    make("transactions", 3)
+    line = (
+        f"ledgerops: topic {prefix}transactions has 3 partitions, expected 5; delete it and run ledgerops topics, "
+        "or use another --prefix\n"
+    )
+
+    assert topics() == (2, "", line)
+    assert topics("--check") == (2, "", line)
+
+
+@broker
+def test_a_wrong_cleanup_policy_is_one_line(topics, make, prefix):
+    make("accounts", 1)
+
+    assert topics() == (
+        2,
+        "",
+        f"ledgerops: topic {prefix}accounts has cleanup.policy delete, expected compact; set it (kafka-configs --alter "
+        f"--topic {prefix}accounts --add-config cleanup.policy=compact), or use another --prefix\n",
+    )
+
+
+@broker
+def test_a_topic_that_is_compacted_and_shortened_is_left_alone(topics, make):
+    make("customers", 1, "compact,delete")
+
+    assert topics()[0] == 0
+
+
+@broker
+def test_more_replicas_than_brokers_is_one_line(topics, kafka):
+    code, out, err = topics("--replication", "3")
+
+    assert (code, out) == (2, "")
+    assert err.startswith("ledgerops: cannot make topic ")
+    assert "replica" in err
+    assert err.count("\n") == 1
+
+
+@broker
+def test_reference_data_are_loaded_into_both_and_loading_again_changes_nothing(
+    topics, kafka, prefix, database, reference
+):
+    loaded = "loaded 4 customers and 3 accounts into"
+    where = database.replace(":secret", "")
+    for made, there in ((7, 0), (0, 7)):
+        assert topics("--data", str(reference), "--postgres", database) == (
+            0,
+            f"topics at {kafka.servers}: {made} made, {there} there already\n"
+            f"{loaded} {kafka.servers}\n{loaded} {where}\n",
+            "",
+        )
+        customers = compacted(kafka, f"{prefix}customers")
+        assert sorted(customers) == ["C1", "C2", "C3", "C4"]
+        accounts = compacted(kafka, f"{prefix}accounts")
+        assert sorted(accounts) == ["A1", "A2", "A3"]
+
+        for kept, table, key in ((customers, "customers", "customer_id"), (accounts, "accounts", "account_id")):
+            found = rows(database, f"SELECT {key}, to_jsonb({table}) FROM {table}")
+            assert {each: {**row, "updated_at": None} for each, row in found} == {
+                each: {**row, "updated_at": None} for each, row in kept.items()
+            }
+    day = rows(database, "SELECT updated_at::text FROM customers WHERE customer_id = 'C1'")[0][0][:10]
+    assert customers["C1"]["updated_at"] == f"{day}T00:00:00.000000Z"
+
+
+@broker
+def test_a_changed_customer_replaces_the_old_one(topics, kafka, prefix, database, reference):
+    topics("--data", str(reference), "--postgres", database)
+    write_reference(reference, ["C1"], [], seed=6)
+    topics("--data", str(reference), "--postgres", database)
+
+    last = compacted(kafka, f"{prefix}customers")["C1"]["last"]
+    assert rows(database, "SELECT last FROM customers WHERE customer_id = 'C1'") == [(last,)]
+    assert rows(database, "SELECT count(*) FROM customers") == [(4,)]
+
+
+@broker
+def test_a_plan_invents_the_customers_that_its_transactions_name(topics, kafka, prefix, tmp_path):
+    plan = tmp_path / "small.yaml"
+    plan.write_text("seed: 7\nphases:\n  - {shape: constant, rate: 1}\nkeys: {customers: 20, accounts: 30}\n")
+
+    code, out, _ = topics("--plan", str(plan))
+
+    assert code == 0
+    assert out.endswith(f"loaded 20 customers and 30 accounts into {kafka.servers}\n")
+    assert sorted(compacted(kafka, f"{prefix}accounts"))[0] == "A00000001"
+
+
+@broker
+def test_bad_rows_are_told_and_the_good_ones_loaded(topics, kafka, reference):
+    file = reference / "accounts.csv"
+    file.write_text(file.read_text().replace("A2,", "A2,x", 1))
+
+    code, out, err = topics("--data", str(reference))
+
+    assert code == 0
+    assert out.endswith(f"loaded 4 customers and 2 accounts into {kafka.servers}\n")
+    assert err.startswith(f"refused {file}:3: district_id 'x")
+
+
+@broker
+def test_a_database_that_does_not_answer_is_one_line_without_the_password(topics, reference):
+    url = "postgresql://ledger:secret@127.0.0.1:1/ledger"
+
+    code, _, err = topics("--data", str(reference), "--postgres", url)
+
+    assert code == 2
+    assert err.startswith("ledgerops: cannot load the reference data into postgresql://ledger@127.0.0.1:1/ledger: ")
+    assert "refused" in err
+    assert "secret" not in err
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("url", ["postgresql://u:se cret@h/d", "host=h password=secret", "postgresql://u:sec@ret@h/d"])
+def test_what_is_no_url_of_a_database_is_not_quoted(url, capsys, reference):
+    args = ["topics", "--bootstrap-servers", "127.0.0.1:1", "--data", str(reference), "--postgres", url]
+
+    assert main(args) == 2
+    assert capsys.readouterr().err == (
+        "ledgerops: not the URL of a database; write postgresql://user:password@host:port/database\n"
+    )
+
+
+def test_nothing_to_load_into_postgres_is_refused(capsys):
+    assert main(["topics", "--bootstrap-servers", "127.0.0.1:1", "--postgres", "postgresql://h/d"]) == 2
+    assert capsys.readouterr().err == ("ledgerops: nothing to load into Postgres; give --data FOLDER or --plan PLAN\n")
+
+
+def test_a_prefix_that_no_topic_may_have_is_refused(capsys):
+    assert main(["topics", "--bootstrap-servers", "127.0.0.1:1", "--prefix", "a b"]) == 2
+    assert capsys.readouterr().err == (
+        "ledgerops: not a prefix of topics: 'a b'; use letters, digits, dots, hyphens and underscores\n"
+    )
+
+
+def test_a_refused_connection_is_one_line_within_ten_seconds(capfd):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        servers = f"127.0.0.1:{free.getsockname()[1]}"
+        began = time.monotonic()
+
+        assert main(["topics", "--bootstrap-servers", servers]) == 2
+
+    assert time.monotonic() - began < 10
+    assert capfd.readouterr() == ("", f"ledgerops: cannot reach Kafka at {servers}: connection refused\n")

@@ -1,0 +1,82 @@
+"""Looks at the machine and at the observer, and other queries of the driver, for the rules that ask for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ledgerops.model.history import History
+from ledgerops.model.records import Executor, Host, Observer, Plan, Process, Progress, TaskSummary
+from ledgerops.signals.query_view import View
+from tests.diagnosis.rules.conftest import _stage, stage
+
+EVERY = 2.0  # seconds between two looks at the machine
+OBSERVED = 5.0  # and at the observer
+ROLES = ("driver_python", "driver_jvm", "python_workers")
+
+
+def looked_at(
+    view: View, busy: float = 1.0, cpus: int = 2, slots: int = 2, quiet_for: float = 0.0, gc: float = 0.0, **by: float
+) -> View:
+    """The view with looks at its machine for the last 20 s; `by` in cores used by each role, `gc` a share of time."""
+    looks = []
+    for number in range(11):
+        processes = tuple(
+            Process(role, 100.0 + by.get(role, 0.0) * EVERY * number, 2**20, 5, None)
+            for role in ROLES  # type: ignore[arg-type]
+        )
+        executor = Executor("driver", True, slots, 0, 0, 0, 0.0, gc * EVERY * number, 0, 2**30)
+        at = view.now - quiet_for - EVERY * (10 - number)
+        looks.append(Host(at, cpus, busy, 2**33, 2**32, None, None, processes, (executor,)))
+    return View(view.history, view.now, looks, view.others)
+
+
+def beside(view: View, *others: History) -> View:
+    return View(view.history, view.now, view.hosts, others)
+
+
+def neighbour(
+    view: View,
+    heavy_since: float | None,
+    name: str = "hog",
+    light: Mapping[str, Any] | None = None,
+    heavy: Mapping[str, Any] | None = None,
+    began: float = 0.0,
+) -> History:
+    """A query that runs from `began` seconds after the view's on; from `heavy_since` seconds before now its stages are
+    `heavy` (by default both slots for 5 s), before `light` (half a second on one)."""
+    light, heavy = light or stage(seconds=[0.3, 0.2], wall=0.3), heavy or stage(seconds=[4.8, 4.8], wall=4.9)
+    other = History(name)
+    at = (view.history.started_at or 0.0) + began
+    other.start(at, "id-2", f"run-{name}")
+    other.plan = Plan(f"run-{name}", trigger="processing_time", trigger_interval=2.0)
+    for number in range(1000):
+        what = heavy if heavy_since is not None and at >= view.now - heavy_since else light
+        took = what["wall"] + 0.2
+        if at + took > view.now:
+            break
+        batch = Progress(
+            name, "id-2", f"run-{name}", number, at, took, 1000, {"add_batch": took - 0.1}, (), (), "Noop", None, None,
+            None, None, None, {},
+        )  # fmt: skip
+        other.add(batch)
+        other.add_tasks(TaskSummary(f"run-{name}", number, (_stage(0, what, at + 0.1),)))
+        at += max(2.0, took)
+    return other
+
+
+def watched(view: View, looks: Sequence[Mapping[str, Any]], quiet_for: float = 0.0) -> View:
+    """The view with looks of the observer at itself, one every 5 s; of each only what differs from a healthy one."""
+    seen = []
+    for number, each in enumerate(looks):
+        facts = {
+            "queue_size": 3,
+            "queue_limit": 10_000,
+            "dropped": 0,
+            "events": 100 + 10 * number,
+            "callback_seconds": 0.1,
+            "worker_seconds": 0.2 * number,
+            "collector_errors": {},
+        }
+        seen.append(Observer(at=view.now - quiet_for - OBSERVED * (len(looks) - 1 - number), **(facts | each)))
+    return View(view.history, view.now, view.hosts, observer=seen)

@@ -1,0 +1,63 @@
+import pytest
+
+from ledgerops.diagnosis.rules.conflicting_duplicates import RULE
+from tests.diagnosis.rules.conftest import observed_by_name
+
+
+def conflicts(rows, *ids):
+    return {"ledgerops_conflicts": {"conflicts": rows, "ids": [{"item": each, "count": 1} for each in ids]}}
+
+
+def after(history, *observed, **changes):
+    return observed_by_name(history(seconds=[1] * len(observed), warm=0, **changes), observed)
+
+
+def test_copies_that_contradict_are_found_in_a_query_that_is_quick(history):
+    [finding] = RULE.check(after(history, conflicts(0), conflicts(4, "a1", "b2"), conflicts(6, "c3", "d4")))
+
+    assert finding.summary == (
+        "10 copies contradict the first transaction of the same id, 0.33% of the rows of the latest 3 batches "
+        "(hashed: c3, d4, a1)"
+    )
+    assert (finding.component.kind, finding.component.name) == ("source", "transactions")
+    assert [(each.name, each.value) for each in finding.evidence] == [
+        ("conflicting_rows", 10), ("conflicting_share", 10 / 3000), ("conflicting_batches", 2),
+    ]  # fmt: skip
+
+
+def test_one_of_a_million_is_found_without_a_sample_too(history):
+    observed = {"ledgerops_conflicts_mine": {"conflicts": 1}}
+
+    [finding] = RULE.check(after(history, observed, rows=1_000_000))
+
+    assert finding.summary == (
+        "1 copy contradicts the first transaction of the same id, 0.00% of the rows of the latest batch"
+    )
+
+
+@pytest.mark.parametrize(
+    "observed",
+    [
+        pytest.param([], id="no batch"),
+        pytest.param([{}], id="a job that does not look"),
+        pytest.param([conflicts(0), conflicts(0)], id="exact copies only"),
+        pytest.param([{"ledgerops_conflicts": {"conflicts": None, "ids": None}}], id="counts are null"),
+        pytest.param([{"conflicts": {"conflicts": 5}}], id="somebody else's observation"),
+        pytest.param([conflicts(5, "a1"), *[conflicts(0)] * 20], id="conflicts of long ago"),
+        pytest.param([{"ledgerops": {"rows": 100, "hot_keys": [{"item": "a", "count": 90}]}}], id="a hot key"),
+    ],
+)
+def test_others_are_not(history, observed):
+    assert list(RULE.check(after(history, *observed))) == []
+
+
+def test_a_query_that_looks_and_finds_none_is_acquitted(history):
+    assert RULE.acquit(after(history, conflicts(0))) == "no copy of the newest batch contradicts the first of its id"
+    assert RULE.acquit(after(history, {})) is None
+
+
+@pytest.mark.parametrize("ids", [7, "a1", {"item": "a1"}, [None, 3, {"item": 4}]])
+def test_a_sample_that_is_none_costs_no_count(history, ids):
+    [finding] = RULE.check(after(history, {"ledgerops_conflicts": {"conflicts": 4, "ids": ids}}))
+
+    assert finding.evidence[0].value == 4

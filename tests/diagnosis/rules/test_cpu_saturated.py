@@ -1,0 +1,120 @@
+from dataclasses import replace
+
+import pytest
+
+from ledgerops.diagnosis.rules.cpu_saturated import RULE
+from tests.diagnosis.rules.conftest import stage
+from tests.diagnosis.rules.crowd import looked_at
+
+LIGHT = stage("save", seconds=[0.4, 0.3], wall=0.4)
+STARVED = {"add_batch": 4.0, "query_planning": 0.5}
+WAITS = stage("save", seconds=[3.5, 3.4], wall=3.6, cpu=0.2)
+COMPUTES = stage("save", seconds=[4.4, 4.3], wall=4.5)
+SLOW = {"warm": 14, "warm_stages": [LIGHT], "seconds": [5] * 4, "phases": [STARVED] * 4, "stages": [[WAITS]] * 4}
+
+
+@pytest.fixture
+def suffering(history):
+    """A query that got five times slower, and what the machine looks like."""
+
+    def make(changes=None, **machine):
+        return looked_at(history(**(SLOW | (changes or {}))), **machine)
+
+    return make
+
+
+def test_other_processes_of_the_machine_are_named(suffering):
+    [finding] = RULE.check(suffering(driver_jvm=0.4, driver_python=0.1))
+
+    assert finding.summary == (
+        "100% of 2 cores are busy, 1.5 of them with other processes, and a batch takes 5.0 s where it took 1.0 s"
+    )
+    assert (finding.component.kind, finding.component.detail) == ("host", "other processes")
+    assert [(each.name, round(each.value, 3)) for each in finding.evidence] == [
+        ("cpu_busy_ratio", 1.0), ("cores_of_the_heaviest", 1.5), ("slowdown_at_equal_rows", 5.0),
+        ("planning_slowdown", 10.0),
+    ]  # fmt: skip
+
+
+def test_short_planning_tells_it_when_all_phases_have_grown_alike(suffering):
+    alike = {"add_batch": 3.0, "query_planning": 0.11, "wal_commit": 0.5, "commit_offsets": 0.5}
+    [finding] = RULE.check(suffering({"phases": [alike] * 4}, driver_jvm=0.2))
+
+    assert finding.component.detail == "other processes"
+
+
+@pytest.mark.parametrize(
+    ("machine", "who"),
+    [
+        pytest.param({"driver_jvm": 1.8}, "the driver's JVM", id="the tasks themselves"),
+        pytest.param({"driver_jvm": 0.3, "python_workers": 1.6}, "Python workers", id="a user-defined function"),
+    ],
+)
+def test_the_query_itself_may_be_what_fills_the_cores(suffering, machine, who):
+    [finding] = RULE.check(suffering({"phases": [{"add_batch": 4.8}] * 4, "stages": [[COMPUTES]] * 4}, **machine))
+
+    assert finding.component.detail == who
+
+
+@pytest.mark.parametrize(
+    ("changes", "machine"),
+    [
+        pytest.param({}, {"busy": 0.6, "driver_jvm": 0.4}, id="cores are free"),
+        pytest.param({}, {"busy": 1.0, "quiet_for": 60.0}, id="nobody has looked for a minute"),
+        pytest.param({"seconds": [1.8] * 4, "phases": [{"add_batch": 1.0}] * 4}, {}, id="busy, but no harm"),
+        pytest.param({"rows": 6000}, {}, id="six times the rows"),
+        pytest.param({"warm": 0}, {}, id="no past to compare with"),
+        pytest.param(
+            {"phases": [{"add_batch": 4.8}] * 4, "stages": [[LIGHT]] * 4},
+            {"driver_jvm": 0.3},
+            id="a slow sink on a busy machine: planning is as quick as ever",
+        ),
+        pytest.param(
+            {"phases": [{"add_batch": 4.8}] * 4, "stages": [[stage(seconds=[4.4, 0.3], wall=4.5)]] * 4},
+            {"driver_jvm": 1.2, "python_workers": 0.5},
+            id="one task that has most of the rows",
+        ),
+        pytest.param(
+            {"phases": [{"add_batch": 3.0, "latest_offset": 1.5, "query_planning": 0.1}] * 4},
+            {"driver_jvm": 0.3},
+            id="a slow broker on a busy machine",
+        ),
+        pytest.param(
+            {"phases": [{"add_batch": 0.9, "query_planning": 0.1, "wal_commit": 2.0, "commit_offsets": 2.0}] * 4},
+            {"driver_jvm": 0.3},
+            id="a slow checkpoint on a busy machine: the rows take as long as ever",
+        ),
+        pytest.param(
+            {"phases": [{"add_batch": 4.8}] * 4, "stages": [[stage(seconds=[4.4, 4.3], wall=4.5, cpu=0.0)]] * 4}
+            | {"python": 8.5},
+            {"driver_jvm": 0.1},
+            id="a function that sleeps, on a machine that others use",
+        ),
+        pytest.param({}, {"driver_jvm": 0.9, "gc": 0.4}, id="garbage collection stops everything"),
+        pytest.param({}, {"driver_jvm": 1.9}, id="the cores are busy with other queries of the driver"),
+    ],
+)
+def test_others_are_not(suffering, changes, machine):
+    assert list(RULE.check(suffering(changes, **machine))) == []
+
+
+def test_tasks_that_collect_garbage_are_another_matter(suffering):
+    view = suffering({"phases": [{"add_batch": 4.8}] * 4, "stages": [[COMPUTES]] * 4}, driver_jvm=1.9)
+    assert list(RULE.check(view)) != []
+
+    for place, tasks in enumerate(view.history.tasks):
+        stages = tuple(replace(each, gc_seconds=0.4 * each.run_seconds) for each in tasks.stages)
+        view.history.tasks[place] = replace(tasks, stages=stages)
+    view.answers.clear()
+    assert list(RULE.check(view)) == []
+
+
+def test_tasks_that_spill_are_another_matter(suffering):
+    sorting = stage("save", seconds=[4.4, 4.3], wall=4.5, spill=2**28)
+    spilling = {"phases": [{"add_batch": 4.8}] * 4, "stages": [[sorting]] * 4}
+    assert list(RULE.check(suffering(spilling, driver_jvm=1.9))) == []
+
+
+def test_it_is_ruled_out_with_its_number(suffering):
+    assert RULE.acquit(suffering(busy=0.4)) == "40% of 2 cores are busy"
+    assert RULE.acquit(suffering(busy=1.0)) is None

@@ -1,0 +1,99 @@
+from dataclasses import replace
+
+import pytest
+
+from ledgerops.diagnosis.engine import Diagnoser
+from ledgerops.diagnosis.rules.crash_loop import RULE
+from ledgerops.model.history import History
+from ledgerops.signals.query_view import View
+
+STACK = "org.apache.spark.SparkRuntimeException: [USER_RAISED_EXCEPTION] bad row\n\tat org.apache.spark.sql.Some.method"
+
+
+def loop(history, deaths=3, every=10.0, done=0, stopped=False, now=None, running=True, each_run=False) -> View:
+    """A query that dies `deaths` times, each time in the batch after `done` more, and is begun again."""
+    view = history(warm=6)
+    past: History = view.history
+    last = past.batches[-1]
+    at = last.ended
+    number = last.batch_id
+    for death in range(deaths):
+        at += every
+        past.end(at, f"run-{death + 1}", None if stopped else STACK, None if stopped else "USER_RAISED_EXCEPTION")
+        if death + 1 < deaths or running:
+            past.start(at + 1, "id-1", f"run-{death + 2}")
+            for _ in range(done if death + 1 == deaths or each_run else 0):
+                number += 1
+                past.add(_batch(last, f"run-{death + 2}", number, at + 2))
+    return View(past, at + 2 if now is None else at + now)
+
+
+def _batch(like, run, number, at):
+    return replace(like, run_id=run, batch_id=number, started=at, duration=0.5)
+
+
+def test_a_batch_that_fails_again_and_again_is_found(history):
+    [finding] = RULE.check(loop(history))
+
+    assert finding.summary == (
+        "the query failed 3 times in 20 s and was started again, each time in batch 6 (USER_RAISED_EXCEPTION): "
+        "SparkRuntimeException: [USER_RAISED_EXCEPTION] bad row"
+    )
+    assert [(each.name, each.value) for each in finding.evidence] == [
+        ("failures_in_window", 3.0),
+        ("ledgerops_query_restarts_total", 3.0),
+        ("failed_batch_id", 6.0),
+        ("failures_in_that_batch", 3.0),
+    ]
+
+
+def test_it_is_found_in_other_batches_too(history):
+    [finding] = RULE.check(loop(history, done=4, each_run=True))
+
+    assert "each time" not in finding.summary and finding.summary.startswith("the query failed 3 times")
+
+
+def test_it_stays_while_the_query_is_down_and_explains_its_failure(history):
+    [root] = Diagnoser()(loop(history, running=False)).root_causes
+
+    assert (root.rule, root.explains) == ("crash-loop", ("query-failed",))
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param({"every": 400.0}, id="three in thirteen minutes"),
+        pytest.param({"done": 2}, id="a run that has not got far"),
+        pytest.param({"now": 50.0}, id="a run of less than a minute"),
+        pytest.param({"every": 60.0, "now": 150.0}, id="a run that is not much longer than the others"),
+    ],
+)
+def test_it_is_not_over_yet(history, case):
+    assert len(list(RULE.check(loop(history, **case)))) == 1
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param({"every": 60.0, "now": 300.0}, id="a run that is far longer than the others"),
+        pytest.param({"deaths": 2}, id="two failures"),
+        pytest.param({"deaths": 5, "stopped": True}, id="restarts without a failure: deployments"),
+        pytest.param({"deaths": 4, "every": 600.0}, id="a failure every ten minutes"),
+        pytest.param({"now": 120.0}, id="the run has outlived it"),
+        pytest.param({"done": 4}, id="a run has got over the batch"),
+        pytest.param({"deaths": 0}, id="no failure"),
+    ],
+)
+def test_others_are_not(history, case):
+    assert list(RULE.check(loop(history, **case))) == []
+
+
+def test_a_loop_that_somebody_stopped_is_over(history):
+    view = loop(history)
+    view.history.end(view.now + 1, view.history.run_id, None, None)
+
+    assert list(RULE.check(View(view.history, view.now + 1))) == []
+
+
+def test_the_first_failure_is_the_failed_querys(history):
+    assert list(RULE.check(history(exception=STACK))) == []

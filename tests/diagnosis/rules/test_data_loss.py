@@ -1,0 +1,190 @@
+from dataclasses import replace
+
+import pytest
+
+from ledgerops.diagnosis.engine import Diagnoser
+from ledgerops.diagnosis.rules.data_loss import RULE
+from ledgerops.signals.query_view import View
+from tests.diagnosis.rules.broker import asked
+
+LOST = (
+    "org.apache.spark.sql.kafka010.KafkaIllegalStateException: [KAFKA_DATA_LOSS.PARTITION_OFFSET_CHANGED] Some data "
+    "may have been lost because they are not available in Kafka any more; set failOnDataLoss to false. "
+    "Reason: Partition transactions-3 offset was changed from 1200 to 200."
+)
+
+
+def test_an_offset_that_is_gone_before_it_was_read_is_found(history):
+    [finding] = RULE.check(asked(history(running=20), [9000], [6500]))
+
+    assert finding.summary == "500 offsets of partition 0 of transactions were deleted before the query had read them"
+    assert finding.component.name == "transactions-0"
+    assert finding.evidence[0].value == 500
+
+
+def test_several_partitions_are_added_up(history):
+    view = history(seconds=[1.0] * 2, read=[[500, 500]] * 2, warm=0)
+    [finding] = RULE.check(asked(view, [3000, 3000], [1100, 2500]))
+
+    assert finding.summary == "1,500 offsets of partition 1 of transactions, and 100 of 1 more partitions were " + (
+        "deleted before the query had read them"
+    )
+
+
+@pytest.mark.parametrize(
+    ("exception", "summary"),
+    [
+        pytest.param(
+            LOST,
+            "1,000 offsets of partition 3 of transactions were deleted before the query had read them",
+            id="Spark 4",
+        ),
+        pytest.param(
+            "Partition bank.tx-0's offset was changed from 10 to 25, some data may have been missed. ",
+            "15 offsets of partition 0 of bank.tx were deleted before the query had read them",
+            id="Spark 3.5",
+        ),
+        pytest.param(
+            "Cannot fetch records in offset range, see failOnDataLoss",
+            "offsets that the query had not read are gone from the source",
+            id="without a number",
+        ),
+    ],
+)
+def test_a_query_that_failed_of_it_tells_the_gap(history, exception, summary):
+    [finding] = RULE.check(history(exception=exception))
+
+    assert finding.summary == f"{summary}; the query failed of it"
+
+
+def test_it_is_the_root_of_the_failure(history):
+    verdict = Diagnoser()(history(exception=LOST, error_class="STREAM_FAILED"))
+
+    [root] = verdict.root_causes
+    assert (root.rule, root.severity, root.explains) == ("data-loss", "critical", ("query-failed",))
+
+
+def test_it_is_told_long_after_the_query_failed_of_it(history):
+    view = history(exception=LOST)
+
+    assert "data-loss" in [finding.rule for finding in Diagnoser()(View(view.history, view.now + 5000)).findings]
+
+
+def test_it_is_told_for_some_minutes_after_the_query_went_on(history):
+    judge, lost = Diagnoser(), asked(history(running=20), [9000], [6500])
+    judge(lost)
+    later = asked(View(lost.history, lost.now + 300), [9000], [5000])
+
+    assert "data-loss" in [finding.rule for finding in judge(later).findings]
+    assert "data-loss" not in [finding.rule for finding in judge(View(later.history, lost.now + 900)).findings]
+
+
+@pytest.mark.parametrize(
+    ("case", "said"),
+    [
+        pytest.param({}, None, id="nobody asks the broker"),
+        pytest.param({}, {"latest": [6000], "earliest": [0]}, id="healthy"),
+        pytest.param({"idle": True}, {"latest": [6000], "earliest": [6000]}, id="idle, and all was deleted after it"),
+        pytest.param({"running": 500}, {"latest": [90_000], "earliest": [6000]}, id="behind, but nothing is lost"),
+        pytest.param({"warm": 0}, {"latest": [6000], "earliest": [5000]}, id="no batch yet: from the earliest offset"),
+        pytest.param({"exception": "java.lang.ArithmeticException: / by zero"}, None, id="failed of something else"),
+        pytest.param({"stopped": True}, None, id="stopped"),
+        pytest.param({}, {"latest": [6000], "error": "Connection refused", "silent_for": 30.0}, id="no answer"),
+        pytest.param(
+            {"warm": 0, "seconds": [9.0], "backlog": [5000]},
+            {"latest": [9000], "earliest": [500]},
+            id="a first backlog",
+        ),
+    ],
+)
+def test_others_are_not(history, case, said):
+    view = history(**case)
+
+    assert list(RULE.check(asked(view, **said) if said else view)) == []
+
+
+def passed_over(view, rows, batch=-1):
+    """The view in which a batch read so many rows of the offsets that it went over."""
+    known = view.history.batches[batch]
+    [source] = known.sources
+    view.history.batches[batch] = replace(known, rows=rows, sources=(replace(source, rows=rows),))
+    return View(view.history, view.now, view.hosts, view.others)
+
+
+def test_a_batch_that_went_over_offsets_that_were_gone_is_found(history):
+    view = passed_over(history(seconds=[1.0]), rows=400)
+    [finding] = RULE.check(asked(view, [7500], [6600], later=1))
+
+    assert finding.summary == (
+        "600 offsets of partition 0 of transactions were deleted before batch 6 came to read them; the query has gone "
+        "on without them"
+    )
+    assert finding.component.name == "transactions-0"
+    assert {each.name: each.value for each in finding.evidence} == {
+        "offsets_lost": 600,
+        "batch_rows": 400,
+        "batch_offsets": 1000,
+    }
+
+
+def test_the_first_batch_after_a_pause_is_judged_by_the_brokers_word(history):
+    view = passed_over(history(seconds=[1.0], rows=9000, warm=0), rows=1000)
+    [finding] = RULE.check(asked(view, [9000], [8000], later=1))
+
+    assert finding.evidence[0].value == 8000
+
+
+def test_it_is_still_seen_some_batches_later(history):
+    view = passed_over(history(seconds=[1.0]), rows=400)
+    view = asked(view, [7500], [6600], later=1)
+    for batch in history(seconds=[1.0] * 4).batches[-3:]:
+        view.history.add(batch)
+
+    assert list(RULE.check(View(view.history, view.now + 6)))
+
+
+def transactional(view, share=0.5):
+    """Each batch with this share of rows, for commit markers take the other offsets."""
+    for place, batch in enumerate(view.history.batches):
+        passed_over(view, round(share * batch.rows), batch=place)
+    return View(view.history, view.now)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        pytest.param(lambda view: passed_over(view, 400), ([9500], [0]), id="few rows, but the topic has all offsets"),
+        pytest.param(transactional, None, id="a topic with transactions: markers take offsets"),
+        pytest.param(transactional, ([9500], [8200]), id="such a topic, from which read rows were just deleted"),
+        pytest.param(lambda view: passed_over(view, 995), ([9500], [8900]), id="next to nothing is missing"),
+        pytest.param(lambda view: passed_over(view, 1000), ([9500], [8900]), id="rows deleted after they were read"),
+        pytest.param(lambda view: passed_over(view, 2000), ([9500], [8900]), id="a topic that is read twice"),
+        pytest.param(
+            lambda view: passed_over(view, 400, batch=-4), ([9500], [5900]), id="long before the broker was asked"
+        ),
+        pytest.param(
+            lambda view: passed_over(passed_over(view, 300, batch=-4), 400),
+            ([9500], [8500]),
+            id="batches of which the sink takes as many rows as it likes",
+        ),
+    ],
+)
+def test_fewer_rows_than_offsets_need_not_be_a_loss(history, change, said):
+    view = change(history(seconds=[1.0] * 1, warm=8))
+
+    assert list(RULE.check(asked(view, *said, later=1) if said else view)) == []
+
+
+def test_without_a_collector_fewer_rows_are_no_loss(history):
+    assert list(RULE.check(passed_over(history(seconds=[1.0]), rows=400))) == []
+
+
+def test_a_partition_whose_beginning_the_broker_did_not_tell_is_not_counted(history):
+    """A recording may hold offsets below zero."""
+    view = history(seconds=[1.0] * 2, read=[[500, 500]] * 2, warm=0)
+    view = asked(view, [3000, 3000], [0, 0])
+    heads = view.history.heads[-1]
+    view.history.heads[-1] = replace(heads, earliest={})
+    view.consumed = dict.fromkeys(view.consumed, -5)
+
+    assert list(RULE.check(view)) == []

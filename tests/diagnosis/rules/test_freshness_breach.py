@@ -1,0 +1,155 @@
+import pytest
+
+from ledgerops.diagnosis.engine import Diagnoser
+from ledgerops.diagnosis.rules.freshness_breach import RULE
+from ledgerops.metrics.latency import EVENT_BOUNDS, LE, SUM
+from ledgerops.model.records import Running
+from ledgerops.signals.query_view import View
+from tests.diagnosis.rules.conftest import START
+from tests.diagnosis.rules.retelling import retold
+
+OVERLOAD = {"seconds": [2] * 70, "backlog": [500 * n for n in range(1, 71)], "rows": 500}
+LIVE = {"seconds": [1] * 40, "plan": {"watermarks": {"event_time": 10.0}}}
+
+
+def aged(view, ages, late=0):
+    """Rows observed with these ages, the last of them in all later batches; `late` of 100 rows are 900 s older."""
+    return retold(view, lambda n, batch: {"observed": {"ledgerops": _observed(ages[min(n, len(ages) - 1)], late)}})
+
+
+def _observed(age, late):
+    counts = {f"{LE}{i}": (100 - late) * (age <= b) + late * (age + 900 <= b) for i, b in enumerate(EVENT_BOUNDS)}
+    return {**counts, f"{LE}{len(EVENT_BOUNDS)}": 100, SUM: 100.0 * age + 900.0 * late, "rows": 100}
+
+
+def marked(view, behind):
+    """A watermark so many seconds behind the end of each batch."""
+    return retold(view, lambda n, batch: {"watermark": batch.ended - behind[min(n, len(behind) - 1)]})
+
+
+def test_rows_that_wait_too_long_are_found(history):
+    [finding] = RULE.check(history(**OVERLOAD))
+
+    assert finding.summary == "the oldest unread row has waited 72 s, and 64 s are allowed"
+
+
+def test_a_batch_that_runs_too_long_is_found(history):
+    [finding] = RULE.check(history(seconds=[1] * 40, running=100))
+
+    assert finding.summary == "results are late by 101 s, and 64 s are allowed"
+
+
+def test_what_came_after_a_pause_has_not_waited_through_it(history):
+    view = history(seconds=[1] * 40)
+    ended, past = view.history.batches[-1].ended, view.history
+    past.set_running(Running(ended + 100, "run-1", ended + 80, "Processing new data"))
+
+    assert list(RULE.check(View(past, ended + 100))) == []
+    assert len(list(RULE.check(View(past, ended + 160)))) == 1
+
+
+@pytest.mark.parametrize(
+    "plan", [{}, {"trigger": None, "trigger_interval": None}], ids=["a trigger", "none that is told"]
+)
+def test_rows_that_come_minutes_apart_have_not_waited_for_each_other(history, plan):
+    """As Spark tells it: a batch when there is something to read, and a word of being idle in between."""
+    view = history(seconds=[1.5] * 40, plan=plan)
+    sparse = retold(view, lambda n, batch: {"started": batch.started + 90.0 * n})
+
+    assert list(RULE.check(View(sparse.history, sparse.history.batches[-1].ended + 1))) == []
+
+
+def test_the_pauses_of_a_trigger_that_nobody_told_are_allowed(history):
+    view = history(seconds=[70] * 6, interval=None, plan={"trigger": None})
+    hourly = retold(view, lambda n, batch: {"started": batch.started + (3600.0 + 10.0 * n) * n})
+
+    assert list(RULE.check(View(hourly.history, hourly.history.batches[-1].ended + 1))) == []
+
+
+def test_rows_that_got_old_are_found(history):
+    [finding] = RULE.check(aged(history(**LIVE), [2.0] * 30 + [90.0]))
+
+    assert finding.summary == "half of the rows are older by their event time than 90 s, and 64 s are allowed"
+
+
+def test_a_watermark_that_falls_behind_is_found(history):
+    [finding] = RULE.check(marked(history(**LIVE), [12.0] * 30 + [100.0]))
+
+    assert finding.summary == "the watermark holds results back by 90 s, and 64 s are allowed"
+
+
+def test_it_is_folded_under_what_makes_the_query_fall_behind(history):
+    roots = Diagnoser()(history(**OVERLOAD)).root_causes
+
+    assert [root.rule for root in roots] == ["input-overload"]
+    assert "freshness-breach" in roots[0].explains
+
+
+@pytest.mark.parametrize(("each_batch", "found"), [(3000, 0), (450, 1)])
+def test_a_backlog_that_will_soon_be_gone_is_no_breach_any_more(history, each_batch, found):
+    falls = [34_500 - each_batch * n for n in range(1, 10)]
+    view = history(seconds=[2] * 79, backlog=[*(500 * n for n in range(70)), *falls], rows=500)
+
+    assert len(list(RULE.check(view))) == found
+
+
+def test_the_objective_is_the_users(history):
+    view = history(seconds=[2] * 40, backlog=[500 * n for n in range(1, 41)], rows=500)
+    view.freshness = 20.0
+
+    [finding] = RULE.check(view)
+
+    assert (finding.evidence[-1].name, finding.evidence[-1].value) == ("freshness_objective_seconds", 24.0)
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param({"warm": 0}, id="no batch yet"),
+        pytest.param({"seconds": [1] * 40}, id="healthy"),
+        pytest.param({"seconds": [1] * 40, "idle": True, "quiet_for": 300}, id="idle"),
+        pytest.param({"seconds": [1] * 40, "quiet_for": 300, "rows": 0}, id="nothing to read"),
+        pytest.param({**OVERLOAD, "plan": {"trigger": "available_now"}}, id="a run that ends by itself"),
+        pytest.param({"seconds": [2] * 12, "backlog": [500 * n for n in range(12)], "rows": 500}, id="not yet"),
+        pytest.param(
+            {"warm": 0, "seconds": [2] * 60, "backlog": [90_000 - 1000 * n for n in range(60)]}, id="catching up"
+        ),
+        pytest.param({"seconds": [20] * 12, "interval": 60.0}, id="a trigger of a minute"),
+        pytest.param({"seconds": [1] * 30 + [50]}, id="one long pause"),
+        pytest.param({"warm": 0, "seconds": [90], "running": 20}, id="a long first batch and what comes after it"),
+        pytest.param({"seconds": [1] * 40, "running": 100, "message": "No new data but cleaning up"}, id="timers"),
+    ],
+)
+def test_others_are_not(history, case):
+    assert list(RULE.check(history(**case))) == []
+
+
+def test_a_replay_of_old_rows_is_not(history):
+    years = [9e7 + 3.0 * n for n in range(40)]
+
+    assert list(RULE.check(aged(marked(history(**LIVE), years), years))) == []
+
+
+def test_a_lateness_of_a_day_is_what_was_wanted(history):
+    view = history(seconds=[1] * 40, plan={"watermarks": {"event_time": 86400.0}})
+
+    assert list(RULE.check(marked(view, [86402.0]))) == []
+
+
+def test_a_fifth_of_rows_that_are_very_late_is_not(history):
+    assert list(RULE.check(aged(history(**LIVE), [2.0], late=20))) == []
+
+
+def test_one_batch_of_old_rows_is_not(history):
+    assert list(RULE.check(aged(history(**LIVE), [2.0] * 30 + [90.0] + [2.0]))) == []
+    assert START
+
+
+def test_rows_that_a_batch_read_after_a_long_wait_for_its_source_are_not_late(history):
+    """What the next batch reads came since that answer, not since the question."""
+    case = {"seconds": [80, 5], "warm": 20}
+
+    assert list(RULE.check(history(**case)))
+    assert (
+        list(RULE.check(history(**case, phases=[{"latest_offset": 79.0, "add_batch": 0.9}, {"add_batch": 4.9}]))) == []
+    )

@@ -1,0 +1,78 @@
+import pytest
+
+from ledgerops.diagnosis import overload
+from ledgerops.diagnosis.rules.input_overload import RULE
+from tests.diagnosis.rules.conftest import stage
+
+CAPPED = {"seconds": [2] * 8, "backlog": [1000 * n for n in range(1, 9)]}
+HEAVY = {"seconds": [4, 8, 16], "rows": [2000, 4000, 8000]}
+
+
+def test_arrival_above_what_is_worked_off_is_found(history):
+    [finding] = RULE.check(history(**CAPPED))
+
+    assert finding.summary == (
+        "1,000 rows/s arrive, 2.0 times the 500 rows/s that are worked off; results will be 60 s late in 100 s"
+    )
+
+
+def test_it_shows_as_longer_batches_where_nothing_limits_them(history):
+    [finding] = RULE.check(history(**HEAVY))
+
+    assert finding.summary == (
+        "1,000 rows/s arrive, 2.0 times the 500 rows/s that are worked off; results will be 60 s late in 72 s"
+    )
+
+
+def test_a_limit_that_holds_a_quick_query_back_is_the_remedy(history):
+    [finding] = RULE.check(
+        history(
+            seconds=[0.5] * 10,
+            backlog=[1000 * n for n in range(1, 11)],
+            plan={"rate_limits": {"maxRowsPerTrigger": "1000"}},
+        )
+    )
+
+    assert finding.remedies[0].action == "raise maxRowsPerTrigger"
+
+
+def test_the_forecast_says_so_when_results_are_too_late_already(history):
+    [finding] = RULE.check(history(seconds=[2] * 70, backlog=[500 * n for n in range(1, 71)], rows=500))
+
+    assert finding.summary.endswith("; results are too late already")
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param({"warm": 0}, id="no batch yet"),
+        pytest.param({"seconds": [1] * 8}, id="keeps up"),
+        pytest.param({"seconds": [2] * 8, "backlog": [9000, 8000, 7000, 6000, 5000, 3000, 1000, 0]}, id="catching up"),
+        pytest.param({"warm": 14, "seconds": [6, 18], "rows": [1000, 3000]}, id="the same load takes longer"),
+    ],
+)
+def test_others_are_not(history, case):
+    assert list(RULE.check(history(**case))) == []
+
+
+def test_a_batch_that_waited_for_its_source_has_all_that_came_meanwhile(history):
+    """After an outage of the broker: as much as ever arrived, a second."""
+    waited = {"latest_offset": 20.5, "add_batch": 0.8}
+
+    view, sure = history(seconds=[21.5], rows=[11_000], phases=[waited]), history(seconds=[21.5], rows=[11_000])
+
+    assert overload.load(view).arrival == pytest.approx(12_000 / 24.5)
+    assert list(RULE.check(view)) == []
+    assert list(RULE.check(sure))
+
+
+def test_a_sink_that_takes_the_time_is_the_cause_instead(history):
+    quick = [[stage(seconds=[0.3, 0.3], wall=0.3)]] * 3
+    view = history(**HEAVY, stages=quick)
+
+    assert list(RULE.check(view)) == []
+    assert RULE.acquit(view) == "6.1 s of a batch of 8.0 s go into the sink, outside Spark's tasks"
+
+
+def test_it_is_ruled_out_with_its_numbers(history):
+    assert RULE.acquit(history(seconds=[1] * 8)) == "500 rows/s arrive and 500 rows/s are worked off"

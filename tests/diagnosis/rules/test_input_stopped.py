@@ -1,0 +1,108 @@
+from collections.abc import Callable
+
+import pytest
+
+from ledgerops.diagnosis.engine import Diagnoser
+from ledgerops.diagnosis.rules.input_stopped import RULE
+from ledgerops.model.history import History
+from ledgerops.signals.query_view import View
+from tests.build import T0, batch, source
+
+Flows = Callable[[float], bool]
+
+
+def until(stop: float) -> Flows:
+    return lambda at: at <= stop
+
+
+def ever(at: float) -> bool:
+    return True
+
+
+def run(seconds: float, step: float = 2.0, query: str = "debit_credit_pairs", **topics: Flows) -> History:
+    """A query that reads topics, of which each grows by 10 in every batch at which it flows."""
+    past, heads = History(query), dict.fromkeys(topics, 0)
+    past.start(T0, "id-1", "run-1")
+    for number in range(int(seconds / step)):
+        at = number * step
+        read = []
+        for topic, flows in topics.items():
+            begin = heads[topic]
+            heads[topic] += 10 if flows(at) else 0
+            partition = (topic, "0")
+            read.append(
+                source(heads[topic] - begin, {partition: begin}, {partition: heads[topic]}, name=topic),
+            )
+        rows = sum(each.rows for each in read)
+        past.add(batch(number, started=T0 + at, query=query, sources=tuple(read), rows=rows))
+    return past
+
+
+def view(past: History, *others: History) -> View:
+    return View(past, past.last_progress or T0, others=others)
+
+
+def test_an_input_that_stops_while_the_other_goes_on_is_found():
+    [finding] = RULE.check(view(run(400, debits=ever, credits=until(300))))
+
+    assert finding.summary == "nothing has come into credits for 98 s; its longest pause was 2 s, and debits goes on"
+    assert (finding.component.name, finding.began) == ("credits", T0 + 300)
+
+
+def test_an_idle_query_is_told_when_the_inputs_of_others_go_on():
+    silent, busy = run(300, transactions=ever), run(400, query="other", accounts=ever)
+    silent.idle(T0 + 400)
+    verdict = Diagnoser()(View(silent, T0 + 401, others=[busy]))
+
+    assert (verdict.status, [root.rule for root in verdict.root_causes]) == ("idle", ["input-stopped"])
+
+
+def test_it_clears_when_rows_come_again():
+    again = run(410, debits=ever, credits=lambda at: at <= 300 or at >= 400)
+
+    assert list(RULE.check(view(again))) == []
+
+
+def every(gap: float, length: float = 2.0) -> Flows:
+    return lambda at: at % gap < length
+
+
+@pytest.mark.parametrize(
+    "past",
+    [
+        pytest.param(run(400, debits=ever, credits=ever), id="both flow"),
+        pytest.param(run(400, debits=until(300), credits=until(300)), id="both stop: night, or an idle system"),
+        pytest.param(run(350, debits=ever, credits=until(300)), id="silent for less than a minute"),
+        pytest.param(run(600, debits=ever, credits=until(30)), id="reference data that were loaded at the start"),
+        pytest.param(run(600, step=1.0, debits=ever, credits=until(30)), id="many small loads at the start"),
+        pytest.param(run(600, debits=ever, credits=lambda at: at <= 240 and at % 20 == 0), id="came a dozen times"),
+        pytest.param(run(600, debits=ever, credits=lambda at: at == 0), id="never flowed"),
+        pytest.param(run(900, debits=ever, credits=every(240.0)), id="an irregular input in its pause"),
+        pytest.param(run(590, debits=ever, credits=lambda at: at < 200 or 320 < at < 420), id="a pause as before"),
+        pytest.param(run(3000, step=60.0, debits=ever, credits=until(2400)), id="long triggers, few looks"),
+        pytest.param(run(0, debits=ever), id="no batch yet"),
+    ],
+)
+def test_others_are_not(past):
+    assert list(RULE.check(view(past))) == []
+
+
+def test_an_idle_query_with_irregular_input_is_left_alone_without_others_that_flow():
+    silent = run(300, transactions=ever)
+    silent.idle(T0 + 900)
+
+    assert list(RULE.check(View(silent, T0 + 900))) == []
+
+
+def test_a_query_that_is_stuck_does_not_know_its_inputs():
+    stuck, busy = run(300, transactions=ever), run(400, query="other", accounts=ever)
+
+    assert list(RULE.check(View(stuck, T0 + 400, others=[busy]))) == []
+
+
+def test_another_query_on_the_same_topic_is_no_other_input():
+    ahead = run(300, transactions=ever)
+    ahead.idle(T0 + 400)
+    behind = run(400, query="other", transactions=ever)
+
+    assert list(RULE.check(View(ahead, T0 + 400, others=[behind]))) == []

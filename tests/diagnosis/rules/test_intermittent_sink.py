@@ -1,0 +1,110 @@
+from dataclasses import replace
+
+import pytest
+
+from ledgerops.diagnosis.rules.intermittent_sink import RULE
+from tests.diagnosis.rules.conftest import stage
+
+QUICK = [stage("save", seconds=[0.4, 0.4], wall=0.5)]
+STALLS = [1, 1, 1, 6] * 4  # a trigger interval of 2 s
+STATEFUL = [{"name": "stateStoreSave", "rows": 100}]
+
+
+def phases(seconds):
+    return [{"add_batch": each - 0.2, "query_planning": 0.1} for each in seconds]
+
+
+def test_stalls_now_and_then_are_told_with_their_number_excess_and_spacing(history):
+    [finding] = RULE.check(history(seconds=STALLS, phases=phases(STALLS), stages=[QUICK] * 16, warm_rows=1000, warm=10))
+
+    assert finding.summary == (
+        "4 of the last 21 batches wait some 5.0 s longer in the sink than the usual 1.0 s, each 12 s"
+    )
+    assert finding.component.kind == "sink" and finding.component.detail == "periodic"
+
+
+def test_without_tasks_they_are_told_with_less_confidence(history):
+    [with_tasks] = RULE.check(history(seconds=STALLS, phases=phases(STALLS), stages=[QUICK] * 16))
+    [without] = RULE.check(history(seconds=STALLS, phases=phases(STALLS)))
+
+    assert without.confidence < with_tasks.confidence
+
+
+def test_irregular_stalls_are_said_to_be_irregular(history):
+    seconds = [5, *[1] * 9, 5, 1, 5, 1, 1, 1, 5, 1]
+    [finding] = RULE.check(history(seconds=seconds, phases=phases(seconds), warm=10))
+
+    assert finding.summary.endswith("at irregular intervals, 11 s in the median")
+
+
+def test_writing_tasks_that_wait_are_the_sink_too(history):
+    stalled = [stage("save", seconds=[5.2, 5.2], wall=5.3, cpu=0.05)]
+    stages = [stalled if each > 1 else QUICK for each in STALLS]
+
+    assert list(RULE.check(history(seconds=STALLS, phases=phases(STALLS), stages=stages)))
+
+
+def test_one_writing_task_that_waits_is_a_straggler(history):
+    """As many rows in each: on one of the machines something is amiss, and the sink takes what the others bring."""
+    records, seconds = [300] * 5, [0.1, 0.1, 0.1, 0.1, 5.2]
+    stalled = [stage("save", records=records, seconds=seconds, wall=5.3, cpu=0.05)]
+    stages = [stalled if each > 1 else QUICK for each in STALLS]
+
+    assert list(RULE.check(history(seconds=STALLS, phases=phases(STALLS), stages=stages))) == []
+
+
+def test_writing_tasks_that_wait_for_their_state_to_be_saved_are_not(history):
+    stalled = [stage("save", seconds=[5.2, 5.2], wall=5.3, cpu=0.05)]
+    stages = [stalled if each > 1 else QUICK for each in STALLS]
+    saving = [STATEFUL[0] | {"commit_seconds": 9.0 if each > 1 else 0.1} for each in STALLS]
+    case = {"seconds": STALLS, "phases": phases(STALLS), "stages": stages}
+
+    assert list(RULE.check(history(**case, operators=[STATEFUL[0]] * 16)))
+    assert list(RULE.check(history(**case, operators=saving))) == []
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param({"warm": 0}, id="no batch yet"),
+        pytest.param({"seconds": [1, 1, 6, 1, 1, 1, 1, 1]}, id="one hiccup"),
+        pytest.param({"seconds": [1, 1, 6, 6, 6, 1, 1, 1]}, id="one pause of the machine over three batches"),
+        pytest.param({"seconds": [1, 6, 1, 1, 1, 6, 1, 1]}, id="twice is a coincidence"),
+        pytest.param({"seconds": [6] * 16}, id="slow each time"),
+        pytest.param({"seconds": [1, 6] * 8}, id="slow every other time"),
+        pytest.param({"seconds": [1, 1, 1, 1.9] * 4}, id="within the interval"),
+        pytest.param({"seconds": STALLS, "rows": [100, 100, 100, 900] * 4, "warm_rows": 100}, id="bursts of rows"),
+        pytest.param({"seconds": [*STALLS, *[1] * 30]}, id="over"),
+        pytest.param(
+            {"seconds": STALLS, "phases": [{"add_batch": 0.8, "latest_offset": each - 0.9} for each in STALLS]},
+            id="the source stalls",
+        ),
+        pytest.param(
+            {
+                "seconds": STALLS,
+                "stages": [[stage("save", seconds=[5.5, 5.6], wall=5.6)] if each > 1 else QUICK for each in STALLS],
+            },
+            id="the tasks compute all the time",
+        ),
+        pytest.param({"seconds": STALLS, "cores": 2, "gc": 15.0}, id="garbage collection"),
+        pytest.param(
+            {"seconds": ([6] + [1] * 9) * 4, "operators": STATEFUL * 40},
+            id="each tenth batch of a stateful query is a snapshot",
+        ),
+        pytest.param({"seconds": [1.5, 1.5, 6] * 4, "warm_seconds": 2.5, "warm": 14}, id="the usual one overruns, too"),
+        pytest.param({"seconds": [0.2, 0.2, 0.2, 0.9] * 4, "interval": 0.5}, id="nobody waits for less than a second"),
+    ],
+)
+def test_others_are_not(history, case):
+    case = {"phases": phases(case["seconds"]), **case} if "seconds" in case else case
+    assert list(RULE.check(history(**case))) == []
+
+
+def test_a_look_that_asked_spark_in_vain_does_not_hide_garbage_collection(history):
+    """Spark's UI answers late while all stand still: such a look tells of no executor."""
+    seen = history(seconds=STALLS, phases=phases(STALLS), stages=[QUICK] * 16, cores=2, gc=15.0)
+    seen.hosts = [replace(seen.hosts[0], at=seen.now - 30, executors=()), *seen.hosts]
+    assert list(RULE.check(seen)) == []
+
+    seen.hosts = [*seen.hosts, replace(seen.hosts[-1], at=seen.now, executors=())]
+    assert list(RULE.check(seen)) == []

@@ -1,0 +1,93 @@
+import pytest
+
+from ledgerops.diagnosis.rules.ledger_imbalance import RULE
+from tests.diagnosis.rules.conftest import observed_by_name
+
+
+def book(rows_in=1000, rows_out=1000, amount_in="5000.00", amount_out="5000.00"):
+    return {
+        "ledgerops_book_in": {"rows": rows_in, "amount": amount_in},
+        "ledgerops_book_out": {"rows": rows_out, "amount": amount_out},
+    }
+
+
+def after(history, *books, **changes):
+    """A query whose newest batches observed these books."""
+    return observed_by_name(history(seconds=[1] * len(books), **changes), books)
+
+
+def test_rows_that_do_not_come_out_are_found_at_once(history):
+    view = after(history, book(), book(rows_out=990, amount_out="4876.55"))
+
+    [finding] = RULE.check(view)
+
+    assert finding.summary == "10 rows and an amount of 123.45 did not come out in 1 of the latest 2 batches"
+    assert [(each.name, each.value) for each in finding.evidence] == [
+        ("unbalanced_batches", 1), ("missing_rows", 10), ("missing_amount", 123.45), ("rows_booked", 2000),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("case", "summary"),
+    [
+        pytest.param(
+            book(amount_out="4999.99"),
+            "the amount that came out is 0.01 less than what went in in 1 of the latest 1 batch",
+            id="a cent",
+        ),
+        pytest.param(
+            book(rows_out=1001, amount_out="5001.00"),
+            "1 row and an amount of 1.00 came out that did not go in in 1 of the latest 1 batch",
+            id="a row too many",
+        ),
+        pytest.param(book(rows_out=999), "1 row did not come out in 1 of the latest 1 batch", id="a row without money"),
+        pytest.param(
+            book(rows_out=999, amount_out="5010.00"),
+            "1 row, and the amount is higher by 10.00, did not come out in 1 of the latest 1 batch",
+            id="fewer rows, more money",
+        ),
+        pytest.param(
+            book(amount_in="90071992547409930000.01", amount_out="90071992547409930000.00"),
+            "the amount that came out is 0.01 less than what went in in 1 of the latest 1 batch",
+            id="a cent of a sum that no float holds",
+        ),
+        pytest.param(
+            {**book(rows_in=600), "ledgerops_book_in_late": {"rows": 300, "amount": "0"}},
+            "100 rows came out that did not go in in 1 of the latest 1 batch",
+            id="two entrances",
+        ),
+    ],
+)
+def test_what_is_wrong_is_said(history, case, summary):
+    [finding] = RULE.check(after(history, case))
+
+    assert finding.summary == summary
+
+
+@pytest.mark.parametrize(
+    "books",
+    [
+        pytest.param([{}], id="a job without books"),
+        pytest.param([book(), book()], id="balanced"),
+        pytest.param([book(0, 0, "0", "0")], id="a batch without rows"),
+        pytest.param([book(amount_out="5000.0")], id="the same amount in other digits"),
+        pytest.param([{"ledgerops_book_in": {"rows": 5, "amount": "1"}}], id="only one side is booked"),
+        pytest.param([book(amount_out=None)], id="a sum that is too large to be known"),
+        pytest.param([{"ledgerops_book_in": {"rows": None}, "ledgerops_book_out": {"rows": 5}}], id="counts are null"),
+        pytest.param([{"book_in": {"rows": 5}, "book_out": {"rows": 4}}], id="somebody else's observations"),
+        pytest.param([book(amount_in="NaN", amount_out="1")], id="not a number"),
+        pytest.param(
+            [{**book(700), "ledgerops_book_in_b": {"rows": 300, "amount": "0.00"}}], id="two entrances that add up"
+        ),
+        pytest.param([book(rows_out=1), *[book()] * 20], id="an imbalance of long ago"),
+    ],
+)
+def test_others_are_not(history, books):
+    assert list(RULE.check(after(history, *books))) == []
+
+
+def test_a_slow_query_that_loses_nothing_is_acquitted_with_its_number(history):
+    view = observed_by_name(history(seconds=[9] * 4), [book()] * 4)
+
+    assert list(RULE.check(view)) == []
+    assert RULE.acquit(view) == "all 1,000 rows of the newest batch came out, with the same amount"

@@ -1,0 +1,66 @@
+import pytest
+
+from ledgerops.diagnosis.rules.observer_degraded import RULE
+from tests.diagnosis.rules.crowd import watched
+
+
+def errors(*counts, name="tasks"):
+    return [{"collector_errors": {name: count, "plan": 1}} for count in counts]
+
+
+def test_a_collector_that_fails_again_and_again_is_named(history):
+    [finding] = RULE.check(watched(history(), errors(0, 0, 1, 2, 3)))
+
+    assert finding.summary == "what is known of this query has gaps: tasks fails, 3 times within 20 s"
+    assert (finding.component.kind, finding.component.detail) == ("observer", "tasks")
+    assert finding.began == history().now - 10
+
+
+def test_all_that_is_wrong_is_one_finding(history):
+    looks = [{}, {"collector_errors": {"host": 2, "tasks": 1}, "dropped": 7, "queue_size": 9_000}]
+    looks.append({"collector_errors": {"host": 5, "tasks": 3}, "dropped": 70, "queue_size": 10_000})
+
+    [finding] = RULE.check(watched(history(), looks))
+
+    assert finding.summary == (
+        "what is known of this query has gaps: host and tasks fail, 8 times within 10 s; "
+        "70 events were thrown away within 10 s; 10,000 events wait, of 10,000 that can"
+    )
+    assert [(each.name, each.value) for each in finding.evidence] == [
+        ("collector_errors", 8), ("dropped_events", 70), ("queue_share", 1.0),
+    ]  # fmt: skip
+
+
+def test_a_worker_that_hardly_keeps_up_is_found(history):
+    [finding] = RULE.check(watched(history(), [{"worker_seconds": 4.5 * number} for number in range(6)]))
+
+    assert finding.summary == "what is known of this query has gaps: the worker needs 90% of its time"
+
+
+def test_an_observer_that_has_stopped_knows_nothing(history):
+    [finding] = RULE.check(watched(history(quiet_for=50), [{}] * 12, quiet_for=50))
+
+    assert finding.summary == "nothing was seen of this driver for 50 s: whether its queries are well is not known"
+
+
+@pytest.mark.parametrize(
+    ("looks", "quiet_for"),
+    [
+        pytest.param([], 0, id="a recording of before there were such looks"),
+        pytest.param([{}], 0, id="the first look"),
+        pytest.param([{}] * 12, 0, id="healthy"),
+        pytest.param(errors(0, 1, 2, 2), 0, id="a collector that failed twice while the driver started"),
+        pytest.param(errors(5, 5, 5, 5, 5), 0, id="errors of long ago"),
+        pytest.param(errors(0, 1, 2, 3, 3, 3, 3, 3, 3), 0, id="it works again"),
+        pytest.param(errors(0, 1, 2, 3), 60, id="looks are missing for a minute, and batches are seen"),
+        pytest.param([{"events": 900, "dropped": 9}, {"events": 5, "dropped": 0}, {}], 0, id="another driver began"),
+        pytest.param([{"worker_seconds": 0.0}, {"worker_seconds": 4.9}], 0, id="one busy moment of the worker"),
+        pytest.param([{"queue_size": 0}, {"queue_size": 400}], 0, id="a burst of events"),
+    ],
+)
+def test_others_are_not(history, looks, quiet_for):
+    assert list(RULE.check(watched(history(), looks, quiet_for))) == []
+
+
+def test_a_query_that_has_ended_is_told_nothing(history):
+    assert list(RULE.check(watched(history(stopped=True), errors(0, 1, 2, 3)))) == []

@@ -1,0 +1,87 @@
+import pytest
+
+from ledgerops.diagnosis.rules.query_stuck import RULE
+from ledgerops.signals.query_view import View
+from tests.diagnosis.rules.broker import asked
+from tests.diagnosis.rules.crowd import watched
+from tests.diagnosis.rules.retelling import retold
+
+
+def test_a_batch_that_runs_far_too_long_is_found(history):
+    [finding] = RULE.check(history(running=31, message="Processing new data"))
+
+    assert finding.summary == "a batch has run for 31 s; usual are 1.0 s; Spark says: Processing new data"
+
+
+def test_silence_is_found(history):
+    [finding] = RULE.check(history(quiet_for=61))
+
+    assert finding.summary == "neither a batch nor word of being idle for 61 s; usual are 1.0 s"
+
+
+def test_a_first_batch_may_hang_too(history):
+    [finding] = RULE.check(history(warm=0, running=301))
+
+    assert finding.evidence[0].value == pytest.approx(301)
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param({"warm": 0}, id="just started"),
+        pytest.param({"warm": 0, "running": 200}, id="a long first batch"),
+        pytest.param({"running": 29}, id="long, but a pause may be"),
+        pytest.param({"seconds": [4, 8, 16], "running": 32}, id="batches that double under overload"),
+        pytest.param({"quiet_for": 300, "idle": True}, id="idle"),
+        pytest.param({"quiet_for": 900, "stopped": True}, id="stopped"),
+        pytest.param({"quiet_for": 900, "exception": "boom"}, id="failed: that is another rule"),
+        pytest.param({"quiet_for": 119, "interval": 60.0}, id="waiting for a long interval"),
+        pytest.param({"quiet_for": 500, "plan": {"trigger": "real_time"}}, id="real-time mode reports every 5 minutes"),
+        pytest.param({"running": 600, "plan": {"trigger": "available_now"}}, id="one run over a long backlog"),
+    ],
+)
+def test_others_are_not(history, case):
+    assert list(RULE.check(history(**case))) == []
+
+
+@pytest.mark.parametrize(
+    ("pause", "quiet_for", "stuck"),
+    [
+        pytest.param(0.0, 61, True, id="back to back, and then silent"),
+        pytest.param(600.0, 1700, False, id="it has paused for long before"),
+        pytest.param(600.0, 1900, True, id="but never for so long"),
+    ],
+)
+def test_silence_counts_by_the_pauses_seen_where_no_trigger_is_told(history, pause, quiet_for, stuck):
+    view = history(seconds=[1] * 10, warm=0, interval=None, plan={"trigger": None}, quiet_for=quiet_for)
+    paused = retold(view, lambda n, batch: {"started": batch.started + (pause + n % 3) * n * (pause > 0)})
+    paused.history.last_seen = paused.history.batches[-1].ended
+
+    assert bool(list(RULE.check(View(paused.history, paused.history.last_seen + quiet_for)))) is stuck
+
+
+def test_silence_after_a_first_batch_says_nothing_where_no_trigger_is_told(history):
+    view = history(seconds=[60], warm=0, interval=None, plan={"trigger": None}, quiet_for=3000)
+
+    assert list(RULE.check(view)) == []
+
+
+@pytest.mark.parametrize(
+    ("unseen", "stuck"), [pytest.param(0, True, id="somebody looks"), pytest.param(100, False, id="nobody looks")]
+)
+@pytest.mark.parametrize(
+    "case", [{"quiet_for": 100}, {"quiet_for": 100, "running": 100}], ids=["silence", "a long batch"]
+)
+def test_what_nobody_watches_is_not_known_to_be_stuck(history, case, unseen, stuck):
+    assert bool(list(RULE.check(watched(history(**case), [{}] * 12, quiet_for=unseen)))) is stuck
+
+
+@pytest.mark.parametrize(("sent", "stuck"), [(120_000, False), (3_000, True)])
+def test_a_batch_that_has_minutes_of_rows_to_read_may_take_its_time(history, sent, stuck):
+    """The broker was asked as it began: 40 times the usual rows take 40 times the usual second."""
+    began = history(seconds=[1] * 6, backlog=[0] * 6, running=1)
+    consumed = next(iter(began.consumed.values()))
+    told = asked(began, latest=[consumed + sent])
+    later = View(told.history, told.now + 60, told.hosts, told.others)
+
+    assert bool(list(RULE.check(later))) is stuck

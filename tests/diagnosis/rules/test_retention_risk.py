@@ -1,0 +1,95 @@
+import pytest
+
+from ledgerops.diagnosis.engine import Diagnoser
+from ledgerops.diagnosis.rules.retention_risk import RULE
+from tests.diagnosis.rules.broker import asked
+
+GROWS = [200 * n for n in range(100)]
+
+
+def behind(**changes):
+    """800 of 1,000 rows are read in each 2 s, for 200 s: at its end the oldest unread row is some 40 s old."""
+    return {"seconds": [2.0] * 100, "rows": 800, "backlog": GROWS} | changes
+
+
+def test_a_query_that_comes_near_the_end_of_the_retention_is_found(history):
+    [finding] = RULE.check(asked(history(**behind()), [105_800], [0], keeps=48.0, later=2.0))
+
+    assert finding.summary.startswith("the oldest unread row of partition 0 of transactions is deleted in ")
+    assert finding.evidence[0].value == pytest.approx(4, abs=1)
+    assert finding.evidence[1].value < 0.2
+    assert finding.remedies[0].action == "raise retention.ms of transactions now, and retention.bytes if it is set"
+
+
+def test_what_stands_still_loses_a_second_each_second(history):
+    view = asked(history(running=600), [9000], [0], keeps=1000.0)
+    [finding] = RULE.check(view)
+
+    assert finding.evidence[0].value == pytest.approx(400, abs=5)
+    assert finding.evidence[2].value == 1.0
+
+
+def test_the_last_fifth_of_a_long_retention_is_told_long_before_its_end(history):
+    [finding] = RULE.check(asked(history(running=85_000), [9000], [0], keeps=100_000.0))
+
+    assert finding.evidence[0].value == pytest.approx(15_000, rel=0.01)
+
+
+def test_of_partitions_that_are_as_near_the_end_the_first_is_named_so_that_they_do_not_take_turns(history):
+    for lefts in ([100, 102], [102, 100]):
+        case = behind(
+            read=[[400, 400]] * 100, backlog=[[left * n for left in lefts] for n in range(100)], warm_seconds=1.0
+        )
+        heads = [42_000 + 3_000 + left * 100 for left in lefts]
+        [finding] = RULE.check(asked(history(**case), heads, [0, 0], keeps=48.0, later=2.0))
+
+        assert finding.summary.startswith("the oldest unread row of partition 0 of transactions (and 1 more)")
+
+
+def test_retention_by_size_shows_in_what_is_deleted(history):
+    view = history(**behind())
+    for n in range(16):  # 100 offsets a second are deleted, 5,000 are left before the first unread one
+        view = asked(view, [105_800 + 2500 * n], [73_000 + 500 * n], later=5.0)
+    [finding] = RULE.check(view)
+
+    assert view.consumed[("transactions", "0")] == 86_000
+    assert finding.evidence[0].value == pytest.approx(5500 / 100, rel=0.1)
+
+
+def test_it_is_told_beside_a_stuck_query_because_something_else_is_to_be_done(history):
+    verdict = Diagnoser()(asked(history(running=600), [9000], [0], keeps=700.0))
+
+    assert {root.rule for root in verdict.root_causes} == {"query-stuck", "retention-risk"}
+
+
+WEEK = 7 * 86400.0
+
+
+@pytest.mark.parametrize(
+    ("case", "said"),
+    [
+        pytest.param(behind(), None, id="nobody asks the broker"),
+        pytest.param(behind(), {"keeps": WEEK}, id="behind, but the topic keeps a week"),
+        pytest.param(behind(), {}, id="the topic keeps all"),
+        pytest.param({"quiet_for": 500, "idle": True}, {"keeps": 60.0, "latest": [6000]}, id="idle, all is read"),
+        pytest.param({"warm": 0}, {"keeps": 60.0}, id="no batch yet"),
+        pytest.param({"warm": 0, "seconds": [9.0], "backlog": [5000]}, {"keeps": 10.0}, id="a restart: no past"),
+        pytest.param(
+            {"warm": 0, "seconds": [2.0] * 60, "rows": 3000, "backlog": [200_000 - 2000 * n for n in range(60)]},
+            {"keeps": 130.0, "latest": [262_000]},
+            id="a first backlog that is worked off",
+        ),
+        pytest.param(
+            {"interval": 60.0, "seconds": [5.0] * 6, "rows": 30_000, "backlog": [0] * 6},
+            {"keeps": 90.0, "latest": [200_000], "later": 50.0},
+            id="the saw-tooth of a long trigger",
+        ),
+        pytest.param(behind(), {"keeps": 20.0, "earliest": [100_000]}, id="lost already: that is another rule"),
+    ],
+)
+def test_others_are_not(history, case, said):
+    view = history(**case)
+    if said is not None:
+        view = asked(view, **({"latest": [105_800], "earliest": [0], "later": 2.0} | said))
+
+    assert list(RULE.check(view)) == []

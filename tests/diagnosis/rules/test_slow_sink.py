@@ -1,0 +1,88 @@
+import pytest
+
+from ledgerops.diagnosis.rules.slow_sink import RULE
+from tests.diagnosis.rules.conftest import stage
+
+QUICK = stage("save", seconds=[0.4, 0.4], wall=0.5)
+ADD_BATCH = {"add_batch": 4.4, "query_planning": 0.1}
+
+
+def test_time_outside_tasks_is_found(history):
+    [finding] = RULE.check(history(seconds=[5] * 4, phases=[ADD_BATCH] * 4, stages=[[QUICK]] * 4))
+
+    assert finding.summary == "3.9 s of a batch of 5.0 s pass in the sink while no task runs"
+
+
+def test_writing_tasks_that_wait_are_found(history):
+    writing = stage("foreachPartition", seconds=[4, 4], wall=4.1, cpu=0.05)
+    [finding] = RULE.check(history(warm=14, seconds=[5] * 4, phases=[ADD_BATCH] * 4, stages=[[QUICK, writing]] * 4))
+
+    assert finding.summary == (
+        "4.1 s of a batch of 5.0 s pass in stage 1, which writes, whose tasks compute for 5% of it"
+    )
+
+
+def test_without_tasks_the_past_decides(history):
+    [finding] = RULE.check(
+        history(warm=14, seconds=[4.9] * 4, phases=[{"add_batch": 4.6, "query_planning": 0.2}] * 4, rows=1000)
+    )
+
+    assert finding.summary == (
+        "4.6 s of a batch of 4.9 s pass in add_batch, which took 0.8 s at as many rows; the tasks are not known"
+    )
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param({"warm": 0}, id="no batch yet"),
+        pytest.param({"seconds": [1.8] * 4, "stages": [[QUICK]] * 4}, id="most time outside tasks, but no harm"),
+        pytest.param(
+            {"seconds": [5] * 4, "stages": [[stage(seconds=[3.5, 3.6], wall=3.8)]] * 4}, id="tasks explain the time"
+        ),
+        pytest.param(
+            {"seconds": [5] * 4, "stages": [[stage(seconds=[4, 4], wall=4.1, cpu=0.05)]] * 4},
+            id="tasks that always waited: a Python source, perhaps",
+        ),
+        pytest.param({"seconds": [1, 1, 5, 1], "stages": [[QUICK]] * 4}, id="one slow write"),
+        pytest.param(
+            {"warm": 14, "seconds": [5] * 4, "phases": [{"add_batch": 4.6}] * 4, "rows": 6000}, id="six times the rows"
+        ),
+        pytest.param(
+            {"warm": 14, "seconds": [8] * 4, "phases": [{"add_batch": 4.6, "query_planning": 3}] * 4},
+            id="planning got as slow: the machine is busy",
+        ),
+    ],
+)
+def test_others_are_not(history, case):
+    assert list(RULE.check(history(**case))) == []
+
+
+def test_it_is_ruled_out_with_its_number(history):
+    view = history(seconds=[5] * 4, stages=[[stage(seconds=[3.5, 3.6], wall=3.8)]] * 4)
+
+    assert RULE.acquit(view) == "no task runs in 0.2 s of a batch of 5.0 s (4%)"
+
+
+def test_two_long_batches_and_one_that_runs_are_enough(history):
+    two = {"seconds": [5, 5], "phases": [ADD_BATCH] * 2, "stages": [[QUICK]] * 2}
+
+    assert list(RULE.check(history(**two))) == []
+    assert [each.component.kind for each in RULE.check(history(**two, running=3.0))] == ["sink"]
+
+
+def test_a_part_of_the_batch_is_the_sinks_when_it_was_not_there_before(history):
+    even = stage("save", seconds=[3.6, 3.7], wall=3.8)
+    told = {"seconds": [6] * 4, "phases": [{"add_batch": 5.8}] * 4, "stages": [[even]] * 4}
+
+    assert list(RULE.check(history(**told))) == []
+    [finding] = RULE.check(history(warm=14, warm_stages=[QUICK], **told))
+    assert finding.share == pytest.approx((2.0 - 0.3) / 6)
+
+
+def test_one_task_that_waits_for_itself_is_not_the_sink(history):
+    alone = stage("save", seconds=[0.3, 4], wall=4.1, cpu=0.05)
+
+    assert (
+        list(RULE.check(history(warm=14, seconds=[5] * 4, phases=[ADD_BATCH] * 4, stages=[[QUICK, alone]] * 4))) == []
+    )

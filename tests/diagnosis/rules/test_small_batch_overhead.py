@@ -1,0 +1,48 @@
+import pytest
+
+from ledgerops.diagnosis.rules.small_batch_overhead import RULE
+from tests.diagnosis.rules.conftest import stage
+
+LITTLE = [stage("save", records=[10, 10], seconds=[0.1, 0.1], wall=0.2)]
+PLANNING = {"query_planning": 1.5, "add_batch": 0.4, "wal_commit": 0.1}
+
+
+def small(history, count=8, seconds=2.1, **more):
+    told = {"rows": 20, "interval": 0.5, "phases": [PLANNING] * count, "stages": [LITTLE] * count, "warm_seconds": 2.1}
+    return history(warm=8, seconds=[seconds] * count, **{**told, **more})
+
+
+def test_what_a_batch_costs_whatever_its_rows_is_told(history):
+    [finding] = RULE.check(small(history))
+
+    assert finding.summary == "2.0 s of a batch of 2.1 s are spent whatever its rows (20); the interval is 0.5 s"
+    assert finding.component.detail == "query_planning"
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param({"count": 0}, id="no batch yet"),
+        pytest.param({"interval": 5.0}, id="no harm"),
+        pytest.param({"interval": 0.0}, id="back to back by intent"),
+        pytest.param({"seconds": 1.2}, id="nobody waits for less than a second"),
+        pytest.param(
+            {"stages": [[stage(records=[900, 900], seconds=[1.6, 1.6], wall=1.7)]] * 8}, id="the tasks have work"
+        ),
+        pytest.param(
+            {"phases": [{"add_batch": 2.0, "query_planning": 0.05}] * 8}, id="the sink waits, planning takes nothing"
+        ),
+        pytest.param(
+            {"phases": [{"add_batch": 0.4, "wal_commit": 0.8, "commit_offsets": 0.8}] * 8}, id="the checkpoint is slow"
+        ),
+        pytest.param({"stages": None}, id="tasks unknown"),
+    ],
+)
+def test_others_are_not(history, case):
+    assert list(RULE.check(small(history, **case))) == []
+
+
+def test_it_is_ruled_out_with_its_number(history):
+    view = small(history, stages=[[stage(records=[900, 900], seconds=[1.6, 1.6], wall=1.7)]] * 8)
+
+    assert RULE.acquit(view) == "the tasks alone need 1.6 s of a batch of 2.1 s"

@@ -1,0 +1,135 @@
+import pytest
+
+from ledgerops.diagnosis.engine import Diagnoser
+from ledgerops.diagnosis.rules.source_unreachable import RULE
+from ledgerops.model.records import Heads, Running
+from ledgerops.signals.query_view import View
+from tests.diagnosis.rules.broker import asked
+
+OFFSETS = "Getting offsets from KafkaV2[Subscribe[transactions]]"
+REFUSED = "Connection refused"
+TIMEOUT = "org.apache.kafka.common.errors.TimeoutException: Timed out waiting for a node assignment. Call: listOffsets"
+
+
+def silent(history, seconds, **case):
+    return asked(history(quiet_for=seconds, **case), error=REFUSED, silent_for=seconds - 1)
+
+
+def test_a_broker_that_does_not_answer_is_named(history):
+    [finding] = RULE.check(silent(history, 14))
+
+    assert finding.summary == "the broker has not answered for 13 s (Connection refused)"
+    assert finding.component.name == "transactions"
+    assert finding.share == 1
+
+
+def test_a_query_that_waits_for_offsets_is_found_without_a_collector(history):
+    [finding] = RULE.check(history(running=12, message=OFFSETS))
+
+    assert finding.summary == "the query has waited 12 s for offsets"
+
+
+def test_both_together_are_one_finding_and_surer(history):
+    view = asked(history(running=20, message=OFFSETS), error=REFUSED, silent_for=18)
+    [finding] = RULE.check(view)
+
+    assert finding.summary == "the broker has not answered for 18 s (Connection refused); " + (
+        "the query has waited 20 s for offsets"
+    )
+    assert finding.confidence > 0.9
+
+
+def test_a_broker_that_answers_only_ledgerops_is_told_apart(history):
+    [finding] = RULE.check(asked(history(running=20, message=OFFSETS), [6000], [0]))
+
+    assert finding.summary == "the query has waited 20 s for offsets, although the broker answers ledgerops"
+
+
+def test_a_query_that_gave_up_names_its_source(history):
+    verdict = Diagnoser()(history(exception=TIMEOUT, error_class="STREAM_FAILED"))
+
+    [root] = verdict.root_causes
+    assert (root.rule, root.explains) == ("source-unreachable", ("query-failed",))
+
+
+def test_it_is_the_root_of_a_stuck_query(history):
+    verdict = Diagnoser()(asked(history(running=40, message=OFFSETS), error=REFUSED, silent_for=38))
+
+    [root] = verdict.root_causes
+    assert (verdict.status, root.rule, root.explains) == ("stuck", "source-unreachable", ("query-stuck",))
+
+
+def test_it_clears_with_the_first_answer(history):
+    judge = Diagnoser()
+    view = silent(history, 14)
+    assert judge(view).findings
+    assert judge(asked(view, [6000], [0], later=5)).findings == ()
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param({}, id="healthy, nobody asks the broker"),
+        pytest.param({"idle": True}, id="idle"),
+        pytest.param({"running": 9, "message": OFFSETS}, id="a short wait"),
+        pytest.param({"running": 300, "message": "Processing new data"}, id="a long batch"),
+        pytest.param(
+            {"running": 300, "message": "Getting offsets from FileStreamSource[in]"}, id="a slow file listing"
+        ),
+        pytest.param(
+            {"seconds": [4] * 3, "phases": [{"latest_offset": 3.5}] * 3, "running": 13, "message": OFFSETS},
+            id="a source that is slow as ever",
+        ),
+        pytest.param({"exception": "java.lang.ArithmeticException: / by zero"}, id="failed of something else"),
+        pytest.param({"stopped": True}, id="stopped"),
+    ],
+)
+def test_others_are_not(history, case):
+    assert list(RULE.check(history(**case))) == []
+
+
+def test_a_single_look_in_vain_is_no_finding(history):
+    assert list(RULE.check(silent(history, 9))) == []
+
+
+def test_a_query_that_goes_on_reading_has_a_broker(history):
+    """The collector's own settings are wrong then."""
+    reads = asked(history(seconds=[1] * 10), error=REFUSED, silent_for=15)
+    rests = asked(history(idle=True, quiet_for=30), error=REFUSED, silent_for=15)
+
+    assert [*RULE.check(reads), *RULE.check(rests)] == []
+
+
+def test_a_broker_that_never_answered_ledgerops_may_be_another_one(history):
+    view = history(quiet_for=40, interval=60.0)
+    view.history.heads.append(Heads(view.now, {}, {}, error=REFUSED, unreachable_since=view.now - 30))
+
+    assert list(RULE.check(View(view.history, view.now))) == []
+
+
+def test_an_answer_while_the_first_look_in_vain_was_under_way_does_not_count(history):
+    view = asked(history(seconds=[1] * 10, quiet_for=18), error=REFUSED, silent_for=21)
+
+    assert [finding.component.name for finding in RULE.check(view)] == ["transactions"]
+
+
+def test_a_collector_that_has_ended_says_nothing_of_now(history):
+    view = silent(history, 14)
+    later = View(view.history, view.now + 61)
+
+    assert list(RULE.check(later)) == []
+
+
+def test_a_query_that_was_stopped_on_purpose_has_no_source_to_miss(history):
+    view = silent(history, 14)
+    view.history.end(view.now, "run-1", None, None)
+
+    assert list(RULE.check(View(view.history, view.now))) == []
+
+
+def test_an_idle_query_whose_broker_dies_is_told(history):
+    view = history(idle=True)
+    now = view.now + 40
+    view.history.set_running(Running(now, "run-1", now - 30, OFFSETS))
+
+    assert [root.rule for root in Diagnoser()(View(view.history, now)).root_causes] == ["source-unreachable"]

@@ -1,0 +1,128 @@
+import pytest
+
+from ledgerops.diagnosis.rules.state_growth import RULE
+from ledgerops.model.records import Executor, Host
+from ledgerops.signals.query_view import View
+
+MIB = 2**20
+
+
+def growing(count: int, step: int = 1000, removed: int = 0, row: int = 500, **more) -> list[dict]:
+    return [
+        {"name": "dedupe", "rows": step * (n + 1), "removed": removed, "memory_bytes": row * step * n} | more
+        for n in range(count)
+    ]
+
+
+def in_rhythm(quiet: int, after: int) -> list[dict]:
+    """Rows that are removed in every third batch, and then no longer."""
+    told = [{"rows": 1000 * (n % 3 + 1), "removed": 2000 if n % 3 == 0 else 0} for n in range(quiet)]
+    return told + [{"rows": 3000 + 1000 * (n + 1), "removed": 0} for n in range(after)]
+
+
+def within(view: View, heap: int = 600 * MIB, memory: int = 8 * 2**30, disk: int | None = 8 * 2**30) -> View:
+    driver = Executor("driver", True, 2, 0, 0, 9, 100.0, 9.0, 0, int((heap - 300 * 2**20) * 0.6))
+    return View(view.history, view.now, [Host(view.now, 2, 0.5, 2**34, memory, 2**40, disk, (), (driver,))])
+
+
+def test_a_heap_that_will_be_full_soon_is_found(history):
+    [finding] = RULE.check(within(history(warm=0, seconds=[1] * 40, operators=growing(40, row=2000))))
+
+    assert finding.summary == "the state of dedupe grows by 0.95 MiB a second: the heap will be full in 9 min"
+    assert finding.evidence[-1].name == "seconds_to_limit"
+    assert finding.evidence[-1].value == pytest.approx((600 * MIB - 39 * 2e6) / 1e6, rel=0.01)
+
+
+def test_a_disk_that_will_be_full_soon_is_found(history):
+    operators = [
+        each | {"custom": {"rocksdbSstFileSize": 1e6 * n}, "memory_bytes": 0} for n, each in enumerate(growing(40))
+    ]
+    [finding] = RULE.check(within(history(warm=0, seconds=[1] * 40, operators=operators), disk=300 * MIB))
+
+    assert "the disk will be full in 10 min" in finding.summary
+
+
+def test_an_operator_that_forgets_no_longer_is_found(history):
+    marks = [*(1.79e9 + 2.0 * n for n in range(18)), *([1.79e9 + 36] * 14)]
+    [finding] = RULE.check(history(warm=0, seconds=[1] * 32, operators=in_rhythm(18, 14), watermark=marks))
+
+    assert finding.summary == (
+        "the state of stateStoreSave grew to 17,000 rows, 3,000 before: for 32 s none was removed (6 s at most "
+        "before), and the watermark stands still"
+    )
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param({"warm": 0, "seconds": [1] * 40}, id="no state"),
+        pytest.param({"warm": 0, "seconds": [1] * 12, "operators": growing(12, row=9000)}, id="too early to tell"),
+        pytest.param({"warm": 0, "seconds": [1] * 40, "operators": growing(40, row=50)}, id="the heap lasts for hours"),
+        pytest.param({"warm": 0, "seconds": [1] * 40, "operators": growing(40, row=2000, removed=3)}, id="it forgets"),
+        pytest.param(
+            {
+                "warm": 0,
+                "seconds": [1] * 40,
+                "operators": growing(40, row=2000),
+                "watermark": [1.79e9 + 2 * n for n in range(40)],
+            },
+            id="the first windows fill after a deploy",
+        ),
+        pytest.param(
+            {
+                "warm": 0,
+                "seconds": [1] * 40,
+                "operators": [
+                    {"rows": int(30_000 * (1 - 0.9**n)), "memory_bytes": int(6e7 * (1 - 0.9**n))} for n in range(40)
+                ],
+            },
+            id="a bounded set of keys",
+        ),
+        pytest.param(
+            {
+                "warm": 0,
+                "seconds": [1] * 40,
+                "operators": growing(40, row=2000, custom={"rocksdbPutCount": 1.0}),
+            },
+            id="off the heap, with gigabytes of room",
+        ),
+        pytest.param(
+            {
+                "warm": 0,
+                "seconds": [1] * 32,
+                "operators": in_rhythm(18, 14),
+                "watermark": [1.79e9 + 2.0 * n for n in range(32)],
+            },
+            id="the watermark moves on: a longer window",
+        ),
+        pytest.param(
+            {
+                "warm": 0,
+                "seconds": [1] * 26,
+                "operators": in_rhythm(26, 0),
+                "watermark": [1.79e9 + 2.0 * n for n in range(26)],
+            },
+            id="a rhythm",
+        ),
+        pytest.param(
+            {
+                "warm": 0,
+                "seconds": [1] * 24,
+                "operators": in_rhythm(18, 6),
+                "watermark": [*(1.79e9 + 2.0 * n for n in range(18)), *([1.79e9 + 36] * 6)],
+            },
+            id="a pause of a few batches",
+        ),
+    ],
+)
+def test_others_are_not(history, case):
+    assert list(RULE.check(within(history(**case)))) == []
+
+
+def test_small_state_and_state_off_the_heap_make_no_collector_work(history):
+    small = {"rows": 10, "memory_bytes": 1_000}
+    rocks = {"rows": 10, "memory_bytes": 1_000, "custom": {"rocksdbSstFileSize": 5.0}}
+
+    assert RULE.acquit(history(seconds=[1] * 4, operators=[small] * 4)) == "the state takes 0% of the heap"
+    assert RULE.acquit(history(seconds=[1] * 4, operators=[rocks] * 4)) == "the state is kept off the heap"
+    assert RULE.acquit(history(seconds=[1] * 4, operators=[small] * 4, cores=None)) is None

@@ -1,0 +1,106 @@
+import pytest
+
+from ledgerops.diagnosis.engine import Diagnoser
+from ledgerops.diagnosis.rules.late_data import RULE as LATE_DATA
+from ledgerops.diagnosis.rules.watermark_jump import RULE
+from tests.diagnosis.rules.retelling import retold
+
+DELAY = 10.0
+DROPS = {"name": "dedupe", "dropped_rows": 900}
+
+
+def live(history, future=None, at=20, count=26, shift=0.0, width=1.0, drops=0, step=None, behind=0.0, goes_on=False):
+    """Batches of live rows; batch `at` has one dated `future` seconds ahead. `shift` dates all later rows back, `width`
+    is how far the newest row of each batch is ahead of the average one, `step` seconds of event time pass a batch. All
+    rows are `behind` seconds old; `goes_on`: later batches have such a row, too."""
+    operators = [{**DROPS, "dropped_rows": drops if n > at - 6 else 0} for n in range(count - 6)]
+    view = history(seconds=[1.0] * (count - 6), operators=operators, plan={"watermarks": {"event_time": DELAY}})
+    marks = []
+    top = None
+    for n, batch in enumerate(view.history.batches):
+        base = batch.started - behind if step is None else 1.4e9 + step * n
+        average = base - width - (shift if n > at else 0.0)
+        newest = base - (shift if n > at else 0.0) + (future if future and (n == at or (goes_on and n > at)) else 0.0)
+        marks.append((average - width, average, newest, None if top is None else top - DELAY))
+        top = newest if top is None else max(top, newest)
+    return retold(
+        view,
+        lambda n, batch: dict(
+            zip(("event_time_min", "event_time_avg", "event_time_max", "watermark"), marks[n], strict=True)
+        ),
+    )
+
+
+def test_a_row_dated_an_hour_ahead_is_found(history):
+    [finding] = RULE.check(live(history, future=3600.0))
+
+    assert finding.summary == (
+        "a row of batch 20 dated 3,601 s ahead of the rest pushed the watermark 3,600 s forward; "
+        "rows on time are 3,581 s behind it"
+    )
+    assert finding.component.detail == "batch 20, offsets transactions-0 20000 to 21000"
+
+
+def test_it_is_found_with_the_first_batch_after_it(history):
+    [finding] = RULE.check(live(history, future=3600.0, count=22))
+
+    assert [each.value for each in finding.evidence if each.name == "jump_batch_id"] == [20.0]
+
+
+def test_it_explains_the_rows_that_are_dropped_and_late_producers_are_ruled_out(history):
+    [root] = Diagnoser()(live(history, future=3600.0, drops=900)).root_causes
+
+    assert (root.rule, root.explains) == ("watermark-jump", ("rows-dropped",))
+    assert [each.because for each in root.ruled_out if each.rule == "late-data"] == [
+        "the watermark leapt 3,600 s ahead of the clock: rows that are dropped came on time"
+    ]
+
+
+def test_a_replay_with_a_row_ahead_of_the_rest_is_found(history):
+    assert len(list(RULE.check(live(history, future=90_000.0, step=600.0, width=300.0, count=26)))) == 1
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param({"future": 50.0}, id="a minute"),
+        pytest.param({"future": 900.0, "width": 100.0}, id="batches that are a ninth as wide"),
+        pytest.param({"future": 3600.0, "goes_on": True}, id="a producer whose clock is ahead"),
+    ],
+)
+def test_smaller_jumps_are_found_too(history, case):
+    assert len(list(RULE.check(live(history, **case)))) == 1
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param({}, id="healthy"),
+        pytest.param({"future": 8.0}, id="a row ahead by less than the allowed lateness"),
+        pytest.param({"future": 25.0}, id="clocks that differ"),
+        pytest.param({"future": 250.0, "width": 100.0}, id="batches as wide as that"),
+        pytest.param({"future": 3600.0, "step": 2.0, "goes_on": True}, id="a partition of a replay that is ahead"),
+        pytest.param({"future": 600.0, "behind": 600.0, "goes_on": True}, id="a partition that is up to date"),
+        pytest.param({"shift": 600.0, "drops": 900}, id="all rows are late"),
+        pytest.param({"step": 3600.0, "width": 1800.0}, id="a replay of hours in each batch"),
+        pytest.param({"future": 3600.0, "at": 25}, id="the row has just been read"),
+        pytest.param({"future": 3600.0, "at": 2}, id="nothing to compare with"),
+    ],
+)
+def test_others_are_not(history, case):
+    assert list(RULE.check(live(history, **case))) == []
+
+
+def test_late_rows_are_not_blamed_on_it(history):
+    view = live(history, shift=600.0, drops=900)
+
+    assert LATE_DATA.acquit(view) is None and len(list(LATE_DATA.check(view))) == 1
+
+
+def test_it_is_over_when_time_has_caught_up(history):
+    assert list(RULE.check(live(history, future=60.0, count=70))) == []
+
+
+@pytest.mark.parametrize("case", [{"warm": 0}, {"idle": True}, {"seconds": [1.0] * 5}])
+def test_a_query_without_event_time_has_none(history, case):
+    assert list(RULE.check(history(**case))) == []

@@ -1,0 +1,34 @@
+import time
+
+import pyarrow as pa
+
+from ledgerops.drills.harness.fault_control import Chaos
+from ledgerops.drills.harness.slow_udf import each_row, one_task
+
+BATCH = pa.record_batch({"n": [1, 2, 3, 4, 5]})
+MANY = pa.record_batch({"n": range(100_000)})
+
+
+def test_rows_are_handed_on_as_they_are_and_at_once_while_nothing_is_asked(tmp_path):
+    control = tmp_path / "control.json"
+    began = time.monotonic()
+
+    assert list(each_row(control, "row")([MANY, MANY])) == [MANY, MANY]
+    assert list(one_task(control, 1)([MANY])) == [MANY]
+    assert time.monotonic() - began < 20  # a millisecond for each row takes minutes
+
+
+def test_each_row_costs_what_the_control_file_says(tmp_path):
+    control = tmp_path / "control.json"
+    Chaos(control).set(row=0.02)
+    began = time.monotonic()
+
+    assert list(each_row(control, "row")([BATCH])) == [BATCH]
+    assert time.monotonic() - began >= 0.1
+
+
+def test_outside_a_task_nobody_is_the_slow_one(tmp_path):
+    control = tmp_path / "control.json"
+    Chaos(control).set(straggle=60.0)
+
+    assert list(one_task(control, 1)([BATCH])) == [BATCH]

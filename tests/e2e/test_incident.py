@@ -1,0 +1,135 @@
+"""One incident from end to end: a real query hangs, Prometheus and Alertmanager page once, the page names the cause,
+and the end is told; then the driver is killed, and the page says that nothing is known, not that all is well."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from contextlib import suppress
+from email import message_from_bytes
+
+import psutil
+import pytest
+
+from ledgerops.drills.harness.injector import Surgeon
+from ledgerops.drills.harness.runner import driver, random_names
+from ledgerops.drills.scenarios import slow_sink
+from ledgerops.mixin.site import Site
+from ledgerops.notify.lookup import Lookup
+from ledgerops.notify.senders import open_senders
+from ledgerops.notify.service import Service
+from ledgerops.notify.spool import Spool
+from ledgerops.servers.process import free_port
+from tests.monitoring import Alertmanager, Prometheus
+from tests.notify.conftest import Receiver
+from tests.programs import needed, until
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
+# a minute is twenty seconds, but not to the diagnosis, whose clock is the real one
+SITE = Site(scrape_seconds=1.0, evaluation_seconds=1.0, time_scale=1 / 3)
+
+
+class Mailbox:
+    """Keeps what a real SMTP server is given."""
+
+    def __init__(self) -> None:
+        from aiosmtpd.controller import Controller
+
+        self.got: list[str] = []
+        self.port = free_port()
+        self._server = Controller(self, hostname="127.0.0.1", port=self.port, ready_timeout=60)
+        self._server.start()
+
+    async def handle_DATA(self, server, session, envelope):
+        self.got.append(str(message_from_bytes(envelope.content)["Subject"]))
+        return "250 OK"
+
+    def close(self) -> None:
+        self._server.stop()
+
+
+@pytest.fixture(scope="module")
+def incident(tmp_path_factory):
+    """A driver with one query, whose sink obeys, watched and paged for by real servers."""
+    needed("prometheus-alertmanager")
+    folder = tmp_path_factory.mktemp("incident")
+    names = random_names(slow_sink.DRILL, 1)
+    surgeon = Surgeon(folder, slow_sink.DRILL, names, 1)
+    (folder / "drill.json").write_text(json.dumps({"drill": "slow-sink", "seed": 1, "names": names}))
+    opened = []
+    try:
+        with driver(folder) as process:
+            surgeon.process = psutil.Process(process.pid)
+            surgeon.until((folder / "ready.json").exists, 300, "the start of its query")
+            exporter = json.loads((folder / "ready.json").read_text())["url"].removeprefix("http://")
+            opened += [receiver := Receiver(), mailbox := Mailbox()]
+            mail = f"mailto://127.0.0.1:{mailbox.port}?from=l@example.com&to=oncall@example.com&mode=insecure"
+            lookup = Lookup(exporters=[f"http://{exporter}"])
+            opened.append(notify := Service(Spool(folder / "queue.db"), lookup, open_senders([receiver.url, mail])))
+            notify.start()
+            opened.append(alertmanager := Alertmanager(folder / "am", f"{notify.url}/alerts", SITE))
+            opened.append(prometheus := Prometheus(folder, exporter, SITE, alertmanager.address))
+            until(lambda: prometheus.ask("ledgerops_batches_total > 12"), 180, "twelve batches")
+            yield surgeon, prometheus, receiver, mailbox
+    finally:
+        for each in reversed(opened):
+            each.close()
+
+
+def pages(receiver):
+    """What somebody is woken up for, and its end; a ticket of a busy machine is no page."""
+    return [sent for sent in receiver.got if sent["title"].startswith(("CRITICAL", "RESOLVED"))]
+
+
+def text(sent):
+    return "\n".join(f"{each['title']}\n{each['body']}" for each in sent)
+
+
+def states(prometheus, query):
+    return {
+        (each["metric"]["alertname"], each["metric"]["alertstate"])
+        for each in prometheus.ask(f'ALERTS{{query="{query}", severity="critical"}}')
+    }
+
+
+def test_a_query_that_hangs_is_one_page_with_its_cause_and_one_end(incident):
+    surgeon, prometheus, receiver, mailbox = incident
+    query = surgeon.names["main"]
+    assert pages(receiver) == []
+
+    receiver.refuse = sys.maxsize  # until the diagnosis has found the cause: in real minutes it has by then
+    surgeon.chaos.set(block=True)
+    until(lambda: ("LedgerQueryStuck", "pending") in states(prometheus, query), 90, "the pending alert")
+    until(lambda: ("LedgerQueryStuck", "firing") in states(prometheus, query), 90, "the firing alert")
+    found = f'ledgerops_root_cause{{query="{query}", rule="query-stuck"}} == 1'
+    until(lambda: prometheus.ask(found), 90, "the cause")
+    receiver.refuse = 0
+    until(lambda: pages(receiver) and mailbox.got, 90, "the page")
+    [first] = pages(receiver)
+    assert first["title"].startswith(f"CRITICAL {query}")
+    assert "cause: query-stuck" in first["body"]
+    assert len(first["body"].splitlines()) <= 12
+    until(lambda: any(subject.startswith(f"CRITICAL {query}") for subject in mailbox.got), 90, "the mail")
+
+    surgeon.chaos.set(block=None)
+    until(lambda: any(sent["resolved"] for sent in pages(receiver)), 90, "the end")
+    until(lambda: any("RESOLVED" in subject for subject in mailbox.got), 90, "the mail of the end")
+    told = [sent for sent in pages(receiver) if query in sent["title"]]
+    assert [sent["resolved"] for sent in told] == [False, True], [sent["title"] for sent in told]
+    assert "now: " in told[-1]["body"]
+
+
+def test_a_driver_that_is_killed_is_a_page_that_claims_nothing(incident):
+    surgeon, prometheus, receiver, _ = incident
+    before = len(receiver.got)
+
+    for child in surgeon.process.children(recursive=True):
+        with suppress(psutil.NoSuchProcess):  # Spark's workers end with its JVM
+            child.kill()
+    os.kill(surgeon.process.pid, signal.SIGKILL)
+
+    until(lambda: "LedgerExporterAbsent" in prometheus.firing(), 90, "the alert")
+    until(lambda: "nothing is known of any query" in text(receiver.got[before:]), 90, "the page")
+    assert "healthy" not in text(receiver.got[before:])

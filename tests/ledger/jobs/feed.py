@@ -1,0 +1,152 @@
+"""Bounded input for a job: one Parquet file a micro-batch, in a given order, and what the job made of them."""
+
+from __future__ import annotations
+
+import datetime
+import os
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ledgerops.ledger.jobs.job import Job
+from ledgerops.ledger.plan.schemas import TABLES
+from ledgerops.ledger.run.start import start
+from ledgerops.ledger.sinks import ParquetSink, Sink
+from ledgerops.ledger.sinks.committed import committed_files
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+TIMESTAMP = pa.timestamp("us", tz="UTC")
+TRANSACTIONS = pa.schema(
+    [
+        ("transaction_id", pa.string()),
+        ("account_id", pa.string()),
+        ("customer_id", pa.string()),
+        ("event_time", TIMESTAMP),
+        ("type", pa.string()),
+        ("operation", pa.string()),
+        ("amount", pa.decimal128(18, 2)),
+        ("balance", pa.decimal128(18, 2)),
+    ]
+)
+ARROW = {
+    "transactions": TRANSACTIONS,
+    "debits": TRANSACTIONS,
+    "credits": TRANSACTIONS,
+    "ad_events": pa.schema(
+        [
+            *((name, pa.string()) for name in ("user_id", "page_id", "ad_id", "ad_type", "event_type")),
+            ("event_time", TIMESTAMP),
+        ]
+    ),
+    "customers": pa.schema(
+        [
+            ("customer_id", pa.string()),
+            ("sex", pa.string()),
+            ("first", pa.string()),
+            ("last", pa.string()),
+            ("email", pa.string()),
+            ("city", pa.string()),
+            ("state", pa.string()),
+            ("district_id", pa.int32()),
+            ("updated_at", TIMESTAMP),
+        ]
+    ),
+}
+
+
+def instant(text: str) -> datetime.datetime:
+    """`HH:MM[:SS]` on the first of March 2024, or an ISO date and time; UTC."""
+    return datetime.datetime.fromisoformat(text if "-" in text else f"2024-03-01T{text}").replace(tzinfo=datetime.UTC)
+
+
+def transaction(transaction_id: str, event_time: str, customer_id: str = "C1", **other: Any) -> dict[str, Any]:
+    """A transaction of which only these columns matter to the case."""
+    return {
+        "transaction_id": transaction_id,
+        "account_id": "A1",
+        "customer_id": customer_id,
+        "event_time": instant(event_time),
+        "type": "Credit",
+        "operation": None,
+        "amount": Decimal("10.00"),
+        "balance": Decimal("0.00"),
+        **other,
+    }
+
+
+def customer(customer_id: str, last: str = "Smith", updated_at: str = "00:00") -> dict[str, Any]:
+    """A customer of which only these columns matter to the case."""
+    return {
+        **dict.fromkeys(ARROW["customers"].names),
+        "customer_id": customer_id,
+        "last": last,
+        "updated_at": instant(updated_at),
+    }
+
+
+class Feed:
+    """The input, checkpoint and output folders of one job in `folder`."""
+
+    def __init__(self, spark: SparkSession, job: Job, folder: Path) -> None:
+        self.spark, self.job, self.folder = spark, job, folder
+        self.output = folder / "output"
+        self.checkpoint = folder / "checkpoints" / job.name
+        self._files = 0
+        for name in job.inputs:
+            (folder / name).mkdir(parents=True, exist_ok=True)
+
+    def add(self, *batches: Iterable[Mapping[str, Any]], name: str = "transactions") -> None:
+        """Adds files, to be read one a batch in this order."""
+        for batch in batches:
+            self.add_table(pa.Table.from_pylist([dict(row) for row in batch], schema=ARROW[name]), name)
+
+    def add_table(self, table: pa.Table, name: str = "transactions") -> None:
+        self._files += 1
+        file = self.folder / name / f"{self._files:05}.parquet"
+        part = file.with_name(f".{file.name}")  # a query at work sees it whole or not at all
+        pq.write_table(table, part)
+        # Spark reads files in the order of their modification times
+        os.utime(part, (1_700_000_000 + self._files, 1_700_000_000 + self._files))
+        part.rename(file)
+
+    def inputs(self) -> dict[str, DataFrame]:
+        return {
+            name: self.spark.readStream.schema(TABLES[name])
+            .option("maxFilesPerTrigger", 1)
+            .parquet(str(self.folder / name))
+            for name in self.job.inputs
+        }
+
+    def run(self, timeout: float = 120, sink: Sink | None = None, **options: Any) -> list[dict[str, Any]]:
+        """Works off what is there on the same checkpoint, then says what was done in each batch (Spark's progress)."""
+        query = start(
+            self.job,
+            self.inputs(),
+            sink=sink or ParquetSink(self.output),
+            checkpoint=self.checkpoint,
+            available_now=True,
+            **options,
+        )
+        try:
+            assert query.awaitTermination(timeout), "the query has not ended in time"
+            return [dict(progress) for progress in query.recentProgress]
+        finally:
+            query.stop()
+
+    def rows(self, columns: str = "*") -> list[tuple[Any, ...]]:
+        """The committed rows, sorted."""
+        return read(self.output, columns)
+
+
+def read(output: Path, columns: str = "*") -> list[tuple[Any, ...]]:
+    files = [str(file) for file in committed_files(output)]
+    with duckdb.connect() as db:
+        db.execute("SET TimeZone = 'UTC'")
+        return db.execute(f"SELECT {columns} FROM read_parquet(?) ORDER BY ALL", [files]).fetchall()

@@ -1,0 +1,113 @@
+import threading
+from contextlib import closing
+from dataclasses import replace
+from functools import partial
+from sqlite3 import connect
+
+import psycopg
+import pytest
+from pyspark.errors import StreamingQueryException
+
+from ledgerops.ledger.jobs.account_lookup import JOB, transform
+from ledgerops.ledger.sources.accounts import url_of
+from ledgerops.servers.postgres import Postgres
+from tests.ledger.jobs.feed import transaction
+from tests.ledger.jobs.oracle import ask, disordered
+
+pytestmark = pytest.mark.spark
+
+FRESH = replace(JOB, transform=partial(transform, ttl=0.0))
+WANTED = "transaction_id, district_id, frequency, opened_on::VARCHAR, known"
+CREATE = "CREATE TABLE accounts (account_id TEXT PRIMARY KEY, district_id INT, frequency TEXT, opened_on {})"
+ACCOUNTS = [("A0", 7, "Weekly", "2013-01-02"), ("A1", 8, None, None), ("A2", None, "Monthly", "2012-02-29")]
+
+
+@pytest.fixture
+def accounts(tmp_path):
+    """An SQLite file with ACCOUNTS."""
+    path = tmp_path / "accounts.sqlite"
+    write(path, CREATE.format("TEXT"))
+    for row in ACCOUNTS:
+        write(path, "INSERT INTO accounts VALUES (?, ?, ?, ?)", row)
+    return path
+
+
+def write(path, statement, values=()):
+    with closing(connect(path)) as database, database:
+        database.execute(statement, values)
+
+
+def test_every_row_gets_the_account_that_a_join_gives_it(feed, accounts):
+    case = feed(JOB)
+    runs = disordered()
+    for number, row in enumerate(row for run in runs for batch in run for row in batch):
+        row["account_id"] = None if number % 11 == 0 else f"A{number % 5}"
+    for run in runs:
+        case.add(*run)
+        case.run(services={"accounts": url_of(accounts)})
+
+    values = ", ".join(f"({', '.join('NULL' if one is None else repr(one) for one in row)})" for row in ACCOUNTS)
+    expected = ask(
+        f"""
+        SELECT rows.*, district_id, frequency, opened_on::DATE, a.account_id IS NOT NULL
+        FROM rows LEFT JOIN (VALUES {values}) a(account_id, district_id, frequency, opened_on) USING (account_id)
+        ORDER BY ALL
+        """,
+        [row for run in runs for batch in run for row in batch],
+    )
+    assert case.rows() == expected
+    assert {row[-1] for row in expected} == {True, False}
+
+
+def test_a_changed_account_is_seen_and_rows_already_written_stay(feed, accounts):
+    case = feed(FRESH)
+    case.add([transaction("t1", "10:00", account_id="A0"), transaction("t2", "10:00", account_id="A9")])
+    case.run(services={"accounts": url_of(accounts)})
+    write(accounts, "UPDATE accounts SET frequency = 'Daily' WHERE account_id = 'A0'")
+    write(accounts, "INSERT INTO accounts (account_id) VALUES ('A9')")
+    case.add([transaction("t3", "10:00", account_id="A0"), transaction("t4", "10:00", account_id="A9")])
+
+    case.run(services={"accounts": url_of(accounts)})
+
+    assert case.rows(WANTED) == [
+        ("t1", 7, "Weekly", "2013-01-02", True),
+        ("t2", None, None, None, False),
+        ("t3", 7, "Daily", "2013-01-02", True),
+        ("t4", None, None, None, True),
+    ]
+
+
+def test_a_batch_that_cannot_be_looked_up_fails_and_is_repeated_without_loss(feed, accounts):
+    case = feed(FRESH)
+    case.add([transaction("t1", "10:00", account_id="A0")])
+    case.run(services={"accounts": url_of(accounts)})
+    case.add([transaction("t2", "10:00", account_id="A0")], [transaction("t3", "10:00", account_id="A2")])
+    aside = accounts.rename(accounts.with_name("aside"))
+
+    with pytest.raises(StreamingQueryException) as failed:
+        case.run(services={"accounts": url_of(accounts)})
+    assert f"LookupFailed: cannot look up accounts in {accounts}: unable to open database file" in str(failed.value)
+    assert case.rows("transaction_id") == [("t1",)]
+
+    aside.rename(accounts)
+    case.run(services={"accounts": url_of(accounts)})
+
+    assert case.rows("transaction_id, district_id") == [("t1", 7), ("t2", 7), ("t3", None)]
+
+
+def test_a_postgres_that_restarts_holds_the_batch_up_and_nothing_is_lost(feed, postgres, tmp_path_factory):
+    with Postgres(tmp_path_factory.mktemp("own")) as own:
+        with psycopg.connect(own.url) as connection, connection.cursor() as cursor:
+            cursor.execute(CREATE.format("DATE"))
+            cursor.executemany("INSERT INTO accounts VALUES (%s, %s, %s, %s)", ACCOUNTS)
+        case = feed(FRESH)
+        case.add([transaction("t1", "10:00", account_id="A0")], [transaction("t2", "10:00", account_id="A9")])
+        own.stop()
+        back = threading.Timer(3.0, own.start)
+        back.start()
+        try:
+            case.run(services={"accounts": own.url})
+        finally:
+            back.join()
+
+    assert case.rows(WANTED) == [("t1", 7, "Weekly", "2013-01-02", True), ("t2", None, None, None, False)]

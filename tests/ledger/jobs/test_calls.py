@@ -1,0 +1,178 @@
+"""Against a server that answers by script, so that every attempt can be counted."""
+
+import json
+import threading
+import time
+from contextlib import contextmanager
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from ledgerops.ledger.jobs.calls import NO_TIME, Calls, Failure, Limits
+from tests.programs import until
+
+# no answer takes so long that it is asked for again, however slow the machine
+PATIENT = Limits(concurrency=4, timeout=60.0, retries=2, pause=0.01, longest_pause=0.05)
+HASTY = replace(PATIENT, timeout=0.3)
+HANG = 0
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self):
+        question = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        server = self.server
+        with server.lock:
+            server.heard.append((self.path, question, self.headers.get("Authorization")))
+            status, body = server.script.pop(0) if server.script else (200, json.dumps(question))
+            server.busy += 1
+            server.most = max(server.most, server.busy)
+        server.gate.wait(30)
+        with server.lock:
+            server.busy -= 1
+        if status == HANG:
+            server.end.wait(30)
+            self.close_connection = True
+            return
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Retry-After", "3600")
+        self.send_header("Location", "/elsewhere")
+        self.end_headers()
+        self.wfile.write(body.encode())
+
+    def log_message(self, *args):
+        pass
+
+
+@contextmanager
+def serving(*script):
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    server.script, server.heard, server.busy, server.most = list(script), [], 0, 0
+    server.lock, server.gate, server.end = threading.Lock(), threading.Event(), threading.Event()
+    server.gate.set()
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.gate.set()
+        server.end.set()
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+@contextmanager
+def calling(server, limits=PATIENT, user=""):
+    calls = Calls(f"http://{user}127.0.0.1:{server.server_port}", limits)
+    try:
+        yield calls
+    finally:
+        calls.close()
+
+
+def ask(calls, *questions, seconds=30.0):
+    return calls.run(lambda question: calls.post("/ask", question), questions, time.monotonic() + seconds)
+
+
+def test_each_question_gets_its_own_answer_in_order():
+    with serving() as server, calling(server) as calls:
+        questions = [{"n": n} for n in range(50)]
+
+        assert ask(calls, *questions) == questions
+        assert sorted(question["n"] for _, question, _ in server.heard) == list(range(50))
+        assert {path for path, _, _ in server.heard} == {"/ask"}
+
+
+def test_no_question_is_no_call():
+    with serving() as server, calling(server) as calls:
+        assert ask(calls) == []
+        assert server.heard == []
+
+
+def test_calls_are_concurrent_up_to_the_limit_and_not_beyond():
+    with serving() as server, calling(server) as calls:
+        server.gate.clear()
+        asker = threading.Thread(target=ask, args=(calls, *({"n": n} for n in range(12))))
+        asker.start()
+        until(lambda: server.busy == PATIENT.concurrency, 25, "as many calls as there may be")
+        time.sleep(0.3)  # in which one more would come
+        server.gate.set()
+        asker.join()
+
+        assert len(server.heard) == 12
+        assert server.most == PATIENT.concurrency
+
+
+@pytest.mark.parametrize("status", [429, 500, 502, 503, 504])
+def test_what_may_pass_is_tried_again_and_soon(status):
+    # "soon" is within the time of `ask`: Retry-After asks for an hour
+    with serving((status, "busy"), (status, "busy")) as server, calling(server) as calls:
+        assert ask(calls, {"n": 1}) == [{"n": 1}]
+        assert len(server.heard) == 3
+
+
+def test_a_hanging_attempt_is_given_up_and_tried_again():
+    # a machine that is slow takes more than the second attempt
+    with serving((HANG, "")) as server, calling(server, replace(HASTY, retries=20)) as calls:
+        assert ask(calls, {"n": 1}, seconds=20.0) == [{"n": 1}]  # before the server would end the first
+        assert len(server.heard) >= 2
+
+
+@pytest.mark.parametrize(
+    ("answer", "attempts", "reason"),
+    [
+        pytest.param((503, "busy"), 3, "status 503", id="it stays busy"),
+        pytest.param((HANG, ""), 3, "no answer within 0.3 s", id="it hangs"),
+        pytest.param((422, "no"), 1, "status 422", id="the question is at fault"),
+        pytest.param((307, ""), 1, "status 307", id="it sends us elsewhere"),
+        pytest.param((200, "<html>"), 1, "answer is not JSON", id="another kind of answer"),
+    ],
+)
+def test_one_bad_call_is_a_failure_with_a_reason_and_the_others_go_on(answer, attempts, reason):
+    limits = HASTY if answer[0] == HANG else PATIENT
+    with serving(*[answer] * attempts) as server, calling(server, limits) as calls:
+        assert ask(calls, {"n": 1}) == [Failure(reason)]
+        until(lambda: len(server.heard) == attempts, 30, "the server hears of each attempt")
+        assert ask(calls, {"n": 2}, {"n": 3}) == [{"n": 2}, {"n": 3}]
+
+
+def test_a_service_that_is_not_there_is_said():
+    with serving() as server, calling(server) as calls:
+        pass
+    with calling(server) as calls:
+        assert ask(calls, {"n": 1}) == [Failure("cannot connect")]
+
+
+def test_an_answer_of_another_shape_is_a_failure():
+    with serving() as server, calling(server) as calls:
+        deadline = time.monotonic() + 30
+        answers = calls.run(lambda question: calls.post("/ask", question)["scores"], [{"n": 1}], deadline)
+
+        assert answers == [Failure("unexpected answer (KeyError)")]
+
+
+def test_all_calls_together_end_by_the_deadline():
+    with serving() as server, calling(server, Limits(concurrency=2, timeout=30.0, retries=0)) as calls:
+        server.gate.clear()
+        began = time.monotonic()
+
+        answers = ask(calls, *({"n": n} for n in range(20)), seconds=0.3)
+
+        assert time.monotonic() - began < 20, "a call was waited for"
+        assert answers == [Failure(NO_TIME)] * 20
+        assert ask(calls, {"n": 21}, seconds=-1) == [Failure(NO_TIME)]
+        server.gate.set()
+        assert ask(calls, {"n": 22}) == [{"n": 22}]
+        assert len(server.heard) <= 3, "what did not come to its turn was asked"
+
+
+def test_user_and_password_are_sent_and_not_said():
+    with serving((503, ""), (503, ""), (503, "")) as server, calling(server, user="me:secret@") as calls:
+        assert ask(calls, {"n": 1}) == [Failure("status 503")]
+        assert {head for _, _, head in server.heard} == {"Basic bWU6c2VjcmV0"}
+        assert calls.url == f"http://127.0.0.1:{server.server_port}"

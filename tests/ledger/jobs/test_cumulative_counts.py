@@ -1,0 +1,105 @@
+from dataclasses import replace
+from datetime import timedelta
+from decimal import Decimal
+
+import pytest
+from pyspark.errors import AnalysisException, StreamingQueryException
+from pyspark.sql import functions as F
+
+from ledgerops.ledger.jobs.cumulative_counts import JOB
+from tests.ledger.jobs.feed import instant, transaction
+from tests.ledger.jobs.oracle import ask, batches_of, disordered, with_late
+
+pytestmark = pytest.mark.spark
+
+# each row in the step it is in and the later ones of its day, less those that were written when it came
+STEPS = """
+SELECT midnight, ends, customer_id, count(*), sum(amount)
+FROM (
+    SELECT *, time_bucket(INTERVAL 1 DAY, event_time) AS midnight,
+        time_bucket(INTERVAL 2 HOURS, event_time) + (n + 1) * INTERVAL 2 HOURS AS ends
+    FROM rows, range(12) AS steps(n)
+)
+WHERE ends <= midnight + INTERVAL 1 DAY AND ends > operation::TIMESTAMPTZ AND ends <= $evict
+GROUP BY midnight, ends, customer_id ORDER BY ALL
+"""
+WANTED = "strftime(window_end, '%d %H:%M'), customer_id, transactions"
+
+
+def test_counts_are_those_of_the_day_so_far(feed):
+    case = feed(JOB)
+    for run in disordered():
+        case.add(*run)
+        case.run(lateness="10 minutes")
+
+    batches = batches_of(disordered(), timedelta(minutes=10))
+    assert case.rows() == ask(STEPS, with_late(batches), evict=batches[-1].evict)
+
+
+def test_a_step_is_written_when_the_watermark_reaches_its_end_and_so_are_steps_without_transactions(feed):
+    case = feed(JOB)
+    case.add([transaction("t1", "16:00")], [transaction("t2", "18:00")])
+    case.run(lateness="0 seconds")
+    assert case.rows(WANTED) == [("01 18:00", "C1", 1)]
+
+    case.add([transaction("clock", "23:59:59.999999", "C2")])
+    case.run(lateness="0 seconds")
+    assert case.rows(WANTED) == [("01 18:00", "C1", 1), ("01 20:00", "C1", 2), ("01 22:00", "C1", 2)]
+
+    case.add([transaction("clock", "2024-03-02T04:00", "C2")])
+    case.run(lateness="0 seconds")
+    assert case.rows(WANTED)[3:] == [("02 00:00", "C1", 2), ("02 00:00", "C2", 1)]
+
+
+def test_the_day_begins_anew_at_midnight_whatever_the_time_zone_of_the_session(feed, job_session):
+    job_session.conf.set("spark.sql.session.timeZone", "America/New_York")
+    try:
+        case = feed(JOB)
+        case.add(
+            [transaction("last", "23:59:59.999999", amount=Decimal("1.25")), transaction("first", "2024-03-02T00:00")],
+            [transaction("clock", "2024-03-02T02:00", "C2")],
+        )
+        case.run(lateness="0 seconds")
+    finally:
+        job_session.conf.set("spark.sql.session.timeZone", "UTC")
+
+    assert case.rows() == [
+        (instant("00:00"), instant("2024-03-02T00:00"), "C1", 1, Decimal("1.25")),
+        (instant("2024-03-02T00:00"), instant("2024-03-02T02:00"), "C1", 1, Decimal("10.00")),
+    ]
+
+
+def test_a_late_transaction_still_counts_in_the_later_steps_of_its_day(feed):
+    case = feed(JOB)
+    case.add([transaction("t1", "19:00"), transaction("clock", "21:00", "C2")])
+    case.run(lateness="0 seconds")
+    case.add([transaction("late", "17:00")], [transaction("clock", "2024-03-02T00:00", "C2")])
+    case.run(lateness="0 seconds")
+
+    assert [row for row in case.rows(WANTED) if row[1] == "C1"] == [
+        ("01 20:00", "C1", 1),
+        ("01 22:00", "C1", 2),
+        ("02 00:00", "C1", 2),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("again", "message"),
+    [
+        pytest.param(False, "not supported for streaming aggregations without watermark", id="a derived end"),
+        pytest.param(True, "Redefining watermark is disallowed", id="a derived end with a watermark of its own"),
+    ],
+)
+def test_spark_still_refuses_the_plain_ways_for_which_the_sliding_window_stands(feed, again, message):
+    def plain(transactions, lateness):
+        end = F.explode(
+            F.array(*(F.window("event_time", "2 hours").end + F.expr(f"INTERVAL {n} HOURS") for n in (0, 2)))
+        )
+        rows = transactions.withWatermark("event_time", lateness).select("customer_id", end.alias("end"))
+        return (rows.withWatermark("end", lateness) if again else rows).groupBy("end", "customer_id").count()
+
+    case = feed(replace(JOB, transform=plain))
+    case.add([transaction("t1", "10:00")])
+
+    with pytest.raises((AnalysisException, StreamingQueryException), match=message):
+        case.run()

@@ -1,0 +1,50 @@
+import duckdb
+import pyarrow as pa
+import pytest
+
+from ledgerops.ledger.jobs.customer_transactions import JOB
+from tests.ledger.jobs.feed import ARROW, customer, transaction
+from tests.ledger.jobs.oracle import disordered
+
+pytestmark = pytest.mark.spark
+
+WANTED = "transaction_id, event_time, amount, last, customer_updated_at"
+
+
+def test_each_transaction_is_written_with_each_version_of_its_customer(feed):
+    case = feed(JOB)
+    versions = [
+        [customer("C1", "Smith"), customer("C2", "Jones"), customer("C5", "Idle")],
+        [customer("C1", "Brown", "2024-03-08T00:00"), customer("C3", "Green", "1950-01-01T00:00")],
+    ]
+    runs = disordered()
+    for run, customers in zip(runs, versions, strict=True):
+        case.add(*run)
+        case.add(customers, name="customers")
+        progress = case.run()
+
+    with duckdb.connect() as db:
+        db.execute("SET TimeZone = 'UTC'")
+        rows = [row for run in runs for batch in run for row in batch]
+        db.register("rows", pa.Table.from_pylist(rows, schema=ARROW["transactions"]))
+        db.register("versions", pa.Table.from_pylist([*versions[0], *versions[1]], schema=ARROW["customers"]))
+        expected = db.execute("""
+            SELECT transaction_id, event_time, amount, last, updated_at
+            FROM rows JOIN versions USING (customer_id) ORDER BY ALL
+        """).fetchall()
+    assert case.rows(WANTED) == expected
+    assert progress[-1]["stateOperators"][0]["numRowsTotal"] == len(rows) + 5, "both sides are kept for good"
+
+
+def test_transactions_wait_and_are_written_again_with_each_new_version(feed):
+    case = feed(JOB)
+    case.add([transaction("t1", "10:00"), transaction("t2", "10:00", "C2")])
+    case.run()
+    assert case.rows("transaction_id, last") == []
+
+    case.add([customer("C1", "Smith")], name="customers")
+    case.run()
+    case.add([customer("C1", "Smith-Jones")], name="customers")
+    case.run()
+
+    assert case.rows("transaction_id, last") == [("t1", "Smith"), ("t1", "Smith-Jones")]

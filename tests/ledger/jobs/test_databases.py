@@ -1,0 +1,185 @@
+"""Real databases: an SQLite file, and PostgreSQL where it can be stopped under its reader."""
+
+import re
+import sqlite3
+import threading
+from contextlib import closing
+from datetime import date
+
+import psycopg
+import pytest
+
+from ledgerops.errors import UserError
+from ledgerops.ledger.jobs.databases import (
+    LookupFailed,
+    Table,
+    Unreachable,
+    check_table,
+    open_database,
+    safe_url,
+    sqlite_path,
+)
+from ledgerops.ledger.jobs.lookup import Lookup
+from ledgerops.servers.postgres import Postgres
+
+TABLE = Table("accounts", "account_id", ("district_id", "opened_on"), dates=("opened_on",))
+CREATE = "CREATE TABLE accounts (account_id TEXT PRIMARY KEY, district_id INT, opened_on {})"
+INSERT = "INSERT INTO accounts VALUES ('A1', 7, '2013-01-02'), ('A''2', NULL, NULL)"
+WANTED = ["A1", "A'2", "A3", 'x"]; DROP TABLE accounts; --']
+FOUND = {"A1": (7, date(2013, 1, 2)), "A'2": (None, None)}
+
+
+@pytest.fixture
+def sqlite_url(tmp_path):
+    path = tmp_path / "a file#1.sqlite"
+    with closing(sqlite3.connect(path)) as database:
+        database.execute(CREATE.format("TEXT"))
+        database.execute(INSERT)
+        database.commit()
+    return f"sqlite:///{path}".replace(" ", "%20").replace("#", "%23")
+
+
+def test_sqlite_gives_the_rows_that_are_there(sqlite_url):
+    with closing(open_database(sqlite_url, TABLE)) as database:
+        assert database.fetch(WANTED) == FOUND
+        assert database.fetch([]) == {}
+
+
+def test_sqlite_that_is_being_written_may_answer_later(sqlite_url, tmp_path):
+    with closing(sqlite3.connect(sqlite_path(sqlite_url))) as writer:
+        writer.isolation_level = None
+        writer.execute("BEGIN EXCLUSIVE")
+        with closing(open_database(sqlite_url, TABLE)) as database, pytest.raises(Unreachable) as away:
+            database.fetch(["A1"])
+
+    assert str(away.value) == "database is locked"
+
+
+def test_a_missing_file_and_a_missing_table_are_said(tmp_path):
+    with pytest.raises(UserError) as refused:
+        check_table(f"sqlite:///{tmp_path}/none.sqlite", TABLE)
+    assert str(refused.value) == f"cannot look up accounts in {tmp_path}/none.sqlite: unable to open database file"
+    assert not (tmp_path / "none.sqlite").exists()
+
+    sqlite3.connect(tmp_path / "empty.sqlite").close()
+    with pytest.raises(LookupFailed) as failed:
+        open_database(f"sqlite:///{tmp_path}/empty.sqlite", TABLE).fetch(["A1"])
+    assert "no such table: accounts" in str(failed.value)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        pytest.param("mysql://me:secret@db/bank", id="another kind"),
+        pytest.param("sqlite:accounts.db", id="no slashes"),
+        pytest.param("sqlite:///", id="no path"),
+        pytest.param("", id="nothing"),
+    ],
+)
+def test_another_url_is_refused_without_its_password(url):
+    with pytest.raises(UserError) as refused:
+        check_table(url, TABLE)
+
+    assert str(refused.value).endswith(": expected postgresql://user@host:port/database or sqlite:///path")
+    assert "secret" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("postgresql://me:secret@db:5433/bank?sslpassword=secret", "postgresql://me@db:5433/bank"),
+        ("postgresql://db/bank", "postgresql://db/bank"),
+        ("postgresql://me:secret@db:port/bank", "postgresql://..."),
+        ("sqlite:////folder/accounts.sqlite", "sqlite:////folder/accounts.sqlite"),
+    ],
+)
+def test_a_shown_url_has_neither_password_nor_options(url, shown):
+    assert safe_url(url) == shown
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        pytest.param("postgresql://me:secret@127.0.0.1:1/bank", id="nobody listens"),
+        pytest.param("postgresql://me:secret@127.0.0.1:port/bank", id="not a port"),
+        pytest.param("postgresql://me:secret@127.0.0.1/bank?secret=secret", id="an unknown option"),
+        pytest.param("postgresql://me:sec%72et@127.0.0.1:1/bank", id="an encoded password"),
+    ],
+)
+def test_an_unreachable_postgres_is_one_line_without_the_password(url):
+    with pytest.raises(UserError) as refused:
+        check_table(url, TABLE)
+
+    assert str(refused.value).startswith("cannot look up accounts in postgresql://")
+    assert not {"secret", "sec%72et", "\n"} & set(str(refused.value).replace('"', " ").split(" "))
+    assert ":secret@" not in str(refused.value)
+
+
+def fill(url):
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("DROP TABLE IF EXISTS accounts")
+        connection.execute(CREATE.format("DATE"))
+        connection.execute(INSERT)
+        connection.execute("CHECKPOINT")  # this server writes at leisure; a killed one would forget the table
+
+
+@pytest.fixture
+def bank(postgres):
+    """The URL of a PostgreSQL with the table."""
+    fill(postgres.url)
+    yield postgres.url
+    with psycopg.connect(postgres.url, autocommit=True) as connection:
+        connection.execute("DROP TABLE accounts")
+
+
+@pytest.fixture(scope="module")
+def own(postgres, tmp_path_factory):
+    """A server with the table, that may be stopped and killed."""
+    with Postgres(tmp_path_factory.mktemp("own")) as server:
+        fill(server.url)
+        yield server
+
+
+def test_postgres_gives_the_rows_that_are_there(bank):
+    check_table(bank, TABLE)
+    with closing(open_database(bank, TABLE)) as database:
+        assert database.fetch(WANTED) == FOUND
+        assert database.fetch([]) == {}
+
+
+def test_a_missing_table_in_postgres_is_not_waited_for(postgres):
+    with pytest.raises(UserError) as refused:
+        check_table(postgres.url, Table("nowhere", "account_id", ("district_id",)))
+
+    assert str(refused.value).startswith(f"cannot look up nowhere in {safe_url(postgres.url)}: relation")
+
+
+@pytest.mark.parametrize("end", ["stop", "kill"])
+def test_a_lookup_goes_on_when_postgres_has_been_restarted(own, end):
+    with closing(open_database(own.url, TABLE)) as database:
+        lookup = Lookup(database, "accounts", ttl=0.0)
+        assert lookup.rows(["A1"]) == {"A1": FOUND["A1"]}
+        getattr(own, end)()
+        back = threading.Timer(0.5, own.start)
+        back.start()
+        try:
+            assert lookup.rows(["A1", "A3"]) == {"A1": FOUND["A1"], "A3": None}
+        finally:
+            back.join()
+
+
+def test_a_postgres_that_stays_away_fails_the_lookup_in_one_line(own):
+    with closing(open_database(own.url, TABLE)) as database:
+        lookup = Lookup(database, f"accounts in {safe_url(own.url)}", patience=0.5)
+        own.stop()
+        try:
+            with pytest.raises(LookupFailed) as failed:
+                lookup.rows(["A1"])
+        finally:
+            own.start()
+
+    assert re.fullmatch(
+        rf"cannot look up accounts in {own.url}: no answer in 0.5 s \(.*Connection refused.*\); "
+        "start the query again when the database is back, it loses nothing",
+        str(failed.value),
+    )

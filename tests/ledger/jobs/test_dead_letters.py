@@ -1,0 +1,69 @@
+"""Each reject is written once, also by a batch that is repeated."""
+
+import json
+from datetime import UTC, datetime
+
+import pytest
+
+from ledgerops.ledger.jobs.dead_letters import JOB, KEPT
+from ledgerops.ledger.run.start import start
+from ledgerops.ledger.sinks import ParquetSink
+from ledgerops.ledger.sources import landing
+from tests.ledger.jobs.feed import read
+
+pytestmark = pytest.mark.spark
+
+LONG = json.dumps({"transaction_id": "é" * 2000}, ensure_ascii=False).encode()
+
+
+@pytest.fixture
+def written(job_session, tmp_path):
+    """What has been written after all files that are there were read."""
+
+    def work():
+        rejects = landing.open_table(job_session, tmp_path / "landing", "rejects", 1, "unused")
+        query = start(
+            JOB,
+            {"rejects": rejects},
+            sink=ParquetSink(tmp_path / "output"),
+            checkpoint=tmp_path / "checkpoint",
+            available_now=True,
+        )
+        assert query.awaitTermination(120), "the query has not ended in time"
+        return read(tmp_path / "output", "topic, reason, detail, value_length, value, key")
+
+    return work
+
+
+def test_rejects_are_written_once_with_the_start_of_their_value(written, job_session, tmp_path):
+    folder = tmp_path / "landing" / "transactions"
+    folder.mkdir(parents=True)
+    (folder / "a.jsonl").write_bytes(b"oh\n" + LONG + b"\n\n")
+    first = [
+        ("transactions/a.jsonl", "invalid_json", "not one JSON object in UTF-8", 2, b"oh", None),
+        ("transactions/a.jsonl", "missing_field", "no account_id", len(LONG), LONG[:KEPT], None),
+    ]
+    assert written() == first
+
+    (tmp_path / "landing" / "customers").mkdir()
+    (tmp_path / "landing" / "customers" / "b.jsonl").write_bytes(b"[]\n")
+    expected = [("customers/b.jsonl", "invalid_json", "not one JSON object in UTF-8", 2, b"[]", None), *first]
+    assert written() == expected
+
+    for name in ("1", ".1.crc"):  # as after a crash between writing and commit
+        (tmp_path / "checkpoint" / "commits" / name).unlink()
+    assert written() == expected
+
+
+def test_the_place_of_a_reject_is_kept(job_session):
+    at = datetime(2024, 3, 1, tzinfo=UTC)
+    rejects = job_session.createDataFrame(
+        [("tombstone", "no value", "customers", 3, 2**40, at, b"C1", None)],
+        "reason STRING, detail STRING, topic STRING, partition INT, offset BIGINT, timestamp TIMESTAMP, "
+        "key BINARY, value BINARY",
+    )
+
+    [row] = JOB.transform(rejects).collect()
+
+    assert (row.topic, row.partition, row.offset, bytes(row.key)) == ("customers", 3, 2**40, b"C1")
+    assert (row.value, row.value_length) == (None, None)

@@ -1,0 +1,71 @@
+from dataclasses import replace
+from functools import partial
+
+import pytest
+
+from ledgerops.ledger.jobs.enriched_transactions import JOB, transform
+from tests.ledger.jobs.feed import customer, transaction
+
+pytestmark = pytest.mark.spark
+
+PATIENT = replace(JOB, transform=partial(transform, wait=3600.0))  # however slow the machine
+WANTED = "transaction_id, last, enriched"
+
+
+def test_transactions_wait_for_their_customer_across_a_restart_and_are_written_once(feed):
+    case = feed(PATIENT)
+    case.add([customer("C1", "Smith")], name="customers")
+    case.add([transaction("t1", "10:00", "C1"), transaction("t2", "10:00:00.123456", "C2", operation='a "b" \\ ü')])
+    case.add([transaction("t3", "10:02", "C2"), transaction("t4", "10:03", "C1")])
+    case.run()
+    assert case.rows(WANTED) == [("t1", "Smith", True), ("t4", "Smith", True)]
+
+    case.add([customer("C2", "Jones")], name="customers")
+    case.run()
+    case.add([transaction("t5", "10:05", "C2")])
+    case.run()
+
+    assert case.rows(WANTED) == [
+        ("t1", "Smith", True),
+        ("t2", "Jones", True),
+        ("t3", "Jones", True),
+        ("t4", "Smith", True),
+        ("t5", "Jones", True),
+    ]
+    assert case.rows("epoch_us(event_time), operation, amount::VARCHAR")[1] == (
+        1_709_287_200_123_456, "a \"b\" \\ ü", "10.00"
+    )  # fmt: skip
+
+
+def test_the_newest_version_of_the_customer_counts(feed):
+    case = feed(PATIENT)
+    case.add([customer("C1", "old", "09:00"), customer("C1", "new", "10:00")], name="customers")
+    case.add([transaction("t1", "10:00")])
+    case.run()
+    case.add([customer("C1", "older still", "08:00")], name="customers")
+    case.run()
+    case.add([transaction("t2", "10:00")])
+    case.run()
+    case.add([customer("C1", "newest", "11:00")], name="customers")
+    case.add([transaction("t3", "10:00")])
+    case.run()
+
+    assert case.rows(WANTED) == [("t1", "new", True), ("t2", "new", True), ("t3", "newest", True)]
+
+
+def test_what_has_waited_too_long_is_written_without_its_customer_and_only_once(feed):
+    case = feed(replace(JOB, transform=partial(transform, wait=0.001)))
+    case.add([transaction("t1", "10:00", "C2"), transaction("t2", "10:01", "C2")], [transaction("t3", "10:02", "C3")])
+    case.run()
+    assert case.rows(WANTED) == [("t1", None, False), ("t2", None, False)]
+
+    case.add([customer("C2", "Jones")], name="customers")
+    case.add([transaction("t4", "10:03", "C2")])
+    case.run()
+
+    assert case.rows(WANTED) == [
+        ("t1", None, False),
+        ("t2", None, False),
+        ("t3", None, False),
+        ("t4", "Jones", True),
+    ]

@@ -1,0 +1,138 @@
+import importlib
+
+import pytest
+
+from ledgerops.errors import UserError
+from ledgerops.ledger.jobs import JOBS, TOUR, choose_jobs, find_job
+from ledgerops.ledger.jobs.job import GROUPS
+from ledgerops.ledger.jobs.large_credits import JOB
+from ledgerops.ledger.run.start import start
+from ledgerops.ledger.sinks import ParquetSink
+
+
+@pytest.mark.parametrize("job", JOBS, ids=lambda job: job.name)
+def test_a_job_bears_the_name_of_its_module_and_says_what_a_reader_must_know(job):
+    module = importlib.import_module(f"ledgerops.ledger.jobs.{job.name}")
+
+    assert module.JOB is job
+    for topic in ("Reads `", "writes", "State:", "Watermark:", "Restart:", "Upgrade:"):
+        assert topic in module.__doc__, f"{job.name} does not say: {topic}"
+    assert job.summary.endswith(".")
+
+
+def test_a_job_is_found_by_its_name():
+    assert find_job("large_credits") is JOB
+
+
+def test_jobs_are_chosen_by_name_by_group_all_or_the_tour():
+    windows = tuple(job for job in JOBS if job.group == "windows")
+
+    assert choose_jobs([]) == TOUR
+    assert choose_jobs(["windows", "large_credits", "daily_counts"]) == (*windows, JOB)
+    assert choose_jobs(["all"]) == JOBS
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        pytest.param("daily_count", "no job named 'daily_count'; did you mean daily_counts?", id="near"),
+        pytest.param(
+            "x",
+            f"no job named 'x'; there are {', '.join(job.name for job in JOBS)}, "
+            f"the groups {', '.join(GROUPS)}, and all",
+            id="far",
+        ),
+    ],
+)
+def test_an_unknown_name_is_refused_with_a_hint(name, message):
+    with pytest.raises(UserError) as refused:
+        find_job(name)
+
+    assert str(refused.value) == message
+
+
+def batches(folder, *numbers):
+    folder.mkdir(parents=True)
+    for number in numbers:
+        (folder / str(number)).write_text("v1\n")
+        (folder / f".{number}.crc").write_bytes(b"")
+
+
+def refusal(checkpoint, output, fingerprint="plan a"):
+    """What is said when the checks fail; with `inputs` empty, a start that passes them fails on its missing input."""
+    try:
+        start(JOB, {}, sink=ParquetSink(output), checkpoint=checkpoint, fingerprint=fingerprint)
+    except UserError as error:
+        return str(error)
+    except KeyError:
+        return None
+
+
+def test_a_new_checkpoint_is_claimed_and_then_known(tmp_path):
+    checkpoint, output = tmp_path / "checkpoints" / "large_credits", tmp_path / "output"
+
+    assert refusal(checkpoint, output) is None
+    batches(checkpoint / "offsets", 0, 1)
+    batches(checkpoint / "commits", 0)
+    batches(output / "_spark_metadata", 0)
+    assert refusal(checkpoint, output) is None
+    assert [file.name for file in checkpoint.parent.iterdir() if file.is_file()] == ["large_credits.job.json"]
+
+
+def test_a_claim_that_was_never_used_may_change_its_source(tmp_path):
+    assert refusal(tmp_path / "checkpoint", tmp_path / "output", "plan a") is None
+    assert refusal(tmp_path / "checkpoint", tmp_path / "output", "plan b") is None
+
+
+def claim(tmp_path, text):
+    (tmp_path / "checkpoint.job.json").write_text(text)
+
+
+@pytest.mark.parametrize(
+    ("note", "planned", "done", "written", "message"),
+    [
+        pytest.param(
+            None, [0], [0], [0],
+            "{c} is the checkpoint of an unknown query, without checkpoint.job.json; choose another folder",
+            id="a checkpoint that ledgerops did not make",
+        ),
+        pytest.param(
+            '{"job": "daily_counts", "fingerprint": "plan a"}', [0], [0], [0],
+            "{c} is the checkpoint of job daily_counts, not large_credits; choose another folder",
+            id="another job's",
+        ),
+        pytest.param(
+            '{"job": "large_credits", "fingerprint": "plan b"}', [0], [0], [0],
+            "{c} belongs to another source (plan b, now plan a); choose another folder, "
+            "or move it and {o} away to begin anew",
+            id="another source's",
+        ),
+        pytest.param(
+            '{"job": "large_credits", "fingerprint": "plan a"}', [], [], [0],
+            "{o} holds batches that {c} knows nothing of; move the output away",
+            id="the checkpoint was deleted, the output not",
+        ),
+        pytest.param(
+            '{"job": "large_credits", "fingerprint": "plan a"}', [0, 1, 2], [0, 1], [0],
+            "{o} lacks batches that {c} has done; put it back, or move the checkpoint away",
+            id="the output was replaced by an older one",
+        ),
+    ],
+)  # fmt: skip
+def test_what_does_not_belong_together_is_refused(tmp_path, note, planned, done, written, message):
+    checkpoint, output = tmp_path / "checkpoint", tmp_path / "output"
+    if note:
+        claim(tmp_path, note)
+    batches(checkpoint / "offsets", *planned)
+    batches(checkpoint / "commits", *done)
+    batches(output / "_spark_metadata", *written)
+
+    assert refusal(checkpoint, output) == message.format(c=checkpoint, o=output)
+
+
+def test_a_note_that_cannot_be_read_is_refused(tmp_path):
+    claim(tmp_path, "{half")
+
+    assert refusal(tmp_path / "checkpoint", tmp_path / "output").startswith(
+        f"cannot read {tmp_path / 'checkpoint.job.json'} ("
+    )

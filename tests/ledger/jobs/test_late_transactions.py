@@ -1,0 +1,98 @@
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from ledgerops.ledger.jobs import find_job
+from ledgerops.ledger.jobs.late_transactions import JOB
+from tests.ledger.jobs.feed import Feed, transaction
+from tests.ledger.jobs.oracle import batches_of, disordered, in_time, values
+
+pytestmark = pytest.mark.spark
+
+LATENESS = timedelta(minutes=10)
+
+
+def written(case):
+    """The ids of the rows that are late, and of those that are not."""
+    rows = case.rows("transaction_id, topic")
+    return [[i for i, topic in rows if topic == f"transactions.{kind}"] for kind in ("late", "on_time")]
+
+
+def test_rows_are_divided_as_the_model_says_and_none_is_lost(feed):
+    case = feed(JOB)
+    first, second = disordered()
+
+    for run in (first, second):
+        case.add(*run)
+        case.run(lateness="10 minutes")
+
+    # no state, so no batch without rows between the runs: to the watermark they are one
+    [*batches] = batches_of([[*first, *second]], LATENESS)
+    on_time = in_time(batches)
+    every = [row for batch in batches for row in batch.rows]
+    late, kept = written(case)
+    assert kept == [i for (i,) in values(on_time, "transaction_id")]
+    assert sorted(late + kept) == [i for (i,) in values(every, "transaction_id")]
+    assert len(late) > 5
+
+
+def test_late_rows_are_those_that_dedup_drops_in_the_same_batches(feed, job_session, tmp_path):
+    sent, unique = set(), []
+    for rows in [batch for run in disordered() for batch in run]:
+        unique.append([row for row in rows if not (row["transaction_id"] in sent or sent.add(row["transaction_id"]))])
+    seen = []
+
+    def watch(rows, watermark):
+        seen.append(watermark)
+        return rows
+
+    case = feed(JOB)
+    other = Feed(job_session, replace(find_job("dedup_transactions"), on_batch=watch), tmp_path / "dedup")
+    for one in (case, other):
+        one.add(*unique)
+    case.run(lateness="10 minutes")
+    progress = other.run(lateness="10 minutes")
+
+    dropped = [sum(operator["numRowsDroppedByWatermark"] for operator in one["stateOperators"]) for one in progress]
+    late, kept = written(case)
+    assert (len(late), len(kept)) == (sum(dropped), len(other.rows()))
+    assert kept == [i for (i,) in other.rows("transaction_id")]
+    # batch by batch: on_batch is told the very watermark by which the operator dropped
+    limits = [watermark or 0.0 for watermark in seen]
+    by_hand = [
+        sum(row["event_time"].timestamp() <= limit for row in rows)
+        for rows, limit in zip([*unique, []], limits, strict=True)
+    ]
+    assert dropped == by_hand
+    assert seen[0] is None and seen == sorted(seen, key=lambda watermark: watermark or 0)
+    own = [progress[n]["eventTime"]["watermark"] for n in range(len(progress))]
+    assert len(set(own[1:])) > 3, "the watermark hardly moved"
+
+
+def test_a_row_at_the_watermark_is_late_one_after_it_is_not_and_none_is_late_in_the_first_batch(feed):
+    case = feed(JOB)
+    case.add(
+        [transaction("first", "10:00"), transaction("old, first batch", "01:00")],
+        [transaction("next", "10:05"), transaction("old, second batch", "01:00")],
+        [
+            transaction("at the watermark", "09:50"),
+            transaction("just after", "09:50:00.000001"),
+            {**transaction("of no time", "10:00"), "event_time": None},
+        ],
+    )
+
+    case.run(lateness="10 minutes")
+
+    late, kept = written(case)
+    assert late == ["at the watermark"]
+    assert len(kept) == 6
+
+
+def test_a_job_without_late_rows_writes_none(feed):
+    case = feed(JOB)
+    case.add([transaction("a", "10:00")], [transaction("b", "10:01")], [transaction("c", "09:59:30")])
+
+    case.run(lateness="10 minutes")
+
+    assert written(case) == [[], ["a", "b", "c"]]

@@ -1,0 +1,98 @@
+import time
+import zlib
+from dataclasses import replace
+from functools import partial
+
+import pytest
+
+from ledgerops.ledger.jobs.calls import Limits
+from ledgerops.ledger.jobs.risk_scores import CHUNK, JOB, transform
+from ledgerops.servers.risk import Behaviour, Risk
+from tests.ledger.jobs.feed import transaction
+from tests.ledger.jobs.oracle import ask, disordered
+
+pytestmark = pytest.mark.spark
+
+# however slow the machine, there is time for an answer
+PATIENT = Limits(timeout=60.0, retries=1, pause=0.01, longest_pause=0.05, total=100.0)
+WANTED = "transaction_id, customer_id, amount, score, reason, output"
+
+
+def limited(limits=PATIENT):
+    return replace(JOB, transform=partial(transform, limits=limits))
+
+
+def score(row):
+    """The formula of the service, written out once more."""
+    size = min(float(row["amount"]) / 100_000, 1.0)
+    return round(zlib.crc32(row["transaction_id"].encode()) / 2**33 + 0.3 * size + 0.2 * (row["type"] == "Debit"), 4)
+
+
+def test_every_row_is_scored_or_refused_with_a_reason_and_written_once(feed):
+    case = feed(limited())
+    runs = disordered()
+    for number, row in enumerate(row for run in runs for batch in run for row in batch):
+        row["amount"] = None if number % 17 == 0 else row["amount"]
+        row["transaction_id"] = None if number % 29 == 0 else row["transaction_id"]
+    with Risk() as risk:
+        for run in runs:
+            case.add(*run)
+            case.run(services={"risk": risk.url})
+
+    rows = [row for run in runs for batch in run for row in batch]
+    scores = {
+        (row["transaction_id"], row["amount"]): score(row) for row in rows if row["transaction_id"] and row["amount"]
+    }
+    expected = []
+    for name, customer, amount in ask("SELECT transaction_id, customer_id, amount FROM rows ORDER BY ALL", rows):
+        reason = "refused: no transaction_id" if name is None else "refused: no amount" if amount is None else None
+        output = "risk_scores.failed" if reason else "risk_scores"
+        expected.append((name, customer, amount, scores.get((name, amount)), reason, output))
+    assert sorted(case.rows(WANTED), key=str) == sorted(expected, key=str)
+    assert {row[4] for row in expected} == {None, "refused: no transaction_id", "refused: no amount"}
+
+
+def test_a_service_that_fails_and_hangs_loses_and_repeats_nothing(feed):
+    case = feed(limited(replace(PATIENT, timeout=0.3)))
+    names = [f"t{number:04}" for number in range(40 * CHUNK)]
+    case.add([transaction(name, "10:00") for name in names])
+    with Risk(Behaviour(latency=0.0, fail_share=0.5, hang_share=0.1, seed=3)) as risk:
+        case.run(services={"risk": risk.url})
+
+    found = case.rows("transaction_id, score IS NULL, reason, output")
+
+    assert [row[0] for row in found] == names
+    assert {row[1:] for row in found} >= {(False, None, "risk_scores"), (True, "status 503", "risk_scores.failed")}
+    assert {row[1:] for row in found} <= {
+        (False, None, "risk_scores"),
+        *((True, reason, "risk_scores.failed") for reason in ("status 503", "no answer within 0.3 s")),
+    }
+
+
+def test_a_service_that_is_gone_holds_no_batch_up_and_scores_go_on_when_it_is_back(feed):
+    case = feed(limited())
+    case.add([transaction("t1", "10:00")])
+    with Risk() as risk:
+        risk.stop()
+        case.run(services={"risk": risk.url})
+        risk.start()
+        case.add([transaction("t2", "10:00")])
+        case.run(services={"risk": risk.url})
+
+    assert case.rows("transaction_id, reason, output") == [
+        ("t1", "cannot connect", "risk_scores.failed"),
+        ("t2", None, "risk_scores"),
+    ]
+
+
+def test_a_service_that_never_answers_takes_no_longer_than_its_time(feed):
+    case = feed(limited(Limits(concurrency=2, timeout=60.0, retries=5, total=1.0)))
+    case.add([transaction(f"t{number:03}", "10:00") for number in range(10 * CHUNK)])
+    with Risk(Behaviour(hang_share=1.0)) as risk:
+        began = time.monotonic()
+        case.run(services={"risk": risk.url})
+
+    assert time.monotonic() - began < 55, "a call was waited for"
+    assert case.rows("count(*), count(DISTINCT transaction_id), min(reason), max(reason), min(output)") == [
+        (10 * CHUNK, 10 * CHUNK, "no time left", "no time left", "risk_scores.failed")
+    ]

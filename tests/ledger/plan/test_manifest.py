@@ -1,0 +1,297 @@
+"""Summaries and manifests: exact over any batches, and different for any row that is lost, repeated or changed."""
+
+import json
+from decimal import Decimal
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ledgerops.errors import UserError
+from ledgerops.ledger.plan.digest import hash_values, row_hashes
+from ledgerops.ledger.plan.generate import manifest as counted
+from ledgerops.ledger.plan.manifest import Manifest, read_manifest, replay_manifest
+from ledgerops.ledger.plan.partitioning import Layout
+from ledgerops.ledger.plan.plan import parse_plan
+from ledgerops.ledger.plan.record_stream import PlanStream, ReplayStream, chunks
+from ledgerops.ledger.plan.summary import BUCKET, Summary, cents, money
+
+PLAN = parse_plan(
+    """
+seed: 3
+start: 2026-01-01T00:00:00Z
+phases: [{shape: ramp, from: 1, to: 2, duration: 60}]
+keys: {customers: 40, accounts: 50}
+disorder: {late: {share: 0.1, low: 5, high: 50}}
+duplicates: {share: 0.2, within: 30s}
+"""
+)
+STREAM = PlanStream(PLAN, 0.0)
+COUNT = 20_000
+
+
+def summed(stream=STREAM, count=COUNT):
+    summary = Summary()
+    for _, rows in chunks(stream, count):
+        summary.add(rows.batch, rows.first, rows.delays)
+    return summary
+
+
+def written(tmp_path, **changes):
+    facts = {"source": "plan", "plan": "mine", "digest": PLAN.digest, "table": "transactions", "topic": None}
+    made = {"records": COUNT, "summary": summed(), "seed": 3, "origin": 0.0, "text": PLAN.text}
+    manifest = Manifest(**{**facts, **made, **changes})
+    manifest.write(tmp_path / "deep" / "manifest.json")
+    return manifest, tmp_path / "deep" / "manifest.json"
+
+
+def test_the_summary_counts_what_the_generator_counts():
+    found = summed()
+    expected = counted(PLAN, {p: (0, head) for p, head in enumerate(Layout(PLAN.partitions).heads(COUNT))})
+
+    assert (found.all.rows, found.distinct.rows, found.late) == (COUNT, expected.distinct, expected.late)
+    assert {kind: Decimal(money(sum_)) for kind, sum_ in found.all.amounts.items()} == expected.amounts
+    assert {kind: Decimal(money(sum_)) for kind, sum_ in found.distinct.amounts.items()} == expected.distinct_amounts
+    assert 45 < found.latest < 50
+
+
+@given(st.lists(st.integers(0, 3_000), max_size=4), st.integers(0, 2**32 - 1))
+@settings(max_examples=15, deadline=None)
+def test_a_summary_does_not_depend_on_batches_or_order(cuts, seed):
+    rows = STREAM.rows(0, 3_000)
+    whole, parts = Summary(), Summary()
+    whole.add(rows.batch, rows.first, rows.delays)
+    order = np.random.default_rng(seed).permutation(3_000)
+    edges = [0, *sorted(cuts), 3_000]
+    for low, high in pairwise(edges):
+        mine = order[low:high]
+        parts.add(rows.batch.take(pa.array(mine)), rows.first[mine], rows.delays[mine])
+
+    assert parts == whole
+
+
+def test_buckets_hold_all_rows_by_the_two_hours_in_which_they_happened():
+    found = summed()
+    rows = [row for _, each in chunks(STREAM, COUNT) for row in each.batch.to_pylist()]
+    begin = min(found.buckets) + BUCKET
+    mine = [row for row in rows if begin <= row["event_time"].timestamp() < begin + BUCKET]
+    once = {row["transaction_id"]: row for row in mine}.values()
+
+    assert sum(each.rows for each in found.buckets.values()) == COUNT
+    assert (found.buckets[begin].rows, money(found.buckets[begin].cents)) == (
+        len(mine),
+        str(sum(row["amount"] for row in mine)),
+    )
+    assert money(found.buckets[begin].distinct_cents) == str(sum(row["amount"] for row in once))
+
+
+def batch(**changes):
+    rows = {
+        "transaction_id": ["T1", "T2"],
+        "customer_id": ["C1", None],
+        "amount": ["5.00", "7.00"],
+        "balance": ["7", "5"],
+    }
+    columns = {**rows, **changes}
+    money_ = pa.decimal128(18, 2)
+    return pa.record_batch(
+        {
+            name: pa.array([None if each is None else Decimal(each) for each in values], money_)
+            if name in ("amount", "balance")
+            else pa.array(values)
+            for name, values in columns.items()
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "columns"),
+    [
+        pytest.param(
+            {"transaction_id": ["T1", "T3"]}, {"transaction_id", "customer_id", "amount", "balance"}, id="an id"
+        ),
+        pytest.param({"customer_id": ["C1", ""]}, {"customer_id"}, id="an empty text for null"),
+        pytest.param({"customer_id": [None, "C1"]}, {"customer_id"}, id="two rows change places"),
+        pytest.param({"amount": ["5.01", "6.99"]}, {"amount"}, id="a cent goes over"),
+        pytest.param({"amount": [None, "7.00"]}, {"amount"}, id="null for an amount"),
+        pytest.param({"amount": ["7.00", "5.00"], "balance": ["5", "7"]}, {"amount", "balance"}, id="columns change"),
+    ],
+)
+def test_a_digest_sees_what_the_sums_do_not(changes, columns):
+    one, other = Summary(), Summary()
+    one.add(batch())
+    other.add(batch(**changes))
+
+    assert {name for name in one.all.digests if one.all.digests[name] != other.all.digests[name]} == columns
+
+
+def test_values_hash_by_what_they_mean():
+    exact = pa.array([Decimal("12.30"), Decimal("-0.05")], pa.decimal128(18, 2))
+    instants = pa.array([1_700_000_000_123_456], pa.timestamp("us", "UTC"))
+
+    assert (hash_values(exact) == hash_values(exact.cast(pa.decimal128(28, 4)))).all()
+    assert (hash_values(exact) == hash_values(pa.array([12.3, -0.05]))).all()
+    assert hash_values(instants)[0] == hash_values(instants.cast(pa.timestamp("ns", "UTC")))[0]
+
+
+def test_texts_hash_alike_whatever_stands_beside_them():
+    texts = ["T0000000001", "", "T1", "T1\0", "T0000000002", "Dvořák", "x" * 100]
+    together = hash_values(pa.array([*texts, None]))
+
+    assert [int(hash_values(pa.array([text]))[0]) for text in texts] == together[:-1].tolist()
+    assert (hash_values(pa.array(["no", *texts]).slice(1)) == together[:-1]).all()
+    assert len(set(together.tolist())) == len(texts) + 1
+
+
+def test_a_row_without_id_cannot_be_hashed():
+    with pytest.raises(KeyError):
+        row_hashes(pa.record_batch({"amount": [1]}))
+
+
+@pytest.mark.parametrize("text", ["0.00", "12.30", "-0.05", "-1234567.89"])
+def test_money_is_text_both_ways(text):
+    assert money(cents(text)) == text
+
+
+def test_a_manifest_is_read_as_it_was_written(tmp_path):
+    manifest, file = written(tmp_path, poison={"tombstone": 3}, sent={"planned": COUNT + 3})
+
+    assert read_manifest(file) == manifest
+    assert json.loads(file.read_text())["version"] == 1
+
+
+def test_a_manifest_gives_its_records_again(tmp_path):
+    _, file = written(tmp_path)
+
+    assert summed(read_manifest(file).stream(None)) == summed()
+
+
+def test_a_replay_counts_the_file(data_dir):
+    stream = ReplayStream(data_dir / "transactions.csv", 500.0)
+    found = replay_manifest(stream)
+
+    assert (found.records, found.summary.distinct.rows, found.summary.late) == (49_102, 49_102, 0)
+    assert found.summary.document()["all_rows"]["amounts"] == {"Credit": "177366296.30", "Debit": "138120153.50"}
+    again = found.stream(data_dir)
+    assert again is not None
+    assert summed(again, None) == found.summary
+
+
+def test_a_replay_of_a_file_that_has_changed_cannot_be_had_again(tmp_path, data_dir):
+    found = replay_manifest(ReplayStream(data_dir / "transactions.csv", 500.0))
+    text = (data_dir / "transactions.csv").read_text()
+    (tmp_path / "transactions.csv").write_text(text[: text.index("\n", 500) + 1])
+
+    assert found.stream(tmp_path) is None
+    assert found.stream(None) is None
+
+
+def test_an_id_that_a_file_has_twice_counts_once(tmp_path):
+    file = tmp_path / "transactions.csv"
+    row = "T1,A1,Credit,,5.00,5.00,,2013-01-01T09:00:00,C1\n"
+    file.write_text(
+        "trans_id,account_id,type,operation,amount,balance,k_symbol,fulldatewithtime,customer_id\n"
+        + row
+        + "bad\n"
+        + row
+    )
+    stream = ReplayStream(file, 1.0)
+
+    assert (stream.total, stream.rejected, replay_manifest(stream).summary.distinct.rows) == (2, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        pytest.param("{", "not a manifest; ledgerops load writes them", id="not JSON"),
+        pytest.param("[]", "not a manifest; ledgerops load writes them", id="another document"),
+        pytest.param('{"version": 9}', "a manifest of version 9, and this ledgerops reads 1", id="another version"),
+        pytest.param('{"version": 1}', "a damaged manifest ('summary')", id="half of one"),
+    ],
+)
+def test_what_is_no_manifest_is_refused(tmp_path, text, message):
+    file = tmp_path / "manifest.json"
+    file.write_text(text)
+
+    with pytest.raises(UserError) as caught:
+        read_manifest(file)
+
+    assert str(caught.value) == f"cannot read {file}: {message}"
+
+
+def test_a_missing_manifest_is_refused(tmp_path):
+    with pytest.raises(UserError, match=r"no such file or directory; give --manifest"):
+        read_manifest(tmp_path / "manifest.json")
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"source": ["plan"]}, "source: expected plan or replay, got ['plan']"),
+        ({"plan": None}, "plan: expected text, got None"),
+        ({"digest": 7}, "digest: expected text, got 7"),
+        ({"topic": 7}, "topic: expected text or null, got 7"),
+        ({"records": "x"}, "records: expected a count of records, got 'x'"),
+        ({"records": 1e300}, "records: expected a count of records, got 1e+300"),
+        ({"records": -1}, "records: expected a count of records, got -1"),
+        ({"seed": 1.5}, "seed: expected a whole number or null, got 1.5"),
+        ({"origin": float("nan")}, "origin: expected seconds since the epoch or null, got nan"),
+        ({"origin": 1e300}, "origin: expected seconds since the epoch or null, got 1e+300"),
+        ({"text": ["x" * 100]}, "text: expected text or null, got ['" + "x" * 38),
+        ({"poison": [3]}, "poison: expected counts by reason, got [3]"),
+        ({"poison": {"tombstone": None}}, "poison: expected counts by reason, got {'tombstone': None}"),
+        ({"sent": None}, "sent: expected an object, got None"),
+        ({"exact": "no"}, "exact: expected true or false, got 'no'"),
+        ({"valid": True}, "no field 'valid' is known"),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+)
+def test_a_field_that_is_something_else_is_told_in_a_line(tmp_path, changes, told):
+    _, file = written(tmp_path)
+    file.write_text(json.dumps({**json.loads(file.read_text()), **changes}))
+
+    with pytest.raises(UserError) as caught:
+        read_manifest(file)
+
+    assert str(caught.value) == f"cannot read {file}: a damaged manifest ({told})"
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("all_rows", "rows"), "x"),
+        (("distinct_rows", "rows"), None),
+        (("late", "rows"), 0.5),
+        (("future", "rows"), [1]),
+        (("conflicting",), -1),
+        (("buckets", "values", 0, 0), "x"),
+        (("buckets", "values", 0, 1), {}),
+        (("buckets", "values", 0, 3), None),
+    ],
+)
+def test_a_count_of_the_summary_that_is_none_is_told_in_a_line(tmp_path, path, value):
+    _, file = written(tmp_path)
+    document = json.loads(file.read_text())
+    place = document["summary"]
+    for name in path[:-1]:
+        place = place[name]
+    place[path[-1]] = value
+    file.write_text(json.dumps(document))
+
+    with pytest.raises(UserError) as caught:
+        read_manifest(file)
+
+    assert str(caught.value) == f"cannot read {file}: a damaged manifest (summary: its counts are no whole numbers)"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"origin": 0}, {"records": 0}, {"origin": None, "text": None, "seed": None}, {"poison": {"tombstone": 3}}],
+)
+def test_a_field_at_the_edge_of_what_it_may_be_is_read(tmp_path, changes):
+    manifest, file = written(tmp_path, **changes)
+
+    assert read_manifest(file) == manifest

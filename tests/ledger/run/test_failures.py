@@ -1,0 +1,92 @@
+"""What a query died of, in Spark's words and in ours."""
+
+from pathlib import Path
+
+import pytest
+
+from ledgerops.ledger.run.failures import cause, incompatible
+
+CHECKPOINT = Path("runs/kafka/checkpoints/daily_counts")
+KEYS = """[STATE_STORE_KEY_SCHEMA_NOT_COMPATIBLE] Provided key schema does not match existing state key schema.
+Please check number and type of fields.
+Existing key_schema=StructType(StructField(window,StructType(StructField(start,TimestampType,true),StructField(end,\
+TimestampType,true)),false),StructField(customer_id,StringType,true)) and new key_schema=StructType(StructField(\
+customer_id,IntegerType,true)).
+If you want to force running the query without schema validation, please set x to false."""
+VALUES = """[STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE] Provided value schema does not match existing state value schema.
+Existing value_schema=StructType(StructField(count,LongType,false),StructField(sum,DecimalType(28,2),true)) and new \
+value_schema=StructType(StructField(count,LongType,false))."""
+OPERATORS = """[STREAMING_STATEFUL_OPERATOR_NOT_MATCH_IN_STATE_METADATA] Streaming stateful operator does not match.
+Stateful operators in the metadata: [(OperatorId: 0 -> OperatorName: stateStoreSave)]; Stateful operators in current \
+batch: []. SQLSTATE: 42K03"""
+WAYS = "; go back to the job as it was, or begin with fresh state: --fresh (with Kafka also --start TIME)"
+
+
+@pytest.mark.parametrize(
+    ("error", "what"),
+    [
+        pytest.param(
+            KEYS,
+            "the keys of its state (what it groups or joins by) changed since it was written "
+            "(window <start timestamp, end timestamp>, customer_id string; now customer_id integer)",
+            id="another key",
+        ),
+        pytest.param(
+            VALUES,
+            "the values in its state (what it keeps for a key) changed since it was written "
+            "(count long, sum decimal(28, 2); now count long)",
+            id="another value",
+        ),
+        pytest.param(
+            OPERATORS,
+            "its stateful operators changed since it was written (stateStoreSave; now none)",
+            id="an operator less",
+        ),
+    ],
+)
+def test_state_of_another_version_is_told_with_what_changed_and_the_two_ways_on(error, what):
+    assert (
+        incompatible("daily_counts", CHECKPOINT, error) == f"daily_counts cannot go on with {CHECKPOINT}: {what}{WAYS}"
+    )
+
+
+@pytest.mark.parametrize(
+    "error", ["", "java.lang.OutOfMemoryError", "Job aborted due to stage failure: divide by zero"]
+)
+def test_other_failures_say_nothing_of_state(error):
+    assert incompatible("daily_counts", CHECKPOINT, error) is None
+
+
+def test_the_first_line_that_says_something_is_told():
+    assert cause("\n=== Streaming Query ===\n  boom  \nmore") == "boom"
+    assert cause("") == "unknown error"
+    assert cause("java.lang.IllegalStateException: no such thing") == "no such thing"
+    assert cause("java.lang.OutOfMemoryError") == "java.lang.OutOfMemoryError"
+
+
+def test_what_ledgerops_said_in_a_python_worker_comes_first():
+    error = (
+        "[FOREACH_BATCH_USER_FUNCTION_ERROR] An error occurred in the user provided function in foreach batch sink.\n"
+        'Traceback (most recent call last):\n  File "x.py", line 1, in write\n'
+        "ledgerops.errors.UserError: the table large_credits lacks the column amount\nmore"
+    )
+    assert cause(error) == "the table large_credits lacks the column amount"
+
+
+def test_a_broker_that_stayed_away_is_told_with_what_to_do():
+    error = (
+        "org.apache.kafka.common.errors.TimeoutException: Timed out waiting for a node assignment. Call: listNodes\n"
+        "=== Streaming Query ===\nIdentifier: large_credits"
+    )
+    assert cause(error) == (
+        "Kafka did not answer for too long (Timed out waiting for a node assignment. Call: listNodes); "
+        "start again when the broker is back, nothing is lost"
+    )
+
+
+def test_records_that_were_deleted_unread_are_told_with_the_flag():
+    error = (
+        "[KAFKA_DATA_LOSS.COULD_NOT_READ_OFFSET_RANGE] Some data may have been lost because they are not available "
+        "in Kafka any more;\neither the data was aged out by Kafka or ..."
+    )
+    assert cause(error).endswith("; records were deleted before they were read: --allow-data-loss goes on without them")

@@ -1,0 +1,547 @@
+"""`ledgerops run` as a person starts it: in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+import uuid
+from datetime import UTC, datetime, timedelta
+
+import duckdb
+import pytest
+
+from ledgerops.cli import main
+from ledgerops.common.kafka import reach
+from ledgerops.ledger.sinks.committed import committed_files
+from ledgerops.ledger.sources.kafka import TOPICS
+from tests import topics
+
+SLOW = 600  # seconds for what takes ten on an idle machine: a build machine may run other things
+
+TWO_JOBS = ("large_credits", "daily_counts")
+
+
+class Ledgerops:
+    """A process of ledgerops in a folder, without the variables of this machine; its output goes to files."""
+
+    def __init__(self, folder, name, *argv, **variables):
+        environ = {name: value for name, value in os.environ.items() if not name.startswith("LEDGEROPS_")}
+        self._out, self._err = folder / f"{name}.out", folder / f"{name}.err"
+        with self._out.open("w") as out, self._err.open("w") as err:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "ledgerops", *argv], cwd=folder, env=environ | variables, stdout=out, stderr=err
+            )
+
+    @property
+    def out(self):
+        return self._out.read_text("utf-8")
+
+    @property
+    def err(self):
+        return self._err.read_text("utf-8")
+
+    def url(self):
+        """The exporter's address, from the first line of the output."""
+        until(lambda: "\n" in self.out or self.process.poll() is not None, SLOW, "the first line")
+        line = self.out.partition("\n")[0]
+        found = re.fullmatch(r"live page (http://127\.0\.0\.1:\d+)/  metrics http://127\.0\.0\.1:\d+/metrics", line)
+        assert found, (line, self.err)
+        return found.group(1)
+
+    def ended(self):
+        """The exit code."""
+        return self.process.wait(SLOW)
+
+
+@pytest.fixture
+def command(tmp_path):
+    begun = []
+
+    def begin(*argv, **variables):
+        begun.append(Ledgerops(tmp_path, f"process-{len(begun)}", *argv, **variables))
+        return begun[-1]
+
+    yield begin
+    for each in begun:
+        each.process.kill()
+        each.process.wait()
+
+
+@pytest.fixture
+def refused(tmp_path, monkeypatch, capsys):
+    """The one line with which a command line is refused, in this process: nothing may start before it."""
+    monkeypatch.chdir(tmp_path)
+    for name in [name for name in os.environ if name.startswith("LEDGEROPS_")]:
+        monkeypatch.delenv(name)
+
+    def line(*argv):
+        assert main(["run", *argv]) == 2
+        told = capsys.readouterr()
+        assert told.out == ""
+        assert told.err.count("\n") == 1
+        return told.err.strip().removeprefix("ledgerops: ")
+
+    return line
+
+
+def until(condition, seconds, what):
+    limit = time.monotonic() + seconds
+    while time.monotonic() < limit:
+        found = condition()
+        if found:
+            return found
+        time.sleep(0.2)
+    raise AssertionError(f"not within {seconds} s: {what}")
+
+
+def fetch(url):
+    with urllib.request.urlopen(url, timeout=SLOW) as answer:
+        return answer.read().decode()
+
+
+def queries(url):
+    return [query["query"] for query in json.loads(fetch(f"{url}/status"))["queries"]]
+
+
+def committed(folder):
+    """The newest batch that a checkpoint has committed, -1 before the first."""
+    commits = folder / "commits"
+    return (
+        max((int(each.name) for each in commits.iterdir() if each.name.isdigit()), default=-1)
+        if commits.exists()
+        else -1
+    )
+
+
+@pytest.mark.parametrize(
+    ("argv", "line"),
+    [
+        pytest.param(
+            ["daily_cuonts"], "no job named 'daily_cuonts'; did you mean daily_counts?", id="a job that there is not"
+        ),
+        pytest.param(
+            ["--duration", "soon"],
+            "argument --duration: not a length of time: 'soon'; write 90, 90s, 2m, 1h or 2d; see ledgerops run --help",
+            id="a duration that is none",
+        ),
+        pytest.param(
+            ["--duration", "0"],
+            "argument --duration: not a length of time: '0'; write 90, 90s, 2m, 1h or 2d; see ledgerops run --help",
+            id="no duration at all",
+        ),
+        pytest.param(
+            ["--cores", "0"],
+            "argument --cores: not a whole number above zero: '0'; see ledgerops run --help",
+            id="no core",
+        ),
+        pytest.param(
+            ["--port", "70000"],
+            "argument --port: not a port: '70000'; write a number from 0 to 65535; see ledgerops run --help",
+            id="a port that there is not",
+        ),
+        pytest.param(
+            ["--source", "replay"],
+            "nothing to replay; set LEDGEROPS_DATA to the folder that holds transactions.csv",
+            id="a replay of nothing",
+        ),
+        pytest.param(
+            ["--source", "replay", "--plan", "whale"],
+            "--plan and --rate-scale are for the embedded source; a replay takes --rate",
+            id="a plan for a replay",
+        ),
+        pytest.param(
+            ["--rate", "100"],
+            "--rate is for a replay; the embedded source takes --rate-scale",
+            id="a replay's rate for the embedded source",
+        ),
+    ],
+)
+def test_a_run_that_cannot_be_is_refused_in_one_line(refused, tmp_path, argv, line):
+    assert refused(*argv) == line
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_plan_that_there_is_not_is_refused_with_the_nearest(refused):
+    assert "whale" in refused("--plan", "whael")
+
+
+def test_a_bad_plan_is_refused_with_its_line(refused, tmp_path):
+    (tmp_path / "mine.yaml").write_text("seed: 1\nphases:\n  - shape: constant\n    rate: fast\n")
+
+    assert refused("--plan", "mine.yaml").startswith("mine.yaml:4:")
+
+
+def test_a_missing_data_file_is_refused_with_its_path(refused, tmp_path, monkeypatch):
+    monkeypatch.setenv("LEDGEROPS_DATA", str(tmp_path))
+
+    assert refused() == (
+        f"cannot read {tmp_path}/transactions.csv: no such file or directory; "
+        "LEDGEROPS_DATA names the folder that holds it"
+    )
+
+
+def test_a_port_in_use_is_refused_before_spark_starts(refused):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+
+        assert refused("--port", str(port)) == (
+            f"cannot use port {port}: address already in use; give another --port, or 0 for any free one"
+        )
+
+
+def test_a_folder_that_cannot_be_written_is_refused(refused, tmp_path):
+    (tmp_path / "file").write_text("")
+
+    assert refused("--out", "file") == f"cannot write to {tmp_path}/file/default: not a directory"
+
+
+@pytest.mark.timeout(3 * SLOW)
+@pytest.mark.spark
+def test_two_jobs_run_are_served_and_end_after_the_duration(command, tmp_path):
+    run = command("run", *TWO_JOBS, "--duration", "25", "--port", "0", "--out", "runs")
+    url = run.url()
+    until(lambda: queries(url) == sorted(TWO_JOBS), 20, "both jobs on /status")
+
+    assert run.ended() == 0, run.err
+    assert run.err.splitlines() == ["starting Spark and 2 jobs ..."]
+    for part in (
+        "large_credits, daily_counts on the embedded source, plan default",
+        "\ndaily_counts: ",
+        "0:25 are over",
+        "output      runs/default/output/JOB",
+        "next: ledgerops diagnose --from runs/default/recording",
+    ):
+        assert part in run.out
+    assert "\x1b" not in run.out
+    folder = tmp_path / "runs" / "default"
+    assert list((folder / "recording").iterdir())
+    assert (folder / "spark.log").stat().st_size > 0
+
+
+@pytest.mark.timeout(3 * SLOW)
+@pytest.mark.spark
+def test_a_run_that_is_terminated_ends_in_order_and_goes_on_where_it_ended(command, tmp_path):
+    argv = ("run", "large_credits", "--port", "0", "--no-view", "--trigger", "1s")
+    folder = tmp_path / "runs" / "default"
+    checkpoint = folder / "checkpoints" / "large_credits"
+    first = command(*argv)
+    url = first.url()
+    until(lambda: committed(checkpoint) >= 1, SLOW, "two batches")
+    until(lambda: "ledgerops_batches_total" in fetch(f"{url}/metrics"), SLOW, "a batch on /metrics")
+    first.process.send_signal(signal.SIGTERM)
+
+    assert first.ended() == 0, first.err
+    assert ": terminated\n" in first.out
+    assert "Traceback" not in first.err
+    assert list((folder / "output" / "large_credits").glob("*.parquet"))
+
+    note, done = (folder / "run.json").read_text(), committed(checkpoint)
+    second = command(*argv)
+    second.url()
+    until(lambda: committed(checkpoint) > done, SLOW, "a batch after the restart")
+    other = command(*argv)
+
+    assert other.ended() == 2
+    assert re.fullmatch(r"ledgerops: .*/runs/default is in use by process \d+; stop that run, or .*\n", other.err)
+
+    second.process.send_signal(signal.SIGINT)
+
+    assert second.ended() == 0, second.err
+    assert "goes on where the last run ended" in second.out
+    assert ": interrupted\n" in second.out
+    assert (folder / "run.json").read_text() == note
+
+
+@pytest.mark.timeout(3 * SLOW)
+@pytest.mark.spark
+def test_a_checkpoint_of_another_job_is_refused_and_left_alone(command, tmp_path):
+    checkpoints = tmp_path / "runs" / "default" / "checkpoints"
+    assert command("run", "large_credits", "--port", "0", "--no-view", "--duration", "1").ended() == 0
+    for name in ("{}", "{}.job.json"):
+        (checkpoints / name.format("large_credits")).rename(checkpoints / name.format("daily_counts"))
+    run = command("run", "daily_counts", "--port", "0", "--no-view", "--duration", "1")
+
+    assert run.ended() == 2, run.out
+    assert "is the checkpoint of job large_credits, not daily_counts" in run.err.splitlines()[-1]
+    assert (checkpoints / "daily_counts" / "offsets").is_dir()
+
+
+@pytest.mark.timeout(3 * SLOW)
+@pytest.mark.spark
+def test_a_replay_ends_by_itself_when_the_file_is_worked_off(command, tmp_path):
+    header = "trans_id,account_id,type,operation,amount,balance,k_symbol,fulldatewithtime,customer_id\n"
+    rows = [
+        f"T{n:08},A{n % 7:08},Credit,Credit in Cash,50000.00,1.00,,2013-01-01T{n % 24:02}:00:00,C{n % 5:08}\n"
+        for n in range(200)
+    ]
+    (tmp_path / "transactions.csv").write_text(header + "".join(rows))
+    run = command("run", "large_credits", "--port", "0", "--no-view", "--rate", "100", LEDGEROPS_DATA=str(tmp_path))
+
+    assert run.ended() == 0, run.err
+    assert "everything is worked off" in run.out
+    assert f"a replay of {tmp_path}/transactions.csv" in run.out
+    assert list((tmp_path / "runs" / "replay" / "output" / "large_credits").glob("*.parquet"))
+
+
+KAFKA = ("--source", "kafka", "--bootstrap-servers")
+GONE = "127.0.0.1:1"  # where nothing listens
+
+
+@pytest.mark.parametrize(
+    ("argv", "line"),
+    [
+        pytest.param(
+            ["--source", "kafka"],
+            "--source kafka needs to know where: add --bootstrap-servers HOST:PORT",
+            id="Kafka without an address",
+        ),
+        pytest.param(
+            ["--bootstrap-servers", GONE],
+            "--bootstrap-servers is for --source kafka and --sink kafka; add one of them",
+            id="an address for nothing",
+        ),
+        pytest.param(
+            [*KAFKA, GONE, "--start", "yesterday"],
+            "not a place to start: 'yesterday'; write earliest, latest or a time like 2024-03-01T10:00:00Z",
+            id="a start that is none",
+        ),
+        pytest.param(
+            ["--start", "latest"],
+            "--start is for --source kafka; other sources begin where they begin",
+            id="a start for the embedded source",
+        ),
+        pytest.param(
+            [*KAFKA, GONE, "--plan", "whale"],
+            "--plan, --rate-scale and --rate are not for --source kafka, which has its own pace",
+            id="a plan for Kafka",
+        ),
+        pytest.param(
+            ["--source", "files", "--landing", "nowhere"],
+            "no landing folder nowhere; make it, with a folder for each table: transactions, customers, ad_events",
+            id="a landing folder that is not there",
+        ),
+        pytest.param(
+            ["--source", "files"],
+            "--source files needs to know where: add --landing FOLDER",
+            id="files without a folder",
+        ),
+        pytest.param(
+            ["--source", "files", "--landing", ".", "--max-rows-per-trigger", "5"],
+            "--max-rows-per-trigger is not for --source files: the rows of a file are not known before it is read; "
+            "use --max-files-per-trigger",
+            id="rows of files",
+        ),
+        pytest.param(
+            ["--until-caught-up"],
+            "--until-caught-up has no end with the embedded source, which never ends; use --duration",
+            id="the end of an endless source",
+        ),
+        pytest.param(
+            ["--sink", "postgres"],
+            "--sink postgres needs to know where: add --postgres URL, or set LEDGEROPS_POSTGRES",
+            id="Postgres without an address",
+        ),
+        pytest.param(
+            ["dead_letters"],
+            "dead_letters reads rejects, which the source does not offer; it has ad_events, credits, customers, "
+            "debits, transactions",
+            id="a job whose input the source has not",
+        ),
+        pytest.param(
+            ["large_credits", "--sink", "postgres", "--postgres", "postgresql://me:hush@127.0.0.1:1/ledger"],
+            "cannot reach postgresql://me@127.0.0.1:1/ledger: connection failed: connection to server at "
+            '"127.0.0.1", port 1 failed: Connection refused',
+            id="a Postgres that is not there",
+        ),
+    ],
+)
+def test_a_source_or_sink_that_cannot_be_is_refused_in_one_line(refused, server_jars, argv, line):
+    assert refused(*argv) == line
+
+
+def test_a_broker_that_is_not_there_is_refused_before_spark_starts(refused, server_jars, tmp_path):
+    began = time.monotonic()
+
+    assert refused(*KAFKA, GONE) == f"cannot reach Kafka at {GONE}: connection refused"
+    assert time.monotonic() - began < 30  # Kafka's client of its own waits for a minute, and Spark's for longer
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_missing_jars_are_refused_with_the_command_that_fetches_them(refused, tmp_path, monkeypatch):
+    monkeypatch.setenv("LEDGEROPS_JARS", str(tmp_path / "jars"))
+
+    assert refused(*KAFKA, GONE).endswith("; run ledgerops jars, which fetches them")
+
+
+def test_a_topic_that_is_not_there_is_refused(refused, kafka):
+    assert refused(*KAFKA, kafka.servers, "--topic-prefix", "none.", "large_credits") == (
+        f"no topic none.transactions at {kafka.servers}; ledgerops topics creates the ledger's topics"
+    )
+
+
+class Bank:
+    """The ledger's topics under a prefix of their own, and what was sent to them."""
+
+    def __init__(self, kafka):
+        from confluent_kafka import Producer
+
+        self.kafka, self.prefix = kafka, f"bank-{uuid.uuid4().hex[:8]}."
+        self.admin, self._producer = reach(kafka.client), Producer(kafka.client.librdkafka())
+        self.make(*TOPICS)
+
+    def make(self, *tables):
+        from confluent_kafka.admin import NewTopic
+
+        news = [NewTopic(self.prefix + TOPICS[table], 1 if table == "customers" else 5, 1) for table in tables]
+        topics.make(self.admin, *news)
+
+    def delete(self, table):
+        for done in self.admin.delete_topics([self.prefix + TOPICS[table]]).values():
+            done.result(30)
+
+    def send(self, table, *records):
+        for key, value in records:
+            self._producer.produce(self.prefix + TOPICS[table], key=key, value=value)
+        assert self._producer.flush(30) == 0
+
+
+@pytest.fixture
+def bank(kafka):
+    return Bank(kafka)
+
+
+def paid(number, **changed):
+    """Key and value of a large credit."""
+    fields = {
+        "transaction_id": f"T{number}",
+        "account_id": "A1",
+        "customer_id": f"C{number % 7}",
+        "event_time": f"2024-03-01T10:{number % 60:02}:00.5Z",
+        "type": "Credit",
+        "operation": None,
+        "amount": 50_000.25,
+        "balance": 1,
+    }
+    fields = {name: value for name, value in {**fields, **changed}.items() if value is not ...}
+    return fields.get("customer_id"), json.dumps(fields).encode()
+
+
+POISON = {
+    "invalid_json": ("C1", b"{"),
+    "missing_field": paid(900, amount=...),
+    "wrong_type": paid(901, amount="much"),
+    "oversized": paid(902, operation="x" * 70_000),
+    "null_key": (None, paid(903)[1]),
+    "tombstone": ("C1", None),
+}
+
+
+def rows(folder, job, columns):
+    files = [str(file) for file in committed_files(folder / "output" / job)]
+    return duckdb.execute(f"SELECT {columns} FROM read_parquet(?) ORDER BY ALL", [files]).fetchall()
+
+
+@pytest.mark.timeout(3 * SLOW)
+@pytest.mark.spark
+def test_a_run_on_kafka_reads_all_once_over_restarts_and_keeps_poison_aside(bank, command, refused, tmp_path):
+    (tmp_path / "client.properties").write_text(
+        "security.protocol=PLAINTEXT\nsasl.mechanism=PLAIN\nsasl.username=clerk\nsasl.password=open-sesame-1\n"
+    )
+    kafka = (*KAFKA, bank.kafka.servers, "--topic-prefix", bank.prefix, "--kafka-config", "client.properties")
+    argv = ("run", "large_credits", "dead_letters", *kafka, "--until-caught-up")
+    usual = ("--no-view", "--port", "0", "--trigger", "1s")
+    folder = tmp_path / "runs" / f"kafka-{bank.prefix.rstrip('.')}"
+    bank.send("transactions", *(paid(n) for n in range(40)), *POISON.values())
+    bank.send("customers", ("C1", b"[]"))
+    first = command(*argv, *usual)
+
+    assert first.ended() == 0, first.err
+    assert "everything that was there is worked off" in first.out
+    assert f"on Kafka at {bank.kafka.servers}; " in first.out
+    assert rows(folder, "large_credits", "count(*), count(DISTINCT transaction_id), sum(amount)::TEXT") == [
+        (40, 40, "2000010.00")
+    ]
+    letters = rows(folder, "dead_letters", "reason, topic, value_length, octet_length(value)")
+    sizes = {reason: len(value) if value is not None else None for reason, (_, value) in POISON.items()}
+    expected = [
+        (reason, f"{bank.prefix}transactions", size, None if size is None else min(size, 1024))
+        for reason, size in sizes.items()
+    ]
+    assert letters == sorted([*expected, ("invalid_json", f"{bank.prefix}customers", 2, 2)])
+    counted = [
+        row
+        for file in (folder / "recording").iterdir()
+        for line in file.read_text().splitlines()
+        for name, row in json.loads(line)["data"].get("observedMetrics", {}).items()
+        if name == "ledgerops_rejects_transactions" and json.loads(line)["query"] == "large_credits"
+    ]
+    assert {reason: sum(row[f"rejected_{reason}"] for row in counted) for reason in POISON} == dict.fromkeys(POISON, 1)
+
+    bank.send("transactions", *(paid(n) for n in range(40, 50)))
+    second = command(*argv, *usual, "--start", "latest", "--cores", "1")
+
+    assert second.ended() == 0, second.err
+    assert "--start latest counts only for jobs without a checkpoint: the others go on from theirs" in second.out
+    assert rows(folder, "large_credits", "count(*), count(DISTINCT transaction_id)") == [(50, 50)]
+    assert len(rows(folder, "dead_letters", "topic")) == len(letters)
+    for file in folder.rglob("*"):
+        if file.is_file() and file.suffix not in (".parquet", ".crc"):
+            assert b"open-sesame" not in file.read_bytes(), file
+    assert "open-sesame" not in first.out + first.err + second.out + second.err
+
+    moment = datetime.now(UTC) - timedelta(seconds=1)  # the run that ended took longer
+    bank.send("transactions", *(paid(n) for n in range(50, 53)))
+    begin = ("--fresh", "--start", moment.isoformat())
+    third = command("run", "large_credits", *kafka, "--until-caught-up", *usual, *begin)
+
+    assert third.ended() == 0, third.err
+    assert rows(folder, "large_credits", "transaction_id") == [("T50",), ("T51",), ("T52",)]
+
+    again = ("large_credits", *kafka, "--out", str(tmp_path / "runs"))
+    assert refused(*again, "--sink", "kafka") == (
+        f"{folder} holds a run that wrote to parquet, not to kafka {bank.kafka.servers} {bank.prefix}; "
+        "add --fresh to begin anew, or --out another folder"
+    )
+    bank.delete("transactions")
+    until(lambda: bank.prefix + "transactions" not in bank.admin.list_topics(timeout=30).topics, SLOW, "its end")
+    bank.make("transactions")
+    assert refused(*again) == (
+        f"topic {bank.prefix}transactions was made anew since the last run, whose offsets mean nothing in it; "
+        "add --fresh to begin anew, or --out another folder"
+    )
+
+
+@pytest.mark.timeout(3 * SLOW)
+@pytest.mark.spark
+def test_a_run_on_a_landing_folder_takes_new_files_only(command, tmp_path):
+    landing = tmp_path / "landing [1]"  # characters that mean something in a pattern
+    (landing / "transactions").mkdir(parents=True)
+    lines = b"\n".join([*(paid(n)[1] for n in range(20)), b"", b"{}", POISON["wrong_type"][1]])
+    (landing / "transactions" / "one.jsonl").write_bytes(lines)
+    (landing / "transactions" / "two.jsonl.part").write_bytes(paid(99)[1])
+    argv = ("run", "--source", "files", "--landing", str(landing), "large_credits", "dead_letters")
+    usual = ("--until-caught-up", "--no-view", "--port", "0", "--trigger", "1s")
+    folder = tmp_path / "runs" / "files"
+
+    assert command(*argv, *usual).ended() == 0
+    (landing / "transactions" / "two.jsonl.part").rename(landing / "transactions" / "two.jsonl")
+    (landing / "customers").mkdir()
+    (landing / "customers" / "one.jsonl").write_bytes(b"oh\n")
+    second = command(*argv, *usual)
+
+    assert second.ended() == 0, second.err
+    assert rows(folder, "large_credits", "count(*), count(DISTINCT transaction_id)") == [(21, 21)]
+    assert rows(folder, "dead_letters", 'reason, topic, "partition", "offset"') == [
+        ("invalid_json", "customers/one.jsonl", None, None),
+        ("missing_field", "transactions/one.jsonl", None, None),
+        ("wrong_type", "transactions/one.jsonl", None, None),
+    ]

@@ -1,0 +1,153 @@
+import json
+from dataclasses import replace
+
+import pytest
+
+from ledgerops.errors import UserError
+from ledgerops.ledger.run.run_dir import Note, RunFolder
+
+FIRST = Note("embedded", "default", "abc", 1000.0)
+LATER = Note("embedded", "default", "abc", 2000.0)
+
+
+@pytest.fixture
+def root(tmp_path):
+    return tmp_path / "runs"
+
+
+def opened(root, note, fresh=False, begun=True):
+    """Opens the folder, closes it, and leaves a checkpoint in it when the run is to have begun."""
+    folder = RunFolder(root, "default")
+    found = folder.open(note, fresh)
+    if begun:
+        (folder.checkpoints / "daily_counts" / "offsets").mkdir(parents=True, exist_ok=True)
+        (folder.checkpoints / "daily_counts" / "offsets" / "0").touch()
+    folder.close()
+    return found
+
+
+def test_a_new_run_keeps_its_origin(root):
+    assert opened(root, FIRST) == (FIRST, False)
+    assert json.loads((root / "default" / "run.json").read_text())["origin"] == 1000.0
+
+
+def test_the_next_run_goes_on_with_the_clock_of_the_first(root):
+    opened(root, FIRST)
+
+    assert opened(root, LATER) == (FIRST, True)
+
+
+def test_a_run_that_planned_no_batch_is_no_earlier_run(root):
+    opened(root, FIRST, begun=False)
+
+    assert opened(root, LATER) == (LATER, False)
+
+
+def test_fresh_moves_the_earlier_run_aside_and_loses_nothing(root):
+    opened(root, FIRST)
+
+    assert opened(root, LATER, fresh=True) == (LATER, False)
+    [aside] = root.glob("default-before-*")
+    assert json.loads((aside / "run.json").read_text())["origin"] == 1000.0
+    assert (aside / "checkpoints" / "daily_counts" / "offsets" / "0").exists()
+
+
+def test_each_earlier_run_has_a_place_of_its_own_however_soon_the_next_comes(root):
+    for origin in range(4):
+        opened(root, replace(FIRST, origin=float(origin)), fresh=True)
+    asides = [json.loads((each / "run.json").read_text())["origin"] for each in root.glob("default-before-*")]
+
+    assert sorted(asides) == [0.0, 1.0, 2.0]
+
+
+def test_a_run_that_cannot_be_moved_aside_is_one_line(root):
+    folder = RunFolder(root, "x" * 250)  # as long as a name may be, but for a few letters
+    folder.open(FIRST, fresh=False)
+    folder.close()
+
+    with pytest.raises(UserError) as refused:
+        folder.open(LATER, fresh=True)
+    assert str(refused.value) == (
+        f"cannot move {folder.path} aside: file name too long; move it away yourself, or add --out another folder"
+    )
+
+
+def test_fresh_in_an_empty_folder_moves_nothing(root):
+    opened(root, FIRST, fresh=True)
+
+    assert [each.name for each in root.iterdir()] == ["default"]
+
+
+def test_another_plan_is_refused_and_the_earlier_run_left_alone(root):
+    opened(root, FIRST)
+    with pytest.raises(UserError, match="holds a run of another plan"):
+        opened(root, Note("embedded", "default", "changed", 2000.0))
+
+    assert opened(root, LATER) == (FIRST, True)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", '{"source": "embedded"}'], ids=["empty", "torn", "a list", "keys absent"]
+)
+def test_a_note_that_cannot_be_read_is_refused_and_fresh_helps(root, text):
+    opened(root, FIRST)
+    (root / "default" / "run.json").write_text(text)
+    with pytest.raises(UserError, match=r"cannot read .*run\.json .*; add --fresh to begin anew"):
+        opened(root, LATER)
+
+    assert opened(root, LATER, fresh=True) == (LATER, False)
+
+
+def test_two_runs_in_one_folder_are_refused(root):
+    first = RunFolder(root, "default")
+    first.open(FIRST, False)
+    with pytest.raises(UserError, match=r"is in use by process \d+; stop that run"):
+        RunFolder(root, "default").open(FIRST, False)
+    first.close()
+
+    assert opened(root, LATER)[1] is False
+
+
+KAFKA = Note("kafka", "one:9092", "abc", 1000.0, topics={"transactions": "id1"})
+
+
+def test_an_address_that_changed_and_a_topic_more_are_noted(root):
+    opened(root, KAFKA)
+    again = replace(KAFKA, plan="two:9092", origin=2000.0, topics={"customers": "id2"})
+
+    note, resumed = opened(root, again)
+    assert resumed
+    assert (note.plan, note.origin) == ("two:9092", 1000.0)
+    assert note.topics == {"transactions": "id1", "customers": "id2"}
+    assert opened(root, KAFKA)[0].topics == note.topics
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        pytest.param({"digest": "x"}, "holds a run of another Kafka cluster (one:9092, since changed?)", id="cluster"),
+        pytest.param({"source": "files"}, "holds a run on another source (kafka, now files)", id="source"),
+        pytest.param(
+            {"topics": {"transactions": "id9"}},
+            "topic transactions was made anew since the last run, whose offsets mean nothing in it",
+            id="topic",
+        ),
+        pytest.param({"sink": "kafka", "target": "one:9092"}, "wrote to parquet, not to kafka one:9092", id="sink"),
+    ],
+)
+def test_what_a_checkpoint_means_nothing_for_is_refused(root, changed, message):
+    opened(root, KAFKA)
+    with pytest.raises(UserError) as refused:
+        opened(root, replace(KAFKA, **changed))
+
+    assert message in str(refused.value)
+    assert str(refused.value).endswith("; add --fresh to begin anew, or --out another folder")
+
+
+def test_a_note_of_before_there_were_sinks_is_still_read(root):
+    opened(root, FIRST)
+    file = root / "default" / "run.json"
+    old = {name: value for name, value in json.loads(file.read_text()).items() if name in ("source", "plan", "digest")}
+    file.write_text(json.dumps({**old, "origin": 1000.0}))
+
+    assert opened(root, LATER) == (FIRST, True)

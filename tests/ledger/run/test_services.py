@@ -1,0 +1,131 @@
+import sqlite3
+from contextlib import closing
+
+import pytest
+import urllib3
+
+from ledgerops.cli import main
+from ledgerops.errors import UserError
+from ledgerops.ledger.jobs.databases import sqlite_path
+from ledgerops.ledger.run.services import open_services
+from ledgerops.ledger.run.source import Feed, choose_feed
+from ledgerops.servers.risk import Risk
+
+HEADER = "account_id,district_id,frequency,parseddate,year,month,day,date"
+
+
+@pytest.fixture
+def bank(tmp_path):
+    """A folder of files to replay, and the feed that replays them."""
+    (tmp_path / "transactions.csv").write_text("")
+    (tmp_path / "accounts.csv").write_text(f"{HEADER}\nA1,5,,,,,,2013-01-01\n")
+    return choose_feed("replay", environ={"LEDGEROPS_DATA": str(tmp_path)})
+
+
+def accounts(url):
+    with closing(sqlite3.connect(sqlite_path(url))) as database:
+        return database.execute("SELECT account_id FROM accounts").fetchall()
+
+
+def test_nothing_is_opened_for_jobs_that_want_nothing(tmp_path):
+    services = open_services((), {"risk": "http://127.0.0.1:1"}, tmp_path / "work", choose_feed("embedded"))
+
+    assert services.urls == {}
+    assert not (tmp_path / "work").exists()
+    services.close()
+
+
+def test_accounts_of_a_replay_are_the_files(tmp_path, bank):
+    services = open_services({"accounts"}, {}, tmp_path / "work", bank)
+
+    assert set(services.urls) == {"accounts"}
+    assert accounts(services.urls["accounts"]) == [("A1",)]
+
+
+def test_accounts_of_a_plan_are_invented(tmp_path):
+    feed = choose_feed("embedded", "default")
+
+    services = open_services({"accounts"}, {}, tmp_path, feed)
+
+    assert len(accounts(services.urls["accounts"])) == feed.plan.keys.accounts
+
+
+def test_without_plan_and_files_there_are_no_accounts(tmp_path, monkeypatch):
+    monkeypatch.delenv("LEDGEROPS_DATA", raising=False)
+
+    with pytest.raises(UserError) as refused:
+        open_services({"accounts"}, {}, tmp_path, Feed("embedded", "x", "y"))
+
+    assert str(refused.value) == (
+        "no accounts to look up: give --accounts-url, or set LEDGEROPS_DATA to the folder that holds accounts.csv"
+    )
+
+
+def test_a_local_risk_service_answers_until_it_is_closed(tmp_path, bank):
+    services = open_services({"risk"}, {}, tmp_path, bank)
+    question = f"{services.urls['risk']}/score?transaction_id=T1&amount=1"
+    assert urllib3.request("GET", question, retries=False).status == 200
+
+    services.close()
+    services.close()
+
+    with pytest.raises(urllib3.exceptions.HTTPError):
+        urllib3.request("GET", question, retries=False, timeout=2.0)
+
+
+def test_given_services_are_used_and_not_stopped(tmp_path, bank, monkeypatch):
+    local = open_services({"accounts"}, {}, tmp_path / "work", bank).urls["accounts"]
+    monkeypatch.chdir(tmp_path)
+    relative = local.replace(f"{tmp_path}/", "")
+    with Risk() as risk:
+        services = open_services({"accounts", "risk"}, {"accounts": relative, "risk": risk.url}, tmp_path / "x", bank)
+        services.close()
+
+        assert services.urls == {"accounts": local, "risk": risk.url}
+        assert urllib3.request("GET", f"{risk.url}/score?transaction_id=T1&amount=1", retries=False).status == 200
+    assert not (tmp_path / "x").exists()
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        pytest.param(
+            {"risk": "http://me:secret@127.0.0.1:1"},
+            "cannot reach the risk service at 127.0.0.1:1: connection refused; "
+            "start it, or leave --risk-url away for a local one",
+            id="nobody listens",
+        ),
+        pytest.param(
+            {"risk": "ftp://me:secret@127.0.0.1"},
+            "the URL of the risk service must be http://host:port or https://host:port",
+            id="another protocol",
+        ),
+        pytest.param(
+            {"risk": "http://127.0.0.1:port"},
+            "the URL of the risk service must be http://host:port or https://host:port",
+            id="not a port",
+        ),
+        pytest.param(
+            {"accounts": "mysql://me:secret@db/bank"},
+            "cannot look up accounts in mysql://me@db/bank: expected postgresql://user@host:port/database "
+            "or sqlite:///path",
+            id="another database",
+        ),
+    ],
+)
+def test_a_service_that_does_not_answer_is_refused_in_one_line(tmp_path, bank, given, message):
+    with pytest.raises(UserError) as refused:
+        open_services(set(given), given, tmp_path, bank)
+
+    assert str(refused.value) == message
+
+
+def test_a_run_is_refused_before_spark_starts_when_a_given_service_is_not_there(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("LEDGEROPS_DATA", raising=False)
+
+    assert main(["run", "account_lookup", "--accounts-url", "sqlite:///none.sqlite", "--port", "0"]) == 2
+
+    assert capsys.readouterr().err == (
+        f"ledgerops: cannot look up accounts in {tmp_path}/none.sqlite: unable to open database file\n"
+    )

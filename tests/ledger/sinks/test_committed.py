@@ -1,0 +1,130 @@
+import json
+from dataclasses import replace
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from ledgerops.ledger.jobs.customer_activity import JOB
+from ledgerops.ledger.sinks.committed import batch_folder, committed_files, current_rows, last_batch
+from tests.ledger.jobs.feed import instant
+
+
+def log(output, name, *files, action="add"):
+    (output / "_spark_metadata").mkdir(exist_ok=True)
+    lines = [json.dumps({"path": f"file:///elsewhere/out%20put/{file}", "size": 1, "action": action}) for file in files]
+    (output / "_spark_metadata" / name).write_text("\n".join(["v1", *lines]))
+
+
+def file(output, name):
+    (output / name).parent.mkdir(parents=True, exist_ok=True)
+    (output / name).write_bytes(b"")
+    return output / name
+
+
+def test_files_of_committed_batches_are_named_in_order_and_strays_are_not(tmp_path):
+    for stray in ("part-a.parquet", "part-b.parquet", "part-stray.parquet"):
+        file(tmp_path, stray)
+    log(tmp_path, "1", "part-b.parquet")
+    log(tmp_path, "0", "part-a.parquet")
+    log(tmp_path, ".2.0f3d.tmp", "part-stray.parquet")
+    log(tmp_path, ".1.crc")
+
+    assert committed_files(tmp_path) == [tmp_path / "part-a.parquet", tmp_path / "part-b.parquet"]
+    assert last_batch(tmp_path) == 1
+
+
+def test_a_compact_file_stands_for_all_before_it(tmp_path):
+    log(tmp_path, "8", "part-8.parquet")
+    log(tmp_path, "9.compact", "part-7.parquet", "part-8.parquet", "part%209.parquet")
+    log(tmp_path, "10", "part-10.parquet")
+
+    assert [file.name for file in committed_files(tmp_path)] == [
+        "part-7.parquet",
+        "part-8.parquet",
+        "part 9.parquet",
+        "part-10.parquet",
+    ]
+
+
+def test_a_deleted_file_is_not_named(tmp_path):
+    log(tmp_path, "0", "part-a.parquet", action="delete")
+
+    assert committed_files(tmp_path) == []
+
+
+def test_files_of_a_route_are_found_in_its_folders_wherever_the_output_lies_now(tmp_path):
+    debit = file(tmp_path, "topic=transactions.debits/part-a.parquet")
+    odd = file(tmp_path, "topic=a%3Ab/part-b.parquet")  # so Spark writes a value with a colon
+    log(tmp_path, "0", "topic=transactions.debits/part-a.parquet", "topic=a%253Ab/part-b.parquet")
+
+    assert committed_files(tmp_path) == [debit, odd]
+
+
+def test_an_output_in_a_folder_named_like_a_routes_is_not_taken_for_one(tmp_path):
+    (tmp_path / "_spark_metadata").mkdir()
+    entry = {"path": "file:///runs/plan=whale/part-a.parquet", "action": "add"}
+    (tmp_path / "_spark_metadata" / "0").write_text("v1\n" + json.dumps(entry))
+
+    assert committed_files(tmp_path) == [tmp_path / "part-a.parquet"]
+
+
+def test_of_folders_by_batch_the_whole_ones_are_named_in_order(tmp_path):
+    tenth = file(tmp_path, "batch=10/topic=x/part-a.parquet")
+    second = file(tmp_path, "batch=2/part-b.parquet")
+    for stray in (".batch=11/part-c.parquet", "batch=2/.part-b.parquet.crc", "batch=2/_SUCCESS", "batch=x/a.parquet"):
+        file(tmp_path, stray)
+
+    assert committed_files(tmp_path) == [second, tenth]
+    assert last_batch(tmp_path) == 10
+
+
+@pytest.mark.parametrize("made", [True, False], ids=["an empty folder", "no folder"])
+def test_nothing_is_committed_before_the_first_batch(tmp_path, made):
+    output = tmp_path / "output"
+    if made:
+        output.mkdir()
+
+    assert committed_files(output) == []
+    assert last_batch(output) is None
+    assert current_rows(output, JOB).num_rows == 0
+
+
+def batch(output, number, *rows, names=("customer_id", "transactions"), folder="."):
+    place = batch_folder(output, number) / folder
+    place.mkdir(parents=True, exist_ok=True)
+    table = pa.table({name: list(values) for name, values in zip(names, zip(*rows, strict=True), strict=True)})
+    pq.write_table(table, place / "part-a.parquet")
+
+
+def test_the_current_row_of_a_key_is_that_of_its_newest_batch(tmp_path):
+    batch(tmp_path, 9, ("C1", 500), ("C2", 301))
+    batch(tmp_path, 10, ("C1", 501), (None, 1))
+    batch(tmp_path, 2, ("C1", 999), ("C3", 303))
+
+    assert sorted(map(tuple, (row.values() for row in current_rows(tmp_path, JOB).to_pylist())), key=str) == [
+        ("C1", 501), ("C2", 301), ("C3", 303), (None, 1),
+    ]  # fmt: skip
+
+
+def test_within_a_batch_the_latest_event_time_wins_then_the_greatest_value(tmp_path):
+    late, early = instant("10:01"), instant("10:00")
+    names = ("customer_id", "transactions", "event_time")
+    batch(
+        tmp_path, 0, ("C1", 1, late), ("C1", 7, early), ("C1", 8, None), ("C2", 5, late), ("C2", 4, late), names=names
+    )
+
+    rows = current_rows(tmp_path, JOB).to_pylist()
+
+    assert {row["customer_id"]: row["transactions"] for row in rows} == {"C1": 1, "C2": 5}
+
+
+def test_a_key_may_have_a_current_row_in_each_output_of_a_route(tmp_path):
+    batch(tmp_path, 0, ("C1", 1), folder="topic=a%3Ab")
+    batch(tmp_path, 0, ("C1", 2), folder="topic=x")
+    batch(tmp_path, 1, ("C1", 3), folder="topic=x")
+
+    assert sorted(tuple(row.values()) for row in current_rows(tmp_path, replace(JOB, route="topic")).to_pylist()) == [
+        ("C1", 1, "a:b"),
+        ("C1", 3, "x"),
+    ]

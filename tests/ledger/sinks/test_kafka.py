@@ -1,0 +1,107 @@
+"""Jobs that write to a real broker."""
+
+import json
+import time
+import uuid
+from collections import Counter
+from dataclasses import replace
+from decimal import Decimal
+from functools import partial
+
+import pytest
+
+from ledgerops.common.kafka import KafkaClient
+from ledgerops.errors import UserError
+from ledgerops.ledger.jobs import customer_activity, late_transactions, split_transactions
+from ledgerops.ledger.sinks import KafkaSink
+from tests.ledger.jobs.faults import uncommit
+from tests.ledger.jobs.feed import transaction
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture
+def prefix():
+    return f"test-{uuid.uuid4().hex[:8]}."
+
+
+def records(kafka, topic):
+    """Partition, key and value of all there is in a topic."""
+    from confluent_kafka import Consumer, TopicPartition
+
+    consumer = Consumer(kafka.client.librdkafka(**{"group.id": "test", "enable.auto.commit": False}))
+    try:
+        partitions = consumer.list_topics(topic, timeout=60).topics[topic].partitions
+        heads = {n: consumer.get_watermark_offsets(TopicPartition(topic, n), timeout=60)[1] for n in partitions}
+        consumer.assign([TopicPartition(topic, n, 0) for n in partitions])
+        found, deadline = [], time.monotonic() + 120
+        while len(found) < sum(heads.values()):
+            assert time.monotonic() < deadline, f"read {len(found)} of {heads}"
+            message = consumer.poll(1.0)
+            if message is not None and message.error() is None:
+                found.append((message.partition(), message.key(), json.loads(message.value(), parse_float=Decimal)))
+        return len(partitions), found
+    finally:
+        consumer.close()
+
+
+def ids(found):
+    return Counter(value["transaction_id"] for _, _, value in found)
+
+
+def test_rows_go_to_the_topics_of_their_route_and_a_repeated_batch_is_sent_again_but_not_lost(feed, kafka, prefix):
+    case, sink = feed(split_transactions.JOB), KafkaSink(kafka.client, prefix)
+    debit = transaction("d", "10:00:00.000001", "C7", type="Debit", amount=Decimal("12345678901234.50"))
+    case.add([transaction("a", "10:00"), debit], [transaction("b", "10:01")])
+    case.run(sink=sink)
+    uncommit(case.checkpoint)
+    case.add([transaction("c", "10:02")])
+
+    case.run(sink=sink)
+
+    made, [(_, key, value)] = records(kafka, f"{prefix}transactions.debits")
+    assert (made, key) == (5, b"C7")
+    assert value == {
+        "transaction_id": "d",
+        "account_id": "A1",
+        "customer_id": "C7",
+        "event_time": "2024-03-01T10:00:00.000001Z",
+        "type": "Debit",
+        "operation": None,
+        "amount": Decimal("12345678901234.50"),
+        "balance": 0,
+    }
+    _, credit = records(kafka, f"{prefix}transactions.credits")
+    assert ids(credit) == {"a": 1, "b": 2, "c": 1}
+
+
+def test_updates_bear_the_key_that_they_replace_and_the_last_record_is_the_newest(feed, kafka, prefix):
+    job = replace(customer_activity.JOB, transform=partial(customer_activity.transform, least=1))
+    case = feed(job)
+    case.add(*([transaction(f"{n}{m}", "10:00", f"C{m}") for m in range(3)] for n in range(3)))
+
+    case.run(sink=KafkaSink(kafka.client, prefix))
+
+    _, found = records(kafka, f"{prefix}customer_activity")
+    newest = {key: value["transactions"] for _, key, value in found}
+    assert newest == {b"C0": 3, b"C1": 3, b"C2": 3}
+    assert len({(key, partition) for partition, key, _ in found}) == 3 < len(found)
+
+
+def test_a_job_that_looks_at_its_batches_sends_each_to_the_topic_it_chose(feed, kafka, prefix):
+    case = feed(late_transactions.JOB)
+    case.add([transaction("a", "10:00")], [transaction("b", "10:30")], [transaction("late", "09:00")])
+
+    case.run(sink=KafkaSink(kafka.client, prefix))
+
+    assert ids(records(kafka, f"{prefix}transactions.on_time")[1]) == {"a": 1, "b": 1}
+    assert ids(records(kafka, f"{prefix}transactions.late")[1]) == {"late": 1}
+
+
+def test_a_broker_that_is_away_is_told_before_the_query_starts(feed):
+    case = feed(split_transactions.JOB)
+
+    with pytest.raises(UserError, match=r"^cannot reach Kafka at 127\.0\.0\.1:1: "):
+        case.run(sink=KafkaSink(KafkaClient("127.0.0.1:1")))
+
+    assert not (case.checkpoint / "offsets").exists()

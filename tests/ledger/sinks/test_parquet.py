@@ -1,0 +1,84 @@
+"""Jobs that write a folder for each batch."""
+
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from functools import partial
+
+import pytest
+
+from ledgerops.ledger.jobs import customer_activity, dedup_transactions, late_transactions
+from ledgerops.ledger.sinks import ParquetSink
+from ledgerops.ledger.sinks.batches import _read_by_spark, query_id, read_checkpoint
+from ledgerops.ledger.sinks.committed import current_rows, last_batch
+from tests.ledger.jobs.faults import uncommit
+from tests.ledger.jobs.feed import transaction
+from tests.ledger.jobs.oracle import ask, batches_of, disordered
+
+pytestmark = pytest.mark.spark
+
+
+@dataclass(frozen=True)
+class Torn(ParquetSink):
+    """Dies once, when the files of batch 1 are there and the folder has not its name yet."""
+
+    died: list[int] = field(default_factory=list)
+
+    def write_batch(self, job, rows, batch):
+        if batch == 1 and not self.died:
+            self.died.append(batch)
+            super().write_batch(job, rows, batch)
+            (self.folder / "batch=1").rename(self.folder / ".batch=1")
+            raise RuntimeError("killed in mid-batch")
+        super().write_batch(job, rows, batch)
+
+
+def test_a_batch_that_is_repeated_at_any_point_is_there_once(feed, job_session):
+    case, (first, _) = feed(late_transactions.JOB), disordered()
+    sink = Torn(case.output)
+    case.add(*first[:2])
+    with pytest.raises(Exception, match="killed in mid-batch"):
+        case.run(sink=sink)
+    assert last_batch(case.output) == 0
+
+    case.run(sink=sink)
+    before = case.rows()
+    uncommit(case.checkpoint)
+    case.add(*first[2:])
+    case.run(sink=sink)
+
+    model = batches_of([first], timedelta(minutes=1))
+    expected = [(row["transaction_id"], row["event_time"] <= batch.late) for batch in model for row in batch.rows]
+    assert case.rows("transaction_id, topic = 'transactions.late'") == sorted(expected)
+    assert set(before) <= set(case.rows())
+    assert sorted(folder.name for folder in case.output.iterdir()) == [f"batch={n}" for n in range(4)]
+    metadata = case.checkpoint / "metadata"
+    assert _read_by_spark(job_session, metadata) == metadata.read_text()  # the way to a checkpoint on another system
+    assert len(query_id(read_checkpoint(job_session, metadata))) == 36
+
+
+def test_state_goes_on_where_a_repeated_batch_of_updates_left_it(feed):
+    job = replace(customer_activity.JOB, transform=partial(customer_activity.transform, least=20))
+    case, (first, second) = feed(job), disordered()
+    case.add(*first)
+    case.run()
+    uncommit(case.checkpoint)
+    case.add(*second, [transaction("last", "10:00", "C1")])
+
+    case.run()
+
+    rows = [row for batch in [*first, *second] for row in batch] + [transaction("last", "10:00", "C1")]
+    question = "SELECT customer_id, count(*), sum(amount) FROM rows GROUP BY 1 HAVING count(*) > 20 ORDER BY ALL"
+    assert sorted(tuple(row.values()) for row in current_rows(case.output, job).to_pylist()) == ask(question, rows)
+
+
+def test_sparks_file_sink_skips_a_repeated_batch_and_keeps_its_state(feed):
+    case, (first, second) = feed(dedup_transactions.JOB), disordered()
+    every = [row for batch in [*first, *second] for row in batch]
+    case.add(*first)
+    case.run(lateness="3 days")
+    uncommit(case.checkpoint)
+    case.add(*second)
+
+    case.run(lateness="3 days")
+
+    assert case.rows("transaction_id") == ask("SELECT DISTINCT transaction_id FROM rows ORDER BY 1", every)

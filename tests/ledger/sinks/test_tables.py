@@ -1,0 +1,182 @@
+"""Tables against a real Postgres, without Spark."""
+
+import uuid
+from decimal import Decimal
+
+import psycopg
+import pytest
+
+from ledgerops.errors import UserError
+from ledgerops.ledger.jobs.customer_activity import JOB
+from ledgerops.ledger.sinks import PostgresSink
+from ledgerops.ledger.sinks.tables import Target, create_staging, repeated_rows
+from tests.ledger.jobs.feed import instant
+
+COLUMNS = {"customer_id": "text", "event_time": "timestamp with time zone", "amount": "numeric(18,2)", "notes": "jsonb"}
+EARLY, LATE = instant("10:00"), instant("10:01")
+
+
+@pytest.fixture
+def database(postgres):
+    """A connection whose tables are gone at the end."""
+    with psycopg.connect(postgres.url) as connection:
+        schema = f"test_{uuid.uuid4().hex}"
+        connection.execute(f"CREATE SCHEMA {schema}")
+        connection.execute(f"SET search_path TO {schema}")
+        yield connection
+        connection.rollback()
+
+
+def stage(database, *rows):
+    database.execute(create_staging("staging", COLUMNS))
+    database.cursor().executemany(
+        "INSERT INTO staging VALUES (%s, %s, %s, %s, %s)", [(number, *row) for number, row in enumerate(rows)]
+    )
+
+
+def test_of_several_rows_of_a_key_the_latest_wins_then_the_greatest(database):
+    target = Target("counts", COLUMNS, ("customer_id",))
+    stage(
+        database,
+        ("C1", EARLY, 9, None),
+        ("C1", LATE, 1, '{"a": [1]}'),
+        ("C1", None, 10, None),
+        ("C2", LATE, 1, None),
+        ("C2", LATE, None, None),
+        ("C2", LATE, 2, None),
+    )
+    target.prepare(database)
+    database.execute("INSERT INTO counts VALUES ('C1', now(), 77), ('C3', NULL, 3)")
+
+    database.execute(target.fill("staging", None, "event_time"))
+
+    assert database.execute("SELECT * FROM counts ORDER BY 1").fetchall() == [
+        ("C1", LATE, Decimal("1.00"), {"a": [1]}),
+        ("C2", LATE, Decimal("2.00"), None),
+        ("C3", None, Decimal("3.00"), None),
+    ]
+
+
+def test_rows_without_a_key_are_all_added(database):
+    target = Target("all.rows", COLUMNS, ())  # a route's value may look like anything
+    stage(database, ("C1", EARLY, 9, None), ("C1", EARLY, 9, None))
+    target.prepare(database)
+
+    database.execute(target.fill("staging", None, "event_time"))
+    target.prepare(database)
+    database.execute(target.fill("staging", "customer_id", "event_time"), ["C1"])
+    database.execute(target.fill("staging", "customer_id", "event_time"), ["C2"])
+
+    assert database.execute('SELECT count(*) FROM "all.rows"').fetchone() == (4,)
+
+
+def test_rows_that_two_tasks_wrote_are_counted(database):
+    stage(database, ("C1", EARLY, 9, None), ("C2", EARLY, 9, None))
+    assert repeated_rows(database, "staging") == 0
+
+    database.execute("INSERT INTO staging SELECT * FROM staging WHERE customer_id = 'C1'")
+
+    assert repeated_rows(database, "staging") == 1
+
+
+@pytest.mark.parametrize(
+    ("columns", "reason"),
+    [
+        pytest.param(
+            "customer_id text PRIMARY KEY, event_time timestamptz, notes jsonb",
+            "has no column amount",
+            id="a column less",
+        ),
+        pytest.param(
+            "customer_id text PRIMARY KEY, event_time timestamp, amount numeric(18,2), notes jsonb",
+            "has event_time as timestamp without time zone, not as timestamp with time zone",
+            id="another type",
+        ),
+        pytest.param(
+            "customer_id text, event_time timestamptz, amount numeric(18,2), notes jsonb",
+            "has no primary key or unique index on (customer_id)",
+            id="no key",
+        ),
+        pytest.param(
+            "customer_id text, event_time timestamptz, amount numeric(18,2), notes jsonb, UNIQUE (customer_id, amount)",
+            "has no primary key or unique index on (customer_id)",
+            id="a key of more columns",
+        ),
+    ],
+)  # fmt: skip
+def test_a_table_that_does_not_fit_is_refused(database, columns, reason):
+    database.execute(f"CREATE TABLE counts ({columns})")
+
+    with pytest.raises(UserError) as refused:
+        Target("counts", COLUMNS, ("customer_id",)).prepare(database)
+
+    assert str(refused.value) == f"cannot write to table counts: it {reason}; rename it, or alter it to fit"
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        pytest.param(
+            "customer_id text PRIMARY KEY, event_time timestamptz, amount numeric(18,2), notes jsonb", id="the same"
+        ),
+        pytest.param(
+            "seen timestamptz DEFAULT now(), notes jsonb, amount numeric(18,2), customer_id text UNIQUE, "
+            "event_time timestamptz",
+            id="in another order, with more",
+        ),
+    ],
+)  # fmt: skip
+def test_a_table_of_ones_own_that_fits_is_taken(database, columns):
+    database.execute(f"CREATE TABLE counts ({columns})")
+    stage(database, ("C1", EARLY, 9, None))
+    target = Target("counts", COLUMNS, ("customer_id",))
+
+    target.prepare(database)
+    database.execute(target.fill("staging", None, "event_time"))
+
+    assert database.execute("SELECT customer_id, amount FROM counts").fetchall() == [("C1", Decimal("9.00"))]
+
+
+def test_the_password_is_told_nowhere(tmp_path):
+    sink = PostgresSink("postgresql://ledger:geheim@127.0.0.1:1/bank")
+
+    with pytest.raises(UserError) as refused:
+        sink.last_batch(JOB, tmp_path)
+
+    assert str(refused.value).startswith("cannot reach postgresql://ledger@127.0.0.1:1/bank: connection failed: ")
+    assert "geheim" not in f"{refused.value}{sink!r}{sink}"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        pytest.param("postgresql://ledger:geheim%zz@127.0.0.1/bank", id="not a URL"),
+        pytest.param("postgresql://ledger:geheim@127.0.0.1:x/bank", id="no port"),
+        pytest.param("mysql://ledger:geheim@127.0.0.1/bank", id="another database"),
+        pytest.param("host=127.0.0.1 password=geheim", id="no URL but settings"),
+        pytest.param("postgresql://ledger:gehe@im@127.0.0.1/bank", id="a password that ends up in the host's name"),
+        pytest.param("postgresql:///bank", id="no host, which Spark's driver needs"),
+    ],
+)
+def test_what_is_no_url_of_a_database_is_refused(url):
+    with pytest.raises(UserError) as refused:
+        PostgresSink(url)
+
+    assert str(refused.value) == ("not the URL of a database; write postgresql://user:password@host:port/database")
+    assert refused.value.__cause__ is None and refused.value.__suppress_context__ in (True, False)
+
+
+def test_a_user_who_may_make_no_tables_is_told_before_anything_starts(postgres, tmp_path):
+    with psycopg.connect(postgres.url) as connection:
+        connection.execute("DROP ROLE IF EXISTS visitor")
+        connection.execute("CREATE ROLE visitor LOGIN")
+    sink = PostgresSink(postgres.url.replace("//ledger@", "//visitor@"))
+
+    with pytest.raises(UserError) as refused:
+        sink.last_batch(JOB, tmp_path)
+
+    assert str(refused.value) == f"cannot write to {sink}: permission denied for schema public"
+
+
+def test_a_url_may_leave_out_user_port_and_database():
+    assert str(PostgresSink("postgresql://db.example")) == "postgresql://db.example/"

@@ -1,0 +1,157 @@
+from __future__ import annotations
+
+import csv
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import duckdb
+import pyarrow as pa
+import pytest
+
+from ledgerops.errors import UserError
+from ledgerops.ledger.plan.schemas import ACCOUNTS, CUSTOMERS
+from ledgerops.ledger.sources import arrow_file, customers
+from ledgerops.ledger.sources.csv_file import rejected
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+IDS = ["C3", "C1", "C2"]
+
+
+def test_generated_customers_are_the_same_for_the_same_seed() -> None:
+    assert customers.generate_customers(IDS, 7) == customers.generate_customers(IDS, 7)
+    assert customers.generate_customers(IDS, 7) != customers.generate_customers(IDS, 8)
+
+
+def test_a_customer_does_not_depend_on_who_else_is_generated() -> None:
+    alone = customers.generate_customers(["C1"], 7).to_pylist()
+    assert alone == customers.generate_customers(IDS, 7).slice(1, 1).to_pylist()
+
+
+def test_generated_tables_keep_the_order_of_the_ids_and_have_no_gaps() -> None:
+    made, accounts = customers.generate_customers(IDS), customers.generate_accounts(["A9", "A8"])
+    assert made["customer_id"].to_pylist() == IDS
+    assert accounts["account_id"].to_pylist() == ["A9", "A8"]
+    assert sum(column.null_count for column in (*made.columns, *accounts.columns)) == 0
+    assert all(1 <= district <= 77 for district in made["district_id"].to_pylist())
+
+
+def test_written_reference_data_reads_back_as_generated(tmp_path: Path) -> None:
+    customers.write_reference(tmp_path, IDS, ["A1", "A2"], seed=3)
+    assert customers.read_customers(tmp_path, tmp_path / "work") == customers.generate_customers(IDS, 3)
+    assert customers.read_accounts(tmp_path, tmp_path / "work") == customers.generate_accounts(["A1", "A2"], 3)
+    assert rejected(tmp_path / "work") == []
+
+
+def test_written_files_have_the_columns_of_the_real_ones(tmp_path: Path, data_dir: Path) -> None:
+    customers.write_reference(tmp_path, IDS, ["A1"])
+    for name in ("customers.csv", "accounts.csv"):
+        with (tmp_path / name).open() as written, (data_dir / name).open() as real:
+            assert written.readline() == real.readline()
+
+
+def change(path: Path, line: int, column: str, value: str) -> None:
+    with path.open(newline="") as file:
+        records = list(csv.DictReader(file))
+    records[line - 2][column] = value
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(records[0]))
+        writer.writeheader()
+        writer.writerows(records)
+
+
+@pytest.mark.parametrize(
+    ("name", "column", "value", "reason"),
+    [
+        pytest.param("customers.csv", "customer_id", "", "no customer_id", id="customer without id"),
+        pytest.param("customers.csv", "customer_id", "C3", "repeated customer_id", id="customer twice"),
+        pytest.param("customers.csv", "district_id", "x", "district_id 'x' is not a whole number", id="district"),
+        pytest.param("customers.csv", "date", "2013-02-30", "date '2013-02-30' is not a date", id="day that never was"),
+        pytest.param("accounts.csv", "account_id", "", "no account_id", id="account without id"),
+        pytest.param("accounts.csv", "date", "20130101", "date '20130101' is not a date", id="date in another form"),
+    ],
+)
+def test_a_bad_row_is_kept_aside(tmp_path: Path, name: str, column: str, value: str, reason: str) -> None:
+    customers.write_reference(tmp_path, IDS, ["A3", "A1"])
+    change(tmp_path / name, 3, column, value)
+    read = customers.read_customers if name == "customers.csv" else customers.read_accounts
+    table = read(tmp_path, tmp_path / "work")
+    assert table.num_rows == (2 if name == "customers.csv" else 1)
+    [entry] = rejected(tmp_path / "work")
+    assert (entry["file"], entry["line"], entry["reason"]) == (name, 3, reason)
+
+
+def test_rejects_of_one_file_leave_those_of_another(tmp_path: Path) -> None:
+    customers.write_reference(tmp_path, IDS, ["A1", "A2"])
+    change(tmp_path / "customers.csv", 2, "district_id", "")
+    change(tmp_path / "accounts.csv", 2, "district_id", "")
+    for _ in range(2):
+        customers.read_customers(tmp_path, tmp_path / "work")
+        customers.read_accounts(tmp_path, tmp_path / "work")
+    assert sorted(str(entry["file"]) for entry in rejected(tmp_path / "work")) == ["accounts.csv", "customers.csv"]
+
+
+def test_missing_texts_are_absent_not_empty(tmp_path: Path) -> None:
+    customers.write_reference(tmp_path, IDS, [])
+    change(tmp_path / "customers.csv", 2, "email", "")
+    assert customers.read_customers(tmp_path, tmp_path / "work")["email"][0].as_py() is None
+
+
+def test_a_missing_file_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(UserError) as caught:
+        customers.read_customers(tmp_path, tmp_path / "work")
+    assert str(caught.value) == (
+        f"cannot read {tmp_path / 'customers.csv'}: no such file or directory; "
+        "LEDGEROPS_DATA must name the folder that holds customers.csv"
+    )
+
+
+def test_the_real_files_are_read_whole(tmp_path: Path, data_dir: Path) -> None:
+    read = customers.read_customers(data_dir, tmp_path)
+    accounts = customers.read_accounts(data_dir, tmp_path)
+    for name, table in (("customers", read), ("accounts", accounts)):
+        assert [(table.num_rows,)] == duckdb.sql(f"SELECT count(*) FROM '{data_dir}/{name}.csv'").fetchall()
+    assert rejected(tmp_path) == []
+    first = read.slice(0, 1).to_pylist()[0]
+    assert (first["customer_id"], first["city"], first["district_id"]) == ("C00000001", "Albuquerque", 18)
+    assert first["updated_at"] == datetime(1990, 12, 13, tzinfo=UTC)
+    assert accounts["opened_on"][0].as_py() == date(2013, 1, 1)
+
+
+def test_prepared_customers_are_generated_once(tmp_path: Path) -> None:
+    first = customers.prepare_generated(IDS, tmp_path, 1)
+    written = first.path.stat().st_mtime_ns
+    assert customers.prepare_generated(IDS, tmp_path, 1) == first
+    assert first.path.stat().st_mtime_ns == written
+    assert customers.prepare_generated(IDS, tmp_path, 2).path != first.path
+    table = pa.Table.from_batches(arrow_file.batches(first.path, 0, first.rows))
+    assert table.to_pylist() == customers.generate_customers(IDS, 1).to_pylist()
+
+
+@pytest.mark.spark
+def test_the_columns_are_those_of_the_contract(spark: SparkSession) -> None:
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    for arrow, contract in ((customers.CUSTOMERS_ARROW, CUSTOMERS), (customers.ACCOUNTS_ARROW, ACCOUNTS)):
+        assert from_arrow_schema(arrow).simpleString() == spark.createDataFrame([], contract).schema.simpleString()
+
+
+@pytest.mark.spark
+def test_customers_stream_once_each_in_limited_batches(spark: SparkSession, tmp_path: Path) -> None:
+    prepared = customers.prepare_generated([f"C{number}" for number in range(100)], tmp_path / "work")
+    customers.register(spark)
+    query = (
+        spark.readStream.format("ledger_customers")
+        .options(path=str(prepared.path), rate="0", maxRowsPerTrigger="40")
+        .load()
+        .writeStream.format("memory")
+        .queryName("customers_once")
+        .trigger(availableNow=True)
+        .start()
+    )
+    query.awaitTermination()
+    assert [progress.numInputRows for progress in query.recentProgress] == [40, 40, 20]
+    got = [row.customer_id for row in spark.table("customers_once").collect()]
+    assert sorted(got) == sorted(f"C{number}" for number in range(100))

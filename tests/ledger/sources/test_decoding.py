@@ -1,0 +1,211 @@
+"""Records as they may come, each against what becomes of it."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from ledgerops.ledger.plan.poison import MAX_VALUE_BYTES, REASONS
+from ledgerops.ledger.sources import decoding
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+GOOD = {
+    "transaction_id": "T1",
+    "account_id": "A1",
+    "customer_id": "C1",
+    "event_time": "2024-03-01T10:00:00.123456Z",
+    "type": "Credit",
+    "operation": "Credit in Cash",
+    "amount": 12.5,
+    "balance": 100,
+}
+CUSTOMER = {
+    "customer_id": "C1",
+    "sex": "Female",
+    "first": "Ada",
+    "last": "Smith",
+    "email": "a@example.com",
+    "city": "Rome",
+    "state": "NY",
+    "district_id": 7,
+    "updated_at": "2013-01-01T00:00:00Z",
+}
+RECORD = "key BINARY, value BINARY, topic STRING, partition INT, offset BIGINT, timestamp TIMESTAMP"
+AT = datetime(2024, 3, 1, tzinfo=UTC)
+
+
+def text(**changed: Any) -> bytes:
+    """The good transaction with some fields changed; `...` leaves one out, bytes stand as they are."""
+    fields = {name: value for name, value in {**GOOD, **changed}.items() if value is not ...}
+    raw = {name: value for name, value in fields.items() if isinstance(value, bytes)}
+    dumped = json.dumps({name: f"<{name}>" if name in raw else value for name, value in fields.items()})
+    for name, value in raw.items():
+        dumped = dumped.replace(f'"<{name}>"', value.decode())
+    return dumped.encode()
+
+
+# what comes -> the changed columns of its row
+TAKEN: dict[str, tuple[bytes, dict[str, Any]]] = {
+    "as agreed": (text(), {}),
+    "no operation": (text(operation=None), {"operation": None}),
+    "an operation left out": (text(operation=...), {"operation": None}),
+    "an unknown field": (text(branch={"city": "Rome"}), {}),
+    "spaces around it": (b"  " + text() + b" \r\n", {}),
+    "other letters": (text(operation='Výběr ☕ " \\'), {"operation": 'Výběr ☕ " \\'}),
+    "an empty text": (text(account_id=""), {"account_id": ""}),
+    "two decimals": (text(amount=b"12.50"), {}),
+    "trailing zeros": (text(amount=b"12.50000"), {}),
+    "zeros only": (text(amount=b"10.00"), {"amount": Decimal("10.00")}),
+    "hundreds": (text(amount=b"100.00"), {"amount": Decimal("100.00")}),
+    "below zero": (text(amount=b"-0.01"), {"amount": Decimal("-0.01")}),
+    "the largest amount": (text(amount=b"9999999999999999.99"), {"amount": Decimal("9999999999999999.99")}),
+    "cents that a float has not": (text(amount=b"70368744177664.01"), {"amount": Decimal("70368744177664.01")}),
+    "another zone": (text(event_time="2024-03-01T12:00:00.123456+02:00"), {}),
+    "whole seconds": (text(event_time="2024-03-01T10:00:00Z"), {"event_time": datetime(2024, 3, 1, 10, tzinfo=UTC)}),
+    "nanoseconds": (text(event_time="2024-03-01T10:00:00.123456789Z"), {}),
+    "as long as may be": (text() + b" " * (MAX_VALUE_BYTES - len(text())), {}),
+    "a field twice": (text()[:-1] + b', "type": "Debit"}', {"type": "Debit"}),
+}
+# what comes -> reason and detail
+REFUSED: dict[str, tuple[bytes | None, str, str]] = {
+    "no value": (None, "tombstone", "no value"),
+    "a byte too long": (
+        text() + b" " * (MAX_VALUE_BYTES + 1 - len(text())), "oversized", "65537 bytes, of at most 65536",
+    ),
+    "cut off": (text()[:-30], "invalid_json", "not one JSON object in UTF-8"),
+    "no JSON": (b"hello", "invalid_json", "not one JSON object in UTF-8"),
+    "nothing": (b"", "invalid_json", "not one JSON object in UTF-8"),
+    "two objects": (text() + text(), "invalid_json", "not one JSON object in UTF-8"),
+    "two objects with a comma": (text() + b"," + text(), "invalid_json", "not one JSON object in UTF-8"),
+    "words behind it": (text() + b" more", "invalid_json", "not one JSON object in UTF-8"),
+    "not UTF-8": (text().replace(b"Cash", b"C\xe9sh"), "invalid_json", "not one JSON object in UTF-8"),
+    "single quotes": (text().replace(b'"', b"'"), "invalid_json", "not one JSON object in UTF-8"),
+    "not a number": (text(amount=b"NaN"), "invalid_json", "not one JSON object in UTF-8"),
+    "a list": (b"[" + text() + b"]", "invalid_json", "not one JSON object in UTF-8"),
+    "a number alone": (b"42", "invalid_json", "not one JSON object in UTF-8"),
+    "null alone": (b"null", "invalid_json", "not one JSON object in UTF-8"),
+    "an empty object": (b"{}", "missing_field", "no transaction_id"),
+    "a field left out": (text(amount=...), "missing_field", "no amount"),
+    "a field of null": (text(customer_id=None), "missing_field", "no customer_id"),
+    "another case": (text(amount=...)[:-1] + b', "Amount": 1}', "missing_field", "no amount"),
+    "missing and wrong": (text(amount="x", balance=...), "missing_field", "no balance"),
+    "a word for an amount": (
+        text(amount="much"), "wrong_type", "amount is no amount with at most two decimals: string",
+    ),
+    "an amount in quotes": (
+        text(amount="12.50"), "wrong_type", "amount is no amount with at most two decimals: string",
+    ),
+    "a third decimal": (
+        text(amount=b"12.505"), "wrong_type", "amount is no amount with at most two decimals: decimal(5,3)",
+    ),
+    "an exponent": (text(amount=b"1e2"), "wrong_type", "amount is no amount with at most two decimals: double"),
+    "too large an amount": (
+        text(amount=b"10000000000000000.00"), "wrong_type",
+        "amount is no amount with at most two decimals: decimal(17,0)",
+    ),
+    "a number for a text": (text(customer_id=7), "wrong_type", "customer_id is no text: bigint"),
+    "an object for a text": (text(type={"a": "b"}), "wrong_type", "type is no text: object<a: string>"),
+    "a truth for an operation": (text(operation=True), "wrong_type", "operation is no text: boolean"),
+    "a day": (
+        text(event_time="2024-03-01"), "wrong_type", "event_time is no instant like 2024-03-01T10:00:00Z: string",
+    ),
+    "a time without a zone": (
+        text(event_time="2024-03-01T10:00:00.123"),
+        "wrong_type", "event_time is no instant like 2024-03-01T10:00:00Z: string",
+    ),
+    "a day that there is not": (
+        text(event_time="2024-02-30T10:00:00Z"),
+        "wrong_type", "event_time is no instant like 2024-03-01T10:00:00Z: string",
+    ),
+    "milliseconds": (
+        text(event_time=1_709_287_200_000),
+        "wrong_type", "event_time is no instant like 2024-03-01T10:00:00Z: bigint",
+    ),
+}  # fmt: skip
+
+
+def row(**changed: Any) -> dict[str, Any]:
+    moment = datetime(2024, 3, 1, 10, 0, 0, 123456, UTC)
+    return {**GOOD, "event_time": moment, "amount": Decimal("12.50"), "balance": Decimal("100.00"), **changed}
+
+
+@pytest.fixture(scope="module")
+def decoded(spark: SparkSession) -> tuple[dict[int, dict[str, Any]], dict[int, Any]]:
+    """Rows and rejects by offset: the number of the case."""
+    values = [value for value, _ in TAKEN.values()] + [value for value, *_ in REFUSED.values()]
+    records = spark.createDataFrame([(b"C1", v, "transactions", 3, n, AT) for n, v in enumerate(values)], RECORD)
+    judged = decoding._judged(records, "transactions", True).where("reason IS NULL").select("offset", "__row.*")
+    rows = {each.offset: each.asDict() for each in judged.selectExpr("*", "unix_micros(event_time) micros").collect()}
+    for each in rows.values():
+        each["event_time"] = datetime.fromtimestamp(each.pop("micros") / 1e6, UTC)
+        each.pop("offset")
+    return rows, {each.offset: each for each in decoding.rejects(records, "transactions", True).collect()}
+
+
+@pytest.mark.parametrize("case", TAKEN)
+def test_a_good_record_is_a_row(decoded, case):
+    rows, rejects = decoded
+    number = list(TAKEN).index(case)
+
+    assert rejects.get(number) is None
+    assert rows[number] == row(**TAKEN[case][1])
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_a_bad_record_is_a_reject_with_its_reason(decoded, case):
+    rows, rejects = decoded
+    number = len(TAKEN) + list(REFUSED).index(case)
+    value, reason, detail = REFUSED[case]
+
+    assert number not in rows
+    assert (rejects[number].reason, rejects[number].detail) == (reason, detail)
+    assert (rejects[number].topic, rejects[number].partition) == ("transactions", 3)
+    assert rejects[number].value == value
+
+
+def test_every_reason_but_the_key_s_has_a_case():
+    assert {reason for _, reason, _ in REFUSED.values()} | {"null_key"} == set(REASONS)
+
+
+def test_a_record_without_a_key_is_a_reject_only_where_there_are_keys(spark):
+    records = spark.createDataFrame([(None, text(), "transactions", 0, 0, AT)], RECORD)
+
+    [reject] = decoding.rejects(records, "transactions", True).collect()
+
+    assert (reject.reason, reject.detail) == ("null_key", "no key")
+    assert decoding.rejects(records, "transactions", False).count() == 0
+
+
+def test_customers_have_whole_numbers_and_every_field(spark):
+    wrong = [{**CUSTOMER, "district_id": value} for value in ("7", 7.5, 2**31, True)]
+    values = [CUSTOMER, {**CUSTOMER, "sex": None}, *wrong]
+    records = spark.createDataFrame(
+        [(b"C1", json.dumps(value).encode(), "customers", 0, n, AT) for n, value in enumerate(values)], RECORD
+    )
+
+    assert [each.district_id for each in decoding.rows(records, "customers", True, "x").collect()] == [7]
+    found = sorted((each.offset, each.reason) for each in decoding.rejects(records, "customers", True).collect())
+    assert found == [(1, "missing_field"), *((n, "wrong_type") for n in range(2, 6))]
+
+
+def test_rows_have_the_columns_of_the_table(spark):
+    from pyspark.sql.types import StructType
+
+    from ledgerops.ledger.plan.schemas import TABLES
+
+    records = spark.createDataFrame([], RECORD)
+    for table in ("transactions", "customers", "ad_events"):
+        expected = StructType.fromDDL(TABLES[table])
+        found = decoding.rows(records, table, True, f"x_{table}").schema
+        assert [(each.name, each.dataType) for each in found] == [(each.name, each.dataType) for each in expected]
+    expected = StructType.fromDDL(TABLES["rejects"])
+    found = decoding.rejects(records, "transactions", True).schema
+    assert [(each.name, each.dataType) for each in found] == [(each.name, each.dataType) for each in expected]

@@ -1,0 +1,63 @@
+"""A landing folder as a source."""
+
+import pytest
+
+from ledgerops.errors import UserError
+from ledgerops.ledger.sources import landing
+
+
+def test_a_folder_offers_the_tables_that_it_has_folders_for(tmp_path):
+    (tmp_path / "customers").mkdir()
+    (tmp_path / "else").mkdir()
+    (tmp_path / "transactions").write_text("")
+
+    assert landing.tables_in(tmp_path) == {"customers", "rejects"}
+
+
+def test_a_folder_that_is_not_there_or_has_nothing_is_refused(tmp_path):
+    with pytest.raises(UserError) as missing:
+        landing.tables_in(tmp_path / "no")
+    with pytest.raises(UserError) as empty:
+        landing.tables_in(tmp_path)
+
+    assert str(missing.value) == (
+        f"no landing folder {tmp_path / 'no'}; make it, with a folder for each table: "
+        "transactions, customers, ad_events"
+    )
+    assert str(empty.value) == (
+        f"nothing to read in {tmp_path}: it has none of the folders transactions, customers, ad_events"
+    )
+
+
+@pytest.mark.parametrize(
+    ("path", "literal"),
+    [("/data/landing", "/data/landing"), ("/a [1]/{b}*?", "/a \\[1\\]/\\{b\\}\\*\\?"), ("/a\\b", "/a\\\\b")],
+)
+def test_no_character_of_a_path_is_a_pattern(path, literal):
+    assert landing._literal(path) == literal
+
+
+LINE = (
+    b'{"user_id":"U1","page_id":"P1","ad_id":"A1","ad_type":"mail","event_type":"view",'
+    b'"event_time":"2024-03-01T10:00:00Z"}'
+)
+
+
+@pytest.mark.spark
+def test_lines_are_rows_whatever_their_ends_and_blank_ones_are_nothing(spark, tmp_path):
+    folder = tmp_path / "ad_events"
+    folder.mkdir()
+    (folder / "a.jsonl").write_bytes(b"\n".join([LINE, b"", LINE + b"\r", b" \t\r", LINE]))  # the last without an end
+    (folder / "b.json").write_bytes(LINE)
+    (folder / "_c.jsonl").write_bytes(LINE)
+
+    frame = landing.open_table(spark, tmp_path, "ad_events", None, "ledgerops_landing_test")
+    query = frame.writeStream.format("memory").queryName("landed").trigger(availableNow=True).start()
+    try:
+        assert query.awaitTermination(120)
+        observed = [progress["observedMetrics"]["ledgerops_landing_test"] for progress in query.recentProgress]
+    finally:
+        query.stop()
+
+    assert [row.user_id for row in spark.table("landed").collect()] == ["U1"] * 3
+    assert all(not any(row.asDict().values()) for row in observed)

@@ -1,0 +1,330 @@
+from __future__ import annotations
+
+import json
+import time
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ledgerops.errors import UserError
+from ledgerops.ledger.sources import arrow_file, replay
+from ledgerops.ledger.sources.arrow_file import Order, advance, available
+from ledgerops.ledger.sources.csv_file import rejected
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+HEADER = ",".join(replay.COLUMNS)
+GOOD = "T1,A1,Credit,Credit in Cash,700.00,1700.05,,2013-01-01T09:19:27,C1"
+
+
+def csv_file(folder: Path, *lines: str, header: str = HEADER) -> Path:
+    path = folder / "transactions.csv"
+    path.write_text("\n".join([header, *lines]) + "\n", encoding="utf-8")
+    return path
+
+
+def many(count: int) -> list[str]:
+    start = datetime(2013, 1, 1)
+    return [
+        f"T{row},A{row % 37},Debit,,{row}.01,0.00,,{(start + timedelta(seconds=row)).isoformat()},C{row % 37}"
+        for row in range(count)
+    ]
+
+
+def rows(prepared: arrow_file.Prepared) -> list[dict[str, Any]]:
+    return pa.Table.from_batches(arrow_file.batches(prepared.path, 0, prepared.rows)).to_pylist()
+
+
+def test_a_good_row_keeps_its_values_exactly(tmp_path: Path) -> None:
+    prepared = replay.prepare(csv_file(tmp_path, GOOD), tmp_path / "work")
+    assert (prepared.rows, prepared.rejected) == (1, 0)
+    assert rows(prepared) == [
+        {
+            "transaction_id": "T1",
+            "account_id": "A1",
+            "customer_id": "C1",
+            "event_time": datetime(2013, 1, 1, 9, 19, 27, tzinfo=UTC),
+            "type": "Credit",
+            "operation": "Credit in Cash",
+            "amount": Decimal("700.00"),
+            "balance": Decimal("1700.05"),
+        }
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        pytest.param("T2,A1,Credit", "3 columns, expected 9", id="too few columns"),
+        pytest.param(GOOD + ",more", "10 columns, expected 9", id="too many columns"),
+        pytest.param(HEADER, "repeated header", id="repeated header"),
+        pytest.param(GOOD.replace("T1", ""), "no trans_id", id="no transaction id"),
+        pytest.param(GOOD.replace("A1", " "), "no account_id", id="blank account id"),
+        pytest.param(GOOD.replace("C1", ""), "no customer_id", id="no customer id"),
+        pytest.param(GOOD.replace("Credit,", "Loan,"), "type 'Loan' is neither Credit nor Debit", id="unknown type"),
+        pytest.param(
+            GOOD.replace("700.00", "seven"), "amount 'seven' is not an amount with at most two decimals", id="word"
+        ),
+        pytest.param(
+            GOOD.replace("700.00", "7.005"),
+            "amount '7.005' is not an amount with at most two decimals",
+            id="thirds",
+        ),
+        pytest.param(
+            GOOD.replace("700.00", "NaN"), "amount 'NaN' is not an amount with at most two decimals", id="not a number"
+        ),
+        pytest.param(
+            GOOD.replace("700.00", "1e5"), "amount '1e5' is not an amount with at most two decimals", id="exponent"
+        ),
+        pytest.param(
+            GOOD.replace("1700.05", "10000000000000000"),
+            "balance '10000000000000000' is not an amount with at most two decimals",
+            id="more digits than the column holds",
+        ),
+        pytest.param(
+            GOOD.replace("-01T", "-32T"), "fulldatewithtime '2013-01-32T09:19:27' is not a date and time", id="day 32"
+        ),
+        pytest.param(
+            GOOD.replace("T09:19:27", ""), "fulldatewithtime '2013-01-01' is not a date and time", id="date alone"
+        ),
+        pytest.param(GOOD.replace("Credit in", '"Credit in'), "unexpected end of data", id="stray quote"),
+    ],
+)
+def test_a_bad_row_is_kept_aside_with_its_line_and_reason(tmp_path: Path, line: str, reason: str) -> None:
+    prepared = replay.prepare(csv_file(tmp_path, GOOD, line, GOOD), tmp_path / "work")
+    assert (prepared.rows, prepared.rejected) == (2, 1)
+    kept = [{name: entry[name] for name in ("file", "line", "reason", "text")} for entry in rejected(tmp_path / "work")]
+    assert kept == [{"file": "transactions.csv", "line": 3, "reason": reason, "text": line}]
+
+
+@pytest.mark.parametrize(
+    ("line", "column", "value"),
+    [
+        pytest.param(GOOD.replace("700.00", "-7.5"), "amount", Decimal("-7.50"), id="negative with one decimal"),
+        pytest.param(GOOD.replace("700.00", "7"), "amount", Decimal("7.00"), id="whole number"),
+        pytest.param(
+            GOOD.replace("1700.05", "9999999999999999.99"), "balance", Decimal("9999999999999999.99"), id="the largest"
+        ),
+        pytest.param(GOOD.replace("Credit in Cash", ""), "operation", None, id="no operation"),
+        pytest.param(GOOD.replace("Credit in Cash", '"in, cash"'), "operation", "in, cash", id="quoted comma"),
+        pytest.param(
+            GOOD.replace("27,C1", "27+02:00,C1"), "event_time", datetime(2013, 1, 1, 7, 19, 27, tzinfo=UTC), id="offset"
+        ),
+    ],
+)
+def test_an_unusual_good_row_is_taken(tmp_path: Path, line: str, column: str, value: object) -> None:
+    prepared = replay.prepare(csv_file(tmp_path, line), tmp_path / "work")
+    assert rows(prepared)[0][column] == value
+    assert rejected(tmp_path / "work") == []
+
+
+def test_bytes_that_are_not_utf8_spoil_only_their_row(tmp_path: Path) -> None:
+    path = csv_file(tmp_path, GOOD)
+    path.write_bytes(path.read_bytes() + GOOD.encode().replace(b"Cash", b"\xff") + b"\r\n\r\n" + GOOD.encode())
+    prepared = replay.prepare(path, tmp_path / "work")
+    assert (prepared.rows, prepared.rejected) == (2, 1)
+    assert rejected(tmp_path / "work")[0]["reason"] == "not UTF-8"
+
+
+def test_a_missing_file_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(UserError) as caught:
+        replay.prepare(tmp_path / "no.csv", tmp_path)
+    assert str(caught.value) == (
+        f"cannot read {tmp_path / 'no.csv'}: no such file or directory; "
+        "LEDGEROPS_DATA must name the folder that holds no.csv"
+    )
+
+
+@pytest.mark.parametrize(
+    ("header", "message"),
+    [
+        pytest.param("", f"no column {', '.join(replay.COLUMNS)}; expected {HEADER}", id="empty file"),
+        pytest.param(HEADER.replace("amount", "sum"), f"no column amount; expected {HEADER}", id="renamed column"),
+        pytest.param(HEADER + ",amount", "column amount occurs more than once", id="column twice"),
+        pytest.param('"trans_id', f"unexpected end of data; expected {HEADER}", id="stray quote"),
+    ],
+)
+def test_a_wrong_header_is_one_line(tmp_path: Path, header: str, message: str) -> None:
+    path = csv_file(tmp_path, GOOD, header=header)
+    with pytest.raises(UserError) as caught:
+        replay.prepare(path, tmp_path / "work")
+    assert str(caught.value) == f"cannot read {path}:1: {message}"
+
+
+def test_columns_may_come_in_another_order_with_a_byte_order_mark(tmp_path: Path) -> None:
+    names, values = HEADER.split(","), GOOD.split(",")
+    path = csv_file(tmp_path, ",".join(values[::-1]), header="\ufeff" + ",".join(names[::-1]))
+    assert rows(replay.prepare(path, tmp_path / "work"))[0]["transaction_id"] == "T1"
+
+
+def test_a_file_without_one_good_row_is_refused_and_its_rows_kept(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"no usable row in transactions\.csv: 1 rejected, see .*rejects\.jsonl"):
+        replay.prepare(csv_file(tmp_path, "bad"), tmp_path / "work")
+    assert len(rejected(tmp_path / "work")) == 1
+
+
+def test_a_second_run_reuses_the_prepared_file_and_a_changed_one_does_not(tmp_path: Path) -> None:
+    first = replay.prepare(csv_file(tmp_path, GOOD, "bad"), tmp_path / "work")
+    written = first.path.stat().st_mtime_ns
+    again = replay.prepare(tmp_path / "transactions.csv", tmp_path / "work")
+    assert again == first
+    assert again.path.stat().st_mtime_ns == written
+    changed = replay.prepare(csv_file(tmp_path, GOOD), tmp_path / "work")
+    assert changed.path != first.path
+    assert rejected(tmp_path / "work") == []
+
+
+def test_rejects_come_back_when_they_were_deleted(tmp_path: Path) -> None:
+    path = csv_file(tmp_path, GOOD, "bad")
+    replay.prepare(path, tmp_path / "work")
+    (tmp_path / "work" / "rejects.jsonl").unlink()
+    replay.prepare(path, tmp_path / "work")
+    assert len(rejected(tmp_path / "work")) == 1
+
+
+def test_file_order_is_kept_within_a_partition_and_an_account_stays_in_one(tmp_path: Path) -> None:
+    prepared = replay.prepare(csv_file(tmp_path, *many(1000)), tmp_path / "work")
+    order = arrow_file.order(prepared.path)
+    assert [len(each) for each in order.positions] == list(prepared.counts)
+    ids = [int(row["transaction_id"][1:]) for row in rows(prepared)]
+    assert ids == np.concatenate(order.positions).tolist()
+    assert sorted(ids) == list(range(1000))
+    assert all((np.diff(each) > 0).all() for each in order.positions)
+
+
+def test_batches_hold_at_most_65536_rows(tmp_path: Path) -> None:
+    table = pa.table({"n": np.arange(150_000)})
+    prepared = arrow_file.keep(tmp_path, "n.csv", "x", 1, lambda: (table, [0] * 150_000, []))
+    sizes = [batch.num_rows for batch in arrow_file.batches(prepared.path, 10, 150_000)]
+    assert sum(sizes) == 149_990
+    assert max(sizes) <= 65_536
+
+
+def order_of(partition: list[int]) -> Order:
+    return Order([np.flatnonzero(np.asarray(partition, dtype=int) == each) for each in range(5)])
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(0, 4), max_size=60), st.lists(st.integers(1, 20), min_size=1, max_size=80), st.data())
+def test_any_sequence_of_limits_gives_every_row_once_and_in_file_order(
+    partition: list[int], limits: list[int], data: st.DataObject
+) -> None:
+    order, seen, offsets = order_of(partition), list[int](), [0] * 5
+    for limit in [*limits, None]:
+        arrived = len(partition) if limit is None else data.draw(st.integers(0, len(partition)))
+        start = order.position(offsets)
+        end = order.offsets(advance(start, arrived, limit))
+        new = [
+            int(row) for each, low, high in zip(order.positions, offsets, end, strict=True) for row in each[low:high]
+        ]
+        assert sorted(new) == list(range(start, start + len(new)))
+        assert limit is None or len(new) <= limit
+        seen, offsets = seen + sorted(new), end
+    assert seen == list(range(len(partition)))
+
+
+def test_offsets_of_another_file_are_refused() -> None:
+    with pytest.raises(UserError) as caught:
+        order_of([0, 1, 2]).position([0, 0, 1, 0, 0])
+    assert str(caught.value) == (
+        "the offsets [0, 0, 1, 0, 0] are not of this file of 3 rows: the checkpoint was written with another one; "
+        "take that, or start anew"
+    )
+
+
+def test_offsets_stay_valid_when_the_file_grows_at_its_end() -> None:
+    assert order_of([0, 1, 2, 1, 0]).position(order_of([0, 1, 2]).offsets(3)) == 3
+
+
+@pytest.mark.parametrize(
+    ("rate", "seconds", "expected"),
+    [(10, 2.55, 25), (10, 1e9, 100), (10, -5, 0), (0, 0, 100), (0, -5, 100), (0.5, 3, 1)],
+)
+def test_rows_arrive_at_the_rate(rate: float, seconds: float, expected: int) -> None:
+    assert available(100, rate, seconds) == expected
+
+
+def stream(spark: SparkSession, prepared: arrow_file.Prepared, folder: Path, **options: object) -> list[dict[str, Any]]:
+    """What a query with Trigger.AvailableNow adds to `folder`, and its progress records."""
+    replay.register(spark)
+    reader = spark.readStream.format("ledger_replay").option("path", str(prepared.path))
+    for name, value in options.items():
+        reader = reader.option(name, str(value))
+    query = (
+        reader.load()
+        .writeStream.format("parquet")
+        .option("path", str(folder / "out"))
+        .option("checkpointLocation", str(folder / "checkpoint"))
+        .trigger(availableNow=True)
+        .start()
+    )
+    query.awaitTermination()
+    return [json.loads(progress.json) for progress in query.recentProgress]
+
+
+def written(folder: Path) -> list[str]:
+    found = duckdb.sql(f"SELECT transaction_id FROM '{folder}/out/*.parquet'").fetchall()
+    return sorted((row[0] for row in found), key=lambda name: int(name[1:]))
+
+
+@pytest.mark.spark
+def test_the_columns_are_those_of_the_contract(spark: SparkSession, tmp_path: Path) -> None:
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    from ledgerops.ledger.plan.schemas import TRANSACTIONS
+
+    assert (
+        from_arrow_schema(replay.ARROW).simpleString() == spark.createDataFrame([], TRANSACTIONS).schema.simpleString()
+    )
+
+
+@pytest.mark.spark
+def test_a_restart_from_the_checkpoint_neither_loses_nor_repeats(spark: SparkSession, tmp_path: Path) -> None:
+    prepared = replay.prepare(csv_file(tmp_path, *many(1000)), tmp_path / "work")
+    first = stream(spark, prepared, tmp_path, rate=1e-3, origin=time.time() - 400_000, maxRowsPerTrigger=150)
+    assert [progress["numInputRows"] for progress in first] == [150, 150, 100]
+    assert written(tmp_path) == [f"T{row}" for row in range(400)]
+    second = stream(spark, prepared, tmp_path, rate=0)
+    assert sum(progress["numInputRows"] for progress in second) == 600
+    assert written(tmp_path) == [f"T{row}" for row in range(1000)]
+    [source] = second[0]["sources"]
+    assert source["latestOffset"] == {"transactions": {str(p): n for p, n in enumerate(prepared.counts)}}
+    assert source["startOffset"]["transactions"] == first[-1]["sources"][0]["endOffset"]["transactions"]
+
+
+@pytest.mark.spark
+def test_a_limit_ends_the_stream_after_the_first_rows_of_the_file(spark: SparkSession, tmp_path: Path) -> None:
+    prepared = replay.prepare(csv_file(tmp_path, *many(100)), tmp_path / "work")
+    stream(spark, prepared, tmp_path, limit=30)
+    assert written(tmp_path) == [f"T{row}" for row in range(30)]
+
+
+@pytest.mark.spark
+def test_the_real_file_has_the_count_and_sums_that_duckdb_computes(
+    spark: SparkSession, tmp_path: Path, data_dir: Path
+) -> None:
+    prepared = replay.prepare(data_dir / "transactions.csv", tmp_path)
+    assert prepared.rejected == 0
+    replay.register(spark)
+    rows = spark.read.format("ledger_replay").option("path", str(prepared.path)).load()
+    rows.createOrReplaceTempView("replayed")
+    got = spark.sql(
+        "SELECT count(*), count(DISTINCT transaction_id), sum(amount), sum(balance), count(operation), "
+        "unix_seconds(min(event_time)), unix_seconds(max(event_time)) FROM replayed"
+    ).first()
+    [want] = duckdb.sql(
+        "SELECT count(*), count(DISTINCT trans_id), sum(amount::DECIMAL(18,2)), sum(balance::DECIMAL(18,2)), "
+        "count(operation), epoch(min(fulldatewithtime::TIMESTAMP))::BIGINT, "
+        "epoch(max(fulldatewithtime::TIMESTAMP))::BIGINT "
+        f"FROM read_csv('{data_dir}/transactions.csv', all_varchar=true)"
+    ).fetchall()
+    assert tuple(got) == want

@@ -1,0 +1,129 @@
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import duckdb
+import pytest
+from pyspark.sql.types import StructType
+
+from ledgerops.errors import UserError
+from ledgerops.ledger.plan.plan import load_plan
+from ledgerops.ledger.plan.schemas import AD_EVENTS
+from ledgerops.ledger.sources import customers, tables
+from ledgerops.ledger.sources.csv_file import rejected
+from ledgerops.ledger.sources.replay import COLUMNS
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+@pytest.fixture
+def bank(tmp_path: Path) -> Path:
+    """A data folder: three customers, thirty transactions and one bad row in each file."""
+    folder = tmp_path / "data"
+    customers.write_reference(folder, ["C0", "C1", "C2"], ["A0"])
+    with (folder / "customers.csv").open("a") as file:
+        file.write("C3,Female\n")
+    rows = [f"T{n},A{n},Credit,,1.10,0.00,,2013-01-01T00:00:{n:02},C{n % 3}" for n in range(30)]
+    text = "\n".join([",".join(COLUMNS), *rows, "T30,A1,Credit,,much,0.00,,2013-01-01T00:00:00,C1"])
+    (folder / "transactions.csv").write_text(text + "\n")
+    return folder
+
+
+@pytest.mark.parametrize(("limit", "transactions", "customers"), [(None, 30, 3), (2, 2, 2), (99, 30, 3)])
+def test_a_replay_tells_how_many_rows_it_gives(
+    bank: Path, tmp_path: Path, limit: int | None, transactions: int, customers: int
+) -> None:
+    for table, expected in (("transactions", transactions), ("ad_events", transactions), ("customers", customers)):
+        total = tables.total_rows(table, kind="replay", data_dir=bank, work_dir=tmp_path / "work", limit=limit)
+        assert total == expected
+
+
+def test_the_embedded_source_ends_only_at_its_limit(tmp_path: Path) -> None:
+    assert tables.total_rows(work_dir=tmp_path) is None
+    assert tables.total_rows(work_dir=tmp_path, limit=500) == 500
+    assert tables.total_rows("ad_events", work_dir=tmp_path, limit=500) == 500
+
+
+def test_embedded_customers_are_those_of_the_plan(tmp_path: Path) -> None:
+    plan = load_plan("default")
+    assert tables.total_rows("customers", plan=plan, work_dir=tmp_path) == plan.keys.customers
+
+
+def test_rejects_of_both_files_are_counted_once_however_often_they_are_read(bank: Path, tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    assert len(rejected(work)) == 0
+    for _ in range(2):
+        tables.prepare("transactions", "replay", "default", bank, work)
+        tables.prepare("customers", "replay", "default", bank, work)
+    assert len(rejected(work)) == 2
+
+
+def test_a_missing_folder_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(UserError) as caught:
+        tables.total_rows(kind="replay", data_dir=tmp_path / "no", work_dir=tmp_path)
+    assert str(caught.value) == (
+        f"cannot read {tmp_path / 'no' / 'transactions.csv'}: no such file or directory; "
+        "LEDGEROPS_DATA must name the folder that holds transactions.csv"
+    )
+
+
+def test_a_replay_without_a_folder_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="nothing to replay: set LEDGEROPS_DATA"):
+        tables.total_rows(kind="replay", work_dir=tmp_path)
+
+
+def test_every_real_transaction_has_its_customer(data_dir: Path) -> None:
+    orphans = duckdb.sql(
+        f"SELECT count(*) FROM '{data_dir}/transactions.csv' ANTI JOIN '{data_dir}/customers.csv' USING (customer_id)"
+    ).fetchall()
+    assert orphans == [(0,)]
+
+
+def ids(frame: DataFrame, column: str, name: str) -> list[str]:
+    query = frame.writeStream.format("memory").queryName(name).trigger(availableNow=True).start()
+    query.awaitTermination()
+    return [row[column] for row in frame.sparkSession.table(name).collect()]
+
+
+@pytest.mark.spark
+def test_a_replay_streams_both_tables(spark: SparkSession, bank: Path, tmp_path: Path) -> None:
+    given = {"kind": "replay", "data_dir": bank, "work_dir": tmp_path / "work", "origin": 0.0}
+    transactions = tables.open_source(spark, "transactions", **given, max_rows_per_trigger=20)
+    customers = tables.open_source(spark, "customers", **given)
+    assert sorted(ids(transactions, "transaction_id", "replayed")) == sorted(f"T{n}" for n in range(30))
+    assert sorted(ids(customers, "customer_id", "real_customers")) == ["C0", "C1", "C2"]
+
+
+@pytest.mark.spark
+def test_a_replay_streams_ad_events_of_its_transactions(spark: SparkSession, bank: Path, tmp_path: Path) -> None:
+    given = {"kind": "replay", "data_dir": bank, "work_dir": tmp_path / "work", "origin": 0.0}
+    events = tables.open_source(spark, "ad_events", **given)
+    assert events.schema == StructType.fromDDL(AD_EVENTS)
+    assert sorted(ids(events, "page_id", "replayed_ads")) == sorted(f"page-A{n}" for n in range(30))
+
+
+@pytest.mark.spark
+def test_the_embedded_source_streams_ad_events_of_its_transactions(spark: SparkSession, tmp_path: Path) -> None:
+    events = tables.open_source(spark, "ad_events", origin=time.time() - 600, limit=500)
+    assert events.schema == StructType.fromDDL(AD_EVENTS)
+    assert set(ids(events, "event_type", "embedded_ads")) == {"view", "click", "purchase"}
+
+
+@pytest.mark.spark
+def test_embedded_transactions_name_only_customers_that_arrive(spark: SparkSession, tmp_path: Path) -> None:
+    given = {"plan": load_plan("default"), "work_dir": tmp_path, "origin": time.time() - 600}
+    seen = ids(tables.open_source(spark, "transactions", **given, limit=2000), "customer_id", "embedded")
+    known = ids(tables.open_source(spark, "customers", **given), "customer_id", "invented")
+    assert len(seen) == 2000
+    assert len(known) == len(set(known))
+    assert set(seen) <= set(known)
+
+
+@pytest.mark.spark
+def test_customers_arrive_at_their_rate(spark: SparkSession, bank: Path, tmp_path: Path) -> None:
+    given = {"kind": "replay", "data_dir": bank, "work_dir": tmp_path / "work"}
+    early = tables.open_source(spark, "customers", **given, origin=time.time() - 1.5e6, rate=1e-6)
+    assert ids(early, "customer_id", "early") == ["C0"]

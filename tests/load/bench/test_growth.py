@@ -1,0 +1,35 @@
+import pytest
+
+from load.bench.growth import Fed, exponent
+
+
+@pytest.mark.parametrize(
+    ("costs", "slope"),
+    [
+        pytest.param([3, 3, 3], 0, id="a cost that does not grow"),
+        pytest.param([2, 20, 200], 1, id="proportional"),
+        pytest.param([1, 100, 10_000], 2, id="with the square"),
+    ],
+)
+def test_the_exponent_tells_how_a_cost_grows(costs, slope):
+    assert exponent([1, 10, 100], costs) == pytest.approx(slope)
+
+
+def test_one_size_shows_no_growth():
+    with pytest.raises(ValueError, match="growth needs two sizes"):
+        exponent([5, 5], [1, 2])
+
+
+def test_the_worker_is_fed_whole_batches_and_nothing_of_it_fails(tmp_path):
+    fed = Fed(queries=3, partitions=4, folder=tmp_path).remember(6).measure(10)
+    took, size, series = fed.scrape()
+
+    assert len(fed.worker.snapshot.queries) == 3
+    assert all(len(query.state.history.batches) >= 7 for query in fed.worker.snapshot.queries.values())
+    assert not fed.stats.collector_errors
+    assert len(fed.spent) >= 10
+    assert fed.p99 >= fed.mean / 2 > 0
+    assert took > 0
+    assert size > 100 * 3 < series
+    # the batches' four events are on disk as well: those whose turn it was to be judged
+    assert sum(path.stat().st_size for path in (tmp_path / "recording").iterdir()) > 1000

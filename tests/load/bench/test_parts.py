@@ -1,0 +1,48 @@
+import pytest
+
+from load.bench.overhead import FEWEST, MOST, enough
+from load.bench.producer import parse
+from load.bench.profile import ROOT, by_function, by_module, shares
+from load.bench.servlet import count
+
+TOOL = """49999 records sent, 9999.8 records/sec (2.10 MB/sec), 3.1 ms avg latency, 250.0 ms max latency.
+100000 records sent, 98231.827112 records/sec (20.65 MB/sec), 5.05 ms avg latency, 256.00 ms max latency, 4 ms 50th, \
+11 ms 95th, 38 ms 99th, 51 ms 99.9th.
+"""
+
+
+def test_the_rate_of_kafkas_tool_is_that_of_its_summary():
+    assert parse(TOOL) == 98231.827112
+
+
+def test_a_tool_without_a_summary_is_quoted():
+    with pytest.raises(ValueError, match="no summary in"):
+        parse("org.apache.kafka.common.KafkaException: no topic\n")
+
+
+def test_series_are_lines_that_are_no_comment():
+    body = b'# HELP a b\na{query="x"} 1\nb 2\n\na{query="y"} 3\n# EOF\n'
+
+    assert count(body, (b'query="',)) == (3, 2)
+    assert count(b"", (b"query",)) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("rate", "rows"), [(100_004.0, 500_000), (1.0, FEWEST), (1e9, MOST)], ids=["fitting", "slow", "fast"]
+)
+def test_a_run_takes_rows_for_its_seconds_within_bounds(rate, rows):
+    assert enough(rate, 5.0) == rows
+
+
+def test_a_profile_is_summed_up_by_our_modules_and_functions():
+    view = str(ROOT / "ledgerops" / "view.py")
+    stats = {
+        (view, 10, "backlog"): (1, 1, 3.0, 9.0, {}),
+        (view, 20, "lag"): (1, 1, 3.0, 9.0, {}),
+        (str(ROOT / "ledgerops" / "metrics" / "state.py"), 1, "read"): (1, 1, 2.0, 2.0, {}),
+        ("~", 0, "<built-in method builtins.sum>"): (5, 5, 2.0, 2.0, {}),
+    }
+
+    assert shares(by_module(stats)) == "view 60%, metrics.state 20%, built-in 20%"
+    assert shares(by_function(stats), top=3) == "view.backlog 30%, view.lag 30%, metrics.state.read 20%"
+    assert shares({}) == ""

@@ -1,0 +1,95 @@
+import subprocess
+import sys
+
+import pytest
+
+from load.bench.overhead import _compared
+from load.bench.producer import send_process
+from load.bench.runs import AGAIN, ATTACHED, BARE, Runs, cpu_per_million, embedded
+from load.bench.usage import Meter, heap, resident, spark_jvm
+
+ROWS = 15_000
+
+
+@pytest.mark.spark
+def test_runs_of_a_job_give_every_figure_of_its_comparison(spark, tmp_path):
+    runs = Runs(spark, tmp_path, "large_credits", embedded(spark, ("transactions",)), batches=3)
+    seen = runs.rounds((BARE, AGAIN, ATTACHED), ROWS, 1, lambda text: None)
+    [bare], [attached] = seen[BARE], seen[ATTACHED]
+
+    assert len(bare.batches) == 2  # the first pays for the start
+    assert bare.cpu.jvm > 0
+    assert bare.cpu.workers > 0
+    assert len(runs.callbacks) >= 3
+    assert sum(bare.phases.values()) >= bare.phases["addBatch"] > 0
+    assert cpu_per_million([bare]).jvm == pytest.approx(bare.cpu.jvm * 1e6 / ROWS)
+    assert list(tmp_path.iterdir()) == []
+    lines = list(_compared("large_credits", seen))
+    assert [line.what.split(": ")[1] for line in lines] == [
+        "throughput",
+        f"p99 of {len(attached.batches)} batches",
+        "CPU seconds per million rows",
+        "live objects in the driver's JVM",
+    ]
+    assert all(line.noise for line in lines)
+
+
+@pytest.mark.spark
+def test_the_jvm_is_sparks_and_its_use_is_told_apart(spark, kafka):
+    meter = Meter()
+    heap(spark)
+    used = meter.used()
+
+    assert "org.apache.spark" in " ".join(spark_jvm().cmdline())  # and not the broker's, a child as well
+    assert resident(spark_jvm()) > resident() / 4
+    assert used.jvm > 0
+    assert used.total == pytest.approx(sum(used))
+
+
+WORKER = """
+import time
+while time.process_time() < 0.3: pass
+print(flush=True)
+time.sleep(60)
+"""
+JVM = f"""
+import sys
+from subprocess import PIPE, Popen
+for _ in range(2):
+    worker = Popen([sys.executable, "-c", {WORKER!r}], stdout=PIPE)
+    worker.stdout.readline()
+    print(flush=True)
+    input()
+    worker.kill()
+    worker.wait()
+"""
+DRIVER = f"""
+import sys
+from subprocess import PIPE, Popen
+from load.bench.usage import Meter
+jvm = Popen([sys.executable, "-c", {JVM!r}, "org.apache.spark"], stdin=PIPE, stdout=PIPE, text=True, bufsize=1)
+jvm.stdout.readline()
+meter = Meter()
+print(file=jvm.stdin)
+jvm.stdout.readline()
+print(meter.used().workers)
+print(file=jvm.stdin)
+jvm.wait()
+"""
+
+
+def test_a_worker_that_ends_takes_nothing_from_what_others_used():
+    """Spark ends workers that idled for a minute, and their past with them."""
+    told = subprocess.run([sys.executable, "-c", DRIVER], capture_output=True, text=True, timeout=180)
+
+    assert 0.25 < float(told.stdout) < 0.6, told.stderr  # times come in ticks of 10 ms
+
+
+def test_the_generator_sends_in_a_process_of_its_own_and_says_how_fast(kafka, topic):
+    from ledgerops.ledger.sources.kafka import heads
+
+    sent = send_process(kafka.servers, "transactions", topic, 2000)
+
+    assert sum(heads(kafka.client, {topic: 5}).values()) == 2000
+    assert sent.rate > 0
+    assert sent.cpu > 0

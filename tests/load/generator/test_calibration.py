@@ -1,0 +1,134 @@
+"""Calibration: the ceiling is found in few steps, and one bad moment is not taken for it."""
+
+import json
+import time
+
+import pytest
+
+from ledgerops.cli import main
+from ledgerops.common.kafka import reach
+from ledgerops.load.generator import calibration
+from ledgerops.load.generator.calibration import (
+    FIRST,
+    MOCK_PARTITIONS,
+    MOST,
+    SECONDS,
+    Step,
+    attempt_on,
+    ceiling,
+    mock_target,
+    own_topic,
+    search,
+)
+
+
+class Machine:
+    """Carries `most` records a second; the steps numbered in `hiccups` fail whatever the rate."""
+
+    def __init__(self, most, hiccups=()):
+        self.most, self.hiccups, self.tried, self.now = most, hiccups, [], 0.0
+
+    def __call__(self, rate):
+        fails = rate > self.most or len(self.tried) in self.hiccups
+        self.tried.append(rate)
+        self.now += SECONDS
+        return Step(rate, rate, 0.005, 1.0 if fails else 0.01, 0.5, "late" if fails else None)
+
+    def calibrate(self, stopped=lambda: False):
+        return list(search(self, stopped, lambda: self.now))
+
+
+@pytest.mark.parametrize("most", [12_000, 30_000, 120_000, 400_000])
+def test_the_ceiling_is_found_within_its_tolerance_and_time(most):
+    machine = Machine(most)
+    found = ceiling(machine.calibrate())
+
+    assert most / 1.3 <= found <= most
+    assert machine.now <= MOST
+
+
+def test_one_bad_moment_is_not_the_ceiling():
+    assert ceiling(Machine(110_000, hiccups={1}).calibrate()) >= 90_000
+
+
+def test_a_machine_that_carries_nothing_has_no_ceiling():
+    machine = Machine(0)
+
+    assert ceiling(machine.calibrate()) is None
+    assert machine.now <= MOST
+
+
+def test_it_ends_when_it_is_asked_to():
+    machine = Machine(1e9)
+
+    assert len(machine.calibrate(lambda: len(machine.tried) == 2)) == 2
+    assert machine.tried == [FIRST, 2 * FIRST]
+
+
+def test_a_rate_is_tried_on_the_clients_own_broker():
+    def wait(seconds):
+        time.sleep(seconds)
+        return False
+
+    step = attempt_on(mock_target, MOCK_PARTITIONS, wait, late_budget=9.0)(2_000.0)
+
+    assert step.asked == 2_000
+    assert 0 < step.sent < 2_100
+    assert 0 < step.cores < 2
+
+
+def test_a_step_that_is_cut_off_holds_nothing():
+    looks = []
+
+    def wait(seconds):
+        looks.append(seconds)
+        return len(looks) > 20
+
+    step = attempt_on(mock_target, MOCK_PARTITIONS, wait, late_budget=9.0)(2_000.0)
+
+    assert step.why == "it was ended before its time"
+
+
+@pytest.mark.slow
+def test_the_table_ends_with_what_to_ask_for(capsys, monkeypatch):
+    monkeypatch.setattr(calibration, "MOST", 9.0)
+    assert main(["load", "calibrate", "--json", "--late-budget", "5s"]) == 0
+    document = json.loads(capsys.readouterr().out)
+
+    assert document["holds"] == max(step["asked"] for step in document["steps"] if step["holds"])
+    assert document["ask_at_most"] == pytest.approx(0.8 * document["holds"])
+
+
+def test_a_file_of_options_needs_a_broker(capsys):
+    assert main(["load", "calibrate", "--kafka-config", "x"]) == 2
+    assert capsys.readouterr().err == "ledgerops: --kafka-config is for --bootstrap-servers\n"
+
+
+def test_no_broker_is_told(capsys):
+    assert main(["load", "calibrate", "--bootstrap-servers", "127.0.0.1:1"]) == 2
+    assert capsys.readouterr().err == "ledgerops: cannot reach Kafka at 127.0.0.1:1: connection refused\n"
+
+
+def test_the_topic_of_a_calibration_is_made_and_goes_with_it(kafka):
+    said = []
+    with own_topic(kafka.client, 3, said.append) as topic:
+        assert len(topics(kafka)[topic].partitions) == 3
+
+    assert said == []
+    limit = time.monotonic() + 60
+    while topic in topics(kafka):  # a broker learns a moment later what the controller did
+        assert time.monotonic() < limit
+
+
+def test_a_topic_that_cannot_be_deleted_is_told_and_loses_no_figure(kafka):
+    said = []
+    admin = reach(kafka.client)
+    with own_topic(kafka.client, 3, said.append) as topic:
+        admin.delete_topics([topic])[topic].result(60)  # so that it is gone already
+
+    [line] = said
+    assert line.startswith(f"topic {topic} is left behind at {kafka.servers}: ")
+
+
+def topics(kafka):
+    return reach(kafka.client).list_topics(timeout=10).topics

@@ -1,0 +1,156 @@
+"""Samples: four times of some records, and the latency of each leg."""
+
+import json
+
+import pytest
+
+from ledgerops.errors import UserError
+from ledgerops.ledger.plan.plan import parse_plan
+from ledgerops.ledger.plan.record_stream import PlanStream
+from ledgerops.load.generator.latency_samples import Sampler, every, histogram, legs, percentile, read_samples
+from ledgerops.load.generator.pacer import Pacer
+from tests.load.generator.targets import Memory
+
+PLAN = """
+seed: 5
+start: 2026-01-01T00:00:00Z
+phases: [{shape: constant, rate: 1000}]
+duplicates: {share: 0.5}
+poison: {share: 0.1}
+"""
+
+
+def stream(table="transactions"):
+    return PlanStream(parse_plan(PLAN, "mine.yaml"), 0.0, table)
+
+
+def sampled(file, table="transactions", at_once=False, every=100, records=2_000):
+    clock = [0.0]
+    sampler = Sampler(every, file, at_once)
+    pacer = Pacer(stream(table), Memory(), records=records, at_once=at_once, sampler=sampler, clock=lambda: clock[0])
+    pacer.prepare()
+    pacer.begin()
+    while not pacer.over:
+        clock[0] += pacer.step()
+    sampler.close()
+    return sampler, list(read_samples(file))
+
+
+def test_first_records_are_sampled_with_their_times(tmp_path):
+    _, found = sampled(tmp_path / "samples.jsonl")
+    rows = stream().rows(0, 2_000)
+
+    chosen = [n for n in range(0, 2_000, 100) if rows.first[n]]
+    assert [each["number"] for each in found] == chosen
+    assert 5 < len(chosen) < 20
+    for each in found:
+        assert each["transaction_id"] == f"T{each['number']:010}"
+        assert each["acknowledged"] - each["created"] == pytest.approx(0.5, abs=1e-5)
+    began = found[0]["scheduled"] - (found[0]["number"] + 1) / 1000
+    assert [each["scheduled"] for each in found] == pytest.approx([began + (n + 1) / 1000 for n in chosen], abs=1e-4)
+
+
+def test_a_load_at_once_has_no_schedule_and_ad_events_no_transaction(tmp_path):
+    _, found = sampled(tmp_path / "a", table="ad_events", at_once=True)
+
+    assert {(each["scheduled"], each["transaction_id"]) for each in found} == {(None, None)}
+
+
+def test_samples_of_debits_are_debits(tmp_path):
+    _, found = sampled(tmp_path / "a", table="debits", every=1, records=500)
+    rows = stream("debits").rows(0, 500)
+
+    ids = rows.batch.column("transaction_id").to_pylist()
+    assert [each["transaction_id"] for each in found] == [
+        id for id, first in zip(ids, rows.first, strict=True) if first
+    ]
+
+
+def test_each_leg_is_from_one_time_to_another():
+    sample = {"transaction_id": "T1", "scheduled": 10.0, "created": 10.04, "acknowledged": 10.1, "appended": 10.06}
+    lost = {**sample, "transaction_id": "T2", "appended": None}
+    found = legs([sample, lost], seen={"T1": 12.0})
+
+    assert {name: (each.get_total_count(), percentile(each, 0.5)) for name, each in found.items()} == {
+        "generator": (2, pytest.approx(0.04, rel=1e-3)),
+        "append": (1, pytest.approx(0.02, rel=1e-3)),
+        "acknowledge": (2, pytest.approx(0.06, rel=1e-3)),
+        "acknowledge_corrected": (2, pytest.approx(0.1, rel=1e-3)),
+        "job": (1, pytest.approx(1.94, rel=1e-3)),
+        "seen": (1, pytest.approx(1.96, rel=1e-3)),
+        "seen_corrected": (1, pytest.approx(2.0, rel=1e-3)),
+    }
+
+
+def test_no_sample_no_percentile():
+    assert percentile(legs([])["job"], 0.99) is None
+
+
+def test_histograms_of_several_senders_add_up():
+    some, others = histogram(), histogram()
+    some.record_value(1_000)
+    others.record_value(9_000)
+    whole = histogram([some.encode().decode(), others.encode().decode()])
+
+    assert (whole.get_total_count(), whole.get_max_value() // 100) == (2, 90)
+
+
+def test_a_clock_that_is_ahead_makes_no_negative_latency():
+    sample = {"transaction_id": "T1", "scheduled": 10.0, "created": 10.0, "acknowledged": 10.1, "appended": 9.9}
+
+    assert percentile(legs([sample])["append"], 0.5) == 1e-6
+
+
+@pytest.mark.parametrize(
+    ("records", "expected"), [pytest.param(None, 10, id="endless"), pytest.param(50, 1, id="few"), (100_000, 10)]
+)
+def test_about_a_hundred_samples_a_second(records, expected):
+    assert every(stream(), records) == expected
+
+
+def test_a_last_line_that_was_cut_off_is_left_out(tmp_path):
+    file = tmp_path / "samples.jsonl"
+    line = json.dumps({"created": 1.0, "acknowledged": 2.0})
+    file.write_text(f"{line}\n{line[:9]}")
+
+    assert len(list(read_samples(file))) == 1
+
+
+def test_what_is_no_sample_is_told(tmp_path):
+    file = tmp_path / "samples.jsonl"
+    file.write_text('{"created": 1.0}\n')
+
+    with pytest.raises(UserError) as told:
+        list(read_samples(file))
+    assert str(told.value) == f"cannot read {file}:1: not a sample; ledgerops load --samples writes them"
+    with pytest.raises(UserError, match="no such file"):
+        list(read_samples(tmp_path / "none"))
+
+
+SAMPLE = {"number": 0, "transaction_id": "T0", "scheduled": 0.0, "created": 0.1, "acknowledged": 0.2, "appended": None}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        pytest.param({"scheduled": "x"}, id="a text"),
+        pytest.param({"created": "0.1"}, id="a number in quotes"),
+        pytest.param({"acknowledged": float("nan")}, id="not a number"),
+        pytest.param({"acknowledged": float("inf")}, id="infinity"),
+        pytest.param({"scheduled": True}, id="true"),
+        pytest.param({"created": 1e300}, id="no instant"),
+    ],
+)
+def test_times_of_samples_that_are_none_are_told_with_their_line(tmp_path, changes):
+    file = tmp_path / "samples.jsonl"
+    file.write_text("".join(json.dumps(each) + "\n" for each in (SAMPLE, {**SAMPLE, **changes})))
+    with pytest.raises(UserError) as told:
+        list(read_samples(file))
+    assert str(told.value) == f"cannot read {file}:2: not a sample; ledgerops load --samples writes them"
+
+
+def test_a_place_that_cannot_be_written_is_told(tmp_path):
+    (tmp_path / "file").touch()
+
+    with pytest.raises(UserError, match=f"cannot write {tmp_path}/file/samples.jsonl: "):
+        Sampler(1, tmp_path / "file" / "samples.jsonl")

@@ -1,0 +1,77 @@
+"""The generator's own metrics: the dashboard "Load test" is made of these names and labels."""
+
+import urllib.request
+
+import numpy as np
+import pytest
+from prometheus_client import CollectorRegistry, generate_latest
+
+from ledgerops.errors import UserError
+from ledgerops.load.generator.accounting import Sent
+from ledgerops.load.generator.metrics import Board, serving
+from ledgerops.servers.process import free_port
+
+
+def told(board):
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(board)
+    return generate_latest(registry).decode()
+
+
+def test_every_number_of_the_books_is_a_series():
+    sent = Sent(planned=10, produced=9, acknowledged=8, refused=1, backpressure_seconds=0.5, rate=100.0)
+    sent.add_lateness(np.array([0.0004, 0.004, 0.3]))
+    board = Board("burst")
+    board.publish(sent)
+    lines = [line for line in told(board).splitlines() if not line.startswith("#")]
+
+    labels = '{plan="burst",worker="0"}'
+    for line in (
+        f"ledgerops_load_planned_records_total{labels} 10.0",
+        f"ledgerops_load_produced_records_total{labels} 9.0",
+        f"ledgerops_load_acknowledged_records_total{labels} 8.0",
+        f"ledgerops_load_refused_records_total{labels} 1.0",
+        f"ledgerops_load_backpressure_seconds_total{labels} 0.5",
+        f"ledgerops_load_planned_rate{labels} 100.0",
+        f"ledgerops_load_valid{labels} 0.0",
+        'ledgerops_load_lateness_seconds_bucket{le="0.001",plan="burst",worker="0"} 1.0',
+        'ledgerops_load_lateness_seconds_bucket{le="0.005",plan="burst",worker="0"} 2.0',
+        'ledgerops_load_lateness_seconds_bucket{le="0.25",plan="burst",worker="0"} 2.0',
+        'ledgerops_load_lateness_seconds_bucket{le="+Inf",plan="burst",worker="0"} 3.0',
+        f"ledgerops_load_lateness_seconds_count{labels} 3.0",
+    ):
+        assert line in lines
+
+
+def test_each_sender_has_its_series_and_one_on_time_is_valid():
+    board = Board("burst")
+    board.publish(Sent(planned=5, produced=5), 0)
+    board.publish(Sent(planned=6, produced=6), 1)
+
+    assert 'ledgerops_load_planned_records_total{plan="burst",worker="1"} 6.0' in told(board)
+    assert told(board).count('ledgerops_load_valid{plan="burst",worker=') == 2
+    assert 'ledgerops_load_valid{plan="burst",worker="0"} 1.0' in told(board)
+
+
+def test_before_the_first_books_there_is_no_sample():
+    assert [line for line in told(Board("burst")).splitlines() if not line.startswith("#")] == []
+
+
+def test_they_are_served_while_the_load_lasts():
+    port, said, board = free_port(), [], Board("burst")
+    board.publish(Sent(planned=5, produced=5))
+    with serving(port, board, said.append):
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
+            assert b"ledgerops_load_planned_records_total" in answer.read()
+        with pytest.raises(UserError) as told, serving(port, board, said.append):
+            pass
+
+    assert said == [f"metrics of the load on port {port}, path /metrics"]
+    assert str(told.value) == (
+        f"cannot serve metrics on port {port}: address already in use; take another --metrics-port"
+    )
+
+
+def test_nothing_is_served_without_a_port():
+    with serving(None, Board("burst"), pytest.fail):
+        pass

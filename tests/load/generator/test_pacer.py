@@ -1,0 +1,219 @@
+"""The pacer: what is due is handed over when it is due, all of it, however it is shared out and however it stops."""
+
+import time
+
+import pytest
+
+from ledgerops.ledger.plan.plan import parse_plan
+from ledgerops.ledger.plan.record_stream import CHUNK, PlanStream
+from ledgerops.load.generator.accounting import together
+from ledgerops.load.generator.pacer import Pacer, produce, settle
+from ledgerops.load.generator.records import records
+from ledgerops.load.generator.target import ALL, Share
+from ledgerops.load.generator.validity import judge, so_far
+from tests.load.generator.targets import Memory
+
+PLAN = """
+seed: 5
+start: 2026-01-01T00:00:00Z
+phases: [{shape: constant, rate: RATE}]
+keys: {customers: 40, accounts: 50}
+disorder: {late: {share: 0.05}}
+duplicates: {share: 0.1, conflicting: 0.2}
+poison: {share: 0.02}
+"""
+COUNT = 3 * CHUNK + 1_000
+
+
+def plan(rate=20_000):
+    return parse_plan(PLAN.replace("RATE", str(rate)), "mine.yaml")
+
+
+def never(seconds):
+    time.sleep(seconds)
+    return False
+
+
+class Clock:
+    """Moves only when it is told to."""
+
+    now = 100.0
+
+    def __call__(self):
+        return self.now
+
+
+def rush(pacer):
+    while not pacer.over:
+        pacer.step()
+    return pacer.sent
+
+
+def at_once(share=ALL, count=COUNT, **options):
+    target = Memory(**options)
+    sent = rush(Pacer(PlanStream(plan(), 0.0), target, records=count, at_once=True, share=share))
+    settle(sent, target)
+    return target, sent
+
+
+def expected(count):
+    return {p: list(each) for p, each in records(plan(), 0.0, 0, count).items()}
+
+
+def test_everything_arrives_in_the_order_of_the_partitions():
+    target, sent = at_once()
+
+    assert target.by_partition() == expected(COUNT)
+    assert (sent.records, sent.summary.all.rows) == (COUNT, COUNT)
+    assert sent.planned == sent.produced == sent.acknowledged == COUNT + sum(sent.poison.values())
+
+
+def test_a_target_that_is_full_gets_the_same_in_more_pieces():
+    target, sent = at_once(room=700)
+
+    assert target.by_partition() == expected(COUNT)
+    assert sent.backpressured >= 1
+
+
+@pytest.mark.parametrize("count", [2, 3, 7])
+def test_several_senders_send_what_one_does(count):
+    parts = [at_once(Share(number, count)) for number in range(count)]
+    one, sent = at_once()
+    whole_order = one.by_partition()
+    whole = together([part for _, part in parts])
+
+    assert sorted(repr(pair) for target, _ in parts for pair in target.got) == sorted(map(repr, one.got))
+    assert whole.summary == sent.summary
+    assert whole.poison == sent.poison
+    assert (whole.records, whole.produced, whole.acknowledged) == (COUNT, sent.produced, sent.produced)
+    for target, _ in parts:
+        for partition, some in target.by_partition().items():
+            in_order = iter(whole_order[partition])
+            assert all(pair in in_order for pair in some)
+
+
+def test_books_travel_as_a_document():
+    _, sent = at_once()
+
+    assert type(sent).read(sent.document()).document() == sent.document()
+
+
+def test_a_record_is_handed_over_when_it_is_due_and_not_before():
+    clock, target = Clock(), Memory()
+    pacer = Pacer(PlanStream(plan(rate=100), 0.0), target, records=None, clock=clock)
+    pacer.prepare()
+    pacer.begin()
+    seen = []
+    for _ in range(5):
+        while not pacer.step():
+            pass
+        seen.append(pacer.reached)
+        clock.now += 0.5
+
+    assert seen == [0, 50, 100, 150, 200]
+    assert pacer.sent.late(0.99) == pytest.approx(0.49, abs=0.02)
+
+
+def test_lateness_is_what_the_clock_says_and_not_more():
+    clock, target = Clock(), Memory()
+    pacer = Pacer(PlanStream(plan(rate=100), 0.0), target, records=200, clock=clock)
+    pacer.prepare()
+    pacer.begin()
+    while not pacer.over:
+        clock.now += pacer.step() and 0.01
+
+    assert pacer.sent.latest < 0.012
+    assert judge(closed(pacer.sent, target)) is None
+
+
+def closed(sent, target):
+    settle(sent, target)
+    return sent
+
+
+def test_a_load_that_is_stopped_tells_what_it_left_undone():
+    clock, target = Clock(), Memory(room=10)
+    pacer = Pacer(PlanStream(plan(rate=10_000), 0.0), target, records=None, clock=clock)
+    pacer.prepare()
+    pacer.begin()
+    clock.now += 1.0
+    for _ in range(5):
+        pacer.step()
+    pacer.stop()
+    sent = closed(pacer.sent, target)
+
+    assert (sent.produced, len(target.got)) == (50, 50)
+    assert sent.summary.all.rows + sum(sent.poison.values()) == 50
+    assert sent.planned == pytest.approx(10_200, abs=250)
+    assert judge(sent).startswith(f"50 of the {sent.planned:,} records that were due were acknowledged (0.5%, ")
+    assert judge(sent).endswith("at least 99% must be): the target was full")
+
+
+def test_a_load_may_be_ended_at_a_record_to_come():
+    target = Memory()
+    pacer = Pacer(PlanStream(plan(), 0.0), target, records=None, at_once=True)
+    pacer.step()
+    pacer.limit(CHUNK + 500)
+    sent = rush(pacer)
+
+    assert sent.records == CHUNK + 500
+    assert target.by_partition() == expected(CHUNK + 500)
+
+
+@pytest.mark.parametrize("table", ["debits", "ad_events"])
+def test_other_tables_are_shared_out_too(table):
+    found = []
+    for shares in ([ALL], [Share(0, 2), Share(1, 2)]):
+        parts = []
+        for share in shares:
+            target = Memory()
+            parts.append(rush(Pacer(PlanStream(plan(), 0.0, table), target, records=COUNT, at_once=True, share=share)))
+        found.append((together(parts).summary, together(parts).records))
+
+    assert found[0] == found[1]
+
+
+def test_a_slow_target_makes_the_load_invalid():
+    target = Memory(cost=0.15)
+    sent = produce(PlanStream(plan(rate=1_000), 0.0), target, records=800, at_once=False, wait=never)
+    settle(sent, target)
+
+    assert sent.acknowledged == sent.produced == sent.planned
+    assert judge(sent).startswith("one record of a hundred was later than ")
+    assert so_far(sent) == judge(sent)
+
+
+def test_a_target_that_keeps_up_is_not_blamed():
+    target = Memory()
+    sent = produce(PlanStream(plan(rate=2_000), 0.0), target, records=1_000, at_once=False, wait=never)
+    settle(sent, target)
+
+    assert judge(sent, late_budget=30.0) is None  # a machine that runs the whole suite may pause
+
+
+def test_what_was_never_acknowledged_is_told():
+    target = Memory(acknowledges=False)
+    sent = produce(PlanStream(plan(rate=2_000), 0.0), target, records=100, at_once=False, wait=never)
+    settle(sent, target)
+
+    assert judge(sent, late_budget=1.0) == (
+        f"0 of the {sent.planned} records that were due were acknowledged (0.0%, at least 99% must be): "
+        "the load was ended behind its schedule"
+    )
+
+
+def test_what_has_become_due_since_the_last_look_is_not_missing():
+    clock, target = Clock(), Memory()
+    pacer = Pacer(PlanStream(plan(rate=500), 0.0), target, records=None, clock=clock)
+    pacer.prepare()
+    pacer.begin()
+    clock.now += 0.5
+    while not pacer.step():
+        pass
+    clock.now += 0.2  # an interrupt, 100 records later
+    pacer.stop()
+    sent = closed(pacer.sent, target)
+
+    assert sent.records == 250
+    assert sent.planned == sent.acknowledged == 256  # poison among them
+    assert judge(sent, late_budget=1.0) is None

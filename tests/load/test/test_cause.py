@@ -1,0 +1,130 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from ledgerops.analysis.capacity.fit import Estimate
+from ledgerops.analysis.finding_history import Stretch
+from ledgerops.ledger.plan.plan import parse_plan
+from ledgerops.load.test import plans
+from ledgerops.load.test.cause import causes, examine, overload, peak
+from ledgerops.load.test.trial import Wanted
+from ledgerops.model.finding import Component, Finding
+from tests.load.test.simulated import ORIGIN, System
+
+CARRIES = Estimate(24_000.0, 23_000.0, 25_000.0)
+
+
+def stretch(rule, summary="told", rooted=3, began=ORIGIN + 30):
+    finding = Finding(summary, Component("query", "daily_counts"), (), rule=rule, severity="warning", since=began)
+    return Stretch("daily_counts", finding, began, began, rooted=rooted)
+
+
+def at(rate, **changes):
+    return System(noise=0.0, **changes).measured(plans.at_rate(rate, 2.0), seconds=60.0)
+
+
+def test_more_than_is_sustainable_is_an_overload_before_any_rule_speaks():
+    [cause] = causes(at(28_800), [], CARRIES)
+    assert cause.text == "input-overload (offered 1.2 x the 24k rows/s that are sustainable)"
+
+
+@pytest.mark.parametrize("rate", [12_000, 21_600, 23_900])
+def test_what_is_sustainable_is_no_overload(rate):
+    assert causes(at(rate), [], CARRIES) == []
+
+
+@pytest.mark.parametrize(
+    ("told", "cause"),
+    [
+        pytest.param(29_500.0, "offered 29k rows/s, at which a batch takes", id="a fit that is too high"),
+        pytest.param(60_000.0, "", id="half of the capacity: it is something else that takes long"),
+    ],
+)
+def test_batches_that_outlast_their_interval_near_the_capacity_are_an_overload(told, cause):
+    found = overload(at(28_800), Estimate(told, told, told))
+
+    assert (found.because.partition(" takes")[0] + " takes" if found else "") == cause
+
+
+def test_batches_that_end_in_time_near_the_capacity_are_none():
+    assert overload(at(22_000), Estimate(22_500.0, 22_000.0, 23_000.0)) is None
+
+
+def test_a_fault_that_the_diagnosis_names_comes_before_the_load():
+    found = causes(
+        at(28_800), [stretch("slow-sink", "the sink takes 2.1 s of 2.6 s"), stretch("falling-behind")], CARRIES
+    )
+    assert [each.rule for each in found] == ["slow-sink", "input-overload"]
+    assert found[0].because == "the sink takes 2.1 s of 2.6 s"
+
+
+def test_what_bounds_the_capacity_comes_after_the_load():
+    found = causes(at(28_800), [stretch("python-bound"), stretch("trigger-overrun")], CARRIES)
+    assert [each.rule for each in found] == ["input-overload", "python-bound"]
+
+
+def test_a_symptom_alone_is_told_as_it_is():
+    assert [each.rule for each in causes(at(12_000), [stretch("trigger-overrun")], None)] == ["trigger-overrun"]
+
+
+def test_a_finding_that_was_never_a_root_cause_is_none():
+    assert causes(at(12_000), [stretch("key-skew", rooted=0)], CARRIES) == []
+
+
+def test_the_diagnosis_own_overload_is_not_told_twice():
+    found = causes(at(28_800), [stretch("input-overload")], CARRIES)
+    assert [each.rule for each in found] == ["input-overload"]
+
+
+def test_without_a_capacity_what_was_left_over_tells_the_overload():
+    cause = overload(at(36_000), None)
+    assert cause is not None
+    assert cause.text == "input-overload (80% of the 36k rows/s offered were processed)"
+    assert overload(at(12_000), None) is None
+
+
+def test_a_failed_run_failed_of_that():
+    found = causes(at(12_000, fails="the driver was ended by signal 9"), [], CARRIES)
+    assert found[0].text == "query-failed (the driver was ended by signal 9)"
+
+
+def test_the_load_is_what_was_offered_for_ten_seconds_and_not_a_moment():
+    burst = parse_plan("phases: [{shape: burst, base: 100, peak: 1000, every: 30s, length: 2s}]")
+    run = System().measured(burst, seconds=60.0)
+    assert peak(run) == pytest.approx((2 * 1000 + 8 * 100) / 10)
+
+
+def test_a_recording_is_examined_as_diagnose_does(tmp_path):
+    system = System(noise=0.02)
+    wanted = Wanted(("daily_counts",), plans.at_rate(28_800, 2.0), 20.0, 60.0, 2.0)
+    trial = system.perform(wanted, tmp_path, lambda what, share: None)
+    [found] = examine(trial.recording, [trial.measured()["daily_counts"]])
+    assert found.sustainable.value == pytest.approx(24_000, rel=0.1)
+    assert found.causes[0].rule == "input-overload"
+    assert len(found.track.batches) > 15
+
+
+@pytest.mark.parametrize("seconds", [30.0, 60.0, 300.0])
+def test_the_capacity_of_a_steady_run_is_known_by_its_warm_up(tmp_path, seconds):
+    wanted = Wanted(("daily_counts",), plans.at_rate(18_000, 2.0), 20.0, seconds, 2.0)
+    trial = System(noise=0.02).perform(wanted, tmp_path, lambda what, share: None)
+    [found] = examine(trial.recording, [trial.measured()["daily_counts"]])
+    assert found.sustainable.value == pytest.approx(24_000, rel=0.1)
+    assert found.causes == []
+
+
+def test_a_recording_that_is_not_there_explains_nothing(tmp_path, calm):
+    [found] = examine(tmp_path / "none", [calm])
+    assert (found.causes, found.sustainable, found.track) == ([], None, None)
+    assert "no such file" in found.untold
+
+
+def test_a_job_that_the_recording_does_not_know_hides_no_other(tmp_path, calm):
+    wanted = Wanted(("daily_counts",), plans.at_rate(28_800, 2.0), 20.0, 60.0, 2.0)
+    trial = System().perform(wanted, tmp_path, lambda what, share: None)
+    gone, known = examine(trial.recording, [replace(calm, job="large_credits"), trial.measured()["daily_counts"]])
+    assert (gone.causes, gone.sustainable) == ([], None)
+    assert gone.untold == f"no query 'large_credits' in {trial.recording}; there are daily_counts"
+    assert known.causes[0].rule == "input-overload"

@@ -1,0 +1,226 @@
+"""The catalogue is the contract: names, units, labels, and nothing that a recording holds is left out."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from ledgerops.metrics import METRICS, QUERY_METRICS, state
+from ledgerops.metrics.model import Metric
+from ledgerops.model.recording import read
+from ledgerops.model.records import Plan
+from ledgerops.model.spark_progress import parse_progress
+from ledgerops.signals.query_view import View
+from tests.build import T0, batch, history, operator
+from tests.paths import RECORDED
+
+LABELS = {
+    "query", "source", "topic", "partition", "operator", "phase", "kind", "executor", "rule", "severity",
+    "status", "error_class", "event", "step", "collector", "reason", "part", "plan", "worker",
+}  # fmt: skip
+COUNTED = {
+    "rows", "ratio", "score", "share", "seconds", "bytes", "offsets", "batches", "partitions", "cores", "tasks", "cpus",
+    "threads", "files", "count", "size", "active", "expected", "status", "finding", "cause", "second", "variables",
+    "keys", "families", "processes", "reachable", "rate", "valid",
+}  # fmt: skip
+NAMED_BY_THE_CONTRACT = {
+    "ledgerops_build_info", "ledgerops_query_info", "ledgerops_query_active", "ledgerops_query_expected",
+    "ledgerops_query_restarts_total", "ledgerops_query_failures_total", "ledgerops_query_start_timestamp_seconds",
+    "ledgerops_query_status", "ledgerops_input_rows_total", "ledgerops_output_rows_total", "ledgerops_batches_total",
+    "ledgerops_input_rows_per_second", "ledgerops_processed_rows_per_second", "ledgerops_batch_duration_seconds",
+    "ledgerops_batch_phase_seconds_total", "ledgerops_event_latency_seconds",
+    "ledgerops_last_progress_timestamp_seconds", "ledgerops_batch_running_seconds",
+    "ledgerops_watermark_timestamp_seconds", "ledgerops_watermark_lag_seconds",
+    "ledgerops_event_time_max_timestamp_seconds", "ledgerops_rows_dropped_by_watermark_total",
+    "ledgerops_arrival_rows_per_second", "ledgerops_capacity_rows_per_second", "ledgerops_batch_overhead_seconds",
+    "ledgerops_busy_ratio", "ledgerops_pressure_ratio", "ledgerops_source_backlog_offsets",
+    "ledgerops_source_lag_seconds", "ledgerops_backlog_drain_seconds", "ledgerops_state_rows",
+    "ledgerops_state_memory_bytes", "ledgerops_state_updated_rows_total", "ledgerops_state_removed_rows_total",
+    "ledgerops_state_commit_seconds_total", "ledgerops_state_snapshot_lag_batches", "ledgerops_skew_ratio",
+    "ledgerops_skew_score", "ledgerops_hot_key_share", "ledgerops_finding", "ledgerops_root_cause",
+    "ledgerops_health_score", "ledgerops_listener_events_total", "ledgerops_listener_queue_size",
+    "ledgerops_listener_dropped_total", "ledgerops_callback_seconds_total", "ledgerops_worker_seconds_total",
+    "ledgerops_collector_errors_total", "ledgerops_series_dropped_total", "ledgerops_scrape_seconds",
+}  # fmt: skip
+
+every_metric = pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.name)
+
+
+def test_each_family_is_defined_once():
+    names = [metric.name for metric in METRICS]
+    assert sorted(set(names)) == sorted(names)
+
+
+def test_the_families_of_the_contract_are_all_there():
+    assert {metric.name for metric in METRICS} >= NAMED_BY_THE_CONTRACT
+
+
+@every_metric
+def test_a_name_ends_in_its_unit_and_counters_in_total(metric: Metric):
+    assert re.fullmatch(r"ledgerops_[a-z0-9_]+", metric.name)
+    assert metric.name.endswith("_total") == (metric.kind == "counter")
+    assert metric.name.endswith("_info") == (metric.kind == "info")
+    if metric.kind in ("gauge", "histogram"):
+        assert metric.name.rsplit("_", 1)[-1] in COUNTED
+
+
+@every_metric
+def test_the_help_is_a_sentence(metric: Metric):
+    assert re.match(r"[A-Z0-9]", metric.help)
+    assert metric.help.endswith(".")
+
+
+@every_metric
+def test_labels_are_few_and_never_an_id(metric: Metric):
+    if metric.kind != "info":
+        assert set(metric.labels) <= LABELS
+
+
+def test_every_custom_metric_that_five_versions_of_spark_report_is_exported():
+    known = {row[0] for row in state.CUSTOM}
+    seen = {
+        name
+        for path in RECORDED.glob("spark-*.jsonl")
+        for each in read(path)
+        if each.kind == "progress"
+        for operator_ in parse_progress(each.data).operators
+        for name in operator_.custom
+    }
+    assert len(seen) > 40
+    assert seen <= known
+
+
+def series(metric: Metric, *batches):
+    return metric.read(View(history(list(batches)), T0 + 100))
+
+
+def test_milliseconds_become_seconds_and_sizes_stay_bytes():
+    by_name = {metric.name: metric for metric in QUERY_METRICS}
+    done = batch(operators=(operator(custom={"rocksdbGetLatency": 1500, "rocksdbSstFileSize": 4096}),))
+    assert by_name["ledgerops_rocksdb_get_seconds_total"].per_batch(done) == {("stateStoreSave",): 1.5}
+    assert series(by_name["ledgerops_rocksdb_sst_bytes"], done) == {("stateStoreSave",): 4096.0}
+
+
+def test_the_hdfs_stores_cache_counts_are_taken_as_they_are_because_spark_adds_them_up():
+    by_name = {metric.name: metric for metric in QUERY_METRICS}
+    hits = by_name["ledgerops_hdfs_state_cache_hits_total"]
+    batches = [batch(n, operators=(operator(custom={"loadedMapCacheHitCount": 4 * n}),)) for n in range(5)]
+    assert hits.per_batch is None
+    assert series(hits, *batches) == {("stateStoreSave",): 16.0}
+
+
+@pytest.mark.parametrize(
+    ("versions", "expected"),
+    [
+        pytest.param({"partition_0_default": 8, "partition_1_default": 5}, {("stateStoreSave",): 3.0}, id="laggard"),
+        pytest.param({"partition_0_default": -1}, {("stateStoreSave",): 8.0}, id="never uploaded"),
+        pytest.param({}, {}, id="not reported"),
+    ],
+)  # fmt: skip
+def test_snapshot_lag_is_in_batches(versions, expected):
+    assert series(state.SNAPSHOT_LAG, batch(7, operators=(operator(snapshot_versions=versions),))) == expected
+
+
+@pytest.mark.parametrize(
+    ("observed", "expected"),
+    [
+        pytest.param({}, {}, id="a source that reads no bytes"),
+        pytest.param({"ledgerops": {"rows": 5, "rejected": 3}}, {}, id="an observation of something else"),
+        pytest.param({"mine": {"rejected_by_me": 3}}, {}, id="an observation of the user's"),
+        pytest.param({"ledgerops_rejects_transactions": {"rejected_tombstone": None}}, {}, id="an empty batch"),
+        pytest.param(
+            {
+                "ledgerops_rejects_transactions": {"rejected_invalid_json": 2, "rejected_tombstone": 0},
+                "ledgerops_rejects_customers": {"rejected_invalid_json": 1},
+            },
+            {("invalid_json",): 3.0, ("tombstone",): 0.0},
+            id="two topics",
+        ),
+    ],
+)  # fmt: skip
+def test_rejected_rows_are_counted_by_reason(observed, expected):
+    by_name = {metric.name: metric for metric in QUERY_METRICS}
+    assert by_name["ledgerops_rejected_rows_total"].per_batch(batch(observed=observed)) == expected
+
+
+def test_an_idle_query_keeps_its_gauges_and_its_rates_are_zero():
+    remembered = history([batch(n) for n in range(5)])
+    remembered.idle(T0 + 20)
+    idle = View(remembered, T0 + 21)
+    by_name = {metric.name: metric for metric in QUERY_METRICS}
+    assert by_name["ledgerops_processed_rows_per_second"].read(idle) == {(): 0.0}
+    assert by_name["ledgerops_input_rows_per_second"].read(idle) == {("transactions",): 0.0}
+    assert by_name["ledgerops_last_batch_duration_seconds"].read(idle) == {(): 0.5}
+
+
+def test_a_query_without_a_batch_has_no_value_and_so_no_sample():
+    from ledgerops.model.history import History
+
+    empty = View(History("q"), T0)
+    spoken = {metric.name for metric in QUERY_METRICS if metric.read is not None and metric.read(empty)}
+    assert spoken == {
+        "ledgerops_query_info", "ledgerops_query_active", "ledgerops_query_expected", "ledgerops_query_restarts_total",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("trigger", "exception", "expected"),
+    [
+        pytest.param("available_now", None, {}, id="it was to end, and did"),
+        pytest.param("once", None, {}, id="one batch, and it was done"),
+        pytest.param("available_now", "boom", {(): 1.0}, id="it was to end, but failed"),
+        pytest.param("processing_time", None, {(): 1.0}, id="it was stopped"),
+        pytest.param(None, None, {(): 1.0}, id="nobody knows its trigger"),
+    ],
+)
+def test_a_query_that_ended_is_expected_unless_its_trigger_let_it_end(trigger, exception, expected):
+    remembered = history([batch()])
+    remembered.plan = Plan("run-1", trigger=trigger)
+    remembered.end(T0 + 5, "run-1", exception, None)
+    by_name = {metric.name: metric for metric in QUERY_METRICS}
+
+    assert by_name["ledgerops_query_expected"].read(View(remembered, T0 + 6)) == expected
+
+
+def test_a_query_that_runs_is_expected_whatever_its_trigger():
+    remembered = history([batch()])
+    remembered.plan = Plan("run-1", trigger="available_now")
+    by_name = {metric.name: metric for metric in QUERY_METRICS}
+
+    assert by_name["ledgerops_query_expected"].read(View(remembered, T0 + 1)) == {(): 1.0}
+
+
+def book(rows_in, rows_out, amount_in, amount_out):
+    return {
+        "ledgerops_book_in_mine": {"rows": rows_in, "amount": amount_in},
+        "ledgerops_book_out": {"rows": rows_out, "amount": amount_out},
+    }
+
+
+@pytest.mark.parametrize(
+    ("observed", "rows", "wrong", "amount"),
+    [
+        pytest.param({"ledgerops": {"rows": 5}}, {}, {}, {}, id="a job without books"),
+        pytest.param(
+            book(5, 5, "1.10", "1.1"), {("in",): 5.0, ("out",): 5.0}, {(): 0.0}, {(): 0.0}, id="a balanced batch"
+        ),
+        pytest.param(
+            book(5, 4, "1.10", "2.20"), {("in",): 5.0, ("out",): 4.0}, {(): 1.0}, {(): 1.1}, id="one that is not"
+        ),
+        pytest.param(
+            book(5, 5, None, "2.20"), {("in",): 5.0, ("out",): 5.0}, {(): 0.0}, {(): 0.0}, id="an unknown sum"
+        ),
+    ],
+)  # fmt: skip
+def test_books_are_counted_by_side_and_differences_never_fall(observed, rows, wrong, amount):
+    by_name = {metric.name: metric for metric in QUERY_METRICS}
+    names = ("ledgerops_book_rows_total", "ledgerops_unbalanced_batches_total", "ledgerops_unbalanced_amount_total")
+    assert [by_name[name].per_batch(batch(observed=observed)) for name in names] == [rows, wrong, amount]
+
+
+def test_conflicting_rows_are_counted_where_somebody_looks():
+    conflicting = {metric.name: metric for metric in QUERY_METRICS}["ledgerops_conflicting_rows_total"].per_batch
+    assert conflicting(batch(observed={"ledgerops_conflicts": {"conflicts": 3, "ids": None}})) == {(): 3.0}
+    assert conflicting(batch(observed={"ledgerops_conflicts": {"conflicts": 0, "ids": []}})) == {(): 0.0}
+    assert conflicting(batch(observed={"ledgerops": {"rows": 3}})) == {}

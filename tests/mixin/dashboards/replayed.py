@@ -1,0 +1,119 @@
+"""Series as Prometheus would have scraped them, and what its own engine makes of an expression over them.
+
+A recorded drill goes through the fleet, the diagnosis, the snapshot and the exporter's text, page by page at the times
+of the recording. promtool evaluates expressions and the generated rules over the pages, so that a drill of minutes is
+judged in a second, and without a clock.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+import yaml
+from prometheus_client.parser import text_string_to_metric_families
+
+from ledgerops.mixin.rule_files import rule_files
+from ledgerops.mixin.site import Site, duration
+from ledgerops.model.recording import read
+from ledgerops.model.self_counts import SelfStats
+from ledgerops.runtime.exposition import render
+from ledgerops.runtime.replay import JUDGED, Replay
+from ledgerops.runtime.snapshot import Snapshot, snapshot_driver, snapshot_query
+from tests.paths import RECORDED
+from tests.programs import needed
+
+DRILLS = RECORDED / "drills"
+SCRAPE = 5.0  # seconds
+INSTANT = "_timestamp_seconds"
+# a second stands for half a minute, so that what alerts wait for fits into a drill
+SITE = Site(scrape_seconds=SCRAPE, evaluation_seconds=SCRAPE, time_scale=1 / 30)
+REAL = Site(scrape_seconds=SCRAPE, evaluation_seconds=SCRAPE)  # windows as people have them
+BUDGET = 2000  # series of a query: all
+Page = Mapping[tuple[str, tuple[tuple[str, str], ...]], float]
+
+
+def pages_of(recording: Path) -> Iterator[Page]:
+    """What each scrape of the recorded driver would have shown, with the first at the instant 0, as for promtool."""
+    replay, first, due = Replay(), 0.0, None
+    for seen in read(recording):
+        while due is not None and seen.at > due:
+            yield {
+                (name, labels): value - first if name.endswith(INSTANT) else value
+                for (name, labels), value in parsed(_scraped(replay, due)).items()
+            }
+            due += SCRAPE
+        if due is None:
+            first = due = seen.at + SCRAPE
+        state = replay.take(seen)
+        if state is not None and seen.kind in JUDGED:
+            replay.fleet.judge(state, max(seen.at, replay.at or seen.at))
+
+
+def parsed(text: str) -> Page:
+    """The samples of a page."""
+    return {
+        (sample.name, tuple(sorted(sample.labels.items()))): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+
+
+def _scraped(replay: Replay, now: float) -> str:
+    fleet = replay.fleet
+    queries = {}
+    for name, state in fleet.queries.items():
+        fleet.judge(state, now)
+        queries[name] = snapshot_query(state, fleet.view(state, now), BUDGET, _raised)
+    driver = snapshot_driver(fleet.hosts[-1] if fleet.hosts else None, _raised)
+    return render(Snapshot(now, queries, tuple(fleet.hosts), driver), SelfStats(), now).decode()
+
+
+def _raised(metric: str, error: Exception) -> None:
+    raise AssertionError(f"{metric} failed") from error
+
+
+def evaluated(
+    folder: Path, pages: Iterable[Page], expressions: Iterable[str], every: float = SCRAPE, site: Site = SITE
+) -> set[str]:
+    """Those of the expressions that return something at any moment of the scrapes, which are `every` seconds apart."""
+    series: dict[tuple[str, tuple[tuple[str, str], ...]], list[str]] = {}
+    count = 0
+    for count, page in enumerate(pages, 1):
+        for key, value in {("up", ()): 1.0, **page}.items():
+            past = series.setdefault(key, [])
+            past += ["_"] * (count - 1 - len(past))
+            past.append(repr(value))
+    assert count > 3, "nothing was scraped"
+    asked = sorted(set(expressions))
+    rules = rule_files(site) if re.search(r"\bALERTS\b|\bquery:", " ".join(asked)) else {}
+    for name, text in rules.items():
+        (folder / name).write_text(text, "utf-8")
+    span = f"[{duration(count * every)}:{duration(every)}]"
+    tests = {f"(count(count_over_time(({each}){span})) > bool 0) or vector(0)": each for each in asked}
+    test = {
+        "interval": duration(every),
+        "input_series": [
+            {"series": _named(*key), "values": " ".join([*past, "stale"])} for key, past in series.items()
+        ],
+        "promql_expr_test": [
+            {"expr": each, "eval_time": duration(count * every), "exp_samples": [{"labels": "{}", "value": 1}]}
+            for each in tests
+        ],
+    }
+    file = folder / "expressions.yaml"
+    told = {"rule_files": sorted(rules), "evaluation_interval": duration(every), "tests": [test]}
+    file.write_text(yaml.safe_dump(told, width=100_000), "utf-8")
+    done = subprocess.run([needed("promtool"), "test", "rules", str(file)], capture_output=True, text=True)
+    said = done.stdout + done.stderr
+    refused = {tests[json.loads(each)] for each in re.findall(r'expr: ("(?:[^"\\]|\\.)*"), time', said)}
+    assert (done.returncode == 0) == (not refused), said[-3000:]
+    return set(asked) - refused
+
+
+def _named(name: str, labels: tuple[tuple[str, str], ...]) -> str:
+    given = {"job": SITE.job, "instance": "driver:9464", **dict(labels)}
+    return f"{name}{{{', '.join(f'{label}={json.dumps(value)}' for label, value in given.items())}}}"

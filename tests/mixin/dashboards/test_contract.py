@@ -1,0 +1,80 @@
+"""The closed contract: whatever is asked for is exported, and whatever is exported is asked for or says why not."""
+
+import re
+
+import pytest
+
+from ledgerops import mixin
+from ledgerops.metrics import METRICS, VERDICT_METRICS
+from ledgerops.metrics import QUERY_METRICS as OF_QUERIES
+from ledgerops.mixin.alerts.freshness import records
+from ledgerops.mixin.site import Site
+from tests.paths import ROOT
+
+FAMILIES = {metric.name: metric for metric in METRICS}
+RECORDED = {name for name, _ in records(Site())}
+OURS = re.compile(r"\bledgerops_[a-z0-9_]+")
+SELECTOR = re.compile(r"\b(ledgerops_[a-z0-9_]+)\{([^}]*)\}")
+# what people read and Prometheus evaluates; of docs/metrics.md everything is in the catalogue by its making
+WRITTEN = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md")), *sorted(ROOT.glob("alerts/**/*.*"))]
+WRITTEN += [*sorted(ROOT.glob("dashboards/**/*.json"))]
+ASKING = [path for path in WRITTEN if path.parts[-2] in ("dashboards", "rules", "runbooks")]
+
+
+def family(name):
+    """The metric that a series belongs to; None when nothing exports it."""
+    names = (name, *(name.removesuffix(part) for part in ("_bucket", "_sum", "_count")))
+    return next((FAMILIES[each] for each in names if each in FAMILIES), None)
+
+
+def unknown(text):
+    return sorted({name for name in OURS.findall(text) if family(name) is None})
+
+
+def labels(text):
+    """(series, label) of each matcher of a label that the metric does not have."""
+    wrong = []
+    for name, matchers in SELECTOR.findall(text.replace("\\", "")):
+        metric = family(name)
+        if metric is not None:
+            more = ("query",) if metric in (*OF_QUERIES, *VERDICT_METRICS) else ()
+            known = {"job", "instance", "le", *metric.labels, *more}
+            wrong += [(name, label) for label in re.findall(r"(\w+) ?=~?", matchers) if label not in known]
+    return wrong
+
+
+@pytest.mark.parametrize("path", WRITTEN, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_whatever_is_asked_for_is_exported_with_the_labels_that_are_named(path):
+    text = path.read_text("utf-8")
+
+    assert unknown(text) == []
+    assert set(re.findall(r"\bquery:[a-z_]+:\w+", text)) <= RECORDED
+    assert labels(text) == []
+
+
+def test_a_series_that_nothing_exports_and_a_label_that_it_lacks_would_be_found():
+    text = 'rate(ledgerops_input_rows{query="q"}[5m]) + ledgerops_state_rows{partition="1"} + ledgerops_busy_ratio'
+
+    assert unknown(text) == ["ledgerops_input_rows"]
+    assert labels(text) == [("ledgerops_state_rows", "partition")]
+
+
+def asked_for():
+    text = " ".join(path.read_text("utf-8") for path in ASKING)
+    return {found.name for name in OURS.findall(text) if (found := family(name)) is not None}
+
+
+def test_whatever_is_exported_is_asked_for_or_says_why_not():
+    assert {name for name, metric in FAMILIES.items() if not metric.unused} - asked_for() == set()
+
+
+def test_what_says_that_nobody_asks_for_it_is_not_asked_for():
+    assert {name for name, metric in FAMILIES.items() if metric.unused} & asked_for() == set()
+
+
+def test_the_reason_is_on_the_page_of_the_metrics():
+    page = mixin.outputs()["docs/metrics.md"]
+
+    for metric in METRICS:
+        assert not metric.unused or f"{metric.help} Not on a dashboard: {metric.unused}" in page
+        assert metric.unused == "" or metric.unused.endswith(".")

@@ -1,0 +1,124 @@
+"""Panels and marks whose expressions weigh several series, over scrapes that are made for the case."""
+
+import re
+
+import pytest
+
+from ledgerops.mixin.dashboards.layout import MARKS
+from tests.mixin.dashboards.replayed import evaluated
+from tests.mixin.dashboards.test_waiting import PANELS, asked, filled
+
+ACTIVE, ENDED = "ledgerops_query_active", "ledgerops_query_terminated_timestamp_seconds"
+STARTED = "ledgerops_query_start_timestamp_seconds"
+[FLEET_ENDED] = [panel for page, panel in PANELS if (page.uid, panel.title) == ("ledgerops-fleet", "Ended")]
+[RESTARTS] = [mark for mark in MARKS if mark.name == "Restarts"]
+AWAY = 200  # scrapes: a quarter of an hour
+
+
+def of(name, value, **labels):
+    """A sample of the query `q`."""
+    return {(name, tuple(sorted({"query": "q", **labels}.items()))): value}
+
+
+OLD_ENDED = of(ACTIVE, 0.0, instance="old") | of(ENDED, 0.0, instance="old")
+OLD_RUNS = of(ACTIVE, 1.0, instance="old")
+NEW_RUNS = of(ACTIVE, 1.0, instance="new")
+
+
+@pytest.mark.parametrize(
+    ("page", "shown"),
+    [
+        pytest.param(OLD_ENDED, True, id="it ended, and runs nowhere"),
+        pytest.param(OLD_ENDED | of(ACTIVE, 1.0, query="other"), True, id="another query runs"),
+        pytest.param(OLD_ENDED | of(ACTIVE, 1.0, job="staging"), True, id="its namesake of another job runs"),
+        pytest.param(OLD_ENDED | NEW_RUNS, False, id="it ended on one driver and runs on another"),
+        pytest.param(OLD_RUNS, False, id="it runs"),
+    ],
+)
+def test_a_query_has_ended_where_no_driver_runs_it(tmp_path, page, shown):
+    [expression] = asked(FLEET_ENDED)
+
+    assert bool(evaluated(tmp_path, [page] * 5, [expression])) is shown
+
+
+RUNS_SINCE_10 = of(STARTED, 10.0) | of(ACTIVE, 1.0)
+AWAY_NOW = of(ACTIVE, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("pages", "marked"),
+    [
+        pytest.param([RUNS_SINCE_10] * 5 + [of(STARTED, 30.0)] * 5, True, id="at once"),
+        pytest.param(
+            [RUNS_SINCE_10] * 5 + [AWAY_NOW] * AWAY + [of(STARTED, 1010.0)] * 5, True, id="after a long pause"
+        ),
+        pytest.param(
+            [of(STARTED, 10.0, instance="old")] * 5 + [{}] * AWAY + [of(STARTED, 1010.0, instance="new")] * 5,
+            True,
+            id="on another driver, after a long pause",
+        ),
+        pytest.param([{}] * 5 + [of(STARTED, 25.0)] * 5, False, id="the first start"),
+        pytest.param([RUNS_SINCE_10] * 5 + [{}] * AWAY + [RUNS_SINCE_10] * 5, False, id="scrapes fail for long"),
+        pytest.param([RUNS_SINCE_10] * 5 + [AWAY_NOW] * AWAY, False, id="it ended"),
+        pytest.param(
+            [RUNS_SINCE_10] * 5 + [RUNS_SINCE_10 | of(STARTED, 40.0, query="other")] * 5,
+            False,
+            id="another query starts",
+        ),
+        pytest.param(
+            [RUNS_SINCE_10] * 5 + [RUNS_SINCE_10 | of(STARTED, 40.0, job="staging")] * 5,
+            False,
+            id="its namesake of another job starts",
+        ),
+        pytest.param(
+            [RUNS_SINCE_10 | of(STARTED, 20.0, instance="new")] * 5 + [RUNS_SINCE_10] * 5,
+            False,
+            id="the younger of two drivers ends",
+        ),
+    ],
+)
+def test_a_restart_is_marked_however_long_the_query_was_away(tmp_path, pages, marked):
+    assert bool(evaluated(tmp_path, pages, [filled(RESTARTS.expr)])) is marked
+
+
+FAILED = {
+    **of(ACTIVE, 0.0, instance="old"),
+    **of("ledgerops_query_status", 1.0, instance="old", status="failed"),
+    **of("ledgerops_health_score", 40.0, instance="old"),
+    **of("ledgerops_finding", 1.0, instance="old", rule="query-failed", severity="critical"),
+    **of("ledgerops_root_cause", 1.0, instance="old", rule="query-failed"),
+}
+WELL = {
+    **NEW_RUNS,
+    **of("ledgerops_query_status", 1.0, instance="new", status="healthy"),
+    **of("ledgerops_health_score", 100.0, instance="new"),
+}
+IS = {"Status": " == 8", "Health": " == 40", "Lowest health": " == 40"}
+FAILURE = {
+    f"({expression}){IS.get(panel.title, '')}": f"{page.uid}: {panel.title}"
+    for page, panel in PANELS
+    if panel.title in (*IS, "Findings", "Root causes now")
+    for expression in asked(panel)
+    if re.search("status|health|critical|root_cause", expression)
+}
+
+
+@pytest.mark.parametrize(
+    ("page", "shown"),
+    [
+        pytest.param(FAILED, True, id="it failed, and runs nowhere"),
+        pytest.param(FAILED | of(ACTIVE, 1.0, query="other"), True, id="another query runs"),
+        pytest.param(FAILED | of(ACTIVE, 1.0, job="staging"), True, id="its namesake of another job runs"),
+        pytest.param(FAILED | WELL, False, id="it failed on one driver and runs on another"),
+    ],
+)
+def test_a_failure_is_shown_until_another_driver_runs_the_query(tmp_path, page, shown):
+    found = evaluated(tmp_path, [page] * 5, FAILURE)
+
+    assert {FAILURE[each] for each in found} == (set(FAILURE.values()) if shown else set())
+
+
+def test_what_a_driver_says_of_a_query_that_it_runs_is_shown_beside_another_driver(tmp_path):
+    page = FAILED | of(ACTIVE, 1.0, instance="old") | WELL
+
+    assert evaluated(tmp_path, [page] * 5, FAILURE) == set(FAILURE)

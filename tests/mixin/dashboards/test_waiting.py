@@ -1,0 +1,79 @@
+"""A panel that waits for a fault names the drill that has it, and shows data there; so does every target somewhere."""
+
+import re
+
+import pytest
+
+from ledgerops.mixin.dashboards.layout import MARKS
+from ledgerops.mixin.dashboards.pages import PAGES
+from ledgerops.mixin.dashboards.panels import expression
+from tests.mixin.dashboards.replayed import DRILLS, REAL, RECORDED, SITE, evaluated, pages_of
+
+VARIABLES = {"$job": ".+", "$instance": ".+", "$query": ".+", "$plan": ".+", "$__rate_interval": "20s"}
+PANELS = [(page, panel) for page in PAGES for row in page.rows for panel in row.panels]
+WAITING = [(page, panel) for page, panel in PANELS if panel.waits is not None]
+LOAD = "load"  # a plan that runs, and no drill: see test_generator
+NAMES = sorted({panel.drill for _, panel in WAITING} - {LOAD})
+# what no recording holds, and where it is shown to speak
+ELSEWHERE = re.compile(
+    r"ledgerops_load_"  # test_generator
+    r"|ledgerops_(callback|worker)_seconds|ledgerops_scrape_seconds|ledgerops_listener_events"  # tests/e2e/test_stack
+    r"|ledgerops_rejected_rows"  # tests/ledger/run/test_run, with records of a broker that are no rows
+)
+
+
+def asked(panel):
+    """The expressions of a panel with its variables filled in."""
+    return [filled(expression(target, SITE)) for target in panel.targets]
+
+
+def filled(text):
+    for name, value in VARIABLES.items():
+        text = text.replace(name, value)
+    return text
+
+
+def test_alerts_and_restarts_are_marked_in_a_crash_loop_and_not_in_a_control(tmp_path):
+    marks = {mark.name: filled(mark.expr) for mark in MARKS if mark.name in ("Firing alerts", "Restarts")}
+    for drill, site, expected in (("crash-loop", SITE, set(marks.values())), ("burst", REAL, set())):
+        folder = tmp_path / drill
+        folder.mkdir()
+        assert evaluated(folder, pages_of(DRILLS / drill / "recording"), marks.values(), site=site) == expected
+
+
+def test_every_waiting_panel_names_a_drill_that_is_recorded():
+    for page, panel in WAITING:
+        assert panel.drill == LOAD or (DRILLS / panel.drill / "recording").is_dir(), f"{page.uid}: {panel.title}"
+    assert [panel.title for _, panel in PANELS if panel.drill and panel.waits is None] == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_waiting_panel_shows_data_in_its_drill(tmp_path, name):
+    panels = [(page, panel) for page, panel in WAITING if panel.drill == name]
+    found = evaluated(
+        tmp_path, pages_of(DRILLS / name / "recording"), [each for _, panel in panels for each in asked(panel)]
+    )
+
+    assert [f"{page.uid}: {panel.title}" for page, panel in panels if not found & set(asked(panel))] == []
+
+
+def test_nothing_is_shown_of_faults_where_there_is_none(tmp_path):
+    """Else the drills above would prove nothing."""
+    panels = [panel for _, panel in WAITING if panel.waits in ("a finding", "an alert", "a run that failed")]
+    pages = list(pages_of(DRILLS / "burst" / "recording"))
+    found = evaluated(tmp_path, pages, [each for panel in panels for each in asked(panel)], site=REAL)
+
+    assert len(panels) > 4 and len(pages) > 20
+    assert found == set()
+
+
+@pytest.mark.slow
+def test_every_target_of_every_panel_shows_data_in_some_recording(tmp_path):
+    left = {each for _, panel in PANELS for each in asked(panel)}
+    recordings = [*(DRILLS / name / "recording" for name in (*NAMES, "backlog")), RECORDED / "spark-3.5.7.jsonl"]
+    for number, recording in enumerate(recordings):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        left -= evaluated(folder, pages_of(recording), left)
+
+    assert sorted(each for each in left if not ELSEWHERE.search(each)) == []

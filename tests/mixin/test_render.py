@@ -1,0 +1,87 @@
+"""The committed files are those that the code makes."""
+
+from __future__ import annotations
+
+import pytest
+
+from ledgerops import mixin
+from ledgerops.diagnosis.rules import RULES
+from ledgerops.metrics import METRICS
+from ledgerops.mixin.reference import SECTIONS, evidence_of, runbook_body
+from tests.paths import ROOT
+
+
+@pytest.fixture(autouse=True)
+def wide(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+
+
+def test_the_committed_files_are_true():
+    assert list(mixin.drift(ROOT)) == []
+
+
+def test_a_changed_a_missing_and_a_stale_file_are_named(tmp_path):
+    mixin.write(tmp_path)
+    assert list(mixin.drift(tmp_path)) == []
+    (tmp_path / "docs/metrics.md").write_text("by hand")
+    (tmp_path / "docs/cli.md").unlink()
+    (tmp_path / "docs/rules/gone.md").write_text(f"<!-- {mixin.MARK} -->")
+    (tmp_path / "docs/rules/notes.md").write_text("mine")
+    assert list(mixin.drift(tmp_path)) == ["docs/cli.md", "docs/metrics.md", "docs/rules/gone.md"]
+    assert mixin.write(tmp_path) == ["docs/cli.md", "docs/metrics.md", "docs/rules/gone.md"]
+    assert (tmp_path / "docs/rules/notes.md").exists()
+
+
+def test_every_metric_and_every_rule_has_its_place():
+    made = mixin.outputs()
+    assert all(f"`{metric.name}`" in made["docs/metrics.md"] for metric in METRICS)
+    for rule in RULES:
+        assert all(f"## {section}" in made[f"docs/rules/{rule.slug}.md"] for section in SECTIONS)
+
+
+def test_what_is_made_does_not_depend_on_the_run():
+    assert mixin.outputs() == mixin.outputs()
+
+
+RUNBOOK = """Slow sink: it waits.
+
+Meaning: what it is.
+Impact: what it does.
+Diagnosis: where to look.
+Mitigation: what to do.
+Evidence:
+    waited_seconds: median over the newest 3 batches of
+        durationMs.addBatch / 1000
+    waited_share = waited_seconds over the batch duration
+"""
+
+
+def test_a_runbook_lists_how_its_evidence_is_computed():
+    body = runbook_body(RUNBOOK)
+
+    assert body.endswith(
+        "## Mitigation\n\nWhat to do.\n\n## Evidence\n\n"
+        "- `waited_seconds`: median over the newest 3 batches of durationMs.addBatch / 1000\n"
+        "- `waited_share`: waited_seconds over the batch duration"
+    )
+
+
+def test_a_runbook_without_the_section_has_no_evidence():
+    without = RUNBOOK.partition("Evidence:")[0]
+
+    assert evidence_of(without) == {}
+    assert runbook_body(without).endswith("What to do.")
+
+
+@pytest.mark.parametrize(
+    ("line", "complaint"),
+    [
+        ("    waited_share: again", "evidence waited_share is described twice"),
+        ("    something about it", "not a line of the section Evidence: 'something about it'; write `name: formula`"),
+    ],
+)
+def test_evidence_that_cannot_be_read_is_refused(line, complaint):
+    with pytest.raises(ValueError) as told:
+        evidence_of(RUNBOOK + line + "\n")
+
+    assert str(told.value) == complaint

@@ -1,0 +1,109 @@
+"""The recording: append, read, rotate; torn and bad lines."""
+
+from __future__ import annotations
+
+import json
+import resource
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ledgerops.errors import UserError
+from ledgerops.model.recording import Recorder, decode, encode, read
+from tests.build import T0, spark_json
+
+
+def _write(folder, count, **limits):
+    recorder = Recorder(folder, **limits)
+    for number in range(count):
+        recorder.append(encode(T0 + number, "progress", "q", json.dumps({"batchId": number}).encode()))
+    recorder.close()
+
+
+def test_what_is_appended_is_read_in_order(tmp_path):
+    _write(tmp_path, 5)
+    assert [each.data["batchId"] for each in read(tmp_path)] == [0, 1, 2, 3, 4]
+
+
+def test_sparks_json_goes_in_untouched():
+    text = json.dumps(spark_json(), separators=(" ,  ", " : ")).encode()
+    assert text in encode(T0, "progress", "q", text)
+
+
+def test_a_line_has_the_form_of_the_contract():
+    line = json.loads(encode(T0, "idle", None, b'{"runId": "r"}'))
+    assert line == {"at": "2027-01-15T08:00:00.000Z", "kind": "idle", "query": None, "data": {"runId": "r"}}
+
+
+def test_segments_rotate_and_the_oldest_go(tmp_path):
+    _write(tmp_path, 200, segment_bytes=1000, total_bytes=4000)
+    segments = sorted(tmp_path.glob("recording-*.jsonl"))
+    assert sum(segment.stat().st_size for segment in segments) <= 4000
+    batches = [each.data["batchId"] for each in read(tmp_path)]
+    assert batches == list(range(batches[0], 200))
+    assert batches[0] > 0
+
+
+def test_each_writer_begins_a_segment_so_a_torn_line_stays_the_last_of_its_file(tmp_path):
+    _write(tmp_path, 2)
+    with (tmp_path / "recording-000001.jsonl").open("ab") as torn:
+        torn.write(b'{"at": "2027-01-15T08:00:0')
+    _write(tmp_path, 2)
+    assert [each.data["batchId"] for each in read(tmp_path)] == [0, 1, 0, 1]
+
+
+def test_a_bad_line_in_the_middle_is_named(tmp_path):
+    path = tmp_path / "cut.jsonl"
+    good = encode(T0, "progress", "q", b"{}").decode()
+    path.write_text(good + '{"kind": "progress"}\n' + good)
+    with pytest.raises(UserError) as error:
+        list(read(path))
+    assert str(error.value) == (
+        f"cannot read {path}:2: not a recording line (no time in at); was it written by ledgerops run?"
+    )
+
+
+def test_a_file_that_is_no_recording_at_all_is_refused(tmp_path):
+    path = tmp_path / "notes.txt"
+    path.write_text("hello\n")
+    with pytest.raises(UserError, match=r"notes.txt:1: not a recording line \(not JSON\)"):
+        list(read(path))
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [("absent.jsonl", "cannot read .*absent.jsonl: no such file or directory"), (".", "no recording in ")],
+)
+def test_nothing_to_read_is_said_in_one_line(tmp_path, name, message):
+    with pytest.raises(UserError, match=message):
+        list(read(tmp_path / name))
+
+
+def test_numbers_that_json_does_not_know_are_read():
+    assert decode(b'{"at": "2027-01-15T08:00:00Z", "kind": "progress", "query": "q", "data": {"x": NaN}}').query == "q"
+
+
+@given(st.binary(max_size=200))
+def test_no_line_raises_anything_but_value_error(line):
+    try:
+        decode(line)
+    except ValueError:
+        pass
+
+
+def test_a_disk_that_stays_full_gets_one_empty_file_and_not_one_at_each_try(tmp_path):
+    recorder = Recorder(tmp_path)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
+    try:
+        for _ in range(5):
+            recorder.append(b"{}\n")
+            with pytest.raises(OSError, match="File too large"):
+                recorder.close()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    recorder.append(b"{}\n")
+    recorder.close()
+
+    assert [(each.name, each.read_bytes()) for each in tmp_path.iterdir()] == [("recording-000001.jsonl", b"{}\n")]

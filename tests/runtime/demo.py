@@ -1,0 +1,159 @@
+"""A fleet with one query of each kind that a display must show."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Status, Verdict
+from ledgerops.model.records import Plan, Progress, StateOperator
+from ledgerops.runtime.registry import Fleet, QueryState
+from ledgerops.signals.query_view import View
+from tests.build import batch, operator, source
+
+NOW = 1_800_000_300.0
+HOSTILE = "<img src=x onerror=alert('x')>"  # query names come from other people's code
+
+KEY_SKEW = Finding(
+    summary="one task read 48,120 of 52,400 rows: 14.9 times the median, all of customer C00000042",
+    component=Component("stage", "stage 41", "customer_id"),
+    evidence=(
+        Evidence("ledgerops_skew_ratio", 14.9, "ratio", "<= 3", NOW),
+        Evidence("ledgerops_batch_duration_seconds", 6.4, "seconds", "<= 2", NOW),
+    ),
+    remedies=(Remedy("aggregate in two steps, with a salt on the key", "the hot key then spreads over all tasks"),),
+    confidence=0.93,
+    rule="key-skew",
+    severity="critical",
+    since=NOW - 80,
+    explains=("falling-behind",),
+)
+TRIGGER_OVERRUN = Finding(
+    summary="the last 10 batches took 2.4 s at a trigger interval of 2 s",
+    component=Component("query", "customer_sessions"),
+    evidence=(Evidence("ledgerops_batch_duration_seconds", 2.4, "seconds", "<= 2", NOW),),
+    rule="trigger-overrun",
+    severity="warning",
+    since=NOW - 40,
+)
+QUERY_FAILED = Finding(
+    summary="ended with USER_RAISED_EXCEPTION: bad row",
+    component=Component("query", "enriched_transactions"),
+    evidence=(Evidence("ledgerops_query_failures_total", 1, "count", "0", NOW),),
+    rule="query-failed",
+    severity="critical",
+    since=NOW - 100,
+)
+
+
+def no_judge() -> Any:
+    def judge(view: View) -> Verdict:
+        return Verdict(view.query, view.now, "healthy", 100)
+
+    return judge
+
+
+def add_query(
+    fleet: Fleet,
+    query: str,
+    status: Status,
+    health: int,
+    findings: tuple[Finding, ...] = (),
+    batches: tuple[Progress, ...] | list[Progress] = (),
+    interval: float | None = 2.0,
+) -> QueryState:
+    state = fleet.queries[query] = QueryState(query, no_judge())
+    state.history.start(NOW - 300, f"id-{query}", "run-1")
+    state.history.plan = Plan("run-1", trigger="processing_time", trigger_interval=interval)
+    for each in batches:
+        state.history.add(each)
+        state.tally.add(each)
+    state.verdict = Verdict(query, NOW, status, health, findings[:1], findings)
+    return state
+
+
+def batches(
+    query: str,
+    count: int = 140,
+    rows: int = 2000,
+    seconds: float = 0.5,
+    left: float = 0.0,  # offsets by which the backlog grows a batch
+    state: tuple[StateOperator, ...] = (),
+    late: float | None = None,  # watermark lag in seconds
+    gap: float = 2.0,
+) -> list[Progress]:
+    """`count` batches up to now, of slightly changing size; five partitions, the first with twice the rows."""
+    read = 0
+    made = []
+    for number in range(count):
+        wave = 1 + 0.15 * math.sin(number / 7) + 0.05 * math.sin(number * 2.3)
+        took, got = seconds * wave, round(rows * wave)
+        started = NOW - (count - number) * gap
+        shares = [2, 1, 1, 1, 1]
+        start = {("transactions", str(i)): read * share // 6 for i, share in enumerate(shares)}
+        end = {("transactions", str(i)): (read + got) * share // 6 for i, share in enumerate(shares)}
+        latest = {key: value + round(left * number / 5) for key, value in end.items()}
+        made.append(
+            batch(
+                number,
+                query=query,
+                query_id=f"id-{query}",
+                started=started,
+                duration=took,
+                rows=got,
+                sources=(source(got, start, end, latest),),
+                phases={
+                    "latest_offset": 0.02 * took,
+                    "query_planning": 0.12 * took,
+                    "get_batch": 0.01 * took,
+                    "wal_commit": 0.08 * took,
+                    "add_batch": 0.68 * took,
+                    "commit_offsets": 0.07 * took,
+                },
+                operators=tuple(
+                    operator(
+                        name=each.name, rows=each.rows + 90 * number, memory_bytes=each.memory_bytes + number * 9000
+                    )
+                    for each in state
+                ),
+                watermark=started - late if late is not None else None,
+            )
+        )
+        read += got
+    return made
+
+
+def demo_fleet() -> Fleet:
+    fleet = Fleet(no_judge)
+    add_query(fleet, "large_credits", "healthy", 100, batches=batches("large_credits", seconds=0.4))
+    add_query(
+        fleet,
+        "dedup_transactions",
+        "healthy",
+        100,
+        batches=batches("dedup_transactions", state=(operator(name="dedupe", rows=40000),), late=12.0, seconds=0.8),
+    )
+    add_query(
+        fleet,
+        "daily_counts",
+        "falling_behind",
+        38,
+        (KEY_SKEW,),
+        batches("daily_counts", count=46, rows=52400, seconds=6.4, left=2600, state=(operator(),), late=30.0, gap=6.5),
+    )
+    add_query(
+        fleet,
+        "customer_sessions",
+        "pressured",
+        74,
+        (TRIGGER_OVERRUN,),
+        batches("customer_sessions", rows=4000, seconds=1.85, state=(operator(rows=1_204_000),), late=95.0),
+    )
+    add_query(fleet, "debit_credit_pairs", "starting", 100)
+    failed = add_query(
+        fleet, "enriched_transactions", "failed", 0, (QUERY_FAILED,), batches("enriched_transactions", count=60)
+    )
+    failed.history.end(NOW - 100, "run-1", "org.apache.spark.SparkRuntimeException: bad row", "USER_RAISED_EXCEPTION")
+    idle = add_query(fleet, HOSTILE, "idle", 100, batches=batches(HOSTILE, count=40))
+    idle.history.idle(NOW - 10)
+    return fleet

@@ -1,0 +1,70 @@
+"""The library's way and ours give the same samples."""
+
+from __future__ import annotations
+
+import pytest
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.openmetrics.exposition import generate_latest as generate_openmetrics
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
+from prometheus_client.parser import text_string_to_metric_families as parse_text
+
+from ledgerops.diagnosis.engine import Diagnoser
+from ledgerops.model.recording import read
+from ledgerops.model.self_counts import SelfStats
+from ledgerops.runtime import exposition
+from ledgerops.runtime.prometheus_collector import Collector
+from ledgerops.runtime.registry import Fleet
+from ledgerops.runtime.snapshot import Snapshot, snapshot_query
+from tests.paths import RECORDED
+
+
+def fail(name, error):
+    raise AssertionError(name) from error
+
+
+@pytest.fixture(scope="module", params=["3.5.7", "4.2.0", "4.3.0"])
+def snapshot(request) -> Snapshot:
+    fleet = Fleet(Diagnoser)
+    seen = [each for each in read(RECORDED / f"spark-{request.param}.jsonl") if each.kind != "terminated"]
+    for each in seen:
+        fleet.ingest(each)
+    now = seen[-1].at
+    queries = {}
+    for name, state in fleet.queries.items():
+        fleet.judge(state, now)
+        queries[name] = snapshot_query(state, fleet.view(state, now), 500, fail)
+    return Snapshot(now, queries)
+
+
+def samples(families):
+    """Without help and exemplars, and without what ledgerops says of itself."""
+    return {
+        (sample.name, tuple(sorted(sample.labels.items()))): sample.value
+        for family in families
+        for sample in family.samples
+        if "query" in sample.labels
+    }
+
+
+@pytest.mark.parametrize(
+    ("kind", "library", "parse"),
+    [
+        pytest.param(exposition.TEXT, generate_latest, parse_text, id="text"),
+        pytest.param(exposition.OPENMETRICS, generate_openmetrics, parse_openmetrics, id="OpenMetrics"),
+    ],
+)
+def test_both_ways_publish_the_same(snapshot, kind, library, parse):
+    now = snapshot.at + 7
+    registry = CollectorRegistry()
+    registry.register(Collector(lambda: snapshot, clock=lambda: now))
+    ours = samples(parse(exposition.render(snapshot, SelfStats(), now, kind).decode()))
+    theirs = samples(parse(library(registry).decode()))
+    assert len(ours) > 300
+    assert ours == theirs
+
+
+def test_registering_collects_nothing():
+    def never() -> Snapshot:
+        raise AssertionError("collected at registration")
+
+    CollectorRegistry(auto_describe=True).register(Collector(never))

@@ -1,0 +1,75 @@
+"""Replay: the moments at which a verdict is asked for."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from ledgerops.model.finding import Forecast
+from ledgerops.model.recording import read
+from ledgerops.model.records import Observation
+from ledgerops.model.spark_progress import format_instant
+from ledgerops.runtime.replay import SILENCE, Replay, replay, verdicts
+from tests.build import T0, spark_json
+from tests.paths import RECORDED
+
+
+def seen(number, **changes):
+    """Batch `number` of a query with a batch of 0.9 s every 5 s, seen as it ends."""
+    began = T0 + 5.0 * number
+    data = spark_json(batchId=number, timestamp=format_instant(began), **changes)
+    return Observation(began + 0.9, "progress", data["name"], json.loads(json.dumps(data)))
+
+
+def test_without_a_grid_there_is_a_verdict_for_each_batch():
+    assert [verdict.at for verdict in verdicts(seen(number) for number in range(3))] == [T0 + 0.9, T0 + 5.9, T0 + 10.9]
+
+
+def test_on_a_grid_all_queries_are_judged_at_each_second_between_observations():
+    second = {"name": "other", "id": "o", "runId": "o-1"}
+    asked = [(each.query, each.at - T0) for each in verdicts([seen(0), seen(0, **second), seen(1)], every=2.0)]
+
+    assert asked == [
+        ("daily_counts", pytest.approx(0.9)),
+        ("other", pytest.approx(0.9)),
+        *((query, at) for at in (2.0, 4.0) for query in ("daily_counts", "other")),
+        ("daily_counts", pytest.approx(5.9)),
+    ]
+
+
+def test_a_verdict_of_the_grid_knows_nothing_of_later_batches():
+    asked = list(verdicts([seen(0, numInputRows=1), seen(1, numInputRows=999)], every=1.0))
+
+    assert {each.figures["batch_seconds"] for each in asked} == {0.9}
+    assert [each.at for each in asked] == sorted(each.at for each in asked)
+
+
+def test_a_brief_replay_finds_the_same_and_keeps_no_totals():
+    recorded = list(read(RECORDED / "drills" / "whale-key" / "recording"))
+    whole, brief = Replay(), Replay(brief=True)
+    every = list(whole.verdicts(recorded))
+    short = list(brief.verdicts(recorded))
+
+    def left(verdict):
+        return replace(verdict, forecast=Forecast(), figures={}, attribution=())
+
+    assert short == [left(verdict) for verdict in every] != every
+    assert any(verdict.findings for verdict in short)
+    for name, state in brief.fleet.queries.items():
+        assert state.tally.counters == {}
+        assert brief.fleet.judge(state, brief.at) == whole.fleet.judge(whole.fleet.queries[name], whole.at)
+
+
+def test_a_long_silence_is_not_asked_about_for_ever():
+    day_later = Observation(T0 + 86_400, "progress", None, spark_json(batchId=1, timestamp=format_instant(T0 + 86_399)))
+    assert len(list(verdicts([seen(0), day_later], every=1.0))) == SILENCE + 2
+
+
+def test_what_is_no_record_is_counted_and_passed_over():
+    broken = Observation(T0, "progress", None, {"batchId": "x"})
+    result = replay([broken, seen(0)])
+
+    assert result.bad == 1
+    assert list(result.fleet.queries) == ["daily_counts"]

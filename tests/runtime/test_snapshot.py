@@ -1,0 +1,134 @@
+import math
+
+import pytest
+
+from ledgerops.metrics.model import Metric
+from ledgerops.model.finding import Verdict
+from ledgerops.runtime.registry import QueryState
+from ledgerops.runtime.snapshot import LABEL_LENGTH, Family, _fit, series_of, snapshot_query
+from ledgerops.signals.query_view import View
+from tests.build import T0, batch, source
+
+ONE = Metric("one", "gauge", "One.")
+BY_PARTITION = Metric("wide", "gauge", "Wide.", labels=("topic", "partition"))
+AGE = Metric("age", "gauge", "Age.", age=True)
+
+
+def no_judge(view):
+    raise AssertionError
+
+
+def state_of(*batches, ended=None):
+    state = QueryState("daily_counts", no_judge)
+    state.history.start(T0, "id-1", "run-1")
+    for each in batches:
+        state.history.add(each)
+        state.tally.add(each)
+    if ended is not None:
+        state.history.end(T0 + 50, "run-1", ended, None)
+    state.verdict = Verdict("daily_counts", T0 + 60, "healthy", 100)
+    return state
+
+
+def snapshot(state, budget=500, failed=None):
+    def unexpected(name, error):
+        raise error
+
+    return snapshot_query(state, View(state.history, T0 + 60), budget, failed or unexpected)
+
+
+def wide(count):
+    partitions = {("transactions", str(number)): 5 for number in range(count)}
+    return batch(0, sources=(source(100, dict.fromkeys(partitions, 0), partitions, partitions),))
+
+
+def test_a_running_query_has_its_counters_gauges_and_histogram():
+    families = snapshot(state_of(batch(0), batch(1))).families
+
+    assert families["ledgerops_batches_total"].series == (((), 2.0),)
+    assert families["ledgerops_query_active"].series == (((), 1.0),)
+    assert sum(families["ledgerops_batch_duration_seconds"].histogram.counts) == 2
+    assert families["ledgerops_health_score"].series == (((), 100.0),)
+
+
+def test_after_the_end_only_what_survives_remains():
+    families = snapshot(state_of(batch(0), ended="boom")).families
+
+    assert families["ledgerops_query_active"].series == (((), 0.0),)
+    assert families["ledgerops_query_failures_total"].series == ((("unclassified",), 1.0),)
+    assert all(family.metric.survives for family in families.values())
+    assert "ledgerops_batches_total" not in families
+
+
+def test_a_reader_that_raises_costs_its_own_family_only(monkeypatch):
+    heard = []
+    broken = Metric("ledgerops_broken", "gauge", "Broken.", read=lambda view: 1 / 0)
+    monkeypatch.setattr("ledgerops.runtime.snapshot.QUERY_METRICS", (broken, ONE, BY_PARTITION))
+
+    assert dict(snapshot(state_of(batch(0)), failed=lambda name, error: heard.append((name, str(error)))).families)
+    assert heard == [("ledgerops_broken", "division by zero")]
+
+
+def test_partitions_beyond_the_budget_are_cut_and_counted_and_the_rest_is_whole():
+    whole = snapshot(state_of(wide(300)), budget=100_000)
+    cut = snapshot(state_of(wide(300)), budget=200)
+    series = cut.families["ledgerops_source_backlog_offsets"].series
+
+    assert cut.dropped == sum(family.size for family in whole.families.values()) - 200 + spare(cut, 200)
+    assert sum(family.size for family in cut.families.values()) <= 200
+    assert cut.families["ledgerops_batches_total"].series == (((), 1.0),)
+    assert [labels[1] for labels, _ in series] == [str(number) for number in range(len(series))]
+
+
+def spare(cut, budget):
+    return budget - sum(family.size for family in cut.families.values())
+
+
+def test_within_the_budget_nothing_is_cut():
+    assert snapshot(state_of(batch(0))).dropped == 0
+
+
+def test_the_wide_families_keep_the_same_series():
+    families = [Family(ONE, (((), 1.0),)), *(Family(BY_PARTITION, [(("t", str(n)), 1.0) for n in range(50)]),) * 2]
+
+    kept, dropped = _fit(families, 21)
+
+    assert [family.size for family in kept] == [1, 10, 10]
+    assert dropped == 80
+
+
+def test_partition_ten_comes_after_partition_nine():
+    series = series_of(BY_PARTITION, {("t", "10"): 1.0, ("t", "9"): 2.0, ("a", "x"): 3.0})
+
+    assert [labels for labels, _ in series] == [("a", "x"), ("t", "9"), ("t", "10")]
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_what_is_no_number_is_no_sample(value):
+    assert series_of(ONE, {(): value}) == ()
+
+
+def test_an_age_of_infinity_is_an_instant_that_has_not_come():
+    assert series_of(AGE, {(): math.inf}) == (((), math.inf),)
+
+
+def test_the_wrong_count_of_labels_is_no_sample():
+    assert series_of(BY_PARTITION, {("only one",): 1.0}) == ()
+
+
+def test_labels_are_cut_and_can_be_encoded():
+    [((topic, partition), _)] = series_of(BY_PARTITION, {("x" * 1000, "\ud800"): 1.0})
+
+    assert (len(topic), partition) == (LABEL_LENGTH, "?")
+
+
+def test_a_snapshot_does_not_change_with_the_state():
+    state = state_of(batch(0))
+    before = snapshot(state)
+    state.history.add(batch(1))
+    state.tally.add(batch(1))
+
+    assert len(before.state.history.batches) == 1
+    assert before.families["ledgerops_batches_total"].series == (((), 1.0),)
+    assert sum(before.families["ledgerops_batch_duration_seconds"].histogram.counts) == 1
+    assert before.state.tally.counters["ledgerops_batches_total"] == {(): 1.0}

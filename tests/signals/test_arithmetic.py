@@ -1,0 +1,227 @@
+"""The arithmetic: right where the data say something, None where they do not."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ledgerops.signals import arithmetic
+from tests.build import T0, batch, source, stream
+
+
+def test_a_fit_splits_batch_time_into_overhead_and_rate():
+    rows = [1000, 2000, 4000, 8000, 3000, 5000, 6000, 7000]
+    overhead, rate = arithmetic.fit_capacity(rows, [0.5 + n / 2000 for n in rows])
+    assert overhead == pytest.approx(0.5)
+    assert rate == pytest.approx(2000)
+
+
+@pytest.mark.parametrize(
+    ("rows", "seconds", "reason"),
+    [
+        pytest.param([100] * 3, [1.0] * 3, "3 batches with rows, 8 are needed", id="too few"),
+        pytest.param(
+            [1000, 1001, 999, 1000, 1002, 1000, 998, 1000],
+            [1.0, 1.5, 0.9, 1.1, 1.0, 2.0, 1.0, 1.0],
+            "batches are of nearly one size (spread 0.00, 0.2 is needed)",
+            id="all of one size",
+        ),
+        pytest.param(
+            [100, 200, 300, 400, 500, 600, 700, 800], [2.0] * 8, "batch time does not grow with the rows", id="flat"
+        ),
+        pytest.param(
+            [100, 200, 300, 400, 500, 600, 700, 800],
+            [1.0, 5.0, 1.0, 5.0, 1.0, 5.0, 1.0, 5.0],
+            "rows explain only 5% of the batch time",
+            id="noise",
+        ),
+    ],
+)
+def test_a_fit_says_why_there_is_no_answer(rows, seconds, reason):
+    assert arithmetic.fit_capacity(rows, seconds) == reason
+
+
+@given(st.lists(st.tuples(st.integers(0, 10**9), st.floats(0, 10**5)), min_size=8, max_size=60))
+def test_a_fit_is_never_negative_and_never_raises(points):
+    if sum(n for n, _ in points) == 0:
+        return
+    fitted = arithmetic.fit_capacity([n for n, _ in points], [s for _, s in points])
+    if not isinstance(fitted, str):
+        assert fitted[0] >= 0
+        assert fitted[1] > 0
+
+
+@pytest.mark.parametrize(
+    ("values", "ratio", "score"),
+    [
+        pytest.param([1, 1, 1, 5, 10], 10.0, 86.67, id="FLIP-418's own example, by its formula"),
+        pytest.param([1, 1, 5, 5, 5], 1.0, 56.47, id="its other example"),
+        pytest.param([7, 7, 7], 1.0, 0.0, id="even"),
+        pytest.param([0, 0, 0], None, 0.0, id="nothing anywhere"),
+        pytest.param([0, 0, 100], None, 100.0, id="all on one: the median is zero, the score is full"),
+        pytest.param([5], None, 0.0, id="a single value has no skew"),
+        pytest.param([], None, None, id="no value"),
+    ],
+)
+def test_skew(values, ratio, score):
+    assert arithmetic.skew_ratio(values) == ratio
+    assert arithmetic.skew_score(values) == (None if score is None else pytest.approx(score, abs=0.01))
+
+
+def note(table, progress):
+    arithmetic.note_heads(table, arithmetic.looked_at(progress), progress.sources[0].latest.items())
+
+
+def head_times(batches, partition):
+    table = {}
+    for each in batches:
+        note(table, each)
+    return table[partition]
+
+
+def test_lag_comes_from_the_table_of_heads_by_interpolation():
+    batches = stream(heads=[100, 200, 300], ends=[0, 50, 150])
+    heads, times = head_times(batches, ("transactions", "0"))
+    at = arithmetic.time_of_offset(heads, times, 150)
+    assert at == pytest.approx((times[0] + times[1]) / 2)
+
+
+@pytest.mark.parametrize(
+    ("offset", "expected"),
+    [
+        pytest.param(50, 10.0, id="older than the table: its oldest time, a lower bound of the lag"),
+        pytest.param(100, 10.0, id="the oldest point"),
+        pytest.param(300, 30.0, id="the newest point"),
+        pytest.param(900, 30.0, id="beyond the newest point: never in the future"),
+    ],
+)
+def test_lag_outside_the_table_is_clamped_not_extrapolated(offset, expected):
+    assert arithmetic.time_of_offset([100, 200, 300], [10.0, 20.0, 30.0], offset) == expected
+
+
+def test_an_empty_table_gives_no_lag():
+    assert arithmetic.time_of_offset([], [], 5) is None
+
+
+def test_a_topic_that_was_made_anew_begins_a_new_table():
+    heads, _ = head_times(stream(heads=[500, 600, 10, 20], ends=[0, 0, 0, 0]), ("transactions", "0"))
+    assert list(heads) == [10, 20]
+
+
+@pytest.mark.parametrize(
+    "heads",
+    [
+        pytest.param([500, 600, 10], id="the topic was made anew"),
+        pytest.param(list(range(1, 2 * arithmetic.HEADS + 1)), id="the table is full"),
+    ],
+)
+def test_a_table_that_another_thread_reads_does_not_get_shorter(heads):
+    partition = ("transactions", "0")
+    *earlier, last = stream(heads=heads, ends=[0] * len(heads))
+    table = {}
+    for each in earlier:
+        note(table, each)
+    read = table[partition]
+    note(table, last)
+
+    assert min(map(len, read)) >= len(earlier)
+    assert len(table[partition][0]) == len(table[partition][1]) < len(earlier)
+
+
+def test_a_head_is_not_in_the_table_before_its_time():
+    lengths = []
+
+    class Watched(list):
+        def append(self, value):
+            super().append(value)
+            lengths.append((len(heads), len(times)))
+
+    heads, times = Watched(), Watched()
+    [seen] = stream(heads=[100], ends=[0])
+    note({("transactions", "0"): (heads, times)}, seen)
+
+    assert lengths == [(0, 1), (1, 1)]
+
+
+def test_of_a_quiet_stretch_the_table_keeps_both_ends():
+    heads, times = head_times(stream(heads=[100] * 5 + [150], ends=[100] * 6), ("transactions", "0"))
+    assert (list(heads), list(times)) == ([100, 100, 150], [T0, T0 + 8, T0 + 10])
+
+
+def test_what_comes_after_a_quiet_hour_has_not_waited_for_an_hour():
+    assert arithmetic.time_of_offset([100, 100, 150], [0.0, 3600.0, 3610.0], 100) == 3600.0
+
+
+def test_of_two_observers_the_one_that_looked_earlier_changes_nothing():
+    partition, table = ("t", "0"), {}
+    for at, head in [(10.0, 100), (20.0, 300), (15.0, 200), (30.0, 400)]:
+        arithmetic.note_heads(table, at, [(partition, head)])
+    assert [list(column) for column in table[partition]] == [[100, 300, 400], [10.0, 20.0, 30.0]]
+
+
+@pytest.mark.parametrize("quiet", [1, 7], ids=["always moving", "with quiet stretches"])
+def test_a_full_table_forgets_detail_and_not_the_past(quiet):
+    partition, table = ("t", "0"), {}
+    seen = [(float(at), at // quiet) for at in range(5000)]
+    for at, head in seen:
+        arithmetic.note_heads(table, at, [(partition, head)])
+    heads, times = table[partition]
+    assert (times[0] <= quiet, times[-1], len(heads) <= 2 * arithmetic.HEADS) == (True, 4999.0, True)
+    for at, head in seen[::50]:
+        found = arithmetic.time_of_offset(heads, times, head)
+        assert found == pytest.approx(at - at % quiet + quiet - 1, abs=max(30.0, 0.25 * (5000 - at)))
+
+
+def test_partitions_that_fill_up_together_are_thinned_out_a_few_at_a_time():
+    table: arithmetic.HeadTable = {}
+    shorter = []
+    for at in range(10 * arithmetic.HEADS):
+        before = {partition: len(heads) for partition, (heads, _) in table.items()}
+        arithmetic.note_heads(table, float(at), [(("t", str(each)), at) for each in range(50)])
+        shorter.append(sum(len(heads) < before.get(each, 0) for each, (heads, _) in table.items()))
+
+    assert max(shorter) == arithmetic.HALVES
+    assert all(len(heads) == len(times) <= 3 * arithmetic.HEADS for heads, times in table.values())
+    assert all(times[0] == 0.0 for _, times in table.values())
+
+
+@pytest.mark.parametrize("slower", [0, 1])
+def test_of_two_readers_of_one_topic_the_slower_ones_backlog_counts(slower):
+    one, two = ("t", "0"), ("t", "1")
+    ends = [{one: 900, two: 40}, {one: 900, two: 40}]
+    ends[slower] = {one: 100, two: 40}
+    both = batch(sources=tuple(source(end=end, latest={one: 1000, two: 40}) for end in ends))
+
+    assert arithmetic.backlog_by_partition(both) == {one: 900, two: 0}
+
+
+@pytest.mark.parametrize(
+    ("offsets", "times", "rate"),
+    [
+        pytest.param([0, 0, 500, 500], [0.0, 90.0, 100.0, 200.0], 2.5, id="a segment was deleted"),
+        pytest.param([0, 9000, 9000], [0.0, 100.0, 10_000.0], None, id="long ago"),
+        pytest.param([0, 0], [0.0, 500.0], None, id="nothing was deleted"),
+        pytest.param([0, 500], [0.0, 20.0], None, id="watched for too short a time"),
+        pytest.param([], [], None, id="not watched"),
+    ],
+)
+def test_the_pace_of_deletion(offsets, times, rate):
+    assert arithmetic.advance(offsets, times, times[-1] if times else 0.0) == rate
+
+
+def test_backlog_is_never_negative_when_the_head_was_read_before_the_end():
+    behind = batch(sources=(source(10, {("t", "0"): 0}, {("t", "0"): 10}, {("t", "0"): 8}),))
+    assert arithmetic.backlog_by_partition(behind) == {("t", "0"): 0}
+
+
+def test_offsets_are_turned_into_rows_by_what_was_read():
+    seen = [batch(sources=(source(500, {("f", "0"): 1}, {("f", "0"): 2}, name="files"),))]
+    assert arithmetic.rows_per_offset(seen) == {"files": 500.0}
+
+
+@pytest.mark.parametrize(
+    ("largest", "middle", "found"), [(3.0, 2.0, 1.5), (1.0, 0.0, None), (1.0, -1.0, None), (1e300, 5e-324, None)]
+)
+def test_a_ratio_that_is_no_number_is_unknown(largest, middle, found):
+    assert arithmetic.ratio(largest, middle) == found
