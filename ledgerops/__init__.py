@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ledgerops.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from ledgerops.agent.attach import Watch
-
-__version__ = "0.1.0"
+    from ledgerops.agent.attach import Watch as Watch
 
 
 def attach(spark: SparkSession, **overrides: Any) -> Watch:

@@ -14,7 +14,6 @@ from typing import Any
 
 import orjson
 
-import ledgerops
 from ledgerops.common.kafka import KafkaClient
 from ledgerops.errors import UserError
 
@@ -24,6 +23,7 @@ STEP = 0.1  # seconds: how soon a question is given up
 PATIENCE = 6  # questions in vain after which another process asks: a client may have lost its way for good
 PART = 65536  # bytes read at a time
 # -P: a json.py in the job's folder is not ours
+ROOT = Path(__file__).parents[2]  # where the package can be imported from
 PROGRAM = "import sys; sys.path.append(sys.argv[1]); from ledgerops.agent.kafka_subprocess import main; main()"
 
 
@@ -95,7 +95,7 @@ class Broker:
             raise UserError("kafka_servers needs a Python interpreter to start; this application brings none")
         client = self._connect()
         process = subprocess.Popen(
-            [sys.executable, "-P", "-c", PROGRAM, str(Path(ledgerops.__file__).parent.parent)],
+            [sys.executable, "-P", "-c", PROGRAM, str(ROOT)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

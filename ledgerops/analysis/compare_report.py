@@ -7,7 +7,8 @@ from typing import Any
 
 from ledgerops.analysis.compare import Comparison, Measure, Side
 from ledgerops.common import format
-from ledgerops.diagnosis.report import Line, clean, painted
+from ledgerops.common.format import clean
+from ledgerops.diagnosis.report import Line, painted
 
 VERSION = 1
 STYLES = {"better": "healthy", "worse": "critical", "no effect": "", "cannot tell": "faint"}

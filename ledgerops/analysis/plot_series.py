@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple, TypeVar
 
+from ledgerops.model import head_table
 from ledgerops.model.history import backlog
 from ledgerops.model.records import Progress
 from ledgerops.signals import arithmetic
@@ -96,7 +97,7 @@ def _pairs(points: list[Each]) -> list[list[Each]]:
 def _batch(before: Progress | None, last: Progress, view: View) -> Batch:
     gap = last.started - before.started if before is not None and before.run_id == last.run_id else 0.0
     arrival = None
-    if before is not None and gap > 0 and (looked := arithmetic.looked_at(last) - arithmetic.looked_at(before)) > 0:
+    if before is not None and gap > 0 and (looked := head_table.looked_at(last) - head_table.looked_at(before)) > 0:
         heads = {source.name: source.latest for source in before.sources}
         grown = [
             arithmetic.growth(heads[source.name], source.latest) * view.rows_per_offset.get(source.name, 1.0)

@@ -14,7 +14,7 @@ from ledgerops.analysis.finding_history import Story, Stretch
 from ledgerops.analysis.inputs import is_exporter, open_source
 from ledgerops.analysis.plot_series import Track
 from ledgerops.analysis.timeline import timeline
-from ledgerops.diagnosis.report import document
+from ledgerops.diagnosis.report import document, finding_document
 from ledgerops.errors import UserError
 from ledgerops.model.records import Observation
 from ledgerops.model.spark_progress import format_instant, parse_instant
@@ -145,8 +145,10 @@ class Investigation:
         }
         if not shown:
             raise UserError(f"nothing happened in {name} since {format_instant(since)}; nothing can be said")
-        ended = None if self.since is None else {query: self._ended(query, since) for query in shown}
-        found = document(shown.values(), moment, name, ended)
+        found = document(shown.values(), moment, name)
+        if self.since is not None:
+            for query in found["queries"]:
+                query["ended"] = [_ended_document(each) for each in self._ended(query["query"], since)]
         if self.tells:
             found["timeline"] = timeline(self.story, max(0.0, since), self.query)
         return found
@@ -174,3 +176,9 @@ class Investigation:
         told = self.story.queries.get(query)
         stretches = told.stretches if told else ()
         return [each for each in stretches if each.until is not None and each.until >= since]
+
+
+def _ended_document(stretch: Stretch) -> dict[str, Any]:
+    """What was found earlier and is over: a finding with `until`."""
+    until = None if stretch.until is None else format_instant(stretch.until)
+    return finding_document(stretch.root or stretch.finding) | {"until": until, "explained_by": list(stretch.causes)}

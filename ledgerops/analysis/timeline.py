@@ -6,7 +6,7 @@ Times are told twice: in UTC, and from the beginning of the incident that they b
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple
@@ -186,34 +186,3 @@ def timeline(story: Story, since: float = 0.0, query: str | None = None) -> dict
             for each in events(story, since, query)
         ],
     }
-
-
-def relative(seconds: float) -> str:
-    """+0:34, -1:02, +1:00:09"""
-    return f"{'-' if round(seconds) < 0 else '+'}{format.clock(abs(round(seconds)))}"
-
-
-def text_lines(told: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """(line, style) of a document's timeline: one line an event, one above each incident."""
-    width = max((len(each["query"]) for each in told["events"]), default=0)
-    headed: int | None = None
-    day = ""
-    for each in told["events"]:
-        number = each["incident"]
-        if number is not None and number != headed:
-            yield _heading(told["incidents"][number]), "strong"
-            day = each["at"][:10]
-        elif number is None and each["at"][:10] != day:
-            day = each["at"][:10]
-            yield f"{day} UTC", "strong"
-        headed = number if number is not None else headed
-        clock = "" if each["seconds"] is None else relative(each["seconds"])
-        style = each["severity"] if each["what"] == "begin" else "critical" if each["what"] == "fail" else ""
-        yield f"  {each['at'][11:19]} {clock:>9}  {each['query']:<{width}}  {each['text']}", style or ""
-
-
-def _heading(incident: Mapping[str, Any]) -> str:
-    began, ended = incident["began"], incident["ended"]
-    queries = len(incident["queries"])
-    until = "goes on" if ended is None else f"until {ended[11:19]}"
-    return f"incident at {format.instant(began)}, {until}, {queries} {'query' if queries == 1 else 'queries'}"

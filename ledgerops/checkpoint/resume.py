@@ -13,11 +13,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ledgerops.ledger.sinks.committed import newest_batch
 from ledgerops.model.spark_progress import parse_offsets
 
 PARTITIONS = "spark.sql.shuffle.partitions"
 Place = tuple[str, str]  # topic, partition
+
+
+def newest_batch(log: Path) -> int | None:
+    """The newest batch in a log of a checkpoint (`offsets`, `commits`), a file each; None without one."""
+    if not log.is_dir():
+        return None
+    return max((int(file.name) for file in log.iterdir() if file.name.isdigit()), default=None)
 
 
 def planned(checkpoint: Path) -> bool:
@@ -56,6 +62,11 @@ def committed(checkpoint: Path) -> tuple[int, dict[Place, int]]:
     return -1, begun
 
 
+def offsets_of(text: object) -> Mapping[Place, int]:
+    """Offsets by topic and partition, from Spark's JSON of a source's offset; empty where it holds no plain numbers."""
+    return parse_offsets(text, "")
+
+
 def _plan(checkpoint: Path, batch: int) -> tuple[Mapping[str, Any], dict[Place, int]]:
     lines = _text(checkpoint / "offsets" / str(batch)).splitlines()
     try:
@@ -70,7 +81,7 @@ def _plan(checkpoint: Path, batch: int) -> tuple[Mapping[str, Any], dict[Place, 
 
 def _add(offsets: dict[Place, int], line: str) -> None:
     """Of two sources that read one topic, the one that is behind counts."""
-    for place, offset in parse_offsets(line, "").items():
+    for place, offset in offsets_of(line).items():
         if place[0]:
             offsets[place] = min(offset, offsets.get(place, offset))
 

@@ -11,8 +11,8 @@ from typing import Any
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
-from ledgerops.cli.live_view import ASCII_SPARKS, BLUE, ORANGE, SKY, SPARKS, clean, sparkline
-from ledgerops.common.format import UNKNOWN, count, ratio, size
+from ledgerops.common.format import UNKNOWN, clean, count, ratio, size
+from ledgerops.common.terminal import ASCII_SPARKS, BLUE, ORANGE, SKY, SPARKS, sparkline
 
 Document = Mapping[str, Any]
 PARTITIONS = 12  # shown, the largest; a state of 200 partitions would fill several screens

@@ -12,8 +12,8 @@ from difflib import get_close_matches
 from importlib import import_module
 from typing import NamedTuple, NoReturn
 
-from ledgerops import __version__
 from ledgerops.errors import UserError
+from ledgerops.version import __version__
 
 
 class Command(NamedTuple):

@@ -13,20 +13,11 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.style import Style
 from rich.text import Text
 
-from ledgerops.common.format import UNKNOWN, count, duration, ratio, size
+from ledgerops.common.format import UNKNOWN, clean, count, duration, ratio, size
+from ledgerops.common.terminal import ASCII_SPARKS, BLUE, GREEN, ORANGE, PURPLE, RED, SKY, SPARKS, YELLOW, sparkline
 
 Document = Mapping[str, Any]
 
-# Okabe and Ito's palette: told apart with any colour vision. The word is always there, too.
-GREEN, ORANGE, RED, BLUE, SKY, PURPLE, YELLOW = (
-    "#009E73",
-    "#E69F00",
-    "#D55E00",
-    "#0072B2",
-    "#56B4E9",
-    "#CC79A7",
-    "#F0E442",
-)
 STATUSES = {  # status -> (sign, sign in ASCII, style)
     "healthy": ("●", "+", GREEN),
     "idle": ("○", "o", "dim"),
@@ -46,7 +37,6 @@ PHASES = {  # in the order in which they run: phase -> (name, glyph, glyph in AS
     "add_batch": ("work", "█", "#", BLUE),
     "commit_offsets": ("commit", "░", "c", GREEN),
 }
-SPARKS, ASCII_SPARKS = " ▁▂▃▄▅▆▇█", " .:-=+*#@"
 WIDE = 119  # columns from which a query's figures fit in one line
 NAME = 21  # the longest of the ledger's names
 MARGIN = " "
@@ -133,17 +123,6 @@ def phase_bar(batch: Document, interval: float | None, width: int, ascii_only: b
     return bar
 
 
-def sparkline(values: Sequence[float | None], width: int, sparks: str = SPARKS) -> str:
-    """The last `width` values from zero to the largest; a blank where nothing is known."""
-    tail = list(values[-width:])
-    top = max((value for value in tail if value is not None), default=0.0)
-    steps = len(sparks) - 1
-    drawn = "".join(
-        " " if value is None else sparks[max(1, round(value / top * steps)) if top > 0 else 1] for value in tail
-    )
-    return drawn.rjust(width)
-
-
 def plain_line(query: Document) -> str:
     """Everything of the card in one line of text without control codes."""
     batch, state, skew = query["batch"] or {}, query["state"] or {}, query["skew"] or {}
@@ -198,11 +177,6 @@ def watch(
 def print_plain(document: Document, console: Console) -> None:
     for query in document["queries"]:
         console.out(plain_line(query), highlight=False)
-
-
-def clean(text: str) -> str:
-    """Without control characters: names and messages come from other people's code."""
-    return "".join(sign if sign.isprintable() else "?" for sign in text)
 
 
 def _headings(width: int) -> list[Text]:

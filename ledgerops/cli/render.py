@@ -42,18 +42,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     os.environ["COLUMNS"] = "100"  # argparse wraps help to the terminal; the pages must not depend on it
     from ledgerops import mixin
+    from ledgerops.cli.reference_page import cli_page
     from ledgerops.mixin.site import read_site
 
     site = read_site(args.config)
+    ours = {"docs/cli.md": cli_page}
     if args.format != "files" and args.check:
         raise UserError(f"--check compares the committed files; leave out --format {args.format}")
     if args.format != "files" and args.out == Path():
         raise UserError(f"--format {args.format} needs --out FOLDER: its files do not belong into a checkout")
     try:
         if args.check:
-            names = list(mixin.drift(args.out, site))
+            names = list(mixin.drift(args.out, site, ours))
         elif args.format == "files":
-            names = mixin.write(args.out, site)
+            names = mixin.write(args.out, site, ours)
         else:
             names = _elsewhere(args.format, args.out, site)
     except OSError as error:

@@ -36,7 +36,8 @@ def announce(running: Running, took: float, start: str | None) -> None:
 
 def sum_up(running: Running, status: dict[str, Any], stop: Stop, cut: list[str], took: float) -> int:
     """After the end: verdicts, failures and where everything is. Returns the exit code."""
-    from ledgerops.cli.live_view import clean, verdict_line
+    from ledgerops.cli.live_view import verdict_line
+    from ledgerops.common.format import clean
 
     setup, failures = running.setup, running.failures()
     print(f"\nended after {clock(took)}: {stop.reason}")

@@ -53,3 +53,8 @@ def clock(seconds: float) -> str:
     minutes, rest = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def clean(text: object) -> str:
+    """Without control characters: names and messages come from other people's code."""
+    return "".join(sign if sign.isprintable() else "?" for sign in str(text))

@@ -9,8 +9,9 @@ from itertools import pairwise
 
 from ledgerops.diagnosis import overload
 from ledgerops.diagnosis.attribution import attribution
+from ledgerops.diagnosis.rule import Rule
 from ledgerops.diagnosis.rules import RULES
-from ledgerops.model.finding import SEVERITIES, Finding, Forecast, Rule, RuledOut, Severity, Status, Verdict
+from ledgerops.model.finding import SEVERITIES, Finding, Forecast, RuledOut, Severity, Status, Verdict
 from ledgerops.model.history import backlog
 from ledgerops.signals.query_view import SATURATED, View
 from ledgerops.signals.run_view import FRESHNESS

@@ -12,6 +12,7 @@ from math import prod
 from statistics import median
 from typing import NamedTuple, TypeVar
 
+from ledgerops.model import head_table
 from ledgerops.model.history import backlog
 from ledgerops.model.records import Progress
 from ledgerops.signals import arithmetic
@@ -157,7 +158,7 @@ def _growing_batches(view: View) -> Growth | None:
     then what the batches before it proved still holds.
     """
     interval = view.trigger_interval or 0.0
-    times = [Turn(batch.started, batch.duration, arithmetic.looked_at(batch)) for batch in view.settled[-SERIES:]]
+    times = [Turn(batch.started, batch.duration, head_table.looked_at(batch)) for batch in view.settled[-SERIES:]]
     if not times or view.batches[-1].rows == 0:
         return None
     running = view.running_seconds
@@ -234,7 +235,7 @@ def load(view: View, count: int = RECENT) -> Load | None:
         return None
     interval = view.trigger_interval or 0.0
     spent = sum(max(batch.duration, interval) for batch in latest)
-    span = arithmetic.looked_at(latest[-1]) - arithmetic.looked_at(latest[0])
+    span = head_table.looked_at(latest[-1]) - head_table.looked_at(latest[0])
     if spent <= 0 or span <= 0:
         return None
     arrived, known = 0.0, False

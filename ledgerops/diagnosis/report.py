@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ledgerops.analysis.finding_history import Stretch
-from ledgerops.analysis.timeline import text_lines
 from ledgerops.common import format
+from ledgerops.common.format import clean
 from ledgerops.diagnosis.attribution import as_document
 from ledgerops.model.finding import SEVERITIES, Finding, Severity, Verdict
 from ledgerops.model.spark_progress import format_instant
@@ -29,22 +28,10 @@ PLAIN = ("healthy", "idle", "starting", "stopped", "catching_up")
 Line = list[tuple[str, str]]  # (text, style)
 
 
-def document(
-    verdicts: Iterable[Verdict], at: float, source: str, ended: Mapping[str, Sequence[Stretch]] | None = None
-) -> dict[str, Any]:
-    """The diagnosis document: plain JSON types, instants in ISO 8601, queries by name.
-
-    With `ended`, what was found earlier and is over is added to each query: findings with `until`.
-    """
+def document(verdicts: Iterable[Verdict], at: float, source: str) -> dict[str, Any]:
+    """The diagnosis document: plain JSON types, instants in ISO 8601, queries by name."""
     queries = [_query(verdict) for verdict in sorted(verdicts, key=lambda verdict: verdict.query)]
-    if ended is not None:
-        queries = [query | {"ended": [_over(each) for each in ended.get(query["query"], ())]} for query in queries]
     return {"version": VERSION, "at": format_instant(at), "source": source, "queries": queries}
-
-
-def _over(stretch: Stretch) -> dict[str, Any]:
-    until = None if stretch.until is None else format_instant(stretch.until)
-    return _finding(stretch.root or stretch.finding) | {"until": until, "explained_by": list(stretch.causes)}
 
 
 def _query(verdict: Verdict) -> dict[str, Any]:
@@ -52,8 +39,8 @@ def _query(verdict: Verdict) -> dict[str, Any]:
         "query": verdict.query,
         "status": verdict.status,
         "health": verdict.health,
-        "root_causes": [_finding(finding) for finding in verdict.root_causes],
-        "findings": [_finding(finding) for finding in verdict.findings],
+        "root_causes": [finding_document(finding) for finding in verdict.root_causes],
+        "findings": [finding_document(finding) for finding in verdict.findings],
         "forecast": {
             "drain_seconds": _rounded(verdict.forecast.drain_seconds),
             "seconds_to_slo_breach": _rounded(verdict.forecast.seconds_to_slo_breach),
@@ -63,7 +50,8 @@ def _query(verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def _finding(finding: Finding) -> dict[str, Any]:
+def finding_document(finding: Finding) -> dict[str, Any]:
+    """One finding of the document."""
     component = finding.component
     return {
         "rule": finding.rule,
@@ -123,7 +111,7 @@ def text(document: Mapping[str, Any], colour: bool = False, lowest: Severity = "
         told = bool(shown or over)
         lines += [*_block(query, shown), *(_was(each) for each in over)]
     if document.get("timeline", {}).get("events"):
-        lines += [[], *([(clean(line), style)] for line, style in text_lines(document["timeline"]))]
+        lines += [[], *([(clean(line), style)] for line, style in timeline_lines(document["timeline"]))]
     lines += [[], _sum_up(document, lowest)]
     if colour:
         return painted(lines)
@@ -210,6 +198,37 @@ def _cause(cause: Mapping[str, Any], query: Mapping[str, Any]) -> list[Line]:
     return lines
 
 
+def relative(seconds: float) -> str:
+    """+0:34, -1:02, +1:00:09"""
+    return f"{'-' if round(seconds) < 0 else '+'}{format.clock(abs(round(seconds)))}"
+
+
+def timeline_lines(told: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """(line, style) of a document's timeline: one line an event, one above each incident."""
+    width = max((len(each["query"]) for each in told["events"]), default=0)
+    headed: int | None = None
+    day = ""
+    for each in told["events"]:
+        number = each["incident"]
+        if number is not None and number != headed:
+            yield _heading(told["incidents"][number]), "strong"
+            day = each["at"][:10]
+        elif number is None and each["at"][:10] != day:
+            day = each["at"][:10]
+            yield f"{day} UTC", "strong"
+        headed = number if number is not None else headed
+        clock = "" if each["seconds"] is None else relative(each["seconds"])
+        style = each["severity"] if each["what"] == "begin" else "critical" if each["what"] == "fail" else ""
+        yield f"  {each['at'][11:19]} {clock:>9}  {each['query']:<{width}}  {each['text']}", style or ""
+
+
+def _heading(incident: Mapping[str, Any]) -> str:
+    began, ended = incident["began"], incident["ended"]
+    queries = len(incident["queries"])
+    until = "goes on" if ended is None else f"until {ended[11:19]}"
+    return f"incident at {format.instant(began)}, {until}, {queries} {'query' if queries == 1 else 'queries'}"
+
+
 def amount(value: float, unit: str) -> str:
     """A number of evidence as people read it."""
     match unit:
@@ -246,11 +265,6 @@ def _sum_up(document: Mapping[str, Any], lowest: Severity) -> Line:
 
 def _at_least(severity: str, lowest: Severity) -> bool:
     return SEVERITIES.index(severity) >= SEVERITIES.index(lowest)
-
-
-def clean(text: object) -> str:
-    """Without control characters: names and messages come from other people's code."""
-    return "".join(sign if sign.isprintable() else "?" for sign in str(text))
 
 
 def painted(lines: Sequence[Line]) -> str:

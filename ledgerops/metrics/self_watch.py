@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ledgerops import __version__
 from ledgerops.metrics.model import Metric
 from ledgerops.model.self_counts import SelfStats
+from ledgerops.version import __version__
 
 # there before the first error: an alert on an increase needs a series to increase
 NO_ERRORS = dict.fromkeys(

@@ -1,12 +1,10 @@
-"""What a diagnosis consists of: rules yield findings, the engine makes a verdict of them."""
+"""What a diagnosis consists of: findings with their evidence, and the verdict that the engine makes of them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
-
-from ledgerops.signals.query_view import View
 
 Severity = Literal["info", "warning", "critical"]
 SEVERITIES: tuple[Severity, ...] = ("info", "warning", "critical")  # by what to do: know it, act today, act now
@@ -68,33 +66,6 @@ class Finding:
     since: float = 0.0
     explains: tuple[str, ...] = ()
     ruled_out: tuple[RuledOut, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """One rule: the docstring of its module is its runbook, `check` yields findings, `explains` are edges of the graph.
-
-    `acquit` says in one sentence with a number why the rule is not the cause, or None when it cannot tell.
-    A rule looks back by itself as far as it needs, so a verdict hardly depends on earlier looks; `linger` is how many
-    seconds a finding stays after the rule no longer sees it, so that one good batch among bad ones does not clear it.
-    `outlives` marks a finding that stays true long after the query has ended, `at_rest` one that can be true of a query
-    that has nothing to read.
-    """
-
-    slug: str
-    severity: Severity
-    check: Callable[[View], Iterator[Finding]]
-    runbook: str
-    explains: tuple[str, ...] = ()
-    acquit: Callable[[View], str | None] | None = None
-    linger: float = 10.0
-    outlives: bool = False
-    at_rest: bool = False
-
-    @property
-    def title(self) -> str:
-        """The runbook's first line."""
-        return self.runbook.strip().splitlines()[0]
 
 
 @dataclass(frozen=True, slots=True)

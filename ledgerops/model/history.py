@@ -11,8 +11,8 @@ from copy import copy
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from ledgerops.model.head_table import HeadTable, looked_at, note_heads
 from ledgerops.model.records import Heads, Plan, Progress, Running, TaskSummary
-from ledgerops.signals.arithmetic import HeadTable, looked_at, note_heads
 
 BATCHES = 200  # the rules look back this far at most
 WHOLE = 30  # of these the newest keep the state stores' custom metrics, the bulk of a record

@@ -10,10 +10,10 @@ from typing import Any
 
 from ledgerops.metrics.event_time import DROPPED
 from ledgerops.model.finding import Finding, Status, Verdict
+from ledgerops.model.head_table import looked_at
 from ledgerops.model.history import TREND_SECONDS, TrendPoint, backlog
 from ledgerops.model.records import Progress
 from ledgerops.runtime.registry import Fleet, QueryState
-from ledgerops.signals.arithmetic import looked_at
 from ledgerops.signals.query_view import View
 
 VERSION = 1

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from itertools import combinations
 
+from ledgerops.model import head_table
 from ledgerops.model.history import backlog
 from ledgerops.model.records import Heads, Partition
 from ledgerops.signals import arithmetic
@@ -39,7 +40,7 @@ class InputView(RunView):
         if len(self.recent) < 2:
             return {}
         first, final = self.recent[0], self.recent[-1]
-        span = arithmetic.looked_at(final) - arithmetic.looked_at(first)
+        span = head_table.looked_at(final) - head_table.looked_at(first)
         if span <= 0:
             return {}
         heads = {source.name: source.latest for source in first.sources}
@@ -107,7 +108,7 @@ class InputView(RunView):
             at = self._was_head(partition)
             if at is not None:
                 # what came in while the batch was being planned was not left behind
-                found[partition] = float("inf") if at >= arithmetic.looked_at(self.last) - slack else at
+                found[partition] = float("inf") if at >= head_table.looked_at(self.last) - slack else at
         return found
 
     @cached_property
@@ -126,7 +127,7 @@ class InputView(RunView):
     def _was_head(self, partition: Partition) -> float | None:
         """When the consumed offset of a partition was last its head."""
         heads, times = self.history.head_times.get(partition, ((), ()))
-        return arithmetic.time_of_offset(heads, times, self.consumed[partition])
+        return head_table.time_of_offset(heads, times, self.consumed[partition])
 
     @cached_property
     def lag_seconds(self) -> float | None:
@@ -152,7 +153,7 @@ class InputView(RunView):
         So it grows while a long batch runs; without a collector it is `backlog_by_partition`.
         """
         heads = self.heads
-        if self.last is None or heads is None or heads.at <= arithmetic.looked_at(self.last):
+        if self.last is None or heads is None or heads.at <= head_table.looked_at(self.last):
             return self.backlog_by_partition
         asked = {
             partition: max(0, heads.latest[partition] - end)
@@ -204,7 +205,7 @@ class InputView(RunView):
             if keeps is not None and since is not None and known and known[0][0] <= end:
                 limits.append(max(0.0, keeps - (self.now - since)))
             offsets, times = self.history.earliest_times.get(partition, ((), ()))
-            rate = arithmetic.advance(offsets, times, self.now)
+            rate = head_table.advance(offsets, times, self.now)
             if rate is not None:
                 limits.append((end - earliest) / rate)
             if limits:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from ledgerops.analysis.finding_history import Change, Story, settled
-from ledgerops.analysis.timeline import events, incidents, relative, text_lines, timeline
+from ledgerops.analysis.timeline import events, incidents, timeline
+from ledgerops.diagnosis.report import relative, timeline_lines
 from ledgerops.model.finding import Component, Evidence, Finding, Verdict
 from ledgerops.model.history import History
 from tests.build import T0
@@ -38,7 +39,7 @@ def tell(*looks, query="daily_counts", history=None, story=None):
 
 
 def lines(story, **options):
-    return [line for line, _ in text_lines(timeline(story, **options))]
+    return [line for line, _ in timeline_lines(timeline(story, **options))]
 
 
 SINK, LATE = found("slow-sink", 60, ("falling-behind",)), found("falling-behind", 72)

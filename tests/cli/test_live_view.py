@@ -3,7 +3,9 @@ import io
 import pytest
 from rich.console import Console
 
-from ledgerops.cli.live_view import PHASES, LiveView, clean, is_live, phase_bar, plain_line, sparkline, watch
+from ledgerops.cli.live_view import PHASES, LiveView, is_live, phase_bar, plain_line, watch
+from ledgerops.common.format import clean
+from ledgerops.common.terminal import sparkline
 from ledgerops.runtime.status import status_document
 from tests.runtime.demo import HOSTILE, NOW, demo_fleet
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from ledgerops.diagnosis.engine import AFTERMATH, Diagnoser
-from ledgerops.model.finding import Component, Evidence, Finding, Rule
+from ledgerops.diagnosis.rule import Rule
+from ledgerops.model.finding import Component, Evidence, Finding
 from ledgerops.model.history import History
 from ledgerops.signals.query_view import View
 from tests.diagnosis.rules.conftest import history, stage

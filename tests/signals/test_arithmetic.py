@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ledgerops.model import head_table
 from ledgerops.signals import arithmetic
 from tests.build import T0, batch, source, stream
 
@@ -70,7 +71,7 @@ def test_skew(values, ratio, score):
 
 
 def note(table, progress):
-    arithmetic.note_heads(table, arithmetic.looked_at(progress), progress.sources[0].latest.items())
+    head_table.note_heads(table, head_table.looked_at(progress), progress.sources[0].latest.items())
 
 
 def head_times(batches, partition):
@@ -83,7 +84,7 @@ def head_times(batches, partition):
 def test_lag_comes_from_the_table_of_heads_by_interpolation():
     batches = stream(heads=[100, 200, 300], ends=[0, 50, 150])
     heads, times = head_times(batches, ("transactions", "0"))
-    at = arithmetic.time_of_offset(heads, times, 150)
+    at = head_table.time_of_offset(heads, times, 150)
     assert at == pytest.approx((times[0] + times[1]) / 2)
 
 
@@ -97,11 +98,11 @@ def test_lag_comes_from_the_table_of_heads_by_interpolation():
     ],
 )
 def test_lag_outside_the_table_is_clamped_not_extrapolated(offset, expected):
-    assert arithmetic.time_of_offset([100, 200, 300], [10.0, 20.0, 30.0], offset) == expected
+    assert head_table.time_of_offset([100, 200, 300], [10.0, 20.0, 30.0], offset) == expected
 
 
 def test_an_empty_table_gives_no_lag():
-    assert arithmetic.time_of_offset([], [], 5) is None
+    assert head_table.time_of_offset([], [], 5) is None
 
 
 def test_a_topic_that_was_made_anew_begins_a_new_table():
@@ -113,7 +114,7 @@ def test_a_topic_that_was_made_anew_begins_a_new_table():
     "heads",
     [
         pytest.param([500, 600, 10], id="the topic was made anew"),
-        pytest.param(list(range(1, 2 * arithmetic.HEADS + 1)), id="the table is full"),
+        pytest.param(list(range(1, 2 * head_table.HEADS + 1)), id="the table is full"),
     ],
 )
 def test_a_table_that_another_thread_reads_does_not_get_shorter(heads):
@@ -150,13 +151,13 @@ def test_of_a_quiet_stretch_the_table_keeps_both_ends():
 
 
 def test_what_comes_after_a_quiet_hour_has_not_waited_for_an_hour():
-    assert arithmetic.time_of_offset([100, 100, 150], [0.0, 3600.0, 3610.0], 100) == 3600.0
+    assert head_table.time_of_offset([100, 100, 150], [0.0, 3600.0, 3610.0], 100) == 3600.0
 
 
 def test_of_two_observers_the_one_that_looked_earlier_changes_nothing():
     partition, table = ("t", "0"), {}
     for at, head in [(10.0, 100), (20.0, 300), (15.0, 200), (30.0, 400)]:
-        arithmetic.note_heads(table, at, [(partition, head)])
+        head_table.note_heads(table, at, [(partition, head)])
     assert [list(column) for column in table[partition]] == [[100, 300, 400], [10.0, 20.0, 30.0]]
 
 
@@ -165,24 +166,24 @@ def test_a_full_table_forgets_detail_and_not_the_past(quiet):
     partition, table = ("t", "0"), {}
     seen = [(float(at), at // quiet) for at in range(5000)]
     for at, head in seen:
-        arithmetic.note_heads(table, at, [(partition, head)])
+        head_table.note_heads(table, at, [(partition, head)])
     heads, times = table[partition]
-    assert (times[0] <= quiet, times[-1], len(heads) <= 2 * arithmetic.HEADS) == (True, 4999.0, True)
+    assert (times[0] <= quiet, times[-1], len(heads) <= 2 * head_table.HEADS) == (True, 4999.0, True)
     for at, head in seen[::50]:
-        found = arithmetic.time_of_offset(heads, times, head)
+        found = head_table.time_of_offset(heads, times, head)
         assert found == pytest.approx(at - at % quiet + quiet - 1, abs=max(30.0, 0.25 * (5000 - at)))
 
 
 def test_partitions_that_fill_up_together_are_thinned_out_a_few_at_a_time():
-    table: arithmetic.HeadTable = {}
+    table: head_table.HeadTable = {}
     shorter = []
-    for at in range(10 * arithmetic.HEADS):
+    for at in range(10 * head_table.HEADS):
         before = {partition: len(heads) for partition, (heads, _) in table.items()}
-        arithmetic.note_heads(table, float(at), [(("t", str(each)), at) for each in range(50)])
+        head_table.note_heads(table, float(at), [(("t", str(each)), at) for each in range(50)])
         shorter.append(sum(len(heads) < before.get(each, 0) for each, (heads, _) in table.items()))
 
-    assert max(shorter) == arithmetic.HALVES
-    assert all(len(heads) == len(times) <= 3 * arithmetic.HEADS for heads, times in table.values())
+    assert max(shorter) == head_table.HALVES
+    assert all(len(heads) == len(times) <= 3 * head_table.HEADS for heads, times in table.values())
     assert all(times[0] == 0.0 for _, times in table.values())
 
 
@@ -207,7 +208,7 @@ def test_of_two_readers_of_one_topic_the_slower_ones_backlog_counts(slower):
     ],
 )
 def test_the_pace_of_deletion(offsets, times, rate):
-    assert arithmetic.advance(offsets, times, times[-1] if times else 0.0) == rate
+    assert head_table.advance(offsets, times, times[-1] if times else 0.0) == rate
 
 
 def test_backlog_is_never_negative_when_the_head_was_read_before_the_end():

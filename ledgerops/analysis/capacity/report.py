@@ -11,7 +11,7 @@ from ledgerops.analysis.capacity.fit import LEVEL, Estimate, Fit
 from ledgerops.analysis.capacity.plot import plot
 from ledgerops.analysis.capacity.situation import Situation
 from ledgerops.common import format
-from ledgerops.diagnosis.report import clean
+from ledgerops.common.format import clean
 from ledgerops.model.spark_progress import format_instant
 
 VERSION = 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import Union
 
-from ledgerops.diagnosis.report import clean
+from ledgerops.common.format import clean
 
 Value = Union["Markup", str, float, int]
 

@@ -11,7 +11,6 @@ from importlib.resources import files
 from string import Template
 from typing import Any
 
-from ledgerops import __version__
 from ledgerops.analysis.html import parts
 from ledgerops.analysis.html.headline import headline
 from ledgerops.analysis.html.markup import Markup, join, tag, text
@@ -19,6 +18,7 @@ from ledgerops.analysis.html.plots import Mark, plots
 from ledgerops.analysis.plot_series import Track
 from ledgerops.common import format
 from ledgerops.model.spark_progress import parse_instant
+from ledgerops.version import __version__
 
 Json = Mapping[str, Any]
 AROUND = 1.0  # times its own length that is shown before and after an incident

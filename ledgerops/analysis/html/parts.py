@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ledgerops.analysis.html.markup import Markup, Value, join, tag
-from ledgerops.analysis.timeline import relative
 from ledgerops.common import format
-from ledgerops.diagnosis.report import amount, figures_of
+from ledgerops.diagnosis.report import amount, figures_of, relative
 
 Json = Mapping[str, Any]
 EVENTS = 80  # lines of the timeline: more is a log, not a story

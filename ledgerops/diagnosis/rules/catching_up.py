@@ -21,8 +21,9 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from ledgerops.diagnosis import overload
+from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.pressure import BACKLOG
-from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.history import Ended, backlog
 from ledgerops.signals.query_view import View
 

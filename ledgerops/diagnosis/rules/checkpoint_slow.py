@@ -24,7 +24,8 @@ from collections.abc import Iterator
 from statistics import median
 
 from ledgerops.diagnosis import cpu_contention, overload
-from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.diagnosis.rule import Rule
+from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.records import Progress
 from ledgerops.signals.query_view import View
 

@@ -17,7 +17,8 @@ Evidence:
 
 from collections.abc import Iterator
 
-from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.diagnosis.rule import Rule
+from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.integrity import conflicts_of, newest
 from ledgerops.signals.query_view import View
 

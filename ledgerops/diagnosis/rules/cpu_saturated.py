@@ -24,7 +24,8 @@ from collections.abc import Iterator
 from statistics import median
 
 from ledgerops.diagnosis import batch_time, cpu_contention, overload
-from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.diagnosis.rule import Rule
+from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.signals.query_view import View
 
 BUSY = 0.9  # of all cores; a query that works back to back on half of them is far below

@@ -22,8 +22,9 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from ledgerops.diagnosis import overload
+from ledgerops.diagnosis.rule import Rule
 from ledgerops.diagnosis.rules.query_failed import error_class, first_line
-from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.history import Ended
 from ledgerops.signals.query_view import View
 

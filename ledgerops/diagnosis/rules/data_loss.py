@@ -24,8 +24,9 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import NamedTuple
 
+from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.pressure import HEADROOM
-from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.records import Partition, Progress, SourceProgress
 from ledgerops.signals.query_view import View
 

@@ -23,8 +23,9 @@ Evidence:
 from collections.abc import Iterator
 
 from ledgerops.diagnosis import overload
+from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.pressure import BACKLOG, LAG
-from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.signals.query_view import View
 
 SURE_AFTER = 8  # batches in a row; from here on confidence grows no more

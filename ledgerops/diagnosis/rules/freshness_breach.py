@@ -33,13 +33,14 @@ from statistics import median
 from typing import NamedTuple
 
 from ledgerops.diagnosis import overload
+from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.latency import EVENT_BOUNDS, event_latencies
 from ledgerops.metrics.pressure import LAG
-from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.model.finding import Component, Evidence, Finding, Remedy
+from ledgerops.model.head_table import looked_at
 from ledgerops.model.history import backlog
 from ledgerops.model.hot_keys import OBSERVATION
 from ledgerops.model.records import Progress
-from ledgerops.signals.arithmetic import looked_at
 from ledgerops.signals.query_view import View
 from ledgerops.signals.run_view import ALIGNED
 

@@ -25,7 +25,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ledgerops.diagnosis import batch_time, overload, state_cost
-from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.diagnosis.rule import Rule
+from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.signals.query_view import View
 
 MARKED = state_cost.GC_MARKED

@@ -29,8 +29,9 @@ Evidence:
 from collections.abc import Iterator
 
 from ledgerops.diagnosis import overload, task_skew
+from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.pressure import LAG
-from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.signals.query_view import View
 
 OVERLOADED = 1.15  # arrival over what is worked off; below it the noise of a few batches may do the same

@@ -20,9 +20,10 @@ from collections.abc import Iterator
 from itertools import pairwise
 from statistics import median
 
-from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.diagnosis.rule import Rule
+from ledgerops.model.finding import Component, Evidence, Finding, Remedy
+from ledgerops.model.head_table import HEADS
 from ledgerops.model.history import History
-from ledgerops.signals.arithmetic import HEADS
 from ledgerops.signals.query_view import View
 
 FLOOR = 60.0  # seconds of silence; producers restart in less

@@ -26,7 +26,8 @@ from itertools import pairwise
 from statistics import median, pstdev
 
 from ledgerops.diagnosis import batch_time, overload, state_cost
-from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.diagnosis.rule import Rule
+from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.records import Progress
 from ledgerops.signals.query_view import View
 

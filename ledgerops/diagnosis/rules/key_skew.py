@@ -29,8 +29,9 @@ from collections.abc import Iterator
 from statistics import median
 
 from ledgerops.diagnosis import batch_time, overload, task_skew
+from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.skew import HOT_KEY
-from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.signals.arithmetic import read_by_partition
 from ledgerops.signals.query_view import View
 

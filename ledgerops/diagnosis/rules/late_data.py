@@ -20,9 +20,10 @@ Evidence:
 
 from collections.abc import Iterator
 
+from ledgerops.diagnosis.rule import Rule
 from ledgerops.diagnosis.rules.rows_dropped import ROWS, at_least, dropped_rows
 from ledgerops.diagnosis.rules.watermark_jump import jump
-from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.records import StateOperator
 from ledgerops.signals.query_view import View
 

@@ -20,7 +20,8 @@ Evidence:
 from collections.abc import Iterator
 from decimal import Decimal
 
-from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.diagnosis.rule import Rule
+from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.integrity import book_of, newest, plainly_balanced
 from ledgerops.signals.query_view import View
 

@@ -21,7 +21,8 @@ from statistics import median
 from typing import NamedTuple
 
 from ledgerops.diagnosis import batch_time, overload, state_cost
-from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.diagnosis.rule import Rule
+from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.records import Progress, StageSummary, TaskSummary
 from ledgerops.signals.query_view import View
 

@@ -22,7 +22,8 @@ Evidence:
 from collections.abc import Iterator
 
 from ledgerops.diagnosis import cpu_contention, overload
-from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.diagnosis.rule import Rule
+from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.signals.query_view import View
 
 

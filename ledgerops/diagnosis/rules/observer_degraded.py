@@ -23,7 +23,8 @@ Evidence:
 
 from collections.abc import Iterator, Sequence
 
-from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.diagnosis.rule import Rule
+from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.records import Observer
 from ledgerops.signals.query_view import View
 

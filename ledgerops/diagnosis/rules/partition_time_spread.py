@@ -21,11 +21,12 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ledgerops.diagnosis import overload
+from ledgerops.diagnosis.rule import Rule
 from ledgerops.diagnosis.rules.late_data import SHARE
 from ledgerops.diagnosis.rules.rows_dropped import ROWS, dropped_rows
-from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.model.finding import Component, Evidence, Finding, Remedy
+from ledgerops.model.head_table import looked_at
 from ledgerops.model.records import Partition
-from ledgerops.signals.arithmetic import looked_at
 from ledgerops.signals.query_view import View
 
 APART = 10.0  # seconds, at least: partitions are always a batch or two apart

@@ -26,7 +26,8 @@ from statistics import median
 from typing import NamedTuple
 
 from ledgerops.diagnosis import batch_time, overload
-from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.diagnosis.rule import Rule
+from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.signals.query_view import View
 
 MOSTLY = 0.6  # of the task time in Python; a source in Python that only hands rows over has less

@@ -19,7 +19,8 @@ Evidence:
 import re
 from collections.abc import Iterator
 
-from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.diagnosis.rule import Rule
+from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.signals.query_view import View
 
 TASK = re.compile(r"Lost task .*? executor \S+?\): ")

@@ -20,9 +20,10 @@ Evidence:
 from collections.abc import Iterator
 from statistics import median
 
+from ledgerops.diagnosis.rule import Rule
 from ledgerops.diagnosis.rules.observer_degraded import SILENT, unseen
 from ledgerops.metrics.latency import RUNNING
-from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.records import LONG_RUNNING
 from ledgerops.signals.query_view import View
 

@@ -22,8 +22,9 @@ from statistics import median
 from typing import NamedTuple
 
 from ledgerops.diagnosis import overload
+from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.pressure import LAG
-from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.history import backlog
 from ledgerops.signals.arithmetic import read_by_partition
 from ledgerops.signals.query_view import View

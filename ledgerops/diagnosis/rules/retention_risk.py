@@ -24,10 +24,11 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.pressure import HEADROOM, LAG
-from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.model import head_table
+from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.records import Partition
-from ledgerops.signals import arithmetic
 from ledgerops.signals.query_view import View
 from ledgerops.signals.run_view import WINDOW
 
@@ -104,7 +105,7 @@ def _keeps(view: View, partition: Partition) -> float | None:
     assert view.heads is not None
     told = view.heads.retention_seconds.get(partition[0])
     offsets, times = view.history.earliest_times.get(partition, ((), ()))
-    rate = arithmetic.advance(offsets, times, view.now)
+    rate = head_table.advance(offsets, times, view.now)
     length = view.heads.latest.get(partition, 0) - view.heads.earliest[partition]
     known = [each for each in (told, length / rate if rate else None) if each is not None]
     return min(known, default=None)
@@ -123,18 +124,18 @@ def _pace(view: View, partition: Partition) -> float | None:
     if not ends or partition not in view.history.head_times:
         return None
     heads, times = view.history.head_times[partition]
-    now_at = arithmetic.time_of_offset(heads, times, view.consumed[partition])
+    now_at = head_table.time_of_offset(heads, times, view.consumed[partition])
     if now_at is None or view.last is None:
         return None
     if view.now - now_at <= (view.trigger_interval or 0.0) + view.last.duration:
         return 0.0  # the saw-tooth of the trigger
     if min(ends) == view.consumed[partition]:
         return 1.0
-    then_at = arithmetic.time_of_offset(heads, times, min(ends))
+    then_at = head_table.time_of_offset(heads, times, min(ends))
     if then_at is None or heads[0] > min(ends):
         return None
-    elapsed = view.now - arithmetic.looked_at(earlier)
-    lag, earlier_lag = view.now - now_at, max(0.0, arithmetic.looked_at(earlier) - then_at)
+    elapsed = view.now - head_table.looked_at(earlier)
+    lag, earlier_lag = view.now - now_at, max(0.0, head_table.looked_at(earlier) - then_at)
     return (lag - earlier_lag) / elapsed if elapsed > 0 else None
 
 

@@ -20,7 +20,8 @@ from collections.abc import Iterator
 from statistics import median
 
 from ledgerops.diagnosis import overload, state_cost
-from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.diagnosis.rule import Rule
+from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.signals.query_view import View
 
 STALL = "rocksdbWriterStallLatencyMs"

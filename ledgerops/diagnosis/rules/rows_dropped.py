@@ -21,7 +21,8 @@ from collections.abc import Iterator
 from itertools import takewhile
 
 from ledgerops.diagnosis import overload
-from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.diagnosis.rule import Rule
+from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.signals.query_view import View
 from ledgerops.signals.run_view import WINDOW
 

@@ -23,7 +23,8 @@ from collections.abc import Iterator
 from statistics import median
 
 from ledgerops.diagnosis import batch_time, overload, task_skew
-from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.diagnosis.rule import Rule
+from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.signals.query_view import View
 
 UNEVEN = 1.6  # times its even share of the tasks; Dr. Elephant calls 1.78 of the task time moderate, for a whole job

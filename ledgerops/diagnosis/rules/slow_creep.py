@@ -28,10 +28,11 @@ from math import sqrt
 from typing import NamedTuple
 
 from ledgerops.diagnosis import overload
+from ledgerops.diagnosis.rule import Rule
 from ledgerops.diagnosis.rules.rate_limited import cap_of
-from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.model.finding import Component, Evidence, Finding, Remedy
+from ledgerops.model.head_table import looked_at
 from ledgerops.model.history import TREND_SECONDS, TrendPoint
-from ledgerops.signals.arithmetic import looked_at
 from ledgerops.signals.query_view import View
 from ledgerops.signals.run_view import WARM_UP
 

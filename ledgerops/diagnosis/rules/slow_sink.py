@@ -31,7 +31,8 @@ from statistics import median
 from typing import NamedTuple
 
 from ledgerops.diagnosis import batch_time, overload
-from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.diagnosis.rule import Rule
+from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.signals.query_view import View
 
 MIN_SECONDS = 1.0  # outside tasks; planning, scheduling and a file commit take up to this on a small machine

@@ -36,8 +36,9 @@ from statistics import median
 from typing import NamedTuple
 
 from ledgerops.diagnosis import batch_time, overload, source_wait
+from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.latency import RUNNING
-from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.records import Progress
 from ledgerops.signals.query_view import View
 

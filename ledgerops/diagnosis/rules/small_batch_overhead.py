@@ -27,8 +27,9 @@ from statistics import median
 from typing import NamedTuple
 
 from ledgerops.diagnosis import batch_time, overload, task_skew
+from ledgerops.diagnosis.rule import Rule
 from ledgerops.diagnosis.rules import checkpoint_slow, slow_source, too_many_tasks
-from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.signals.query_view import View
 
 SHARE = 0.7  # of the batch

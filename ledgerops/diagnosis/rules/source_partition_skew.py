@@ -23,7 +23,8 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from ledgerops.diagnosis import batch_time, overload, task_skew
-from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.diagnosis.rule import Rule
+from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.records import Partition, Progress
 from ledgerops.signals.arithmetic import read_by_partition
 from ledgerops.signals.query_view import View

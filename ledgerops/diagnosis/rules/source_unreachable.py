@@ -22,10 +22,11 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from ledgerops.diagnosis.rule import Rule
 from ledgerops.diagnosis.rules.query_failed import first_line
 from ledgerops.metrics.latency import RUNNING
 from ledgerops.metrics.pressure import REACHABLE
-from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.signals.query_view import View
 
 PATIENCE = 10.0  # seconds; while a broker restarts, others take over its partitions in less

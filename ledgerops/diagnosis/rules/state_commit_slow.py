@@ -22,7 +22,8 @@ from statistics import median
 from typing import NamedTuple
 
 from ledgerops.diagnosis import overload, state_cost
-from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.diagnosis.rule import Rule
+from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.signals.query_view import View
 
 DOMINATES = 0.5  # of a batch: from here on nothing else can be the larger part

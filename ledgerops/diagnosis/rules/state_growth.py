@@ -33,7 +33,8 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from ledgerops.diagnosis import state_cost
-from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.diagnosis.rule import Rule
+from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.records import Progress, StateOperator
 from ledgerops.signals.query_view import View
 

@@ -27,7 +27,8 @@ from collections.abc import Iterator, Sequence
 from statistics import median
 
 from ledgerops.diagnosis import batch_time, overload, task_skew
-from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.diagnosis.rule import Rule
+from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.signals.query_view import View
 
 SLOW = 3.0  # times the others; Spark's own speculation takes 3 (spark.speculation.multiplier) from 4.0 on

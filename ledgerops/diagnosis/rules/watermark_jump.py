@@ -25,7 +25,8 @@ from statistics import median
 from typing import NamedTuple
 
 from ledgerops.diagnosis import overload
-from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.diagnosis.rule import Rule
+from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.records import Progress
 from ledgerops.signals.arithmetic import read_by_partition
 from ledgerops.signals.query_view import View

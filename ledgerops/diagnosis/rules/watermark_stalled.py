@@ -27,7 +27,8 @@ from itertools import groupby
 from typing import NamedTuple
 
 from ledgerops.diagnosis import overload
-from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Rule
+from ledgerops.diagnosis.rule import Rule
+from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.hot_keys import OBSERVATION
 from ledgerops.model.records import Progress
 from ledgerops.model.spark_progress import parse_instant

@@ -82,7 +82,7 @@ def _phases(drill: Drill, surgeon: Surgeon, bundle: Bundle) -> Bundle:
 @contextmanager
 def driver(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
     """The driver's process; all that is left of it is killed at the end, stopped processes too."""
-    command = [sys.executable, "-m", "ledgerops.drills.harness.target_app", str(folder)]
+    command = [sys.executable, "-m", "ledgerops.drills.target", str(folder)]
     with (folder / "driver.log").open("wb") as log:
         process = subprocess.Popen(
             command, stdout=log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, env=_clean(os.environ)

@@ -1,6 +1,6 @@
 """The driver of a drill: a process with real queries, watched as any application is, which knows no truth.
 
-Run as `python -m ledgerops.drills.harness.target_app FOLDER`. It says in `ready.json` that it is ready,
+Run as `python -m ledgerops.drills.target FOLDER`. It says in `ready.json` that it is ready,
 and ends when there is a file `stop`.
 """
 
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming import StreamingQuery
 
-    from ledgerops.agent.attach import Watch
+    from ledgerops import Watch
     from ledgerops.ledger.sources.tables import Table
 
 APP = "ledgerops drill"  # dashboards mark what bears this name; which drill it is, it must not know
@@ -185,11 +184,10 @@ class Patient:
         return {role: {"exception": kept.exception, "deaths": kept.deaths} for role, kept in self.kept.items()}
 
 
-def main(folder: Path) -> None:
-    from ledgerops.drills import BY_NAME
-
+def main(folder: Path, drills: Mapping[str, Drill]) -> None:
+    """Runs the queries of the drill that `folder/drill.json` names, until there is a file `stop`."""
     told = json.loads((folder / "drill.json").read_text("utf-8"))
-    drill = BY_NAME[told["drill"]]
+    drill = drills[told["drill"]]
     patient = Patient(folder, drill, told["names"], told["seed"], told.get("settings", {}))
     jars = patient.settings.get("jars")
     conf = {
@@ -238,7 +236,3 @@ def _write(file: Path, value: object) -> None:
     part = file.with_name(f"{file.name}.part")
     part.write_text(json.dumps(value), "utf-8")
     part.replace(file)
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]))

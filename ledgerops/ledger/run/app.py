@@ -23,13 +23,12 @@ from ledgerops.ledger.run.source import Feed, heads, open_tables, total_rows
 from ledgerops.ledger.run.spark_session import open_session, output_to
 from ledgerops.ledger.run.start import SESSION_CONF, start
 from ledgerops.ledger.sources.csv_file import rejected
-from ledgerops.model.spark_progress import parse_offsets
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming import StreamingQuery
 
-    from ledgerops.agent.attach import Watch
+    from ledgerops import Watch
 
 OPENING = ("Initializing", "Getting offsets")  # what a query's status says until its source has answered
 SOURCE_SECONDS = 60.0
@@ -240,7 +239,7 @@ def _read_all(sources: Sequence[Mapping[str, Any]], totals: Mapping[str, int]) -
     """Whether every source is read to its end."""
     for source in sources:
         read: dict[str, int] = {}
-        for (topic, _), offset in parse_offsets(source["endOffset"], "").items():
+        for (topic, _), offset in resume.offsets_of(source["endOffset"]).items():
             read[topic] = read.get(topic, 0) + offset
         if not read or any(offset < totals.get(topic, 0) for topic, offset in read.items()):
             return False

@@ -12,10 +12,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ledgerops.checkpoint.resume import newest_batch
 from ledgerops.errors import UserError
 from ledgerops.ledger.jobs.job import Job
 from ledgerops.ledger.sinks import Sink
-from ledgerops.ledger.sinks.committed import newest_batch
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -107,10 +107,3 @@ def _log(output: Path) -> dict[int, Path]:
         if number.isdigit():  # besides batches there are checksums and unfinished files, all with a leading dot
             files[int(number)] = file
     return files
-
-
-def newest_batch(log: Path) -> int | None:
-    """The newest batch in a log of a checkpoint (`offsets`, `commits`), a file each; None without one."""
-    if not log.is_dir():
-        return None
-    return max((int(file.name) for file in log.iterdir() if file.name.isdigit()), default=None)

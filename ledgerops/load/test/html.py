@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ledgerops import __version__
 from ledgerops.analysis.html.markup import Markup, Value, join, tag, text
 from ledgerops.analysis.html.page import framed
 from ledgerops.analysis.html.parts import table
@@ -13,6 +12,7 @@ from ledgerops.load.test.plots import STYLE, figure
 from ledgerops.load.test.result import JobResult, Result, seconds, spark, ways
 from ledgerops.load.test.slo import PERCENTILES, Outcome
 from ledgerops.model.spark_progress import format_instant
+from ledgerops.version import __version__
 
 WORDS = {"held": "held", "failed": "failed", "unknown": "unknown: counts as failed"}
 STYLES = {"held": "good", "failed": "critical", "unknown": "warning"}

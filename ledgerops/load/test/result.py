@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
-from ledgerops import __version__
 from ledgerops.common import format
 from ledgerops.load.test.cause import Cause, Findings, examine
 from ledgerops.load.test.latency import Weighted
@@ -17,6 +16,7 @@ from ledgerops.load.test.measure import Measured
 from ledgerops.load.test.slo import LEGS, PERCENTILES, Outcome, Slo, broken, judge, shown
 from ledgerops.load.test.trial import Trial
 from ledgerops.model.spark_progress import format_instant
+from ledgerops.version import __version__
 
 VERSION = 1
 COLUMNS = (

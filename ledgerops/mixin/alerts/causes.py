@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from ledgerops.diagnosis.rule import Rule
 from ledgerops.mixin.alerts.model import Alert, Case
 from ledgerops.mixin.alerts.promql import told
-from ledgerops.model.finding import Rule
 
 
 def name_of(slug: str) -> str:

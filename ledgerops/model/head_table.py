@@ -1,0 +1,93 @@
+"""When each source partition had which head offset: the table from which a lag in offsets becomes one in seconds."""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+
+from ledgerops.model.records import Partition, Progress
+
+HEADS = 200  # points of the table that are kept for each partition, at least; three times as many at most
+HALVES = 4  # partitions whose points are thinned out in one go, at least
+LARGEST = 2**63  # a head beyond it is no offset
+HeadTable = dict[Partition, tuple["array[float]", "array[float]"]]  # offsets and when, neither falling
+
+
+def looked_at(progress: Progress) -> float:
+    """When a batch asked its sources for their heads."""
+    return progress.started + progress.phases.get("latest_offset", 0.0)
+
+
+def note_heads(table: HeadTable, at: float, offsets: Iterable[tuple[Partition, int]]) -> None:
+    """Adds what was seen at `at` to the table of (offset, time). An offset that goes back begins anew.
+
+    Of a stretch without movement the first and the last instant are kept, as kafka-lag-exporter does: what comes
+    after it has not waited since its beginning. Two observers may feed one table; what is older than the newest entry
+    tells nothing new. Other threads may be reading: an array never gets shorter, and never holds an offset without
+    its time.
+    """
+    halves = HALVES + len(table) // HEADS  # the partitions of a topic fill up together: all are done in HEADS calls
+    for partition, head in offsets:
+        known = table.get(partition)
+        if known is None:
+            known = table[partition] = (array("d"), array("d"))
+        heads, times = known
+        if head > LARGEST or (times and at <= times[-1]):
+            continue
+        if heads and head < heads[-1]:
+            heads, times = table[partition] = (array("d"), array("d"))
+        if len(heads) > 1 and heads[-2] == heads[-1] == head:
+            times[-1] = at
+            continue
+        times.append(at)
+        heads.append(head)
+        if len(heads) >= 2 * HEADS and halves > 0:
+            halves -= 1
+            kept = [*_half(heads[:HEADS]), *range(HEADS, len(heads))]
+            table[partition] = (array("d", [heads[i] for i in kept]), array("d", [times[i] for i in kept]))
+
+
+def _half(heads: Sequence[float]) -> Iterator[int]:
+    """Every second of the older points, so that the table reaches far back: a consumer may stand still for hours.
+
+    Of a stretch without movement the last point stays: without it, the stretch would look like a slow advance.
+    """
+    keep = True
+    for index, head in enumerate(heads):
+        if index + 1 < len(heads) and heads[index + 1] == head:
+            continue
+        if index and heads[index - 1] == head:
+            yield index
+            continue
+        if keep:
+            yield index
+        keep = not keep
+
+
+def time_of_offset(heads: Sequence[float], times: Sequence[float], offset: int) -> float | None:
+    """When an offset was last the head, by linear interpolation (as seglo's kafka-lag-exporter does).
+
+    Below the oldest point the answer is the oldest time (a lower bound of the age), None without a point.
+    """
+    index = bisect_right(heads, offset)
+    if not heads or index == 0:
+        return times[0] if heads else None
+    low, at = heads[index - 1], times[index - 1]
+    if low == offset or index == len(heads):
+        return at
+    return at + (offset - low) / (heads[index] - low) * (times[index] - at)
+
+
+ADVANCE_SECONDS = 3600.0  # over which the advance of a partition's beginning is taken
+MIN_ADVANCE_SECONDS = 30.0  # Kafka deletes by whole segments: over less a single one would look like a flood
+
+
+def advance(offsets: Sequence[float], times: Sequence[float], now: float) -> float | None:
+    """Offsets a second by which a partition's beginning moved lately; None when it did not, or was not watched long."""
+    if not offsets:
+        return None
+    index = max(0, bisect_right(times, now - ADVANCE_SECONDS) - 1)
+    span = now - times[index]
+    moved = offsets[-1] - offsets[index]
+    return moved / span if moved > 0 and span >= MIN_ADVANCE_SECONDS else None

@@ -1,0 +1,101 @@
+"""The rooms of the package: imports go down the list, never up, and no two modules import each other."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
+
+from tests.paths import ROOT
+
+PACKAGE = ROOT / "ledgerops"
+# Each room may import those before it. The public API ("") stands where the workload begins, which uses that alone.
+ROOMS = (
+    *(
+        "errors",
+        "version",
+        "config",
+        "common",
+        "servers",
+        "model",
+        "signals",
+        "metrics",
+        "diagnosis",
+        "runtime",
+        "agent",
+    ),
+    *("analysis", "mixin", "notify", "checkpoint", "", "ledger", "load", "drills", "cli", "__main__"),
+)
+WORKLOAD = ("ledger", "load", "drills")
+OPEN_TO_WORKLOAD = ("errors", "version", "common", "servers", "checkpoint", "")
+JUDGES = ("ledgerops.load.test", "ledgerops.drills.scoring")  # they judge recordings, as any reader of one may
+
+
+def modules() -> dict[str, ast.Module]:
+    """Every module of the package, parsed, by its dotted name."""
+    found = {}
+    for file in PACKAGE.rglob("*.py"):
+        parts = ("ledgerops", *file.relative_to(PACKAGE).with_suffix("").parts)
+        name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+        found[name] = ast.parse(file.read_text("utf-8"))
+    return found
+
+
+def imports(tree: ast.Module, known: dict[str, ast.Module], *, for_types: bool = True) -> Iterator[str]:
+    """Modules of the package that a module imports, at its top or within a function; also those `for_types` alone."""
+    checked = [
+        node for node in ast.walk(tree) if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+    ]
+    skipped = {id(inner) for node in checked for inner in ast.walk(node)} if not for_types else set()
+    for node in ast.walk(tree):
+        if id(node) in skipped:
+            continue
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "ledgerops":
+            for alias in node.names:
+                whole = f"{node.module}.{alias.name}"
+                yield whole if whole in known else node.module
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name.split(".")[0] == "ledgerops")
+
+
+def room(module: str) -> str:
+    return module.split(".")[1] if "." in module else ""
+
+
+def allowed(importer: str, imported: str) -> bool:
+    here, there = room(importer), room(imported)
+    if here == there or here in ("cli", "", "__main__"):
+        return True
+    if here in WORKLOAD and not importer.startswith(JUDGES) and there not in (*OPEN_TO_WORKLOAD, *WORKLOAD):
+        return False
+    return ROOMS.index(there) < ROOMS.index(here)
+
+
+def test_every_module_stands_in_a_known_room():
+    assert {room(module) for module in modules()} == set(ROOMS)
+
+
+def test_no_import_goes_up():
+    known = modules()
+
+    wrong = {
+        f"{module} imports {target}"
+        for module, tree in known.items()
+        for target in imports(tree, known)
+        if not allowed(module, target)
+    }
+
+    assert wrong == set()
+
+
+def test_no_two_modules_import_each_other():
+    known = modules()
+    graph = {
+        module: set(imports(tree, known, for_types=False)) - {module}
+        for module, tree in known.items()
+        if module != "ledgerops"
+    }
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        raise AssertionError(" -> ".join(error.args[1])) from None
