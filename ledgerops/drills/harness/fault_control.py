@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from ledgerops.common.files import write_json
 from ledgerops.ledger.jobs.job import Job
 from ledgerops.ledger.sinks.batches import by_batch
 
@@ -49,9 +50,7 @@ class Chaos:
         except (OSError, ValueError):
             held = {}
         held = {key: value for key, value in (held | values).items() if value is not None}
-        part = file.with_name(f"{file.name}.part")
-        part.write_text(json.dumps(held), "utf-8")
-        part.replace(file)
+        write_json(file, held)
 
 
 def obey(chaos: Chaos, batch: int) -> None:

@@ -12,6 +12,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ledgerops.common.files import write_text
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -69,9 +71,7 @@ class SlowFiles:
         self.control.unlink(missing_ok=True)
 
     def _tell(self, what: str) -> None:
-        new = self.control.with_suffix(".new")
-        new.write_text(what, "utf-8")
-        new.replace(self.control)  # a reader sees the old text or the new one
+        write_text(self.control, what)  # a reader sees the old text or the new one
 
 
 def _compiled(spark: SparkSession) -> bytes:

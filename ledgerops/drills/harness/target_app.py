@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import ledgerops
+from ledgerops.common.files import write_json
 from ledgerops.common.shutdown import stop_queries
 from ledgerops.drills.harness.drill import Drill
 from ledgerops.drills.harness.fault_control import Chaos, ChaosSink
@@ -208,7 +209,7 @@ def main(folder: Path, drills: Mapping[str, Drill]) -> None:
     _warm_up(patient.spark)
     patient.origin = time.time()
     drill.start(patient)
-    _write(folder / "ready.json", {"origin": patient.origin, "pid": os.getpid(), "url": patient.watch.url})
+    write_json(folder / "ready.json", {"origin": patient.origin, "pid": os.getpid(), "url": patient.watch.url})
     conductor = os.getppid()
     while not (folder / "stop").exists() and os.getppid() == conductor:  # killed, it stops nobody any more
         patient.turn()
@@ -216,7 +217,7 @@ def main(folder: Path, drills: Mapping[str, Drill]) -> None:
     for kept in patient.kept.values():
         kept.again = None
     patient.turn()
-    _write(folder / "queries.json", patient.outcomes())
+    write_json(folder / "queries.json", patient.outcomes())
     stop_queries([kept.query for kept in patient.kept.values()], grace=5.0)
     patient.watch.close()
     patient.spark.stop()
@@ -230,9 +231,3 @@ def _warm_up(spark: SparkSession) -> None:
     plan = "phases: [{shape: constant, rate: 100}]"
     rows = spark.read.format("ledger").options(plan=plan, limit="100", origin="0").load()
     rows.groupBy("account_id").count().write.format("noop").mode("overwrite").save()
-
-
-def _write(file: Path, value: object) -> None:
-    part = file.with_name(f"{file.name}.part")
-    part.write_text(json.dumps(value), "utf-8")
-    part.replace(file)

@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ledgerops.common.files import write_json
 from ledgerops.errors import UserError, cannot_write
 from ledgerops.ledger.plan.plan import parse_plan
 from ledgerops.ledger.plan.record_stream import PlanStream, ReplayStream, Stream
@@ -89,9 +90,7 @@ class Manifest:
         document = {"version": VERSION, **vars(self), "summary": self.summary.document()}
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
-            part = file.with_name(f".{file.name}.part")
-            part.write_text(json.dumps(document, indent=1) + "\n", "utf-8")
-            part.replace(file)
+            write_json(file, document, indent=1)
         except OSError as error:
             raise cannot_write(file, error) from None
 

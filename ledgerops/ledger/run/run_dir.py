@@ -11,6 +11,7 @@ from itertools import count
 from pathlib import Path
 from typing import TextIO
 
+from ledgerops.common.files import write_json
 from ledgerops.errors import UserError
 
 
@@ -136,10 +137,8 @@ class RunFolder:
             raise UserError(f"cannot read {file} ({error}); add --fresh to begin anew") from None
 
     def _write(self, note: Note) -> None:
-        # written whole before it gets its name: a crash must not leave half a note beside good checkpoints
-        part = self.path / "run.json.part"
-        part.write_text(json.dumps(asdict(note), indent=1) + "\n", "utf-8")
-        part.replace(self.path / "run.json")
+        # whole or not at all: a crash must not leave half a note beside good checkpoints
+        write_json(self.path / "run.json", asdict(note), indent=1)
 
     def _move_aside(self) -> None:
         name = f"{self.path.name}-before-{time.strftime('%Y%m%d-%H%M%S')}"

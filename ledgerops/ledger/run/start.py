@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ledgerops.checkpoint.resume import newest_batch
+from ledgerops.common.files import write_json
 from ledgerops.errors import UserError
 from ledgerops.ledger.jobs.job import Job
 from ledgerops.ledger.sinks import Sink
@@ -112,9 +113,7 @@ def _claim(job: Job, checkpoint: Path, output: Sink, fingerprint: str) -> None:
         _compare(checkpoint, planned, done, output, output.last_batch(job, checkpoint))
     if found != wanted:
         note.parent.mkdir(parents=True, exist_ok=True)
-        part = note.with_name(f"{note.name}.part")
-        part.write_text(json.dumps(wanted) + "\n", "utf-8")
-        part.replace(note)  # whole or not at all: half a note would lock out a good checkpoint
+        write_json(note, wanted)  # whole or not at all: half a note would lock out a good checkpoint
 
 
 def _compare(checkpoint: Path, planned: int | None, done: int | None, output: Sink, written: int | None) -> None:

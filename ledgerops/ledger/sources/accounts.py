@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import sqlite3
 from collections.abc import Iterable, Sequence
 from contextlib import closing
@@ -12,6 +11,7 @@ from urllib.parse import quote
 
 import pyarrow as pa
 
+from ledgerops.common.files import replacing
 from ledgerops.ledger.plan.generate import account_ids
 from ledgerops.ledger.plan.plan import Plan
 from ledgerops.ledger.sources.csv_file import content_hash
@@ -43,13 +43,10 @@ def generated_accounts(ids: Sequence[str], seed: int, work_dir: Path) -> Path:
 def write_accounts(path: Path, accounts: pa.Table) -> Path:
     """Writes `accounts` (columns of schemas.ACCOUNTS) as table `accounts` of a new SQLite file, whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f"{path.name}.{os.getpid()}")
-    part.unlink(missing_ok=True)
-    with closing(sqlite3.connect(part)) as database:
+    with replacing(path) as part, closing(sqlite3.connect(part)) as database:
         database.execute(CREATE)
         database.executemany("INSERT INTO accounts VALUES (?, ?, ?, ?)", _rows(accounts))
         database.commit()
-    part.replace(path)
     return path
 
 

@@ -6,7 +6,6 @@ that offsets per partition and one position in the original can be turned into e
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -15,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from ledgerops.common.files import replacing
 from ledgerops.errors import UserError
 from ledgerops.ledger.sources.csv_file import Reject, keep_rejects, rejected
 
@@ -111,10 +111,9 @@ def _write(path: Path, table: pa.Table, partition: np.ndarray, partitions: int, 
     counts = np.bincount(partition, minlength=partitions).tolist()
     grouped = table.append_column(POSITION, pa.array(np.arange(table.num_rows))).take(pa.array(order))
     facts = {"counts": ",".join(map(str, counts)), "rejected": str(rejects)}
-    temporary = path.with_suffix(f".{os.getpid()}")
-    with pa.OSFile(str(temporary), "wb") as sink, pa.ipc.new_file(sink, grouped.schema.with_metadata(facts)) as writer:
+    schema = grouped.schema.with_metadata(facts)
+    with replacing(path) as part, pa.OSFile(str(part), "wb") as sink, pa.ipc.new_file(sink, schema) as writer:
         writer.write_table(grouped.combine_chunks(), max_chunksize=BATCH_ROWS)
-    temporary.replace(path)
 
 
 def describe(path: Path) -> Prepared:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
-import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from operator import itemgetter
 from pathlib import Path
 from typing import TypeVar
 
+from ledgerops.common.files import write_text
 from ledgerops.errors import UserError
 
 REJECTS = "rejects.jsonl"
@@ -104,9 +104,7 @@ def keep_rejects(folder: Path, name: str, content: str, rejects: Sequence[Reject
         path.unlink(missing_ok=True)
         return
     kept.extend({"file": name, "content": content, **asdict(reject)} for reject in rejects)
-    temporary = folder / f"{REJECTS}.{os.getpid()}"
-    temporary.write_text("".join(json.dumps(entry, ensure_ascii=False) + "\n" for entry in kept), encoding="utf-8")
-    temporary.replace(path)
+    write_text(path, "".join(json.dumps(entry, ensure_ascii=False) + "\n" for entry in kept))
 
 
 def rejected(folder: Path) -> list[dict[str, str | int]]:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from ledgerops.common.files import write_bytes
 from ledgerops.errors import UserError
 from ledgerops.ledger.plan.poison import KEYLESS
 from ledgerops.load.generator.latency_samples import Sample
@@ -63,10 +64,8 @@ class LandingTarget:
         if not self._lines:
             return
         file = self.folder / f"{self._name}-{self._files:06}.jsonl"
-        part = file.with_name(f".{file.name}")
         try:
-            part.write_bytes(b"\n".join(self._lines) + b"\n")
-            part.replace(file)
+            write_bytes(file, b"\n".join(self._lines) + b"\n")
         except OSError as error:
             raise self._problem(error) from None
         self._files += 1

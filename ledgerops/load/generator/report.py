@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ledgerops.common.files import part_of
 from ledgerops.common.format import clock
 from ledgerops.errors import UserError, cannot_write
 from ledgerops.ledger.plan.manifest import Manifest
@@ -31,7 +32,7 @@ def place_of(given: Path | str | None, table: str = "transactions") -> Path:
     file = Path(given or Path("runs") / default)
     if file.is_dir():
         raise UserError(f"cannot write {file}: it is a folder")
-    probe = file.with_name(f".{file.name}.part")
+    probe = part_of(file)
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         probe.touch()

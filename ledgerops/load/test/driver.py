@@ -13,6 +13,7 @@ import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from ledgerops.common.files import write_json
 from ledgerops.errors import UserError
 
 LEAD = 3.0  # seconds from Spark's start to the plan's: queries start meanwhile
@@ -92,9 +93,7 @@ def run(spec: Spec) -> int:
 
 
 def _tell(folder: Path, at: float, failures: dict[str, str]) -> None:
-    part = folder / f"{ENDED}.part"
-    part.write_text(json.dumps({"at": at, "failures": failures}) + "\n", "utf-8")
-    part.replace(folder / ENDED)
+    write_json(folder / ENDED, {"at": at, "failures": failures})
 
 
 if __name__ == "__main__":
