@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import urllib.parse
 import urllib.request
 from pathlib import Path
@@ -14,8 +13,8 @@ from ledgerops.mixin.alertmanager import alertmanager_file
 from ledgerops.mixin.prometheus import prometheus_file
 from ledgerops.mixin.rule_files import rule_files
 from ledgerops.mixin.site import Site
-from ledgerops.servers.process import free_port
-from tests.programs import answers, needed, until
+from ledgerops.servers.process import Process, free_port
+from tests.programs import answers, needed
 
 
 class Prometheus:
@@ -32,18 +31,14 @@ class Prometheus:
             json.dumps([{"targets": [alertmanager]}] if alertmanager else [])
         )
         self.url = f"http://127.0.0.1:{free_port()}"
-        self._log = (folder / "log").open("w")
-        self._process = subprocess.Popen(
-            [
-                needed("prometheus"),
-                f"--config.file={folder / 'prometheus.yml'}",
-                f"--storage.tsdb.path={folder / 'data'}",
-                f"--web.listen-address={self.url.removeprefix('http://')}",
-            ],
-            stdout=self._log,
-            stderr=self._log,
-        )
-        until(lambda: answers(f"{self.url}/-/ready"), 60, "Prometheus")
+        command = [
+            needed("prometheus"),
+            f"--config.file={folder / 'prometheus.yml'}",
+            f"--storage.tsdb.path={folder / 'data'}",
+            f"--web.listen-address={self.url.removeprefix('http://')}",
+        ]
+        self._process = Process("Prometheus", command, folder / "log")
+        self._process.wait_until(lambda: answers(f"{self.url}/-/ready"), 60)
 
     def get(self, path: str, **parameters: str):
         with urllib.request.urlopen(
@@ -58,9 +53,7 @@ class Prometheus:
         return {each["metric"]["alertname"] for each in self.ask('ALERTS{alertstate="firing"}')}
 
     def close(self) -> None:
-        self._process.terminate()
-        self._process.wait(60)
-        self._log.close()
+        self._process.stop()
 
 
 class Alertmanager:
@@ -73,21 +66,15 @@ class Alertmanager:
         folder.mkdir(exist_ok=True)
         (folder / "alertmanager.yml").write_text(yaml.safe_dump(config))
         self.address = f"127.0.0.1:{free_port()}"
-        self._log = (folder / "log").open("w")
-        self._process = subprocess.Popen(
-            [
-                needed("prometheus-alertmanager"),
-                f"--config.file={folder / 'alertmanager.yml'}",
-                f"--storage.path={folder / 'data'}",
-                f"--web.listen-address={self.address}",
-                "--cluster.listen-address=",
-            ],
-            stdout=self._log,
-            stderr=self._log,
-        )
-        until(lambda: answers(f"http://{self.address}/-/ready"), 60, "Alertmanager")
+        command = [
+            needed("prometheus-alertmanager"),
+            f"--config.file={folder / 'alertmanager.yml'}",
+            f"--storage.path={folder / 'data'}",
+            f"--web.listen-address={self.address}",
+            "--cluster.listen-address=",
+        ]
+        self._process = Process("Alertmanager", command, folder / "log")
+        self._process.wait_until(lambda: answers(f"http://{self.address}/-/ready"), 60)
 
     def close(self) -> None:
-        self._process.terminate()
-        self._process.wait(60)
-        self._log.close()
+        self._process.stop()

@@ -1,4 +1,5 @@
-"""A server process in a session of its own, that is ended together with its children."""
+"""A server process in a session of its own. It ends with its children, and at the latest with the process that
+started it, even where that is killed."""
 
 from __future__ import annotations
 
@@ -20,6 +21,8 @@ from ledgerops.errors import UserError
 # client that knocks on a free port of that range can be connected to itself
 PORTS = range(20_000, 32_000)
 _given: set[int] = set()  # ports: who was given one may not listen yet
+# reads a line from the process that started the server; the end of the file instead means that this process is gone
+_GUARD = ("/bin/sh", "-c", 'read -r released || kill -s KILL -- "-$1"', "guard")
 _ERROR = re.compile(r"\b(ERROR|FATAL|Exception)\b")
 
 
@@ -38,6 +41,13 @@ class Process:
             self._process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True, **options
             )
+        self._guard = subprocess.Popen(
+            [*_GUARD, str(self.pid)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,  # Ctrl-C must not end it before the server
+        )
 
     @property
     def pid(self) -> int:
@@ -45,7 +55,10 @@ class Process:
 
     @property
     def alive(self) -> bool:
-        return self._process.poll() is None
+        if self._process.poll() is None:
+            return True
+        self._release_guard()
+        return False
 
     def wait_until(self, ready: Callable[[], bool], seconds: float) -> None:
         """Returns once `ready` says so. UserError with the end of the log when the process dies or takes too long."""
@@ -86,6 +99,7 @@ class Process:
             _send(member, signal.SIGKILL)
         self._process.wait()
         psutil.wait_procs(family, timeout=10)
+        self._release_guard()
 
     def pause(self) -> None:
         """SIGSTOP: connections stay open, nothing is answered."""
@@ -96,6 +110,10 @@ class Process:
         """SIGCONT, after `pause`; changes nothing otherwise."""
         for member in self._family():
             _send(member, signal.SIGCONT)
+
+    def _release_guard(self) -> None:
+        if self._guard.returncode is None:
+            self._guard.communicate(b"released\n")
 
     def _family(self) -> list[psutil.Process]:
         if not self.alive:

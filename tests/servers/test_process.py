@@ -1,12 +1,18 @@
+import os
+import signal
 import socket
+import subprocess
 import sys
 import time
+from contextlib import suppress
 
 import psutil
 import pytest
 
 from ledgerops.errors import UserError
 from ledgerops.servers.process import PORTS, Process, free_port
+from tests.paths import ROOT
+from tests.programs import until
 
 
 def python(tmp_path, code):
@@ -27,6 +33,50 @@ def test_children_are_killed_too(tmp_path):
 
     assert not process.alive
     assert not any(child.is_running() and child.status() != psutil.STATUS_ZOMBIE for child in children)
+
+
+OWNER = """
+import sys
+from pathlib import Path
+from ledgerops.servers.process import Process
+
+nap = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'import time; time.sleep(600)'])"
+server = Process("Snake", [sys.executable, "-c", nap], Path(sys.argv[1]))
+print(server.pid, flush=True)
+{}
+"""
+
+
+@pytest.mark.parametrize("end", ["import os, signal; os.kill(os.getpid(), signal.SIGKILL)", "sys.exit()"])
+def test_a_process_ends_with_the_one_that_started_it_however_that_ends(tmp_path, end):
+    command = [sys.executable, "-c", OWNER.format(end), str(tmp_path / "log")]
+    owner = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=60)
+    server = int(owner.stdout)
+
+    try:
+        until(lambda: not living_members(server), 60, "the end of the server and its child")
+    finally:
+        if living_members(server):
+            os.killpg(server, signal.SIGKILL)
+
+
+def living_members(group):
+    """Processes of the group that have not ended."""
+    found = []
+    for process in psutil.process_iter():
+        with suppress(psutil.Error, ProcessLookupError):
+            if os.getpgid(process.pid) == group and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process)
+    return found
+
+
+def test_a_process_that_was_ended_leaves_no_guard(tmp_path):
+    before = {child.pid for child in psutil.Process().children()}
+    process = python(tmp_path, "import time; time.sleep(600)")
+    process.kill()
+    process.kill()
+
+    assert {child.pid for child in psutil.Process().children()} <= before
 
 
 def test_a_process_that_does_not_listen_is_killed_in_the_end(tmp_path):
