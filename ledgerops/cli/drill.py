@@ -1,9 +1,10 @@
-"""Breaks real queries on purpose and scores what the diagnosis says of it.
+"""Breaks real queries on purpose and scores the diagnosis.
 
-Each drill starts a Spark driver with queries of the ledger under random names, lets them run in health, breaks one
-thing, repairs it, and compares what the recording shows with the truth. Controls break nothing: nothing may be found.
+Each drill starts a Spark driver with queries of the ledger under random names, lets them run undisturbed, breaks one
+thing, repairs it, and compares the diagnosis of the recording with the truth. Healthy controls must have no finding.
+Drills are part of a checkout, not of an installed package.
 
-Exit code: 0 every drill passed, 1 one did not, 2 one could not be run.
+Exit code: 0 every drill passed, 1 at least one failed, 2 at least one could not be run.
 
 Examples:
     ledgerops drill --list
@@ -14,6 +15,7 @@ Examples:
 from __future__ import annotations
 
 import argparse
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryFile
 
@@ -25,20 +27,25 @@ OUT = Path("runs/drills")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("names", nargs="*", metavar="NAME", help="drills to run (default: all)")
-    parser.add_argument("--list", action="store_true", help="list the drills and end")
-    parser.add_argument("--out", type=Path, default=OUT, metavar="FOLDER", help=f"what drills leave (default {OUT})")
-    parser.add_argument("--seed", type=int, default=1, metavar="N", help="for random names and faults (default 1)")
-    parser.add_argument("--lanes", type=whole, default=1, metavar="N", help="light drills at a time (default 1)")
-    parser.add_argument("--score", type=Path, metavar="FOLDER", help="run nothing: score the bundles of a folder again")
-    parser.add_argument("--publish", type=Path, metavar="FILE", help="write the score tables to a Markdown file")
-    parser.add_argument("--note", default="", metavar="TEXT", help="what a reader of the page should know of this run")
+    parser.add_argument("--list", action="store_true", help="list the drills and exit")
     parser.add_argument(
-        "--save", type=Path, metavar="FOLDER", help="keep the recordings there, compressed, as test cases"
+        "--out", type=Path, default=OUT, metavar="FOLDER", help=f"folder of the results (default {OUT})"
+    )
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="for random names and faults (default 1)")
+    parser.add_argument("--lanes", type=whole, default=1, metavar="N", help="light drills to run at a time (default 1)")
+    parser.add_argument("--score", type=Path, metavar="FOLDER", help="run no drill: score a folder of results again")
+    parser.add_argument("--publish", type=Path, metavar="FILE", help="write the score tables to a Markdown file")
+    parser.add_argument("--note", default="", metavar="TEXT", help="a note on this run for readers of the page")
+    parser.add_argument(
+        "--save", type=Path, metavar="FOLDER", help="save the recordings there, compressed, as test cases"
     )
 
 
 def run(args: argparse.Namespace) -> int:
     from ledgerops.common.shutdown import Stop
+
+    if find_spec("ledgerops.drills") is None:
+        raise UserError("this installation has no drills; run ledgerops drill in a checkout of the repository")
     from ledgerops.drills import BY_NAME, DRILLS
     from ledgerops.drills.harness import suite
 
@@ -65,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _must_take_files(folder: Path) -> None:
-    """Raises UserError now, and not after an hour, when nothing can be written there."""
+    """Raises UserError before the run, not after it, when the folder cannot be written."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with TemporaryFile(dir=folder):

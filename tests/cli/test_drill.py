@@ -8,7 +8,7 @@ import pytest
 
 from ledgerops.cli import main
 from ledgerops.drills import BY_NAME
-from ledgerops.drills.harness.runner import conduct
+from ledgerops.drills.harness.runner import run_drill
 from ledgerops.errors import UserError
 from tests.paths import RECORDED
 
@@ -62,7 +62,7 @@ def test_a_damaged_bundle_is_told_beside_the_scores_of_the_others(bundles, capsy
 
     assert main(["drill", "crash", "quiet", "--score", str(bundles)]) == 2
     told = capsys.readouterr().out
-    assert f"crash could not be run: {damaged} is damaged, or not of a drill; run the drill again" in told
+    assert f"crash could not be run: {damaged} is damaged or not part of a drill; run the drill again" in told
     assert "quiet: passed" in told
 
 
@@ -70,14 +70,14 @@ def test_a_drill_that_was_interrupted_is_told(bundles, capsys):
     (bundles / "crash" / "times.json").write_text('{"origin": 1}')
 
     assert main(["drill", "crash", "--score", str(bundles)]) == 2
-    assert f"crash could not be run: {bundles / 'crash'} tells of no 'injected'" in capsys.readouterr().out
+    assert f"crash could not be run: {bundles / 'crash'} has no 'injected'" in capsys.readouterr().out
 
 
 def test_a_drill_without_its_query_is_told(bundles, capsys):
     (bundles / "crash" / "drill.json").write_text('{"drill": "crash", "seed": 1, "names": {"other": "x"}}')
 
     assert main(["drill", "crash", "--score", str(bundles)]) == 2
-    assert f"crash could not be run: {bundles / 'crash'} tells of no 'main'" in capsys.readouterr().out
+    assert f"crash could not be run: {bundles / 'crash'} has no 'main'" in capsys.readouterr().out
 
 
 def test_a_damaged_recording_is_told_too(bundles, capsys):
@@ -125,6 +125,6 @@ def test_what_it_cannot_do_is_one_line(tmp_path, monkeypatch, capsys, argv, line
 def test_a_folder_of_somebody_else_is_not_emptied(tmp_path):
     (tmp_path / "thesis.txt").write_text("years of work")
 
-    with pytest.raises(UserError, match="holds something else than a drill; give another folder with --out"):
-        conduct(BY_NAME["crash"], tmp_path, seed=1)
+    with pytest.raises(UserError, match="contains files that are not of a drill; choose another folder with --out"):
+        run_drill(BY_NAME["crash"], tmp_path, seed=1)
     assert (tmp_path / "thesis.txt").read_text() == "years of work"

@@ -1,52 +1,36 @@
 """The recordings of the drills, replayed: each fault is named as the root cause, nothing is found that is not true, and
-every number is in the recording."""
+no finding is without evidence."""
 
 from __future__ import annotations
-
-from functools import cache
 
 import pytest
 
 from ledgerops.diagnosis.rules import RULES
 from ledgerops.drills import BY_NAME
-from ledgerops.drills.harness.bundle import Bundle
-from ledgerops.drills.scoring.replay import looks
-from ledgerops.drills.scoring.score import Score, score
-from tests.paths import RECORDED
+from ledgerops.drills.scoring.score import score
+from tests.drills.saved import NAMES, bundle, verdicts
 
-FOLDER = RECORDED / "drills"
-SAVED = sorted(each.name for each in FOLDER.iterdir()) if FOLDER.is_dir() else []
-drills = pytest.mark.parametrize("name", SAVED)
+drills = pytest.mark.parametrize("name", NAMES)
 pytestmark = pytest.mark.slow
-
-
-@cache
-def scored(name: str) -> Score:
-    return score(BY_NAME[name], Bundle(FOLDER / name))
 
 
 @drills
 def test_a_drill_is_judged_as_it_was_published(name):
-    found = scored(name)
+    found = score(BY_NAME[name], bundle(name), verdicts=verdicts(name))
 
     # one whose limit is known, and published, may fail or pass
     assert found.passed or BY_NAME[name].limit, (found.early, found.untrue, found.named)
 
 
 @drills
-def test_every_number_of_every_finding_is_in_the_recording(name):
-    assert scored(name).wrong == () or BY_NAME[name].limit
-
-
-@drills
 def test_no_finding_is_without_evidence_and_health_is_a_percentage(name):
-    for verdict in looks(Bundle(FOLDER / name)):
+    for verdict in verdicts(name):
         assert 0 <= verdict.health <= 100
         assert all(finding.evidence for finding in verdict.findings)
 
 
 def test_every_drill_has_a_recording():
-    assert {name for name, drill in BY_NAME.items() if not drill.limit} <= set(SAVED) <= set(BY_NAME)
+    assert {name for name, drill in BY_NAME.items() if not drill.limit} <= set(NAMES) <= set(BY_NAME)
 
 
 def test_what_no_drill_exercises_is_known():

@@ -80,7 +80,7 @@ def stage(at):
 def test_how_a_query_ended_is_what_its_file_says(bundle, told, known):
     (bundle.folder / "queries.json").write_text(told)
     if known == "damaged":
-        with pytest.raises(UserError, match=r"queries.json is damaged, or not of a drill; run the drill again$"):
+        with pytest.raises(UserError, match=r"queries.json is damaged or not part of a drill; run the drill again$"):
             bundle.outcome()
     else:
         assert bundle.outcome().get("deaths") == known
@@ -92,7 +92,7 @@ def drill(**changes):
         "id": "T1",
         "kind": "fault",
         "summary": "a slow sink",
-        "start": lambda patient: None,
+        "start": lambda app: None,
         "effect": at_once,
         "truth": Truth(
             faults=(Fault(rules=("slow-sink",), component=("sink",), remedy="write"),),

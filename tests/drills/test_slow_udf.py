@@ -2,7 +2,7 @@ import time
 
 import pyarrow as pa
 
-from ledgerops.drills.harness.fault_control import Chaos
+from ledgerops.drills.harness.fault_control import FaultControl
 from ledgerops.drills.harness.slow_udf import each_row, one_task
 
 BATCH = pa.record_batch({"n": [1, 2, 3, 4, 5]})
@@ -20,7 +20,7 @@ def test_rows_are_handed_on_as_they_are_and_at_once_while_nothing_is_asked(tmp_p
 
 def test_each_row_costs_what_the_control_file_says(tmp_path):
     control = tmp_path / "control.json"
-    Chaos(control).set(row=0.02)
+    FaultControl(control).set(row=0.02)
     began = time.monotonic()
 
     assert list(each_row(control, "row")([BATCH])) == [BATCH]
@@ -29,6 +29,6 @@ def test_each_row_costs_what_the_control_file_says(tmp_path):
 
 def test_outside_a_task_nobody_is_the_slow_one(tmp_path):
     control = tmp_path / "control.json"
-    Chaos(control).set(straggle=60.0)
+    FaultControl(control).set(straggle=60.0)
 
     assert list(one_task(control, 1)([BATCH])) == [BATCH]

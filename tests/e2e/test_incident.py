@@ -13,7 +13,7 @@ from email import message_from_bytes
 import psutil
 import pytest
 
-from ledgerops.drills.harness.injector import Surgeon
+from ledgerops.drills.harness.injector import Injector
 from ledgerops.drills.harness.runner import driver, random_names
 from ledgerops.drills.scenarios import slow_sink
 from ledgerops.mixin.site import Site
@@ -56,13 +56,13 @@ def incident(tmp_path_factory):
     needed("prometheus-alertmanager")
     folder = tmp_path_factory.mktemp("incident")
     names = random_names(slow_sink.DRILL, 1)
-    surgeon = Surgeon(folder, slow_sink.DRILL, names, 1)
+    injector = Injector(folder, slow_sink.DRILL, names, 1)
     (folder / "drill.json").write_text(json.dumps({"drill": "slow-sink", "seed": 1, "names": names}))
     opened = []
     try:
         with driver(folder) as process:
-            surgeon.process = psutil.Process(process.pid)
-            surgeon.until((folder / "ready.json").exists, 300, "the start of its query")
+            injector.process = psutil.Process(process.pid)
+            injector.until((folder / "ready.json").exists, 300, "the start of its query")
             exporter = json.loads((folder / "ready.json").read_text())["url"].removeprefix("http://")
             opened += [receiver := Receiver(), mailbox := Mailbox()]
             mail = f"mailto://127.0.0.1:{mailbox.port}?from=l@example.com&to=oncall@example.com&mode=insecure"
@@ -72,7 +72,7 @@ def incident(tmp_path_factory):
             opened.append(alertmanager := Alertmanager(folder / "am", f"{notify.url}/alerts", SITE))
             opened.append(prometheus := Prometheus(folder, exporter, SITE, alertmanager.address))
             until(lambda: prometheus.ask("ledgerops_batches_total > 12"), 180, "twelve batches")
-            yield surgeon, prometheus, receiver, mailbox
+            yield injector, prometheus, receiver, mailbox
     finally:
         for each in reversed(opened):
             each.close()
@@ -95,12 +95,12 @@ def states(prometheus, query):
 
 
 def test_a_query_that_hangs_is_one_page_with_its_cause_and_one_end(incident):
-    surgeon, prometheus, receiver, mailbox = incident
-    query = surgeon.names["main"]
+    injector, prometheus, receiver, mailbox = incident
+    query = injector.names["main"]
     assert pages(receiver) == []
 
     receiver.refuse = sys.maxsize  # until the diagnosis has found the cause: in real minutes it has by then
-    surgeon.chaos.set(block=True)
+    injector.control.set(block=True)
     until(lambda: ("LedgerQueryStuck", "pending") in states(prometheus, query), 90, "the pending alert")
     until(lambda: ("LedgerQueryStuck", "firing") in states(prometheus, query), 90, "the firing alert")
     found = f'ledgerops_root_cause{{query="{query}", rule="query-stuck"}} == 1'
@@ -113,7 +113,7 @@ def test_a_query_that_hangs_is_one_page_with_its_cause_and_one_end(incident):
     assert len(first["body"].splitlines()) <= 12
     until(lambda: any(subject.startswith(f"CRITICAL {query}") for subject in mailbox.got), 90, "the mail")
 
-    surgeon.chaos.set(block=None)
+    injector.control.set(block=None)
     until(lambda: any(sent["resolved"] for sent in pages(receiver)), 90, "the end")
     until(lambda: any("RESOLVED" in subject for subject in mailbox.got), 90, "the mail of the end")
     told = [sent for sent in pages(receiver) if query in sent["title"]]
@@ -122,13 +122,13 @@ def test_a_query_that_hangs_is_one_page_with_its_cause_and_one_end(incident):
 
 
 def test_a_driver_that_is_killed_is_a_page_that_claims_nothing(incident):
-    surgeon, prometheus, receiver, _ = incident
+    injector, prometheus, receiver, _ = incident
     before = len(receiver.got)
 
-    for child in surgeon.process.children(recursive=True):
+    for child in injector.process.children(recursive=True):
         with suppress(psutil.NoSuchProcess):  # Spark's workers end with its JVM
             child.kill()
-    os.kill(surgeon.process.pid, signal.SIGKILL)
+    os.kill(injector.process.pid, signal.SIGKILL)
 
     until(lambda: "LedgerExporterAbsent" in prometheus.firing(), 90, "the alert")
     until(lambda: "nothing is known of any query" in text(receiver.got[before:]), 90, "the page")

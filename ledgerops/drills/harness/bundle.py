@@ -1,10 +1,10 @@
-"""What a drill leaves behind: one folder with the recording, the truth and everything needed to look again.
+"""The bundle of a drill: one folder with the recording, the truth and everything needed to score it again.
 
-recording/         what the diagnosis reads, and all that it reads
+recording/         all that the diagnosis reads
 drill.json         drill, seed, random names by role
 times.json         origin and the instants of injection, repair and end
 queries.json       how each query ended, by role
-control.json       the chaos control file
+control.json       the fault control file
 <role>.sink.jsonl  the sink's own log
 work/              checkpoints by role, and whatever the queries write
 """
@@ -46,7 +46,7 @@ FORM: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {
 
 
 class Commit(NamedTuple):
-    """One micro-batch as its checkpoint tells: when it was planned, when it was done (None while it is not)."""
+    """One micro-batch, read from its checkpoint: when it was planned, and when it was done (None while it runs)."""
 
     batch: int
     planned: float
@@ -83,7 +83,7 @@ class Bundle:
 
     @property
     def lanes(self) -> int:
-        """How many drills may have run on the machine at the same time."""
+        """How many drills may have run at the same time."""
         return int(self._drill.get("lanes", 1))
 
     @property
@@ -126,7 +126,7 @@ class Bundle:
         return sorted(found)
 
     def _json(self, name: str) -> dict[str, Any]:
-        """Raises UserError when the file is not there or is none of a drill."""
+        """Raises UserError when the file is missing or not part of a drill."""
         file = self.folder / name
         try:
             found = json.loads(file.read_text("utf-8"))
@@ -135,5 +135,5 @@ class Bundle:
         except ValueError:
             found = None
         if not isinstance(found, dict) or not FORM[name](found):
-            raise UserError(f"{file} is damaged, or not of a drill; run the drill again")
+            raise UserError(f"{file} is damaged or not part of a drill; run the drill again")
         return found

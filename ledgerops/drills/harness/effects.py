@@ -1,5 +1,5 @@
-"""When did the fault take effect? Judged by the files of the checkpoint and by what the workload says of itself, never
-by what the diagnosis reads. Each function gives an `Effect`."""
+"""When did the fault take effect? Judged from the files of the checkpoint and the logs of the workload, never from what
+the diagnosis reads. Each function returns an `Effect`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ledgerops.drills.harness.drill import Effect
 
 
 def at_once(bundle: Bundle) -> float | None:
-    """The injection is the effect: a broker that is stopped answers nobody."""
+    """The injection is the effect, as when a broker is stopped."""
     return bundle.times["injected"]
 
 
@@ -23,7 +23,7 @@ def batches_outlast(seconds: float, role: str = "main", times: int = 1) -> Effec
     def judge(bundle: Bundle) -> float | None:
         found: list[float] = []
         for commit in bundle.commits(role):
-            # of a batch that was at work already only the time after the injection counts
+            # in a batch that was already running, only the time after the injection counts
             over = max(commit.planned, bundle.times["injected"]) + seconds
             found = [*found, over] if commit.done is None or commit.done > over else []
             if len(found) == times:

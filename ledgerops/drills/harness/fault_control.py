@@ -1,6 +1,6 @@
-"""Faults by request: a control file that what runs in the driver, or in its Python workers, looks into.
+"""Faults on request: a control file that the sinks and functions of the driver and its Python workers read.
 
-The surgeon writes it, whole and at once; a sink or a user-defined function reads it as often as it likes.
+The injector replaces the file atomically; a sink or a user-defined function may read it at any time.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming import DataStreamWriter
 
-LOOK = 0.2  # seconds for which what was read holds
-Before = Callable[["Chaos", int], None]
+REREAD_SECONDS = 0.2  # how long a value that was read is used
+Before = Callable[["FaultControl", int], None]
 
 
-class Chaos:
+class FaultControl:
     """The control file of a drill. Can be sent to Python workers: it is only a path and what was read last."""
 
     def __init__(self, file: Path | str) -> None:
@@ -32,9 +32,9 @@ class Chaos:
         self._values: dict[str, Any] = {}
 
     def __call__(self, key: str, default: Any = None) -> Any:
-        """The value that holds now; `default` until the surgeon sets one."""
+        """The value that holds now; `default` until the injector sets one."""
         now = time.monotonic()
-        if now - self._read_at > LOOK:
+        if now - self._read_at > REREAD_SECONDS:
             self._read_at = now
             try:
                 self._values = json.loads(Path(self.file).read_text("utf-8"))
@@ -43,7 +43,7 @@ class Chaos:
         return self._values.get(key, default)
 
     def set(self, **values: Any) -> None:
-        """Adds to what the file says; None takes a key away."""
+        """Adds values to the file; None removes a key."""
         file = Path(self.file)
         try:
             held = json.loads(file.read_text("utf-8"))
@@ -53,28 +53,28 @@ class Chaos:
         write_json(file, held)
 
 
-def obey(chaos: Chaos, batch: int) -> None:
-    """What every drill's sink does before it writes: `sleep` seconds, `stall` seconds in every `every`th batch, `block`
+def apply_faults(control: FaultControl, batch: int) -> None:
+    """Applies the faults of a sink before it writes: `sleep` seconds, `stall` seconds in every `every`th batch, `block`
     until released, `fail` with a message."""
-    time.sleep(float(chaos("sleep", 0.0)))
-    if chaos("stall") and batch % int(chaos("every", 1)) == 0:
-        time.sleep(float(chaos("stall")))
-    while chaos("block"):
-        time.sleep(LOOK)
-    if chaos("fail"):
-        raise OSError(str(chaos("fail")))
+    time.sleep(float(control("sleep", 0.0)))
+    if control("stall") and batch % int(control("every", 1)) == 0:
+        time.sleep(float(control("stall")))
+    while control("block"):
+        time.sleep(REREAD_SECONDS)
+    if control("fail"):
+        raise OSError(str(control("fail")))
 
 
-class ChaosSink:
-    """Works the rows off without keeping them, after it did what the control file asks; notes each write in a log."""
+class ControlledSink:
+    """Processes rows without keeping them, after it applied the faults of the control file; logs each write."""
 
     remembers: ClassVar[bool] = False
 
-    def __init__(self, chaos: Chaos, log: Path, before: Before = obey) -> None:
-        self._chaos, self._log, self._before = chaos, log, before
+    def __init__(self, control: FaultControl, log: Path, before: Before = apply_faults) -> None:
+        self._control, self._log, self._before = control, log, before
 
     def __str__(self) -> str:
-        return "a sink that may be told to fail"
+        return "a sink whose faults are controlled by a file"
 
     def last_batch(self, job: Job, checkpoint: Path) -> int | None:
         return None
@@ -83,9 +83,9 @@ class ChaosSink:
         return by_batch(job, rows, checkpoint, self.write_batch)
 
     def write_batch(self, rows: DataFrame, batch: int) -> None:
-        """Writes one batch, and says when it began, when the fault let it go and when it was done."""
+        """Writes one batch and logs when it began, when the fault released it and when it was done."""
         began = time.time()
-        self._before(self._chaos, batch)
+        self._before(self._control, batch)
         released = time.time()
         rows.write.format("noop").mode("overwrite").save()
         line = {"batch": batch, "began": began, "released": released, "ended": time.time()}

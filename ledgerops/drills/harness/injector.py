@@ -1,4 +1,4 @@
-"""What acts on a drill's driver from outside: the control file, signals to its processes, servers and their proxies."""
+"""Injects faults from outside the driver: the control file, signals to processes, servers and their proxies."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ import psutil
 
 from ledgerops.common.shutdown import Stop
 from ledgerops.drills.harness.drill import Drill
-from ledgerops.drills.harness.fault_control import Chaos
+from ledgerops.drills.harness.fault_control import FaultControl
 from ledgerops.errors import UserError
 
-PACE = 0.1  # seconds
+POLL_SECONDS = 0.1
 
 
-class Surgeon:
-    """What a drill's `inject` and `repair` work with, in the process that conducts the drill."""
+class Injector:
+    """The tools of a drill's `inject` and `repair`, in the process that runs the drill."""
 
     def __init__(
         self, folder: Path, drill: Drill, names: Mapping[str, str], seed: int, stop: Stop | None = None
     ) -> None:
         self.folder, self.drill, self.names, self.seed = folder, drill, names, seed
         self.stop = stop or Stop()
-        self.chaos = Chaos(folder / "control.json")
+        self.control = FaultControl(folder / "control.json")
         self.origin = 0.0
         self.url = ""  # of the driver's exporter
         self.process: psutil.Process  # the driver
@@ -33,20 +33,20 @@ class Surgeon:
         self.closing: list[Callable[[], None]] = []  # called at the end, the last first
 
     def until(self, holds: Callable[[], bool], seconds: float, what: str) -> None:
-        """Waits for a condition. Raises UserError when it does not come about, the driver ends or the drill shall."""
+        """Waits for a condition. Raises UserError on a timeout, when the driver ends or when the drill is stopped."""
         limit = time.monotonic() + seconds
         while not holds():
             if time.monotonic() > limit:
                 raise UserError(f"drill {self.drill.name}: {what} did not happen within {seconds:.0f} s")
             if not self.process.is_running() or self.process.status() == psutil.STATUS_ZOMBIE:
                 raise UserError(f"drill {self.drill.name}: the driver ended; see {self.folder / 'driver.log'}")
-            self._wait(PACE)
+            self._wait(POLL_SECONDS)
 
     def at(self, seconds: float) -> None:
-        """Waits until so many seconds after the origin. Raises UserError when the drill shall end before."""
+        """Waits until so many seconds after the origin. Raises UserError when the drill is stopped before."""
         limit = self.origin + seconds
         while (left := limit - time.time()) > 0:
-            self._wait(min(left, PACE))
+            self._wait(min(left, POLL_SECONDS))
 
     def _wait(self, seconds: float) -> None:
         if self.stop.wait(seconds):
@@ -65,7 +65,7 @@ class Surgeon:
         return found
 
     def close(self) -> None:
-        """Ends what `inject` left open. Raises nothing."""
+        """Closes what `inject` left open. Never raises."""
         while self.closing:
             try:
                 self.closing.pop()()

@@ -1,6 +1,6 @@
 """A real broker for a drill, with a proxy before it, topics, and producers that send load plans.
 
-The driver goes through the proxy, as over a network of its own; the producers do not, unless they are told to.
+The driver connects through the proxy; the producers do not, unless `proxied`.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from ledgerops.errors import UserError
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from ledgerops.drills.harness.injector import Surgeon
-    from ledgerops.drills.harness.target_app import Patient
+    from ledgerops.drills.harness.injector import Injector
+    from ledgerops.drills.harness.target_app import TargetApp
     from ledgerops.ledger.plan.record_stream import Table
     from ledgerops.servers.kafka import Kafka
 
-LEADS = 20.0  # seconds in which the broker of a busy machine leads new partitions
+MAX_LEADER_ELECTION_SECONDS = 20.0  # for new partitions, on a busy machine
 PLAN = """
 seed: 11
 start: now
@@ -52,14 +52,14 @@ class Producer:
         produce(stream, self._target, records=None, at_once=False, wait=self._stop.wait)
 
     def stop(self) -> None:
-        """Ends the load; what waits for the broker is sent if there is one."""
+        """Ends the load; waiting records are sent if the broker is up."""
         self._stop.ask("over")
         self._thread.join()
         self._target.close()
 
 
 @dataclass
-class Brokered:
+class BrokerFixture:
     """The broker of one drill, its proxy and the producers by topic."""
 
     kafka: Kafka
@@ -68,11 +68,11 @@ class Brokered:
 
     @property
     def through(self) -> KafkaClient:
-        """A client that takes the same way as the driver."""
+        """A client that connects through the proxy, like the driver."""
         return KafkaClient(f"127.0.0.1:{self.proxy.port}")
 
     def produce(self, topic: str, plan: str = PLAN, table: Table = "transactions", proxied: bool = False) -> None:
-        """Begins to send to the topic; to one that is sent to already by a second producer."""
+        """Starts a producer for the topic, in addition to those it has."""
         client = self.through if proxied else self.kafka.client
         self.producers[f"{topic} {len(self.producers)}" if topic in self.producers else topic] = Producer(
             client, topic, plan, table
@@ -98,15 +98,15 @@ class Brokered:
 
 
 def open_broker(
-    surgeon: Surgeon,
+    injector: Injector,
     topics: Mapping[str, int],
     config: Mapping[str, str] | None = None,
     load: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """What a drill's `prepare` gives back: the settings of a driver that reads this broker.
+    """Starts a broker. Returns what a drill's `prepare` returns: the settings of a driver that reads this broker.
 
-    `topics` are names with their partitions, `config` holds for all of them, `load` says which plan goes to which
-    topic from now on. The broker is in `surgeon.held["broker"]` until the end.
+    `topics`: number of partitions by name; `config`: of all topics; `load`: plan by topic, started at once. The broker
+    is in `injector.held["broker"]` until the end.
     """
     from confluent_kafka.admin import NewTopic
 
@@ -114,13 +114,13 @@ def open_broker(
     from ledgerops.servers.kafka import Kafka
 
     connector = ",".join(map(str, jars.connector_jars()))
-    proxy = Proxy(seed=surgeon.seed)
-    kafka = Kafka(surgeon.folder / "kafka", proxied=proxy.port)
+    proxy = Proxy(seed=injector.seed)
+    kafka = Kafka(injector.folder / "kafka", proxied=proxy.port)
     proxy.target = kafka.behind or 0
-    broker = Brokered(kafka, proxy)
-    surgeon.held["broker"] = broker
+    broker = BrokerFixture(kafka, proxy)
+    injector.held["broker"] = broker
     proxy.__enter__()
-    surgeon.closing.append(broker.close)
+    injector.closing.append(broker.close)
     kafka.__enter__()
     admin = reach(kafka.client)
     new = [NewTopic(name, count, 1, config=dict(config or {})) for name, count in topics.items()]
@@ -140,7 +140,7 @@ def _lead(client: KafkaClient, topics: Mapping[str, int]) -> None:
     """Waits until new topics can be used: the broker leads their partitions a moment after they were made."""
     from ledgerops.ledger.sources.kafka import heads
 
-    limit = time.monotonic() + LEADS
+    limit = time.monotonic() + MAX_LEADER_ELECTION_SECONDS
     while True:
         try:
             heads(client, topics)
@@ -151,16 +151,16 @@ def _lead(client: KafkaClient, topics: Mapping[str, int]) -> None:
             time.sleep(0.1)
 
 
-def broker_of(surgeon: Surgeon) -> Brokered:
+def broker_of(injector: Injector) -> BrokerFixture:
     """The broker that `open_broker` opened. Raises UserError without one."""
-    found = surgeon.held.get("broker")
-    if not isinstance(found, Brokered):
-        raise UserError(f"drill {surgeon.drill.name} has no broker")
+    found = injector.held.get("broker")
+    if not isinstance(found, BrokerFixture):
+        raise UserError(f"drill {injector.drill.name} has no broker")
     return found
 
 
 def rows(
-    patient: Patient,
+    app: TargetApp,
     table: Table = "transactions",
     *,
     prefix: str = "",
@@ -173,9 +173,9 @@ def rows(
     from ledgerops.drills.harness.target_app import KEYS
     from ledgerops.ledger.sources import kafka
 
-    client = KafkaClient(patient.settings["kafka"])
+    client = KafkaClient(app.settings["kafka"])
     topics = kafka.Topics(client, prefix, kafka.Start(start), lossy)
-    found = kafka.open_table(patient.spark, topics, table, max_rows, f"{prefix}{table}_rejects")
+    found = kafka.open_table(app.spark, topics, table, max_rows, f"{prefix}{table}_rejects")
     if table not in KEYS:
         return found
     return ledgerops.instrument(found, event_time="event_time", key=KEYS[table])

@@ -1,22 +1,22 @@
-"""Rows whose key is an account, of which there are few, until a new one comes with each row; and how many came."""
+"""Rows keyed by account, of which there are few, until each row has a new key; and how many new keys were read."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from ledgerops.drills.harness.bundle import Bundle
-from ledgerops.drills.harness.drill import ONSET, Effect
-from ledgerops.drills.harness.target_app import Patient
+from ledgerops.drills.harness.drill import ONSET_SECONDS, Effect
+from ledgerops.drills.harness.target_app import TargetApp
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-def with_key(patient: Patient, rows: DataFrame, seconds: float, onset: float = ONSET) -> DataFrame:
+def with_key(app: TargetApp, rows: DataFrame, seconds: float, onset: float = ONSET_SECONDS) -> DataFrame:
     """Adds the column `key`: the account's, and for `seconds` from the onset on each transaction's own."""
     from pyspark.sql import functions as F
 
-    came = F.col("event_time").cast("double") - patient.origin
+    came = F.col("event_time").cast("double") - app.origin
     new = came.between(onset, onset + seconds)
     return rows.withColumn("key", F.when(new, F.col("transaction_id")).otherwise(F.col("account_id")))
 

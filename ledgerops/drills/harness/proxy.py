@@ -101,7 +101,7 @@ class Proxy:
                 both.create_task(self._forward(client, forth, to_target=True))
                 both.create_task(self._forward(server, back, to_target=False))
         except* (OSError, asyncio.CancelledError):
-            pass  # the one end is told by the closed connection what became of the other
+            pass  # the closed connection tells one end about the other
         finally:
             self._connections.discard(task)
             for writer in (back, forth):

@@ -1,4 +1,4 @@
-"""Queries whose rows cost time: each waits for an answer, as of a remote service, as long on any machine."""
+"""Queries whose rows cost time: each row waits, as for a remote service, equally long on any machine."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import ledgerops
-from ledgerops.drills.harness.fault_control import Chaos
-from ledgerops.drills.harness.target_app import Patient
+from ledgerops.drills.harness.fault_control import FaultControl
+from ledgerops.drills.harness.target_app import TargetApp
 from ledgerops.ledger.sources.workers import make_importable
 
 if TYPE_CHECKING:
@@ -29,9 +29,9 @@ def waiting(rows: DataFrame, milliseconds: int) -> DataFrame:
     return rows.withColumn("answer", F.expr(f"reflect('java.lang.Thread', 'sleep', {milliseconds}L)"))
 
 
-def scored(patient: Patient, rows: DataFrame, milliseconds: float) -> DataFrame:
-    """How many rows each customer had so far: state by customer, in Python, where each row waits for its answer."""
-    make_importable(patient.spark)
+def scored(app: TargetApp, rows: DataFrame, milliseconds: float) -> DataFrame:
+    """The number of rows of each customer so far: state by customer, in Python, where each row waits."""
+    make_importable(app.spark)
     return rows.groupBy("customer_id").applyInPandasWithState(
         _score(milliseconds / 1000), SCORES, "rows LONG", "update", "NoTimeout"
     )
@@ -51,37 +51,37 @@ def _score(seconds: float) -> Callable[..., Iterator[pd.DataFrame]]:
 
 
 def each_row(control: Path, key: str) -> Callable[[Iterable[Any]], Iterator[Any]]:
-    """For `mapInArrow`: hands rows on as they are, after waiting for each as many seconds as the control file says."""
-    chaos = Chaos(control)
+    """For `mapInArrow`: passes rows on unchanged after waiting for each as long as the control file says."""
+    faults = FaultControl(control)
 
     def step(batches: Iterable[Any]) -> Iterator[Any]:
         for batch in batches:
-            time.sleep(float(chaos(key, 0.0)) * batch.num_rows)
+            time.sleep(float(faults(key, 0.0)) * batch.num_rows)
             yield batch
 
     return step
 
 
 def one_task(control: Path, task: int) -> Callable[[Iterable[Any]], Iterator[Any]]:
-    """For `mapInArrow`: hands rows on, after waiting in that task as many seconds as `straggle` in the file says."""
-    chaos = Chaos(control)
+    """For `mapInArrow`: passes rows on after waiting in that task for `straggle` seconds of the control file."""
+    faults = FaultControl(control)
 
     def step(batches: Iterable[Any]) -> Iterator[Any]:
         from pyspark import TaskContext
 
         context = TaskContext.get()
         if context is not None and context.partitionId() == task:
-            time.sleep(float(chaos("straggle", 0.0)))
+            time.sleep(float(faults("straggle", 0.0)))
         yield from batches
 
     return step
 
 
-def by_partition(patient: Patient, plan: str) -> DataFrame:
+def by_partition(app: TargetApp, plan: str) -> DataFrame:
     """A stream of the embedded source of which each partition is a task, as Kafka's are."""
     from ledgerops.ledger.sources.spark_source import register
 
-    register(patient.spark)
-    options = {"plan": plan, "table": "transactions", "origin": repr(patient.origin), "rowsPerTask": "1"}
-    rows = patient.spark.readStream.format("ledger").options(**options).load()
+    register(app.spark)
+    options = {"plan": plan, "table": "transactions", "origin": repr(app.origin), "rowsPerTask": "1"}
+    rows = app.spark.readStream.format("ledger").options(**options).load()
     return ledgerops.instrument(rows, event_time="event_time", key="customer_id")

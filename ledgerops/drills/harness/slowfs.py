@@ -24,7 +24,7 @@ class SlowFiles:
     """The file system with its class and its control file below `folder`.
 
     Start the session with `conf`, call `install` once it is there, and give queries `location(folder)` as their
-    checkpoint. From then on `slow`, `fill` and `heal` tell what happens to their files.
+    checkpoint. From then on `slow`, `fill` and `heal` control what happens to their files.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -60,17 +60,17 @@ class SlowFiles:
 
         With `within` only files with this in their path, such as "/state/".
         """
-        self._tell(f"{round(seconds * 1000)} {within}")
+        self._write(f"{round(seconds * 1000)} {within}")
 
     def fill(self, within: str = "") -> None:
         """No file can be made: no space is left."""
-        self._tell(f"full {within}")
+        self._write(f"full {within}")
 
     def heal(self) -> None:
-        """As quick as the local disk again."""
+        """Makes it as fast as the local disk again."""
         self.control.unlink(missing_ok=True)
 
-    def _tell(self, what: str) -> None:
+    def _write(self, what: str) -> None:
         write_text(self.control, what)  # a reader sees the old text or the new one
 
 

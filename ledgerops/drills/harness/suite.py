@@ -1,4 +1,4 @@
-"""Several drills, one after the other or side by side, and what they say together."""
+"""Runs several drills, in sequence or in parallel, and reports their scores."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ledgerops.common.shutdown import Stop
 from ledgerops.drills import BY_NAME
 from ledgerops.drills.harness.bundle import Bundle
 from ledgerops.drills.harness.drill import Drill
-from ledgerops.drills.harness.runner import conduct
+from ledgerops.drills.harness.runner import run_drill
 from ledgerops.drills.scoring import publish as page
 from ledgerops.drills.scoring import report
 from ledgerops.drills.scoring.score import Score, score
@@ -37,9 +37,9 @@ def listed(drills: Sequence[Drill]) -> str:
 
 
 def perform(drills: Sequence[Drill], out: Path, seed: int, lanes: int, stop: Stop) -> list[Result]:
-    """Runs the drills; light ones `lanes` at a time, heavy ones alone. A drill's progress is told on stderr.
+    """Runs the drills; light ones `lanes` at a time, heavy ones alone. Reports progress on stderr.
 
-    When somebody asks to stop, those at work end as soon as they can and the others are not begun.
+    On a stop request running drills end as soon as they can, and no others start.
     """
     began = time.monotonic()
     # the longest first, so that no lane is left with one at the end
@@ -73,7 +73,7 @@ def score_again(folder: Path, drills: Sequence[Drill]) -> list[Result]:
         try:
             drill = BY_NAME.get(bundle.drill)
         except UserError:
-            drill = BY_NAME.get(bundle.folder.name)  # its own file is damaged, which scoring tells
+            drill = BY_NAME.get(bundle.folder.name)  # its own file is damaged, which scoring reports
         if drill is None or drill.name not in wanted:
             continue
         try:
@@ -82,7 +82,7 @@ def score_again(folder: Path, drills: Sequence[Drill]) -> list[Result]:
                 bundle.note(effect=drill.effect(bundle))
             results.append(Result(drill, bundle, score(drill, bundle)))
         except KeyError as missing:
-            results.append(Result(drill, None, None, f"{bundle.folder} tells of no {missing}; run the drill again"))
+            results.append(Result(drill, None, None, f"{bundle.folder} has no {missing}; run the drill again"))
         except (UserError, OSError) as error:
             results.append(Result(drill, None, None, str(error)))
     if not results:
@@ -122,7 +122,7 @@ def close(results: Sequence[Result], publish: Path | None, save: Path | None, no
 
 def _one(drill: Drill, folder: Path, seed: int, lanes: int, stop: Stop) -> Result:
     try:
-        bundle = conduct(drill, folder, seed, lanes, stop)
+        bundle = run_drill(drill, folder, seed, lanes, stop)
         return Result(drill, bundle, score(drill, bundle))
     except (UserError, OSError, KeyError) as error:
         return Result(drill, None, None, f"{type(error).__name__}: {error}" if not str(error) else str(error))

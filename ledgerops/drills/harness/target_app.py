@@ -1,7 +1,7 @@
-"""The driver of a drill: a process with real queries, watched as any application is, which knows no truth.
+"""The driver of a drill: a process with real queries, attached like any application, that does not know the truth.
 
-Run as `python -m ledgerops.drills.target FOLDER`. It says in `ready.json` that it is ready,
-and ends when there is a file `stop`.
+Run as `python -m ledgerops.drills.target FOLDER`. It writes `ready.json` when its
+queries run, and ends when there is a file `stop`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import ledgerops
 from ledgerops.common.files import write_json
 from ledgerops.common.shutdown import stop_queries
 from ledgerops.drills.harness.drill import Drill
-from ledgerops.drills.harness.fault_control import Chaos, ChaosSink
+from ledgerops.drills.harness.fault_control import ControlledSink, FaultControl
 from ledgerops.ledger.run.spark_session import open_session
 from ledgerops.ledger.run.start import SESSION_CONF, start
 from ledgerops.ledger.sinks import Sink
@@ -30,18 +30,18 @@ if TYPE_CHECKING:
     from ledgerops import Watch
     from ledgerops.ledger.sources.tables import Table
 
-APP = "ledgerops drill"  # dashboards mark what bears this name; which drill it is, it must not know
+APP = "ledgerops drill"  # dashboards mark this name; it must not say which drill it is
 TRIGGER = 2.0  # seconds
 KEYS = {"transactions": "customer_id", "ad_events": "ad_id"}
-PACE = 0.1  # seconds between two looks of the driver's loop
-RESTART = 1.0  # seconds after its death in which a kept query is started again
+POLL_SECONDS = 0.1  # of the driver's loop
+RESTART_SECONDS = 1.0  # from the failure of a supervised query to its restart
 
 Starter = Callable[[], "StreamingQuery"]
 
 
 @dataclass
 class Kept:
-    """A query by its role: how to start it (again), and how often it died."""
+    """A supervised query: how to start it again, and when it failed."""
 
     query: StreamingQuery
     again: Starter | None = None
@@ -50,15 +50,15 @@ class Kept:
     seen_dead: bool = False
 
 
-class Patient:
-    """What a drill's `start` works with, in the driver."""
+class TargetApp:
+    """The tools of a drill's `start`, in the driver."""
 
     def __init__(self, folder: Path, drill: Drill, names: Mapping[str, str], seed: int, settings: Mapping[str, Any]):
         self.folder, self.drill, self.names, self.seed = folder, drill, names, seed
-        self.chaos = Chaos(folder / "control.json")
+        self.control = FaultControl(folder / "control.json")
         self.kept: dict[str, Kept] = {}
         self.each_turn: list[Callable[[], None]] = []  # called ten times a second by the driver's main thread
-        self.settings = settings  # given by the surgeon: addresses of servers, say
+        self.settings = settings  # from the drill's `prepare`, such as addresses of servers
         self.origin = 0.0
         self.spark: SparkSession
         self.watch: Watch
@@ -72,8 +72,8 @@ class Patient:
         origin: float | None = None,
         label: str | None = None,
     ) -> DataFrame:
-        """A stream of the embedded source by a load plan (YAML text), instrumented as `ledgerops run` does. `label`
-        tells the observations of two sources of one query apart."""
+        """A stream of the embedded source by a load plan (YAML text), instrumented as by `ledgerops run`. `label`
+        distinguishes the observations of two sources of one query."""
         from ledgerops.ledger.plan.plan import parse_plan
         from ledgerops.ledger.sources.tables import open_source
 
@@ -102,8 +102,8 @@ class Patient:
         keep: bool = False,
         transform: Callable[..., DataFrame] | None = None,
     ) -> StreamingQuery:
-        """Starts a job of the ledger under a random name. `keep`: it is started again when it dies. `transform` takes
-        the place of the job's own, for a drill whose fault is in the query."""
+        """Starts a job of the ledger under a random name. `keep`: restart it when it fails. `transform` replaces
+        the job's own, for a drill whose fault is in the query."""
         from ledgerops.ledger.jobs import JOBS
 
         [known] = [job for job in JOBS if job.name == name]
@@ -158,15 +158,15 @@ class Patient:
         self.kept[role] = Kept(query, begin if keep else None)
         return query
 
-    def sink(self, role: str = "main", before: Any = None) -> ChaosSink:
+    def sink(self, role: str = "main", before: Any = None) -> ControlledSink:
         log = self.folder / f"{role}.sink.jsonl"
-        return ChaosSink(self.chaos, log, before) if before else ChaosSink(self.chaos, log)
+        return ControlledSink(self.control, log, before) if before else ControlledSink(self.control, log)
 
     def checkpoint(self, role: str = "main") -> Path:
         return self.folder / "work" / "checkpoints" / role
 
     def turn(self) -> None:
-        """Looks after the queries once: notes deaths, starts again what is kept."""
+        """Checks the queries once: notes failures and restarts supervised queries."""
         for kept in self.kept.values():
             if kept.query.isActive:
                 continue
@@ -176,7 +176,7 @@ class Patient:
                 kept.exception = None if error is None else str(error)[:500]
                 if error is not None:
                     kept.deaths.append(time.time())
-            if kept.again is not None and kept.deaths and time.time() - kept.deaths[-1] >= RESTART:
+            if kept.again is not None and kept.deaths and time.time() - kept.deaths[-1] >= RESTART_SECONDS:
                 kept.query, kept.seen_dead = kept.again(), False
         for act in self.each_turn:
             act()
@@ -189,8 +189,8 @@ def main(folder: Path, drills: Mapping[str, Drill]) -> None:
     """Runs the queries of the drill that `folder/drill.json` names, until there is a file `stop`."""
     told = json.loads((folder / "drill.json").read_text("utf-8"))
     drill = drills[told["drill"]]
-    patient = Patient(folder, drill, told["names"], told["seed"], told.get("settings", {}))
-    jars = patient.settings.get("jars")
+    app = TargetApp(folder, drill, told["names"], told["seed"], told.get("settings", {}))
+    jars = app.settings.get("jars")
     conf = {
         **SESSION_CONF,
         "spark.app.name": APP,
@@ -198,33 +198,33 @@ def main(folder: Path, drills: Mapping[str, Drill]) -> None:
         "spark.ui.enabled": "true",
         **({"spark.jars": jars} if jars else {}),
         **dict(drill.conf),
-        **patient.settings.get("conf", {}),
+        **app.settings.get("conf", {}),
     }
-    patient.spark = open_session(drill.master, 2, folder / "work", conf)
-    watched = patient.settings.get("watch", {})
+    app.spark = open_session(drill.master, 2, folder / "work", conf)
+    watched = app.settings.get("watch", {})
     recording = str(folder / "recording")
-    patient.watch = ledgerops.attach(patient.spark, port=0, recording=recording, host_interval=2.0, **watched)
-    if patient.watch.error is not None:
-        raise SystemExit(f"cannot watch: {patient.watch.error}")
-    _warm_up(patient.spark)
-    patient.origin = time.time()
-    drill.start(patient)
-    write_json(folder / "ready.json", {"origin": patient.origin, "pid": os.getpid(), "url": patient.watch.url})
-    conductor = os.getppid()
-    while not (folder / "stop").exists() and os.getppid() == conductor:  # killed, it stops nobody any more
-        patient.turn()
-        time.sleep(PACE)
-    for kept in patient.kept.values():
+    app.watch = ledgerops.attach(app.spark, port=0, recording=recording, host_interval=2.0, **watched)
+    if app.watch.error is not None:
+        raise SystemExit(f"cannot watch: {app.watch.error}")
+    _warm_up(app.spark)
+    app.origin = time.time()
+    drill.start(app)
+    write_json(folder / "ready.json", {"origin": app.origin, "pid": os.getpid(), "url": app.watch.url})
+    parent = os.getppid()
+    while not (folder / "stop").exists() and os.getppid() == parent:  # a parent that was killed cannot write the file
+        app.turn()
+        time.sleep(POLL_SECONDS)
+    for kept in app.kept.values():
         kept.again = None
-    patient.turn()
-    write_json(folder / "queries.json", patient.outcomes())
-    stop_queries([kept.query for kept in patient.kept.values()], grace=5.0)
-    patient.watch.close()
-    patient.spark.stop()
+    app.turn()
+    write_json(folder / "queries.json", app.outcomes())
+    stop_queries([kept.query for kept in app.kept.values()], grace=5.0)
+    app.watch.close()
+    app.spark.stop()
 
 
 def _warm_up(spark: SparkSession) -> None:
-    """Reads a few rows of the source, so that the start of Python workers does not eat up the baseline of a drill."""
+    """Reads a few rows of the source, so that Python workers start before the baseline of the drill."""
     from ledgerops.ledger.sources.spark_source import register
 
     register(spark)

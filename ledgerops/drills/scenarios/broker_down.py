@@ -1,35 +1,35 @@
-"""F16, broker down: the broker's process is killed, and is back 25 s later on the same port and data."""
+"""F16, broker down: the broker process is killed and comes back after 25 s on the same port with its data."""
 
 from typing import Any
 
 from ledgerops.drills.harness.drill import Drill, Fault, Truth
 from ledgerops.drills.harness.effects import at_once
-from ledgerops.drills.harness.injector import Surgeon
+from ledgerops.drills.harness.injector import Injector
 from ledgerops.drills.harness.kafka_fixture import PLAN, broker_of, open_broker, rows
-from ledgerops.drills.harness.target_app import Patient
+from ledgerops.drills.harness.target_app import TargetApp
 
 
-def prepare(surgeon: Surgeon) -> dict[str, Any]:
-    return open_broker(surgeon, {"transactions": 5}, load={"transactions": PLAN})
+def prepare(injector: Injector) -> dict[str, Any]:
+    return open_broker(injector, {"transactions": 5}, load={"transactions": PLAN})
 
 
-def start(patient: Patient) -> None:
-    patient.job("dedup_transactions", {"transactions": rows(patient)})
+def start(app: TargetApp) -> None:
+    app.job("dedup_transactions", {"transactions": rows(app)})
 
 
-def inject(surgeon: Surgeon) -> None:
-    broker_of(surgeon).kafka.kill()
+def inject(injector: Injector) -> None:
+    broker_of(injector).kafka.kill()
 
 
-def repair(surgeon: Surgeon) -> None:
-    broker_of(surgeon).kafka.start()
+def repair(injector: Injector) -> None:
+    broker_of(injector).kafka.start()
 
 
 DRILL = Drill(
     name="broker-down",
     id="F16",
     kind="fault",
-    summary="the only broker is killed, and back after 25 s",
+    summary="the only broker is killed and comes back after 25 s",
     prepare=prepare,
     start=start,
     inject=inject,

@@ -1,12 +1,12 @@
-"""X2, catch-up after a crash: the sink fails, the query is away for 30 s, and then works off what has piled up.
+"""X2, catch-up after a crash: the sink fails, the query is down for 30 s, then processes the accumulated backlog.
 
-The backlog is the crash's doing: nothing else may be blamed for it, neither the load nor the cap on its batches.
+The crash caused the backlog. Neither the load nor the cap on the batch size may be named as the cause.
 """
 
 from ledgerops.drills.harness.drill import Drill, Fault, Truth
 from ledgerops.drills.harness.effects import dies
-from ledgerops.drills.harness.injector import Surgeon
-from ledgerops.drills.harness.target_app import Patient
+from ledgerops.drills.harness.injector import Injector
+from ledgerops.drills.harness.target_app import TargetApp
 
 CAP = 1200  # rows a batch: twice what comes
 PLAN = """
@@ -17,35 +17,35 @@ phases: [{shape: constant, rate: 300}]
 """
 
 
-def start(patient: Patient) -> None:
+def start(app: TargetApp) -> None:
     def begin() -> None:
-        earlier = patient.kept.get("main")
-        patient.job("dedup_transactions", {"transactions": patient.rows(PLAN, max_rows=CAP)})
+        earlier = app.kept.get("main")
+        app.job("dedup_transactions", {"transactions": app.rows(PLAN, max_rows=CAP)})
         if earlier is not None:
-            patient.kept["main"].deaths = earlier.deaths
+            app.kept["main"].deaths = earlier.deaths
 
-    def look() -> None:
-        kept = patient.kept["main"]
-        if kept.seen_dead and not patient.chaos("fail"):
+    def turn() -> None:
+        kept = app.kept["main"]
+        if kept.seen_dead and not app.control("fail"):
             begin()
 
     begin()
-    patient.each_turn.append(look)
+    app.each_turn.append(turn)
 
 
-def inject(surgeon: Surgeon) -> None:
-    surgeon.chaos.set(fail="disk quota exceeded")
+def inject(injector: Injector) -> None:
+    injector.control.set(fail="disk quota exceeded")
 
 
-def repair(surgeon: Surgeon) -> None:
-    surgeon.chaos.set(fail=None)
+def repair(injector: Injector) -> None:
+    injector.control.set(fail=None)
 
 
 DRILL = Drill(
     name="catch-up",
     id="X2",
     kind="combined",
-    summary="a crash, half a minute away, and the backlog that comes of it",
+    summary="a crash, 30 s of downtime, and the backlog that results",
     start=start,
     inject=inject,
     repair=repair,

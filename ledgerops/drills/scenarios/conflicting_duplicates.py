@@ -1,6 +1,6 @@
-"""F20, conflicting duplicates: from the onset one row in two hundred repeats a transaction with another amount.
+"""F20, conflicting duplicates: from the onset, one row in 200 repeats a transaction with a different amount.
 
-One in fifty is sent twice all the time: that is no fault, and nothing is slow.
+One row in 50 is sent twice throughout. That is not a fault, and nothing is slow.
 """
 
 from __future__ import annotations
@@ -8,25 +8,26 @@ from __future__ import annotations
 import numpy as np
 
 from ledgerops.drills.harness.bundle import Bundle
-from ledgerops.drills.harness.drill import FAULT, ONSET, Drill, Fault, Truth
-from ledgerops.drills.harness.target_app import Patient
+from ledgerops.drills.harness.drill import FAULT_SECONDS, ONSET_SECONDS, Drill, Fault, Truth
+from ledgerops.drills.harness.target_app import TargetApp
 from ledgerops.ledger.plan.plan import parse_plan
 from ledgerops.ledger.plan.record_stream import PlanStream, chunks
 
+REPAIRED = ONSET_SECONDS + FAULT_SECONDS
 PLAN = f"""
 seed: 20
 start: now
 phases: [{{shape: constant, rate: 200}}]
 duplicates: {{share: 0.02, within: 5s}}
 changes:
-  - {{from: {ONSET:g}s, to: {ONSET + FAULT:g}s, duplicates: {{share: 0.02, within: 5s, conflicting: 0.25}}}}
+  - {{from: {ONSET_SECONDS:g}s, to: {REPAIRED:g}s, duplicates: {{share: 0.02, within: 5s, conflicting: 0.25}}}}
 """
 TRIGGER = 4.0  # seconds: its state is in Python, and other drills may share the cores
-RECORDS = round(200 * (ONSET + FAULT))
+RECORDS = round(200 * (ONSET_SECONDS + FAULT_SECONDS))
 
 
-def start(patient: Patient) -> None:
-    patient.job("conflicting_transactions", {"transactions": patient.rows(PLAN)}, trigger=TRIGGER)
+def start(app: TargetApp) -> None:
+    app.job("conflicting_transactions", {"transactions": app.rows(PLAN)}, trigger=TRIGGER)
 
 
 def effect(bundle: Bundle) -> float | None:
@@ -43,10 +44,10 @@ DRILL = Drill(
     name="conflicting-duplicates",
     id="F20",
     kind="fault",
-    summary="one row in two hundred repeats a transaction with another amount",
+    summary="one row in 200 repeats a transaction with a different amount",
     start=start,
     effect=effect,
-    recovery_seconds=40.0,  # a wrong batch is told of for half a minute
+    recovery_seconds=40.0,  # a finding about a wrong batch stays for half a minute
     truth=Truth(
         faults=(Fault(rules=("conflicting-duplicates",), component=("source",), remedy="producer"),),
     ),

@@ -1,4 +1,4 @@
-"""R3, CPU saturated: processes that have nothing to do with the driver take every core of its machine."""
+"""R3, CPU saturated: processes that do not belong to the driver use every core of its machine."""
 
 from __future__ import annotations
 
@@ -9,30 +9,30 @@ import psutil
 
 from ledgerops.drills.harness.drill import Drill, Fault, Truth
 from ledgerops.drills.harness.effects import batches_outlast
-from ledgerops.drills.harness.injector import Surgeon
-from ledgerops.drills.harness.target_app import Patient
+from ledgerops.drills.harness.injector import Injector
+from ledgerops.drills.harness.target_app import TargetApp
 
 PLAN = """
 seed: 26
 start: now
 phases: [{shape: constant, rate: 500}]
 """
-BUSY = "import os\nconductor = os.getppid()\nwhile os.getppid() == conductor: sum(range(100_000))"
-EACH = 10  # processes for each core: the driver, with two or three threads at work, is left a tenth
+BUSY = "import os\nconductor = os.getppid()\nwhile os.getppid() == parent: sum(range(100_000))"
+EACH = 10  # processes for each core: the driver, with two or three running threads, keeps a tenth
 
 
-def start(patient: Patient) -> None:
-    patient.job("dedup_transactions", {"transactions": patient.rows(PLAN)})
+def start(app: TargetApp) -> None:
+    app.job("dedup_transactions", {"transactions": app.rows(PLAN)})
 
 
-def inject(surgeon: Surgeon) -> None:
+def inject(injector: Injector) -> None:
     busy = [subprocess.Popen([sys.executable, "-c", BUSY]) for _ in range(EACH * (psutil.cpu_count() or 1))]
-    surgeon.held["busy"] = busy
-    surgeon.closing.append(lambda: end(busy))
+    injector.held["busy"] = busy
+    injector.closing.append(lambda: end(busy))
 
 
-def repair(surgeon: Surgeon) -> None:
-    end(surgeon.held["busy"])
+def repair(injector: Injector) -> None:
+    end(injector.held["busy"])
 
 
 def end(processes: list[subprocess.Popen[bytes]]) -> None:
@@ -45,7 +45,7 @@ DRILL = Drill(
     name="cpu-saturated",
     id="R3",
     kind="fault",
-    summary="other processes take every core of the machine",
+    summary="other processes use every core of the machine",
     start=start,
     inject=inject,
     repair=repair,

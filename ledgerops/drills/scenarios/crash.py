@@ -1,11 +1,11 @@
-"""F14, query crash: one row that cannot be parsed, read with the mode FAILFAST; nobody starts the query again."""
+"""F14, query crash: a row cannot be parsed in FAILFAST mode. Nothing restarts the query."""
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ledgerops.drills.harness.drill import Drill, Fault, Truth
 from ledgerops.drills.harness.effects import dies
-from ledgerops.drills.harness.target_app import Patient
+from ledgerops.drills.harness.target_app import TargetApp
 
 # the one row that is dated an hour ahead is the poison: the same at each attempt, as a bad record in a topic is
 PLAN = """
@@ -27,8 +27,8 @@ def parsed(rows: DataFrame) -> DataFrame:
     return cut.select(read.alias("row")).select("row.*")
 
 
-def start(patient: Patient) -> None:
-    patient.query(parsed(patient.rows(PLAN)))
+def start(app: TargetApp) -> None:
+    app.query(parsed(app.rows(PLAN)))
 
 
 DRILL = Drill(

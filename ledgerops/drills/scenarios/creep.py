@@ -1,11 +1,12 @@
-"""F02, creep: the load rises from the onset by one row a second each second, past what the query can work off.
+"""F02, creep: from the onset, the load grows by one row per second every second, past the capacity of the query.
 
-As in the overload drill each row waits 10 ms: the interval of 2 s is full at about 150 rows a second, after 90 s.
+As in the overload drill, each row waits 10 ms. Batches fill the 2 s interval at about 150 rows per second, after 90
+s.
 """
 
 from ledgerops.drills.harness.drill import Drill, Fault, Truth
 from ledgerops.drills.harness.effects import batches_outlast
-from ledgerops.drills.harness.target_app import Patient
+from ledgerops.drills.harness.target_app import TargetApp
 from ledgerops.drills.scenarios.overload import asked
 
 PLAN = """
@@ -19,19 +20,19 @@ partitions: {count: 2}
 """
 
 
-def start(patient: Patient) -> None:
-    patient.query(asked(patient.rows(PLAN)))
+def start(app: TargetApp) -> None:
+    app.query(asked(app.rows(PLAN)))
 
 
 DRILL = Drill(
     name="creep",
     id="F02",
     kind="fault",
-    summary="the load rises steadily past what can be worked off",
+    summary="the load rises steadily past the capacity of the query",
     start=start,
     effect=batches_outlast(2.2),
     fault_seconds=130.0,
-    heavy=True,  # what a batch costs beside its rows must not hang on what else runs
+    heavy=True,  # the fixed cost of a batch must not depend on other drills
     truth=Truth(
         faults=(Fault(rules=("slow-creep",), component=("query",), remedy="cores|producer"),),
         may=("input-overload", "trigger-overrun", "falling-behind", "freshness-breach"),

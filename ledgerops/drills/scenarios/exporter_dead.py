@@ -1,7 +1,7 @@
-"""F21, exporter dead: the endpoint is closed and the query goes on. Nothing is known then, which is not 'healthy'.
+"""F21, exporter down: the endpoint closes while the query keeps running. The state is then unknown, not healthy.
 
-The drill is a control: the recording goes on and nothing may be found in it. What must be said is asked for while the
-endpoint is closed, as somebody at a terminal would: `ledgerops diagnose` must end with 2 and say what it does not know.
+The drill counts as a healthy control: the recording continues, and nothing may be found in it. While the endpoint is
+closed, `ledgerops diagnose` must exit with code 2 and say that it could not reach the exporter.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import subprocess
 import sys
 
 from ledgerops.drills.harness.drill import Drill
-from ledgerops.drills.harness.injector import Surgeon
-from ledgerops.drills.harness.target_app import Patient
+from ledgerops.drills.harness.injector import Injector
+from ledgerops.drills.harness.target_app import TargetApp
 from ledgerops.errors import UserError
 
 PLAN = """
@@ -25,33 +25,33 @@ PATIENCE = 10.0  # seconds for the driver to close its endpoint
 LIMIT = 60.0  # seconds for a command on a busy machine
 
 
-def start(patient: Patient) -> None:
-    patient.job("dedup_transactions", {"transactions": patient.rows(PLAN)})
+def start(app: TargetApp) -> None:
+    app.job("dedup_transactions", {"transactions": app.rows(PLAN)})
 
-    def obey() -> None:
-        if patient.chaos("close") and patient.watch._hub is not None:
-            patient.watch._hub.exporter.close()
-            patient.each_turn.remove(obey)
+    def switch() -> None:
+        if app.control("close") and app.watch._hub is not None:
+            app.watch._hub.exporter.close()
+            app.each_turn.remove(switch)
 
-    patient.each_turn.append(obey)
+    app.each_turn.append(switch)
 
 
-def inject(surgeon: Surgeon) -> None:
-    """Raises UserError when the command says anything but that it does not know."""
-    if ask(surgeon).returncode != 0:
-        raise UserError(f"drill {surgeon.drill.name}: the query was not healthy before")
-    surgeon.chaos.set(close=True)
-    surgeon.until(lambda: ask(surgeon).returncode != 0, PATIENCE, "the end of the exporter")
-    said = ask(surgeon)
-    (surgeon.folder / "diagnose.json").write_text(
+def inject(injector: Injector) -> None:
+    """Raises UserError unless the command reports that it could not reach the exporter."""
+    if ask(injector).returncode != 0:
+        raise UserError(f"drill {injector.drill.name}: the query was not healthy before")
+    injector.control.set(close=True)
+    injector.until(lambda: ask(injector).returncode != 0, PATIENCE, "the end of the exporter")
+    said = ask(injector)
+    (injector.folder / "diagnose.json").write_text(
         json.dumps({"exit": said.returncode, "output": said.stdout, "errors": said.stderr}, indent=1) + "\n", "utf-8"
     )
     if said.returncode != 2 or UNKNOWN not in said.stderr or said.stdout:
-        raise UserError(f"drill {surgeon.drill.name}: ledgerops diagnose ended with {said.returncode}: {said.stderr}")
+        raise UserError(f"drill {injector.drill.name}: ledgerops diagnose ended with {said.returncode}: {said.stderr}")
 
 
-def ask(surgeon: Surgeon) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "ledgerops", "diagnose", "--from", surgeon.url]
+def ask(injector: Injector) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "ledgerops", "diagnose", "--from", injector.url]
     return subprocess.run(command, capture_output=True, text=True, timeout=LIMIT)
 
 
@@ -59,7 +59,7 @@ DRILL = Drill(
     name="exporter-dead",
     id="F21",
     kind="control",
-    summary="the exporter's endpoint is closed and the query is well: nothing is known, and that is said",
+    summary="the exporter endpoint is closed while the query is healthy: its state must be reported as unknown",
     start=start,
     inject=inject,
 )

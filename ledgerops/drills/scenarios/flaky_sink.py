@@ -1,9 +1,9 @@
-"""F04, flaky sink: from the onset every fourth write stalls for 3 s, the others are as quick as ever."""
+"""F04, flaky sink: from the onset, every fourth write stalls for 3 s. The others stay fast."""
 
-from ledgerops.drills.harness.drill import LATE, Drill, Fault, Truth
+from ledgerops.drills.harness.drill import LATE_SYMPTOMS, Drill, Fault, Truth
 from ledgerops.drills.harness.effects import batches_outlast
-from ledgerops.drills.harness.injector import Surgeon
-from ledgerops.drills.harness.target_app import Patient
+from ledgerops.drills.harness.injector import Injector
+from ledgerops.drills.harness.target_app import TargetApp
 
 PLAN = """
 seed: 41
@@ -12,16 +12,16 @@ phases: [{shape: constant, rate: 100}]
 """
 
 
-def start(patient: Patient) -> None:
-    patient.query(patient.rows(PLAN), trigger=1.0)
+def start(app: TargetApp) -> None:
+    app.query(app.rows(PLAN), trigger=1.0)
 
 
-def inject(surgeon: Surgeon) -> None:
-    surgeon.chaos.set(stall=3.0, every=4)
+def inject(injector: Injector) -> None:
+    injector.control.set(stall=3.0, every=4)
 
 
-def repair(surgeon: Surgeon) -> None:
-    surgeon.chaos.set(stall=None, every=None)
+def repair(injector: Injector) -> None:
+    injector.control.set(stall=None, every=None)
 
 
 DRILL = Drill(
@@ -37,6 +37,6 @@ DRILL = Drill(
     recovery_seconds=50.0,
     truth=Truth(
         faults=(Fault(rules=("intermittent-sink",), component=("sink",), remedy="slow log|timeout"),),
-        may=LATE,
+        may=LATE_SYMPTOMS,
     ),
 )

@@ -1,7 +1,7 @@
-"""F18b, full checkpoint: the driver may write no more to files, as with a quota that is used up, for 30 s.
+"""F18b, full checkpoint storage: for 30 s the driver cannot write to files, as with an exhausted quota.
 
-The limit comes between two batches, so the first file that cannot be written is that of the next one's offsets. The
-query dies of it, is started again, and dies again until there is room.
+The limit is set between two batches, so the next offsets file is the first one that cannot be written. The query
+fails, is restarted, and fails again until there is space.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import resource
 
 from ledgerops.drills.harness.drill import Drill, Fault, Truth
 from ledgerops.drills.harness.effects import dies
-from ledgerops.drills.harness.injector import Surgeon
-from ledgerops.drills.harness.target_app import Patient
+from ledgerops.drills.harness.injector import Injector
+from ledgerops.drills.harness.target_app import TargetApp
 from ledgerops.errors import UserError
 
 PLAN = """
@@ -21,30 +21,30 @@ phases: [{shape: constant, rate: 200}]
 """
 
 
-def start(patient: Patient) -> None:
+def start(app: TargetApp) -> None:
     """A sink of Spark's own: of an exception in a Python function Spark hands on the first line only."""
-    rows = patient.rows(PLAN).withWatermark("event_time", "10 seconds")
+    rows = app.rows(PLAN).withWatermark("event_time", "10 seconds")
     once = rows.dropDuplicatesWithinWatermark(["transaction_id"])
 
-    patient.query(once, sink="noop", keep=True)
+    app.query(once, sink="noop", keep=True)
 
 
-def inject(surgeon: Surgeon) -> None:
-    commits = surgeon.folder / "work" / "checkpoints" / "main" / "commits"
+def inject(injector: Injector) -> None:
+    commits = injector.folder / "work" / "checkpoints" / "main" / "commits"
     before = len(list(commits.glob("[0-9]*")))
-    surgeon.until(lambda: len(list(commits.glob("[0-9]*"))) > before, 30.0, "the end of a batch")
-    _limit(surgeon, 0)
+    injector.until(lambda: len(list(commits.glob("[0-9]*"))) > before, 30.0, "the end of a batch")
+    _limit(injector, 0)
 
 
-def repair(surgeon: Surgeon) -> None:
-    _limit(surgeon, None)
+def repair(injector: Injector) -> None:
+    _limit(injector, None)
 
 
-def _limit(surgeon: Surgeon, size: int | None) -> None:
+def _limit(injector: Injector, size: int | None) -> None:
     """The largest size of a file, in bytes, that the driver's JVM may write: beyond it a write fails."""
-    found = surgeon.children("java")
+    found = injector.children("java")
     if not found:
-        raise UserError(f"drill {surgeon.drill.name}: the driver has no JVM")
+        raise UserError(f"drill {injector.drill.name}: the driver has no JVM")
     for jvm in found:
         _, most = resource.prlimit(jvm.pid, resource.RLIMIT_FSIZE)
         resource.prlimit(jvm.pid, resource.RLIMIT_FSIZE, (most if size is None else size, most))
@@ -54,12 +54,12 @@ DRILL = Drill(
     name="full-checkpoint",
     id="F18b",
     kind="fault",
-    summary="the checkpoint's storage takes no more; the query dies and is started again",
+    summary="the checkpoint storage is full; the query fails and is restarted",
     start=start,
     inject=inject,
     repair=repair,
     effect=dies(),
-    onset=60.0,  # a busy machine takes 20 s for the first batches
+    onset=60.0,  # the first batches take 20 s on a busy machine
     fault_seconds=30.0,
     truth=Truth(
         faults=(Fault(rules=("checkpoint-full",), component=("query=checkpoint",), remedy="storage|room|quota"),),

@@ -1,8 +1,8 @@
-"""F09, future timestamp: one row is dated an hour ahead. The watermark goes with it, and never comes back."""
+"""F09, future timestamp: one row is dated an hour ahead. The watermark follows it and never moves back."""
 
 from ledgerops.drills.harness.drill import Drill, Fault, Truth
 from ledgerops.drills.harness.effects import at_once
-from ledgerops.drills.harness.target_app import Patient
+from ledgerops.drills.harness.target_app import TargetApp
 
 PLAN = """
 seed: 39
@@ -15,8 +15,8 @@ changes:
 """
 
 
-def start(patient: Patient) -> None:
-    patient.job("dedup_transactions", {"transactions": patient.rows(PLAN)})
+def start(app: TargetApp) -> None:
+    app.job("dedup_transactions", {"transactions": app.rows(PLAN)})
 
 
 DRILL = Drill(

@@ -1,4 +1,4 @@
-"""R1, GC pressure: from the onset something in the driver holds most of its heap; batches wait for the collector."""
+"""R1, GC pressure: from the onset, a cache in the driver occupies most of its heap, and batches wait for GC."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Any
 
 from ledgerops.drills.harness.drill import Drill, Fault, Truth
 from ledgerops.drills.harness.effects import batches_outlast
-from ledgerops.drills.harness.injector import Surgeon
-from ledgerops.drills.harness.target_app import Patient
+from ledgerops.drills.harness.injector import Injector
+from ledgerops.drills.harness.target_app import TargetApp
 
 LEFT = 60  # MiB of the heap that the cache leaves
 PIECE = 250_000  # texts of a few letters; many small things take the collector long
@@ -19,17 +19,17 @@ phases: [{shape: constant, rate: 400}]
 
 
 class Cache:
-    """A cache in the JVM that takes all of the heap but `LEFT` MiB while it is told to."""
+    """A cache in the JVM that occupies all of the heap but `LEFT` MiB while the control file says so."""
 
-    def __init__(self, patient: Patient) -> None:
-        self._patient = patient
+    def __init__(self, app: TargetApp) -> None:
+        self._app = app
         self._pieces: list[Any] | None = None
 
     def turn(self) -> None:
-        wanted = bool(self._patient.chaos("cache"))
+        wanted = bool(self._app.control("cache"))
         if wanted == (self._pieces is not None):
             return
-        jvm: Any = self._patient.spark.sparkContext._jvm
+        jvm: Any = self._app.spark.sparkContext._jvm
         if not wanted:
             self._pieces = None
             return
@@ -46,24 +46,24 @@ class Cache:
         return int(machine.maxMemory() - machine.totalMemory() + machine.freeMemory())
 
 
-def start(patient: Patient) -> None:
-    patient.job("dedup_transactions", {"transactions": patient.rows(PLAN)})
-    patient.each_turn.append(Cache(patient).turn)
+def start(app: TargetApp) -> None:
+    app.job("dedup_transactions", {"transactions": app.rows(PLAN)})
+    app.each_turn.append(Cache(app).turn)
 
 
-def inject(surgeon: Surgeon) -> None:
-    surgeon.chaos.set(cache=True)
+def inject(injector: Injector) -> None:
+    injector.control.set(cache=True)
 
 
-def repair(surgeon: Surgeon) -> None:
-    surgeon.chaos.set(cache=None)
+def repair(injector: Injector) -> None:
+    injector.control.set(cache=None)
 
 
 DRILL = Drill(
     name="gc-pressure",
     id="R1",
     kind="fault",
-    summary="a cache takes nearly all of the heap",
+    summary="a cache occupies nearly all of the heap",
     start=start,
     inject=inject,
     repair=repair,

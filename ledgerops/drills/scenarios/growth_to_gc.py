@@ -1,11 +1,11 @@
-"""X4, growth to GC: a count by key that grows with each row fills the heap; collecting it makes batches slow."""
+"""X4, growth leads to GC: a count by key that grows with each row fills the heap, and GC makes batches slow."""
 
 from __future__ import annotations
 
 from ledgerops.drills.harness.drill import Drill, Fault, Truth
 from ledgerops.drills.harness.effects import batches_outlast
 from ledgerops.drills.harness.new_keys import with_key
-from ledgerops.drills.harness.target_app import Patient
+from ledgerops.drills.harness.target_app import TargetApp
 
 SECONDS = 74.0  # of new keys
 FULL = 16.0  # seconds after them in which the heap stays as full as it is; a twentieth more would not fit into it
@@ -18,19 +18,19 @@ keys: {customers: 300, accounts: 300}
 """
 
 
-def start(patient: Patient) -> None:
+def start(app: TargetApp) -> None:
     from pyspark.sql import functions as F
 
-    rows = with_key(patient, patient.rows(PLAN), SECONDS)
+    rows = with_key(app, app.rows(PLAN), SECONDS)
     kept = F.rpad("transaction_id", VALUE, "x")
-    patient.query(rows.groupBy("key").agg(F.count("*").alias("count"), F.first(kept).alias("first")), mode="update")
+    app.query(rows.groupBy("key").agg(F.count("*").alias("count"), F.first(kept).alias("first")), mode="update")
 
 
 DRILL = Drill(
     name="growth-to-gc",
     id="X4",
     kind="combined",
-    summary="a state that grows with each row fills the heap, and collecting it makes batches slow",
+    summary="state that grows with each row fills the heap, and GC makes batches slow",
     start=start,
     effect=batches_outlast(1.5, times=3),
     truth=Truth(

@@ -1,7 +1,7 @@
-"""H1, burst: three times the usual load for 20 s, which a query with power to spare works off as it comes."""
+"""H1, burst: three times the usual load for 20 s. The query has enough spare capacity for it."""
 
 from ledgerops.drills.harness.drill import Drill
-from ledgerops.drills.harness.target_app import Patient
+from ledgerops.drills.harness.target_app import TargetApp
 
 PLAN = """
 seed: 101
@@ -14,8 +14,8 @@ duplicates: {share: 0.01, within: 5s}
 """
 
 
-def start(patient: Patient) -> None:
-    patient.job("dedup_transactions", {"transactions": patient.rows(PLAN)})
+def start(app: TargetApp) -> None:
+    app.job("dedup_transactions", {"transactions": app.rows(PLAN)})
 
 
 DRILL = Drill(

@@ -1,12 +1,12 @@
 """H9, H12, H15, F22: something changes, and nothing goes wrong.
 
-`bounded`: its state grows to a plateau, as long as the first rows have not grown old. `scaled`: two more partitions
-appear, and an idle one becomes busy. `stepped`: the clock of the producers goes back by two seconds. `starved`: the
-producers send a fifth of what they should, and the query has less to do.
+`bounded`: its state grows to a plateau until the first rows expire. `scaled`: two partitions are added, and an idle
+one becomes busy. `stepped`: the producers' clock is set back by two seconds. `starved`: the producers send a fifth of
+the planned rows, so the query has less to do.
 """
 
 from ledgerops.drills.harness.drill import Drill
-from ledgerops.drills.harness.target_app import Patient
+from ledgerops.drills.harness.target_app import TargetApp
 
 STEADY = """
 seed: 109
@@ -34,22 +34,22 @@ phases: [{shape: constant, rate: 200, duration: 45s}, {shape: constant, rate: 40
 TRIGGER = 4.0  # seconds: four queries share two cores
 
 
-def start(patient: Patient) -> None:
+def start(app: TargetApp) -> None:
     def dedup(role: str, plan: str, lateness: str | None = None) -> None:
-        rows = {"transactions": patient.rows(plan)}
-        patient.job("dedup_transactions", rows, role=role, trigger=TRIGGER, lateness=lateness)
+        rows = {"transactions": app.rows(plan)}
+        app.job("dedup_transactions", rows, role=role, trigger=TRIGGER, lateness=lateness)
 
     dedup("bounded", STEADY, "30 seconds")
     dedup("scaled", SCALED)
-    patient.job("sliding_counts", {"transactions": patient.rows(STEPPED)}, role="stepped", trigger=TRIGGER)
-    patient.job("daily_counts", {"transactions": patient.rows(STARVED)}, role="starved", trigger=TRIGGER)
+    app.job("sliding_counts", {"transactions": app.rows(STEPPED)}, role="stepped", trigger=TRIGGER)
+    app.job("daily_counts", {"transactions": app.rows(STARVED)}, role="starved", trigger=TRIGGER)
 
 
 DRILL = Drill(
     name="change",
     id="H9 H12 H15 F22",
     kind="control",
-    summary="state that fills to its bound, new partitions, a clock set back, producers that send less",
+    summary="state that reaches its plateau, new partitions, a clock that is set back, producers that send less",
     start=start,
     roles=("bounded", "scaled", "stepped", "starved"),
 )

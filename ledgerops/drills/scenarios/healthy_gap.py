@@ -1,9 +1,9 @@
-"""H14, gap in the record: for 20 s nobody watches, and what is seen afterwards is as it was before."""
+"""H14, gap in the recording: nothing is recorded for 20 s, and everything is the same afterwards."""
 
 import ledgerops
 from ledgerops.drills.harness.drill import Drill
-from ledgerops.drills.harness.injector import Surgeon
-from ledgerops.drills.harness.target_app import Patient
+from ledgerops.drills.harness.injector import Injector
+from ledgerops.drills.harness.target_app import TargetApp
 
 PLAN = """
 seed: 114
@@ -13,37 +13,35 @@ duplicates: {share: 0.01, within: 5s}
 """
 
 
-def start(patient: Patient) -> None:
+def start(app: TargetApp) -> None:
     watched = [True]
 
-    def look() -> None:
-        blind = bool(patient.chaos("blind"))
+    def turn() -> None:
+        blind = bool(app.control("blind"))
         if blind and watched[0]:
-            patient.watch.close()
+            app.watch.close()
             watched[0] = False
         elif not blind and not watched[0]:
-            patient.watch = ledgerops.attach(
-                patient.spark, port=0, recording=str(patient.folder / "recording"), host_interval=2.0
-            )
+            app.watch = ledgerops.attach(app.spark, port=0, recording=str(app.folder / "recording"), host_interval=2.0)
             watched[0] = True
 
-    patient.job("dedup_transactions", {"transactions": patient.rows(PLAN)})
-    patient.each_turn.append(look)
+    app.job("dedup_transactions", {"transactions": app.rows(PLAN)})
+    app.each_turn.append(turn)
 
 
-def inject(surgeon: Surgeon) -> None:
-    surgeon.chaos.set(blind=True)
+def inject(injector: Injector) -> None:
+    injector.control.set(blind=True)
 
 
-def repair(surgeon: Surgeon) -> None:
-    surgeon.chaos.set(blind=None)
+def repair(injector: Injector) -> None:
+    injector.control.set(blind=None)
 
 
 DRILL = Drill(
     name="gap",
     id="H14",
     kind="control",
-    summary="20 s that nobody watched",
+    summary="20 s without observations",
     start=start,
     inject=inject,
     repair=repair,

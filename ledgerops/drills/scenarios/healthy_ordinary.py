@@ -1,11 +1,11 @@
-"""H5, H6, H7, H8: what every day brings, each to a query of its own.
+"""H5, H6, H7, H8: ordinary variation, each in a query of its own.
 
-`diurnal`: a day from a quiet night to a busy noon and back. `zipf`: some keys are busier than others. `late`: one row
-in fifty is late, and none later than the query waits. `copies`: one row in twenty is sent twice, exactly as it was.
+`diurnal`: load from a quiet night to a busy noon and back. `zipf`: some keys are busier than others. `late`: one row
+in 50 is late, but within the watermark delay. `copies`: one row in 20 is sent twice, unchanged.
 """
 
 from ledgerops.drills.harness.drill import Drill
-from ledgerops.drills.harness.target_app import Patient
+from ledgerops.drills.harness.target_app import TargetApp
 
 DIURNAL = """
 seed: 105
@@ -18,7 +18,7 @@ start: now
 phases: [{shape: constant, rate: 200}]
 keys: {customers: 4000, accounts: 4500, distribution: zipf, exponent: 0.8}
 """
-LATE = """
+LATE_ROWS = """
 seed: 107
 start: now
 phases: [{shape: constant, rate: 200}]
@@ -33,18 +33,18 @@ duplicates: {share: 0.05, within: 5s}
 TRIGGER = 4.0  # seconds: four queries share two cores
 
 
-def start(patient: Patient) -> None:
-    patient.job("daily_counts", {"transactions": patient.rows(DIURNAL)}, role="diurnal", trigger=TRIGGER)
-    patient.job("sliding_counts", {"transactions": patient.rows(ZIPF)}, role="zipf", trigger=TRIGGER)
-    patient.job("dedup_transactions", {"transactions": patient.rows(LATE)}, role="late", trigger=TRIGGER)
-    patient.job("dedup_transactions", {"transactions": patient.rows(COPIES)}, role="copies", trigger=TRIGGER)
+def start(app: TargetApp) -> None:
+    app.job("daily_counts", {"transactions": app.rows(DIURNAL)}, role="diurnal", trigger=TRIGGER)
+    app.job("sliding_counts", {"transactions": app.rows(ZIPF)}, role="zipf", trigger=TRIGGER)
+    app.job("dedup_transactions", {"transactions": app.rows(LATE_ROWS)}, role="late", trigger=TRIGGER)
+    app.job("dedup_transactions", {"transactions": app.rows(COPIES)}, role="copies", trigger=TRIGGER)
 
 
 DRILL = Drill(
     name="ordinary",
     id="H5 H6 H7 H8",
     kind="control",
-    summary="a day as a sine, mildly uneven keys, lateness within the delay, exact copies",
+    summary="a daily sine of load, mildly uneven keys, lateness within the delay, exact copies",
     start=start,
     roles=("diurnal", "zipf", "late", "copies"),
 )

@@ -1,14 +1,14 @@
-"""H3, H4, H10, H13: queries that have little to do, and none of them anything wrong.
+"""H3, H4, H10, H13: queries with little to do, all of them healthy.
 
-`idle`: its load ends after 20 s, and from then on there is nothing to read. `long`: a batch every 25 s, with the lag
-that this means. `once`: works off a minute of rows under the trigger AvailableNow, and ends. `fresh`: starts in the
-middle of it all, without any past to compare with.
+`idle`: its load ends after 20 s, and there is nothing left to read. `long`: a batch every 25 s, with the lag that
+this implies. `once`: processes a minute of rows with the AvailableNow trigger, and ends. `fresh`: starts halfway
+through, without any history.
 """
 
 import time
 
 from ledgerops.drills.harness.drill import Drill
-from ledgerops.drills.harness.target_app import Patient
+from ledgerops.drills.harness.target_app import TargetApp
 
 ENDING = """
 seed: 103
@@ -23,25 +23,25 @@ phases: [{shape: constant, rate: 100}]
 ONCE, FRESH = 20.0, 60.0  # seconds after the origin at which these start
 
 
-def start(patient: Patient) -> None:
-    patient.job("dedup_transactions", {"transactions": patient.rows(ENDING)}, role="idle")
-    patient.job("sliding_counts", {"transactions": patient.rows(STEADY)}, role="long", trigger=25.0)
+def start(app: TargetApp) -> None:
+    app.job("dedup_transactions", {"transactions": app.rows(ENDING)}, role="idle")
+    app.job("sliding_counts", {"transactions": app.rows(STEADY)}, role="long", trigger=25.0)
     waiting = {"once": ONCE, "fresh": FRESH}
 
-    def look() -> None:
+    def turn() -> None:
         for role, seconds in list(waiting.items()):
             now = time.time()
-            if now < patient.origin + seconds:
+            if now < app.origin + seconds:
                 continue
             del waiting[role]
             if role == "once":
-                rows = patient.rows(STEADY, origin=now - 60.0)
-                patient.job("large_credits", {"transactions": rows}, role=role, available_now=True)
+                rows = app.rows(STEADY, origin=now - 60.0)
+                app.job("large_credits", {"transactions": rows}, role=role, available_now=True)
             else:
-                rows = patient.rows(STEADY, origin=now)
-                patient.job("daily_counts", {"transactions": rows}, role=role)
+                rows = app.rows(STEADY, origin=now)
+                app.job("daily_counts", {"transactions": rows}, role=role)
 
-    patient.each_turn.append(look)
+    app.each_turn.append(turn)
 
 
 DRILL = Drill(

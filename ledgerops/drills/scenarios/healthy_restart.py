@@ -1,10 +1,10 @@
-"""H2, planned restart: a query is stopped in order, is away for 25 s, and catches up when it is back."""
+"""H2, planned restart: a query is stopped gracefully, is down for 25 s, and catches up afterwards."""
 
 from pyspark.errors import PySparkException
 
 from ledgerops.drills.harness.drill import Drill
-from ledgerops.drills.harness.injector import Surgeon
-from ledgerops.drills.harness.target_app import Patient
+from ledgerops.drills.harness.injector import Injector
+from ledgerops.drills.harness.target_app import TargetApp
 
 PLAN = """
 seed: 102
@@ -13,37 +13,37 @@ phases: [{shape: constant, rate: 200}]
 """
 
 
-def start(patient: Patient) -> None:
+def start(app: TargetApp) -> None:
     def begin() -> None:
-        patient.job("dedup_transactions", {"transactions": patient.rows(PLAN)})
+        app.job("dedup_transactions", {"transactions": app.rows(PLAN)})
 
-    def look() -> None:
-        query = patient.kept["main"].query
-        if patient.chaos("away") and query.isActive:
+    def turn() -> None:
+        query = app.kept["main"].query
+        if app.control("away") and query.isActive:
             try:
                 query.stop()
             except PySparkException:
-                pass  # it takes longer than Spark waits; the next look asks again
-        elif not patient.chaos("away") and not query.isActive:
+                pass  # it takes longer than Spark waits; the next turn asks again
+        elif not app.control("away") and not query.isActive:
             begin()
 
     begin()
-    patient.each_turn.append(look)
+    app.each_turn.append(turn)
 
 
-def inject(surgeon: Surgeon) -> None:
-    surgeon.chaos.set(away=True)
+def inject(injector: Injector) -> None:
+    injector.control.set(away=True)
 
 
-def repair(surgeon: Surgeon) -> None:
-    surgeon.chaos.set(away=None)
+def repair(injector: Injector) -> None:
+    injector.control.set(away=None)
 
 
 DRILL = Drill(
     name="restart",
     id="H2",
     kind="control",
-    summary="a planned stop of 25 s, and the way back",
+    summary="a planned stop of 25 s and the catch-up",
     start=start,
     inject=inject,
     repair=repair,

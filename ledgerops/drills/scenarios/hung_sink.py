@@ -1,9 +1,12 @@
-"""F13, hung query: from the onset the sink blocks for ever. Spark reports nothing more, and every gauge stays good."""
+"""F13, hung query: from the onset, the sink blocks forever.
 
-from ledgerops.drills.harness.drill import LATE, Drill, Fault, Truth
+Spark reports no more progress, and all gauges keep their last values.
+"""
+
+from ledgerops.drills.harness.drill import LATE_SYMPTOMS, Drill, Fault, Truth
 from ledgerops.drills.harness.effects import nothing_done_for
-from ledgerops.drills.harness.injector import Surgeon
-from ledgerops.drills.harness.target_app import Patient
+from ledgerops.drills.harness.injector import Injector
+from ledgerops.drills.harness.target_app import TargetApp
 
 PLAN = """
 seed: 131
@@ -13,23 +16,23 @@ phases: [{shape: constant, rate: 100}]
 SILENCE = 10.0  # seconds without a result, where one comes each two: whoever reads them notices
 
 
-def start(patient: Patient) -> None:
-    patient.job("dedup_transactions", {"transactions": patient.rows(PLAN)})
+def start(app: TargetApp) -> None:
+    app.job("dedup_transactions", {"transactions": app.rows(PLAN)})
 
 
-def inject(surgeon: Surgeon) -> None:
-    surgeon.chaos.set(block=True)
+def inject(injector: Injector) -> None:
+    injector.control.set(block=True)
 
 
-def repair(surgeon: Surgeon) -> None:
-    surgeon.chaos.set(block=None)
+def repair(injector: Injector) -> None:
+    injector.control.set(block=None)
 
 
 DRILL = Drill(
     name="hung-sink",
     id="F13",
     kind="fault",
-    summary="the sink blocks for ever",
+    summary="the sink blocks forever",
     start=start,
     inject=inject,
     repair=repair,
@@ -38,6 +41,6 @@ DRILL = Drill(
     recovery_seconds=30.0,
     truth=Truth(
         faults=(Fault(rules=("query-stuck",), component=("query={main}",), remedy="thread dump|restart"),),
-        may=LATE,
+        may=LATE_SYMPTOMS,
     ),
 )

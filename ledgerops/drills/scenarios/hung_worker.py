@@ -1,29 +1,29 @@
-"""F13, hung query: from the onset the Python workers are stopped by a signal, in the middle of whatever they do."""
+"""F13, hung query: from the onset, the Python workers are stopped by a signal in the middle of a batch."""
 
 import signal
 
 import psutil
 
-from ledgerops.drills.harness.drill import LATE, Drill, Fault, Truth
+from ledgerops.drills.harness.drill import LATE_SYMPTOMS, Drill, Fault, Truth
 from ledgerops.drills.harness.effects import nothing_done_for
-from ledgerops.drills.harness.injector import Surgeon
+from ledgerops.drills.harness.injector import Injector
 from ledgerops.drills.scenarios.hung_sink import SILENCE, start
 
 WORKERS = ("pyspark.daemon", "pyspark/daemon")
 
 
-def inject(surgeon: Surgeon) -> None:
-    surgeon.held["stopped"] = surgeon.children(*WORKERS)
-    surgeon.closing.append(lambda: repair(surgeon))
-    _signal(surgeon, signal.SIGSTOP)
+def inject(injector: Injector) -> None:
+    injector.held["stopped"] = injector.children(*WORKERS)
+    injector.closing.append(lambda: repair(injector))
+    _signal(injector, signal.SIGSTOP)
 
 
-def repair(surgeon: Surgeon) -> None:
-    _signal(surgeon, signal.SIGCONT)
+def repair(injector: Injector) -> None:
+    _signal(injector, signal.SIGCONT)
 
 
-def _signal(surgeon: Surgeon, number: signal.Signals) -> None:
-    for process in surgeon.held["stopped"]:
+def _signal(injector: Injector, number: signal.Signals) -> None:
+    for process in injector.held["stopped"]:
         try:
             process.send_signal(number)
         except psutil.Error:
@@ -43,6 +43,6 @@ DRILL = Drill(
     recovery_seconds=30.0,
     truth=Truth(
         faults=(Fault(rules=("query-stuck",), component=("query={main}",), remedy="thread dump|restart"),),
-        may=LATE,
+        may=LATE_SYMPTOMS,
     ),
 )

@@ -1,11 +1,11 @@
-"""F10, idle join input: of two streams that are joined within a minute, the second sends nothing from the onset on."""
+"""F10, idle join input: of two streams joined within a minute, the second sends nothing from the onset."""
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ledgerops.drills.harness.drill import Drill, Fault, Truth
 from ledgerops.drills.harness.effects import at_once
-from ledgerops.drills.harness.target_app import Patient
+from ledgerops.drills.harness.target_app import TargetApp
 
 TRANSACTIONS = """
 seed: 40
@@ -30,21 +30,21 @@ def side(rows: DataFrame, name: str) -> DataFrame:
     return named.withWatermark(f"{name}_time", "10 seconds")
 
 
-def start(patient: Patient) -> None:
-    bought = side(patient.rows(TRANSACTIONS, label="transactions"), "bought")
-    opened = side(patient.rows(ACCOUNTS, label="accounts"), "opened")
+def start(app: TargetApp) -> None:
+    bought = side(app.rows(TRANSACTIONS, label="transactions"), "bought")
+    opened = side(app.rows(ACCOUNTS, label="accounts"), "opened")
     near = F.expr(
         "opened_account = bought_account AND opened_time BETWEEN bought_time - INTERVAL 1 MINUTE "
         "AND bought_time + INTERVAL 1 MINUTE"
     )
-    patient.query(bought.join(opened, near))
+    app.query(bought.join(opened, near))
 
 
 DRILL = Drill(
     name="idle-join-input",
     id="F10",
     kind="fault",
-    summary="one of two joined streams falls silent and holds the watermark",
+    summary="one of two joined streams stops sending and holds back the watermark",
     start=start,
     effect=at_once,
     fault_seconds=60.0,

@@ -1,6 +1,6 @@
-"""F24, input stopped: of two topics that a query reads together one falls silent, while the other goes on.
+"""F24, input stopped: a query reads two topics. One stops receiving records while the other continues.
 
-A pause has to be longer than any that a producer's restart makes, so the drill takes longer than most.
+The pause must be longer than a restart of a producer takes, so this drill is longer than most.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from ledgerops.drills.harness.bundle import Bundle
 from ledgerops.drills.harness.drill import Drill, Fault, Truth
-from ledgerops.drills.harness.injector import Surgeon
+from ledgerops.drills.harness.injector import Injector
 from ledgerops.drills.harness.kafka_fixture import broker_of, open_broker, rows
-from ledgerops.drills.harness.target_app import Patient
+from ledgerops.drills.harness.target_app import TargetApp
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -25,28 +25,28 @@ partitions: {count: 2}
 """
 
 
-def prepare(surgeon: Surgeon) -> dict[str, Any]:
+def prepare(injector: Injector) -> dict[str, Any]:
     topics = {"transactions.debits": 2, "transactions.credits": 2}
-    settings = open_broker(surgeon, topics)
-    broker = broker_of(surgeon)
+    settings = open_broker(injector, topics)
+    broker = broker_of(injector)
     broker.produce("transactions.debits", PLAN, "debits")
     broker.produce("transactions.credits", PLAN, "credits")
     return settings
 
 
-def start(patient: Patient) -> None:
+def start(app: TargetApp) -> None:
     def both(debits: DataFrame, credits: DataFrame) -> DataFrame:
         return debits.unionByName(credits, allowMissingColumns=True)
 
-    patient.query(both(rows(patient, "debits"), rows(patient, "credits")))
+    app.query(both(rows(app, "debits"), rows(app, "credits")))
 
 
-def inject(surgeon: Surgeon) -> None:
-    broker_of(surgeon).producers["transactions.credits"].stop()
+def inject(injector: Injector) -> None:
+    broker_of(injector).producers["transactions.credits"].stop()
 
 
-def repair(surgeon: Surgeon) -> None:
-    broker = broker_of(surgeon)
+def repair(injector: Injector) -> None:
+    broker = broker_of(injector)
     del broker.producers["transactions.credits"]
     broker.produce("transactions.credits", PLAN, "credits")
 
@@ -59,7 +59,7 @@ DRILL = Drill(
     name="input-stopped",
     id="F24",
     kind="fault",
-    summary="one of two inputs falls silent while the other goes on",
+    summary="one of two inputs stops while the other continues",
     prepare=prepare,
     start=start,
     inject=inject,

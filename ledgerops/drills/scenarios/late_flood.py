@@ -1,13 +1,13 @@
-"""F08, late flood: from the onset a fifth of the rows happened two to ten minutes before they come.
+"""F08, late flood: from the onset, a fifth of the rows arrive two to ten minutes after their event time.
 
-A deduplication and windows of ten seconds both allow for one minute.
+The watermark delay of a deduplication and of windows of ten seconds is one minute.
 """
 
 from pyspark.sql import functions as F
 
 from ledgerops.drills.harness.drill import Drill, Fault, Truth
 from ledgerops.drills.harness.effects import at_once
-from ledgerops.drills.harness.target_app import Patient
+from ledgerops.drills.harness.target_app import TargetApp
 
 PLAN = """
 seed: 38
@@ -23,22 +23,22 @@ changes:
 """
 
 
-def start(patient: Patient) -> None:
-    patient.job("dedup_transactions", {"transactions": patient.rows(PLAN)})
+def start(app: TargetApp) -> None:
+    app.job("dedup_transactions", {"transactions": app.rows(PLAN)})
     counts = (
-        patient.rows(PLAN)
+        app.rows(PLAN)
         .withWatermark("event_time", "1 minute")
         .groupBy(F.window("event_time", "10 seconds"), "type")
         .agg(F.count("*").alias("transactions"), F.sum("amount").alias("amount"))
     )
-    patient.query(counts, role="counts")
+    app.query(counts, role="counts")
 
 
 DRILL = Drill(
     name="late-flood",
     id="F08",
     kind="fault",
-    summary="a fifth of the rows come minutes after they happened",
+    summary="a fifth of the rows arrive minutes after their event time",
     start=start,
     effect=at_once,
     recovery_seconds=45.0,

@@ -1,9 +1,9 @@
-"""X6, masked fault: the sink gets slow just when the load falls to a tenth, so that no backlog tells of it."""
+"""X6, masked fault: the sink becomes slow just when the load falls to a tenth, so that no backlog grows."""
 
-from ledgerops.drills.harness.drill import LATE, Drill, Fault, Truth
+from ledgerops.drills.harness.drill import LATE_SYMPTOMS, Drill, Fault, Truth
 from ledgerops.drills.harness.effects import batches_outlast
-from ledgerops.drills.harness.injector import Surgeon
-from ledgerops.drills.harness.target_app import Patient
+from ledgerops.drills.harness.injector import Injector
+from ledgerops.drills.harness.target_app import TargetApp
 
 PLAN = """
 seed: 61
@@ -14,16 +14,16 @@ phases:
 """
 
 
-def start(patient: Patient) -> None:
-    patient.query(patient.rows(PLAN))
+def start(app: TargetApp) -> None:
+    app.query(app.rows(PLAN))
 
 
-def inject(surgeon: Surgeon) -> None:
-    surgeon.chaos.set(sleep=4.0)
+def inject(injector: Injector) -> None:
+    injector.control.set(sleep=4.0)
 
 
-def repair(surgeon: Surgeon) -> None:
-    surgeon.chaos.set(sleep=None)
+def repair(injector: Injector) -> None:
+    injector.control.set(sleep=None)
 
 
 DRILL = Drill(
@@ -37,6 +37,6 @@ DRILL = Drill(
     effect=batches_outlast(2.0),
     truth=Truth(
         faults=(Fault(rules=("slow-sink",), component=("sink",), remedy="write"),),
-        may=LATE,
+        may=LATE_SYMPTOMS,
     ),
 )

@@ -1,13 +1,13 @@
-"""R2, memory spill: from the onset a cache takes the memory in which each batch sorts its rows, so it sorts on disk."""
+"""R2, memory spill: from the onset, a cache takes the memory in which batches sort rows, so they sort on disk."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ledgerops.drills.harness.drill import LATE, Drill, Fault, Truth
+from ledgerops.drills.harness.drill import LATE_SYMPTOMS, Drill, Fault, Truth
 from ledgerops.drills.harness.effects import batches_outlast
-from ledgerops.drills.harness.injector import Surgeon
-from ledgerops.drills.harness.target_app import Patient
+from ledgerops.drills.harness.injector import Injector
+from ledgerops.drills.harness.target_app import TargetApp
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -22,19 +22,19 @@ phases: [{shape: constant, rate: 300}]
 """
 
 
-def start(patient: Patient) -> None:
+def start(app: TargetApp) -> None:
     from pyspark import StorageLevel
     from pyspark.sql import functions as F
 
     in_memory = StorageLevel(useDisk=False, useMemory=True, useOffHeap=False, deserialized=True)
     held: list[DataFrame] = []
 
-    def look() -> None:
-        """Takes the memory while the control file says so, and gives it back."""
-        wanted = bool(patient.chaos("cache"))
+    def turn() -> None:
+        """Takes the memory while the control file says so, then releases it."""
+        wanted = bool(app.control("cache"))
         if wanted and len(held) < SLICES:
             numbers = [F.rand(COLUMNS * len(held) + column).alias(f"c{column}") for column in range(COLUMNS)]
-            held.append(patient.spark.range(0, ROWS, 1, 1).select(*numbers).persist(in_memory))
+            held.append(app.spark.range(0, ROWS, 1, 1).select(*numbers).persist(in_memory))
             held[-1].count()
         while held and not wanted:
             held.pop().unpersist(blocking=True)
@@ -44,16 +44,16 @@ def start(patient: Patient) -> None:
         wide = wide.withColumn("order", F.hash("transaction_id", "copy"))
         wide.repartition(2, "order").sortWithinPartitions("order").write.format("noop").mode("overwrite").save()
 
-    patient.query(patient.rows(PLAN), write=write)
-    patient.each_turn.append(look)
+    app.query(app.rows(PLAN), write=write)
+    app.each_turn.append(turn)
 
 
-def inject(surgeon: Surgeon) -> None:
-    surgeon.chaos.set(cache=True)
+def inject(injector: Injector) -> None:
+    injector.control.set(cache=True)
 
 
-def repair(surgeon: Surgeon) -> None:
-    surgeon.chaos.set(cache=None)
+def repair(injector: Injector) -> None:
+    injector.control.set(cache=None)
 
 
 DRILL = Drill(
@@ -67,7 +67,7 @@ DRILL = Drill(
     effect=batches_outlast(2.0),
     truth=Truth(
         faults=(Fault(rules=("memory-spill",), component=("stage",), remedy="memory"),),
-        may=LATE,
+        may=LATE_SYMPTOMS,
     ),
     heavy=True,
     conf=(

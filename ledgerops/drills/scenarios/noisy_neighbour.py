@@ -1,6 +1,6 @@
-"""X5, noisy neighbour: of two queries in one driver one begins to compute on every core in each batch.
+"""X5, noisy neighbour: one of two queries in a driver starts to compute on every core in each batch.
 
-Its own batches outlast their interval, too; but only the other one suffers for nothing that it does.
+Its own batches also outlast their interval, but only the other query suffers through no fault of its own.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from ledgerops.drills.harness.drill import Drill, Fault, Truth
 from ledgerops.drills.harness.effects import batches_outlast
-from ledgerops.drills.harness.fault_control import Chaos
-from ledgerops.drills.harness.injector import Surgeon
-from ledgerops.drills.harness.target_app import Patient
+from ledgerops.drills.harness.fault_control import FaultControl
+from ledgerops.drills.harness.injector import Injector
+from ledgerops.drills.harness.target_app import TargetApp
 from ledgerops.ledger.sources.workers import make_importable
 
 if TYPE_CHECKING:
@@ -30,11 +30,11 @@ BURN = 2.2  # seconds of computing in each of them
 
 
 def hungry(control: Path) -> object:
-    """A step that hands rows on as they are, and computes for nothing before the first when it is told to."""
-    chaos = Chaos(control)
+    """A step that passes rows on unchanged, after wasting CPU time while the control file says so."""
+    faults = FaultControl(control)
 
     def step(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        until = time.monotonic() + float(chaos("burn", 0.0))
+        until = time.monotonic() + float(faults("burn", 0.0))
         while time.monotonic() < until:
             sum(range(1000))
         yield from batches
@@ -42,26 +42,26 @@ def hungry(control: Path) -> object:
     return step
 
 
-def start(patient: Patient) -> None:
-    make_importable(patient.spark)
-    patient.job("dedup_transactions", {"transactions": patient.rows(PLAN)})
-    rows = patient.rows(PLAN.replace("seed: 55", "seed: 56")).repartition(TASKS)
-    patient.query(rows.mapInArrow(hungry(patient.folder / "control.json"), rows.schema), role="hog")
+def start(app: TargetApp) -> None:
+    make_importable(app.spark)
+    app.job("dedup_transactions", {"transactions": app.rows(PLAN)})
+    rows = app.rows(PLAN.replace("seed: 55", "seed: 56")).repartition(TASKS)
+    app.query(rows.mapInArrow(hungry(app.folder / "control.json"), rows.schema), role="hog")
 
 
-def inject(surgeon: Surgeon) -> None:
-    surgeon.chaos.set(burn=BURN)
+def inject(injector: Injector) -> None:
+    injector.control.set(burn=BURN)
 
 
-def repair(surgeon: Surgeon) -> None:
-    surgeon.chaos.set(burn=None)
+def repair(injector: Injector) -> None:
+    injector.control.set(burn=None)
 
 
 DRILL = Drill(
     name="noisy-neighbour",
     id="X5",
     kind="combined",
-    summary="another query of the driver begins to take every core",
+    summary="another query of the driver starts to use every core",
     start=start,
     inject=inject,
     repair=repair,

@@ -1,4 +1,4 @@
-"""F21b, observer degraded: Spark's UI, from which tasks and executors are read, answers no more; the query is well."""
+"""F21b, observer degraded: the Spark UI, which reports tasks and executors, stops responding. The query is healthy."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import Any
 
 from ledgerops.drills.harness.drill import Drill, Fault, Truth
 from ledgerops.drills.harness.effects import at_once
-from ledgerops.drills.harness.injector import Surgeon
+from ledgerops.drills.harness.injector import Injector
 from ledgerops.drills.harness.proxy import Proxy
-from ledgerops.drills.harness.target_app import Patient
+from ledgerops.drills.harness.target_app import TargetApp
 from ledgerops.servers.process import free_port
 
 PLAN = """
@@ -18,35 +18,35 @@ phases: [{shape: constant, rate: 200}]
 """
 
 
-def prepare(surgeon: Surgeon) -> dict[str, Any]:
+def prepare(injector: Injector) -> dict[str, Any]:
     target = free_port()
     proxy = Proxy(target)
     proxy.__enter__()
-    surgeon.closing.append(lambda: proxy.__exit__())
-    surgeon.held["proxy"] = proxy
+    injector.closing.append(lambda: proxy.__exit__())
+    injector.held["proxy"] = proxy
     return {
         "conf": {"spark.ui.port": str(target)},
         "watch": {"ui_url": f"http://127.0.0.1:{proxy.port}"},
     }
 
 
-def start(patient: Patient) -> None:
-    patient.job("dedup_transactions", {"transactions": patient.rows(PLAN)})
+def start(app: TargetApp) -> None:
+    app.job("dedup_transactions", {"transactions": app.rows(PLAN)})
 
 
-def inject(surgeon: Surgeon) -> None:
-    surgeon.held["proxy"].set(down=True)
+def inject(injector: Injector) -> None:
+    injector.held["proxy"].set(down=True)
 
 
-def repair(surgeon: Surgeon) -> None:
-    surgeon.held["proxy"].heal()
+def repair(injector: Injector) -> None:
+    injector.held["proxy"].heal()
 
 
 DRILL = Drill(
     name="observer-degraded",
     id="F21b",
     kind="fault",
-    summary="Spark's UI answers no more, and the query is well",
+    summary="the Spark UI stops responding while the query is healthy",
     prepare=prepare,
     start=start,
     inject=inject,

@@ -1,15 +1,15 @@
-"""Python bound: from the onset a function in Python takes 25 ms for each row instead of none.
+"""Python bound: from the onset, a Python function takes 25 ms per row instead of none.
 
-It writes without foreachBatch, behind which Spark tells no time of Python.
+The query does not use foreachBatch, behind which Spark reports no Python time.
 """
 
 from __future__ import annotations
 
 from ledgerops.drills.harness import slow_udf
-from ledgerops.drills.harness.drill import LATE, Drill, Fault, Truth
+from ledgerops.drills.harness.drill import LATE_SYMPTOMS, Drill, Fault, Truth
 from ledgerops.drills.harness.effects import batches_outlast
-from ledgerops.drills.harness.injector import Surgeon
-from ledgerops.drills.harness.target_app import Patient
+from ledgerops.drills.harness.injector import Injector
+from ledgerops.drills.harness.target_app import TargetApp
 from ledgerops.ledger.sources.workers import make_importable
 
 PLAN = """
@@ -20,33 +20,33 @@ partitions: {count: 2}
 """
 
 
-def start(patient: Patient) -> None:
-    make_importable(patient.spark)
-    rows = slow_udf.by_partition(patient, PLAN)
-    asked = rows.mapInArrow(slow_udf.each_row(patient.folder / "control.json", "row"), rows.schema)
+def start(app: TargetApp) -> None:
+    make_importable(app.spark)
+    rows = slow_udf.by_partition(app, PLAN)
+    asked = rows.mapInArrow(slow_udf.each_row(app.folder / "control.json", "row"), rows.schema)
 
-    patient.query(asked, sink="noop")
-
-
-def inject(surgeon: Surgeon) -> None:
-    surgeon.chaos.set(row=0.025)
+    app.query(asked, sink="noop")
 
 
-def repair(surgeon: Surgeon) -> None:
-    surgeon.chaos.set(row=None)
+def inject(injector: Injector) -> None:
+    injector.control.set(row=0.025)
+
+
+def repair(injector: Injector) -> None:
+    injector.control.set(row=None)
 
 
 DRILL = Drill(
     name="python-bound",
     id="P01",
     kind="fault",
-    summary="a function in Python takes 25 ms for each row",
+    summary="a Python function takes 25 ms per row",
     start=start,
     inject=inject,
     repair=repair,
     effect=batches_outlast(2.0),
     truth=Truth(
         faults=(Fault(rules=("python-bound",), component=("stage=Python",), remedy="pandas_udf"),),
-        may=LATE,
+        may=LATE_SYMPTOMS,
     ),
 )

@@ -1,7 +1,9 @@
-"""F23, rate limited: `maxOffsetsPerTrigger` allows 800 records in 4 s; from the onset 400 a second come, before it 80.
+"""F23, rate limited: `maxOffsetsPerTrigger` allows 800 records in 4 s.
 
-The topic keeps 20 s, so that by and by the cap brings rows into danger of being deleted unread. (The broker looks for
-what is to be deleted every five minutes only, so nothing is.)
+80 records arrive per second, 400 from the onset.
+
+The topic retains 20 s, so the cap eventually puts records at risk of being deleted before they are read. (The broker
+checks for expired records only every five minutes, so none are deleted.)
 """
 
 from __future__ import annotations
@@ -12,9 +14,9 @@ from typing import Any
 
 from ledgerops.drills.harness.bundle import Bundle
 from ledgerops.drills.harness.drill import Drill, Fault, Truth
-from ledgerops.drills.harness.injector import Surgeon
+from ledgerops.drills.harness.injector import Injector
 from ledgerops.drills.harness.kafka_fixture import broker_of, open_broker, rows
-from ledgerops.drills.harness.target_app import Patient
+from ledgerops.drills.harness.target_app import TargetApp
 
 TOPIC = "transactions"
 INTERVAL = 4.0  # seconds
@@ -28,23 +30,23 @@ phases: [{{shape: constant, rate: {rate}}}]
 INTERVALS = 2  # of what comes must have been left
 
 
-def prepare(surgeon: Surgeon) -> dict[str, Any]:
-    return open_broker(surgeon, {TOPIC: 5}, {"retention.ms": "20000"}, {TOPIC: PLAN.format(seed=11, rate=BEFORE)})
+def prepare(injector: Injector) -> dict[str, Any]:
+    return open_broker(injector, {TOPIC: 5}, {"retention.ms": "20000"}, {TOPIC: PLAN.format(seed=11, rate=BEFORE)})
 
 
-def start(patient: Patient) -> None:
-    patient.job("dedup_transactions", {TOPIC: rows(patient, max_rows=CAP)}, trigger=INTERVAL)
+def start(app: TargetApp) -> None:
+    app.job("dedup_transactions", {TOPIC: rows(app, max_rows=CAP)}, trigger=INTERVAL)
 
 
-def inject(surgeon: Surgeon) -> None:
-    broker = broker_of(surgeon)
+def inject(injector: Injector) -> None:
+    broker = broker_of(injector)
     broker.produce(TOPIC, PLAN.format(seed=12, rate=MORE))
-    (surgeon.folder / "more.json").write_text(json.dumps({"at": time.time()}), "utf-8")
+    (injector.folder / "more.json").write_text(json.dumps({"at": time.time()}), "utf-8")
 
 
-def repair(surgeon: Surgeon) -> None:
-    """The additional producer ends, and so does the one before: what is left can be worked off."""
-    for producer in broker_of(surgeon).producers.values():
+def repair(injector: Injector) -> None:
+    """Both producers end, so that the backlog can be processed."""
+    for producer in broker_of(injector).producers.values():
         producer.stop()
 
 
@@ -60,13 +62,13 @@ DRILL = Drill(
     name="rate-limited",
     id="F23",
     kind="fault",
-    summary="a cap of 200 records a second where 400 come",
+    summary="a cap of 200 records per second where 400 arrive",
     prepare=prepare,
     start=start,
     inject=inject,
     repair=repair,
     effect=effect,
-    onset=60.0,  # a busy machine takes 20 s for the first batches
+    onset=60.0,  # the first batches take 20 s on a busy machine
     fault_seconds=32.0,
     recovery_seconds=60.0,
     truth=Truth(

@@ -1,7 +1,6 @@
-"""F17, retention loss: halfway between two batches the topic loses all it holds, read or not; the query goes on.
+"""F17, retention loss: between two batches the topic loses all its records, read or not. The query continues.
 
-Batches are 10 s apart, so that there is something that was not read yet, and `failOnDataLoss` is false: Spark says
-nothing of it.
+Batches are 10 s apart, so some records have not been read yet. `failOnDataLoss` is false, so Spark reports nothing.
 """
 
 from __future__ import annotations
@@ -12,35 +11,35 @@ from typing import Any
 
 from ledgerops.drills.harness.bundle import Bundle
 from ledgerops.drills.harness.drill import Drill, Fault, Truth
-from ledgerops.drills.harness.injector import Surgeon
+from ledgerops.drills.harness.injector import Injector
 from ledgerops.drills.harness.kafka_fixture import PLAN, broker_of, open_broker, rows
-from ledgerops.drills.harness.target_app import Patient
+from ledgerops.drills.harness.target_app import TargetApp
 
 TOPIC = "transactions"
 INTERVAL = 10.0  # seconds
 LATEST = 6.0  # seconds after a batch was planned: with a batch of some seconds, this is after its end
 
 
-def prepare(surgeon: Surgeon) -> dict[str, Any]:
-    return open_broker(surgeon, {TOPIC: 5}, load={TOPIC: PLAN})
+def prepare(injector: Injector) -> dict[str, Any]:
+    return open_broker(injector, {TOPIC: 5}, load={TOPIC: PLAN})
 
 
-def start(patient: Patient) -> None:
-    patient.job("dedup_transactions", {TOPIC: rows(patient, lossy=True)}, trigger=INTERVAL)
+def start(app: TargetApp) -> None:
+    app.job("dedup_transactions", {TOPIC: rows(app, lossy=True)}, trigger=INTERVAL)
 
 
-def inject(surgeon: Surgeon) -> None:
+def inject(injector: Injector) -> None:
     """Deletes between two batches, and notes how many records were lost by that."""
-    offsets = surgeon.folder / "work" / "checkpoints" / "main" / "offsets"
+    offsets = injector.folder / "work" / "checkpoints" / "main" / "offsets"
     before = _newest(offsets)
-    surgeon.until(lambda: _newest(offsets) != before, 3 * INTERVAL, "a batch")
+    injector.until(lambda: _newest(offsets) != before, 3 * INTERVAL, "a batch")
     planned = time.time()
     while time.time() < planned + LATEST:
         time.sleep(0.1)
     ends = json.loads((offsets / str(_newest(offsets))).read_text("utf-8").splitlines()[2])[TOPIC]
-    left = broker_of(surgeon).delete_read_and_unread(TOPIC)
+    left = broker_of(injector).delete_read_and_unread(TOPIC)
     lost = sum(max(0, first - ends[str(partition)]) for partition, first in left.items())
-    (surgeon.folder / "lost.json").write_text(json.dumps({"at": time.time(), "records": lost}), "utf-8")
+    (injector.folder / "lost.json").write_text(json.dumps({"at": time.time(), "records": lost}), "utf-8")
 
 
 def _newest(offsets: Any) -> int:

@@ -1,10 +1,10 @@
-"""F27, RocksDB stall: from the onset the values of the state are so large that its small write buffers overflow."""
+"""F27, RocksDB stall: from the onset, the values of the state overflow its small write buffers."""
 
 from __future__ import annotations
 
-from ledgerops.drills.harness.drill import FAULT, ONSET, Drill, Fault, Truth
+from ledgerops.drills.harness.drill import FAULT_SECONDS, ONSET_SECONDS, Drill, Fault, Truth
 from ledgerops.drills.harness.effects import batches_outlast
-from ledgerops.drills.harness.target_app import Patient
+from ledgerops.drills.harness.target_app import TargetApp
 
 LARGE = 40_000  # bytes that each key keeps
 PLAN = """
@@ -14,16 +14,16 @@ phases: [{shape: constant, rate: 800}]
 """
 
 
-def start(patient: Patient) -> None:
+def start(app: TargetApp) -> None:
     from pyspark.sql import functions as F
 
-    came = F.col("event_time").cast("double") - patient.origin
-    large = came.between(ONSET, ONSET + FAULT)
+    came = F.col("event_time").cast("double") - app.origin
+    large = came.between(ONSET_SECONDS, ONSET_SECONDS + FAULT_SECONDS)
     # encrypted, since what can be compressed fills no buffer
     noise = F.aes_encrypt(F.rpad("transaction_id", LARGE, "x").cast("binary"), F.lit("0000111122223333"))
-    rows = patient.rows(PLAN).withColumn("noise", F.when(large, noise))
+    rows = app.rows(PLAN).withColumn("noise", F.when(large, noise))
     counts = rows.groupBy("account_id").agg(F.count("*").alias("count"), F.last("noise").alias("noise"))
-    patient.query(counts, mode="update")
+    app.query(counts, mode="update")
 
 
 DRILL = Drill(

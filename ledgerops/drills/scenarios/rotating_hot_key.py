@@ -1,12 +1,12 @@
-"""F07, rotating hot key: from the onset 60 % of the rows belong to one customer, every 10 s to another.
+"""F07, rotating hot key: from the onset, 60 % of the rows belong to one customer, a different one every 10 s.
 
-The rows are shuffled by customer, and each waits 10 ms. The finding must stay one, whoever the whale is.
+The rows are shuffled by customer, and each waits 10 ms. The finding must stay the same when the key changes.
 """
 
 from ledgerops.drills.harness import slow_udf
-from ledgerops.drills.harness.drill import LATE, Drill, Fault, Truth
+from ledgerops.drills.harness.drill import LATE_SYMPTOMS, Drill, Fault, Truth
 from ledgerops.drills.harness.effects import batches_outlast
-from ledgerops.drills.harness.target_app import Patient
+from ledgerops.drills.harness.target_app import TargetApp
 
 PLAN = """
 seed: 71
@@ -17,16 +17,16 @@ changes: [{from: 45s, to: 75s, keys: {distribution: whale, share: 0.6, rotate: 1
 """
 
 
-def start(patient: Patient) -> None:
-    rows = patient.rows(PLAN).repartition(slow_udf.TASKS, "customer_id")
-    patient.query(slow_udf.waiting(rows, 10))
+def start(app: TargetApp) -> None:
+    rows = app.rows(PLAN).repartition(slow_udf.TASKS, "customer_id")
+    app.query(slow_udf.waiting(rows, 10))
 
 
 DRILL = Drill(
     name="rotating-hot-key",
     id="F07",
     kind="fault",
-    summary="60 % of the rows belong to one customer, every 10 s to another",
+    summary="60 % of the rows belong to one customer, a different one every 10 s",
     start=start,
     effect=batches_outlast(2.0),
     fault_seconds=30.0,
@@ -35,6 +35,6 @@ DRILL = Drill(
     master=slow_udf.MASTER,
     truth=Truth(
         faults=(Fault(rules=("key-skew",), component=("stage=customer_id", "key=customer_id"), remedy="salt"),),
-        may=LATE,
+        may=LATE_SYMPTOMS,
     ),
 )

@@ -1,14 +1,14 @@
-"""Scheduler skew: one of two executors is killed. A new one comes at once, but all state is now on the other, and the
-tasks stay with it: they wait for its cores for longer (`spark.locality.wait`) than a batch takes.
+"""Scheduler skew: one of two executors is killed and replaced, but all state is now on the other.
 
-Each row waits 8 ms behind the state, so that two executors at a time are needed.
+Tasks prefer the executor that holds their state and wait for its cores (`spark.locality.wait`) longer than a batch
+takes. Each row waits 8 ms, so both executors are needed.
 """
 
 from ledgerops.drills.harness import slow_udf
-from ledgerops.drills.harness.drill import LATE, Drill, Fault, Truth
+from ledgerops.drills.harness.drill import LATE_SYMPTOMS, Drill, Fault, Truth
 from ledgerops.drills.harness.effects import batches_outlast
-from ledgerops.drills.harness.injector import Surgeon
-from ledgerops.drills.harness.target_app import Patient
+from ledgerops.drills.harness.injector import Injector
+from ledgerops.drills.harness.target_app import TargetApp
 
 PLAN = """
 seed: 231
@@ -19,13 +19,13 @@ EXECUTOR = "CoarseGrainedExecutorBackend"
 PARTITIONS = 6
 
 
-def start(patient: Patient) -> None:
-    rows = patient.rows(PLAN).withWatermark("event_time", "5 seconds")
-    patient.query(slow_udf.waiting(rows.dropDuplicatesWithinWatermark(["transaction_id"]), 8))
+def start(app: TargetApp) -> None:
+    rows = app.rows(PLAN).withWatermark("event_time", "5 seconds")
+    app.query(slow_udf.waiting(rows.dropDuplicatesWithinWatermark(["transaction_id"]), 8))
 
 
-def inject(surgeon: Surgeon) -> None:
-    max(surgeon.children(EXECUTOR), key=lambda each: each.pid).kill()
+def inject(injector: Injector) -> None:
+    max(injector.children(EXECUTOR), key=lambda each: each.pid).kill()
 
 
 DRILL = Drill(
@@ -36,7 +36,7 @@ DRILL = Drill(
     start=start,
     inject=inject,
     effect=batches_outlast(2.0),
-    onset=60.0,  # two executors take as long to start, and to work off what came meanwhile
+    onset=60.0,  # time for two executors to start and to process what arrived meanwhile
     fault_seconds=60.0,
     recovery_seconds=1.0,
     recovers=False,
@@ -46,6 +46,6 @@ DRILL = Drill(
     master="local-cluster[2,1,1024]",
     truth=Truth(
         faults=(Fault(rules=("scheduler-skew",), component=("executor",), remedy="restart|again|locality"),),
-        may=LATE,
+        may=LATE_SYMPTOMS,
     ),
 )

@@ -1,10 +1,10 @@
-"""X1, slow sink and whale key at once: both must be named, ranked by what they cost."""
+"""X1, slow sink and hot key together: both must be named, ranked by their cost."""
 
 from ledgerops.drills.harness import slow_udf
-from ledgerops.drills.harness.drill import LATE, Drill, Fault, Truth
+from ledgerops.drills.harness.drill import LATE_SYMPTOMS, Drill, Fault, Truth
 from ledgerops.drills.harness.effects import batches_outlast
-from ledgerops.drills.harness.injector import Surgeon
-from ledgerops.drills.harness.target_app import Patient
+from ledgerops.drills.harness.injector import Injector
+from ledgerops.drills.harness.target_app import TargetApp
 
 PLAN = """
 seed: 11
@@ -15,17 +15,17 @@ changes: [{from: 45s, to: 90s, keys: {distribution: whale, share: 0.6}}]
 """
 
 
-def start(patient: Patient) -> None:
-    rows = patient.rows(PLAN).repartition(slow_udf.TASKS, "customer_id")
-    patient.query(slow_udf.waiting(rows, 4))
+def start(app: TargetApp) -> None:
+    rows = app.rows(PLAN).repartition(slow_udf.TASKS, "customer_id")
+    app.query(slow_udf.waiting(rows, 4))
 
 
-def inject(surgeon: Surgeon) -> None:
-    surgeon.chaos.set(sleep=4.0)
+def inject(injector: Injector) -> None:
+    injector.control.set(sleep=4.0)
 
 
-def repair(surgeon: Surgeon) -> None:
-    surgeon.chaos.set(sleep=None)
+def repair(injector: Injector) -> None:
+    injector.control.set(sleep=None)
 
 
 DRILL = Drill(
@@ -45,6 +45,6 @@ DRILL = Drill(
             Fault(rules=("slow-sink",), component=("sink",), remedy="write"),
             Fault(rules=("key-skew",), component=("stage=customer_id", "key=customer_id"), remedy="salt"),
         ),
-        may=LATE,
+        may=LATE_SYMPTOMS,
     ),
 )

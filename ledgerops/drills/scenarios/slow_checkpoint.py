@@ -1,4 +1,4 @@
-"""F18, slow checkpoint: from the onset the file system of the checkpoint takes 0.6 s to make or rename a file."""
+"""F18, slow checkpoint: from the onset, the checkpoint file system takes 0.6 s to create or rename a file."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from ledgerops.drills.harness.bundle import Bundle
-from ledgerops.drills.harness.drill import LATE, Drill, Fault, Truth
-from ledgerops.drills.harness.injector import Surgeon
+from ledgerops.drills.harness.drill import LATE_SYMPTOMS, Drill, Fault, Truth
+from ledgerops.drills.harness.injector import Injector
 from ledgerops.drills.harness.slowfs import SlowFiles
-from ledgerops.drills.harness.target_app import TRIGGER, Patient
+from ledgerops.drills.harness.target_app import TRIGGER, TargetApp
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -25,32 +25,32 @@ def files(folder: Any) -> SlowFiles:
     return SlowFiles(folder / "files")
 
 
-def prepare(surgeon: Surgeon) -> dict[str, Any]:
-    return {"conf": dict(files(surgeon.folder).conf)}
+def prepare(injector: Injector) -> dict[str, Any]:
+    return {"conf": dict(files(injector.folder).conf)}
 
 
-def query(patient: Patient, rows: DataFrame) -> None:
+def query(app: TargetApp, rows: DataFrame) -> None:
     """Starts a query whose checkpoint is on that file system."""
-    slow = files(patient.folder)
-    slow.install(patient.spark)
-    patient.query(rows, location=slow.location(patient.checkpoint()))
+    slow = files(app.folder)
+    slow.install(app.spark)
+    app.query(rows, location=slow.location(app.checkpoint()))
 
 
-def start(patient: Patient) -> None:
+def start(app: TargetApp) -> None:
     """A filter: it has no state, so the checkpoint is only the log of its batches."""
-    query(patient, patient.rows(PLAN).where("amount > 100"))
+    query(app, app.rows(PLAN).where("amount > 100"))
 
 
-def inject(surgeon: Surgeon) -> None:
-    files(surgeon.folder).slow(0.6)
+def inject(injector: Injector) -> None:
+    files(injector.folder).slow(0.6)
 
 
-def repair(surgeon: Surgeon) -> None:
-    files(surgeon.folder).heal()
+def repair(injector: Injector) -> None:
+    files(injector.folder).heal()
 
 
 def effect(bundle: Bundle) -> float | None:
-    """The first batch that follows another so late that the other must have outlasted its interval.
+    """The first batch that starts so late that the one before must have outlasted its interval.
 
     A file of the checkpoint is as old as its content, and the wait comes before and after that is written: so the time
     from one to the next tells it, and that within one batch does not.
@@ -65,15 +65,15 @@ DRILL = Drill(
     name="slow-checkpoint",
     id="F18",
     kind="fault",
-    summary="the checkpoint's file system takes 0.6 s for each file made or renamed",
+    summary="the checkpoint file system takes 0.6 s for each file created or renamed",
     prepare=prepare,
     start=start,
     inject=inject,
     repair=repair,
     effect=effect,
-    onset=60.0,  # a busy machine takes 20 s for the first batches
+    onset=60.0,  # the first batches take 20 s on a busy machine
     truth=Truth(
         faults=(Fault(rules=("checkpoint-slow",), remedy="checkpoint|storage|disk"),),
-        may=LATE,
+        may=LATE_SYMPTOMS,
     ),
 )

@@ -1,4 +1,4 @@
-"""Straggler: of two executors one is stopped and goes on again, so that it runs a quarter of the time."""
+"""Straggler: one of two executors is repeatedly stopped and resumed, so that it runs a fifth of the time."""
 
 import signal
 import threading
@@ -6,10 +6,10 @@ import threading
 import psutil
 
 from ledgerops.drills.harness import slow_udf
-from ledgerops.drills.harness.drill import LATE, Drill, Fault, Truth
+from ledgerops.drills.harness.drill import LATE_SYMPTOMS, Drill, Fault, Truth
 from ledgerops.drills.harness.effects import batches_outlast
-from ledgerops.drills.harness.injector import Surgeon
-from ledgerops.drills.harness.target_app import Patient
+from ledgerops.drills.harness.injector import Injector
+from ledgerops.drills.harness.target_app import TargetApp
 
 PLAN = """
 seed: 221
@@ -20,15 +20,15 @@ EXECUTOR = "CoarseGrainedExecutorBackend"
 STOPPED, RUNS = 1.2, 0.3  # seconds
 
 
-def start(patient: Patient) -> None:
-    rows = patient.rows(PLAN).repartition(4)
-    patient.query(slow_udf.waiting(rows, 10))
+def start(app: TargetApp) -> None:
+    rows = app.rows(PLAN).repartition(4)
+    app.query(slow_udf.waiting(rows, 10))
 
 
-def inject(surgeon: Surgeon) -> None:
-    process = max(surgeon.children(EXECUTOR), key=lambda each: each.pid)
+def inject(injector: Injector) -> None:
+    process = max(injector.children(EXECUTOR), key=lambda each: each.pid)
     over = threading.Event()
-    surgeon.held["over"] = over
+    injector.held["over"] = over
 
     def slow() -> None:
         while not over.is_set() and process.is_running():
@@ -42,13 +42,13 @@ def inject(surgeon: Surgeon) -> None:
 
     thread = threading.Thread(target=slow, name="slow-executor")
     thread.start()
-    surgeon.held["thread"] = thread
-    surgeon.closing.append(lambda: repair(surgeon))
+    injector.held["thread"] = thread
+    injector.closing.append(lambda: repair(injector))
 
 
-def repair(surgeon: Surgeon) -> None:
-    surgeon.held["over"].set()
-    surgeon.held["thread"].join()
+def repair(injector: Injector) -> None:
+    injector.held["over"].set()
+    injector.held["thread"].join()
 
 
 DRILL = Drill(
@@ -64,6 +64,6 @@ DRILL = Drill(
     master="local-cluster[2,1,1024]",
     truth=Truth(
         faults=(Fault(rules=("straggler",), component=("executor",), remedy="machine"),),
-        may=LATE,
+        may=LATE_SYMPTOMS,
     ),
 )

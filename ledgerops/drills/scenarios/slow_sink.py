@@ -1,9 +1,9 @@
-"""F03, slow sink: from the onset each write takes 3.5 s, where a batch starts every 2 s."""
+"""F03, slow sink: from the onset, each write takes 3.5 s. The trigger interval is 2 s."""
 
-from ledgerops.drills.harness.drill import LATE, Drill, Fault, Truth
+from ledgerops.drills.harness.drill import LATE_SYMPTOMS, Drill, Fault, Truth
 from ledgerops.drills.harness.effects import batches_outlast
-from ledgerops.drills.harness.injector import Surgeon
-from ledgerops.drills.harness.target_app import Patient
+from ledgerops.drills.harness.injector import Injector
+from ledgerops.drills.harness.target_app import TargetApp
 
 PLAN = """
 seed: 11
@@ -12,16 +12,16 @@ phases: [{shape: constant, rate: 200}]
 """
 
 
-def start(patient: Patient) -> None:
-    patient.job("dedup_transactions", {"transactions": patient.rows(PLAN)})
+def start(app: TargetApp) -> None:
+    app.job("dedup_transactions", {"transactions": app.rows(PLAN)})
 
 
-def inject(surgeon: Surgeon) -> None:
-    surgeon.chaos.set(sleep=3.5)
+def inject(injector: Injector) -> None:
+    injector.control.set(sleep=3.5)
 
 
-def repair(surgeon: Surgeon) -> None:
-    surgeon.chaos.set(sleep=None)
+def repair(injector: Injector) -> None:
+    injector.control.set(sleep=None)
 
 
 DRILL = Drill(
@@ -35,6 +35,6 @@ DRILL = Drill(
     effect=batches_outlast(2.0),
     truth=Truth(
         faults=(Fault(rules=("slow-sink",), component=("sink",), remedy="write"),),
-        may=LATE,
+        may=LATE_SYMPTOMS,
     ),
 )

@@ -1,6 +1,6 @@
 """Small batch overhead: a query whose planning takes 2 s is deployed with a trigger of 0.2 s instead of 10 s.
 
-Its few rows take no time. What is costly is a constant that Spark's optimizer folds, again for each batch.
+Its few rows take no time. The cost is a constant that the Spark optimizer folds again for each batch.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from ledgerops.drills.harness.drill import Drill, Fault, Truth
 from ledgerops.drills.harness.effects import batches_outlast
-from ledgerops.drills.harness.injector import Surgeon
-from ledgerops.drills.harness.target_app import Patient
+from ledgerops.drills.harness.injector import Injector
+from ledgerops.drills.harness.target_app import TargetApp
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -27,7 +27,7 @@ LONG, SHORT = 10.0, 0.2  # seconds between triggers
 
 
 def constant(spark: SparkSession) -> str:
-    """An expression without columns that takes PLANNING seconds to fold here: it costs the square of the length."""
+    """A constant expression that takes PLANNING seconds to fold on this machine: its cost is quadratic."""
     length, times = 3000, []
     for _ in range(6):  # the first ones are warm-up, and others may have taken the cores
         began = time.monotonic()
@@ -40,29 +40,29 @@ def _distance(length: int) -> str:
     return f"levenshtein(repeat('a', {length}), repeat('b', {length}))"
 
 
-def start(patient: Patient) -> None:
+def start(app: TargetApp) -> None:
     from pyspark.sql import functions as F
 
-    rows = patient.rows(PLAN).withColumn("folded", F.expr(constant(patient.spark)))
-    patient.query(rows, trigger=LONG)
+    rows = app.rows(PLAN).withColumn("folded", F.expr(constant(app.spark)))
+    app.query(rows, trigger=LONG)
     deployed = [LONG]
 
     def deploy() -> None:
-        wanted = SHORT if patient.chaos("short") else LONG
+        wanted = SHORT if app.control("short") else LONG
         if deployed[-1] != wanted:
             deployed.append(wanted)
-            patient.kept["main"].query.stop()
-            patient.query(rows, trigger=wanted)
+            app.kept["main"].query.stop()
+            app.query(rows, trigger=wanted)
 
-    patient.each_turn.append(deploy)
-
-
-def inject(surgeon: Surgeon) -> None:
-    surgeon.chaos.set(short=True)
+    app.each_turn.append(deploy)
 
 
-def repair(surgeon: Surgeon) -> None:
-    surgeon.chaos.set(short=None)
+def inject(injector: Injector) -> None:
+    injector.control.set(short=True)
+
+
+def repair(injector: Injector) -> None:
+    injector.control.set(short=None)
 
 
 DRILL = Drill(

@@ -1,12 +1,12 @@
-"""F06, source partition skew: from the onset 80 % of the rows come in one of eight partitions of the source.
+"""F06, source partition skew: from the onset, 80 % of the rows arrive in one of eight source partitions.
 
 Each partition is a task, and each row waits 8 ms in it. The keys are as even as before.
 """
 
 from ledgerops.drills.harness import slow_udf
-from ledgerops.drills.harness.drill import LATE, Drill, Fault, Truth
+from ledgerops.drills.harness.drill import LATE_SYMPTOMS, Drill, Fault, Truth
 from ledgerops.drills.harness.effects import batches_outlast
-from ledgerops.drills.harness.target_app import Patient
+from ledgerops.drills.harness.target_app import TargetApp
 
 PLAN = """
 seed: 61
@@ -17,15 +17,15 @@ changes: [{from: 45s, to: 75s, partitions: {pinned: {partition: 2, share: 0.8}}}
 """
 
 
-def start(patient: Patient) -> None:
-    patient.query(slow_udf.waiting(slow_udf.by_partition(patient, PLAN), 8))
+def start(app: TargetApp) -> None:
+    app.query(slow_udf.waiting(slow_udf.by_partition(app, PLAN), 8))
 
 
 DRILL = Drill(
     name="source-partition-skew",
     id="F06",
     kind="fault",
-    summary="80 % of the rows come in one of eight partitions of the source",
+    summary="80 % of the rows arrive in one of eight source partitions",
     start=start,
     effect=batches_outlast(2.0),
     fault_seconds=30.0,
@@ -34,6 +34,6 @@ DRILL = Drill(
     master=slow_udf.MASTER,
     truth=Truth(
         faults=(Fault(rules=("source-partition-skew",), component=("partition=-2$|-2 ",), remedy="producer"),),
-        may=LATE,
+        may=LATE_SYMPTOMS,
     ),
 )

@@ -1,10 +1,10 @@
-"""F26, stale snapshots: maintenance of the state store is set to once an hour, so no snapshot of it is uploaded."""
+"""F26, stale snapshots: state store maintenance runs once an hour, so no snapshot is uploaded."""
 
 from __future__ import annotations
 
 from ledgerops.drills.harness.bundle import Bundle
 from ledgerops.drills.harness.drill import Drill, Fault, Truth
-from ledgerops.drills.harness.target_app import Patient
+from ledgerops.drills.harness.target_app import TargetApp
 
 SECONDS = 180.0  # three times Spark's own interval
 PLAN = """
@@ -14,8 +14,8 @@ phases: [{shape: constant, rate: 200}]
 """
 
 
-def start(patient: Patient) -> None:
-    patient.job("dedup_transactions", {"transactions": patient.rows(PLAN)})
+def start(app: TargetApp) -> None:
+    app.job("dedup_transactions", {"transactions": app.rows(PLAN)})
 
 
 def effect(bundle: Bundle) -> float | None:
@@ -31,7 +31,7 @@ DRILL = Drill(
     name="stale-snapshots",
     id="F26",
     kind="fault",
-    summary="no snapshot of the state is uploaded, since maintenance runs once an hour",
+    summary="no snapshot of the state is uploaded, because maintenance runs once an hour",
     start=start,
     effect=effect,
     truth=Truth(faults=(Fault(rules=("state-snapshot-lag",), component=("operator",), remedy="maintenance"),)),

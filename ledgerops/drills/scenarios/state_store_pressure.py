@@ -1,10 +1,10 @@
-"""F12, state store pressure: from the onset very many keys of a long window, all on a small heap."""
+"""F12, state store pressure: from the onset, a long window receives very many keys on a small heap."""
 
 from __future__ import annotations
 
-from ledgerops.drills.harness.drill import ONSET, Drill, Fault, Truth
+from ledgerops.drills.harness.drill import ONSET_SECONDS, Drill, Fault, Truth
 from ledgerops.drills.harness.effects import batches_outlast
-from ledgerops.drills.harness.target_app import Patient
+from ledgerops.drills.harness.target_app import TargetApp
 
 COPIES = 26  # keys that each row brings
 LASTS = 52.0  # seconds, in which they are 810,000: more than half of the heap, and no more, so that it holds out
@@ -16,16 +16,16 @@ keys: {customers: 300, accounts: 300}
 """
 
 
-def start(patient: Patient) -> None:
+def start(app: TargetApp) -> None:
     from pyspark.sql import functions as F
 
-    came = F.col("event_time").cast("double") - patient.origin
+    came = F.col("event_time").cast("double") - app.origin
     many = F.sequence(F.lit(1), F.lit(COPIES))
-    copies = F.when(came.between(ONSET, ONSET + LASTS), many).otherwise(F.array(F.lit(0)))
-    rows = patient.rows(PLAN).withWatermark("event_time", "2 seconds").withColumn("copy", F.explode(copies))
+    copies = F.when(came.between(ONSET_SECONDS, ONSET_SECONDS + LASTS), many).otherwise(F.array(F.lit(0)))
+    rows = app.rows(PLAN).withWatermark("event_time", "2 seconds").withColumn("copy", F.explode(copies))
     key = F.when(F.col("copy") > 0, F.col("transaction_id")).otherwise(F.col("account_id"))
     windows = rows.withColumn("key", key).groupBy(F.window("event_time", "1 day"), "key", "copy")
-    patient.query(windows.agg(F.count("*").alias("count"), F.sum("amount").alias("sum")), mode="update")
+    app.query(windows.agg(F.count("*").alias("count"), F.sum("amount").alias("sum")), mode="update")
 
 
 DRILL = Drill(

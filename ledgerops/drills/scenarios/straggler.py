@@ -1,10 +1,10 @@
-"""Straggler: from the onset one of eight tasks takes 4 s longer than the others, for as many rows."""
+"""Straggler: from the onset, one of eight tasks takes 4 s longer than the others for as many rows."""
 
 from ledgerops.drills.harness import slow_udf
-from ledgerops.drills.harness.drill import LATE, Drill, Fault, Truth
+from ledgerops.drills.harness.drill import LATE_SYMPTOMS, Drill, Fault, Truth
 from ledgerops.drills.harness.effects import batches_outlast
-from ledgerops.drills.harness.injector import Surgeon
-from ledgerops.drills.harness.target_app import Patient
+from ledgerops.drills.harness.injector import Injector
+from ledgerops.drills.harness.target_app import TargetApp
 from ledgerops.ledger.sources.workers import make_importable
 
 PLAN = """
@@ -14,25 +14,25 @@ phases: [{shape: constant, rate: 200}]
 """
 
 
-def start(patient: Patient) -> None:
-    make_importable(patient.spark)
-    rows = patient.rows(PLAN).repartition(slow_udf.TASKS)
-    patient.query(rows.mapInArrow(slow_udf.one_task(patient.folder / "control.json", 1), rows.schema))
+def start(app: TargetApp) -> None:
+    make_importable(app.spark)
+    rows = app.rows(PLAN).repartition(slow_udf.TASKS)
+    app.query(rows.mapInArrow(slow_udf.one_task(app.folder / "control.json", 1), rows.schema))
 
 
-def inject(surgeon: Surgeon) -> None:
-    surgeon.chaos.set(straggle=4.0)
+def inject(injector: Injector) -> None:
+    injector.control.set(straggle=4.0)
 
 
-def repair(surgeon: Surgeon) -> None:
-    surgeon.chaos.set(straggle=None)
+def repair(injector: Injector) -> None:
+    injector.control.set(straggle=None)
 
 
 DRILL = Drill(
     name="straggler",
     id="P02",
     kind="fault",
-    summary="one of eight tasks takes 4 s longer, for as many rows",
+    summary="one of eight tasks takes 4 s longer for as many rows",
     start=start,
     inject=inject,
     repair=repair,
@@ -40,6 +40,6 @@ DRILL = Drill(
     master=slow_udf.MASTER,
     truth=Truth(
         faults=(Fault(rules=("straggler",), component=("stage=task 1",), remedy="partition|machine"),),
-        may=LATE,
+        may=LATE_SYMPTOMS,
     ),
 )

@@ -1,16 +1,16 @@
-"""F19, too many tasks: from the onset each write shuffles its few rows into 500 partitions.
+"""F19, too many tasks: from the onset, each write shuffles its few rows into 500 partitions.
 
-A task without state takes some 1 ms to start and to end; with a state store to load and commit 200 would do.
+A task without state takes about 1 ms to start and end. With a state store to load and commit, 200 would be enough.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ledgerops.drills.harness.drill import LATE, Drill, Fault, Truth
+from ledgerops.drills.harness.drill import LATE_SYMPTOMS, Drill, Fault, Truth
 from ledgerops.drills.harness.effects import batches_outlast
-from ledgerops.drills.harness.injector import Surgeon
-from ledgerops.drills.harness.target_app import Patient
+from ledgerops.drills.harness.injector import Injector
+from ledgerops.drills.harness.target_app import TargetApp
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -24,20 +24,20 @@ USUAL, MANY = 2, 500
 TRIGGER = 1.0
 
 
-def start(patient: Patient) -> None:
+def start(app: TargetApp) -> None:
     def write(rows: DataFrame, batch: int) -> None:
-        tasks = int(patient.chaos("partitions", USUAL))
+        tasks = int(app.control("partitions", USUAL))
         rows.repartition(tasks, "customer_id").write.format("noop").mode("overwrite").save()
 
-    patient.query(patient.rows(PLAN), write=write, trigger=TRIGGER)
+    app.query(app.rows(PLAN), write=write, trigger=TRIGGER)
 
 
-def inject(surgeon: Surgeon) -> None:
-    surgeon.chaos.set(partitions=MANY)
+def inject(injector: Injector) -> None:
+    injector.control.set(partitions=MANY)
 
 
-def repair(surgeon: Surgeon) -> None:
-    surgeon.chaos.set(partitions=None)
+def repair(injector: Injector) -> None:
+    injector.control.set(partitions=None)
 
 
 DRILL = Drill(
@@ -51,6 +51,6 @@ DRILL = Drill(
     effect=batches_outlast(TRIGGER * 1.33),
     truth=Truth(
         faults=(Fault(rules=("too-many-tasks",), component=("stage",), remedy="partitions"),),
-        may=LATE,
+        may=LATE_SYMPTOMS,
     ),
 )

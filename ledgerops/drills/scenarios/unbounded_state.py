@@ -1,8 +1,8 @@
-"""F11, unbounded state: a deduplication without a watermark, to which from the onset each row brings a new key."""
+"""F11, unbounded state: a deduplication without a watermark, where from the onset each row has a new key."""
 
-from ledgerops.drills.harness.drill import FAULT, Drill, Fault, Truth
+from ledgerops.drills.harness.drill import FAULT_SECONDS, Drill, Fault, Truth
 from ledgerops.drills.harness.new_keys import new_keys, with_key
-from ledgerops.drills.harness.target_app import Patient
+from ledgerops.drills.harness.target_app import TargetApp
 
 PLAN = """
 seed: 11
@@ -12,16 +12,16 @@ keys: {customers: 300, accounts: 300}
 """
 
 
-def start(patient: Patient) -> None:
-    rows = with_key(patient, patient.rows(PLAN), FAULT)
-    patient.query(rows.dropDuplicates(["key"]))
+def start(app: TargetApp) -> None:
+    rows = with_key(app, app.rows(PLAN), FAULT_SECONDS)
+    app.query(rows.dropDuplicates(["key"]))
 
 
 DRILL = Drill(
     name="unbounded-state",
     id="F11",
     kind="fault",
-    summary="a deduplication without a watermark, to which each row brings a new key",
+    summary="a deduplication without a watermark, where each row has a new key",
     start=start,
     effect=new_keys(4000),
     truth=Truth(faults=(Fault(rules=("unbounded-state",), component=("operator",), remedy="watermark|time to live"),)),

@@ -1,6 +1,6 @@
-"""Other diagnosers, to be beaten: alarms on fixed thresholds, always the same answer, and chance.
+"""Baseline diagnosers for comparison: alerts on fixed thresholds, always the same answer, and chance.
 
-They see what ours sees, without the start of a run either. Thresholds are those of common alert rules, scaled to drills
+They see the same data, also without the start of a run. Thresholds are those of common alert rules, scaled to drills
 of two minutes: three batches in a row above their trigger interval, a backlog above ten batches, a lag above 30 s, a
 batch that runs for 30 s, an end with an exception.
 """
@@ -21,12 +21,12 @@ BACKLOG = 10  # batches
 LAG = 30.0  # seconds
 SILENCE = 30.0  # seconds
 ROW = 3  # batches
-ALWAYS = "slow-sink"  # the answer of whoever has seen most outages
+ALWAYS = "slow-sink"  # the most frequent cause
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What fixed thresholds said of one drill: since when, in seconds from the effect, and the cause they point at."""
+    """What fixed thresholds reported for one drill: after how many seconds from the effect, and which cause."""
 
     early: bool  # an alarm before the fault, or on a control
     seconds: float | None
@@ -47,7 +47,7 @@ def thresholds(drill: Drill, bundle: Bundle) -> Answer:
 
 
 def chance(rules: Sequence[str]) -> float:
-    """How often one of these rules is drawn by lot."""
+    """The probability that one of these rules is drawn at random."""
     return len(rules) / len(RULES)
 
 

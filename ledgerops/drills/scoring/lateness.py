@@ -1,4 +1,4 @@
-"""Lateness of a query's results by its checkpoint and its load plan: the truth about overload and catching up."""
+"""Lateness of a query's results, from its checkpoint and its load plan: the truth about overload and catch-up."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from ledgerops.ledger.plan.plan import parse_plan
 
 
 def rows_wait(seconds: float, plan: str, role: str = "main") -> Effect:
-    """The oldest row that no batch has taken up has waited for `seconds`: when it had. `plan` is that of the query's
-    first source, whose offsets count its rows."""
+    """The instant at which the oldest unread row had waited for `seconds`. `plan`: the load plan of the query's first
+    source, whose offsets count its rows."""
 
     def judge(bundle: Bundle) -> float | None:
         schedule, origin = parse_plan(plan).schedule, bundle.times["origin"]

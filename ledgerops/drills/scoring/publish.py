@@ -1,4 +1,4 @@
-"""The page that tells how often the diagnosis is right, and the recordings that keep it right."""
+"""Publishes how often the diagnosis is right, and saves the recordings as regression tests."""
 
 from __future__ import annotations
 
@@ -21,33 +21,32 @@ from ledgerops.model.records import Kind
 Done = Sequence[tuple[Drill, Bundle, Score]]
 SIGNALS: tuple[tuple[str, tuple[Kind, ...]], ...] = (
     ("task summaries (REST)", ("tasks",)),
-    ("the watchdog's looks at running batches", ("batch_running",)),
+    ("the watchdog on running batches", ("batch_running",)),
     ("machine, processes and executors", ("host",)),
     ("the query's plan", ("plan",)),
     ("the broker's offsets", ("offsets",)),
 )
 HEAD = """# How often the diagnosis is right
 
-`make drills` breaks real queries on purpose and compares what `ledgerops diagnose` says with what was done. Each drill
-is a Spark driver of its own with queries of the ledger under random names: warm-up and baseline of 45 s, then the
-fault, then the repair. The fault counts from its effect, judged by the files of the checkpoint or by the workload,
-never by what the diagnosis reads. The diagnosis sees the recording only. Controls are healthy: nothing at warning or
-above may be found in them at any time. Only findings at warning or above count.
+`make drills` breaks real queries on purpose and compares what `ledgerops diagnose` reports with what was done. Each
+drill is a Spark driver of its own that runs queries of the ledger under random names: warm-up and baseline of 45 s,
+then the fault, then the repair. A fault counts from its effect, which is judged from the files of the checkpoint or
+from the workload, never from what the diagnosis reads. The diagnosis sees the recording only. Controls are healthy:
+they must have no finding at warning or above at any time. Only findings at warning or above count.
 
-A drill is passed when every fault is found within its deadline (30 s unless the drill says otherwise), in its place, as
-a root cause in most looks from then to the repair and the first of them, with nothing that is not true, and when every
-number of every finding is computed again from the recording by other code within 5 %.
+A drill passes when every fault is found within its deadline (30 s unless the drill says otherwise), in the right place,
+as the first root cause in most verdicts from then to the repair, and without any finding that is not true.
 
-Points, of 100: detection 30 (less the later), precision 15 (less 5 for each finding that is not true), place 20, cause
-20, numbers 10, remedy and reset 5; 0 when nothing is found, or something before the fault. Reset: from the repair until
-nothing is found any more.
+Points, of 100: detection 35 (less when later), precision 20 (less 5 for each finding that is not true), place 20,
+cause 20, remedy and reset 5; 0 when nothing is found, or something before the fault. Reset: from the repair until there
+are no findings.
 
-Light drills run three at a time. Where the diagnosis of a fault then also says that other processes take the cores,
-that is true and not counted against it; in controls nothing may be said. The recordings are kept in
-`tests/recorded/drills` and replayed by the tests.
+Light drills run three at a time. If the diagnosis of a fault then also says that other processes use the cores, that is
+true and not counted against it; in controls it is. The recordings are kept in `tests/recorded/drills`. The tests replay
+them, and recompute every number of every finding from them with separate code (`tests/evidence`).
 
-The rules were made and tuned with recordings of these drills. The score says that these faults are told apart, on this
-machine; it is no promise for another workload, and a fault that is missed elsewhere is a drill that is missing here.
+The rules were tuned on recordings of these drills. The score says that these faults are distinguished on this machine.
+It does not predict other workloads.
 """
 
 
@@ -75,7 +74,7 @@ def page(done: Done, problems: Mapping[str, str], date: str, machine: str, seed:
                     f"0 (of so many runs, 0 means under {upper:.0%} at 95 % confidence)",
                 ),
                 ("drills that could not be run to their end", str(len(problems)), "0"),
-                ("drills whose fault took no effect (void: they prove nothing)", str(void), "0"),
+                ("drills whose fault took no effect (void)", str(void), "0"),
             ),
         ),
         "",
@@ -91,17 +90,17 @@ def page(done: Done, problems: Mapping[str, str], date: str, machine: str, seed:
         report.by_rule(scored),
         "",
         "## Other diagnosers\n",
-        report.rivals(scored, answers),
+        report.compare_baselines(scored, answers),
         "",
         "## What each signal is worth\n",
-        "The same recordings without one kind of record: which drills are no longer passed.\n",
+        "The same recordings without one kind of record: which drills no longer pass.\n",
         ablation(done),
     ]
     return "\n".join(parts) + "\n"
 
 
 def ablation(done: Done) -> str:
-    """Which drills fail without one of the signals."""
+    """Which drills no longer pass without one of the signals."""
     rows = []
     for what, kinds in SIGNALS:
         lost = [
@@ -118,11 +117,11 @@ def _missed(done: Done, problems: Mapping[str, str]) -> str:
         if not each.passed
     ]
     rows += [(name, f"could not be run: {problem}") for name, problem in problems.items()]
-    return report.table(("drill", "reason"), rows) if rows else "Every drill is passed."
+    return report.table(("drill", "reason"), rows) if rows else "Every drill passes."
 
 
 def machine() -> str:
-    """This machine in a few words, without its name."""
+    """The hardware and software of this machine, without its name."""
     memory = psutil.virtual_memory().total / 2**30
     return f"{psutil.cpu_count()} cores, {memory:.0f} GiB, {platform.system()}, Python {platform.python_version()}"
 
@@ -132,10 +131,10 @@ def today() -> str:
 
 
 def save(bundle: Bundle, folder: Path) -> None:
-    """Keeps what a replay needs, compressed, without paths of this machine."""
+    """Saves what a replay needs, compressed, without paths of this machine."""
     target = folder / bundle.drill
     if target.resolve() == bundle.folder.resolve():
-        return  # it is what is kept
+        return  # already saved
     (target / "recording").mkdir(parents=True, exist_ok=True)
     for old in (target / "recording").glob("*"):
         old.unlink()

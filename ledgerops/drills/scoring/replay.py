@@ -1,4 +1,4 @@
-"""What somebody would be told who asks again and again: a verdict after each observation and each second in between."""
+"""Replays a bundle: a verdict after each observation and each second in between, as for a user who keeps asking."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from ledgerops.model.finding import Verdict
 from ledgerops.model.records import Kind
 from ledgerops.runtime.replay import verdicts
 
-GRID = 1.0  # seconds between two looks when nothing is heard
+GRID_SECONDS = 1.0  # between two verdicts while nothing is observed
 
 
-def looks(bundle: Bundle, without: Sequence[Kind] = ()) -> Iterator[Verdict]:
-    """Every verdict in order, as without the records of some kinds."""
+def replayed(bundle: Bundle, without: Sequence[Kind] = ()) -> Iterator[Verdict]:
+    """Every verdict in order, made without the records of some kinds."""
     seen = (each for each in recording.read(bundle.recording) if each.kind not in without)
-    return verdicts(seen, every=GRID)
+    return verdicts(seen, every=GRID_SECONDS)

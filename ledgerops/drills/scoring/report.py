@@ -1,4 +1,4 @@
-"""Scores as text: what happened in one drill, and the tables over all of them, in Markdown."""
+"""Scores as text: the details of one drill, and Markdown tables over all drills."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def interval(hits: Sequence[bool]) -> tuple[float, float]:
 
 
 def details(drill: Drill, bundle: Bundle, score: Score) -> str:
-    """What was found when, in seconds from the origin, and how the faults were met."""
+    """What was found when, in seconds from the origin, and how each fault was diagnosed."""
     origin, times = bundle.times["origin"], bundle.times
     roles = {name: role for role, name in bundle.names.items()}
     effect = f", effect {times['effect'] - origin:.1f} s" if "effect" in times else ""
@@ -89,7 +89,6 @@ def details(drill: Drill, bundle: Bundle, score: Score) -> str:
         lines.append(f"  before the fault: {', '.join(score.early)}")
     if score.untrue:
         lines.append(f"  not true: {', '.join(score.untrue)}")
-    lines += [f"  wrong number: {each}" for each in score.wrong]
     if drill.recovers and drill.kind != "control":
         gone = score.reset_seconds
         lines.append("  not gone by the end" if gone is None else f"  gone {gone:.0f} s after the repair")
@@ -115,7 +114,7 @@ def by_drill(scored: Sequence[Scored]) -> str:
 
 
 def by_rule(scored: Sequence[Scored]) -> str:
-    """One line a rule: how often it was found where it must be, how often it was right, how soon, how soon gone."""
+    """One line a rule: recall, precision, time to the finding, and time until it was gone."""
     rows = []
     for rule in RULES:
         named = [each for _, score in scored if not score.void for each in score.named if rule.slug in each.fault.rules]
@@ -142,8 +141,8 @@ def by_rule(scored: Sequence[Scored]) -> str:
     return table(("rule", "recall", "precision", "median time", "worst time", "reset"), rows)
 
 
-def rivals(scored: Sequence[Scored], answers: Sequence[Answer]) -> str:
-    """Ours beside fixed thresholds, always the same answer, and chance: cause right, over the fault drills."""
+def compare_baselines(scored: Sequence[Scored], answers: Sequence[Answer]) -> str:
+    """ledgerops beside fixed thresholds, always the same answer, and chance: share of faults whose cause was right."""
     faults = [
         (score.named[0], answer)
         for (_, score), answer in zip(scored, answers, strict=True)

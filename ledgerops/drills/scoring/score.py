@@ -1,20 +1,19 @@
-"""What was said of a drill, and what that is worth: detection, precision, place, cause, remedy, reset.
+"""The score of a drill: detection, precision, place, cause, remedy, reset.
 
-The recording is replayed with a verdict on every query after each observation and each second in between, as somebody
-who asks again and again would get them. Points as in the protocol of docs/diagnosis.md.
+The recording is replayed with a verdict on every query after each observation and each second in between. The points
+are explained in docs/diagnosis.md.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from ledgerops.diagnosis.cpu_contention import OTHER
 from ledgerops.drills.harness.bundle import Bundle
 from ledgerops.drills.harness.drill import Drill, Fault
-from ledgerops.drills.scoring.numbers import wrong
-from ledgerops.drills.scoring.replay import GRID, looks
+from ledgerops.drills.scoring.replay import GRID_SECONDS, replayed
 from ledgerops.model.finding import SEVERITIES, Finding, Verdict
 from ledgerops.model.records import Kind
 
@@ -36,14 +35,14 @@ class Sighting:
 
 @dataclass(frozen=True)
 class Named:
-    """How one fault of a drill was met."""
+    """How one fault of a drill was diagnosed."""
 
     fault: Fault
     seconds: float | None  # from the effect to the finding; None: not within the deadline
     found: Finding | None
     place: bool
     remedy: bool
-    root: bool  # a root cause in most looks from then to the repair
+    root: bool  # a root cause in most verdicts from then to the repair
     first: bool  # and the first of them
 
 
@@ -58,28 +57,31 @@ class Score:
     early: tuple[str, ...]  # rules found before the injection
     untrue: tuple[str, ...]  # rules found after it that are not true of it
     reset_seconds: float | None  # None: not gone by the end, or nothing to be gone
-    wrong: tuple[str, ...]  # numbers that the recording does not give: rule, name, what was told and what is
     points: float
     sightings: tuple[Sighting, ...] = field(default=(), compare=False)
 
     @property
     def passed(self) -> bool:
-        """Every fault found in its place, as a root cause, in its order, and nothing that is not true, numbers
-        included; a control: nothing at all."""
-        if self.void or self.early or self.untrue or self.wrong:
+        """Every fault found in its place, as a root cause, in its order, and nothing that is not true; a control:
+        nothing at all."""
+        if self.void or self.early or self.untrue:
             return False
         met = all(each.seconds is not None and each.root and each.place for each in self.named)
         return met and (not self.named or self.named[0].first)
 
 
-def score(drill: Drill, bundle: Bundle, without: Sequence[Kind] = ()) -> Score:
-    """Compares what was said with the truth. Numbers are computed again only where no kind of record is left out.
+def score(
+    drill: Drill, bundle: Bundle, without: Sequence[Kind] = (), verdicts: Iterable[Verdict] | None = None
+) -> Score:
+    """Compares the verdicts on a bundle with the truth: those of a replay without the records of some kinds, unless
+    they are given.
 
     Raises UserError when the recording cannot be read.
     """
     times = bundle.times
     injected, repaired, ended = times["injected"], times["repaired"], times["ended"]
-    said = [verdict for verdict in looks(bundle, without) if verdict.at <= ended]
+    verdicts = replayed(bundle, without) if verdicts is None else verdicts
+    said = [verdict for verdict in verdicts if verdict.at <= ended]
     sightings = _sightings(said)
     effect = times.get("effect")
     void = effect is None if drill.effect is not None else not _began_well(bundle)
@@ -96,10 +98,9 @@ def score(drill: Drill, bundle: Bundle, without: Sequence[Kind] = ()) -> Score:
     }
     named = tuple(_named(fault, drill, bundle, said, effect) for fault in drill.truth.faults)
     gone = [each.last - repaired for each in sightings if each.last >= repaired]
-    still = any(each.last > ended - 2 * GRID for each in sightings)
+    still = any(each.last > ended - 2 * GRID_SECONDS for each in sightings)
     reset = max([0.0, *gone]) if any(each.seconds is not None for each in named) and not still else None
-    false = () if without else wrong(bundle)
-    points = _points(drill, named, early, tuple(untrue), reset) - (10.0 if false and drill.kind != "control" else 0.0)
+    points = _points(drill, named, early, tuple(untrue), reset)
     return Score(
         drill.name,
         drill.kind,
@@ -108,14 +109,13 @@ def score(drill: Drill, bundle: Bundle, without: Sequence[Kind] = ()) -> Score:
         early,
         tuple(sorted(untrue)),
         reset,
-        false,
-        max(0.0, points),
+        points,
         tuple(sightings),
     )
 
 
 def _sightings(said: Sequence[Verdict]) -> list[Sighting]:
-    """Each rule on each query, from its first to its last look."""
+    """Each rule on each query, from its first to its last verdict."""
     found: dict[tuple[str, str], Sighting] = {}
     for verdict in said:
         at = verdict.at
@@ -163,12 +163,12 @@ def _named(fault: Fault, drill: Drill, bundle: Bundle, said: Sequence[Verdict], 
 
 
 def _of_other_drills(each: Sighting) -> bool:
-    """Other drills on the same machine take its cores: where that is what is found, it is true."""
+    """Whether the finding says that other processes use the cores: with other drills beside it, that is true."""
     return each.rule == "cpu-saturated" and each.finding.component.detail == OTHER
 
 
 def _began_well(bundle: Bundle) -> bool:
-    """A control proves something only if its first query was in its rhythm before the load changed."""
+    """Whether the first query of a healthy control ran steadily before the load changed."""
     done = [
         commit.done for role in list(bundle.names)[:1] for commit in bundle.commits(role) if commit.done is not None
     ]
@@ -194,18 +194,18 @@ def _in_place(fault: Fault, finding: Finding, bundle: Bundle) -> bool:
 def _points(
     drill: Drill, named: Sequence[Named], early: Sequence[str], untrue: Sequence[str], reset: float | None
 ) -> float:
-    """Out of 100: detection 30 (less the later), precision 15, place 20, cause 20, numbers 10 (judged apart, by
-    recomputing them), remedy and reset 5. A control has 100 or 0."""
+    """Out of 100: detection 35 (less the later), precision 20, place 20, cause 20, remedy and reset 5. A control has
+    100 or 0."""
     if drill.kind == "control":
         return 0.0 if early or untrue else 100.0
     if early or all(each.seconds is None for each in named):
         return 0.0
     share = 1 / max(1, len(named))
-    points = 15.0 - min(15.0, 5.0 * len(untrue)) + 10.0
+    points = 20.0 - min(20.0, 5.0 * len(untrue))
     for index, each in enumerate(named):
         if each.seconds is None:
             continue
-        points += 30 * share * (1 - each.seconds / drill.deadline) ** 0.5 if each.seconds < drill.deadline else 0
+        points += 35 * share * (1 - each.seconds / drill.deadline) ** 0.5 if each.seconds < drill.deadline else 0
         points += 20 * share * (each.place)
         points += 20 * share * (1.0 if (each.first if index == 0 else each.root) else 0.4 if each.root else 0.0)
         points += 2.5 * share * each.remedy

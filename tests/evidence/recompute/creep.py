@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import NamedTuple
 
-from ledgerops.drills.scoring.recompute.shared import Formula, head
-from ledgerops.drills.scoring.tape import Batch, Json, Tape
+from tests.evidence.recompute.shared import Formula, head
+from tests.evidence.tape import Batch, Json, Tape
 
 STRETCH = 10.0  # seconds, ending on multiples of it
 PARTS = 5

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-import ledgerops.drills.scoring.recompute as recompute
+import tests.evidence.recompute as recompute
 from ledgerops.diagnosis.rules import RULES
-from ledgerops.drills.scoring.numbers import check, wrong
-from ledgerops.drills.scoring.recompute import Compared
-from ledgerops.drills.scoring.replay import looks
+from ledgerops.drills.scoring.replay import replayed
 from tests.drills.test_score import NAMES, made
+from tests.evidence.numbers import compare, wrong_numbers
+from tests.evidence.recompute import Compared
 
 PACKAGE = Path(recompute.__file__).parent
-ALLOWED = ("ledgerops.drills.scoring.recompute", "ledgerops.drills.scoring.tape")
+ALLOWED = ("tests.evidence.recompute", "tests.evidence.tape")
 
 
 @pytest.mark.parametrize("file", [*PACKAGE.glob("*.py"), PACKAGE.parent / "tape.py"], ids=lambda file: file.stem)
@@ -27,7 +27,7 @@ def test_it_shares_nothing_with_what_it_checks(file):
         for name in ([node.module] if isinstance(node, ast.ImportFrom) else [each.name for each in _names(node)])
     ]
 
-    assert [name for name in imported if name.startswith("ledgerops") and not name.startswith(ALLOWED)] == []
+    assert [name for name in imported if name.startswith(("ledgerops", "tests")) and not name.startswith(ALLOWED)] == []
 
 
 def _names(node):
@@ -35,7 +35,8 @@ def _names(node):
 
 
 def test_every_number_of_a_slow_sink_is_there(tmp_path):
-    found = list(check(made(tmp_path, NAMES["main"])))
+    bundle = made(tmp_path, NAMES["main"])
+    found = list(compare(bundle.recording, replayed(bundle)))
 
     assert {number.rule for number in found} >= {"slow-sink", "trigger-overrun"}
     assert [number for number in found if not number.compared.agrees] == []
@@ -44,15 +45,16 @@ def test_every_number_of_a_slow_sink_is_there(tmp_path):
 def test_a_number_that_is_not_in_the_recording_is_seen(tmp_path):
     bundle = made(tmp_path, NAMES["main"])
 
-    def lying(of):
-        for verdict in looks(of):
+    def lying():
+        for verdict in replayed(bundle):
             findings = tuple(
                 replace(each, evidence=tuple(replace(number, value=number.value * 1.1) for number in each.evidence))
                 for each in verdict.findings
             )
             yield replace(verdict, findings=findings)
 
-    assert any(line.startswith("slow-sink: add_batch_seconds_outside_tasks 3.") for line in wrong(bundle, lying))
+    lies = wrong_numbers(bundle.recording, lying())
+    assert any(line.startswith("slow-sink: add_batch_seconds_outside_tasks 3.") for line in lies)
 
 
 @pytest.mark.parametrize(

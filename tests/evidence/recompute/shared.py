@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ledgerops.drills.scoring.tape import Batch, Json, Tape, middle
+from tests.evidence.tape import Batch, Json, Tape, middle
 
 OVER = 1.1  # of the trigger interval
 REMEMBERED = 200  # batches

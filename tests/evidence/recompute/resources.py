@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ledgerops.drills.scoring.recompute.shared import Formula, heap, newest_of, total_of
-from ledgerops.drills.scoring.tape import Batch, Json, Tape, middle
+from tests.evidence.recompute.shared import Formula, heap, newest_of, total_of
+from tests.evidence.tape import Batch, Json, Tape, middle
 
 
 def _newest_with_tasks(tape: Tape) -> list[Batch]:

@@ -1,25 +1,22 @@
-"""Whether the numbers of a bundle's findings are true: each is computed again from the recording, by other code."""
+"""Whether the numbers of findings are true: each is computed again from the recording, by other code."""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import orjson
 import zstandard
 
 from ledgerops.diagnosis.report import document
-from ledgerops.drills.harness.bundle import Bundle
-from ledgerops.drills.scoring.recompute import Compared, recompute
-from ledgerops.drills.scoring.replay import looks
 from ledgerops.model.finding import Verdict
-
-Said = Callable[[Bundle], Iterator[Verdict]]
+from tests.evidence.recompute import Compared, recompute
 
 
 class Number(NamedTuple):
-    """One number of one finding: when it was told, of what, and what the recording gives."""
+    """One number of one finding: when it was reported, for which query and rule, and what the recording gives."""
 
     at: float
     query: str
@@ -27,10 +24,10 @@ class Number(NamedTuple):
     compared: Compared
 
 
-def wrong(bundle: Bundle, said: Said = looks) -> tuple[str, ...]:
-    """One line for each rule and number that the recording does not give, with the first instance of it."""
+def wrong_numbers(recording: Path, verdicts: Iterable[Verdict]) -> tuple[str, ...]:
+    """One line for each rule and number that differs from the recording, with its first instance."""
     found: dict[tuple[str, str], str] = {}
-    for number in check(bundle, said):
+    for number in compare(recording, verdicts):
         each = number.compared
         if not each.agrees:
             given = "no formula or no data" if each.found is None else f"{each.found:.6g}"
@@ -38,25 +35,25 @@ def wrong(bundle: Bundle, said: Said = looks) -> tuple[str, ...]:
     return tuple(found.values())
 
 
-def check(bundle: Bundle, said: Said = looks) -> Iterator[Number]:
-    """Every number of every finding, each time that a rule told new ones. A finding that merely lingers is not new."""
-    lines = list(_lines(bundle))
-    told: dict[tuple[str, str, str], Any] = {}
-    for verdict in said(bundle):
+def compare(recording: Path, verdicts: Iterable[Verdict]) -> Iterator[Number]:
+    """Every number of every finding, each time that a rule reports new ones; one that merely lingers is not new."""
+    lines = list(_lines(recording))
+    last: dict[tuple[str, str, str], Any] = {}
+    for verdict in verdicts:
         if not verdict.findings:
             continue
         [query] = document([verdict], verdict.at, "")["queries"]
         for finding in query["findings"]:
             key = (verdict.query, finding["rule"], str(finding["component"]))
-            if told.get(key) == finding["evidence"]:
+            if last.get(key) == finding["evidence"]:
                 continue
-            told[key] = finding["evidence"]
+            last[key] = finding["evidence"]
             for compared in recompute(lines, verdict.query, verdict.at, finding):
                 yield Number(verdict.at, verdict.query, finding["rule"], compared)
 
 
-def _lines(bundle: Bundle) -> Iterator[dict[str, Any]]:
-    for file in sorted(bundle.recording.glob("recording-*")):
+def _lines(recording: Path) -> Iterator[dict[str, Any]]:
+    for file in sorted(recording.glob("recording-*")):
         data = file.read_bytes()
         if file.suffix == ".zst":
             with zstandard.ZstdDecompressor().stream_reader(io.BytesIO(data), read_across_frames=True) as reader:

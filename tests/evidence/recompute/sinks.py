@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Any
 
-from ledgerops.drills.scoring.recompute.shared import Formula, plain, python, slots
-from ledgerops.drills.scoring.tape import Batch, Json, Tape, middle
+from tests.evidence.recompute.shared import Formula, plain, python, slots
+from tests.evidence.tape import Batch, Json, Tape, middle
 
 HOT = 0.3  # share of the rows, and
 ROWS = 100  # rows, from which a key is hot

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from statistics import median
 
-from ledgerops.drills.scoring.recompute.shared import (
+from tests.evidence.recompute.shared import (
     OVER,
     REMEMBERED,
     Formula,
@@ -16,7 +16,7 @@ from ledgerops.drills.scoring.recompute.shared import (
     python,
     total_of,
 )
-from ledgerops.drills.scoring.tape import Batch, Json, Tape, middle
+from tests.evidence.tape import Batch, Json, Tape, middle
 
 
 def _trigger_batches(tape: Tape) -> list[Batch]:

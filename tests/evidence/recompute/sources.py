@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from statistics import median
 
-from ledgerops.drills.scoring.recompute.shared import Formula, backlog, plain, slots
-from ledgerops.drills.scoring.tape import Batch, Json, Place, Tape, instant, middle
+from tests.evidence.recompute.shared import Formula, backlog, plain, slots
+from tests.evidence.tape import Batch, Json, Place, Tape, instant, middle
 
 
 def _latest(tape: Tape, finding: Json) -> list[Batch]:

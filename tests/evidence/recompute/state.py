@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from statistics import median
 
-from ledgerops.drills.scoring.recompute.shared import Formula, heap, newest_of, operator_of, parallel, plain
-from ledgerops.drills.scoring.tape import Batch, Json, Tape, middle
+from tests.evidence.recompute.shared import Formula, heap, newest_of, operator_of, parallel, plain
+from tests.evidence.tape import Batch, Json, Tape, middle
 
 
 def _state_span(tape: Tape, finding: Json) -> list[Batch]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from statistics import median
 
-from ledgerops.drills.scoring.recompute.shared import Formula, backlog, falling_delay, head, newest_of
-from ledgerops.drills.scoring.tape import Json, Tape
+from tests.evidence.recompute.shared import Formula, backlog, falling_delay, head, newest_of
+from tests.evidence.tape import Json, Tape
 
 
 def _arrival(tape: Tape, finding: Json) -> float | None:

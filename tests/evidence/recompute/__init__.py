@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ledgerops.drills.scoring.recompute import (
+from tests.evidence.recompute import (
     creep,
     event_time,
     inputs,
@@ -22,8 +22,8 @@ from ledgerops.drills.scoring.recompute import (
     symptoms,
     work,
 )
-from ledgerops.drills.scoring.recompute.shared import Formula
-from ledgerops.drills.scoring.tape import SAME, Json, Tape, instant
+from tests.evidence.recompute.shared import Formula
+from tests.evidence.tape import SAME, Json, Tape, instant
 
 TOLERANCE = 0.05
 TINY = 0.005  # seconds or shares: Spark's times are whole milliseconds, and a share is the quotient of two

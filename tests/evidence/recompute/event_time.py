@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import pairwise
 
-from ledgerops.drills.scoring.recompute.shared import Formula, newest_of, operator_of, plain
-from ledgerops.drills.scoring.tape import Batch, Json, Tape, instant, middle
+from tests.evidence.recompute.shared import Formula, newest_of, operator_of, plain
+from tests.evidence.tape import Batch, Json, Tape, instant, middle
 
 
 def _dropped(batch: Batch, tape: Tape, finding: Json) -> float:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import pairwise
 
-from ledgerops.drills.scoring.recompute.shared import Formula, backlog, falling_delay, nearest, newest_of, plain
-from ledgerops.drills.scoring.tape import Json, Tape, middle
+from tests.evidence.recompute.shared import Formula, backlog, falling_delay, nearest, newest_of, plain
+from tests.evidence.tape import Json, Tape, middle
 
 # seconds: the bounds of latency_le_0 and so on
 AGES = (0.25, 0.5, 1.0, 2.0, 3.0, 5.0, 7.5, 10.0, 15.0, 30.0, 60.0, 120.0, 300.0, 900.0, 3600.0)

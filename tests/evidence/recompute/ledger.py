@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ledgerops.drills.scoring.recompute.shared import Formula, plain
-from ledgerops.drills.scoring.tape import Batch, Json, Tape
+from tests.evidence.recompute.shared import Formula, plain
+from tests.evidence.tape import Batch, Json, Tape
 
 
 def _latest_30(tape: Tape) -> list[Batch]:

@@ -7,8 +7,8 @@ from itertools import pairwise
 from statistics import median
 from typing import Any
 
-from ledgerops.drills.scoring.recompute.shared import Formula, plain, total_of
-from ledgerops.drills.scoring.tape import Json, Tape
+from tests.evidence.recompute.shared import Formula, plain, total_of
+from tests.evidence.tape import Json, Tape
 
 SPAN = 4.0  # seconds that lie between two looks at least
 MINUTE = 60.0

@@ -1,0 +1,27 @@
+"""The saved recordings of the drills, each replayed once for all tests of a process."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+from ledgerops.drills.harness.bundle import Bundle
+from ledgerops.drills.scoring.replay import replayed
+from ledgerops.model.finding import Verdict
+from tests.paths import RECORDED
+
+FOLDER = RECORDED / "drills"
+NAMES = sorted(each.name for each in FOLDER.iterdir() if (each / "drill.json").exists())
+
+
+def bundle(name: str) -> Bundle:
+    return Bundle(FOLDER / name)
+
+
+def recording(name: str) -> Path:
+    return bundle(name).recording
+
+
+@cache
+def verdicts(name: str) -> tuple[Verdict, ...]:
+    return tuple(replayed(bundle(name)))
