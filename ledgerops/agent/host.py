@@ -1,8 +1,9 @@
-"""The driver's machine and processes (psutil), and the application's executors (Spark's REST)."""
+"""The driver's machine and processes (psutil, /proc), and the application's executors (Spark's REST)."""
 
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -14,10 +15,15 @@ import psutil
 
 from ledgerops.agent.queue import Inbox
 from ledgerops.agent.spark_rest import SparkRest
-from ledgerops.model.records import Executor, Host, Process
+from ledgerops.common.masking import mask
+from ledgerops.model.records import Executor, Host, Process, RemovedExecutor
+from ledgerops.model.spark_progress import parse_instant
 
 # daemons, the processes of data sources, and those of Spark Connect's queries
 WORKERS = ("pyspark.daemon", "pyspark.worker", "pyspark/daemon.py", "pyspark/worker.py", "pyspark.sql.")
+MAX_REMOVED_EXECUTORS = 20  # Spark keeps 100; with dynamic allocation they come and go all day
+MAX_REASON_LENGTH = 300  # characters
+PRESSURE = re.compile(r"^some avg10=([\d.]+)", re.MULTILINE)
 Role = Literal["driver_python", "driver_jvm", "python_workers"]
 Trees = Mapping[Hashable, Sequence[psutil.Process]]  # by their roots
 
@@ -29,15 +35,19 @@ class HostCollector:
         self._inbox, self._folder, self._rest = inbox, folder, rest
         self._spent: dict[Role, Spent] = defaultdict(Spent)
         psutil.cpu_percent()  # the first call only starts the measurement
+        self._cpu_times = psutil.cpu_times()
 
     def look(self) -> None:
         """Raises what the REST interface raises, after the rest was reported."""
         executors: list[Executor] = []
+        removed: tuple[RemovedExecutor, ...] = ()
         problem: Exception | None = None
         rest = self._rest()
         if rest is not None:
             try:
-                executors = [parse_executor(each) for each in rest.get("/executors")]
+                found = rest.get("/allexecutors")
+                executors = [parse_executor(each) for each in found if each["isActive"]]
+                removed = removed_executors(found)
             except (OSError, ValueError, KeyError, TypeError) as error:
                 problem = error
         memory = psutil.virtual_memory()
@@ -54,10 +64,22 @@ class HostCollector:
                 process for role, trees in _family() for process in _summed(role, trees, self._spent[role])
             ),
             executors=tuple(executors),
+            removed_executors=removed,
+            cpu_pressure_ratio=cpu_pressure_ratio(),
+            cpu_steal_ratio=self._steal_ratio(),
+            runnable_threads=runnable_threads(),
         )
         self._inbox.put("host", orjson.dumps(seen))
         if problem is not None:
             raise problem
+
+    def _steal_ratio(self) -> float | None:
+        """Share of CPU time that the hypervisor gave to others since the last call; None where it is not counted."""
+        earlier, self._cpu_times = self._cpu_times, psutil.cpu_times()
+        if not hasattr(earlier, "steal"):
+            return None
+        total = sum(self._cpu_times) - sum(earlier)
+        return min(1.0, max(0.0, (self._cpu_times.steal - earlier.steal) / total)) if total > 0 else None
 
     def _disk(self) -> tuple[int, int] | None:
         folder = self._folder
@@ -155,8 +177,48 @@ def _is_worker(process: psutil.Process) -> bool:
         return False
 
 
+def cpu_pressure_ratio(file: Path = Path("/proc/pressure/cpu")) -> float | None:
+    """Share of the last 10 seconds in which at least one task waited for a CPU (0 to 1); None where PSI is off."""
+    try:
+        found = PRESSURE.search(file.read_text("ascii"))
+    except (OSError, ValueError):
+        return None
+    return min(1.0, float(found[1]) / 100) if found else None
+
+
+def runnable_threads(file: Path = Path("/proc/loadavg")) -> int | None:
+    """Threads of the machine that run or wait for a CPU now, this one included; None where it is not known."""
+    try:
+        return int(file.read_text("ascii").split()[3].partition("/")[0])
+    except (OSError, ValueError, IndexError):
+        return None
+
+
+def removed_executors(data: Iterable[Mapping[str, Any]]) -> tuple[RemovedExecutor, ...]:
+    """The newest MAX_REMOVED_EXECUTORS of `/allexecutors` that are gone, oldest first."""
+    removed = [
+        RemovedExecutor(
+            executor_id=str(each["id"]),
+            removed_at=removed_at,
+            added_at=_instant(each.get("addTime")),
+            reason=mask(str(each["removeReason"]))[:MAX_REASON_LENGTH] if each.get("removeReason") else None,
+            cores=int(each.get("totalCores", 0)),
+            failed_tasks=int(each.get("failedTasks", 0)),
+            completed_tasks=int(each.get("completedTasks", 0)),
+        )
+        for each in data
+        if not each["isActive"] and (removed_at := _instant(each.get("removeTime"))) is not None
+    ]
+    return tuple(sorted(removed, key=lambda each: each.removed_at)[-MAX_REMOVED_EXECUTORS:])
+
+
+def _instant(text: object) -> float | None:
+    """Spark's REST writes `2026-01-31T12:00:00.000GMT`."""
+    return parse_instant(text.replace("GMT", "Z")) if isinstance(text, str) else None
+
+
 def parse_executor(data: Mapping[str, Any]) -> Executor:
-    """One entry of `/executors`. In local mode the driver is the only executor, else it runs no tasks."""
+    """One entry of `/allexecutors`. In local mode the driver is the only executor, else it runs no tasks."""
     peak = data.get("peakMemoryMetrics") or {}
     return Executor(
         executor_id=str(data["id"]),

@@ -97,19 +97,25 @@ class Watchdog:
             self._ended(run, unwatched)
 
     def _ended(self, run: Run, unwatched: bool) -> None:
-        """For a query that is gone without an event, or goes on `unwatched`. Told again if the queue was full."""
+        """For a query that is gone without an event, or goes on `unwatched`. Sent again if the queue was full.
+
+        It is `lost` when its session should be there and nobody can say how it ended; where the application stopped
+        the session, or Spark knows of no exception, it has stopped.
+        """
         exception = error_class = None
-        if run.handle is not None and run.session.alive and not unwatched:
+        lost = run.session.alive and not unwatched
+        if run.handle is not None and lost:
             self.calls += 1
             try:
                 problem = run.handle.exception()
+                lost = False
             except Exception:  # the query's JVM side is gone, too
                 problem = None
             if problem is not None:
                 exception = str(problem).strip() or "unknown"
                 error_class = getattr(problem, "getCondition", getattr(problem, "getErrorClass", lambda: None))()
         data = {"id": run.query_id, "runId": run.run_id, "exception": exception, "errorClassOnException": error_class}
-        data |= {"unwatched": True} if unwatched else {}
+        data |= {"unwatched": True} if unwatched else {"lost": True} if lost else {}
         if self._inbox.put("terminated", orjson.dumps(data), run.query, run.session):
             self._missing[run.run_id] = math.inf
         if not unwatched:

@@ -28,6 +28,7 @@ STATUSES = {  # status -> (sign, sign in ASCII, style)
     "stuck": ("■", "!", f"bold {RED}"),
     "failed": ("✖", "x", f"bold {RED}"),
     "stopped": ("□", "-", "dim"),
+    "lost": ("✖", "x", f"bold {RED}"),
 }
 PHASES = {  # in the order in which they run: phase -> (name, glyph, glyph in ASCII, colour)
     "latest_offset": ("offsets", "▚", "o", PURPLE),

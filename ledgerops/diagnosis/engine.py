@@ -177,7 +177,9 @@ def _health(findings: Sequence[Finding], status: Status) -> int:
 def _status(view: View, active: set[str]) -> Status:
     history = view.history
     if history.ended is not None:
-        return "failed" if history.ended.exception is not None else "stopped"
+        if history.ended.exception is not None:
+            return "failed"
+        return "lost" if history.ended.lost else "stopped"
     if active & {"query-stuck", "source-unreachable"}:
         return "stuck"
     if "falling-behind" in active:

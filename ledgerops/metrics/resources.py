@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ledgerops.metrics.model import Metric, Series
+from ledgerops.metrics.model import Labels, Metric, Series
 from ledgerops.model.records import Executor, Host, Process
 
 Read = Callable[[Host], Series]
@@ -32,20 +32,49 @@ def _host(value: Callable[[Host], float | None]) -> Read:
     return read
 
 
-def _gauge(name: str, text: str, read: Read, *labels: str) -> Metric[Host]:
-    return Metric(name, "gauge", text, labels=labels, read=read)
+def _gauge(name: str, text: str, read: Read, *labels: str, unused: str = "") -> Metric[Host]:
+    return Metric(name, "gauge", text, labels=labels, read=read, unused=unused)
 
 
 def _counter(name: str, text: str, read: Read, *labels: str) -> Metric[Host]:
     return Metric(name, "counter", text, labels=labels, read=read)
 
 
-METRICS = (
+def _active(host: Host) -> Series:
+    found: dict[Labels, float] = {(each.executor_id,): 0.0 for each in host.removed_executors}
+    found.update({(each.executor_id,): float(each.active) for each in host.executors})
+    return found
+
+
+def _removed_info(host: Host) -> Series:
+    return {(each.executor_id, each.reason or "unknown"): 1.0 for each in host.removed_executors}
+
+
+def _removed_at(host: Host) -> Series:
+    return {(each.executor_id,): each.removed_at for each in host.removed_executors}
+
+
+METRICS: tuple[Metric[Host], ...] = (
     _gauge(
         "ledgerops_executor_active",
-        "1 for each executor that is alive.",
-        _executors(lambda e: float(e.active)),
+        "1 for each executor that is alive, 0 for one that was lost or released.",
+        _active,
         "executor",
+    ),
+    Metric(
+        "ledgerops_executor_removed_info",
+        "info",
+        "Why Spark removed an executor; only the newest removed executors are kept.",
+        labels=("executor", "reason"),
+        read=_removed_info,
+        unused="The reason is read beside ledgerops_executor_active when an executor is gone.",
+    ),
+    _gauge(
+        "ledgerops_executor_removed_timestamp_seconds",
+        "When Spark removed an executor; only the newest removed executors are kept.",
+        _removed_at,
+        "executor",
+        unused="Read beside ledgerops_executor_active when an executor is gone.",
     ),
     _gauge("ledgerops_executor_cores", "Task slots of an executor.", _executors(lambda e: e.cores), "executor"),
     _gauge(
@@ -113,6 +142,24 @@ METRICS = (
         "ledgerops_host_cpu_busy_ratio",
         "Share of all CPUs of the driver's machine in use; near 1 every query on it slows down.",
         _host(lambda h: h.cpu_busy_ratio),
+    ),
+    _gauge(
+        "ledgerops_host_cpu_pressure_ratio",
+        "Share of the last 10 seconds in which a task of the driver's machine waited for a CPU (Linux PSI).",
+        _host(lambda h: h.cpu_pressure_ratio),
+        unused="Evidence of a machine that is too busy; ledgerops_host_cpu_busy_ratio is on the dashboards.",
+    ),
+    _gauge(
+        "ledgerops_host_cpu_steal_ratio",
+        "Share of CPU time that the hypervisor gave to other machines.",
+        _host(lambda h: h.cpu_steal_ratio),
+        unused="Evidence of a machine that is too slow; ledgerops_host_cpu_busy_ratio is on the dashboards.",
+    ),
+    _gauge(
+        "ledgerops_host_runnable_threads",
+        "Threads of the driver's machine that run or wait for a CPU; above the number of CPUs they wait.",
+        _host(lambda h: h.runnable_threads),
+        unused="Evidence of a machine that is too busy; ledgerops_host_cpu_busy_ratio is on the dashboards.",
     ),
     _gauge("ledgerops_host_memory_bytes", "Memory of the driver's machine.", _host(lambda h: h.memory_total_bytes)),
     _gauge(

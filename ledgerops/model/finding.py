@@ -10,7 +10,16 @@ Severity = Literal["info", "warning", "critical"]
 SEVERITIES: tuple[Severity, ...] = ("info", "warning", "critical")  # by what to do: know it, act today, act now
 
 Status = Literal[
-    "healthy", "idle", "starting", "catching_up", "pressured", "falling_behind", "stuck", "failed", "stopped"
+    "healthy",
+    "idle",
+    "starting",
+    "catching_up",
+    "pressured",
+    "falling_behind",
+    "stuck",
+    "failed",
+    "stopped",
+    "lost",  # the run vanished without a terminated event
 ]
 
 

@@ -42,7 +42,7 @@ class TrendPoint(NamedTuple):
 class Ended:
     """How a run ended: `error_class` and `exception` are None after a clean stop.
 
-    An `unwatched` run may go on: only the watch of it has ended.
+    An `unwatched` run may go on: only the watch of it has ended. A `lost` run vanished without a terminated event.
     """
 
     at: float
@@ -50,6 +50,7 @@ class Ended:
     exception: str | None
     error_class: str | None
     unwatched: bool = False
+    lost: bool = False
 
 
 class History:
@@ -143,14 +144,20 @@ class History:
         self.running = None
 
     def end(
-        self, at: float, run_id: str, exception: str | None, error_class: str | None, unwatched: bool = False
+        self,
+        at: float,
+        run_id: str,
+        exception: str | None,
+        error_class: str | None,
+        unwatched: bool = False,
+        lost: bool = False,
     ) -> None:
         if self.run_id is not None and run_id != self.run_id:
             return
         if self.ended is not None:
             return
         self.run_id = run_id
-        self.ended = Ended(at, run_id, exception, error_class, unwatched)
+        self.ended = Ended(at, run_id, exception, error_class, unwatched, lost)
         self.ends.append(self.ended)
         self.running = None
         if exception is not None:

@@ -18,6 +18,7 @@ from ledgerops.model.records import (
     Observer,
     Plan,
     Process,
+    RemovedExecutor,
     Running,
     StageSummary,
     TaskSummary,
@@ -65,6 +66,7 @@ def decode_host(data: Mapping[str, Any], at: float) -> Host:
         at=at,
         processes=tuple(_build(Process, each) for each in _list(data.get("processes", []))),
         executors=tuple(_build(Executor, each) for each in _list(data.get("executors", []))),
+        removed_executors=tuple(_build(RemovedExecutor, each) for each in _list(data.get("removed_executors", []))),
     )
 
 

@@ -223,6 +223,19 @@ class Executor:
 
 
 @dataclass(frozen=True, slots=True)
+class RemovedExecutor:
+    """An executor that the application no longer has: it was lost, or released because it was idle."""
+
+    executor_id: str
+    removed_at: float
+    added_at: float | None = None
+    reason: str | None = None  # as reported by Spark, without addresses and long numbers
+    cores: int = 0
+    failed_tasks: int = 0
+    completed_tasks: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Process:
     """One process of the application: the Python driver, its JVM, or the sum of its Python workers."""
 
@@ -247,6 +260,10 @@ class Host:
     disk_free_bytes: int | None
     processes: tuple[Process, ...] = ()
     executors: tuple[Executor, ...] = ()
+    removed_executors: tuple[RemovedExecutor, ...] = ()  # the newest ones, oldest first
+    cpu_pressure_ratio: float | None = None  # share of the last 10 s in which a task waited for a CPU (Linux PSI)
+    cpu_steal_ratio: float | None = None  # share of CPU time that the hypervisor gave to others, since the last sample
+    runnable_threads: int | None = None  # running or waiting for a CPU at the moment of the sample
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,7 +97,8 @@ class Fleet:
             case "terminated":
                 state.doubted = [each for each in state.doubted if each.run_id != run_id]
                 exception, kind = _text(seen.data, "exception"), _text(seen.data, "errorClassOnException")
-                history.end(at, run_id, exception, kind, unwatched=seen.data.get("unwatched") is True)
+                unwatched, lost = seen.data.get("unwatched") is True, seen.data.get("lost") is True
+                history.end(at, run_id, exception, kind, unwatched, lost)
             case "plan":
                 history.plan = record
             case "tasks":
@@ -172,7 +173,7 @@ class Fleet:
             second.history.plan = newer.plan
         if newer.ended is not None:
             ended = newer.ended
-            second.history.end(ended.at, ended.run_id, ended.exception, ended.error_class, ended.unwatched)
+            second.history.end(ended.at, ended.run_id, ended.exception, ended.error_class, ended.unwatched, ended.lost)
 
     def _forget(self) -> None:
         ended = sorted((over.at, name) for name, state in self.queries.items() if (over := state.history.ended))

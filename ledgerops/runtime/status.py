@@ -79,6 +79,8 @@ def _sentence(status: Status, view: View) -> str:
         return "one batch so far, too few to judge" if view.batches else "waiting for its first batch"
     if status == "stopped":
         return "stopped cleanly"
+    if status == "lost":
+        return "vanished without a report of its end: its driver, server or session may have died"
     if status == "failed":
         return (history.ended and history.ended.error_class) or "ended with an error"
     if status == "idle":

@@ -7,7 +7,16 @@ import orjson
 import psutil
 import pytest
 
-from ledgerops.agent.host import HostCollector, Spent, _is_worker, _summed, _trees
+from ledgerops.agent.host import (
+    HostCollector,
+    Spent,
+    _is_worker,
+    _summed,
+    _trees,
+    cpu_pressure_ratio,
+    removed_executors,
+    runnable_threads,
+)
 from ledgerops.model.observations import decode_host
 from tests.agent.fakes import inbox, taken
 from tests.build import T0
@@ -165,3 +174,62 @@ def test_a_daemon_and_its_children_are_one_tree_and_a_source_is_its_own(package)
     finally:
         for process in (daemon, source):
             process.communicate()
+
+
+LOST = {
+    "id": "3",
+    "isActive": False,
+    "addTime": "2026-01-31T12:00:00.000GMT",
+    "removeTime": "2026-01-31T12:05:00.000GMT",
+    "removeReason": "Command exited with code 137 on 10.0.0.12",
+    "totalCores": 4,
+    "failedTasks": 2,
+    "completedTasks": 80,
+}
+
+
+def test_an_executor_that_is_gone_is_reported_apart_with_its_reason_and_no_address():
+    box = inbox()
+    HostCollector(box, None, lambda: Rest([EXECUTOR, LOST])).look()
+
+    [(_, data)] = taken(box)
+    host = decode_host(orjson.loads(orjson.dumps(data)), T0)
+    [removed] = host.removed_executors
+    assert [each.executor_id for each in host.executors] == ["driver"]
+    assert (removed.executor_id, removed.cores, removed.removed_at - removed.added_at) == ("3", 4, 300.0)
+    assert removed.reason == "Command exited with code 137 on <masked>"
+
+
+def test_of_executors_that_come_and_go_all_day_only_the_newest_are_kept():
+    gone = [{**LOST, "id": str(n), "removeTime": f"2026-01-31T12:{n % 60:02}:00.000GMT"} for n in range(60)]
+
+    assert [each.executor_id for each in removed_executors(reversed(gone))] == [str(n) for n in range(40, 60)]
+
+
+def test_a_recording_of_an_earlier_version_has_no_pressure_and_no_removed_executors():
+    box = inbox()
+    HostCollector(box, None, lambda: None).look()
+    [(_, data)] = taken(box)
+    added = ("removed_executors", "cpu_pressure_ratio", "cpu_steal_ratio", "runnable_threads")
+
+    host = decode_host({key: value for key, value in data.items() if key not in added}, T0)
+
+    assert [getattr(host, name) for name in added] == [(), None, None, None]
+
+
+def test_the_pressure_on_the_cpus_is_read_where_the_kernel_tells_it(tmp_path):
+    file = tmp_path / "cpu"
+    file.write_text(
+        "some avg10=75.00 avg60=36.52 avg300=11.13 total=1\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=0\n"
+    )
+    assert cpu_pressure_ratio(file) == 0.75
+    file.write_text("nothing of the kind")
+    assert cpu_pressure_ratio(file) is None
+    assert cpu_pressure_ratio(tmp_path / "absent") is None
+
+
+def test_the_threads_that_want_a_cpu_are_read_where_the_kernel_tells_them(tmp_path):
+    file = tmp_path / "loadavg"
+    file.write_text("2.26 0.98 0.69 10/454 23883\n")
+    assert runnable_threads(file) == 10
+    assert runnable_threads(tmp_path / "absent") is None

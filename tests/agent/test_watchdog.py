@@ -124,6 +124,32 @@ def test_a_query_of_a_stopped_session_is_reported_as_ended():
     assert [kind for _, kind, _ in bench.look_until(22)] == ["terminated"]
 
 
+class Unreachable(FakeQuery):
+    """A handle whose server or JVM is gone."""
+
+    def exception(self):
+        raise ConnectionError("nobody answers")
+
+
+@pytest.mark.parametrize(
+    ("handle", "up", "lost"),
+    [
+        pytest.param(FakeQuery(working=False), True, False, id="Spark knows of no exception"),
+        pytest.param(FakeQuery(working=False, problem=ValueError("bad")), True, False, id="it failed"),
+        pytest.param(Unreachable(working=False), True, True, id="nobody can say how it ended"),
+        pytest.param(Unreachable(working=False), False, False, id="the application stopped its session"),
+    ],
+)
+def test_a_run_that_vanished_is_lost_where_nobody_can_say_how_it_ended(handle, up, lost):
+    session = FakeSession()
+    bench = Bench(working(session, handle), sessions=[session])
+    bench.look_until(1)
+    session.queries, session.up = [], up
+
+    [(_, kind, data)] = bench.look_until(40)
+    assert (kind, data.get("lost", False)) == ("terminated", lost)
+
+
 def test_an_end_that_finds_the_queue_full_is_reported_again():
     session = FakeSession()
     bench = Bench(working(session, FakeQuery(working=False)), sessions=[session], size=1)

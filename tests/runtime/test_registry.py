@@ -68,6 +68,12 @@ def test_a_query_that_was_stopped_stays_expected():
     assert EXPECTED.read(made.view(state, T0)) == {(): 1.0}
 
 
+def test_a_run_that_vanished_is_remembered_as_lost():
+    made = fleet(event("started", name="windowed"), event("terminated", exception=None, lost=True))
+    [state] = made.queries.values()
+    assert state.history.ended is not None and state.history.ended.lost
+
+
 A, B, C = "aaaaaaaa-0000", "bbbbbbbb-0000", "cccccccc-0000"
 
 

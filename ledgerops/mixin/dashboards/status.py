@@ -14,6 +14,7 @@ STATUSES = (
     ("falling_behind", "bad"),
     ("stuck", "bad"),
     ("failed", "bad"),
+    ("lost", "bad"),
 )
 NAMES = tuple((str(n), f"{colour}:{name.replace('_', ' ')}") for n, (name, colour) in enumerate(STATUSES))
 
