@@ -63,8 +63,8 @@ def search(args: argparse.Namespace, perform: Perform) -> int:
     from ledgerops.ledger.jobs import choose_jobs
     from ledgerops.ledger.run.source import ROWS
     from ledgerops.load.test import search_report
+    from ledgerops.load.test.html import search_page
     from ledgerops.load.test.search import Settings
-    from ledgerops.load.test.search_html import page
     from ledgerops.load.test.search_run import Campaign, Options, begun, ended
 
     jobs = choose_jobs([args.job], ROWS)
@@ -92,8 +92,8 @@ def search(args: argparse.Namespace, perform: Perform) -> int:
         )
         found = campaign.found()
     answer = search_report.Searched(options, settings, found, campaign.began, time.time() - campaign.began)
-    document = search_report.document(answer)
-    loadtest_args.write(made, "search", document, search_report.COLUMNS, search_report.rows(answer), page(answer))
+    document, page = search_report.document(answer), search_page(answer)
+    loadtest_args.write(made, "search", document, search_report.COLUMNS, search_report.rows(answer), page)
     ended(made, folder)
     if args.json:
         print(json.dumps(document))

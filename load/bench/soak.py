@@ -25,9 +25,13 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
+from ledgerops.analysis.html.axes import elapsed_ticks
+from ledgerops.analysis.html.plot import Band, Figure, Panel, svg
+from ledgerops.analysis.html.plot import Line as PlotLine
 from ledgerops.cli.arg_types import seconds
+from ledgerops.common import format
 from ledgerops.errors import UserError
-from load.bench import soak_plot, soak_samples
+from load.bench import soak_samples
 from load.bench.lines import NO, YES, Line, Measured, machine
 from load.bench.soak_churn import Churn
 from load.bench.soak_samples import Sample, Scraper
@@ -181,21 +185,32 @@ def _publish(page: Path, at: str, samples: Sequence[Sample], found: Sequence[Fla
 
 
 def picture(samples: Sequence[Sample]) -> str:
-    """The figures that are judged, over time."""
+    """The figures that are judged over time, as an SVG file."""
     at = [sample.at for sample in samples]
-    strips = [
-        soak_plot.Strip(name, unit, [float(getattr(sample, field)) for sample in samples])
-        for name, unit, field in (
-            ("driver's memory", "MiB", "memory"),
-            ("threads", "", "threads"),
-            ("file handles", "", "handles"),
-            ("series on /metrics", "", "series"),
-            ("recording", "MiB", "recording"),
-            ("worker's queue", "", "queue"),
-            ("queries that run", "", "queries"),
-        )
-    ]
-    return soak_plot.svg(at, strips, at[warm(at)])
+    panels = []
+    for name, unit, field in (
+        ("driver's memory", "MiB", "memory"),
+        ("threads", "", "threads"),
+        ("file handles", "", "handles"),
+        ("series on /metrics", "", "series"),
+        ("recording", "MiB", "recording"),
+        ("worker's queue", "", "queue"),
+        ("queries that run", "", "queries"),
+    ):
+        values = [float(getattr(sample, field)) for sample in samples]
+        title = f"{name}: {values[-1]:,.0f} {unit}".rstrip() + " at the end"
+        panels.append(Panel(title, format.count, 1.0, [PlotLine(name, "l1", list(zip(at, values, strict=True)))]))
+    figure = Figure(
+        0.0,
+        at[-1],
+        panels,
+        elapsed_ticks(0.0, at[-1], unit_seconds=60.0),
+        "minutes",
+        "figures of the soak over time",
+        bands=[Band(0.0, at[warm(at)], "warm-up", "warm-up, not judged")],
+        panel_height=48.0,
+    )
+    return svg(figure, standalone=True)
 
 
 def _say(text: str) -> None:

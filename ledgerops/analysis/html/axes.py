@@ -1,4 +1,4 @@
-"""Scales of a plot: from instants and values to places, and the ticks that people read."""
+"""Axes of a plot: a linear scale, and ticks at round values, instants and elapsed times."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-HIGHEST = 1e15  # an axis that ends here is drawn: no number of Spark's is larger
-STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400)  # seconds
+MAX_AXIS_VALUE = 1e15  # no number of Spark's is larger
+# distances between two ticks of a time axis
+TIME_STEPS_SECONDS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400)
+Tick = tuple[float, str]  # position on the axis, label
 
 
 class Scale(NamedTuple):
-    """Linear, from [low, high] to [start, end]; what lies outside is drawn at the edge."""
+    """Linear, from the values [low, high] to the coordinates [start, end]. Values outside are drawn at the edge."""
 
     low: float
     high: float
@@ -26,25 +28,35 @@ class Scale(NamedTuple):
         return self.start + share * (self.end - self.start)
 
 
-def ceiling(values: Sequence[float], least: float) -> float:
-    """The upper end of an axis from 0: the largest value, rounded up to what makes even ticks."""
-    top = min(max([least, *values]), HIGHEST)
+def axis_top(values: Sequence[float], least: float) -> float:
+    """The upper end of an axis that starts at 0: the largest value (at least `least`), rounded up to an even number."""
+    top = min(max([least, *values]), MAX_AXIS_VALUE)
     size = 10.0 ** math.floor(math.log10(top))
     return next(step * size for step in (1, 1.2, 1.6, 2, 3, 4, 5, 6, 8, 10) if step * size >= top * 0.9999)
 
 
-def ticks(top: float, show: Callable[[float], str]) -> list[tuple[float, str]]:
-    """Zero, the middle and the top with their labels."""
+def value_ticks(top: float, show: Callable[[float], str]) -> list[Tick]:
+    """Zero, the middle and the top."""
     return [(0.0, "0"), (top / 2, show(top / 2)), (top, show(top))]
 
 
-def instants(low: float, high: float, most: int = 8) -> list[tuple[float, str]]:
-    """Round instants in UTC: with seconds where they are closer than a minute."""
-    span = max(high - low, 1e-9)
-    step = next((step for step in STEPS if span / step <= most), STEPS[-1] * math.ceil(span / STEPS[-1] / most))
-    form = "%H:%M:%S" if step < 60 else "%H:%M" if step < 86_400 else "%m-%d"
+def utc_ticks(low: float, high: float, most: int = 8) -> list[Tick]:
+    """About `most` round instants in UTC between two epoch seconds."""
+    step = _step(high - low, most)
+    pattern = "%H:%M:%S" if step < 60 else "%H:%M" if step < 86_400 else "%m-%d"
     first = math.ceil(low / step) * step
-    count = int((high - first) // step) + 1
-    return [
-        (at, datetime.fromtimestamp(at, UTC).strftime(form)) for at in (first + step * each for each in range(count))
-    ]
+    instants = (first + step * number for number in range(int((high - first) // step) + 1))
+    return [(at, datetime.fromtimestamp(at, UTC).strftime(pattern)) for at in instants]
+
+
+def elapsed_ticks(low: float, high: float, unit_seconds: float = 1.0, most: int = 10) -> list[Tick]:
+    """Round times since `low`, labelled in a unit of so many seconds."""
+    step = _step(high - low, most)
+    return [(low + n * step, f"{n * step / unit_seconds:g}") for n in range(int((high - low) // step) + 1)]
+
+
+def _step(span: float, most: int) -> float:
+    """Seconds between two ticks, so that there are at most about `most`."""
+    span = max(span, 1e-9)
+    longest = TIME_STEPS_SECONDS[-1] * math.ceil(span / TIME_STEPS_SECONDS[-1] / most)
+    return next((step for step in TIME_STEPS_SECONDS if span / step <= most), longest)

@@ -8,17 +8,19 @@ from typing import Any, NamedTuple
 from ledgerops.model.finding import SEVERITIES
 
 Json = Mapping[str, Any]
-STATES = {
-    "healthy": ("works", "worked"),
-    "idle": ("has nothing to read", "had nothing to read"),
-    "starting": ("has just begun", "had just begun"),
-    "catching_up": ("works off its backlog", "worked off its backlog"),
+STATES = {  # by status: now, and of an incident that is over
+    "healthy": ("has a finding", "had a finding"),
+    "idle": ("has a finding", "had a finding"),
+    "starting": ("has a finding", "had a finding"),
+    "catching_up": ("is catching up", "was catching up"),
     "pressured": ("is under pressure", "was under pressure"),
-    "falling_behind": ("falls behind", "fell behind"),
+    "falling_behind": ("is falling behind", "was falling behind"),
     "stuck": ("is stuck", "was stuck"),
     "failed": ("has failed", "had failed"),
-    "stopped": ("was stopped", "was stopped"),
+    "stopped": ("stopped with an open finding", "stopped with an open finding"),
+    "lost": ("stopped reporting", "had stopped reporting"),
 }
+OTHER_STATE = ("has a problem", "had a problem")
 
 
 class Headline(NamedTuple):
@@ -31,30 +33,27 @@ class Headline(NamedTuple):
 
 
 def headline(document: Json, worst: Mapping[str, Json]) -> Headline:
-    """Of the sickest query; with how many others there are. What is over is told as such."""
+    """The sentence for the least healthy query, with the number of others that have findings.
+
+    `worst` are queries without a finding now, as they were at their worst.
+    """
     queries = document["queries"]
     sick = sorted((each for each in queries if each["root_causes"]), key=_gravity)
     if sick:
-        return _told(sick[0], len(sick) - 1, 0)
+        return _sentence(sick[0], len(sick) - 1, over=False)
     over = sorted(worst.values(), key=_gravity)
     if over:
-        return _told(over[0], len(over) - 1, 1)
-    count = len(queries)
-    return Headline(f"Nothing is wrong with {'the query' if count == 1 else f'any of {count} queries'}", "good")
+        return _sentence(over[0], len(over) - 1, over=True)
+    return Headline(f"No problem found in {len(queries)} {'query' if len(queries) == 1 else 'queries'}", "good")
 
 
-def _told(query: Json, others: int, past: int) -> Headline:
+def _sentence(query: Json, others: int, over: bool) -> Headline:
     cause = query["root_causes"][0]
-    state = STATES.get(query["status"], ("is in trouble", "was in trouble"))[past]
-    if query["status"] == "stopped":
-        state = "was stopped in trouble"
-    elif query["status"] in ("healthy", "idle", "starting"):
-        state = ("has a finding", "had a finding")[past]
+    state = STATES.get(query["status"], OTHER_STATE)[over]
     more = len(query["root_causes"]) - 1
     causes = cause["rule"] + (f" and {more} more {'cause' if more == 1 else 'causes'}" if more else "")
-    also = f"; {others} more {'query' if others == 1 else 'queries'} too" if others else ""
-    end = " (over now)" if past else ""
-    sentence = f"{query['query']} {state}: {causes}{also}{end}"
+    also = f"; {others} more {'query' if others == 1 else 'queries'} affected" if others else ""
+    sentence = f"{query['query']} {state}: {causes}{also}{' (over now)' if over else ''}"
     return Headline(sentence, cause["severity"], cause["summary"], next(iter(cause["remedies"]), None))
 
 

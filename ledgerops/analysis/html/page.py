@@ -1,80 +1,60 @@
-"""The page: what is wrong in one sentence, what to do, how it came about, and the numbers that prove it.
+"""The report of a diagnosis as one HTML file: what is wrong, what to do, how it developed, and the numbers behind it.
 
-Everything is in one file: style, plots as SVG, no script. What others wrote goes through `markup`, and a policy in the
-page forbids the browser to load or run anything.
+Everything is in the file: style and plots, no script. What others wrote is escaped (`render`), and a policy in the page
+forbids the browser to load or run anything.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from importlib.resources import files
-from string import Template
 from typing import Any
 
-from ledgerops.analysis.html import parts
+from markupsafe import Markup
+
 from ledgerops.analysis.html.headline import headline
-from ledgerops.analysis.html.markup import Markup, join, tag, text
-from ledgerops.analysis.html.plots import Mark, plots
+from ledgerops.analysis.html.plot import Mark
+from ledgerops.analysis.html.query_plot import query_plot
+from ledgerops.analysis.html.render import render
 from ledgerops.analysis.plot_series import Track
-from ledgerops.common import format
+from ledgerops.diagnosis.report import figures_of
 from ledgerops.model.spark_progress import parse_instant
-from ledgerops.version import __version__
 
 Json = Mapping[str, Any]
-AROUND = 1.0  # times its own length that is shown before and after an incident
-LEAST_AROUND = 60.0  # seconds
-SHOWN = 12  # queries with a section of their own: a page of more is not read at night
-MARKED = 24  # findings that have a number in the plots
+MARGIN_SHARE = 1.0  # times its own length that is shown before and after an incident
+MIN_MARGIN_SECONDS = 60.0
+MAX_SECTIONS = 12  # queries with a section of their own: a page of more is not read at night
+MAX_MARKS = 24  # findings that have a number in the plots
+MAX_EVENTS = 80  # lines of the timeline
+MAX_SLICES = 7  # of a batch's time, as many as there are styles
+MIN_SLICE_SHARE = 0.01  # of a batch: smaller parts are shown together
 
 
 def page(document: Json, worst: Mapping[str, Json], tracks: Mapping[str, Track], since: float | None = None) -> str:
     """The report of a diagnosis document that has its timeline, as HTML.
 
-    `worst` are the queries of which nothing is found now, as they were at their worst; `tracks` hold their figures.
+    `worst` are the queries without a finding now, as they were at their worst; `tracks` hold the series of their plots,
+    which begin at `since` (epoch seconds) where it is given.
     """
-    told = headline(document, worst)
-    sick = [(query, worst.get(query["query"])) for query in document["queries"]]
-    sick = [each for each in sick if each[0]["root_causes"] or each[1] is not None]
-    sick.sort(key=lambda each: (not each[0]["root_causes"], (each[1] or each[0])["health"]))
+    title = headline(document, worst)
+    affected = [(query, worst.get(query["query"])) for query in document["queries"]]
+    affected = [each for each in affected if each[0]["root_causes"] or each[1] is not None]
+    affected.sort(key=lambda each: (not each[0]["root_causes"], (each[1] or each[0])["health"]))
     numbers = _numbers(document)
-    body = [
-        tag("h1", told.sentence, class_=told.style),
-        *([tag("p", told.summary, class_="lead")] if told.summary else []),
-        *([parts.first_step(told.remedy)] if told.remedy else []),
-        _meta(document),
-        parts.timeline(document["timeline"], numbers),
-        *(_section(now, then, document, tracks, numbers, since) for now, then in sick[:SHOWN]),
-        *(
-            [tag("p", f"{len(sick) - SHOWN} more queries with findings are in the text report", class_="faint")]
-            if len(sick) > SHOWN
-            else []
-        ),
-        parts.overview(document["queries"]),
-    ]
-    if not sick and len(document["queries"]) <= SHOWN:
-        body += [_figure(query["query"], document, tracks, numbers, since) for query in document["queries"]]
-    body.append(_foot(document))
-    return framed(told.sentence, body)
-
-
-def framed(title: str, body: list[Markup]) -> str:
-    """A body in what all reports have around theirs."""
-    template = Template(files("ledgerops.analysis.html").joinpath("report.html").read_text("utf-8"))
-    return template.substitute(title=text(f"ledgerops: {title}"), body=join(body, "\n"))
-
-
-def _meta(document: Json) -> Markup:
-    count = len(document["queries"])
-    queries = f"{count} {'query' if count == 1 else 'queries'}"
-    at = format.instant(document["at"])
-    return tag("p", f"As of {at}, {queries}, from ", tag("code", document["source"]), class_="meta")
-
-
-def _foot(document: Json) -> Markup:
-    return tag(
-        "footer",
-        f"ledgerops {__version__}; times are UTC; every number can be recomputed from the recording",
-        class_="faint",
+    events = _events(document, numbers)
+    overview = sorted(document["queries"], key=lambda each: (each["health"], each["query"]))
+    plotted = () if affected or len(document["queries"]) > MAX_SECTIONS else document["queries"]
+    return render(
+        "diagnosis.html",
+        title=title.sentence,
+        headline=title,
+        document=document,
+        events=events[:MAX_EVENTS],
+        more_events=max(0, len(events) - MAX_EVENTS),
+        several=len({each["query"] for each in events}) > 1,
+        sections=[_section(*each, document, tracks, numbers, since) for each in affected[:MAX_SECTIONS]],
+        more_sections=max(0, len(affected) - MAX_SECTIONS),
+        overview=[(query, figures_of(query)) for query in overview],
+        figures=[_figure(query["query"], document, tracks, numbers, since) for query in plotted],
     )
 
 
@@ -85,7 +65,17 @@ def _numbers(document: Json) -> dict[int, int]:
         for index, each in enumerate(document["timeline"]["events"])
         if each["what"] == "begin" and each["severity"] != "info"
     ]
-    return {index: number for number, index in enumerate(begun[:MARKED], 1)}
+    return {index: number for number, index in enumerate(begun[:MAX_MARKS], 1)}
+
+
+def _events(document: Json, numbers: Mapping[int, int]) -> list[Json]:
+    """Events of the incidents, with their numbers; all events where there was no incident."""
+    timeline = document["timeline"]
+    return [
+        {**each, "number": numbers.get(index)}
+        for index, each in enumerate(timeline["events"])
+        if each["incident"] is not None or not timeline["incidents"]
+    ]
 
 
 def _section(
@@ -95,43 +85,64 @@ def _section(
     tracks: Mapping[str, Track],
     numbers: Mapping[int, int],
     since: float | None,
-) -> Markup:
-    """One query: as it is now, or as it was at its worst where nothing is found any more."""
-    query = then or now
-    return tag(
-        "section",
-        tag("h2", now["query"]),
-        parts.state(now, then),
-        *(parts.cause(each) for each in query["root_causes"]),
-        _figure(now["query"], document, tracks, numbers, since),
-        parts.attribution(query.get("attribution")),
-        parts.symptoms(query),
-        *(parts.proof(each, len(query["root_causes"]) > 1) for each in query["root_causes"]),
-    )
+) -> Json:
+    """What the template shows of one query: as it is now, or as it was at its worst where nothing is found any more."""
+    shown = then or now
+    roots = shown["root_causes"]
+    return {
+        "now": now,
+        "over": then is not None,
+        "shown": shown,
+        "figures": figures_of(shown),
+        "plot": _figure(now["query"], document, tracks, numbers, since),
+        "slices": slices(shown.get("attribution")),
+        "symptoms": [
+            (each, [root["rule"] for root in roots if each["rule"] in root["explains"]])
+            for each in shown["findings"]
+            if each["rule"] not in {root["rule"] for root in roots}
+        ],
+    }
+
+
+def slices(parts: Sequence[Json] | None) -> list[Json]:
+    """The parts of a typical batch, largest first, each with its seconds, `share`, `start` (0 to 1) and `style`."""
+    known = sorted((each for each in parts or () if (each.get("seconds") or 0) > 0), key=lambda each: -each["seconds"])
+    total = sum(each["seconds"] for each in known)
+    large = [each for each in known if each["seconds"] >= MIN_SLICE_SHARE * total][: MAX_SLICES - 1]
+    rest = sum(each["seconds"] for each in known) - sum(each["seconds"] for each in large)
+    shown = [(each["part"].replace("_", " "), each["seconds"], f"s{number}") for number, each in enumerate(large)]
+    if rest > 0:
+        shown.append(("all other parts", rest, f"s{MAX_SLICES - 1}"))
+    found: list[Json] = []
+    start = 0.0
+    for name, seconds, style in shown:
+        found.append(
+            {"part": name, "seconds": seconds, "share": seconds / total, "start": start / total, "style": style}
+        )
+        start += seconds
+    return found
 
 
 def _figure(
     query: str, document: Json, tracks: Mapping[str, Track], numbers: Mapping[int, int], since: float | None
-) -> Markup:
+) -> tuple[Markup, str]:
+    """The plot of a query and its caption; empty markup when no batch of it is known."""
     track = tracks.get(query)
     if track is None or not track.batches:
-        return Markup("")
-    bands = _bands(query, document)
-    low, high = _window(track, bands, parse_instant(document["at"]) or 0.0, since)
+        return Markup(""), ""
+    incidents = _incidents(query, document)
+    low, high = _window(track, incidents, parse_instant(document["at"]) or 0.0, since)
     events: Sequence[Json] = document["timeline"]["events"]
     marks = [
         Mark(at, number, events[index]["severity"])
         for index, number in numbers.items()
         if events[index]["query"] == query and low <= (at := parse_instant(events[index]["at"]) or 0.0) <= high
     ]
-    drawn = plots(track, low, high, bands, marks)
-    if not drawn:
-        return Markup("")
-    caption = "The band is the incident, the numbers are those of the timeline." if bands else "No incident."
-    return tag("figure", drawn, tag("figcaption", f"{query}: {caption}"))
+    caption = "the band is the incident; numbers refer to the timeline." if incidents else "no incident."
+    return query_plot(track, low, high, incidents, marks), f"{query}: {caption}"
 
 
-def _bands(query: str, document: Json) -> list[tuple[float, float]]:
+def _incidents(query: str, document: Json) -> list[tuple[float, float]]:
     end = parse_instant(document["at"]) or 0.0
     return [
         (began, (parse_instant(each["ended"]) if each["ended"] else None) or end)
@@ -140,13 +151,15 @@ def _bands(query: str, document: Json) -> list[tuple[float, float]]:
     ]
 
 
-def _window(track: Track, bands: Sequence[tuple[float, float]], end: float, since: float | None) -> tuple[float, float]:
+def _window(
+    track: Track, incidents: Sequence[tuple[float, float]], end: float, since: float | None
+) -> tuple[float, float]:
     """The incidents with as much time around them as they took, within what was recorded."""
     first, last = track.batches[0].started, max(end, track.batches[-1].ended)
     if since is not None:
         return max(first, min(since, last - 1.0)), last
-    if not bands:
+    if not incidents:
         return first, last
-    began, ended = bands[0][0], bands[-1][1]
-    around = max(LEAST_AROUND, AROUND * (ended - began))
-    return max(first, began - around), max(began + 1.0, min(last, ended + around))
+    began, ended = incidents[0][0], incidents[-1][1]
+    margin = max(MIN_MARGIN_SECONDS, MARGIN_SHARE * (ended - began))
+    return max(first, began - margin), max(began + 1.0, min(last, ended + margin))

@@ -2,15 +2,14 @@ from __future__ import annotations
 
 import pytest
 
-from ledgerops.analysis.html.axes import Scale, ceiling, instants
-from ledgerops.analysis.html.markup import Markup, tag, text
+from ledgerops.analysis.html.axes import Scale, axis_top, elapsed_ticks, utc_ticks
 
 
 @pytest.mark.parametrize(
     ("values", "top"), [([], 1.0), ([4.1], 5.0), ([0.2], 1.0), ([1234.0], 1600.0), ([10.0], 10.0), ([9.7e8], 1e9)]
 )
 def test_an_axis_ends_at_a_round_number_above_all(values, top):
-    assert ceiling(values, 1.0) == pytest.approx(top)
+    assert axis_top(values, 1.0) == pytest.approx(top)
 
 
 def test_what_lies_outside_is_drawn_at_the_edge():
@@ -21,11 +20,15 @@ def test_what_lies_outside_is_drawn_at_the_edge():
 
 @pytest.mark.parametrize("span", [0.001, 1.0, 59.0, 3600.0, 86_400.0, 4e8])
 def test_there_are_a_few_round_instants_whatever_the_span(span):
-    told = instants(1_800_000_000.0, 1_800_000_000.0 + span)
-    assert len(told) <= 9 and all(at >= 1_800_000_000.0 for at, _ in told)
+    ticks = utc_ticks(1_800_000_000.0, 1_800_000_000.0 + span)
+    assert len(ticks) <= 9 and all(at >= 1_800_000_000.0 for at, _ in ticks)
 
 
-def test_only_markup_is_taken_as_markup():
-    assert tag("b", "<i>", Markup("<i></i>"), class_='"x"') == '<b class="&quot;x&quot;">&lt;i&gt;<i></i></b>'
-    assert text("a\x00b\u202e") == "a?b?"
-    assert tag("rect", x=1.26, y=2.0) == '<rect x="1.3" y="2"/>'
+@pytest.mark.parametrize("span", [0.0, 1.0, 59.0, 3600.0, 4e8])
+def test_elapsed_times_begin_at_zero_and_are_few(span):
+    ticks = elapsed_ticks(1_800_000_000.0, 1_800_000_000.0 + span)
+    assert ticks[0] == (1_800_000_000.0, "0") and len(ticks) <= 11
+
+
+def test_elapsed_times_are_labelled_in_the_unit():
+    assert elapsed_ticks(100.0, 340.0, unit_seconds=60.0)[-1] == (340.0, "4")

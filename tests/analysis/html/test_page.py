@@ -9,9 +9,8 @@ from html.parser import HTMLParser
 import pytest
 
 from ledgerops.analysis.html.headline import headline
-from ledgerops.analysis.html.page import page
-from ledgerops.analysis.html.parts import attribution
-from ledgerops.analysis.html.plots import plots
+from ledgerops.analysis.html.page import page, slices
+from ledgerops.analysis.html.query_plot import query_plot
 from ledgerops.analysis.session import Investigation
 from ledgerops.cli import main
 from tests.paths import RECORDED
@@ -64,7 +63,7 @@ def test_what_is_over_is_told_at_its_worst(outage):
     reader, words = read(outage)
 
     assert "outage was stuck: source-unreachable (over now)" in words
-    assert "Do first: bring the broker back, or the network to it" in words
+    assert "First step: bring the broker back, or the network to it" in words
     assert re.search(r"\b1 12:35:51 \+0:00 critical source-unreachable begins", words)
     assert "seconds_without_answer" in words and "ledgerops rules source-unreachable" in words
     assert [attributes["class"] for name, attributes in reader.seen if name == "h1"] == ["critical"]
@@ -76,7 +75,7 @@ def test_the_plots_mark_the_incident_and_what_began(outage):
 
     assert svg["aria-label"].startswith("plots over time: lag")
     classes = [attributes.get("class", "") for _, attributes in reader.seen]
-    assert classes.count("band") == 1 and classes.count("number critical") == 1
+    assert classes.count("incident") == 1 and classes.count("number critical") == 1
     assert {"p-work", "p-plan", "p-log", "p-commit"} <= set(classes)
 
 
@@ -155,7 +154,7 @@ def test_the_sickest_query_leads_and_the_others_are_counted():
         "root_causes": [cause("warning", "x"), cause("info", "y")],
     }
 
-    assert headline({"queries": [less, worst]}, {}).sentence == "a has failed: query-failed; 1 more query too"
+    assert headline({"queries": [less, worst]}, {}).sentence == "a has failed: query-failed; 1 more query affected"
     assert headline({"queries": [less]}, {}).sentence == "b is under pressure: x and 1 more cause"
 
 
@@ -163,9 +162,9 @@ def test_the_sickest_query_leads_and_the_others_are_counted():
     ("status", "said"),
     [
         ("healthy", "a has a finding: x"),
-        ("stopped", "a was stopped in trouble: x"),
+        ("stopped", "a stopped with an open finding: x"),
         ("stuck", "a is stuck: x"),
-        ("brand_new", "a is in trouble: x"),
+        ("brand_new", "a has a problem: x"),
     ],
 )
 def test_the_state_is_told_in_words(status, said):
@@ -177,28 +176,28 @@ def test_a_healthy_application_is_said_to_be_with_its_plots():
     html = made(CRASH, query="windowed")
     reader, words = read(html)
 
-    assert "Nothing is wrong with the query" in words and "band" not in [each.get("class") for _, each in reader.seen]
-    assert "windowed: No incident." in words
+    assert "No problem found in 1 query" in words and "incident" not in [each.get("class") for _, each in reader.seen]
+    assert "windowed: no incident." in words
 
 
 def test_the_parts_of_a_batch_are_told_largest_first_and_the_small_ones_together():
     told = [{"part": "cpu", "seconds": 1.0, "share": 0.25}, {"part": "driver", "seconds": 2.98, "share": 0.745}]
     told += [{"part": f"tiny_{number}", "seconds": 0.005, "share": 0.001} for number in range(4)]
     told += [{"part": "none", "seconds": 0.0, "share": 0.0}, {"part": "unknown", "seconds": None, "share": None}]
-    _, words = read(attribution(told))
+    found = [(each["part"], round(each["seconds"], 3), round(each["share"], 3)) for each in slices(told)]
 
-    assert words.endswith("driver 3.0 s 75% cpu 1.0 s 25% all other parts 0.02 s 0%")
+    assert found == [("driver", 2.98, 0.745), ("cpu", 1.0, 0.25), ("all other parts", 0.02, 0.005)]
 
 
 @pytest.mark.parametrize("told", [None, [], [{"part": "a", "seconds": 0.0}]], ids=["absent", "empty", "no time"])
 def test_without_an_attribution_nothing_is_said(told):
-    assert attribution(told) == ""
+    assert slices(told) == []
 
 
 def test_without_a_batch_there_is_no_plot():
     from ledgerops.analysis.plot_series import Track
 
-    assert plots(Track(), 0.0, 1.0, [], []) == ""
+    assert query_plot(Track(), 0.0, 1.0, [], []) == ""
 
 
 def test_the_command_writes_the_file_and_prints_the_report(tmp_path, capsys):
@@ -224,7 +223,10 @@ def test_a_page_that_cannot_be_written_is_said_in_one_line(arguments, said, caps
 
 def test_the_time_that_is_split_is_that_of_a_typical_batch():
     """Medians of several batches: none of them need have taken just that."""
-    told = attribution([{"part": "cpu", "seconds": 1.5, "share": 0.75}, {"part": "driver", "seconds": 0.5}])
+    investigation = Investigation(str(SKEW), story=True, plots=True)
+    document = investigation.look()
+    parts = [{"part": "query_planning", "seconds": 1.5}, {"part": "cpu", "seconds": 0.5}]
+    document["queries"][0]["attribution"] = parts
 
-    assert "Where the time of a typical batch went" in read(told)[1]
-    assert attribution([]) == attribution(None) == ""
+    _, words = read(page(document, {}, {}))
+    assert "Where the time of a typical batch went part time share query planning 1.5 s 75% cpu 0.50 s 25%" in words

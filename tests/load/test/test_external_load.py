@@ -150,7 +150,7 @@ def test_the_command_judges_and_writes_a_report(tmp_path, monkeypatch, capsys):
     [folder] = (tmp_path / "runs").iterdir()
     html = (folder / "test.html").read_text()
     assert "daily_counts passed at plan steady, sent to Kafka" in html
-    assert "of waiting, by the generator&#x27;s samples: to the broker" in html
+    assert "before its batch, from the generator&#39;s samples: to the broker" in html
     assert "cores" not in html
     told = json.loads((folder / "test.json").read_text())
     assert told["sending_seconds"]["to the broker"]["p99"] == pytest.approx(0.02, abs=1e-5)

@@ -1,0 +1,97 @@
+"""The plot of a query: lag, rates, batch duration by phase and skew over the same time, with its incidents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from markupsafe import Markup
+
+from ledgerops.analysis.html.axes import utc_ticks
+from ledgerops.analysis.html.plot import Band, Bar, Figure, Line, Mark, Panel, at_most, svg
+from ledgerops.analysis.plot_series import Batch, Track
+from ledgerops.common import format
+
+PHASES = {  # in the order in which they run, as on the terminal: name -> class and legend
+    "latest_offset": "offsets",
+    "wal_commit": "log",
+    "get_batch": "get",
+    "query_planning": "plan",
+    "add_batch": "work",
+    "commit_offsets": "commit",
+}
+UNATTRIBUTED = "unattributed"
+MIN_UNATTRIBUTED_SHARE = 0.02  # of a batch: less is rounding
+SKEWS = {
+    "source_partition": "source partitions",
+    "task_records": "rows per task",
+    "task_time": "time per task",
+    "executor": "executors",
+}
+
+
+def query_plot(
+    track: Track, low: float, high: float, incidents: Sequence[tuple[float, float]], marks: Sequence[Mark]
+) -> Markup:
+    """All panels that have a value between two epoch seconds, as SVG; empty markup when there is none."""
+    panels = [panel for panel in _panels(track, low, high) if panel.values]
+    figure = Figure(
+        low,
+        high,
+        panels,
+        utc_ticks(low, high),
+        "time (UTC)",
+        "plots over time: " + ", ".join(panel.title for panel in panels),
+        bands=[Band(began, ended, "incident") for began, ended in incidents],
+        marks=marks,
+    )
+    return svg(figure)
+
+
+def _panels(track: Track, low: float, high: float) -> Iterator[Panel]:
+    batches = [each for each in track.batches if low <= each.ended and each.started <= high]
+    age = [(each.at, each.value) for each in track.age if low <= each.at <= high]
+    yield Panel("lag: age of the oldest row that is not processed", format.duration, 1.0, [Line("lag", "l1", age)])
+    rates = [
+        Line("arrival", "l1", [(each.started, each.arrival) for each in batches]),
+        Line("input rate", "l2", [(each.started, each.read) for each in batches]),
+        Line("processing rate", "l3", [(each.ended, each.processed) for each in batches]),
+    ]
+    known = [line for line in rates if any(value is not None for _, value in line.points)]
+    yield Panel("rows per second", format.count, 1.0, known)
+    yield batch_panel(batches, track.interval)
+    skew = [
+        Line(SKEWS.get(kind, kind), f"l{number}", [(each.at, each.value) for each in samples if low <= each.at <= high])
+        for number, (kind, samples) in enumerate(sorted(track.skew.items()), 1)
+    ]
+    yield Panel("skew: maximum / median", format.ratio, 2.0, [line for line in skew if line.points])
+
+
+def batch_panel(batches: Sequence[Batch], trigger_interval_seconds: float | None) -> Panel:
+    """One bar a batch, from its start to its end, its phases stacked."""
+    bars = at_most([_bar(each) for each in batches])
+    used = {style for bar in bars for style, _ in bar.parts}
+    names = {f"p-{name}": name for name in PHASES.values()} | {"p-rest": UNATTRIBUTED}
+    return Panel(
+        "batch duration by phase",
+        format.duration,
+        0.1,
+        bars=bars,
+        limit=(trigger_interval_seconds, f"trigger interval {format.duration(trigger_interval_seconds)}")
+        if trigger_interval_seconds
+        else None,
+        bar_legend=[(name, style) for style, name in names.items() if style in used],
+    )
+
+
+def _bar(batch: Batch) -> Bar:
+    parts = [(f"p-{name}", batch.phases[phase]) for phase, name in PHASES.items() if batch.phases.get(phase, 0.0) > 0]
+    rest = batch.seconds - sum(seconds for _, seconds in parts)
+    if rest > MIN_UNATTRIBUTED_SHARE * batch.seconds:
+        parts.append(("p-rest", rest))
+    told = ", ".join(f"{PHASES.get(name, name)} {format.duration(each)}" for name, each in batch.phases.items())
+    return Bar(
+        batch.started,
+        batch.ended,
+        parts,
+        f"{format.count(batch.rows)} rows in {format.duration(batch.seconds)}: {told}",
+    )
