@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from ledgerops.checkpoint.batch_log import is_checkpoint
 from ledgerops.checkpoint.operators import Operator
-from ledgerops.checkpoint.reader import Checkpoint, is_checkpoint, open_checkpoint
+from ledgerops.checkpoint.reader import Checkpoint, open_checkpoint
 from ledgerops.checkpoint.summary import head, operator_document
 from ledgerops.errors import UserError
 from ledgerops.model import recording

@@ -5,11 +5,11 @@ Read without Spark and without writing. The query may go on meanwhile: what is r
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from ledgerops.checkpoint.batch_log import BatchLog, is_checkpoint
 from ledgerops.checkpoint.operators import DEFAULT, Operator, read_operators
 from ledgerops.checkpoint.store_files import StoreFiles, scan
 from ledgerops.errors import UserError
@@ -52,10 +52,6 @@ class Checkpoint:
         }
 
 
-def is_checkpoint(path: Path) -> bool:
-    return (path / "offsets").is_dir() and (path / "metadata").is_file()
-
-
 def open_checkpoint(path: Path) -> Checkpoint:
     """The checkpoint as it is now. Raises UserError when there is none, or nothing of it can be read."""
     if not path.exists():
@@ -66,11 +62,14 @@ def open_checkpoint(path: Path) -> Checkpoint:
             "checkpointLocation"
         )
     try:
-        plans, commits = _batches(path / "offsets"), _batches(path / "commits")
-        committed = tuple(sorted(plans & commits))
+        log = BatchLog(path)
+        committed = tuple(sorted(log.planned & log.committed))
         if not committed:
             raise UserError(f"{path} has no committed batch yet: there is no state to read; wait for the first batch")
-        conf = _conf(path / "offsets" / str(committed[-1]))
+        conf = log.batch(committed[-1]).conf
+        if conf is None:
+            file = path / "offsets" / str(committed[-1])
+            raise UserError(f"cannot read {file}: not a planned batch as Spark 4 writes it; is it damaged?")
         state = path / "state"
         operators = read_operators(state, committed[-1]) if state.is_dir() else ()
     except OSError as error:
@@ -83,7 +82,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
     }
     readable = [{version - 1 for version in store.readable} for store in files.values()]
     kept = tuple(sorted(set(committed).intersection(*readable)))
-    checkpoint = Checkpoint(path, _query_id(path), conf, committed, operators, files, kept)
+    checkpoint = Checkpoint(path, log.query_id, conf, committed, operators, files, kept)
     if operators and committed[-1] not in kept:
         raise UserError(_missing(checkpoint))
     return checkpoint
@@ -106,24 +105,3 @@ def _missing(checkpoint: Checkpoint) -> str:
 def _folder(state: Path, operator: int, partition: int, store: str) -> Path:
     folder = state / str(operator) / str(partition)
     return folder if store == DEFAULT else folder / store
-
-
-def _batches(log: Path) -> set[int]:
-    return {int(file.name) for file in log.iterdir() if file.name.isdecimal()} if log.is_dir() else set()
-
-
-def _conf(file: Path) -> dict[str, str]:
-    """The settings in a batch's plan: its second line, behind the version."""
-    try:
-        lines = file.read_text("utf-8").split("\n")
-        conf = json.loads(lines[1])["conf"]
-        return {str(key): str(value) for key, value in conf.items()}
-    except (ValueError, KeyError, IndexError, TypeError, AttributeError):
-        raise UserError(f"cannot read {file}: not a plan of a batch as Spark 4 writes it; is it damaged?") from None
-
-
-def _query_id(path: Path) -> str | None:
-    try:
-        return str(json.loads((path / "metadata").read_text("utf-8"))["id"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return None

@@ -52,8 +52,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    from ledgerops.checkpoint.batch_log import is_checkpoint
     from ledgerops.checkpoint.listing import checkpoints_in, listing
-    from ledgerops.checkpoint.reader import is_checkpoint, open_checkpoint
+    from ledgerops.checkpoint.reader import open_checkpoint
 
     path = args.checkpoint.absolute()
     if not is_checkpoint(path) and path.is_dir() and (found := checkpoints_in(path)):

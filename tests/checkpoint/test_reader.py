@@ -127,7 +127,7 @@ def broken(folder, case):
         ),
         (
             "plan is damaged",
-            "cannot read {path}/offsets/2: not a plan of a batch as Spark 4 writes it; is it damaged?",
+            "cannot read {path}/offsets/2: not a planned batch as Spark 4 writes it; is it damaged?",
         ),
         (
             "no operator metadata",

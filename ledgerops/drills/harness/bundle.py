@@ -19,6 +19,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ledgerops.checkpoint.batch_log import BatchLog, parse_source_offset
 from ledgerops.errors import UserError
 
 
@@ -51,12 +52,7 @@ class Commit(NamedTuple):
     batch: int
     planned: float
     done: float | None
-    ends: dict[str, Any]  # the offsets of the first source, as Spark wrote them
-
-    @property
-    def read(self) -> int:
-        """Rows of the first source that it and all batches before it have read, of a source that began at 0."""
-        return sum(sum(partitions.values()) for partitions in self.ends.values())
+    read: int  # rows of the first source that it and all batches before it have read, of a source that began at 0
 
 
 @dataclass(frozen=True)
@@ -111,19 +107,12 @@ class Bundle:
     def commits(self, role: str = "main") -> Sequence[Commit]:
         """The batches of a query by the times of the files of its checkpoint, oldest first."""
         found = []
-        checkpoint = self.checkpoint(role)
-        for file in (checkpoint / "offsets").glob("[0-9]*"):
-            if not file.name.isdecimal():
-                continue
-            lines = file.read_text("utf-8").splitlines()
-            done = checkpoint / "commits" / file.name
-            try:
-                ends = json.loads(lines[2])
-            except (ValueError, IndexError):
-                ends = {}
-            at = done.stat().st_mtime if done.exists() else None
-            found.append(Commit(int(file.name), file.stat().st_mtime, at, ends if isinstance(ends, dict) else {}))
-        return sorted(found)
+        log = BatchLog(self.checkpoint(role))
+        for batch in log.times():
+            sources = log.batch(batch.number).sources
+            ends = parse_source_offset(sources[0]) if sources else {}
+            found.append(Commit(*batch, sum(ends.values())))
+        return found
 
     def _json(self, name: str) -> dict[str, Any]:
         """Raises UserError when the file is missing or not part of a drill."""

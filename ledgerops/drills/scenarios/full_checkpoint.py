@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import resource
 
+from ledgerops.checkpoint.batch_log import BatchLog
 from ledgerops.drills.harness.drill import Drill, Fault, Truth
 from ledgerops.drills.harness.effects import dies
 from ledgerops.drills.harness.injector import Injector
@@ -30,9 +31,9 @@ def start(app: TargetApp) -> None:
 
 
 def inject(injector: Injector) -> None:
-    commits = injector.folder / "work" / "checkpoints" / "main" / "commits"
-    before = len(list(commits.glob("[0-9]*")))
-    injector.until(lambda: len(list(commits.glob("[0-9]*"))) > before, 30.0, "the end of a batch")
+    log = BatchLog(injector.folder / "work" / "checkpoints" / "main")
+    before = log.newest_committed
+    injector.until(lambda: log.newest_committed != before, 30.0, "the end of a batch")
     _limit(injector, 0)
 
 

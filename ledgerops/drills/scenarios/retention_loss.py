@@ -9,6 +9,7 @@ import json
 import time
 from typing import Any
 
+from ledgerops.checkpoint.batch_log import BatchLog
 from ledgerops.drills.harness.bundle import Bundle
 from ledgerops.drills.harness.drill import Drill, Fault, Truth
 from ledgerops.drills.harness.injector import Injector
@@ -30,20 +31,16 @@ def start(app: TargetApp) -> None:
 
 def inject(injector: Injector) -> None:
     """Deletes between two batches, and notes how many records were lost by that."""
-    offsets = injector.folder / "work" / "checkpoints" / "main" / "offsets"
-    before = _newest(offsets)
-    injector.until(lambda: _newest(offsets) != before, 3 * INTERVAL, "a batch")
+    log = BatchLog(injector.folder / "work" / "checkpoints" / "main")
+    before = log.newest_planned
+    injector.until(lambda: log.newest_planned != before, 3 * INTERVAL, "a batch")
     planned = time.time()
     while time.time() < planned + LATEST:
         time.sleep(0.1)
-    ends = json.loads((offsets / str(_newest(offsets))).read_text("utf-8").splitlines()[2])[TOPIC]
+    ends = log.newest.ends
     left = broker_of(injector).delete_read_and_unread(TOPIC)
-    lost = sum(max(0, first - ends[str(partition)]) for partition, first in left.items())
+    lost = sum(max(0, first - ends[TOPIC, str(partition)]) for partition, first in left.items())
     (injector.folder / "lost.json").write_text(json.dumps({"at": time.time(), "records": lost}), "utf-8")
-
-
-def _newest(offsets: Any) -> int:
-    return max((int(file.name) for file in offsets.glob("[0-9]*") if file.name.isdecimal()), default=-1)
 
 
 def effect(bundle: Bundle) -> float | None:

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import ledgerops
-from ledgerops.checkpoint import resume
+from ledgerops.checkpoint.batch_log import BatchLog, parse_source_offset
 from ledgerops.common.shutdown import stop_queries
 from ledgerops.errors import UserError
 from ledgerops.ledger.jobs.job import REPLAY_LATENESS, Job
 from ledgerops.ledger.run import failures
 from ledgerops.ledger.run.completion import Headway
-from ledgerops.ledger.run.run_dir import Note, RunFolder
+from ledgerops.ledger.run.run_dir import Note, RunFolder, remove_unused
 from ledgerops.ledger.run.services import Services, open_services
 from ledgerops.ledger.run.sink import Outlet
 from ledgerops.ledger.run.source import Feed, heads, open_tables, total_rows
@@ -80,7 +80,7 @@ class Setup:
         """The jobs whose checkpoint has another number of shuffle partitions than the session: theirs counts."""
         found = {}
         for job in self.jobs:
-            number = resume.shuffle_partitions(self.folder.checkpoints / job.name)
+            number = BatchLog(self.folder.checkpoints / job.name).newest.shuffle_partitions
             if job.stateful and number is not None and number != self.cores:
                 found[job.name] = number
         return found
@@ -89,7 +89,7 @@ class Setup:
         """Asks the sink, and compares the checkpoints with what the cluster says. Raises UserError."""
         self.outlet.check(self.jobs, self.folder)
         for job in self.jobs:
-            for topic, partition in resume.planned_offsets(self.folder.checkpoints / job.name):
+            for topic, partition in BatchLog(self.folder.checkpoints / job.name).newest.ends:
                 number = (self.feed.partitions or {}).get(topic)
                 if number is not None and int(partition) >= number:
                     raise UserError(
@@ -217,7 +217,7 @@ def _start_one(job: Job, setup: Setup, inputs: Mapping[str, DataFrame], services
     while True:
         attempt += 1
         if setup.feed.kafka is not None:  # else the place that an earlier --start named would still count
-            resume.forget_unused(checkpoint)
+            remove_unused(checkpoint)
         query = start(
             job,
             inputs,
@@ -239,7 +239,7 @@ def _read_all(sources: Sequence[Mapping[str, Any]], totals: Mapping[str, int]) -
     """Whether every source is read to its end."""
     for source in sources:
         read: dict[str, int] = {}
-        for (topic, _), offset in resume.offsets_of(source["endOffset"]).items():
+        for (topic, _), offset in parse_source_offset(source["endOffset"]).items():
             read[topic] = read.get(topic, 0) + offset
         if not read or any(offset < totals.get(topic, 0) for topic, offset in read.items()):
             return False

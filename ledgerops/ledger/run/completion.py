@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ledgerops.checkpoint.resume import Place, committed
+from ledgerops.checkpoint.batch_log import BatchLog, Place
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming import StreamingQuery
@@ -38,7 +38,7 @@ class Headway:
         status = query.status
         if status["isTriggerActive"] or status["message"].startswith("Initializing"):
             return False
-        batch, read = committed(self._checkpoints / name)
+        batch, read = BatchLog(self._checkpoints / name).progress
         if not self._heads:
             return not status["isDataAvailable"] and (batch >= 0 or status["message"] == NOTHING_NEW)
         if not read or any(offset < self._heads.get(place, 0) for place, offset in read.items()):

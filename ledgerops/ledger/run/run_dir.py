@@ -5,12 +5,14 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import shutil
 import time
 from dataclasses import asdict, dataclass, field, replace
 from itertools import count
 from pathlib import Path
 from typing import TextIO
 
+from ledgerops.checkpoint.batch_log import BatchLog
 from ledgerops.common.files import write_json
 from ledgerops.errors import UserError
 
@@ -77,7 +79,9 @@ class RunFolder:
         if fresh and (self.path / "run.json").exists():
             self._move_aside()
         earlier = self._read()
-        if earlier is None or not any(self.checkpoints.glob("*/offsets/*")):  # nothing planned: the clock begins now
+        if earlier is None or not any(
+            BatchLog(folder).planned for folder in self.checkpoints.glob("*")
+        ):  # nothing planned: the clock begins now
             self._write(wanted)
             return wanted, False
         self._compare(earlier, wanted)
@@ -153,3 +157,9 @@ class RunFolder:
             ) from None
         self.close()
         self._acquire()
+
+
+def remove_unused(checkpoint: Path) -> None:
+    """Removes a checkpoint without a planned batch, so that a new start decides where its sources begin."""
+    if checkpoint.is_dir() and not BatchLog(checkpoint).planned:
+        shutil.rmtree(checkpoint)

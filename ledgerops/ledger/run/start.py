@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ledgerops.checkpoint.resume import newest_batch
+from ledgerops.checkpoint.batch_log import BatchLog
 from ledgerops.common.files import write_json
 from ledgerops.errors import UserError
 from ledgerops.ledger.jobs.job import Job
@@ -89,7 +89,8 @@ def _claim(job: Job, checkpoint: Path, output: Sink, fingerprint: str) -> None:
     """Marks the checkpoint as the job's, or refuses: a note beside it says whose it is, its logs what it has done."""
     note = checkpoint.with_name(f"{checkpoint.name}.job.json")
     wanted = {"job": job.name, "fingerprint": fingerprint}
-    planned, done = newest_batch(checkpoint / "offsets"), newest_batch(checkpoint / "commits")
+    log = BatchLog(checkpoint)
+    planned, done = log.newest_planned, log.newest_committed
     try:
         found = dict(json.loads(note.read_text("utf-8")))
     except FileNotFoundError:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ledgerops.checkpoint.batch_log import parse_batch
 from ledgerops.ledger.jobs.job import Job
 
 if TYPE_CHECKING:
@@ -46,13 +46,7 @@ def late_watermark(session: SparkSession, checkpoint: Path, batch: int) -> float
     if batch == 0:
         return None
     log = read_checkpoint(session, checkpoint / "offsets" / str(batch - 1))
-    milliseconds = json.loads(log.splitlines()[1])["batchWatermarkMs"]
-    return milliseconds / 1000 if milliseconds else None
-
-
-def query_id(text: str) -> str:
-    """The id of a query, from its checkpoint's file `metadata`: the same after a restart, another with fresh state."""
-    return str(json.loads(text)["id"])
+    return parse_batch(log).watermark_seconds
 
 
 def read_checkpoint(session: SparkSession, file: Path) -> str:

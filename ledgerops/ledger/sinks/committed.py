@@ -14,13 +14,14 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
+from ledgerops.checkpoint.batch_log import COMPACT, metadata_log
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from ledgerops.ledger.jobs.job import Job
 
 LOG = "_spark_metadata"
-COMPACT = ".compact"  # every tenth file of the log repeats all before it
 BATCH = "batch="
 
 
@@ -29,7 +30,7 @@ def committed_files(output: Path) -> list[Path]:
 
     Names are taken relative to `output`, so a folder that was moved since reads the same.
     """
-    log = _log(output)
+    log = metadata_log(output / LOG)
     compacted = [batch for batch, file in log.items() if file.name.endswith(COMPACT)]
     first = max(compacted, default=0)
     named = [
@@ -44,7 +45,7 @@ def committed_files(output: Path) -> list[Path]:
 
 def last_batch(output: Path) -> int | None:
     """The number of the newest batch committed to `output`; None before the first."""
-    return max([*_log(output), *_batches(output)], default=None)
+    return max([*metadata_log(output / LOG), *_batches(output)], default=None)
 
 
 def batch_folder(output: Path, batch: int) -> Path:
@@ -95,15 +96,3 @@ def _data_files(folder: Path) -> list[Path]:
 def _batches(output: Path) -> dict[int, Path]:
     numbers = ((folder.name.removeprefix(BATCH), folder) for folder in output.glob(f"{BATCH}*"))
     return {int(number): folder for number, folder in numbers if number.isdigit()}
-
-
-def _log(output: Path) -> dict[int, Path]:
-    folder = output / LOG
-    if not folder.is_dir():
-        return {}
-    files = {}
-    for file in folder.iterdir():
-        number = file.name.removesuffix(COMPACT)
-        if number.isdigit():  # besides batches there are checksums and unfinished files, all with a leading dot
-            files[int(number)] = file
-    return files

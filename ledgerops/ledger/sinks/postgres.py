@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import psycopg
 
+from ledgerops.checkpoint.batch_log import parse_query_id
 from ledgerops.errors import UserError
 from ledgerops.ledger.jobs.job import Job
-from ledgerops.ledger.sinks.batches import by_batch, pass_over, query_id, read_checkpoint
+from ledgerops.ledger.sinks.batches import by_batch, pass_over, read_checkpoint
 from ledgerops.ledger.sinks.staging import Unstaged, check_driver, discard, stage
 from ledgerops.ledger.sinks.tables import Target, column_types, create, repeated_rows, routes_of
 from ledgerops.ledger.sources.reference_load import NO_URL, describe
@@ -73,7 +74,7 @@ class PostgresSink:
         with self._reached() as connection:
             create(connection, CREATE_BATCHES)
             try:
-                return _recorded(connection, job, query_id((checkpoint / "metadata").read_text("utf-8")))
+                return _recorded(connection, job, parse_query_id((checkpoint / "metadata").read_text("utf-8")))
             except FileNotFoundError:
                 return None
 
@@ -85,7 +86,7 @@ class PostgresSink:
                     _target(job, rows, name).prepare(connection)
 
         def write(batch_rows: DataFrame, batch: int) -> None:
-            query = query_id(read_checkpoint(batch_rows.sparkSession, checkpoint / "metadata"))
+            query = parse_query_id(read_checkpoint(batch_rows.sparkSession, checkpoint / "metadata"))
             self._patiently(lambda: self.write_batch(job, batch_rows, batch, query), f"batch {batch} of {job.name}")
 
         return by_batch(job, rows, checkpoint, write)

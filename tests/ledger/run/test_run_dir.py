@@ -4,7 +4,7 @@ from dataclasses import replace
 import pytest
 
 from ledgerops.errors import UserError
-from ledgerops.ledger.run.run_dir import Note, RunFolder
+from ledgerops.ledger.run.run_dir import Note, RunFolder, remove_unused
 
 FIRST = Note("embedded", "default", "abc", 1000.0)
 LATER = Note("embedded", "default", "abc", 2000.0)
@@ -35,6 +35,16 @@ def test_the_next_run_goes_on_with_the_clock_of_the_first(root):
     opened(root, FIRST)
 
     assert opened(root, LATER) == (FIRST, True)
+
+
+def test_only_a_checkpoint_without_a_planned_batch_is_removed(tmp_path):
+    for name in ("used/offsets/0", "new/sources/0/0"):
+        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).touch()
+    for name in ("used", "new", "absent"):
+        remove_unused(tmp_path / name)
+
+    assert [each.name for each in tmp_path.iterdir()] == ["used"]
 
 
 def test_a_run_that_planned_no_batch_is_no_earlier_run(root):

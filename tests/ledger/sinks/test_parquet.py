@@ -6,9 +6,10 @@ from functools import partial
 
 import pytest
 
+from ledgerops.checkpoint.batch_log import parse_query_id
 from ledgerops.ledger.jobs import customer_activity, dedup_transactions, late_transactions
 from ledgerops.ledger.sinks import ParquetSink
-from ledgerops.ledger.sinks.batches import _read_by_spark, query_id, read_checkpoint
+from ledgerops.ledger.sinks.batches import _read_by_spark, read_checkpoint
 from ledgerops.ledger.sinks.committed import current_rows, last_batch
 from tests.ledger.jobs.faults import uncommit
 from tests.ledger.jobs.feed import transaction
@@ -53,7 +54,7 @@ def test_a_batch_that_is_repeated_at_any_point_is_there_once(feed, job_session):
     assert sorted(folder.name for folder in case.output.iterdir()) == [f"batch={n}" for n in range(4)]
     metadata = case.checkpoint / "metadata"
     assert _read_by_spark(job_session, metadata) == metadata.read_text()  # the way to a checkpoint on another system
-    assert len(query_id(read_checkpoint(job_session, metadata))) == 36
+    assert len(parse_query_id(read_checkpoint(job_session, metadata))) == 36
 
 
 def test_state_goes_on_where_a_repeated_batch_of_updates_left_it(feed):
