@@ -11,8 +11,13 @@ def test_the_wheel_carries_every_file_that_is_no_module():
     package = ROOT / "ledgerops"
     told = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
     patterns = told["tool"]["setuptools"]["package-data"]["*"]
+    assert told["tool"]["setuptools"]["packages"]["find"]["exclude"] == ["ledgerops.drills*"]
     folders = {file.parent for file in package.rglob("*.py")}
     carried = {file for folder in folders for pattern in patterns for file in folder.glob(pattern)}
-    others = {file for file in package.rglob("*") if file.is_file() and file.suffix not in (".py", ".pyc")}
+    others = {
+        file
+        for file in package.rglob("*")
+        if file.is_file() and file.suffix not in (".py", ".pyc") and package / "drills" not in file.parents
+    }
 
     assert {str(file.relative_to(package)) for file in others - carried} == set()

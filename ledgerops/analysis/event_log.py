@@ -16,7 +16,6 @@ from statistics import median
 from typing import IO, Any
 
 import orjson
-import zstandard
 
 from ledgerops.agent.plan import STATEFUL, parse_keys, parse_watermarks
 from ledgerops.errors import UserError
@@ -118,9 +117,7 @@ def _lines(path: Path) -> Iterator[bytes]:
         head = file.read(4)
         file.seek(0)
         if head == ZSTD:
-            # a log that is still written ends in the middle of a frame: what is there is read
-            with zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True) as plain:
-                yield from io.BufferedReader(plain)
+            yield from _unpacked(file, path)
             return
         if path.name.removesuffix(".inprogress").endswith(OTHER_CODECS):
             codec = path.name.removesuffix(".inprogress").rpartition(".")[2]
@@ -128,6 +125,17 @@ def _lines(path: Path) -> Iterator[bytes]:
                 f"cannot read {path}: compressed with {codec}; set spark.eventLog.compression.codec to zstd"
             )
         yield from _plain(file)
+
+
+def _unpacked(file: IO[bytes], path: Path) -> Iterator[bytes]:
+    import zstandard  # an optional dependency: logs that are not compressed are read without it
+
+    try:
+        # a log that is still written ends in the middle of a frame: what is there is read
+        with zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True) as plain:
+            yield from io.BufferedReader(plain)
+    except zstandard.ZstdError as error:
+        raise UserError(f"cannot read {path}: {str(error).lower()}") from None
 
 
 def _plain(file: IO[bytes]) -> Iterator[bytes]:
@@ -166,7 +174,7 @@ class Log:
                     continue
                 if isinstance(event, dict) and isinstance(event.get("Event"), str):
                     yield from self._take(event["Event"].rpartition(".")[2], event)
-        except (OSError, zstandard.ZstdError) as error:
+        except OSError as error:
             raise UserError(f"cannot read {path}: {str(error).lower()}") from None
 
     def _take(self, name: str, event: Mapping[str, Any]) -> Iterator[Observation]:

@@ -19,37 +19,62 @@ from ledgerops.version import __version__
 class Command(NamedTuple):
     """One command: its module has `add_arguments(parser)` and `run(args) -> int`, and its docstring is the help.
 
-    A name of two words is a command of its own beside the first one's: `load PLAN`, `load search JOB`.
+    A name of two words is a command of its own beside the first one's: `load PLAN`, `load search JOB`. `extra` names
+    the optional dependencies (pyproject.toml) with which the command does everything that it can.
     """
 
     name: str
     module: str
     summary: str
+    extra: str | None = None
 
 
 COMMANDS = (
-    Command("run", "ledgerops.cli.run", "run the ledger's jobs on Spark, watched"),
-    Command("exec", "ledgerops.cli.exec", "run your own PySpark script, watched"),
-    Command("load", "ledgerops.cli.load", "send a load plan or the real transactions to Kafka or a folder"),
-    Command("load calibrate", "ledgerops.cli.load_calibrate", "find how much this machine's generator can send"),
-    Command("load search", "ledgerops.cli.load_search", "find the rate that a job sustains"),
-    Command("load test", "ledgerops.cli.load_test", "pass or fail jobs under a load, by objectives"),
-    Command("verify", "ledgerops.cli.verify", "check that jobs lost, repeated and changed nothing"),
-    Command("status", "ledgerops.cli.status", "show the live view of a running exporter"),
-    Command("diagnose", "ledgerops.cli.diagnose", "name the root cause of what is wrong with a query"),
-    Command("compare", "ledgerops.cli.compare", "tell whether a change made queries better, worse, or neither"),
-    Command("capacity", "ledgerops.cli.capacity", "say what a query can carry, and what limits it"),
-    Command("state", "ledgerops.cli.state", "show what is in the state of a query, from its checkpoint"),
-    Command("drill", "ledgerops.cli.drill", "break queries on purpose and score the diagnosis"),
-    Command("rules", "ledgerops.cli.rules", "list the diagnosis rules, or read the runbook of one"),
-    Command("render", "ledgerops.cli.render", "write the generated files, or check that they are true"),
-    Command("jobs", "ledgerops.cli.jobs", "list the ledger's jobs"),
-    Command("plans", "ledgerops.cli.plans", "list the load plans"),
-    Command("topics", "ledgerops.cli.topics", "make the ledger's topics on a broker, and load its reference data"),
-    Command("jars", "ledgerops.cli.jars", "fetch the jars of Kafka and Postgres"),
-    Command("notify", "ledgerops.cli.notify", "turn alerts into messages with a cause"),
-    Command("completion", "ledgerops.cli.completion", "print the shell's completion script"),
+    Command("run", "ledgerops.cli.run", "run the ledger's jobs on Spark, with the observer attached", "ledger"),
+    Command("exec", "ledgerops.cli.exec", "run your own PySpark script with the observer attached"),
+    Command("load", "ledgerops.cli.load", "send a load plan or the real transactions to Kafka or a folder", "load"),
+    Command("load calibrate", "ledgerops.cli.load_calibrate", "measure how much load this machine can send", "load"),
+    Command("load search", "ledgerops.cli.load_search", "find the highest rate that a job sustains", "load"),
+    Command("load test", "ledgerops.cli.load_test", "load jobs and pass or fail them by objectives", "load"),
+    Command("verify", "ledgerops.cli.verify", "check that jobs lost, repeated or changed no row", "ledger"),
+    Command("status", "ledgerops.cli.status", "show the live view of a running exporter", "cli"),
+    Command("diagnose", "ledgerops.cli.diagnose", "find the root cause of a query's problem", "cli"),
+    Command("compare", "ledgerops.cli.compare", "compare queries before and after a change", "cli"),
+    Command("capacity", "ledgerops.cli.capacity", "estimate the rate a query can sustain, and what limits it", "cli"),
+    Command("state", "ledgerops.cli.state", "show what a query keeps in its state, from its checkpoint", "ledger"),
+    Command("drill", "ledgerops.cli.drill", "inject faults into queries and score the diagnosis", "ledger"),
+    Command("rules", "ledgerops.cli.rules", "list the diagnosis rules, or print the runbook of one"),
+    Command("render", "ledgerops.cli.render", "write the generated files, or check that they are current", "render"),
+    Command("jobs", "ledgerops.cli.jobs", "list the ledger's jobs", "ledger"),
+    Command("plans", "ledgerops.cli.plans", "list the load plans", "ledger"),
+    Command("topics", "ledgerops.cli.topics", "create the ledger's Kafka topics and load reference data", "ledger"),
+    Command("jars", "ledgerops.cli.jars", "download the jars for Kafka and Postgres", "ledger"),
+    Command("notify", "ledgerops.cli.notify", "send alerts as messages that name the cause", "notify"),
+    Command("completion", "ledgerops.cli.completion", "print a shell completion script", "cli"),
 )
+
+# module of an optional dependency -> the package that has it
+OPTIONAL = {
+    "apprise": "apprise",
+    "confluent_kafka": "confluent-kafka",
+    "grafana_foundation_sdk": "grafana-foundation-sdk",
+    "hdrh": "hdrhistogram",
+    "jinja2": "jinja2",
+    "markupsafe": "jinja2",
+    "numpy": "numpy",
+    "pandas": "pandas",
+    "prometheus_client": "prometheus-client",
+    "psycopg": "psycopg",
+    "py4j": "pyspark",
+    "pyarrow": "pyarrow",
+    "pyspark": "pyspark",
+    "rich": "rich",
+    "shtab": "shtab",
+    "urllib3": "urllib3",
+    "yaml": "PyYAML",
+    "zstandard": "zstandard",
+}
+CHECKOUT_ONLY = "ledgerops.drills"  # the package does not carry it
 
 
 class Formatter(argparse.RawDescriptionHelpFormatter):
@@ -113,6 +138,17 @@ def joined(argv: Sequence[str]) -> list[str]:
     return [name, *argv[2:]] if known else list(argv)
 
 
+def missing_extra(name: str, module: str) -> str | None:
+    """The line that says which optional dependency a command lacks; None when the missing `module` is none of them."""
+    extra = next((command.extra for command in COMMANDS if command.name == name), None)
+    if extra is None:  # `exec` runs a script of the user, whose errors are his
+        return None
+    if f"{module}.".startswith(f"{CHECKOUT_ONLY}."):
+        return f"ledgerops {name}: needs a checkout of the repository; the installed package does not include drills"
+    package = OPTIONAL.get(module.split(".")[0])
+    return package and f"ledgerops {name}: needs {package}; pip install 'ledgerops[{extra}]'"
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs a command and returns its exit code: 0 done, 1 something was found or failed, 2 could not do it."""
     argv = joined(sys.argv[1:] if argv is None else argv)
@@ -129,6 +165,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         return code
     except UserError as error:
         print(f"ledgerops: {error}", file=sys.stderr)
+        return 2
+    except ModuleNotFoundError as error:
+        missing = missing_extra(argv[0], error.name or "")
+        if missing is None:
+            raise
+        print(missing, file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         return 130

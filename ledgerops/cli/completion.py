@@ -1,108 +1,103 @@
-"""Prints the completion script of a shell, made from the commands and their options.
+"""Prints the completion script of a shell: commands, options, and the names of jobs, load plans and rules.
 
 Examples:
     source <(ledgerops completion bash)
     ledgerops completion zsh > "${fpath[1]}/_ledgerops"
+    ledgerops completion fish > ~/.config/fish/completions/ledgerops.fish
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable
+from contextlib import suppress
+from importlib import import_module
 
-SHELLS = ("bash", "zsh")
-
-BASH = """\
-_ledgerops() {{
-  local word="${{COMP_WORDS[COMP_CWORD]}}" command="" each words options
-  for each in "${{COMP_WORDS[@]:1:COMP_CWORD-1}}"; do
-    case "$each" in -*) continue ;; esac
-    case "$command $each" in
-      " "*) command="$each" ;;
-      {pairs}) command="$command $each"; break ;;
-      *) break ;;
-    esac
-  done
-  case "$command" in
-{cases}
-    *) words="{commands}" options="--help --version" ;;
-  esac
-  case "$word" in -*) words="$options" ;; esac
-  COMPREPLY=($(compgen -W "$words" -- "$word"))
-  [[ ${{#COMPREPLY[@]}} -gt 0 ]] || COMPREPLY=($(compgen -f -- "$word"))
-}}
-complete -o filenames -F _ledgerops ledgerops
-"""
-ZSH = "#compdef ledgerops\nautoload -Uz bashcompinit && bashcompinit\n"
-
-
-class Words(NamedTuple):
-    """What may stand behind a command: where a word begins with a hyphen its options, else its values."""
-
-    options: Sequence[str]
-    values: Sequence[str]
+SHELLS = ("bash", "zsh", "fish")
+FOLDERS = ("FOLDER", "CHECKPOINT", "RUN")  # metavars of arguments that take a folder
+FILES = ("FILE", "PATH", "PATH|URL", "SCRIPT", "PLACE", "BEFORE", "AFTER")  # and of those that take a file
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("shell", choices=SHELLS, help="for which shell")
+    parser.add_argument("shell", choices=SHELLS, help="the shell")
 
 
 def run(args: argparse.Namespace) -> int:
-    print((ZSH if args.shell == "zsh" else "") + script(words()), end="")
+    import shtab
+
+    print(shtab.complete(whole_parser(), shell=args.shell))
     return 0
 
 
-def script(words: Mapping[str, Words]) -> str:
-    """The bash script for `words` by command; zsh reads it, too."""
-    second = {first: [name.split()[1] for name in words if name.startswith(f"{first} ")] for first in words}
-    cases = "\n".join(
-        f'    "{command}") words="{" ".join([*second[command], *known.values])}" options="{" ".join(known.options)}" ;;'
-        for command, known in words.items()
-    )
-    pairs = "|".join(f'"{name}"' for name in words if " " in name) or '""'
-    return BASH.format(cases=cases, pairs=pairs, commands=" ".join(name for name in words if " " not in name))
+def whole_parser() -> argparse.ArgumentParser:
+    """The parser of all commands at once, with what may stand for each argument as its choices.
 
+    Commands of two words hang below the first one, beside the names that this one may be given: `load search`,
+    `load whale`.
+    """
+    from ledgerops.cli import COMMANDS, Parser
 
-def words() -> dict[str, Words]:
-    """Each command's words, read from its parser."""
-    from ledgerops.cli import COMMANDS, build_parser
-
-    found = {}
+    whole = Parser(prog="ledgerops")
+    whole.add_argument("--version", action="version", version="", help="show the version")
+    commands = whole.add_subparsers()
+    names = known_names()
     for command in COMMANDS:
-        actions = command_parser(build_parser(command.name), command.name)._actions
-        options = sorted(name for action in actions for name in action.option_strings if name.startswith("--"))
-        values = {str(value) for action in actions for value in action.choices or ()} | _names(command.name)
-        nothing_else = all(action.option_strings for action in actions) and not values
-        found[command.name] = Words(options, options if nothing_else else sorted(values))
-    return found
+        below = [each for each in COMMANDS if each.name.startswith(f"{command.name} ")]
+        if " " in command.name:
+            continue
+        parser = commands.add_parser(command.name, help=command.summary)
+        _fill(parser, command.name, names)
+        if not below:
+            continue
+        [first] = [action for action in parser._actions if not action.option_strings]
+        parser._remove_action(first)
+        words = parser.add_subparsers()
+        for each in below:
+            _fill(words.add_parser(each.name.split()[1], help=each.summary), each.name, names)
+        for word in first.choices or ():
+            values = words.add_parser(str(word), help=f"{command.name} {word}")
+            _fill(values, command.name, names)
+            values._remove_action(next(action for action in values._actions if not action.option_strings))
+    return whole
 
 
-def command_parser(parser: argparse.ArgumentParser, name: str) -> argparse.ArgumentParser:
-    """The parser of one command."""
+def _fill(parser: argparse.ArgumentParser, command: str, names: dict[tuple[str, str], list[str]]) -> None:
+    """Gives a parser the arguments of a command, each with what completes it."""
+    import shtab
+
+    from ledgerops.cli import COMMANDS
+
+    [module] = [each.module for each in COMMANDS if each.name == command]
+    import_module(module).add_arguments(parser)
     for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            found: argparse.ArgumentParser = action.choices[name]
-            return found
-    raise LookupError(name)
+        if (command, action.dest) in names:
+            action.choices = names[command, action.dest]
+        elif action.choices is None and action.metavar in (*FOLDERS, *FILES):
+            action.complete = shtab.DIRECTORY if action.metavar in FOLDERS else shtab.FILE  # type: ignore[attr-defined]
 
 
-def _names(command: str) -> set[str]:
-    """Names that a command's arguments may have, as far as they are known without running anything."""
+def known_names() -> dict[tuple[str, str], list[str]]:
+    """(command, argument) -> the names that it may have, as far as this installation knows them."""
     from ledgerops.diagnosis.rules import RULES
-    from ledgerops.ledger.jobs import ALL, JOBS
-    from ledgerops.ledger.jobs.job import GROUPS
-    from ledgerops.ledger.plan.plan import PLANS
 
-    jobs, plans = {job.name for job in JOBS}, set(PLANS)
-    known: dict[str, set[str]] = {
-        "run": {*jobs, *GROUPS, ALL, *plans},
-        "load": {*plans, "replay"},
-        "load search": jobs,
-        "load test": {*jobs, *plans},
-        "verify": jobs,
-        "rules": {rule.slug for rule in RULES},
-        "plans": plans,
-        "topics": plans,
+    jobs: list[str] = []
+    groups: Iterable[str] = ()
+    plans: list[str] = []
+    with suppress(ImportError):  # the ledger needs packages that may not be installed
+        from ledgerops.ledger.jobs import ALL, JOBS
+        from ledgerops.ledger.jobs.job import GROUPS
+        from ledgerops.ledger.plan.plan import PLANS
+
+        jobs, groups, plans = [job.name for job in JOBS], (*GROUPS, ALL), list(PLANS)
+    return {
+        ("run", "jobs"): [*jobs, *groups],
+        ("run", "plan"): plans,
+        ("load", "plan"): [*plans, "replay"],
+        ("load search", "job"): jobs,
+        ("load test", "plan"): plans,
+        ("load test", "job"): [*jobs, *groups],
+        ("verify", "jobs"): jobs,
+        ("rules", "slug"): [rule.slug for rule in RULES],
+        ("plans", "name"): plans,
+        ("topics", "plan"): plans,
     }
-    return known.get(command, set())

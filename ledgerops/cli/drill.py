@@ -15,7 +15,6 @@ Examples:
 from __future__ import annotations
 
 import argparse
-from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryFile
 
@@ -43,9 +42,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from ledgerops.common.shutdown import Stop
-
-    if find_spec("ledgerops.drills") is None:
-        raise UserError("this installation has no drills; run ledgerops drill in a checkout of the repository")
     from ledgerops.drills import BY_NAME, DRILLS
     from ledgerops.drills.harness import suite
 

@@ -51,7 +51,7 @@ def watch_new_sessions() -> None:
     try:
         from pyspark.sql import SparkSession
     except ImportError:
-        raise UserError("there is no pyspark in this environment; install it beside ledgerops") from None
+        raise UserError("no pyspark in this environment; pip install pyspark") from None
     _after(SparkSession.Builder, "getOrCreate")
     _after(SparkSession.Builder, "create")
     _after(SparkSession, "newSession")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -15,14 +14,14 @@ from ledgerops.model.spark_progress import format_instant
 VERSION = 1
 RULED_OUT = 3  # told in the text: whoever was woken up reads no more; the document has all
 DIGITS = 6  # of evidence, after the point: enough to recompute it, short enough to read
-STYLES = {
-    "critical": "bold red",
-    "warning": "bold yellow",
-    "info": "bold cyan",
-    "healthy": "green",
-    "idle": "green",
-    "faint": "dim",
-    "strong": "bold",
+STYLES = {  # style -> parameters of the terminal's escape sequence
+    "critical": "1;31",
+    "warning": "1;33",
+    "info": "1;36",
+    "healthy": "32",
+    "idle": "32",
+    "faint": "2",
+    "strong": "1",
 }
 PLAIN = ("healthy", "idle", "starting", "stopped", "catching_up")
 Line = list[tuple[str, str]]  # (text, style)
@@ -269,11 +268,8 @@ def _at_least(severity: str, lowest: Severity) -> bool:
 
 def painted(lines: Sequence[Line]) -> str:
     """Lines with the colours of a terminal."""
-    from rich.console import Console
-    from rich.text import Text
+    return "".join(f"{''.join(_painted(*part) for part in line)}\n" for line in lines)
 
-    out = io.StringIO()
-    console = Console(file=out, force_terminal=True, color_system="standard", width=10_000, highlight=False)
-    for line in lines:
-        console.print(Text.assemble(*((part, STYLES.get(style, "")) for part, style in line)), soft_wrap=True)
-    return out.getvalue()
+
+def _painted(text: str, style: str) -> str:
+    return f"\x1b[{STYLES[style]}m{text}\x1b[0m" if text and style in STYLES else text

@@ -60,12 +60,9 @@ class Apprise:
     """One apprise URL: mailto://, slack://, msteams://, pagerduty:// and many more."""
 
     def __init__(self, url: str, number: int) -> None:
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", DeprecationWarning)  # apprise's own imports
-                import apprise
-        except ImportError:
-            raise UserError("apprise is not installed; install ledgerops[notify], or give an http(s) webhook") from None
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # apprise's own imports
+            import apprise
         self._apprise = apprise
         self._sender = apprise.Apprise()
         scheme = url.split("://", 1)[0]

@@ -6,6 +6,7 @@ import ast
 import os
 import re
 import shlex
+import shutil
 import socket
 import subprocess
 import sys
@@ -14,11 +15,11 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+import shtab
 
 from ledgerops import __version__
 from ledgerops.cli import COMMANDS, build_parser, joined, main
-from ledgerops.cli.completion import command_parser, words
-from ledgerops.cli.completion import script as completion_script
+from ledgerops.cli.completion import SHELLS, known_names, whole_parser
 from ledgerops.cli.exec import script_and_arguments
 from tests.paths import RECORDED
 
@@ -48,9 +49,9 @@ def test_every_command_has_help_with_an_example_that_parses(command, capsys):
 
 @pytest.mark.parametrize("command", COMMANDS, ids=NAMES)
 def test_every_option_is_explained(command):
-    parser = command_parser(build_parser(command.name), command.name)
+    [commands] = [action for action in build_parser(command.name)._actions if action.dest == "command"]
 
-    assert [action.dest for action in parser._actions if not action.help] == []
+    assert [action.dest for action in commands.choices[command.name]._actions if not action.help] == []
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -115,8 +116,8 @@ def test_no_command_prints_the_help_and_is_refused(capsys):
             id="an option that there is not",
         ),
         pytest.param(
-            ["completion", "fish"],
-            "ledgerops: argument shell: invalid choice: 'fish' (choose from 'bash', 'zsh'); "
+            ["completion", "csh"],
+            "ledgerops: argument shell: invalid choice: 'csh' (choose from 'bash', 'zsh', 'fish'); "
             "see ledgerops completion --help",
             id="a value that there is not",
         ),
@@ -244,25 +245,28 @@ def test_a_terminal_that_lacks_a_sign_shows_another_one():
     assert "?" in done.stdout
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh"])
+@pytest.mark.parametrize("shell", SHELLS)
 def test_completion_knows_commands_options_and_jobs(shell, capsys):
     assert main(["completion", shell]) == 0
     script = capsys.readouterr().out
 
-    assert subprocess.run(["bash", "-n"], input=script, text=True).returncode == 0
-    for word in (*NAMES, "--duration", "--once", "daily_counts"):
+    if shutil.which(shell):
+        assert subprocess.run([shell, "-n"], input=script, text=True).returncode == 0
+    for word in (*(word for name in NAMES for word in name.split()), "duration", "once", "daily_counts"):
         assert word in script
 
 
 @pytest.fixture(scope="module")
 def proposed():
-    """What bash proposes for the last of some words, in a folder with the file `app.py`."""
-    script = completion_script(words())
+    """What bash proposes for the last of some words, in a folder with the file `app.py` and the folder `run`."""
+    script = shtab.complete(whole_parser(), shell="bash")
 
     def propose(folder, *typed):
         (folder / "app.py").touch()
+        (folder / "run").mkdir()
         line = " ".join(shlex.quote(word) for word in ("ledgerops", *typed))
-        asked = f'{script}COMP_WORDS=({line}); COMP_CWORD={len(typed)}; _ledgerops; printf "%s\\n" "${{COMPREPLY[@]}}"'
+        asked = f"{script}\nCOMP_WORDS=({line}); COMP_CWORD={len(typed)}; _shtab_ledgerops\n"
+        asked += 'printf "%s\\n" "${COMPREPLY[@]}"'
         done = subprocess.run(["bash", "-c", asked], capture_output=True, text=True, cwd=folder)
         assert done.stderr == ""
         return done.stdout.split()
@@ -282,20 +286,44 @@ def proposed():
         pytest.param(["run", "--plan", "wha"], ["whale"], id="a plan of an option"),
         pytest.param(["plans", "wha"], ["whale"], id="a plan"),
         pytest.param(["load", "rep"], ["replay"], id="the replay"),
+        pytest.param(["load", "whale", "--dur"], ["--duration"], id="an option after a plan"),
         pytest.param(["load", "search", "daily"], ["daily_counts"], id="a job to search the rate of"),
+        pytest.param(["load", "search", "daily_counts", "--qui"], ["--quick"], id="an option of two words' command"),
         pytest.param(["rules", "key-s"], ["key-skew"], id="a rule"),
-        pytest.param(["exec", ""], ["app.py"], id="files where nothing else is known, and no option"),
-        pytest.param(["state", ""], ["app.py"], id="a folder"),
-        pytest.param(["exec", "-"], ["--help"], id="options where one begins"),
-        pytest.param(["jobs", ""], ["--help"], id="options where there is nothing else"),
+        pytest.param(["exec", "a"], ["app.py"], id="a script"),
+        pytest.param(["state", ""], ["run"], id="a folder"),
+        pytest.param(["exec", "-"], ["-h", "--help"], id="options where one begins"),
+        pytest.param(["jobs", ""], [], id="nothing where there is nothing"),
         pytest.param(["render", "--config", "ap"], ["app.py"], id="a file of an option"),
+        pytest.param(["diagnose", "--from", "r"], ["run"], id="a recording"),
     ],
 )
 def test_completion_proposes_what_fits(proposed, tmp_path, typed, expected):
     assert proposed(tmp_path, *typed) == expected
 
 
-def test_completion_proposes_each_word_once(proposed, tmp_path):
-    found = proposed(tmp_path, "diagnose", "")
+@pytest.mark.parametrize(
+    ("typed", "expected"),
+    [
+        ("ledgerops dia", ["diagnose"]),
+        ("ledgerops load search daily", ["daily_counts"]),
+        ("ledgerops run --dur", ["--duration"]),
+    ],
+)
+def test_completion_proposes_the_same_in_fish(tmp_path, typed, expected):
+    if not shutil.which("fish"):
+        pytest.skip("fish is absent")
+    (tmp_path / "script").write_text(shtab.complete(whole_parser(), shell="fish"))
+    asked = f"source {tmp_path / 'script'}; complete -C {shlex.quote(typed)}"
+    done = subprocess.run(["fish", "--no-config", "-c", asked], capture_output=True, text=True)
 
-    assert found == sorted(set(found))
+    assert [line.split("\t")[0] for line in done.stdout.splitlines()] == expected
+
+
+def test_completion_does_without_the_ledger(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ledgerops.ledger.jobs", None)
+
+    names = known_names()
+
+    assert names["run", "jobs"] == []
+    assert "key-skew" in names["rules", "slug"]
