@@ -14,6 +14,7 @@ from ledgerops.errors import UserError
 FILE = "ledgerops.toml"
 PREFIX = "LEDGEROPS_"
 SITE = "render"  # a table of the same file, for `ledgerops render`
+FRESHNESS_OBJECTIVE_SECONDS = 60.0  # how old results may be where nothing else is configured
 LONGEST = 31_536_000.0  # seconds: of much longer waits threads die
 YES, NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 
@@ -44,7 +45,9 @@ class Config:
         None, "Consumer group that each query's offsets are committed to after a batch, such as ledgerops.{query}."
     )
     watchdog_interval: float = _setting(1.0, "Seconds between two looks for stuck and vanished queries.")
-    freshness_objective_seconds: float = _setting(60.0, "How old results may be before their readers suffer.")
+    freshness_objective_seconds: float = _setting(
+        FRESHNESS_OBJECTIVE_SECONDS, "How old results may be before their readers suffer."
+    )
     tls_certificate: str | None = _setting(None, "PEM file with the exporter's certificate; turns TLS on.")
     tls_key: str | None = _setting(None, "PEM file with the certificate's private key.")
     basic_auth_user: str | None = _setting(None, "User name that every request must give.")

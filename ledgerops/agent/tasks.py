@@ -20,7 +20,7 @@ from ledgerops.agent.queue import Inbox
 from ledgerops.agent.spark_rest import SparkRest
 from ledgerops.model.records import ExecutorShare, StageSummary, TaskSummary
 from ledgerops.model.spark_progress import parse_instant
-from ledgerops.signals.arithmetic import skew_score
+from ledgerops.signals.skew import skew_score
 
 BATCH = re.compile(r"\bid = [0-9a-f-]+\s*(?:<br/>)?\s*runId = ([0-9a-f-]+)\s*(?:<br/>)?\s*batch = (\d+)")
 PAGE = 100  # executions asked for at once

@@ -24,7 +24,7 @@ from ledgerops.model.self_counts import SelfStats
 from ledgerops.model.spark_progress import BadRecord
 from ledgerops.runtime.registry import Fleet, QueryState
 from ledgerops.runtime.snapshot import Snapshot, snapshot_driver, snapshot_query
-from ledgerops.signals.query_view import View
+from ledgerops.signals.query_view import QueryView
 
 log = logging.getLogger("ledgerops")
 
@@ -208,7 +208,7 @@ class Worker:
             driver = snapshot_driver(hosts[-1] if hosts else None, self._failed)
         self.snapshot = Snapshot(now, queries, hosts, driver)
 
-    def _judge(self, state: QueryState, view: View) -> None:
+    def _judge(self, state: QueryState, view: QueryView) -> None:
         """A diagnoser goes on when one of its rules raises, and counts that by rule in `errors`."""
         before = dict(getattr(state.judge, "errors", {}))
         try:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ledgerops.model.records import Observation, Progress
 from ledgerops.runtime.replay import Replay
-from ledgerops.signals.query_view import View
+from ledgerops.signals.query_view import QueryView
 
 SETTLING = 30.0  # seconds from the start of a run that are left out: the JVM compiles, what waited is worked off
 
@@ -53,7 +53,7 @@ def split(found: Mapping[str, list[Sample]], at: float) -> tuple[dict[str, list[
     )
 
 
-def _sample(before: Progress | None, last: Progress, view: View) -> Sample:
+def _sample(before: Progress | None, last: Progress, view: QueryView) -> Sample:
     gap = last.started - before.started if before is not None and before.run_id == last.run_id else 0.0
     operators = last.operators
     return Sample(
@@ -63,7 +63,7 @@ def _sample(before: Progress | None, last: Progress, view: View) -> Sample:
         seconds=last.duration,
         phases=last.phases,
         rows_per_second=last.rows / gap if gap > 0 else None,
-        lag=view.lag_seconds,
+        lag=view.lag.seconds,
         latency=None if last.event_time_avg is None else max(0.0, last.ended - last.event_time_avg),
         state_bytes=float(sum(each.memory_bytes for each in operators)) if operators else None,
         commit_seconds=sum(each.commit_seconds for each in operators) if operators else None,

@@ -12,11 +12,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from statistics import NormalDist
+from statistics import NormalDist, median
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+
+from ledgerops.signals.theil_sen import pair_slopes
 
 Floats = npt.NDArray[np.float64]
 
@@ -83,10 +85,8 @@ def _student(level: float, freedom: float) -> float:
 def slope(x: Sequence[float], y: Sequence[float]) -> float:
     """Theil and Sen's: the median of the slopes between all pairs; 0 where all x are alike."""
     across, along = _some(np.asarray(x, dtype=float)), _some(np.asarray(y, dtype=float))
-    rows, columns = np.triu_indices(len(across), 1)
-    run = across[columns] - across[rows]
-    apart = np.abs(run) > 1e-9 * (1 + np.abs(across).max(initial=0.0))
-    return float(np.median((along[columns] - along[rows])[apart] / run[apart])) if apart.any() else 0.0
+    slopes = pair_slopes(across.tolist(), along.tolist())
+    return median(slopes) if slopes else 0.0
 
 
 def _ranks(values: Floats) -> Floats:

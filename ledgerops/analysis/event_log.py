@@ -31,7 +31,7 @@ from ledgerops.model.records import (
     TaskSummary,
 )
 from ledgerops.model.spark_progress import parse_instant
-from ledgerops.signals.arithmetic import skew_score
+from ledgerops.signals.skew import skew_score
 
 ZSTD = b"\x28\xb5\x2f\xfd"
 OTHER_CODECS = (".lz4", ".lzf", ".snappy")

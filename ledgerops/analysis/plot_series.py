@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple, TypeVar
 
-from ledgerops.model import head_table
 from ledgerops.model.history import backlog
 from ledgerops.model.records import Progress
-from ledgerops.signals import arithmetic
-from ledgerops.signals.query_view import View
+from ledgerops.signals.query_view import QueryView
+from ledgerops.signals.rates import arrival_between
 
 SLACK = 0.5  # seconds between two batches that run back to back, at most
 POINTS = 4000  # some two hours of a batch every 2 s in full; a plot is a thousand pixels wide
@@ -49,27 +48,27 @@ class Track:
         self._fresh: float | None = None  # all that came before this instant was worked off by the last batch
         self._skewed: Mapping[str, object] = {}
 
-    def take(self, view: View) -> None:
+    def take(self, view: QueryView) -> None:
         last = view.last
         if last is None or (view.history.ended is not None and view.now > view.history.ended.at):
             return
-        self.interval = view.trigger_interval
+        self.interval = view.trigger.interval
         if self._last is None or (last.run_id, last.batch_id) != (self._last.run_id, self._last.batch_id):
             self._note_age(last, view)
             self.batches.append(_batch(self._last, last, view))
             self._last = last
-        elif self._fresh is not None and view.running_seconds is not None:
+        elif self._fresh is not None and view.run.running_seconds is not None:
             age = view.now - self._fresh
             if self.age and age > self.age[-1].value:  # it grows while a batch hangs
                 self.age.append(Sample(view.now, age))
-        if view.skew != self._skewed:
-            for kind, (ratio, _) in view.skew.items():
+        if view.skew.ratios != self._skewed:
+            for kind, (ratio, _) in view.skew.ratios.items():
                 if ratio is not None:
                     self.skew.setdefault(kind, []).append(Sample(view.now, ratio))
-            self._skewed = view.skew
+            self._skewed = view.skew.ratios
         self._bound()
 
-    def _note_age(self, last: Progress, view: View) -> None:
+    def _note_age(self, last: Progress, view: QueryView) -> None:
         """A batch is done: until now the results were as old as what the batch before had left."""
         same = self._last is not None and self._last.run_id == last.run_id  # what waits for a restart does wait
         gap = last.started - self._last.ended if self._last is not None else 0.0
@@ -78,7 +77,7 @@ class Track:
         if before is None or waited:  # nothing came for a while: the oldest row came after the last empty look
             before = max(before or 0.0, last.started - (self.interval or 0.0))
         self.age.append(Sample(last.ended, max(0.0, last.ended - before)))
-        left = [at for at in view.consumed_until.values() if at != float("inf")]
+        left = [at for at in view.lag.consumed_until.values() if at != float("inf")]
         self._fresh = min([last.started, *left])
 
     def _bound(self) -> None:
@@ -94,17 +93,12 @@ def _pairs(points: list[Each]) -> list[list[Each]]:
     return [points[start : start + 2] for start in range(0, len(points), 2)]
 
 
-def _batch(before: Progress | None, last: Progress, view: View) -> Batch:
+def _batch(before: Progress | None, last: Progress, view: QueryView) -> Batch:
     gap = last.started - before.started if before is not None and before.run_id == last.run_id else 0.0
     arrival = None
-    if before is not None and gap > 0 and (looked := head_table.looked_at(last) - head_table.looked_at(before)) > 0:
-        heads = {source.name: source.latest for source in before.sources}
-        grown = [
-            arithmetic.growth(heads[source.name], source.latest) * view.rows_per_offset.get(source.name, 1.0)
-            for source in last.sources
-            if source.latest and heads.get(source.name)
-        ]
-        arrival = sum(grown) / looked if grown else None
+    if before is not None and gap > 0:
+        by_source = arrival_between(before, last, view.rates.rows_per_offset)
+        arrival = sum(by_source.values()) if by_source else None
     return Batch(
         started=last.started,
         ended=last.ended,

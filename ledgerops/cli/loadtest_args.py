@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from ledgerops.cli.arg_types import seconds, whole
 from ledgerops.common.format import clock
+from ledgerops.config import FRESHNESS_OBJECTIVE_SECONDS
 from ledgerops.errors import UserError
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
 TRIGGER = 2.0
 CORES = 2
-FRESHNESS = 60.0
 LEAST = 6  # intervals that a measured part must have
 
 
@@ -41,9 +41,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--freshness",
         type=seconds,
-        default=FRESHNESS,
+        default=FRESHNESS_OBJECTIVE_SECONDS,
         metavar="TIME",
-        help=f"how old results may be, for the default objectives (default {FRESHNESS:.0f}s)",
+        help=f"how old results may be, for the default objectives (default {FRESHNESS_OBJECTIVE_SECONDS:.0f}s)",
     )
     parser.add_argument(
         "--trigger", type=seconds, default=TRIGGER, metavar="TIME", help=f"trigger interval (default {TRIGGER:g}s)"

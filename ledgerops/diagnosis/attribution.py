@@ -30,10 +30,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from statistics import median
 from typing import Any
 
-from ledgerops.diagnosis import batch_time, overload
+from ledgerops.diagnosis import batch_time
 from ledgerops.model.finding import Part
 from ledgerops.model.records import Progress, TaskSummary
-from ledgerops.signals.query_view import View
+from ledgerops.signals.memo import once
+from ledgerops.signals.query_view import QueryView
 
 PHASES = ("latest_offset", "get_batch", "query_planning", "wal_commit", "commit_offsets")
 OUTSIDE = ("driver", "after_tasks")
@@ -43,8 +44,8 @@ PYTHON_OPERATORS = ("pandas", "pyspark", "python")  # in the names of state oper
 DIGITS = 6
 
 
-@overload.once
-def attribution(view: View) -> tuple[Part, ...]:
+@once
+def attribution(view: QueryView) -> tuple[Part, ...]:
     """The parts of a typical batch, in the order of PARTS: of the newest settled batches with rows, medians.
 
     These are the newest batches whose tasks are known (`work.pairs`, at least two), else the newest five without tasks.
@@ -54,7 +55,7 @@ def attribution(view: View) -> tuple[Part, ...]:
     known = [(batch, tasks) for batch, tasks in batch_time.pairs(view) if batch.rows > 0]
     chosen: Sequence[tuple[Progress, TaskSummary | None]] = known
     if len(known) < batch_time.ENOUGH:
-        with_rows = [batch for batch in view.settled[-2 * batch_time.PAIRS :] if batch.rows > 0]
+        with_rows = [batch for batch in view.baseline.settled[-2 * batch_time.PAIRS :] if batch.rows > 0]
         chosen = [(batch, None) for batch in with_rows[-batch_time.PAIRS :]]
     split = [(batch.duration, parts_of(batch, tasks)) for batch, tasks in chosen if batch.duration > 0]
     if not split:

@@ -11,8 +11,10 @@ from ledgerops.diagnosis import overload
 from ledgerops.diagnosis.cpu_contention import BUSY, offender
 from ledgerops.model.history import History
 from ledgerops.model.records import Progress, TaskSummary
-from ledgerops.signals.query_view import View
-from ledgerops.signals.run_view import WINDOW
+from ledgerops.signals.baseline import RECENT_BATCHES, overran
+from ledgerops.signals.memo import once
+from ledgerops.signals.query_view import QueryView
+from ledgerops.signals.run import WINDOW_SECONDS
 
 PAIRS = 5  # newest batches whose tasks are known
 ENOUGH = 2  # of them, to say anything
@@ -32,27 +34,27 @@ BUSY_LOOKS = 3  # at one look every 10 s
 Pairs = Sequence[tuple[Progress, TaskSummary]]
 
 
-@overload.once
-def pairs(view: View) -> Pairs:
+@once
+def pairs(view: QueryView) -> Pairs:
     """The newest settled batches with their tasks, newest first; of those that outlast the interval in a row when the
     query is under strain and there are enough of them: the batches before them say how it was."""
-    newest = view.settled[-2 * PAIRS :]
-    if overload.strained(view) and view.trigger_interval:
-        long = list(takewhile(lambda batch: overload.overran(batch, view.trigger_interval), reversed(newest)))
+    newest = view.baseline.settled[-2 * PAIRS :]
+    if overload.strained(view) and view.trigger.interval:
+        long = list(takewhile(lambda batch: overran(batch, view.trigger.interval), reversed(newest)))
         found = with_tasks(view, long)
         if len(found) >= ENOUGH:
             return found
     return with_tasks(view, reversed(newest))
 
 
-@overload.once
-def usual_pairs(view: View) -> Pairs:
+@once
+def usual_pairs(view: QueryView) -> Pairs:
     """The same of the batches that serve as 'usual'; empty when there are too few to compare with."""
-    found = with_tasks(view, reversed(overload.past(view)[-8 * PAIRS :]))
+    found = with_tasks(view, reversed(view.baseline.usual[-8 * PAIRS :]))
     return found if len(found) >= ENOUGH else []
 
 
-def with_tasks(view: View, batches: Iterable[Progress], most: int = PAIRS) -> list[tuple[Progress, TaskSummary]]:
+def with_tasks(view: QueryView, batches: Iterable[Progress], most: int = PAIRS) -> list[tuple[Progress, TaskSummary]]:
     """The first of these batches whose tasks are known, at most so many."""
     found = []
     for batch in batches:
@@ -64,9 +66,9 @@ def with_tasks(view: View, batches: Iterable[Progress], most: int = PAIRS) -> li
     return found
 
 
-def slots(view: View, tasks: int) -> int:
+def slots(view: QueryView, tasks: int) -> int:
     """How many tasks of a stage can run at once: its tasks, or the cores if they are known to be fewer."""
-    return max(1, min(tasks, view.cores or tasks))
+    return max(1, min(tasks, view.cluster.cores or tasks))
 
 
 def stage_seconds(tasks: TaskSummary) -> tuple[float, float] | None:
@@ -95,14 +97,14 @@ class Outside(NamedTuple):
         return self.seconds / self.duration if self.duration > 0 else 0.0
 
 
-@overload.once
-def outside_tasks(view: View) -> Outside | None:
+@once
+def outside_tasks(view: QueryView) -> Outside | None:
     """None when the tasks of too few batches are known."""
     return _outside(pairs(view))
 
 
-@overload.once
-def usually_outside(view: View) -> Outside | None:
+@once
+def usually_outside(view: QueryView) -> Outside | None:
     """The same of the batches that serve as 'usual'."""
     return _outside(usual_pairs(view))
 
@@ -123,7 +125,7 @@ def _outside(known: Pairs) -> Outside | None:
     return Outside(seconds, after, duration, len(found))
 
 
-def machine_busy(view: View) -> bool:
+def machine_busy(view: QueryView) -> bool:
     """Whether there is hardly any CPU left for the query: stages then wait for cores, whatever the sink does.
 
     The machine's own figure does not tell it on a large host of which the driver may use only a part; then it shows
@@ -133,15 +135,15 @@ def machine_busy(view: View) -> bool:
     return (bool(looks) and median(looks) >= BUSY) or _crowded(view)
 
 
-def _slots_taken(view: View) -> bool:
+def _slots_taken(view: QueryView) -> bool:
     """Whether tasks had every slot at most of the newest looks at the executors."""
     looks = [[each for each in host.executors if each.active and each.cores] for host in list(view.hosts)[-PAIRS:]]
     full = [sum(e.active_tasks for e in look) >= sum(e.cores for e in look) for look in looks if look]
     return bool(full) and sum(full) > len(full) / 2
 
 
-def _crowded(view: View) -> bool:
-    fresh = view.now - WINDOW
+def _crowded(view: QueryView) -> bool:
+    fresh = view.now - WINDOW_SECONDS
     late = [
         other
         for other in view.others
@@ -154,7 +156,7 @@ def _crowded(view: View) -> bool:
         and other.last.duration > other.plan.trigger_interval
         and _computes(other)
     ]
-    return view.cores is not None and view.cores <= len(late)
+    return view.cluster.cores is not None and view.cluster.cores <= len(late)
 
 
 def _computes(other: History) -> bool:
@@ -167,7 +169,7 @@ def _computes(other: History) -> bool:
     return ran <= 0 or sum(stage.cpu_seconds for stage in stages) >= WAITS * ran
 
 
-def sink_blocks(view: View, outside: Outside) -> bool:
+def sink_blocks(view: QueryView, outside: Outside) -> bool:
     """Whether that time is the sink's: most of the batch, or a good part of it that was not there before; and not the
     wait of stages for cores of a busy machine.
 
@@ -180,8 +182,8 @@ def sink_blocks(view: View, outside: Outside) -> bool:
     return (outside.share >= MOSTLY or more >= max(GREW, PART * outside.duration)) and not starved(view)
 
 
-@overload.once
-def starved(view: View) -> bool:
+@once
+def starved(view: QueryView) -> bool:
     """Whether the query waits for the cores of a busy machine: then all that it does takes longer, not one thing.
 
     Where other queries hold the slots, only tasks wait and the driver does not: nothing else shows it then.
@@ -192,7 +194,7 @@ def starved(view: View) -> bool:
         return False
     if _slots_taken(view) or _crowded(view):
         return True
-    usual, latest = overload.past(view), [batch for batch, _ in pairs(view)] or view.steady[-overload.RECENT :]
+    usual, latest = view.baseline.usual, [batch for batch, _ in pairs(view)] or view.baseline.steady[-RECENT_BATCHES:]
     if not usual or not latest:
         outside = outside_tasks(view)
         return outside is None or outside.seconds < ALONE * (outside.duration - outside.seconds)
@@ -211,12 +213,12 @@ class Waiting(NamedTuple):
     duration: float
 
 
-def waiting_sink_stage(view: View) -> Waiting | None:
+def waiting_sink_stage(view: QueryView) -> Waiting | None:
     """The last stage of a batch is the one that writes."""
     return _waiting(view, pairs(view))
 
 
-def _waiting(view: View, known: Pairs) -> Waiting | None:
+def _waiting(view: QueryView, known: Pairs) -> Waiting | None:
     found = []
     for batch, tasks in known:
         stage = tasks.stages[-1]
@@ -232,12 +234,12 @@ def _waiting(view: View, known: Pairs) -> Waiting | None:
     return sorted(found, key=lambda each: each.cpu_share)[len(found) // 2]
 
 
-def sink_waits(view: View, waiting: Waiting) -> bool:
+def sink_waits(view: QueryView, waiting: Waiting) -> bool:
     """Whether the writing tasks wait for the sink: most of the batch, more than they used to, on a machine with CPU.
 
     Tasks that read a Python source or run Python wait for their worker in just the same way; so the past decides.
     """
-    lost = overload.slowdown(view)
+    lost = view.baseline.slowdown
     if lost is None or lost.factor < MORE_THAN_USUAL or machine_busy(view):
         return False
     usual = _waiting(view, usual_pairs(view))

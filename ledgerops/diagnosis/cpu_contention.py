@@ -8,7 +8,9 @@ from typing import NamedTuple
 from ledgerops.diagnosis import overload
 from ledgerops.model.history import History
 from ledgerops.model.records import Host
-from ledgerops.signals.query_view import View
+from ledgerops.signals.baseline import RECENT_BATCHES
+from ledgerops.signals.memo import once
+from ledgerops.signals.query_view import QueryView
 
 SPAN = 4.0  # seconds between two looks at the machine that are compared: less is noise
 FRESH = 25.0  # seconds; at a look every 10 s the newest is younger
@@ -31,8 +33,8 @@ class Use(NamedTuple):
         return max(self.by, key=lambda who: self.by[who])
 
 
-@overload.once
-def used(view: View) -> Use | None:
+@once
+def used(view: QueryView) -> Use | None:
     """Since the newest look that is SPAN seconds older than the newest; None without two looks, or an old one."""
     looks = [look for look in view.hosts if look.at <= view.now and look.cpu_busy_ratio is not None]
     if len(looks) < 2 or looks[-1].at < view.now - FRESH:
@@ -62,12 +64,12 @@ def _by_role(before: Host, after: Host, seconds: float) -> dict[str, float]:
 COLLECTS = 0.2  # share of the time in garbage collection: from there on it is what takes long, and stops all threads
 
 
-def collected(view: View, executor: str | None = None) -> float:
+def collected(view: QueryView, executor: str | None = None) -> float:
     """Share of the time of the latest batches that the executors (or one of them; `driver` is the driver's JVM, which
     runs the tasks of a local master) spent in garbage collection; 0 where nobody has looked."""
-    if len(view.steady) < overload.RECENT:
+    if len(view.baseline.steady) < RECENT_BATCHES:
         return 0.0
-    since = view.steady[-overload.RECENT].started - SPAN
+    since = view.baseline.steady[-RECENT_BATCHES].started - SPAN
     looks = [look for look in view.hosts if since <= look.at <= view.now and look.executors]
     if len(looks) < 2 or looks[-1].at <= looks[0].at:
         return 0.0
@@ -132,16 +134,16 @@ SLOWER = 1.5  # the query needs so much longer for its rows
 BUSY = 0.85  # of all cores of the machine
 
 
-@overload.once
-def offender(view: View) -> Offender | None:
+@once
+def offender(view: QueryView) -> Offender | None:
     """The query that holds up this one: it takes most of the cores, more than it used to, while this one, at no more
     rows than usual, needs much longer for them."""
     if not view.others or not overload.strained(view):
         return None
-    lost, width = overload.slowdown(view), view.cores
+    lost, width = view.baseline.slowdown, view.cluster.cores
     if lost is None or lost.factor < SLOWER or not width:
         return None
-    since, until = view.steady[-overload.RECENT].started, view.now
+    since, until = view.baseline.steady[-RECENT_BATCHES].started, view.now
     own = taken(view.history, since, until)
     if own is None:
         return None
@@ -162,9 +164,9 @@ def offender(view: View) -> Offender | None:
     return worst if contended else None
 
 
-def _before(other: History, view: View) -> float | None:
+def _before(other: History, view: QueryView) -> float | None:
     """What the other query took while this one had its usual batches."""
-    usual = overload.past(view)
+    usual = view.baseline.usual
     until = usual[-1].ended
     since = max(usual[0].started, until - BEFORE)
     if not any(since <= batch.ended <= until for batch in other.run):

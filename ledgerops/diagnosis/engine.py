@@ -7,14 +7,15 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 from itertools import pairwise
 
+from ledgerops.config import FRESHNESS_OBJECTIVE_SECONDS
 from ledgerops.diagnosis import overload
 from ledgerops.diagnosis.attribution import attribution
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.diagnosis.rules import RULES
 from ledgerops.model.finding import SEVERITIES, Finding, Forecast, RuledOut, Severity, Status, Verdict
 from ledgerops.model.history import backlog
-from ledgerops.signals.query_view import SATURATED, View
-from ledgerops.signals.run_view import FRESHNESS
+from ledgerops.signals.query_view import QueryView
+from ledgerops.signals.trigger import SATURATED_RATIO
 
 WEIGHTS: Mapping[Severity, float] = {"critical": 0.6, "warning": 0.25, "info": 0.05}
 CATCH_UP = 5.0  # seconds of backlog that must be there to speak of catching up
@@ -33,19 +34,20 @@ class Diagnoser:
     A rule that raises is counted in `errors` by its slug and finds nothing: a bug in one rule must not hide the rest.
     """
 
-    def __init__(self, rules: Sequence[Rule] = RULES, freshness: float = FRESHNESS) -> None:
+    def __init__(self, rules: Sequence[Rule] = RULES, freshness: float = FRESHNESS_OBJECTIVE_SECONDS) -> None:
         self.rules = rules
         self.freshness = freshness
         self.errors: dict[str, int] = {}
         self._held: dict[tuple[str, str, str], tuple[Finding, float]] = {}  # with when it was last seen
 
-    def __call__(self, view: View, brief: bool = False) -> Verdict:
+    def __call__(self, view: QueryView, brief: bool = False) -> Verdict:
         """`brief` leaves forecast, figures and attribution out: of a look that is only one on the way to another."""
         now = view.now
         ended = view.history.ended
         if ended is not None:  # what was wrong at the end is what a post-mortem asks for
-            view = View(view.history, ended.at, view.hosts, view.others, observer=view.observer)
-        view.freshness = self.freshness
+            view = view.at(ended.at, self.freshness)
+        elif view.freshness != self.freshness:
+            view = view.at(now, self.freshness)
         self._look(view, long_over=ended is not None and now - ended.at > AFTERMATH)
         findings = sorted((finding for finding, _ in self._held.values()), key=_rank)
         active = {finding.rule for finding in findings}
@@ -69,10 +71,10 @@ class Diagnoser:
             attribution=() if brief else attribution(view),
         )
 
-    def _look(self, view: View, long_over: bool) -> None:
+    def _look(self, view: QueryView, long_over: bool) -> None:
         """Takes up what the rules find now, and drops what they have not seen for as long as it may linger."""
         seen = set()
-        resting = view.history.idle_since is not None and view.running_seconds is None
+        resting = view.history.idle_since is not None and view.run.running_seconds is None
         for rule in self.rules:
             if (long_over and not rule.outlives) or (resting and not rule.at_rest):
                 continue
@@ -103,7 +105,7 @@ class Diagnoser:
             if key not in seen and (over or view.now - last_seen >= rules[key[0]].linger):
                 del self._held[key]
 
-    def _cleared(self, view: View, active: set[str]) -> Set[str]:
+    def _cleared(self, view: QueryView, active: set[str]) -> Set[str]:
         """The rules between two active ones that are not active and acquit themselves."""
         everything = {rule.slug for rule in self.rules}
         between = {slug for each in active for slug in _explained(each, self.rules, everything, frozenset())} - active
@@ -118,7 +120,7 @@ class Diagnoser:
                 self.errors[rule.slug] = self.errors.get(rule.slug, 0) + 1
         return cleared
 
-    def _root(self, finding: Finding, findings: Sequence[Finding], view: View) -> Finding:
+    def _root(self, finding: Finding, findings: Sequence[Finding], view: QueryView) -> Finding:
         """A root cause is as severe as the worst that it explains; other possible causes of that are ruled out."""
         symptoms = {finding.rule, *finding.explains}
         worst = max((each.severity for each in findings if each.rule in symptoms), key=SEVERITIES.index)
@@ -174,7 +176,7 @@ def _health(findings: Sequence[Finding], status: Status) -> int:
     return round(100 * math.prod(1 - WEIGHTS[finding.severity] * finding.confidence for finding in findings))
 
 
-def _status(view: View, active: set[str]) -> Status:
+def _status(view: QueryView, active: set[str]) -> Status:
     history = view.history
     if history.ended is not None:
         if history.ended.exception is not None:
@@ -188,35 +190,35 @@ def _status(view: View, active: set[str]) -> Status:
         return "starting"
     if history.idle_since is not None:
         return "idle"
-    if (view.lag_seconds or 0.0) > max(CATCH_UP, 2 * (view.trigger_interval or 0.0)) and _shrinks(view):
+    if (view.lag.seconds or 0.0) > max(CATCH_UP, 2 * (view.trigger.interval or 0.0)) and _shrinks(view):
         return "catching_up"
     # with room to spare a skew does no harm yet; but no query is healthy of which something is found
     if active & PRESSED:
         return "pressured"
-    if (view.trigger_interval or 0) > 0 and (view.busy_ratio or 0) >= SATURATED:
+    if (view.trigger.interval or 0) > 0 and (view.trigger.busy_ratio or 0) >= SATURATED_RATIO:
         return "pressured"
     return "healthy"
 
 
-def _shrinks(view: View) -> bool:
+def _shrinks(view: QueryView) -> bool:
     """Whether the backlog fell over each of the latest batches."""
     latest = [left for batch in view.batches[-SHRINKING:] if (left := backlog(batch)) is not None]
     return len(latest) == SHRINKING and all(later < earlier for earlier, later in pairwise(latest))
 
 
-def _figures(view: View) -> dict[str, float]:
+def _figures(view: QueryView) -> dict[str, float]:
     """Known figures only: rows read a second, the newest batch, the interval, backlog and lag."""
     known = {
-        "input_rows_per_second": sum(view.input_rate_by_source.values()) if view.input_rate_by_source else None,
+        "input_rows_per_second": sum(view.rates.read_by_source.values()) if view.rates.read_by_source else None,
         "batch_seconds": view.last.duration if view.last else None,
-        "trigger_interval_seconds": view.trigger_interval,
-        "backlog_offsets": view.unread_offsets,
-        "lag_seconds": view.lag_seconds,
+        "trigger_interval_seconds": view.trigger.interval,
+        "backlog_offsets": view.lag.unread_offsets,
+        "lag_seconds": view.lag.seconds,
     }
     return {name: float(value) for name, value in known.items() if value is not None}
 
 
-def forecast(view: View, freshness: float) -> Forecast:
+def forecast(view: QueryView, freshness: float) -> Forecast:
     """When the backlog will be gone, and when results will be older than `freshness` at the present rates.
 
     While arrival is R times what is worked off, the lag grows by (R - 1) / R seconds a second.
@@ -225,6 +227,6 @@ def forecast(view: View, freshness: float) -> Forecast:
         return Forecast()
     grown, load = overload.growth(view), overload.load(view)
     if grown is None or load is None or load.worked_off <= 0 or load.arrival <= load.worked_off:
-        return Forecast(drain_seconds=view.drain_seconds)
+        return Forecast(drain_seconds=view.capacity.drain_seconds)
     rising = 1 - load.worked_off / load.arrival
     return Forecast(seconds_to_slo_breach=max(0.0, freshness - grown.lag) / rising)

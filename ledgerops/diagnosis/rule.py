@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from ledgerops.model.finding import Finding, Severity
-from ledgerops.signals.query_view import View
+from ledgerops.signals.query_view import QueryView
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,10 +22,10 @@ class Rule:
 
     slug: str
     severity: Severity
-    check: Callable[[View], Iterator[Finding]]
+    check: Callable[[QueryView], Iterator[Finding]]
     runbook: str
     explains: tuple[str, ...] = ()
-    acquit: Callable[[View], str | None] | None = None
+    acquit: Callable[[QueryView], str | None] | None = None
     linger: float = 10.0
     outlives: bool = False
     at_rest: bool = False

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from statistics import median
 from typing import NamedTuple
 
-from ledgerops.diagnosis import batch_time, overload
+from ledgerops.diagnosis import batch_time
 from ledgerops.model.records import Progress, StageSummary, TaskSummary
-from ledgerops.signals.query_view import View
+from ledgerops.signals.baseline import MIN_USUAL_BATCHES, RECENT_BATCHES
+from ledgerops.signals.memo import once
+from ledgerops.signals.query_view import QueryView
 
 PHASES = ("latest_offset", "get_batch")
 MIN_SECONDS = 0.5  # a broker in another region answers the two or three questions of a batch in that time
@@ -36,18 +38,18 @@ def asked(batch: Progress) -> float:
     return sum(batch.phases.get(phase, 0.0) for phase in PHASES)
 
 
-@overload.once
-def usual(view: View) -> Sequence[Progress]:
+@once
+def usual(view: QueryView) -> Sequence[Progress]:
     """The batches to compare with: those that were in time; where these are too few, the quicker half of the older."""
-    in_time = overload.past(view)
+    in_time = view.baseline.usual
     if in_time:
         return in_time
-    older = [batch for batch in view.steady[: -overload.RECENT - 1] if batch.rows > 0]
+    older = [batch for batch in view.baseline.steady[: -RECENT_BATCHES - 1] if batch.rows > 0]
     quicker = sorted(older, key=lambda batch: batch.duration)[: (len(older) + 1) // 2]
-    return quicker if len(quicker) >= overload.PAST else []
+    return quicker if len(quicker) >= MIN_USUAL_BATCHES else []
 
 
-def for_rows(view: View, now: Sequence[float]) -> Wait | None:
+def for_rows(view: QueryView, now: Sequence[float]) -> Wait | None:
     """The tasks that read wait longer than they used to."""
     before = [
         seconds
@@ -60,7 +62,7 @@ def for_rows(view: View, now: Sequence[float]) -> Wait | None:
     return wait if wait.long else None
 
 
-def in_tasks(view: View, latest: Sequence[Progress], seconded: bool) -> dict[int, float]:
+def in_tasks(view: QueryView, latest: Sequence[Progress], seconded: bool) -> dict[int, float]:
     """By batch id, where the tasks are known and mostly wait.
 
     Tasks that read and also write wait for either; later stages, or another witness, show that it is not the sink.
@@ -96,8 +98,8 @@ def _wait(tasks: TaskSummary) -> float | None:
     return None if reading is None or not reading.wall_seconds else reading.wall_seconds * _idle(tasks)
 
 
-@overload.once
-def answer(view: View) -> Wait | None:
+@once
+def answer(view: QueryView) -> Wait | None:
     """What ledgerops itself waits for the broker, when that is far longer than it used to be."""
     looks = [heads for heads in view.history.heads if heads.seconds is not None and heads.at <= view.now]
     newest, former = looks[-LOOKS:], looks[:-FORMER]

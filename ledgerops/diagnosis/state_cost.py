@@ -10,9 +10,11 @@ from itertools import pairwise
 from statistics import median
 from typing import NamedTuple
 
-from ledgerops.diagnosis import batch_time, overload
+from ledgerops.diagnosis import batch_time
 from ledgerops.model.records import Host, Progress, StateOperator, TaskSummary
-from ledgerops.signals.query_view import View
+from ledgerops.signals.baseline import RECENT_BATCHES
+from ledgerops.signals.memo import once
+from ledgerops.signals.query_view import QueryView
 
 # kept time by themselves, with timers, timeouts or a time to live
 OWN_TIME = ("transformWithState", "flatMapGroupsWithState", "mapGroupsWithState", "applyInPandasWithState")
@@ -23,17 +25,17 @@ GC_NOW = 12.0
 GC_WINDOW = 30.0  # seconds of looks at the executors that count: at one look every 10 s
 
 
-def lanes(view: View, operator: StateOperator) -> int:
+def lanes(view: QueryView, operator: StateOperator) -> int:
     """How many tasks of an operator run at once: the divisor from task seconds to wall seconds."""
     return batch_time.slots(view, operator.shuffle_partitions or 1)
 
 
-def commit_seconds(view: View, batch: Progress) -> float:
+def commit_seconds(view: QueryView, batch: Progress) -> float:
     """Wall seconds of a batch that go into saving state, over all operators."""
     return sum(operator.commit_seconds / lanes(view, operator) for operator in batch.operators)
 
 
-def has_watermark(view: View, batches: int = 10) -> bool:
+def has_watermark(view: QueryView, batches: int = 10) -> bool:
     """Whether the query has a watermark, by its plan or by what its newest batches report."""
     if view.plan.watermarks:
         return True
@@ -49,13 +51,13 @@ def keeps_own_time(operator: StateOperator) -> bool:
     return not (timers and lives) or any(timers) or any(lives)
 
 
-def heap_bytes(view: View) -> int | None:
+def heap_bytes(view: QueryView) -> int | None:
     """The heaps of all executors in bytes, by what Spark makes of them; None when no executor was seen."""
-    executors = view.executors
+    executors = view.cluster.executors
     return int(sum(executor.memory_max_bytes / UNIFIED + RESERVED for executor in executors)) or None
 
 
-def off_heap(view: View) -> bool:
+def off_heap(view: QueryView) -> bool:
     """Whether the state is RocksDB's: native memory and local disk."""
     return view.last is not None and any(
         name.startswith("rocksdb") for operator in view.last.operators for name in operator.custom
@@ -77,14 +79,14 @@ class Collecting(NamedTuple):
         return min(1.0, self.gc_seconds / self.run_seconds) if self.run_seconds > 0 else 0.0
 
 
-@overload.once
-def with_tasks(view: View) -> Sequence[tuple[Progress, TaskSummary]]:
+@once
+def with_tasks(view: QueryView) -> Sequence[tuple[Progress, TaskSummary]]:
     """The newest three of the last ten settled batches whose tasks are known, newest first."""
-    return batch_time.with_tasks(view, reversed(view.settled[-2 * batch_time.PAIRS :]), overload.RECENT)
+    return batch_time.with_tasks(view, reversed(view.baseline.settled[-2 * batch_time.PAIRS :]), RECENT_BATCHES)
 
 
-@overload.once
-def gc_of_stages(view: View) -> Collecting | None:
+@once
+def gc_of_stages(view: QueryView) -> Collecting | None:
     """Over the stages of the newest three batches whose tasks are known; None when fewer than two are."""
     newest = with_tasks(view)
     if len(newest) < batch_time.ENOUGH:
@@ -93,8 +95,8 @@ def gc_of_stages(view: View) -> Collecting | None:
     return Collecting(sum(each.gc_seconds for each in stages), sum(each.run_seconds for each in stages), len(newest))
 
 
-@overload.once
-def gc_of_executors(view: View) -> Collecting | None:
+@once
+def gc_of_executors(view: QueryView) -> Collecting | None:
     """The growth of all executors' totals between the newest look and the oldest at most GC_WINDOW seconds before it.
 
     In local mode there is only the driver, of which Spark tells its whole time in place of the tasks' (since 4.0).
@@ -102,14 +104,14 @@ def gc_of_executors(view: View) -> Collecting | None:
     return _collected(view, GC_WINDOW)
 
 
-@overload.once
-def gc_goes_on(view: View) -> bool:
+@once
+def gc_goes_on(view: QueryView) -> bool:
     """Whether the executors still spend much of their time collecting; True as well where their looks do not say."""
     now = _collected(view, GC_NOW)
     return now is None or now.share >= GC_MARKED
 
 
-def _collected(view: View, window: float) -> Collecting | None:
+def _collected(view: QueryView, window: float) -> Collecting | None:
     newest = max((host.at for host in view.hosts if host.executors), default=float("-inf"))
     looks = [host for host in view.hosts if host.executors and newest - window <= host.at]
     if len(looks) < 2 or view.now - newest > window:
@@ -118,8 +120,8 @@ def _collected(view: View, window: float) -> Collecting | None:
     return Collecting(gc, run, 0) if gc >= 0 and run > 0 else None
 
 
-@overload.once
-def gc_of_batches(view: View) -> float | None:
+@once
+def gc_of_batches(view: QueryView) -> float | None:
     """Share of the newest batches' wall time in which all stood still for the collector; None when it is not known."""
     stages = gc_of_stages(view)
     if stages is None:
@@ -129,7 +131,7 @@ def gc_of_batches(view: View) -> float | None:
     spent = sum(batch.duration for batch, _ in newest)
     share = stages.gc_seconds / slots / spent if spent > 0 else 0.0
     executors = gc_of_executors(view)
-    if executors is not None and {each.executor_id for each in view.executors} == {DRIVER}:
+    if executors is not None and {each.executor_id for each in view.cluster.executors} == {DRIVER}:
         share = max(share, executors.share)  # the driver's own work stands still, too
     return min(1.0, share)
 
@@ -162,7 +164,7 @@ def growing(told: Sequence[tuple[Progress, StateOperator]]) -> Sequence[tuple[Pr
     return told
 
 
-def forgets(view: View, told: Sequence[tuple[Progress, StateOperator]]) -> bool:
+def forgets(view: QueryView, told: Sequence[tuple[Progress, StateOperator]]) -> bool:
     """Whether an operator removed rows in these batches, or the query's state shrank within the hour remembered."""
     if any(state.removed for _, state in told):
         return True
@@ -170,10 +172,10 @@ def forgets(view: View, told: Sequence[tuple[Progress, StateOperator]]) -> bool:
     return any(later < earlier for earlier, later in pairwise(rows))
 
 
-def wasted(view: View) -> Sequence[tuple[str, float, float]]:
+def wasted(view: QueryView) -> Sequence[tuple[str, float, float]]:
     """What state and memory cost beyond the work on rows: what, seconds of a batch, its duration; medians of three."""
-    latest = view.steady[-overload.RECENT :]
-    if len(latest) < overload.RECENT:
+    latest = view.baseline.steady[-RECENT_BATCHES:]
+    if len(latest) < RECENT_BATCHES:
         return []
     duration = median(batch.duration for batch in latest)
     gc = gc_of_stages(view)

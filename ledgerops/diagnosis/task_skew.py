@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from statistics import median
 from typing import NamedTuple
 
-from ledgerops.diagnosis import batch_time, overload, state_cost
+from ledgerops.diagnosis import batch_time, state_cost
 from ledgerops.model.records import StageSummary
-from ledgerops.signals.query_view import View
+from ledgerops.signals.baseline import RECENT_BATCHES
+from ledgerops.signals.memo import once
+from ledgerops.signals.query_view import QueryView
 
 UNEVEN = 1.5  # the slowest task takes the stage so much longer than an even split would
 MIN_RECORDS = 200  # fewer records fall on few tasks unevenly by chance
@@ -25,12 +27,12 @@ class Uneven(NamedTuple):
     cost: float = 0.0  # share of the batch's duration that an even split would save
 
 
-def uneven_stage(view: View, shuffle: bool) -> Uneven | None:
+def uneven_stage(view: QueryView, shuffle: bool) -> Uneven | None:
     """The stage (that reads a shuffle, or that reads the source) with the most uneven records, by medians.
 
     None without known cores, too: over as many slots as tasks any stage of a few rows a task looks uneven.
     """
-    if view.cores is None:
+    if view.cluster.cores is None:
         return None
     by_place: dict[int, list[Uneven]] = {}
     for batch, tasks in batch_time.pairs(view):
@@ -69,7 +71,7 @@ class Waste(NamedTuple):
         return self.duration / max(self.duration - self.seconds, 0.05 * self.duration)
 
 
-def wasted(view: View) -> Waste | None:
+def wasted(view: QueryView) -> Waste | None:
     """The larger of: time outside tasks or waiting in the writing stage, time that uneven tasks cost, garbage
     collection, and saving the state."""
     found = [Waste(*each) for each in state_cost.wasted(view)]
@@ -81,7 +83,7 @@ def wasted(view: View) -> Waste | None:
         found.append(Waste("waiting in the stage that writes", waiting.seconds, waiting.duration))
     uneven = uneven_stage(view, shuffle=True)
     if uneven is not None and uneven.factor >= UNEVEN and uneven.stage.wall_seconds is not None:
-        newest = view.steady[-overload.RECENT :] or view.batches[-1:]
+        newest = view.baseline.steady[-RECENT_BATCHES:] or view.batches[-1:]
         lost = lost_seconds(uneven.stage, uneven.slots)
         found.append(Waste("one task that has most of the rows", lost, median(batch.duration for batch in newest)))
     return max(found, key=lambda each: each.seconds, default=None)
@@ -101,7 +103,7 @@ class Slowest(NamedTuple):
         return self.seconds / max(self.others, 0.001)
 
 
-def slowest_tasks(view: View, even: float) -> Sequence[Slowest]:
+def slowest_tasks(view: QueryView, even: float) -> Sequence[Slowest]:
     """Of each newest batch with tasks, newest first, the stage that waited longest for one task.
 
     A task with more than `even` times the others' mean records is slow for its records, and is left out.
@@ -140,13 +142,13 @@ class Share(NamedTuple):
         return self.run_seconds / self.tasks if self.tasks else None
 
 
-@overload.once
-def executor_shares(view: View) -> Sequence[Share]:
+@once
+def executor_shares(view: QueryView) -> Sequence[Share]:
     """Of every active executor with cores, the busiest first; empty unless there are several.
 
     A stage of fewer tasks than executors cannot be spread over them, and is not counted.
     """
-    active = {each.executor_id: each.cores for each in view.executors}
+    active = {each.executor_id: each.cores for each in view.cluster.executors}
     cores = {name: count for name, count in active.items() if count > 0 and name != state_cost.DRIVER}
     if len(cores) < 2:
         return []

@@ -3,40 +3,40 @@
 from __future__ import annotations
 
 from ledgerops.metrics.model import Metric, Series
-from ledgerops.signals.query_view import View
+from ledgerops.signals.query_view import QueryView
 
 
-def _watermark(view: View) -> Series:
+def _watermark(view: QueryView) -> Series:
     if view.last is None or view.last.watermark is None:  # 1970 until first set: no sample, not 56 years
         return {}
     return {(): view.last.watermark}
 
 
-def _newest_event(view: View) -> Series:
+def _newest_event(view: QueryView) -> Series:
     newest = [batch.event_time_max for batch in view.batches if batch.event_time_max is not None]
     return {(): max(newest)} if newest else {}
 
 
-WATERMARK: Metric[View] = Metric(
+WATERMARK: Metric[QueryView] = Metric(
     "ledgerops_watermark_timestamp_seconds",
     "gauge",
     "The watermark: rows with an older event time count as late.",
     read=_watermark,
 )
-WATERMARK_LAG: Metric[View] = Metric(
+WATERMARK_LAG: Metric[QueryView] = Metric(
     "ledgerops_watermark_lag_seconds",
     "gauge",
     "Now minus the watermark: grows while the query is stuck, idle, or reads old data.",
     read=_watermark,
     age=True,
 )
-NEWEST_EVENT: Metric[View] = Metric(
+NEWEST_EVENT: Metric[QueryView] = Metric(
     "ledgerops_event_time_max_timestamp_seconds",
     "gauge",
     "The newest event time among the remembered batches; with several watermarks, that of the first.",
     read=_newest_event,
 )
-DROPPED: Metric[View] = Metric(
+DROPPED: Metric[QueryView] = Metric(
     "ledgerops_rows_dropped_by_watermark_total",
     "counter",
     "Rows that a state operator dropped as late; for aggregations a lower bound, counted after partial aggregation.",

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from ledgerops.metrics.model import Metric, Series
-from ledgerops.signals.query_view import View
+from ledgerops.signals.query_view import QueryView
 
 
-def _info(view: View) -> Series:
+def _info(view: QueryView) -> Series:
     plan = view.plan
     trigger = plan.trigger or "unknown"
     if plan.trigger_interval is not None:
@@ -25,7 +25,7 @@ def _info(view: View) -> Series:
     }
 
 
-def _done(view: View) -> bool:
+def _done(view: QueryView) -> bool:
     """Whether the query ended because it was to end, or goes on without its watch: nobody is to be woken for that."""
     ended = view.history.ended
     if ended is None or ended.exception is not None:
@@ -33,21 +33,21 @@ def _done(view: View) -> bool:
     return ended.unwatched or view.plan.trigger in ("available_now", "once")
 
 
-INFO: Metric[View] = Metric(
+INFO: Metric[QueryView] = Metric(
     "ledgerops_query_info",
     "info",
     "What a run of a query is: join it by query; the ids change with each restart, so no other family carries them.",
     labels=("query_id", "run_id", "app_id", "app_name", "spark_version", "trigger", "output_mode", "sink"),
     read=_info,
 )
-ACTIVE: Metric[View] = Metric(
+ACTIVE: Metric[QueryView] = Metric(
     "ledgerops_query_active",
     "gauge",
     "1 while a run of the query is on, 0 after its end.",
     read=lambda view: {(): 0.0 if view.history.ended else 1.0},
     survives=True,
 )
-EXPECTED: Metric[View] = Metric(
+EXPECTED: Metric[QueryView] = Metric(
     "ledgerops_query_expected",
     "gauge",
     "1 for each query that this driver has run or was told to expect; it outlives the query, unless its trigger "
@@ -55,14 +55,14 @@ EXPECTED: Metric[View] = Metric(
     read=lambda view: {} if _done(view) else {(): 1.0},
     survives=True,
 )
-RESTARTS: Metric[View] = Metric(
+RESTARTS: Metric[QueryView] = Metric(
     "ledgerops_query_restarts_total",
     "counter",
     "Runs of the query after its first: the same name, a new run id.",
     read=lambda view: {(): float(view.history.restarts)},
     survives=True,
 )
-FAILURES: Metric[View] = Metric(
+FAILURES: Metric[QueryView] = Metric(
     "ledgerops_query_failures_total",
     "counter",
     "Runs that ended with an exception, by Spark's error class; clean stops are not counted.",
@@ -70,13 +70,13 @@ FAILURES: Metric[View] = Metric(
     read=lambda view: {(kind,): float(count) for kind, count in view.history.failures.items()},
     survives=True,
 )
-STARTED: Metric[View] = Metric(
+STARTED: Metric[QueryView] = Metric(
     "ledgerops_query_start_timestamp_seconds",
     "gauge",
     "When the present run began.",
     read=lambda view: {(): view.history.started_at} if view.history.started_at is not None else {},
 )
-ENDED: Metric[View] = Metric(
+ENDED: Metric[QueryView] = Metric(
     "ledgerops_query_terminated_timestamp_seconds",
     "gauge",
     "When the newest run ended; absent while one is on.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ledgerops.metrics.model import Metric, Series
 from ledgerops.model.integrity import book_of, conflicts_of
 from ledgerops.model.records import Progress
-from ledgerops.signals.query_view import View
+from ledgerops.signals.query_view import QueryView
 
 
 def _booked(batch: Progress) -> Series:
@@ -29,26 +29,26 @@ def _conflicting(batch: Progress) -> Series:
     return {} if conflicts is None else {(): float(conflicts.rows)}
 
 
-BOOKED: Metric[View] = Metric(
+BOOKED: Metric[QueryView] = Metric(
     "ledgerops_book_rows_total",
     "counter",
     "Rows at the entrance (in) and at the exit (out) of a job that conserves them; needs ledgerops.book.",
     labels=("kind",),
     per_batch=_booked,
 )
-UNBALANCED: Metric[View] = Metric(
+UNBALANCED: Metric[QueryView] = Metric(
     "ledgerops_unbalanced_batches_total",
     "counter",
     "Batches of which other rows or another amount came out than went in; good is 0; needs ledgerops.book.",
     per_batch=_unbalanced,
 )
-MISSING: Metric[View] = Metric(
+MISSING: Metric[QueryView] = Metric(
     "ledgerops_unbalanced_amount_total",
     "counter",
     "Amount by which what came out of a batch differs from what went in, without its sign; needs ledgerops.book.",
     per_batch=_missing,
 )
-CONFLICTING: Metric[View] = Metric(
+CONFLICTING: Metric[QueryView] = Metric(
     "ledgerops_conflicting_rows_total",
     "counter",
     "Copies of a row whose content is another than that of the first; good is 0; needs ledgerops.conflicts.",

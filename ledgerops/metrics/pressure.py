@@ -7,7 +7,7 @@ from typing import cast
 
 from ledgerops.metrics.model import Metric, Series
 from ledgerops.model.records import Partition
-from ledgerops.signals.query_view import View
+from ledgerops.signals.query_view import QueryView
 
 
 def _known(value: float | None) -> Series:
@@ -19,78 +19,78 @@ def _of_partitions(values: Mapping[Partition, float]) -> Series:
     return cast("Series", values)
 
 
-ARRIVAL: Metric[View] = Metric(
+ARRIVAL: Metric[QueryView] = Metric(
     "ledgerops_arrival_rows_per_second",
     "gauge",
     "Rows a second that arrive at a source, by the growth of its head offsets: consumption cannot hide it.",
     labels=("source",),
-    read=lambda view: {(source,): rate for source, rate in view.arrival_by_source.items()},
+    read=lambda view: {(source,): rate for source, rate in view.rates.arrival_by_source.items()},
 )
-CAPACITY: Metric[View] = Metric(
+CAPACITY: Metric[QueryView] = Metric(
     "ledgerops_capacity_rows_per_second",
     "gauge",
     "Rows a second that the query can sustain at its trigger interval; absent when the batches do not allow a fit.",
     read=lambda view: _known(view.capacity.sustainable),
 )
-OVERHEAD: Metric[View] = Metric(
+OVERHEAD: Metric[QueryView] = Metric(
     "ledgerops_batch_overhead_seconds",
     "gauge",
     "Fixed cost of a micro-batch by the same fit: the time that a batch takes without any row.",
     read=lambda view: _known(view.capacity.overhead),
 )
-BUSY: Metric[View] = Metric(
+BUSY: Metric[QueryView] = Metric(
     "ledgerops_busy_ratio",
     "gauge",
     "Share of the time that micro-batches took, over the last ten; 1 when they run back to back.",
-    read=lambda view: _known(0.0 if view.history.idle_since is not None else view.busy_ratio),
+    read=lambda view: _known(0.0 if view.history.idle_since is not None else view.trigger.busy_ratio),
 )
-PRESSURE: Metric[View] = Metric(
+PRESSURE: Metric[QueryView] = Metric(
     "ledgerops_pressure_ratio",
     "gauge",
     "Arrival over sustainable capacity: above 1 the backlog must grow.",
-    read=lambda view: _known(view.pressure_ratio),
+    read=lambda view: _known(view.capacity.pressure_ratio),
 )
-INTERVAL: Metric[View] = Metric(
+INTERVAL: Metric[QueryView] = Metric(
     "ledgerops_trigger_interval_seconds",
     "gauge",
     "The trigger interval; 0 when batches run back to back. Lag in seconds cannot be finer than this.",
-    read=lambda view: _known(view.trigger_interval),
+    read=lambda view: _known(view.trigger.interval),
 )
-BACKLOG: Metric[View] = Metric(
+BACKLOG: Metric[QueryView] = Metric(
     "ledgerops_source_backlog_offsets",
     "gauge",
     "Offsets in a source partition that the query has not read yet: as of the start of the newest batch, or of the "
     "last look at the broker where ledgerops asks it, so that it grows while a long batch runs.",
     labels=("topic", "partition"),
-    read=lambda view: _of_partitions(view.unread),
+    read=lambda view: _of_partitions(view.lag.unread),
 )
-LAG: Metric[View] = Metric(
+LAG: Metric[QueryView] = Metric(
     "ledgerops_source_lag_seconds",
     "gauge",
     "How long ago the last consumed offset of a partition was its head; 0 when nothing was left.",
     labels=("topic", "partition"),
-    read=lambda view: _of_partitions(view.unread_since),
+    read=lambda view: _of_partitions(view.lag.unread_since),
     age=True,
 )
-DRAIN: Metric[View] = Metric(
+DRAIN: Metric[QueryView] = Metric(
     "ledgerops_backlog_drain_seconds",
     "gauge",
     "Seconds until the backlog is gone at the present rates; absent when unknown or never.",
-    read=lambda view: _known(view.drain_seconds),
+    read=lambda view: _known(view.capacity.drain_seconds),
 )
-HEADROOM: Metric[View] = Metric(
+HEADROOM: Metric[QueryView] = Metric(
     "ledgerops_retention_headroom_seconds",
     "gauge",
     "Seconds until the broker deletes the oldest record of a partition that is not read yet, by the topic's retention "
     "or by the pace of deletion; 0 when it may be deleted at any moment. Absent when unknown, and where ledgerops does "
     "not ask the broker.",
     labels=("topic", "partition"),
-    read=lambda view: _of_partitions(view.headroom),
+    read=lambda view: _of_partitions(view.lag.headroom),
 )
-REACHABLE: Metric[View] = Metric(
+REACHABLE: Metric[QueryView] = Metric(
     "ledgerops_source_reachable",
     "gauge",
     "1 while the broker answers ledgerops, 0 while it does not; absent where ledgerops does not ask it.",
-    read=lambda view: {} if view.asked is None else {(): float(view.asked.error is None)},
+    read=lambda view: {} if view.lag.asked is None else {(): float(view.lag.asked.error is None)},
 )
 METRICS = (ARRIVAL, CAPACITY, OVERHEAD, BUSY, PRESSURE, INTERVAL, BACKLOG, LAG, DRAIN, HEADROOM, REACHABLE)

@@ -12,7 +12,7 @@ from typing import Literal
 
 from ledgerops.metrics.model import Metric, Series
 from ledgerops.model.records import Progress, StateOperator
-from ledgerops.signals.query_view import View
+from ledgerops.signals.query_view import QueryView
 
 OPERATOR = ("operator",)
 
@@ -24,12 +24,12 @@ def _each(value: Callable[[StateOperator], float | None]) -> Callable[[Progress]
     return read
 
 
-def _newest(value: Callable[[StateOperator], float | None]) -> Callable[[View], Series]:
+def _newest(value: Callable[[StateOperator], float | None]) -> Callable[[QueryView], Series]:
     each = _each(value)
     return lambda view: each(view.last) if view.last else {}
 
 
-def _snapshot_lag(view: View) -> Series:
+def _snapshot_lag(view: QueryView) -> Series:
     """Batches since the laggard's snapshot: a store's version is the batch id plus one; -1 is 'never'."""
     if view.last is None:
         return {}
@@ -41,63 +41,63 @@ def _snapshot_lag(view: View) -> Series:
     }
 
 
-ROWS: Metric[View] = Metric(
+ROWS: Metric[QueryView] = Metric(
     "ledgerops_state_rows",
     "gauge",
     "Rows in the state of an operator.",
     labels=OPERATOR,
     read=_newest(lambda operator: operator.rows),
 )
-MEMORY: Metric[View] = Metric(
+MEMORY: Metric[QueryView] = Metric(
     "ledgerops_state_memory_bytes",
     "gauge",
     "Memory of an operator's state stores, as Spark reckons it; with bounded RocksDB memory an even share.",
     labels=OPERATOR,
     read=_newest(lambda operator: operator.memory_bytes),
 )
-UPDATED: Metric[View] = Metric(
+UPDATED: Metric[QueryView] = Metric(
     "ledgerops_state_updated_rows_total",
     "counter",
     "State rows written by an operator.",
     labels=OPERATOR,
     per_batch=_each(lambda operator: operator.updated),
 )
-REMOVED: Metric[View] = Metric(
+REMOVED: Metric[QueryView] = Metric(
     "ledgerops_state_removed_rows_total",
     "counter",
     "State rows that an operator evicted; a spike is a watermark that jumped.",
     labels=OPERATOR,
     per_batch=_each(lambda operator: operator.removed),
 )
-UPDATE_SECONDS: Metric[View] = Metric(
+UPDATE_SECONDS: Metric[QueryView] = Metric(
     "ledgerops_state_update_seconds_total",
     "counter",
     "Task time that an operator spent updating state, summed over tasks.",
     labels=OPERATOR,
     per_batch=_each(lambda operator: operator.update_seconds),
 )
-REMOVAL_SECONDS: Metric[View] = Metric(
+REMOVAL_SECONDS: Metric[QueryView] = Metric(
     "ledgerops_state_removal_seconds_total",
     "counter",
     "Task time that an operator spent evicting state, summed over tasks.",
     labels=OPERATOR,
     per_batch=_each(lambda operator: operator.removal_seconds),
 )
-COMMIT_SECONDS: Metric[View] = Metric(
+COMMIT_SECONDS: Metric[QueryView] = Metric(
     "ledgerops_state_commit_seconds_total",
     "counter",
     "Task time that an operator spent committing state, summed over tasks: it can exceed the batch's wall time.",
     labels=OPERATOR,
     per_batch=_each(lambda operator: operator.commit_seconds),
 )
-PARTITIONS: Metric[View] = Metric(
+PARTITIONS: Metric[QueryView] = Metric(
     "ledgerops_state_partitions",
     "gauge",
     "State partitions of an operator: fixed by the checkpoint, and the most tasks that can work on it.",
     labels=OPERATOR,
     read=_newest(lambda operator: operator.shuffle_partitions),
 )
-SNAPSHOT_LAG: Metric[View] = Metric(
+SNAPSHOT_LAG: Metric[QueryView] = Metric(
     "ledgerops_state_snapshot_lag_batches",
     "gauge",
     "Batches since the oldest of the last uploaded snapshots: what a restart must replay.",
@@ -192,7 +192,7 @@ UNUSED = {
 }
 
 
-def _custom(spark: str, name: str, taken: Taken, factor: float, text: str) -> Metric[View]:
+def _custom(spark: str, name: str, taken: Taken, factor: float, text: str) -> Metric[QueryView]:
     def value(operator: StateOperator) -> float | None:
         raw = operator.custom.get(spark)
         return None if raw is None or raw < 0 else raw * factor

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ledgerops.metrics.model import Metric, Series
 from ledgerops.model.hot_keys import OBSERVATION
 from ledgerops.model.records import Progress
-from ledgerops.signals.query_view import View
+from ledgerops.signals.query_view import QueryView
 
 REJECTED = "rejected_"  # columns of an observation: how many records of the batch were refused, by reason
 
@@ -30,49 +30,49 @@ def _rejected(batch: Progress) -> Series:
     return found
 
 
-def _rate_in(view: View) -> Series:
-    return {(source,): rate for source, rate in view.input_rate_by_source.items()}
+def _rate_in(view: QueryView) -> Series:
+    return {(source,): rate for source, rate in view.rates.read_by_source.items()}
 
 
-def _rate_processed(view: View) -> Series:
-    rate = 0.0 if view.history.idle_since is not None else view.processed_rate
+def _rate_processed(view: QueryView) -> Series:
+    rate = 0.0 if view.history.idle_since is not None else view.rates.processed
     return {} if rate is None else {(): rate}
 
 
-INPUT_ROWS: Metric[View] = Metric(
+INPUT_ROWS: Metric[QueryView] = Metric(
     "ledgerops_input_rows_total",
     "counter",
     "Rows read from each source; a source that is scanned twice in a plan counts twice, as Spark counts it.",
     labels=("source",),
     per_batch=_rows_in,
 )
-REJECTED_ROWS: Metric[View] = Metric(
+REJECTED_ROWS: Metric[QueryView] = Metric(
     "ledgerops_rejected_rows_total",
     "counter",
     "Records that were read and are no row of their table, by reason; from sources that the job reads as bytes.",
     labels=("reason",),
     per_batch=_rejected,
 )
-OUTPUT_ROWS: Metric[View] = Metric(
+OUTPUT_ROWS: Metric[QueryView] = Metric(
     "ledgerops_output_rows_total",
     "counter",
     "Rows written to the sink; absent for sinks that do not say, such as foreachBatch.",
     per_batch=_rows_out,
 )
-BATCHES: Metric[View] = Metric(
+BATCHES: Metric[QueryView] = Metric(
     "ledgerops_batches_total",
     "counter",
     "Micro-batches committed.",
     per_batch=lambda batch: {(): 1.0},
 )
-INPUT_RATE: Metric[View] = Metric(
+INPUT_RATE: Metric[QueryView] = Metric(
     "ledgerops_input_rows_per_second",
     "gauge",
     "Rows read a second of wall time over the last minute: what was read, not what arrived.",
     labels=("source",),
     read=_rate_in,
 )
-PROCESSED_RATE: Metric[View] = Metric(
+PROCESSED_RATE: Metric[QueryView] = Metric(
     "ledgerops_processed_rows_per_second",
     "gauge",
     "Rows a second of batch time over the last minute: how fast the query works while it works; 0 when idle.",

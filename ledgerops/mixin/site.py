@@ -6,6 +6,7 @@ import tomllib
 from dataclasses import dataclass, fields
 from pathlib import Path
 
+from ledgerops.config import FRESHNESS_OBJECTIVE_SECONDS
 from ledgerops.errors import UserError
 
 
@@ -26,7 +27,7 @@ class Site:
     scrape_seconds: float = 5.0  # the scrape interval, also of Grafana's data source
     evaluation_seconds: float = 15.0  # how often rules are evaluated
     time_scale: float = 1.0  # multiplies every window and `for`: a drill or a demonstration has minutes, not days
-    freshness_seconds: float = 60.0  # results older than this are bad
+    freshness_seconds: float = FRESHNESS_OBJECTIVE_SECONDS  # results older than this are bad
     freshness_objective: float = 0.99  # share of the time in which they are not
     period_days: float = 30.0  # of the objective
     retention_seconds: float = 3600.0  # the least time that unread rows must still be kept

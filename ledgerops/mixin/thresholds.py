@@ -9,12 +9,12 @@ from ledgerops.mixin.alerts.crash_loop import AGAIN
 from ledgerops.mixin.alerts.freshness import FAST
 from ledgerops.mixin.alerts.query_stuck import SILENCE
 from ledgerops.mixin.site import Site
-from ledgerops.signals.query_view import SATURATED
+from ledgerops.signals.trigger import SATURATED_RATIO
 
 # of queries
 PRESSED = 0.7  # of the capacity; below it there is room for a burst
 OVERLOADED = 1.0  # of the capacity: from here on the backlog must grow
-BUSY = SATURATED  # of the time: from here on the status is `pressured`
+BUSY = SATURATED_RATIO  # of the time: from here on the status is `pressured`
 HEALTHY, POOR = 100.0, 50.0  # health: 100 with nothing found; a critical finding at full confidence leaves 40
 SILENT = SILENCE  # seconds: LedgerQueryStuck, without what a query's own batches add
 LOOP = AGAIN  # restarts: LedgerCrashLoop, if the runs failed

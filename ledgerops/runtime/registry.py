@@ -19,7 +19,7 @@ from ledgerops.model.observations import (
 )
 from ledgerops.model.records import Host, Observation, Observer
 from ledgerops.model.spark_progress import BadRecord, parse_instant, parse_progress, query_name
-from ledgerops.signals.query_view import View
+from ledgerops.signals.query_view import QueryView
 
 HOSTS = 60  # at a look every 10 s, ten minutes
 OBSERVERS = 60  # at a look every 5 s, five minutes
@@ -34,7 +34,7 @@ Look = TypeVar("Look", Host, Observer)
 class Judge(Protocol):
     """Keeps what it needs between looks at one query (since when, how long)."""
 
-    def __call__(self, view: View, brief: bool = False) -> Verdict:
+    def __call__(self, view: QueryView, brief: bool = False) -> Verdict:
         """`brief`: findings, status and health will do."""
         ...
 
@@ -109,9 +109,9 @@ class Fleet:
                 history.set_running(record)
         return state
 
-    def view(self, state: QueryState, now: float) -> View:
+    def view(self, state: QueryState, now: float) -> QueryView:
         others = [other.history for other in self.queries.values() if other is not state]
-        return View(state.history, now, self.hosts, others, observer=self.observer)
+        return QueryView(state.history, now, self.hosts, others, observer=self.observer)
 
     def judge(self, state: QueryState, now: float, brief: bool = False) -> Verdict:
         """A fresh verdict on one query, which is also kept."""

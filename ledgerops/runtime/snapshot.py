@@ -15,7 +15,7 @@ from ledgerops.metrics.model import HistogramTotal, Labels, Metric
 from ledgerops.model.finding import Verdict
 from ledgerops.model.records import Host
 from ledgerops.runtime.registry import Fleet, QueryState
-from ledgerops.signals.query_view import View
+from ledgerops.signals.query_view import QueryView
 
 LABEL_LENGTH = 256  # Prometheus refuses a whole scrape whose label values are longer than its limit
 LABELS = 10_000  # sets of label values that are remembered as they are published: each batch has the same ones again
@@ -70,7 +70,7 @@ class Snapshot:
 
 
 def snapshot_query(
-    state: QueryState, view: View, budget: int, failed: Callable[[str, Exception], None]
+    state: QueryState, view: QueryView, budget: int, failed: Callable[[str, Exception], None]
 ) -> QuerySnapshot:
     """One query's families at `view.now`, at most `budget` series of them. `failed(metric, error)` hears of readers
     that raise: the family is left out."""

@@ -14,7 +14,7 @@ from ledgerops.model.head_table import looked_at
 from ledgerops.model.history import TREND_SECONDS, TrendPoint, backlog
 from ledgerops.model.records import Progress
 from ledgerops.runtime.registry import Fleet, QueryState
-from ledgerops.signals.query_view import View
+from ledgerops.signals.query_view import QueryView
 
 VERSION = 1
 SERIES_SECONDS = 300.0  # "the last minutes" of the plots
@@ -33,10 +33,10 @@ def status_document(fleet: Fleet, now: float) -> dict[str, Any]:
     }
 
 
-def query_status(state: QueryState, view: View) -> dict[str, Any]:
+def query_status(state: QueryState, view: QueryView) -> dict[str, Any]:
     """One query: figures of now, the verdict on it, and the series of its plots."""
     history, last, verdict = state.history, view.last, state.verdict
-    skew = {kind: ratio for kind, (ratio, _) in view.skew.items() if ratio is not None}
+    skew = {kind: ratio for kind, (ratio, _) in view.skew.ratios.items() if ratio is not None}
     worst = max(skew, key=skew.__getitem__, default=None)
     status: Status = verdict.status if verdict else "starting"
     runs = history.ended is None  # of a query that ended only the totals still hold
@@ -50,14 +50,14 @@ def query_status(state: QueryState, view: View) -> dict[str, Any]:
         "last_seen_at": history.last_seen,
         "restarts": history.restarts,
         "rates": _rates(view),
-        "backlog": view.unread_offsets,
-        "drain_seconds": _short(view.drain_seconds) if runs else None,
-        "lag_seconds": _short(view.lag_seconds) if runs else None,
-        "busy_ratio": _now(view, view.busy_ratio),
-        "pressure_ratio": _now(view, view.pressure_ratio),
-        "trigger_interval": view.trigger_interval,
+        "backlog": view.lag.unread_offsets,
+        "drain_seconds": _short(view.capacity.drain_seconds) if runs else None,
+        "lag_seconds": _short(view.lag.seconds) if runs else None,
+        "busy_ratio": _now(view, view.trigger.busy_ratio),
+        "pressure_ratio": _now(view, view.capacity.pressure_ratio),
+        "trigger_interval": view.trigger.interval,
         "batch": _batch(last, view),
-        "watermark_lag": _short(view.watermark_lag) if runs else None,
+        "watermark_lag": _short(view.lag.watermark) if runs else None,
         "state": _state(last),
         "skew": {"kind": worst, "ratio": _short(skew[worst])} if worst else None,
         "dropped_rows": int(sum(state.tally.counters.get(DROPPED.name, {}).values())),
@@ -66,13 +66,13 @@ def query_status(state: QueryState, view: View) -> dict[str, Any]:
     }
 
 
-def _headline(verdict: Verdict | None, status: Status, view: View) -> dict[str, Any]:
+def _headline(verdict: Verdict | None, status: Status, view: QueryView) -> dict[str, Any]:
     if verdict and verdict.root_causes:
         return _finding(verdict.root_causes[0])
     return {"rule": None, "severity": None, "summary": _sentence(status, view), "evidence": [], "remedies": []}
 
 
-def _sentence(status: Status, view: View) -> str:
+def _sentence(status: Status, view: QueryView) -> str:
     """What to say of a query that nothing is found of."""
     history = view.history
     if status == "starting":
@@ -85,13 +85,13 @@ def _sentence(status: Status, view: View) -> str:
         return (history.ended and history.ended.error_class) or "ended with an error"
     if status == "idle":
         return "no new rows to read"
-    if status == "catching_up" and view.drain_seconds is not None:
-        return f"works off its backlog, done in about {view.drain_seconds:,.0f} s"
+    if status == "catching_up" and view.capacity.drain_seconds is not None:
+        return f"works off its backlog, done in about {view.capacity.drain_seconds:,.0f} s"
     found = "near its limit" if status == "pressured" else "nothing wrong found"
-    if view.pressure_ratio is not None:
-        return f"{found}; the load is {view.pressure_ratio:.0%} of what the query can do"
-    if view.busy_ratio is not None:
-        return f"{found}; batches take {view.busy_ratio:.0%} of the time"
+    if view.capacity.pressure_ratio is not None:
+        return f"{found}; the load is {view.capacity.pressure_ratio:.0%} of what the query can do"
+    if view.trigger.busy_ratio is not None:
+        return f"{found}; batches take {view.trigger.busy_ratio:.0%} of the time"
     return found
 
 
@@ -112,24 +112,24 @@ def _finding(finding: Finding) -> dict[str, Any]:
     }
 
 
-def _rates(view: View) -> dict[str, float | None]:
-    read = view.input_rate_by_source
+def _rates(view: QueryView) -> dict[str, float | None]:
+    read = view.rates.read_by_source
     return {
-        "arrival": _now(view, view.arrival),
+        "arrival": _now(view, view.rates.arrival),
         "input": _now(view, sum(read.values()) if read else None),
-        "processed": _now(view, view.processed_rate),
+        "processed": _now(view, view.rates.processed),
         "capacity": _short(view.capacity.sustainable) if view.history.ended is None else None,
     }
 
 
-def _now(view: View, value: float | None) -> float | None:
+def _now(view: QueryView, value: float | None) -> float | None:
     """A rate of the last minute as it is now: nothing flows in an idle query, and one that ended has no rate."""
     if view.history.ended is not None:
         return None
     return _short(0.0 if view.history.idle_since is not None else value)
 
 
-def _batch(last: Progress | None, view: View) -> dict[str, Any] | None:
+def _batch(last: Progress | None, view: QueryView) -> dict[str, Any] | None:
     if last is None:
         return None
     return {
@@ -138,7 +138,7 @@ def _batch(last: Progress | None, view: View) -> dict[str, Any] | None:
         "seconds": _short(last.duration),
         "ended_at": _short(last.ended),
         "phases": {phase: _short(seconds) for phase, seconds in last.phases.items()},
-        "running_seconds": _short(view.running_seconds),
+        "running_seconds": _short(view.run.running_seconds),
     }
 
 
@@ -151,13 +151,13 @@ def _state(last: Progress | None) -> dict[str, int] | None:
     }
 
 
-def _series(view: View) -> dict[str, list[float | None]]:
+def _series(view: QueryView) -> dict[str, list[float | None]]:
     """The last minutes, column by column: the trend where whole batches are no longer remembered, then the batches."""
     since = view.now - SERIES_SECONDS
     batches = [batch for batch in view.history.batches if batch.ended >= since]
     first = batches[0].started if batches else view.now
     trend = [point for point in view.history.trend if since <= point.at < first]
-    factor = max(view.rows_per_offset.values(), default=1.0)
+    factor = max(view.rates.rows_per_offset.values(), default=1.0)
     points = _thin([*_trend_points(trend, factor), *_batch_points(batches, factor)])
     return {name: [_short(point[index]) for point in points] for index, name in enumerate(SERIES)}
 

@@ -2,103 +2,80 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cached_property
+from typing import Any
 
-from ledgerops.model.hot_keys import OBSERVATION, HotKey, hottest_key
-from ledgerops.signals import arithmetic
-from ledgerops.signals.arithmetic import Capacity
-from ledgerops.signals.input_view import FIT_BATCHES, InputView
-from ledgerops.signals.run_view import BUSY_BATCHES
+from ledgerops.config import FRESHNESS_OBJECTIVE_SECONDS
+from ledgerops.model.history import History
+from ledgerops.model.records import Host, Observer, Plan, Progress
+from ledgerops.signals.baseline import Baseline
+from ledgerops.signals.capacity import Capacity
+from ledgerops.signals.cluster import Cluster
+from ledgerops.signals.lag import Lag
+from ledgerops.signals.rates import Rates
+from ledgerops.signals.run import Run
+from ledgerops.signals.skew import Skew
+from ledgerops.signals.trigger import Trigger
 
-SATURATED = 0.9  # busy above this counts as saturated: batches run nearly back to back
-LEFT = 0.1  # share of a batch's rows that must be left over to speak of a backlog
 
+class QueryView:
+    """All signals of a history at `now`, by topic. Reads only; make a new one when either changes.
 
-class View(InputView):
-    """All signals of a query: of its run, of what it reads, and what both say together."""
+    `hosts` are looks at the driver's machine and `observer` looks of ledgerops at itself, oldest first; `others` are
+    the driver's other queries; `freshness` is the objective: how old results may be, in seconds.
+    """
 
-    @cached_property
-    def capacity(self) -> Capacity:
-        """The fit of batch time over rows; when saturated, what was really worked off stands in for a fit.
+    def __init__(
+        self,
+        history: History,
+        now: float,
+        hosts: Sequence[Host] = (),
+        others: Sequence[History] = (),
+        freshness: float = FRESHNESS_OBJECTIVE_SECONDS,
+        observer: Sequence[Observer] = (),
+    ) -> None:
+        self.history = history
+        self.now = now
+        later = bool(hosts) and hosts[-1].at > now  # of a query that has ended: they go on for the others
+        self.hosts = [look for look in hosts if look.at <= now] if later else hosts
+        self.others = others
+        self.observer = observer
+        self.freshness = freshness
+        self.run = Run(history, now)
+        self.baseline = Baseline(self.run)
+        self.rates = Rates(self.run)
+        self.lag = Lag(self.run)
+        self.capacity = Capacity(self.baseline, self.rates, self.lag)
+        self.skew = Skew(self.run)
+        self.cluster = Cluster(self.hosts)
+        self.answers: dict[object, Any] = {}  # of the functions of this view that `once` remembers
 
-        What the query has just worked off it can work off: no fit gives less.
-        """
-        batches = [batch for batch in self.steady[-FIT_BATCHES:] if batch.rows > 0]
-        interval = self.trigger_interval
-        fitted = arithmetic.fit_capacity([b.rows for b in batches], [b.duration for b in batches])
-        if not isinstance(fitted, str):
-            overhead, rate = fitted
-            newest = batches[-BUSY_BATCHES:]
-            shown = sum(each.rows for each in newest) / sum(max(each.duration, interval or 0.0) for each in newest)
-            sustainable = max(shown, rate * max(0.0, 1 - overhead / interval) if interval else rate)
-            return Capacity(overhead, rate, sustainable, len(batches), "fitted")
-        saturated = [batch for batch in batches[-BUSY_BATCHES:] if batch.duration >= SATURATED * (interval or 0.0)]
-        left = (self.backlog or 0) * min(self.rows_per_offset.values(), default=1.0)
-        if (self.busy_ratio or 0.0) >= SATURATED and len(saturated) >= 3 and left >= LEFT * batches[-1].rows:
-            observed = sum(batch.rows for batch in saturated) / sum(batch.duration for batch in saturated)
-            return Capacity(None, None, observed, len(saturated), "observed while saturated")
-        return Capacity(None, None, None, len(batches), fitted)
+    def at(self, now: float, freshness: float | None = None) -> QueryView:
+        """The same query at another moment, or held to another objective."""
+        kept = self.freshness if freshness is None else freshness
+        return QueryView(self.history, now, self.hosts, self.others, kept, self.observer)
 
-    @cached_property
-    def pressure_ratio(self) -> float | None:
-        """Arrival over sustainable capacity: above 1 the backlog must grow."""
-        sustainable = self.capacity.sustainable
-        return self.arrival / sustainable if self.arrival is not None and sustainable else None
+    @property
+    def query(self) -> str:
+        return self.history.query
 
-    @cached_property
-    def drain_seconds(self) -> float | None:
-        """Seconds until the backlog is gone at the present rates; None when unknown or never."""
-        left, sustainable = self.backlog, self.capacity.sustainable
-        if left is None or self.arrival is None or sustainable is None:
-            return None
-        if left == 0:
-            return 0.0
-        spare = sustainable - self.arrival
-        factor = min(self.rows_per_offset.values(), default=1.0)
-        return left * factor / spare if spare > 0 else None
+    @property
+    def batches(self) -> Sequence[Progress]:
+        """The remembered batches of the current run, oldest first."""
+        return self.run.batches
 
-    @cached_property
-    def watermark_lag(self) -> float | None:
-        """Now minus the watermark: grows while the query is stuck or its input is old."""
-        if self.last is None or self.last.watermark is None:
-            return None
-        return max(0.0, self.now - self.last.watermark)
+    @property
+    def last(self) -> Progress | None:
+        """The newest batch of the run; None before the first."""
+        return self.run.last
 
-    @cached_property
-    def hot_keys(self) -> Sequence[HotKey]:
-        """The hottest key of each of the newest batches that observed keys, newest first; needs `instrument`."""
-        return [hot for batch in reversed(self.batches[-5:]) if (hot := hottest_key(batch)) is not None]
-
-    @cached_property
-    def hot_key(self) -> HotKey | None:
-        """The hottest key of the newest batch that observed keys; None without `ledgerops.instrument`."""
-        return self.hot_keys[0] if self.hot_keys else None
-
-    @cached_property
-    def key_column(self) -> str | None:
-        """The column that `instrument` observes as the key; None where it does not say."""
-        for batch in reversed(self.batches[-5:]):
-            for name, row in batch.observed.items():
-                if name.startswith(OBSERVATION) and isinstance(column := row.get("key"), str):
-                    return column
-        return None
+    @property
+    def plan(self) -> Plan:
+        """What is known of the run's plan; all unknown when the plan was not read."""
+        return self.run.plan
 
     @cached_property
-    def skew(self) -> Mapping[str, tuple[float | None, float | None]]:
-        """(max / median, FLIP-418 score) by kind, of the latest batch: lifetime totals would hide it."""
-        found: dict[str, tuple[float | None, float | None]] = {}
-        if self.last is not None:
-            read = list(arithmetic.read_by_partition(self.last).values())
-            if len(read) > 1:
-                found["source_partition"] = (arithmetic.skew_ratio(read), arithmetic.skew_score(read))
-        stage = self.widest_stage
-        if stage is not None:
-            if stage.records_median > 0:
-                found["task_records"] = (arithmetic.ratio(stage.records_max, stage.records_median), stage.records_score)
-            if stage.seconds_median > 0:
-                found["task_time"] = (arithmetic.ratio(stage.seconds_max, stage.seconds_median), stage.seconds_score)
-            if len(stage.executors) > 1:
-                shares = [share.run_seconds for share in stage.executors.values()]
-                found["executor"] = (arithmetic.skew_ratio(shares), arithmetic.skew_score(shares))
-        return found
+    def trigger(self) -> Trigger:
+        """The rhythm of the run's batches."""
+        return self.baseline.trigger

@@ -206,7 +206,7 @@ def backtest(recorded: Path) -> Iterator[tuple[float, Check]]:
     """
     views, _, _ = look(str(recorded))
     for view in views:
-        batches = [batch for batch in view.steady if batch.rows > 0]
+        batches = [batch for batch in view.baseline.steady if batch.rows > 0]
         large = max((batch.rows for batch in batches), default=0) / REACH
         first = next((place for place, batch in enumerate(batches) if batch.rows > large), 0)
         line = fit([batch.rows for batch in batches[:first]], [batch.duration for batch in batches[:first]])

@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import numpy as np
+from ledgerops.signals.theil_sen import pair_slopes
 
 WARM_SHARE = 0.25  # of the time at the start is not judged: caches, pools and bounded histories fill up
 Z = 1.96  # of a 95 % interval
@@ -49,18 +49,14 @@ def theil_sen(times: Sequence[float], values: Sequence[float]) -> Slope:
     before, it is too narrow, so that growth is rather suspected than overlooked. Raises ValueError for fewer than
     three instants.
     """
-    x, y = np.asarray(times, float), np.asarray(values, float)
-    first, second = np.triu_indices(len(x), 1)
-    apart = x[second] != x[first]
-    first, second = first[apart], second[apart]
     if len(set(times)) < 3:
         raise ValueError("a slope needs three instants")
-    slopes = np.sort((y[second] - y[first]) / (x[second] - x[first]))
-    count, n = len(slopes), len(x)
+    slopes = pair_slopes(times, values)
+    count, n = len(slopes), len(times)
     reach = Z * math.sqrt(n * (n - 1) * (2 * n + 5) / 18)
     low = max(0, math.floor((count - reach) / 2))
     high = min(count - 1, math.ceil((count + reach) / 2))
-    return Slope(float(np.median(slopes)), float(slopes[low]), float(slopes[high]))
+    return Slope(statistics.median(slopes), slopes[low], slopes[high])
 
 
 def warm(times: Sequence[float], share: float = WARM_SHARE) -> int:

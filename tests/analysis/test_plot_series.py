@@ -9,7 +9,7 @@ import pytest
 from ledgerops.analysis.plot_series import POINTS, Track
 from ledgerops.model.history import History
 from ledgerops.model.records import Plan, Running
-from ledgerops.signals.query_view import View
+from ledgerops.signals.query_view import QueryView
 from tests.build import T0, batch, stream
 
 
@@ -22,7 +22,7 @@ def followed(batches, interval=2.0, restarts=()):
         history.add(each)
         if history.run_id != history.plan.run_id:
             history.plan = replace(history.plan, run_id=history.run_id)
-        track.take(View(history, each.ended))
+        track.take(QueryView(history, each.ended))
     return history, track
 
 
@@ -61,14 +61,14 @@ def test_the_wait_grows_while_a_batch_hangs():
     history, track = followed([batch(0)])
     for now in (T0 + 4.0, T0 + 9.0, T0 + 30.0):
         history.set_running(Running(now, "run-1", T0 + 2.0, "m"))
-        track.take(View(history, now))
+        track.take(QueryView(history, now))
     assert ages(track) == [2.5, 4.0, 9.0, 30.0]
 
 
 def test_a_query_that_has_ended_waits_for_nothing():
     history, track = followed([batch(0)])
     history.end(T0 + 5.0, "run-1", None, None)
-    track.take(View(history, T0 + 500.0))
+    track.take(QueryView(history, T0 + 500.0))
     assert len(track.age) == len(track.batches) == 1
 
 

@@ -12,7 +12,7 @@ from ledgerops.model.finding import Part
 from ledgerops.model.recording import read
 from ledgerops.model.records import ExecutorShare, Progress, StageSummary, TaskSummary
 from ledgerops.runtime.replay import replay
-from ledgerops.signals.query_view import View
+from ledgerops.signals.query_view import QueryView
 from tests.build import T0, batch, history, operator
 from tests.paths import RECORDED
 
@@ -134,17 +134,17 @@ def test_phases_longer_than_the_batch_are_scaled_to_it():
 
 
 def test_batches_without_duration_have_no_parts():
-    assert attribution(View(history([batch(n, duration=0.0, phases={}) for n in range(8)]), T0 + 16)) == ()
+    assert attribution(QueryView(history([batch(n, duration=0.0, phases={}) for n in range(8)]), T0 + 16)) == ()
 
 
-def _view(*known: int, count: int = 8) -> View:
+def _view(*known: int, count: int = 8) -> QueryView:
     """Batches of 1 s, of which those in `known` have tasks at work for 0.6 s."""
     remembered = history(
         [batch(n, duration=1.0, phases={"add_batch": 0.8, "query_planning": 0.1}) for n in range(count)]
     )
     for n in known:
         remembered.add_tasks(tasks(stage(2 * n + 0.2, 2 * n + 0.8, 1.2, cpu_seconds=0.6), number=n))
-    return View(remembered, T0 + 2 * count)
+    return QueryView(remembered, T0 + 2 * count)
 
 
 def test_a_typical_batch_is_told_by_those_whose_tasks_are_known():
@@ -178,7 +178,7 @@ def test_before_there_is_a_settled_batch_nothing_is_said(count):
 def test_empty_batches_do_not_count():
     remembered = history([batch(n, rows=0 if n % 2 else 100, duration=0.2 if n % 2 else 1.0) for n in range(12)])
 
-    assert sum(each.seconds for each in attribution(View(remembered, T0 + 24))) == pytest.approx(1.0)
+    assert sum(each.seconds for each in attribution(QueryView(remembered, T0 + 24))) == pytest.approx(1.0)
 
 
 def test_the_document_has_part_seconds_and_share():

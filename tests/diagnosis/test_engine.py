@@ -10,7 +10,7 @@ from ledgerops.diagnosis.engine import AFTERMATH, Diagnoser
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.model.finding import Component, Evidence, Finding
 from ledgerops.model.history import History
-from ledgerops.signals.query_view import View
+from ledgerops.signals.query_view import QueryView
 from tests.diagnosis.rules.conftest import history, stage
 
 __all__ = ["history"]  # the fixture
@@ -23,7 +23,7 @@ def rule(
 ):
     """A rule that finds something while `active` (a list with one flag) says so."""
 
-    def check(view: View) -> Iterator[Finding]:
+    def check(view: QueryView) -> Iterator[Finding]:
         if active[0]:
             evidence = (Evidence("x", 1.0, "count", "0", view.now),)
             where = Component("query", view.query)
@@ -33,12 +33,12 @@ def rule(
     return Rule(slug, severity, check, "Meaning", explains, acquit, linger, outlives)
 
 
-def view(at: float = NOW, ended: float | None = None) -> View:
+def view(at: float = NOW, ended: float | None = None) -> QueryView:
     past = History("daily_counts")
     past.start(NOW - 100, "id", "run")
     if ended is not None:
         past.end(ended, "run", None, None)
-    return View(past, at)
+    return QueryView(past, at)
 
 
 YES, NO = [True], [False]
@@ -119,7 +119,7 @@ def test_a_finding_keeps_its_beginning_and_lingers_for_a_while():
 
 
 def test_a_rule_that_raises_is_counted_and_the_others_are_heard():
-    def broken(view: View) -> Iterator[Finding]:
+    def broken(view: QueryView) -> Iterator[Finding]:
         raise ZeroDivisionError
         yield
 
@@ -134,7 +134,7 @@ def test_a_rule_that_raises_is_counted_and_the_others_are_heard():
     "evidence", [(), (Evidence("x", float("nan"), "count", "0", NOW),)], ids=["none", "not finite"]
 )
 def test_without_evidence_there_is_no_finding(evidence):
-    def check(view: View) -> Iterator[Finding]:
+    def check(view: QueryView) -> Iterator[Finding]:
         yield Finding("a guess", Component("query", view.query), evidence)
 
     assert Diagnoser((Rule("guess", "critical", check, ""),))(view()).findings == ()

@@ -11,7 +11,7 @@ from ledgerops.metrics.model import Metric
 from ledgerops.model.recording import read
 from ledgerops.model.records import Plan
 from ledgerops.model.spark_progress import parse_progress
-from ledgerops.signals.query_view import View
+from ledgerops.signals.query_view import QueryView
 from tests.build import T0, batch, history, operator
 from tests.paths import RECORDED
 
@@ -92,7 +92,7 @@ def test_every_custom_metric_that_five_versions_of_spark_report_is_exported():
 
 
 def series(metric: Metric, *batches):
-    return metric.read(View(history(list(batches)), T0 + 100))
+    return metric.read(QueryView(history(list(batches)), T0 + 100))
 
 
 def test_milliseconds_become_seconds_and_sizes_stay_bytes():
@@ -147,7 +147,7 @@ def test_rejected_rows_are_counted_by_reason(observed, expected):
 def test_an_idle_query_keeps_its_gauges_and_its_rates_are_zero():
     remembered = history([batch(n) for n in range(5)])
     remembered.idle(T0 + 20)
-    idle = View(remembered, T0 + 21)
+    idle = QueryView(remembered, T0 + 21)
     by_name = {metric.name: metric for metric in QUERY_METRICS}
     assert by_name["ledgerops_processed_rows_per_second"].read(idle) == {(): 0.0}
     assert by_name["ledgerops_input_rows_per_second"].read(idle) == {("transactions",): 0.0}
@@ -157,7 +157,7 @@ def test_an_idle_query_keeps_its_gauges_and_its_rates_are_zero():
 def test_a_query_without_a_batch_has_no_value_and_so_no_sample():
     from ledgerops.model.history import History
 
-    empty = View(History("q"), T0)
+    empty = QueryView(History("q"), T0)
     spoken = {metric.name for metric in QUERY_METRICS if metric.read is not None and metric.read(empty)}
     assert spoken == {
         "ledgerops_query_info", "ledgerops_query_active", "ledgerops_query_expected", "ledgerops_query_restarts_total",
@@ -180,7 +180,7 @@ def test_a_query_that_ended_is_expected_unless_its_trigger_let_it_end(trigger, e
     remembered.end(T0 + 5, "run-1", exception, None)
     by_name = {metric.name: metric for metric in QUERY_METRICS}
 
-    assert by_name["ledgerops_query_expected"].read(View(remembered, T0 + 6)) == expected
+    assert by_name["ledgerops_query_expected"].read(QueryView(remembered, T0 + 6)) == expected
 
 
 def test_a_query_that_runs_is_expected_whatever_its_trigger():
@@ -188,7 +188,7 @@ def test_a_query_that_runs_is_expected_whatever_its_trigger():
     remembered.plan = Plan("run-1", trigger="available_now")
     by_name = {metric.name: metric for metric in QUERY_METRICS}
 
-    assert by_name["ledgerops_query_expected"].read(View(remembered, T0 + 1)) == {(): 1.0}
+    assert by_name["ledgerops_query_expected"].read(QueryView(remembered, T0 + 1)) == {(): 1.0}
 
 
 def book(rows_in, rows_out, amount_in, amount_out):

@@ -8,7 +8,7 @@ from typing import Any
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Status, Verdict
 from ledgerops.model.records import Plan, Progress, StateOperator
 from ledgerops.runtime.registry import Fleet, QueryState
-from ledgerops.signals.query_view import View
+from ledgerops.signals.query_view import QueryView
 from tests.build import batch, operator, source
 
 NOW = 1_800_000_300.0
@@ -47,7 +47,7 @@ QUERY_FAILED = Finding(
 
 
 def no_judge() -> Any:
-    def judge(view: View) -> Verdict:
+    def judge(view: QueryView) -> Verdict:
         return Verdict(view.query, view.now, "healthy", 100)
 
     return judge

@@ -6,7 +6,7 @@ from ledgerops.metrics.model import Metric
 from ledgerops.model.finding import Verdict
 from ledgerops.runtime.registry import QueryState
 from ledgerops.runtime.snapshot import LABEL_LENGTH, Family, _fit, series_of, snapshot_query
-from ledgerops.signals.query_view import View
+from ledgerops.signals.query_view import QueryView
 from tests.build import T0, batch, source
 
 ONE = Metric("one", "gauge", "One.")
@@ -34,7 +34,7 @@ def snapshot(state, budget=500, failed=None):
     def unexpected(name, error):
         raise error
 
-    return snapshot_query(state, View(state.history, T0 + 60), budget, failed or unexpected)
+    return snapshot_query(state, QueryView(state.history, T0 + 60), budget, failed or unexpected)
 
 
 def wide(count):

@@ -8,7 +8,7 @@ import pytest
 
 from ledgerops.model.history import History
 from ledgerops.model.records import Executor, Heads, Host, Plan, Running
-from ledgerops.signals.query_view import View
+from ledgerops.signals.query_view import QueryView
 from tests.build import T0, batch, history, source, stream
 
 
@@ -17,13 +17,13 @@ def view(batches, after=1.0, plan=None):
     if plan is not None:
         remembered.plan = Plan("run-1", **plan)
     now = batches[-1].ended + after if batches else T0
-    return View(remembered, now)
+    return QueryView(remembered, now)
 
 
 def test_arrival_is_the_growth_of_the_head_and_not_what_was_read():
     steady = view(stream(heads=[1000 * n for n in range(1, 11)], ends=[100 * n for n in range(1, 11)]))
-    assert steady.arrival == pytest.approx(500)
-    assert steady.input_rate_by_source["transactions"] == pytest.approx(50)
+    assert steady.rates.arrival == pytest.approx(500)
+    assert steady.rates.read_by_source["transactions"] == pytest.approx(50)
 
 
 def test_arrival_is_told_from_look_to_look_at_the_heads():
@@ -33,66 +33,66 @@ def test_arrival_is_told_from_look_to_look_at_the_heads():
         3, duration=18.5, phases=slow, sources=(source(1000, {PARTITION: 200}, {PARTITION: 1200}, {PARTITION: 1200}),)
     )
 
-    assert view([*quick, late]).arrival == pytest.approx(50)
+    assert view([*quick, late]).rates.arrival == pytest.approx(50)
 
 
 def test_backlog_explodes_while_input_and_processing_rates_are_equal():
     behind = view(stream(heads=[1000 * n for n in range(1, 21)], ends=[500 * n for n in range(1, 21)], duration=2.0))
-    assert behind.input_rate_by_source["transactions"] == pytest.approx(behind.processed_rate, rel=0.05)
-    assert behind.backlog == 10_000
+    assert behind.rates.read_by_source["transactions"] == pytest.approx(behind.rates.processed, rel=0.05)
+    assert behind.lag.backlog == 10_000
 
 
 def test_lag_in_seconds_grows_while_nothing_happens():
     batches = stream(heads=[100, 200, 300], ends=[0, 0, 50])
-    assert view(batches, after=60).lag_seconds == pytest.approx(view(batches, after=1).lag_seconds + 59)
+    assert view(batches, after=60).lag.seconds == pytest.approx(view(batches, after=1).lag.seconds + 59)
 
 
 def test_what_came_in_while_the_batch_was_planned_was_not_left_behind():
     batches = stream(heads=[100, 200, 309], ends=[100, 200, 300], phases={"latest_offset": 0.2})
-    assert view(batches, after=30).lag_seconds == 0.0
+    assert view(batches, after=30).lag.seconds == 0.0
 
 
 def test_an_idle_query_has_no_arrival():
     remembered = history(stream(heads=[100, 200, 300], ends=[100, 200, 300]))
     remembered.idle(T0 + 30)
-    assert View(remembered, T0 + 31).arrival == 0.0
+    assert QueryView(remembered, T0 + 31).rates.arrival == 0.0
 
 
 def test_lag_is_zero_when_nothing_was_left_however_long_ago():
-    assert view(stream(heads=[100, 200, 300], ends=[100, 200, 300]), after=500).lag_seconds == 0.0
+    assert view(stream(heads=[100, 200, 300], ends=[100, 200, 300]), after=500).lag.seconds == 0.0
 
 
 def test_watermark_lag_grows_while_nothing_happens():
     batches = [batch(n, watermark=T0) for n in range(3)]
-    assert view(batches, after=100).watermark_lag == pytest.approx(104.5)
+    assert view(batches, after=100).lag.watermark == pytest.approx(104.5)
 
 
 def test_without_a_watermark_there_is_no_lag_and_not_56_years():
-    assert view([batch(0)]).watermark_lag is None
+    assert view([batch(0)]).lag.watermark is None
 
 
 def test_a_running_trigger_grows():
     remembered = history([batch(0)])
     remembered.set_running(Running(T0 + 10, "run-1", T0 + 2, "Processing new data"))
-    assert View(remembered, T0 + 32).running_seconds == 30.0
+    assert QueryView(remembered, T0 + 32).run.running_seconds == 30.0
 
 
 def test_busy_is_the_share_of_the_interval_that_batches_take():
     half = [batch(n, duration=1.0) for n in range(12)]
-    assert view(half, plan={"trigger_interval": 2.0}).busy_ratio == pytest.approx(0.5)
+    assert view(half, plan={"trigger_interval": 2.0}).trigger.busy_ratio == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize("trigger", ["real_time", "continuous"])
 def test_batches_that_fill_their_time_by_design_are_not_called_busy(trigger):
-    assert view([batch(n, duration=2.0) for n in range(12)], plan={"trigger": trigger}).busy_ratio is None
+    assert view([batch(n, duration=2.0) for n in range(12)], plan={"trigger": trigger}).trigger.busy_ratio is None
 
 
 def test_busy_is_one_when_batches_run_back_to_back():
-    assert view([batch(n, duration=2.0) for n in range(12)]).busy_ratio == pytest.approx(1.0)
+    assert view([batch(n, duration=2.0) for n in range(12)]).trigger.busy_ratio == pytest.approx(1.0)
 
 
 def test_the_trigger_interval_is_seen_when_the_plan_was_not_read():
-    assert view([batch(n) for n in range(10)]).trigger_interval == 2.0
+    assert view([batch(n) for n in range(10)]).trigger.interval == 2.0
 
 
 @pytest.mark.parametrize(
@@ -105,14 +105,14 @@ def test_the_trigger_interval_is_seen_when_the_plan_was_not_read():
     ],
 )
 def test_an_interval_that_cannot_be_seen_is_unknown(batches):
-    assert view(batches).trigger_interval is None
+    assert view(batches).trigger.interval is None
 
 
 def test_capacity_leaves_out_the_first_batch_that_pays_for_warm_up():
     rows = [1000, 2000, 4000, 8000, 3000, 5000, 6000, 7000, 2500]
     batches = [batch(0, rows=10, duration=30.0)]
     batches += [batch(n, rows=count, duration=0.5 + count / 10_000) for n, count in enumerate(rows, 20)]
-    capacity = view(batches, plan={"trigger_interval": 2.0}).capacity
+    capacity = view(batches, plan={"trigger_interval": 2.0}).capacity.estimate
     assert capacity.overhead == pytest.approx(0.5)
     assert capacity.rate == pytest.approx(10_000)
     assert capacity.sustainable == pytest.approx(7_500)  # 10,000 x (1 - 0.5 / 2)
@@ -122,18 +122,18 @@ def test_the_first_batch_after_a_restart_from_the_checkpoint_is_left_out_too():
     resumed = history([batch(0), batch(1)])
     for n in range(2, 5):
         resumed.add(batch(n, run_id="run-2"))
-    assert [each.batch_id for each in View(resumed, T0 + 60).settled] == [3, 4]
+    assert [each.batch_id for each in QueryView(resumed, T0 + 60).baseline.settled] == [3, 4]
 
 
 def test_capacity_is_what_is_really_worked_off_when_saturated_at_one_size():
     batches = stream([2000 * n for n in range(1, 21)], [1000 * n for n in range(1, 21)], duration=2.0)
-    capacity = view(batches, plan={"trigger_interval": 2.0}).capacity
+    capacity = view(batches, plan={"trigger_interval": 2.0}).capacity.estimate
     assert capacity.sustainable == pytest.approx(500)
     assert capacity.reason == "observed while saturated"
 
 
 def test_capacity_is_unknown_when_batches_are_of_one_size_and_there_is_room():
-    capacity = view([batch(n) for n in range(20)], plan={"trigger_interval": 2.0}).capacity
+    capacity = view([batch(n) for n in range(20)], plan={"trigger_interval": 2.0}).capacity.estimate
     assert capacity.sustainable is None
     assert capacity.reason == "batches are of nearly one size (spread 0.00, 0.2 is needed)"
 
@@ -142,14 +142,14 @@ def test_drain_time_is_backlog_over_spare_capacity():
     ends = [900 * n for n in range(1, 21)]
     batches = stream([1000 * n for n in range(1, 21)], ends, duration=2.0)
     shrinking = view(batches, plan={"trigger_interval": 2.0})
-    assert shrinking.drain_seconds is None  # 450 rows/s of capacity against 500 that arrive: never
-    assert shrinking.pressure_ratio == pytest.approx(500 / 450, rel=0.01)
+    assert shrinking.capacity.drain_seconds is None  # 450 rows/s of capacity against 500 that arrive: never
+    assert shrinking.capacity.pressure_ratio == pytest.approx(500 / 450, rel=0.01)
 
 
 def test_what_was_just_worked_off_can_be_worked_off_whatever_the_fit_says():
     rows = [1000, 2000, 4000, 8000, 3000, 5000, 6000, 7000, 2500]
     batches = [batch(0)] + [batch(n, rows=count, duration=1.95 + count / 10_000) for n, count in enumerate(rows, 10)]
-    capacity = view(batches, plan={"trigger_interval": 2.0}).capacity
+    capacity = view(batches, plan={"trigger_interval": 2.0}).capacity.estimate
     assert capacity.overhead == pytest.approx(1.95)
     assert capacity.sustainable == pytest.approx(sum(rows) / sum(1.95 + count / 10_000 for count in rows))
 
@@ -161,7 +161,7 @@ def test_nothing_to_drain_takes_no_time():
         batch(n, rows=count, duration=0.2 + count / 10_000, sources=each.sources)
         for n, (count, each) in enumerate(zip(rows, stream(heads, heads), strict=True))
     ]
-    assert view(batches, plan={"trigger_interval": 2.0}).drain_seconds == 0.0
+    assert view(batches, plan={"trigger_interval": 2.0}).capacity.drain_seconds == 0.0
 
 
 def test_skew_is_that_of_the_newest_batch_and_not_of_the_lifetime():
@@ -169,12 +169,12 @@ def test_skew_is_that_of_the_newest_batch_and_not_of_the_lifetime():
         offsets = {("t", "0"): first, ("t", "1"): second, ("t", "2"): 10}
         return batch(number, sources=(source(first + second + 10, dict.fromkeys(offsets, 0), offsets),))
 
-    assert view([read(0, 1000, 10), read(1, 10, 10)]).skew["source_partition"] == (1.0, 0.0)
+    assert view([read(0, 1000, 10), read(1, 10, 10)]).skew.ratios["source_partition"] == (1.0, 0.0)
 
 
 def test_the_hot_key_is_a_share_of_the_rows_that_were_observed():
     observed = {"ledgerops": {"rows": 1000, "hot_keys": [{"item": "a1b2", "count": 800}]}}
-    assert view([batch(observed=observed)]).hot_key == ("a1b2", 0.8, 800)
+    assert view([batch(observed=observed)]).skew.hot_key == ("a1b2", 0.8, 800)
 
 
 @pytest.mark.parametrize(
@@ -182,20 +182,27 @@ def test_the_hot_key_is_a_share_of_the_rows_that_were_observed():
     [{}, {"rows": 0, "hot_keys": []}, {"rows": None, "hot_keys": None}, {"rows": 5, "hot_keys": [{"item": "x"}]}],
 )
 def test_an_empty_batch_has_no_hot_key(row):
-    assert view([batch(observed={"ledgerops": row})]).hot_key is None
+    assert view([batch(observed={"ledgerops": row})]).skew.hot_key is None
 
 
 def test_a_plan_of_an_earlier_run_is_not_believed():
     remembered = history([batch(0)])
     remembered.plan = Plan("run-0", trigger_interval=60.0)
-    assert View(remembered, T0 + 5).trigger_interval is None
+    assert QueryView(remembered, T0 + 5).trigger.interval is None
 
 
 def test_a_query_that_never_ran_a_batch_has_no_signals():
-    empty = View(History("q"), T0)
-    unknown = (empty.last, empty.backlog, empty.arrival, empty.busy_ratio, empty.lag_seconds, empty.pressure_ratio)
+    empty = QueryView(History("q"), T0)
+    unknown = (
+        empty.last,
+        empty.lag.backlog,
+        empty.rates.arrival,
+        empty.trigger.busy_ratio,
+        empty.lag.seconds,
+        empty.capacity.pressure_ratio,
+    )
     assert unknown == (None,) * 6
-    assert (empty.skew, empty.tasks, empty.capacity.sustainable) == ({}, None, None)
+    assert (empty.skew.ratios, empty.run.tasks, empty.capacity.sustainable) == ({}, None, None)
 
 
 PARTITION = ("transactions", "0")
@@ -208,7 +215,7 @@ def asked(batches, *looks, keeps=KEEPS, after=0.0):
     for at, head, earliest in looks:
         retention = {} if keeps is None else {"transactions": keeps}
         remembered.add_heads(Heads(T0 + at, {PARTITION: head}, {PARTITION: earliest}, retention))
-    return View(remembered, T0 + max([batches[-1].ended - T0, *(at for at, *_ in looks)]) + after)
+    return QueryView(remembered, T0 + max([batches[-1].ended - T0, *(at for at, *_ in looks)]) + after)
 
 
 READ = stream(heads=[100, 200, 300], ends=[100, 200, 300])  # the last at T0 + 4
@@ -217,13 +224,13 @@ LEFT = stream(heads=[100, 200, 300], ends=[100, 150, 200])
 
 def test_the_backlog_grows_while_a_long_batch_runs_where_the_broker_is_asked():
     running = asked(READ, (10, 800, 0), (15, 1300, 0))
-    assert (running.unread, running.unread_offsets, running.backlog) == ({PARTITION: 1000}, 1000, 0)
+    assert (running.lag.unread, running.lag.unread_offsets, running.lag.backlog) == ({PARTITION: 1000}, 1000, 0)
 
 
 def test_the_lag_is_that_of_the_consumed_offset_in_the_table_of_both():
     running = asked(READ, (10, 800, 0), (15, 1300, 0))
-    assert running.now - running.unread_since[PARTITION] == pytest.approx(11)
-    assert running.lag_seconds == 0.0  # as of the start of the last batch
+    assert running.now - running.lag.unread_since[PARTITION] == pytest.approx(11)
+    assert running.lag.seconds == 0.0  # as of the start of the last batch
 
 
 @pytest.mark.parametrize(
@@ -235,27 +242,31 @@ def test_the_lag_is_that_of_the_consumed_offset_in_the_table_of_both():
 )
 def test_without_a_later_answer_the_backlog_is_the_batches(looks):
     seen = asked(LEFT, *looks)
-    assert (seen.unread, seen.unread_since) == ({PARTITION: 100}, seen.consumed_until)
+    assert (seen.lag.unread, seen.lag.unread_since) == ({PARTITION: 100}, seen.lag.consumed_until)
 
 
 def test_a_partition_that_the_broker_does_not_tell_keeps_its_backlog():
     seen = history(LEFT)
     seen.add_heads(Heads(T0 + 30, {("accounts", "0"): 7}, {}))
-    assert View(seen, T0 + 31).unread == {PARTITION: 100}
+    assert QueryView(seen, T0 + 31).lag.unread == {PARTITION: 100}
 
 
 def test_a_broker_without_an_answer_leaves_what_it_said_before():
     seen = history(READ)
     seen.add_heads(Heads(T0 + 10, {PARTITION: 800}, {PARTITION: 0}))
     seen.add_heads(Heads(T0 + 15, {}, {}, error="Connection refused", unreachable_since=T0 + 13))
-    late = View(seen, T0 + 20)
-    assert (late.unread, late.asked.error, late.heads.at) == ({PARTITION: 500}, "Connection refused", T0 + 10)
+    late = QueryView(seen, T0 + 20)
+    assert (late.lag.unread, late.lag.asked.error, late.lag.heads.at) == (
+        {PARTITION: 500},
+        "Connection refused",
+        T0 + 10,
+    )
 
 
 def test_what_was_asked_after_the_moment_that_is_judged_is_not_known_then():
     seen = history(READ)
     seen.add_heads(Heads(T0 + 10, {PARTITION: 800}, {PARTITION: 0}))
-    assert View(seen, T0 + 5).heads is None and View(seen, T0 + 5).asked is None
+    assert QueryView(seen, T0 + 5).lag.heads is None and QueryView(seen, T0 + 5).lag.asked is None
 
 
 @pytest.mark.parametrize(
@@ -274,27 +285,27 @@ def test_what_was_asked_after_the_moment_that_is_judged_is_not_known_then():
     ],
 )
 def test_headroom(batches, looks, keeps, headroom):
-    seen = asked(batches, *looks, keeps=keeps) if batches else View(History("q"), T0)
-    assert seen.headroom == ({} if headroom is None else {PARTITION: pytest.approx(headroom)})
+    seen = asked(batches, *looks, keeps=keeps) if batches else QueryView(History("q"), T0)
+    assert seen.lag.headroom == ({} if headroom is None else {PARTITION: pytest.approx(headroom)})
 
 
 def test_an_offset_older_than_the_table_has_no_known_age():
     [old] = stream(heads=[500], ends=[100])
-    assert asked([old], (100, 600, 0)).headroom == {}
+    assert asked([old], (100, 600, 0)).lag.headroom == {}
 
 
 def test_of_two_sources_that_read_one_partition_the_slower_counts():
     ahead, behind = (source(0, {PARTITION: 0}, {PARTITION: end}, {PARTITION: 100}) for end in (90, 40))
-    assert view([batch(sources=(behind, ahead))]).consumed == {PARTITION: 40}
+    assert view([batch(sources=(behind, ahead))]).lag.consumed == {PARTITION: 40}
 
 
 def test_a_look_that_asked_for_the_executors_in_vain_does_not_hide_them():
     executor = Executor("1", True, 4, 0, 0, 0, 0.0, 0.0, 0, 0)
     blank = Host(T0, 8, 0.1, None, None, None, None)
-    view = View(history([batch()]), T0 + 60, [replace(blank, executors=(executor,)), replace(blank, at=T0 + 10)])
+    view = QueryView(history([batch()]), T0 + 60, [replace(blank, executors=(executor,)), replace(blank, at=T0 + 10)])
 
-    assert view.cores == 4
-    assert View(history([batch()]), T0 + 60, [blank]).cores is None
+    assert view.cluster.cores == 4
+    assert QueryView(history([batch()]), T0 + 60, [blank]).cluster.cores is None
 
 
 @pytest.mark.parametrize(
@@ -314,7 +325,7 @@ def test_a_lag_is_told_only_where_two_sources_of_one_name_read_the_same(theirs, 
         others = source(end={one: theirs + 90 * number}, latest={one: theirs + 100 * number}, name="other")
         return batch(number, sources=(mine, others))
 
-    assert (view([two(number) for number in range(5)]).lag_seconds is not None) is known
+    assert (view([two(number) for number in range(5)]).lag.seconds is not None) is known
 
 
 def test_what_the_machine_did_after_the_moment_is_not_looked_at():
@@ -324,7 +335,7 @@ def test_what_the_machine_did_after_the_moment_is_not_looked_at():
         for at, cores in ((0, 4), (10, 4), (20, 8))
     ]
 
-    then = View(history([batch()]), T0 + 15, looks)
+    then = QueryView(history([batch()]), T0 + 15, looks)
 
     assert [look.at - T0 for look in then.hosts] == [0, 10]
-    assert then.cores == 4
+    assert then.cluster.cores == 4

@@ -19,7 +19,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ledgerops.signals.arithmetic import MIN_FIT_BATCHES, MIN_FIT_SPREAD
+from ledgerops.signals.capacity import MIN_FIT_BATCHES, MIN_FIT_SPREAD
+from ledgerops.signals.theil_sen import fit_line
 
 DRAWS = 400  # the ends of a 90 % interval then rest on 20 draws each; more change them by less than they mean
 LEVEL = 0.90
@@ -100,13 +101,13 @@ def fit(rows: Sequence[int], seconds: Sequence[float]) -> Fit | str:
             f"batches are of nearly one size (the middle 80% of them spread over {spread:.0%} of the mean, "
             f"{MIN_FIT_SPREAD:.0%} is needed)"
         )
-    overhead, slope = _line(x, y)
+    overhead, slope = _line(rows, seconds)
     generator = np.random.default_rng(SEED)
     drawn = []
     for _ in range(DRAWS):
         chosen = generator.integers(0, count, count)
         if len(set(x[chosen])) > 1:
-            drawn.append(_line(x[chosen], y[chosen]))
+            drawn.append(_line(x[chosen].tolist(), y[chosen].tolist()))
     overheads, slopes = np.array(drawn).T
     certain = np.quantile(slopes, (1 - LEVEL) / 2) > 0
     if slope <= 0 or not certain:
@@ -141,11 +142,8 @@ def observed(rows: Sequence[int], seconds: Sequence[float]) -> Fit:
     )
 
 
-def _line(x: Numbers, y: Numbers) -> tuple[float, float]:
-    """(overhead, slope) by Theil and Sen; through the origin where the overhead would be below zero."""
-    first, second = np.triu_indices(len(x), 1)
-    apart = x[second] - x[first]
-    different = apart != 0
-    slope = float(np.median((y[second] - y[first])[different] / apart[different]))
-    overhead = float(np.median(y - slope * x))
-    return (overhead, slope) if overhead >= 0 else (0.0, float(np.median(y / x)))
+def _line(rows: Sequence[float], seconds: Sequence[float]) -> tuple[float, float]:
+    """(overhead, slope) of batches that are not all of one size; through the origin where the overhead is below 0."""
+    line = fit_line(rows, seconds)
+    assert line is not None
+    return line.overhead, line.slope

@@ -6,15 +6,15 @@ from collections.abc import Iterator, Mapping
 
 from ledgerops.analysis.inputs import open_source
 from ledgerops.analysis.session import complain
+from ledgerops.config import FRESHNESS_OBJECTIVE_SECONDS
 from ledgerops.runtime.registry import QueryState
 from ledgerops.runtime.replay import Replay
-from ledgerops.signals.query_view import View
-from ledgerops.signals.run_view import FRESHNESS
+from ledgerops.signals.query_view import QueryView
 
 
 def look(
     place: str, query: str | None = None, at: float | None = None, freshness: float | None = None, when: str = ""
-) -> tuple[list[View], float, str]:
+) -> tuple[list[QueryView], float, str]:
     """The queries of a place, the instant that is looked at, and the place's name. Raises UserError for none.
 
     `when` is how the caller put the instant `at`, for that message.
@@ -29,13 +29,11 @@ def look(
     queries = replay.named(query, source.name, when)
     newest = replay.at or 0.0
     now = at if at is not None else max(newest, source.now or newest)
-    found = list(views(replay, queries, now))
-    for view in found:
-        view.freshness = freshness or FRESHNESS
+    found = [view.at(view.now, freshness or FRESHNESS_OBJECTIVE_SECONDS) for view in views(replay, queries, now)]
     return found, now, source.name
 
 
-def views(replay: Replay, queries: Mapping[str, QueryState], now: float) -> Iterator[View]:
+def views(replay: Replay, queries: Mapping[str, QueryState], now: float) -> Iterator[QueryView]:
     """By name; of a query that has ended, as it was at its end."""
     for name in sorted(queries):
         ended = queries[name].history.ended

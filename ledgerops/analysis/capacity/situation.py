@@ -8,15 +8,14 @@ from dataclasses import dataclass, field
 from ledgerops.analysis.capacity.fit import Fit, fit, observed
 from ledgerops.analysis.capacity.stages import Stages, stages_of
 from ledgerops.diagnosis.attribution import attribution
-from ledgerops.diagnosis.overload import RECENT
 from ledgerops.diagnosis.rules.rate_limited import cap_of
 from ledgerops.model.records import Progress
-from ledgerops.signals.input_view import FIT_BATCHES
-from ledgerops.signals.query_view import View
-from ledgerops.signals.run_view import BUSY_BATCHES
+from ledgerops.signals.baseline import RECENT_BATCHES
+from ledgerops.signals.capacity import FIT_BATCHES, OBSERVED
+from ledgerops.signals.query_view import QueryView
+from ledgerops.signals.trigger import BUSY_BATCHES
 
 DRIFTS = 0.2  # share by which batch time at equal rows changes before the reader is told
-OBSERVED = "observed while saturated"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,16 +40,16 @@ class Situation:
     notes: tuple[str, ...] = ()
 
 
-def situation(view: View) -> Situation:
+def situation(view: QueryView) -> Situation:
     """The run's newest FIT_BATCHES batches with rows are looked at, without its start."""
-    batches = [batch for batch in view.steady[-FIT_BATCHES:] if batch.rows > 0]
+    batches = [batch for batch in view.baseline.steady[-FIT_BATCHES:] if batch.rows > 0]
     found = fit([batch.rows for batch in batches], [batch.duration for batch in batches])
-    if isinstance(found, str) and view.capacity.reason == OBSERVED:
-        newest = [b for b in batches[-BUSY_BATCHES:] if b.duration >= (view.trigger_interval or 0.0)] or batches[-3:]
+    if isinstance(found, str) and view.capacity.estimate.reason == OBSERVED:
+        newest = [b for b in batches[-BUSY_BATCHES:] if b.duration >= (view.trigger.interval or 0.0)] or batches[-3:]
         found = observed([batch.rows for batch in newest], [batch.duration for batch in newest])
-    arrival, notes = view.arrival, []
-    if arrival is None and view.input_rate_by_source:
-        arrival = sum(view.input_rate_by_source.values())
+    arrival, notes = view.rates.arrival, []
+    if arrival is None and view.rates.read_by_source:
+        arrival = sum(view.rates.read_by_source.values())
         notes.append("no source says how far its head is: the arrival is what was read")
     if not isinstance(found, str) and found.drift is not None and abs(found.drift - 1) > DRIFTS:
         change = f"{abs(found.drift - 1):.0%} {'longer' if found.drift > 1 else 'shorter'}"
@@ -58,23 +57,23 @@ def situation(view: View) -> Situation:
             f"the newest third of the batches takes {change} than the oldest at equal rows: "
             "the line is a mixture, and what comes may differ by as much again"
         )
-    factor = min(view.rows_per_offset.values(), default=1.0)
+    factor = min(view.rates.rows_per_offset.values(), default=1.0)
     return Situation(
         query=view.query,
         at=view.now,
         freshness=view.freshness,
-        trigger=view.trigger_interval,
+        trigger=view.trigger.interval,
         arrival=arrival,
-        backlog=None if view.unread_offsets is None else view.unread_offsets * factor,
-        lag=view.lag_seconds,
+        backlog=None if view.lag.unread_offsets is None else view.lag.unread_offsets * factor,
+        lag=view.lag.seconds,
         cap=_cap(view, factor),
-        stateful=view.stateful,
+        stateful=view.run.stateful,
         fit=None if isinstance(found, str) else found,
         reason=found if isinstance(found, str) else "",
-        shown=_shown(batches, view.trigger_interval),
+        shown=_shown(batches, view.trigger.interval),
         stages=stages_of(view, batches),
         parts={each.part: each.seconds for each in attribution(view)},
-        key=view.key_column or next(iter(view.plan.keys), None),
+        key=view.skew.key_column or next(iter(view.plan.keys), None),
         notes=tuple(notes),
     )
 
@@ -82,15 +81,15 @@ def situation(view: View) -> Situation:
 def _shown(batches: Sequence[Progress], interval: float | None) -> float | None:
     """The most rows over time in RECENT batches in a row, each of which had a whole interval to itself."""
     best = None
-    for last in range(RECENT, len(batches) + 1):
-        some = batches[last - RECENT : last]
+    for last in range(RECENT_BATCHES, len(batches) + 1):
+        some = batches[last - RECENT_BATCHES : last]
         spent = sum(max(batch.duration, interval or 0.0) for batch in some)
         if spent > 0:
             best = max(best or 0.0, sum(batch.rows for batch in some) / spent)
     return best
 
 
-def _cap(view: View, factor: float) -> tuple[str, float] | None:
+def _cap(view: QueryView, factor: float) -> tuple[str, float] | None:
     """The smallest cap in rows; with several sources each has its own, and what they add up to is not known."""
     if view.last is None or len(view.last.sources) != 1:
         return None

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from ledgerops.analysis.capacity.fit import fit
 from ledgerops.diagnosis import batch_time
 from ledgerops.model.records import Progress, StageSummary, TaskSummary
-from ledgerops.signals.query_view import View
+from ledgerops.signals.query_view import QueryView
 
 UNEVEN = 1.5  # times an even share of the work: a longest task below it is chance
 MANY = 4.0  # times the present cores: beyond that nothing measured says how memory, disks and network are shared
@@ -91,7 +91,7 @@ def _seconds(stage: StageSummary, now: int, cores: int) -> float:
     return wall - least + then if wall > least else wall * then / least
 
 
-def stages_of(view: View, batches: Sequence[Progress]) -> Stages | None:
+def stages_of(view: QueryView, batches: Sequence[Progress]) -> Stages | None:
     """None when the tasks of too few batches are known, or not those of all their stages.
 
     The line's parts that pass in tasks come from a line through the task time of these batches alone, where there are
@@ -114,4 +114,4 @@ def stages_of(view: View, batches: Sequence[Progress]) -> Stages | None:
         if whole_line.overhead > 0:
             of_overhead = min(1.0, inside_line.overhead / whole_line.overhead)
     newest = tuple(tasks for _, tasks, _ in reversed(known[-2 * batch_time.PAIRS :]))
-    return Stages(newest, view.cores, view.stateful, of_overhead, of_slope)
+    return Stages(newest, view.cluster.cores, view.run.stateful, of_overhead, of_slope)

@@ -25,7 +25,7 @@ from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.pressure import BACKLOG
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.history import Ended, backlog
-from ledgerops.signals.query_view import View
+from ledgerops.signals.query_view import QueryView
 
 BATCHES = 4  # over which the backlog must fall, each time: a single larger batch is no trend
 PACE = 12  # batches back to which the pace is taken
@@ -34,12 +34,12 @@ SILENT = 3  # intervals and batches without another batch: by then nothing is wo
 LAG_SECONDS = 5.0  # of backlog that must be there to speak of catching up
 
 
-def check(view: View) -> Iterator[Finding]:
+def check(view: QueryView) -> Iterator[Finding]:
     latest = [left for batch in view.batches[-BATCHES:] if (left := backlog(batch))]  # the whole run would take long
     if len(latest) < BATCHES or not all(later < earlier for earlier, later in pairwise(latest)):
         return
     last = view.batches[-1]
-    if view.history.ended or view.now - last.ended > SILENT * ((view.trigger_interval or 0.0) + last.duration):
+    if view.history.ended or view.now - last.ended > SILENT * ((view.trigger.interval or 0.0) + last.duration):
         return
     series = [(batch, left) for batch in view.batches if (left := backlog(batch)) is not None]
     lefts = [left for _, left in series]
@@ -48,8 +48,8 @@ def check(view: View) -> Iterator[Finding]:
     most = max(lefts)
     if lefts.index(most) > FROM_START:
         return
-    lag = view.lag_seconds or 0.0
-    if lag <= max(LAG_SECONDS, 2 * (view.trigger_interval or 0.0)):
+    lag = view.lag.seconds or 0.0
+    if lag <= max(LAG_SECONDS, 2 * (view.trigger.interval or 0.0)):
         return
     first, since = series[-PACE - 1 :][0]
     pace = (since - latest[-1]) / (series[-1][0].ended - first.ended)
@@ -79,7 +79,7 @@ def check(view: View) -> Iterator[Finding]:
     )
 
 
-def _away(view: View) -> tuple[float, Ended] | None:
+def _away(view: QueryView) -> tuple[float, Ended] | None:
     """How long no run was on before this one, and how the one before it ended; None for a first run."""
     ends, began = view.history.ends, view.history.started_at
     if not ends or began is None or ends[-1].run_id == view.history.run_id:

@@ -19,7 +19,7 @@ from ledgerops.diagnosis.rule import Rule
 from ledgerops.diagnosis.rules.query_failed import first_line
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.history import Ended
-from ledgerops.signals.query_view import View
+from ledgerops.signals.query_view import QueryView
 
 REFUSED = re.compile(
     r"No space left on device|File too large|[Qq]uota *[Ee]xceeded|Read-only file system"
@@ -29,7 +29,7 @@ CHECKPOINT = re.compile(r"\b(HDFSMetadataLog|CheckpointFileManager|RocksDBFileMa
 RECENT = 60.0  # seconds after a failure; a query that is started again and again fails within them
 
 
-def check(view: View) -> Iterator[Finding]:
+def check(view: QueryView) -> Iterator[Finding]:
     ended = _refused(view)
     if ended is None or ended.exception is None:
         return
@@ -54,7 +54,7 @@ def check(view: View) -> Iterator[Finding]:
     )
 
 
-def _refused(view: View) -> Ended | None:
+def _refused(view: QueryView) -> Ended | None:
     """The end of the run, or that of the one before while this one has done nothing yet."""
     ended = view.history.ended
     if ended is None and view.history.ends and view.now - view.history.ends[-1].at <= RECENT and not view.batches:

@@ -27,7 +27,8 @@ from ledgerops.diagnosis import cpu_contention, overload
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.records import Progress
-from ledgerops.signals.query_view import View
+from ledgerops.signals.baseline import RECENT_BATCHES
+from ledgerops.signals.query_view import QueryView
 
 PHASES = ("wal_commit", "commit_offsets")
 SECONDS = 1.0  # both together; an object store takes 0.1 to 0.3 s for each small file, a busy disk 0.7 s for two
@@ -37,15 +38,15 @@ ALWAYS = 0.5  # of the batch, when it was always so or the past is not known
 BLAME = 0.3  # of what the batch got longer by
 
 
-def check(view: View) -> Iterator[Finding]:
-    latest = view.steady[-overload.RECENT :]
-    if len(latest) < overload.RECENT or median(_seconds(batch) for batch in latest) < SECONDS:
+def check(view: QueryView) -> Iterator[Finding]:
+    latest = view.baseline.steady[-RECENT_BATCHES:]
+    if len(latest) < RECENT_BATCHES or median(_seconds(batch) for batch in latest) < SECONDS:
         return
     if not (overload.strained(view) or overload.growth(view)):
         return
     if cpu_contention.collected(view, "driver") >= cpu_contention.COLLECTS:  # its JVM writes the files
         return
-    usual = overload.past(view)
+    usual = view.baseline.usual
     now, duration = median(_seconds(batch) for batch in latest), median(batch.duration for batch in latest)
     before = median(_seconds(batch) for batch in usual) if usual else None
     share, grew = now / duration, False
@@ -77,12 +78,12 @@ def _seconds(batch: Progress) -> float:
     return sum(batch.phases.get(phase, 0.0) for phase in PHASES)
 
 
-def _remedies(view: View) -> tuple[Remedy, ...]:
+def _remedies(view: QueryView) -> tuple[Remedy, ...]:
     storage = Remedy(
         "look at the storage of the checkpoint: latency of small writes, throttling, free space",
         "two small files are written for each batch; more cores do not help",
     )
-    if view.stateful:
+    if view.run.stateful:
         rarer = Remedy("make the trigger interval longer if results may be that old", "fewer batches write fewer files")
     else:
         rarer = Remedy(
@@ -93,9 +94,9 @@ def _remedies(view: View) -> tuple[Remedy, ...]:
     return storage, rarer
 
 
-def acquit(view: View) -> str | None:
-    latest = view.steady[-overload.RECENT :]
-    if len(latest) < overload.RECENT:
+def acquit(view: QueryView) -> str | None:
+    latest = view.baseline.steady[-RECENT_BATCHES:]
+    if len(latest) < RECENT_BATCHES:
         return None
     spent, duration = median(_seconds(each) for each in latest), median(each.duration for each in latest)
     if spent >= SHARE * duration:

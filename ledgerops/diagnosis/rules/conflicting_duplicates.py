@@ -20,13 +20,13 @@ from collections.abc import Iterator
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.integrity import conflicts_of, newest
-from ledgerops.signals.query_view import View
+from ledgerops.signals.query_view import QueryView
 
 KEPT = 30.0  # seconds that a conflict is told of; at 0.5 % of 100 rows a second one comes every two
 SAMPLE = 3  # ids named in the sentence
 
 
-def check(view: View) -> Iterator[Finding]:
+def check(view: QueryView) -> Iterator[Finding]:
     if view.last is None or conflicts_of(view.last) is None:
         return
     latest = newest(view.batches, view.now - KEPT)
@@ -62,7 +62,7 @@ def check(view: View) -> Iterator[Finding]:
     )
 
 
-def acquit(view: View) -> str | None:
+def acquit(view: QueryView) -> str | None:
     none = view.last is not None and (found := conflicts_of(view.last)) is not None and not found.rows
     return "no copy of the newest batch contradicts the first of its id" if none else None
 

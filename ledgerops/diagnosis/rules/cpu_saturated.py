@@ -26,7 +26,8 @@ from statistics import median
 from ledgerops.diagnosis import batch_time, cpu_contention, overload
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
-from ledgerops.signals.query_view import View
+from ledgerops.signals.baseline import RECENT_BATCHES
+from ledgerops.signals.query_view import QueryView
 
 BUSY = 0.9  # of all cores; a query that works back to back on half of them is far below
 SLOWER = 1.5  # at equal rows; what two cores and six queries do to each other when they start stays below
@@ -58,10 +59,10 @@ REMEDIES = {
 }
 
 
-def check(view: View) -> Iterator[Finding]:
+def check(view: QueryView) -> Iterator[Finding]:
     if view.last is None or not overload.strained(view):
         return
-    use, lost = cpu_contention.used(view), overload.slowdown(view)
+    use, lost = cpu_contention.used(view), view.baseline.slowdown
     if (
         use is None
         or lost is None
@@ -91,23 +92,23 @@ def check(view: View) -> Iterator[Finding]:
         tuple(evidence),
         (REMEDIES[who],),
         confidence=min(0.95, 0.5 + 0.15 * (use.busy >= 0.97) + 0.15 * (stretched >= STRETCHED) + 0.15 * foreign),
-        began=view.steady[-overload.RECENT].started,
+        began=view.baseline.steady[-RECENT_BATCHES].started,
         share=max(0.0, 1 - 1 / lost.factor),
     )
 
 
-def _stretched(view: View, phase: str) -> float:
+def _stretched(view: QueryView, phase: str) -> float:
     """How much longer a phase takes than usual."""
     before, now = (
         median(batch.phases.get(phase, 0.0) for batch in some)
-        for some in (overload.past(view), view.steady[-overload.RECENT :])
+        for some in (view.baseline.usual, view.baseline.steady[-RECENT_BATCHES:])
     )
     return now / max(before, LEAST)
 
 
-def _fills_the_slots(view: View) -> bool:
+def _fills_the_slots(view: QueryView) -> bool:
     """Whether the query's own tasks take all cores for most of a batch, and not for want of memory."""
-    width, found = view.cores or 0, []
+    width, found = view.cluster.cores or 0, []
     for batch, tasks in batch_time.pairs(view):
         inside = batch_time.stage_seconds(tasks)
         ran = sum(stage.run_seconds for stage in tasks.stages)
@@ -121,7 +122,7 @@ def _fills_the_slots(view: View) -> bool:
     return len(found) >= batch_time.ENOUGH and sum(found) > len(found) / 2
 
 
-def acquit(view: View) -> str | None:
+def acquit(view: QueryView) -> str | None:
     use = cpu_contention.used(view)
     return None if use is None or use.busy >= BUSY else f"{use.busy:.0%} of {use.cores} cores are busy"
 

@@ -21,12 +21,12 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from ledgerops.diagnosis import overload
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.diagnosis.rules.query_failed import error_class, first_line
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.history import Ended
-from ledgerops.signals.query_view import View
+from ledgerops.signals.memo import once
+from ledgerops.signals.query_view import QueryView
 
 FAILURES = 3  # as the alert of this name has it: one failure is query-failed's, three are a loop
 WINDOW = 900.0  # seconds, as in the alert
@@ -40,7 +40,7 @@ class Loop(NamedTuple):
     batches: Sequence[int]  # the batch in which each failed
 
 
-def check(view: View) -> Iterator[Finding]:
+def check(view: QueryView) -> Iterator[Finding]:
     loop = _loop(view)
     if loop is None:
         return
@@ -78,8 +78,8 @@ def check(view: View) -> Iterator[Finding]:
     )
 
 
-@overload.once
-def _loop(view: View) -> Loop | None:
+@once
+def _loop(view: QueryView) -> Loop | None:
     """The failures of the last quarter of an hour, until a run has got over what they failed of."""
     failed = [end for end in view.history.ends if end.exception is not None]
     if len(failed) < FAILURES or view.history.restarts < FAILURES - 1:
@@ -101,7 +101,7 @@ def _loop(view: View) -> Loop | None:
     return Loop(failed, batches)
 
 
-def _failed_batch(view: View, end: Ended) -> int:
+def _failed_batch(view: QueryView, end: Ended) -> int:
     """The batch after the newest that was done before the end; ids are the checkpoint's and go on over restarts."""
     done = [batch.batch_id for batch in view.history.batches if batch.ended <= end.at]
     return max(done) + 1 if done else 0

@@ -28,7 +28,7 @@ from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.pressure import HEADROOM
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.records import Partition, Progress, SourceProgress
-from ledgerops.signals.query_view import View
+from ledgerops.signals.query_view import QueryView
 
 TOLD = re.compile(r"failOnDataLoss|KAFKA_DATA_LOSS|OffsetOutOfRange|data (may|might) have been (lost|missed)")
 PARTITION = re.compile(r"(?:partition|TopicPartition:?|for)\s+([\w.-]+)-(\d+)\b", re.IGNORECASE)
@@ -63,32 +63,32 @@ class Skipped(NamedTuple):
     gaps: list[Gap]
 
 
-def check(view: View) -> Iterator[Finding]:
+def check(view: QueryView) -> Iterator[Finding]:
     gaps = _gaps(view)
     ended = view.history.ended
     told = ended.exception if ended is not None and ended.exception and TOLD.search(ended.exception) else None
     if told is not None and ended is not None:
         yield _finding(view, gaps or _told_gaps(told), ended.at, failed=True)
-    elif gaps and view.heads is not None:
-        yield _finding(view, gaps, view.heads.at, failed=False)
+    elif gaps and view.lag.heads is not None:
+        yield _finding(view, gaps, view.lag.heads.at, failed=False)
     elif (skipped := _skipped(view)) is not None:
         yield _passed_over(skipped)
 
 
-def _gaps(view: View) -> list[Gap]:
+def _gaps(view: QueryView) -> list[Gap]:
     """What is missing by the broker's own word, the largest first."""
-    heads = view.heads
+    heads = view.lag.heads
     if heads is None:
         return []
     found = [
         Gap(partition, earliest - end)
-        for partition, end in view.consumed.items()
+        for partition, end in view.lag.consumed.items()
         if (earliest := heads.earliest.get(partition)) is not None and end < earliest
     ]
     return sorted(found, key=lambda gap: -gap.offsets)
 
 
-def _skipped(view: View) -> Skipped | None:
+def _skipped(view: QueryView) -> Skipped | None:
     """The newest batch that read fewer rows than its offsets promise, because the topic had lost some of them.
 
     Neither is enough alone: rows are deleted after they were read, and a sink may not ask for all rows of a batch.
@@ -108,7 +108,7 @@ def _skipped(view: View) -> Skipped | None:
     return None
 
 
-def _rows_for_an_offset(view: View, place: int, name: str) -> float | None:
+def _rows_for_an_offset(view: QueryView, place: int, name: str) -> float | None:
     """In the batches before the one at `place` from the end; None when they differ."""
     found = []
     for batch in islice(reversed(view.history.batches), place + 1, place + 1 + USUAL):
@@ -121,7 +121,7 @@ def _rows_for_an_offset(view: View, place: int, name: str) -> float | None:
     return most if most > 0 and most - min(found) <= STEADY * most else None
 
 
-def _deleted_before(view: View, batch: Progress, source: SourceProgress) -> list[Gap]:
+def _deleted_before(view: QueryView, batch: Progress, source: SourceProgress) -> list[Gap]:
     """What the topic no longer had when it was asked soon after the start of a batch, the largest first."""
     asked = next((heads for heads in view.history.heads if heads.at >= batch.started and heads.error is None), None)
     if asked is None or asked.at > batch.ended + SOON:
@@ -173,7 +173,7 @@ def _told_gaps(exception: str) -> list[Gap]:
     return [Gap((where[1], where[2]), sizes[0] if sizes else 0)]
 
 
-def _finding(view: View, gaps: list[Gap], at: float, failed: bool) -> Finding:
+def _finding(view: QueryView, gaps: list[Gap], at: float, failed: bool) -> Finding:
     evidence = []
     if gaps:
         topic, partition = gaps[0].partition

@@ -23,11 +23,12 @@ Evidence:
 from collections.abc import Iterator
 from statistics import median
 
-from ledgerops.diagnosis import overload, state_cost
+from ledgerops.diagnosis import state_cost
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.records import Progress
-from ledgerops.signals.query_view import View
+from ledgerops.signals.baseline import MIN_USUAL_BATCHES, RECENT_BATCHES
+from ledgerops.signals.query_view import QueryView
 
 ROWS = 1000  # fewer are removed in no time
 MANY = 10.0  # times as many as in other batches
@@ -36,24 +37,24 @@ LONG = 2.0  # times its interval, or its usual time: a spike below that hurts no
 EXTRA = 3.0  # seconds that the batch must have lasted beyond that usual time
 
 
-def check(view: View) -> Iterator[Finding]:
+def check(view: QueryView) -> Iterator[Finding]:
     if view.last is None or not view.last.operators:
         return
-    for batch in reversed(view.steady[-overload.RECENT :]):
+    for batch in reversed(view.baseline.steady[-RECENT_BATCHES:]):
         found = list(_storms(view, batch))
         if found:
             yield from found
             return
 
 
-def _storms(view: View, batch: Progress) -> Iterator[Finding]:
+def _storms(view: QueryView, batch: Progress) -> Iterator[Finding]:
     if batch.duration < EXTRA:  # no longer than it must be beyond the usual: nothing to look back for
         return
-    others = [each for each in view.steady if each is not batch]
-    if len(others) < overload.PAST:
+    others = [each for each in view.baseline.steady if each is not batch]
+    if len(others) < MIN_USUAL_BATCHES:
         return
     usual = median(each.duration for each in others)
-    if batch.duration < LONG * max(usual, view.trigger_interval or 0.0) or batch.duration - usual < EXTRA:
+    if batch.duration < LONG * max(usual, view.trigger.interval or 0.0) or batch.duration - usual < EXTRA:
         return
     for index, operator in enumerate(batch.operators):
         if operator.removed < ROWS:
@@ -86,11 +87,11 @@ def _storms(view: View, batch: Progress) -> Iterator[Finding]:
         )
 
 
-def acquit(view: View) -> str | None:
-    if view.cores is None:
+def acquit(view: QueryView) -> str | None:
+    if view.cluster.cores is None:
         return None  # task seconds over an unknown number of slots acquit nobody
-    latest = view.steady[-overload.RECENT :]
-    if len(latest) < overload.RECENT or not latest[-1].operators:
+    latest = view.baseline.steady[-RECENT_BATCHES:]
+    if len(latest) < RECENT_BATCHES or not latest[-1].operators:
         return None
     most = max(sum(state.removal_seconds / state_cost.lanes(view, state) for state in b.operators) for b in latest)
     longest = max(batch.duration for batch in latest)

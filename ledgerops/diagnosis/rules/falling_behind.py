@@ -26,12 +26,12 @@ from ledgerops.diagnosis import overload
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.pressure import BACKLOG, LAG
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
-from ledgerops.signals.query_view import View
+from ledgerops.signals.query_view import QueryView
 
 SURE_AFTER = 8  # batches in a row; from here on confidence grows no more
 
 
-def check(view: View) -> Iterator[Finding]:
+def check(view: QueryView) -> Iterator[Finding]:
     grown = overload.growth(view)
     if grown is None or view.last is None:
         return

@@ -41,8 +41,8 @@ from ledgerops.model.head_table import looked_at
 from ledgerops.model.history import backlog
 from ledgerops.model.hot_keys import OBSERVATION
 from ledgerops.model.records import Progress
-from ledgerops.signals.query_view import View
-from ledgerops.signals.run_view import ALIGNED
+from ledgerops.signals.query_view import QueryView
+from ledgerops.signals.trigger import ALIGNMENT_SECONDS
 
 LATEST = 3  # batches of which each must be too old: one long pause is not the way it is now
 FRESH = 0.5  # of the objective: rows that were this young at the median of the run's past are not a replay
@@ -58,12 +58,12 @@ class Age(NamedTuple):
     words: str
 
 
-def check(view: View) -> Iterator[Finding]:
+def check(view: QueryView) -> Iterator[Finding]:
     last = view.last
     if last is None or view.history.idle_since is not None or view.plan.trigger in overload.ENDS_BY_ITSELF:
         return
     # where no trigger is told, the longest pause seen stands for it
-    interval = view.trigger_interval if view.trigger_known else view.longest_pause
+    interval = view.trigger.interval if view.trigger.known else view.trigger.longest_pause
     limit = view.freshness + 2 * (interval or 0.0)
     if view.now - view.batches[0].started < limit:
         return
@@ -87,7 +87,7 @@ def check(view: View) -> Iterator[Finding]:
     )
 
 
-def _works_it_off(view: View, limit: float) -> bool:
+def _works_it_off(view: QueryView, limit: float) -> bool:
     """Whether the backlog shrinks, and either piled up before the run began or will be gone within the objective."""
     lefts = [(batch, left) for batch in view.batches if (left := backlog(batch)) is not None]
     most = max((left for _, left in lefts), default=0)
@@ -100,18 +100,18 @@ def _works_it_off(view: View, limit: float) -> bool:
     return gone > 0 and left / gone <= limit
 
 
-def _waiting(view: View) -> Age | None:
+def _waiting(view: QueryView) -> Age | None:
     """The age of the oldest row that is left in the source, if rows were left in each of the latest batches."""
-    lag = view.lag_seconds
+    lag = view.lag.seconds
     if lag is None or any(not backlog(batch) for batch in view.batches[-LATEST:]):
         return None
     return Age(LAG.name, lag, "the oldest unread row has waited")
 
 
-def _delay(view: View) -> Age | None:
+def _delay(view: QueryView) -> Age | None:
     """How old the oldest row is of the batch at work, or was, at least, of each of the newest two when it was done."""
-    newest = view.steady[-LATEST:]
-    running, interval = view.history.running, view.trigger_interval or 0.0
+    newest = view.baseline.steady[-LATEST:]
+    running, interval = view.history.running, view.trigger.interval or 0.0
     if running is not None and newest and newest[-1].rows and not running.message.startswith(NO_ROWS):
         since = _since(newest[-1], running.since, interval)
         return Age("result_delay_seconds", view.now - since, "results are late by")
@@ -124,16 +124,16 @@ def _delay(view: View) -> Age | None:
 def _since(before: Progress, started: float, interval: float) -> float:
     """From when on the oldest row of a batch may have waited: where it began at its turn, from when the batch before it
     asked for its offsets; after a pause, in which there was nothing to read, from when it would have been due."""
-    at_its_turn = started <= before.ended + interval + ALIGNED
+    at_its_turn = started <= before.ended + interval + ALIGNMENT_SECONDS
     asked = looked_at(before)
     return asked if at_its_turn else max(asked, started - interval)
 
 
-def _observed(view: View, limit: float) -> Age | None:
+def _observed(view: QueryView, limit: float) -> Age | None:
     """The median age of the rows of the latest batches, if rows were young once in this run: else it is a replay."""
     if not any(name.startswith(OBSERVATION) for name in view.batches[-1].observed):
         return None
-    newest = [age for batch in view.steady[-LATEST:] if (age := median_age(batch)) is not None]
+    newest = [age for batch in view.baseline.steady[-LATEST:] if (age := median_age(batch)) is not None]
     if len(newest) < LATEST or min(newest) <= limit:
         return None
     earlier = [age for batch in view.batches[:-LATEST] if (age := median_age(batch)) is not None]
@@ -157,10 +157,10 @@ def median_age(batch: Progress) -> float | None:
     return floor if half > 0 else None
 
 
-def _watermark(view: View, limit: float) -> Age | None:
+def _watermark(view: QueryView, limit: float) -> Age | None:
     """How far the watermark is behind beyond the lateness that it allows; only where it was close once in this run."""
     delay = max(view.plan.watermarks.values(), default=None)
-    newest = view.steady[-LATEST:]
+    newest = view.baseline.steady[-LATEST:]
     if delay is None or len(newest) < LATEST or any(b.watermark is None or b.rows == 0 for b in newest):
         return None
     behind = [_behind(batch, delay) for batch in newest]

@@ -27,7 +27,8 @@ from typing import NamedTuple
 from ledgerops.diagnosis import batch_time, overload, state_cost
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
-from ledgerops.signals.query_view import View
+from ledgerops.signals.memo import once
+from ledgerops.signals.query_view import QueryView
 
 MARKED = state_cost.GC_MARKED
 SEVERE = 0.20  # Dr. Elephant's "critical" (ExecutorGcHeuristic): worth a word before a batch is late
@@ -45,8 +46,8 @@ class Pressure(NamedTuple):
     cost: float
 
 
-@overload.once
-def _pressure(view: View) -> Pressure | None:
+@once
+def _pressure(view: QueryView) -> Pressure | None:
     stages = state_cost.gc_of_stages(view)
     if stages is None:
         return None
@@ -56,7 +57,7 @@ def _pressure(view: View) -> Pressure | None:
     return Pressure(stages.share, seconds, state_cost.gc_of_batches(view) or 0.0)
 
 
-def check(view: View) -> Iterator[Finding]:
+def check(view: QueryView) -> Iterator[Finding]:
     if view.last is None:
         return
     harm = overload.strained(view) or overload.growth(view) is not None
@@ -70,7 +71,7 @@ def check(view: View) -> Iterator[Finding]:
         or (executors is not None and executors.share < MARKED)
     ):
         return
-    rests = pressure.cost * view.batches[-1].duration < MARKED * (view.trigger_interval or 0.0)
+    rests = pressure.cost * view.batches[-1].duration < MARKED * (view.trigger.interval or 0.0)
     if not harm and (executors is None or rests):
         return
     at = state_cost.with_tasks(view)[0][0].ended
@@ -115,7 +116,7 @@ def _state_remedies() -> tuple[Remedy, ...]:
     )
 
 
-def acquit(view: View) -> str | None:
+def acquit(view: QueryView) -> str | None:
     pressure = _pressure(view)
     if pressure is None or pressure.share >= MARKED:
         return None

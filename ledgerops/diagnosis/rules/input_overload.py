@@ -32,22 +32,23 @@ from ledgerops.diagnosis import overload, task_skew
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.pressure import LAG
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
-from ledgerops.signals.query_view import View
+from ledgerops.signals.baseline import RECENT_BATCHES
+from ledgerops.signals.query_view import QueryView
 
 OVERLOADED = 1.15  # arrival over what is worked off; below it the noise of a few batches may do the same
 SLOWER = 1.5  # the query needs so much longer than usual for its rows: then the query changed, not (only) the load
 
 
-def check(view: View) -> Iterator[Finding]:
+def check(view: QueryView) -> Iterator[Finding]:
     grown, load = overload.growth(view), overload.load(view)
     if grown is None or load is None or view.last is None or load.worked_off <= 0:
         return
     ratio = load.arrival / load.worked_off
     if ratio < OVERLOADED or _other_cause(view, ratio) is not None:
         return
-    interval = view.trigger_interval or 0.0
+    interval = view.trigger.interval or 0.0
     held_back = bool(view.plan.rate_limits) and all(
-        batch.duration < 0.7 * interval for batch in view.batches[-overload.RECENT :]
+        batch.duration < 0.7 * interval for batch in view.batches[-RECENT_BATCHES:]
     )
     where = max(view.last.sources, key=lambda source: source.rows, default=None)
     at = view.last.ended
@@ -60,7 +61,7 @@ def check(view: View) -> Iterator[Finding]:
     evidence.append(Evidence(lag, grown.lag, "seconds", "steady", view.now))
     breach = max(0.0, view.freshness - grown.lag) / (1 - 1 / ratio)
     evidence.append(Evidence("seconds_to_breach", breach, "seconds", "never", at))
-    lost = overload.slowdown(view)
+    lost = view.baseline.slowdown
     if lost is not None:
         evidence.append(Evidence("slowdown_at_equal_rows", lost.factor, "ratio", f"< {SLOWER:g}", at))
     yield Finding(
@@ -76,11 +77,11 @@ def check(view: View) -> Iterator[Finding]:
     )
 
 
-def _remedies(view: View, held_back: bool) -> tuple[Remedy, ...]:
+def _remedies(view: QueryView, held_back: bool) -> tuple[Remedy, ...]:
     if held_back:
         limits = ", ".join(sorted(view.plan.rate_limits))
         return (Remedy(f"raise {limits}", "batches end well within the interval: the limit holds the query back"),)
-    partitions = len(view.backlog_by_partition)
+    partitions = len(view.lag.backlog_by_partition)
     return (
         Remedy(
             f"add cores, up to {partitions} for this source" if partitions > 1 else "add cores",
@@ -93,12 +94,12 @@ def _remedies(view: View, held_back: bool) -> tuple[Remedy, ...]:
     )
 
 
-def _other_cause(view: View, ratio: float) -> str | None:
+def _other_cause(view: QueryView, ratio: float) -> str | None:
     """What took the capacity away, if the query would keep up without it."""
-    interval = view.trigger_interval or 0.0
-    if all(batch.duration < interval for batch in view.batches[-overload.RECENT :]):
+    interval = view.trigger.interval or 0.0
+    if all(batch.duration < interval for batch in view.batches[-RECENT_BATCHES:]):
         return None  # the query rests between its batches: no time is wasted
-    lost = overload.slowdown(view)
+    lost = view.baseline.slowdown
     if lost is not None and lost.factor >= SLOWER and ratio / lost.factor < OVERLOADED:
         return (
             f"a batch of {lost.rows:,.0f} rows takes {lost.seconds:.1f} s where {lost.usual_rows:,.0f} rows took "
@@ -110,7 +111,7 @@ def _other_cause(view: View, ratio: float) -> str | None:
     return None
 
 
-def acquit(view: View) -> str | None:
+def acquit(view: QueryView) -> str | None:
     load = overload.load(view)
     if load is None or load.worked_off <= 0:
         return None

@@ -24,7 +24,7 @@ from ledgerops.diagnosis.rule import Rule
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.head_table import HEADS
 from ledgerops.model.history import History
-from ledgerops.signals.query_view import View
+from ledgerops.signals.query_view import QueryView
 
 FLOOR = 60.0  # seconds of silence; producers restart in less
 TIMES_LONGEST = 3.0  # the longest pause so far
@@ -33,7 +33,7 @@ MOVES = 20  # looks in which the topic had grown, to call it flowing: reference 
 FLOWED = 120.0  # seconds over which they must spread: a load of reference data is done in less
 
 
-def check(view: View) -> Iterator[Finding]:
+def check(view: QueryView) -> Iterator[Finding]:
     known = _known_until(view.history, view.now)
     moved = _last_moves(view.history)
     for topic, last in moved.items():
@@ -103,7 +103,7 @@ def _moves(history: History, topic: str) -> list[float]:
     return sorted(at for at in found if at >= since)
 
 
-def _others(view: View, topic: str, since: float) -> list[str]:
+def _others(view: QueryView, topic: str, since: float) -> list[str]:
     """Other topics, of this query or of another one of the driver, that have moved after `since`."""
     found: set[str] = set()
     for history in (view.history, *view.others):

@@ -25,11 +25,12 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from statistics import median, pstdev
 
-from ledgerops.diagnosis import batch_time, overload, state_cost
+from ledgerops.diagnosis import batch_time, state_cost
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.records import Progress
-from ledgerops.signals.query_view import View
+from ledgerops.signals.baseline import OVERRUN_RATIO
+from ledgerops.signals.query_view import QueryView
 
 BATCHES = 60  # looked at
 SECONDS = 120.0
@@ -47,10 +48,10 @@ COMPACTION = 10  # batches: the state store's snapshots and the logs of metadata
 REGULAR = 0.35  # standard deviation over mean of the spacings; a timer seen through batches stays below it
 
 
-def check(view: View) -> Iterator[Finding]:
-    batches = [each for each in view.steady[-BATCHES:] if each.started >= view.now - SECONDS]
-    interval = view.trigger_interval or 0.0
-    if len(batches) < FEWEST or max(each.duration for each in batches) < overload.OVER * interval + EXCESS:
+def check(view: QueryView) -> Iterator[Finding]:
+    batches = [each for each in view.baseline.steady[-BATCHES:] if each.started >= view.now - SECONDS]
+    interval = view.trigger.interval or 0.0
+    if len(batches) < FEWEST or max(each.duration for each in batches) < OVERRUN_RATIO * interval + EXCESS:
         return
     usual = median(each.duration for each in batches)
     slow = _slow(batches, usual, interval)
@@ -75,7 +76,7 @@ def check(view: View) -> Iterator[Finding]:
         return  # they save their state
     proof = _outside(view, slow, usual)
     # a stateful query has rhythms of its own, such as windows that end: only tasks acquit its state
-    if proof is False or (proof is None and view.stateful):
+    if proof is False or (proof is None and view.run.stateful):
         return
     excess = median(each.duration for each in slow) - usual
     regular = pstdev(spacings) < REGULAR * (sum(spacings) / len(spacings))
@@ -109,7 +110,7 @@ def check(view: View) -> Iterator[Finding]:
 
 def _slow(batches: Sequence[Progress], usual: float, interval: float) -> Sequence[Progress]:
     rows = max(1.0, median(each.rows for each in batches))
-    least = max(TIMES * usual, usual + EXCESS, overload.OVER * interval)
+    least = max(TIMES * usual, usual + EXCESS, OVERRUN_RATIO * interval)
     return [
         each
         for each in batches
@@ -122,12 +123,12 @@ def _share_in_add_batch(batches: Sequence[Progress], slow: Sequence[Progress], u
     return median((each.phases.get("add_batch", 0.0) - before) / (each.duration - usual) for each in slow)
 
 
-def _compaction(view: View, events: Sequence[Progress]) -> bool:
+def _compaction(view: QueryView, events: Sequence[Progress]) -> bool:
     """Whether the slow ones come in the rhythm in which Spark itself tidies up."""
-    return view.stateful and len({each.batch_id % COMPACTION for each in events}) == 1
+    return view.run.stateful and len({each.batch_id % COMPACTION for each in events}) == 1
 
 
-def _collected(view: View, batches: Sequence[Progress], slow: Sequence[Progress], usual: float) -> bool:
+def _collected(view: QueryView, batches: Sequence[Progress], slow: Sequence[Progress], usual: float) -> bool:
     """Whether garbage collection explains it: the executors collected for half of all the excess."""
     looks = [host for host in view.hosts if host.at >= batches[0].started and host.executors]
     if len(looks) < 2:
@@ -137,7 +138,7 @@ def _collected(view: View, batches: Sequence[Progress], slow: Sequence[Progress]
     return max(grown, default=0.0) >= OUTSIDE * sum(each.duration - usual for each in slow)
 
 
-def _outside(view: View, slow: Sequence[Progress], usual: float) -> bool | None:
+def _outside(view: QueryView, slow: Sequence[Progress], usual: float) -> bool | None:
     """Whether no task computes in the excess of those whose tasks are known; None when none are."""
     found = []
     for batch in slow:

@@ -32,8 +32,8 @@ from ledgerops.diagnosis import batch_time, overload, task_skew
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.skew import HOT_KEY
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
-from ledgerops.signals.arithmetic import read_by_partition
-from ledgerops.signals.query_view import View
+from ledgerops.signals.partitions import read_by_partition
+from ledgerops.signals.query_view import QueryView
 
 HOT = 0.3  # share of one key; a Zipf exponent of 0.8 over some thousands of keys gives the hottest less than 0.05
 SLOWER = 1.5  # the stage takes so much longer than with an even split; by chance it stays below 1.2
@@ -45,7 +45,7 @@ BATCHES = 3  # that must show it
 ROWS = 100  # of the hot key in a batch; fewer say nothing about a share
 
 
-def check(view: View) -> Iterator[Finding]:
+def check(view: QueryView) -> Iterator[Finding]:
     uneven = task_skew.uneven_stage(view, shuffle=True)
     needed = batch_time.ENOUGH if overload.strained(view) else BATCHES  # under strain these are all long, and in a row
     share = _hot_share(view)
@@ -54,11 +54,11 @@ def check(view: View) -> Iterator[Finding]:
     enough = SLOWER if share is not None or uneven is None else _beyond_chance(view, uneven.slots)
     proven = uneven if uneven is not None and uneven.factor >= enough else None
     weighs = share is not None and (proven is not None or _weighs(view, share, uneven))
-    hot = next((key for key in view.hot_keys if key.rows >= ROWS and key.share >= HOT), None) if weighs else None
+    hot = next((key for key in view.skew.hot_keys if key.rows >= ROWS and key.share >= HOT), None) if weighs else None
     if proven is None and hot is None:
         return
     at = view.last.ended if view.last else view.now
-    column = view.key_column or ", ".join(view.plan.keys[:2]) or None
+    column = view.skew.key_column or ", ".join(view.plan.keys[:2]) or None
     evidence: list[Evidence] = []
     told: list[str] = []
     if hot is not None and share is not None:
@@ -96,7 +96,7 @@ def check(view: View) -> Iterator[Finding]:
     )
 
 
-def _beyond_chance(view: View, slots: int) -> float:
+def _beyond_chance(view: QueryView, slots: int) -> float:
     """How much longer than an even split a stage must take, where no key is known to be hot: two tasks cannot reach 2,
     and the more tasks there are, the more uneven they are by chance."""
     if slots > 2 and not overload.strained(view) and overload.growth(view) is None:
@@ -104,7 +104,7 @@ def _beyond_chance(view: View, slots: int) -> float:
     return min(FEW_KEYS, SLOWER + 0.25 * (slots - 2))
 
 
-def _component(view: View, column: str | None, by_tasks: bool) -> Component:
+def _component(view: QueryView, column: str | None, by_tasks: bool) -> Component:
     """Stage ids and hot keys change from batch to batch, what is shuffled by does not."""
     if by_tasks:
         return Component(
@@ -113,8 +113,8 @@ def _component(view: View, column: str | None, by_tasks: bool) -> Component:
     return Component("key", column or "key")
 
 
-def _no_use(view: View) -> tuple[Remedy, ...]:
-    if not view.stateful:
+def _no_use(view: QueryView) -> tuple[Remedy, ...]:
+    if not view.run.stateful:
         return ()
     return (
         Remedy(
@@ -124,12 +124,12 @@ def _no_use(view: View) -> tuple[Remedy, ...]:
     )
 
 
-def _hot_share(view: View) -> float | None:
+def _hot_share(view: QueryView) -> float | None:
     """Share of the hottest key in the newest batches, the key may change; None when it is not hot.
 
     The median of five batches; under strain each of the newest two proves it, as these are long and have many rows.
     """
-    hot = [each for each in view.hot_keys if each.rows >= ROWS]
+    hot = [each for each in view.skew.hot_keys if each.rows >= ROWS]
     if (
         overload.strained(view)
         and len(hot) >= batch_time.ENOUGH
@@ -140,7 +140,7 @@ def _hot_share(view: View) -> float | None:
     return share if share >= HOT else None
 
 
-def _width(view: View, uneven: task_skew.Uneven | None) -> int:
+def _width(view: QueryView, uneven: task_skew.Uneven | None) -> int:
     """Tasks that could share the work."""
     if uneven is not None:
         return uneven.slots
@@ -154,20 +154,20 @@ def _factor(share: float, width: int) -> float:
     return width * (share + (1 - share) / width)
 
 
-def _weighs(view: View, share: float, uneven: task_skew.Uneven | None) -> bool:
+def _weighs(view: QueryView, share: float, uneven: task_skew.Uneven | None) -> bool:
     """Whether a hot key loads one task: rows are shuffled by it, not combined before, and the tasks do not deny it."""
     if uneven is not None and uneven.factor < BALANCED:
         return False
     if _factor(share, _width(view, None)) < SLOWER:
         return False
-    if not view.stateful and not view.plan.keys:
+    if not view.run.stateful and not view.plan.keys:
         return _in_one_partition(view, share)
-    if view.key_column is not None and view.plan.keys and view.key_column not in view.plan.keys:
+    if view.skew.key_column is not None and view.plan.keys and view.skew.key_column not in view.plan.keys:
         return False
     return not _combined(view)
 
 
-def _combined(view: View) -> bool:
+def _combined(view: QueryView) -> bool:
     shuffled = [
         sum(stage.records for stage in tasks.stages if stage.reads_shuffle) < COMBINED * batch.rows
         for batch, tasks in batch_time.pairs(view)
@@ -176,7 +176,7 @@ def _combined(view: View) -> bool:
     return bool(shuffled) and sum(shuffled) > len(shuffled) / 2
 
 
-def _in_one_partition(view: View, share: float) -> bool:
+def _in_one_partition(view: QueryView, share: float) -> bool:
     """Without a shuffle a key weighs only if the source keeps its rows in one of several partitions."""
     if view.last is None:
         return False
@@ -184,22 +184,22 @@ def _in_one_partition(view: View, share: float) -> bool:
     return len(read) > 1 and max(read.values()) >= share * sum(read.values())
 
 
-def _began(view: View, by_key: bool) -> float | None:
+def _began(view: QueryView, by_key: bool) -> float | None:
     if by_key and len(view.batches) >= BATCHES:
         return view.batches[-BATCHES].started
-    newest = view.steady[-BATCHES:]
+    newest = view.baseline.steady[-BATCHES:]
     return newest[0].started if newest else None
 
 
-def acquit(view: View) -> str | None:
+def acquit(view: QueryView) -> str | None:
     uneven = task_skew.uneven_stage(view, shuffle=True)
     if uneven is not None:
         return (
             f"the largest of {uneven.stage.tasks} tasks of stage {uneven.stage.stage_id} reads "
             f"{uneven.share:.0%} of the records"
         )
-    if view.hot_key is not None:
-        return f"the hottest key holds {view.hot_key.share:.1%} of the rows"
+    if view.skew.hot_key is not None:
+        return f"the hottest key holds {view.skew.hot_key.share:.1%} of the rows"
     return None
 
 

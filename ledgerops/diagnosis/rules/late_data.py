@@ -25,13 +25,13 @@ from ledgerops.diagnosis.rules.rows_dropped import ROWS, at_least, dropped_rows
 from ledgerops.diagnosis.rules.watermark_jump import jump
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.records import StateOperator
-from ledgerops.signals.query_view import View
+from ledgerops.signals.query_view import QueryView
 
 SHARE = 0.005  # of the rows read in the last minute: with fewer no producer is behind, rows are
 BEHIND = 1.0  # seconds by which the oldest row must be behind; less is the rounding of clocks
 
 
-def check(view: View) -> Iterator[Finding]:
+def check(view: QueryView) -> Iterator[Finding]:
     dropped, rows = dropped_rows(view)
     if not dropped or rows <= 0:
         return
@@ -68,7 +68,7 @@ def check(view: View) -> Iterator[Finding]:
             ),
         ),
         confidence=min(0.95, 0.7 + share),
-        began=next((batch.started for batch in view.recent if _of(batch.operators)), None),
+        began=next((batch.started for batch in view.run.recent if _of(batch.operators)), None),
     )
 
 
@@ -76,17 +76,17 @@ def _of(operators: tuple[StateOperator, ...]) -> int:
     return sum(operator.dropped_rows for operator in operators)
 
 
-def _lateness(view: View) -> float | None:
+def _lateness(view: QueryView) -> float | None:
     """How far the oldest row of a batch that dropped some was behind that batch's watermark."""
     found = [
         batch.watermark - batch.event_time_min
-        for batch in view.recent
+        for batch in view.run.recent
         if batch.watermark is not None and batch.event_time_min is not None and _of(batch.operators)
     ]
     return max((each for each in found if each > BEHIND), default=None)
 
 
-def acquit(view: View) -> str | None:
+def acquit(view: QueryView) -> str | None:
     """Rows that are on time, behind a watermark that ran ahead, are not late."""
     found = jump(view)
     if found is None:

@@ -23,13 +23,13 @@ from decimal import Decimal
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.integrity import book_of, newest, plainly_balanced
-from ledgerops.signals.query_view import View
+from ledgerops.signals.query_view import QueryView
 
 KEPT = 30.0  # seconds that a wrong batch is told of: a scrape and an alert come by in it; what is written stays wrong
 ROUNDS = 3  # unbalanced batches from which chance (a repeated attempt of a task) has no part in it
 
 
-def check(view: View) -> Iterator[Finding]:
+def check(view: QueryView) -> Iterator[Finding]:
     if view.last is None or book_of(view.last) is None:
         return
     latest = newest(view.batches, view.now - KEPT)
@@ -79,7 +79,7 @@ def _told(rows: int, amount: Decimal) -> str:
     return f"the amount that came out is {abs(amount):,} {'less' if amount > 0 else 'more'} than what went in"
 
 
-def acquit(view: View) -> str | None:
+def acquit(view: QueryView) -> str | None:
     book = book_of(view.last) if view.last else None
     if book is None or not book.balanced:
         return None

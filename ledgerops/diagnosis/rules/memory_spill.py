@@ -24,7 +24,8 @@ from ledgerops.diagnosis import batch_time, overload, state_cost
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.records import Progress, StageSummary, TaskSummary
-from ledgerops.signals.query_view import View
+from ledgerops.signals.memo import once
+from ledgerops.signals.query_view import QueryView
 
 MIN_BYTES = 16 * 2**20  # a batch: less is written and read in a blink
 MOSTLY = 0.3  # of the batch passes in stages that spill: else they are not what makes it long
@@ -39,8 +40,8 @@ class Spill(NamedTuple):
     stage: StageSummary  # the one that spilled most
 
 
-@overload.once
-def _spills(view: View) -> list[Spill]:
+@once
+def _spills(view: QueryView) -> list[Spill]:
     """Of the newest batches whose tasks are known, as many as must agree; empty when one did not spill."""
     found = []
     for batch, tasks in state_cost.with_tasks(view):
@@ -60,7 +61,7 @@ def _spill(batch: Progress, tasks: TaskSummary) -> Spill | None:
     return Spill(size, min(1.0, wall / batch.duration), max(stages, key=lambda stage: stage.spill_bytes))
 
 
-def check(view: View) -> Iterator[Finding]:
+def check(view: QueryView) -> Iterator[Finding]:
     if view.last is None or not (overload.strained(view) or overload.growth(view)):
         return
     spills = _spills(view)
@@ -85,13 +86,13 @@ def check(view: View) -> Iterator[Finding]:
     )
 
 
-def _remedies(view: View) -> tuple[Remedy, ...]:
+def _remedies(view: QueryView) -> tuple[Remedy, ...]:
     memory = Remedy(
         "give each task more memory: fewer cores an executor, more spark.executor.memory or spark.memory.fraction",
         "what fits into memory is not written to disk; it takes a restart",
         safe=False,
     )
-    if view.stateful:
+    if view.run.stateful:
         return (memory,)
     return memory, Remedy(
         "raise spark.sql.shuffle.partitions and restart",
@@ -100,7 +101,7 @@ def _remedies(view: View) -> tuple[Remedy, ...]:
     )
 
 
-def acquit(view: View) -> str | None:
+def acquit(view: QueryView) -> str | None:
     newest = state_cost.with_tasks(view)
     if len(newest) < batch_time.ENOUGH or any(stage.spill_bytes for _, tasks in newest for stage in tasks.stages):
         return None

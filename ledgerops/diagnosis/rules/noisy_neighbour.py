@@ -21,14 +21,15 @@ Evidence:
 
 from collections.abc import Iterator
 
-from ledgerops.diagnosis import cpu_contention, overload
+from ledgerops.diagnosis import cpu_contention
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
-from ledgerops.signals.query_view import View
+from ledgerops.signals.baseline import RECENT_BATCHES
+from ledgerops.signals.query_view import QueryView
 
 
-def check(view: View) -> Iterator[Finding]:
-    found, lost = cpu_contention.offender(view), overload.slowdown(view)
+def check(view: QueryView) -> Iterator[Finding]:
+    found, lost = cpu_contention.offender(view), view.baseline.slowdown
     if found is None or lost is None or view.last is None:
         return
     at = view.now
@@ -61,11 +62,16 @@ def check(view: View) -> Iterator[Finding]:
     )
 
 
-def acquit(view: View) -> str | None:
-    width = view.cores
-    if not width or not view.others or len(view.steady) < overload.RECENT or cpu_contention.offender(view) is not None:
+def acquit(view: QueryView) -> str | None:
+    width = view.cluster.cores
+    if (
+        not width
+        or not view.others
+        or len(view.baseline.steady) < RECENT_BATCHES
+        or cpu_contention.offender(view) is not None
+    ):
         return None
-    since = view.steady[-overload.RECENT].started
+    since = view.baseline.steady[-RECENT_BATCHES].started
     takes = {other.query: cpu_contention.taken(other, since, view.now) for other in view.others if other.ended is None}
     known = {query: taken for query, taken in takes.items() if taken is not None}
     if not known:

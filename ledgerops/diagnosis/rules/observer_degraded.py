@@ -26,7 +26,7 @@ from collections.abc import Iterator, Sequence
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.records import Observer
-from ledgerops.signals.query_view import View
+from ledgerops.signals.query_view import QueryView
 
 WINDOW = 60.0  # seconds looked back
 RECENTLY = 20.0  # seconds; an error before that may have been the last
@@ -38,7 +38,7 @@ WORKER = 0.8  # of one thread; with 50 queries at one batch a second it is below
 ENOUGH = 20.0  # seconds over which the worker's share is taken
 
 
-def check(view: View) -> Iterator[Finding]:
+def check(view: QueryView) -> Iterator[Finding]:
     if not view.observer or view.history.ended is not None:
         return
     silent = unseen(view)
@@ -80,14 +80,14 @@ def check(view: View) -> Iterator[Finding]:
     )
 
 
-def unseen(view: View) -> float:
+def unseen(view: QueryView) -> float:
     """Seconds since the observer, which looks every 5 s, saw anything of the driver or the query; 0 without one."""
     if not view.observer:
         return 0.0
     return max(0.0, view.now - max(view.observer[-1].at, view.history.last_seen or 0.0))
 
 
-def _nothing_seen(view: View, seconds: float) -> Finding:
+def _nothing_seen(view: QueryView, seconds: float) -> Finding:
     at = view.now - seconds
     return Finding(
         f"nothing was seen of this driver for {seconds:.0f} s: whether its queries are well is not known",
@@ -99,7 +99,7 @@ def _nothing_seen(view: View, seconds: float) -> Finding:
     )
 
 
-def _looks(view: View) -> Sequence[Observer]:
+def _looks(view: QueryView) -> Sequence[Observer]:
     """Those of the latest minute, of the present driver: its counters only grow."""
     found: list[Observer] = []
     for look in reversed(view.observer):

@@ -20,14 +20,14 @@ Evidence:
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ledgerops.diagnosis import overload
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.diagnosis.rules.late_data import SHARE
 from ledgerops.diagnosis.rules.rows_dropped import ROWS, dropped_rows
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.head_table import looked_at
 from ledgerops.model.records import Partition
-from ledgerops.signals.query_view import View
+from ledgerops.signals.memo import once
+from ledgerops.signals.query_view import QueryView
 
 APART = 10.0  # seconds, at least: partitions are always a batch or two apart
 
@@ -38,14 +38,14 @@ class Spread(NamedTuple):
     partitions: int
 
 
-def check(view: View) -> Iterator[Finding]:
+def check(view: QueryView) -> Iterator[Finding]:
     dropped, rows = dropped_rows(view)
     count = sum(dropped.values())
     spread = _spread(view)
     if view.last is None or spread is None or rows <= 0 or count < ROWS or count / rows < SHARE:
         return
     delay = max(view.plan.watermarks.values(), default=None)
-    if spread.seconds < max(APART, delay or 0.0, 2 * (view.trigger_interval or 0.0)):
+    if spread.seconds < max(APART, delay or 0.0, 2 * (view.trigger.interval or 0.0)):
         return
     topic, partition = spread.slowest
     at = view.last.ended
@@ -73,18 +73,18 @@ def check(view: View) -> Iterator[Finding]:
             ),
         ),
         confidence=0.8 if delay is not None else 0.6,
-        began=next((batch.started for batch in view.recent if any(o.dropped_rows for o in batch.operators)), None),
+        began=next((batch.started for batch in view.run.recent if any(o.dropped_rows for o in batch.operators)), None),
     )
 
 
-@overload.once
-def _spread(view: View) -> Spread | None:
+@once
+def _spread(view: QueryView) -> Spread | None:
     """The topic whose partitions are furthest apart, by when the consumed offset of each was its head."""
     if view.last is None:
         return None
     now = looked_at(view.last)
     by_topic: dict[str, dict[Partition, float]] = {}
-    for partition, until in view.consumed_until.items():
+    for partition, until in view.lag.consumed_until.items():
         times = by_topic.get(partition[0])
         if times is None:
             times = by_topic[partition[0]] = {}

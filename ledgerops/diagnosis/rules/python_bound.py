@@ -28,7 +28,9 @@ from typing import NamedTuple
 from ledgerops.diagnosis import batch_time, overload
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
-from ledgerops.signals.query_view import View
+from ledgerops.signals.baseline import RECENT_BATCHES
+from ledgerops.signals.memo import once
+from ledgerops.signals.query_view import QueryView
 
 MOSTLY = 0.6  # of the task time in Python; a source in Python that only hands rows over has less
 COMPUTES = 0.5  # share of task time on the JVM's CPU from which the JVM is what works
@@ -45,8 +47,8 @@ class Bound(NamedTuple):
     duration: float
 
 
-@overload.once
-def bound(view: View) -> Bound | None:
+@once
+def bound(view: QueryView) -> Bound | None:
     """Medians over the newest batches whose tasks are known; None where Spark reports no Python time."""
     return _bound(batch_time.pairs(view))
 
@@ -66,7 +68,7 @@ def _bound(known: batch_time.Pairs) -> Bound | None:
     return Bound(*(median(each) for each in zip(*found, strict=True)))
 
 
-def check(view: View) -> Iterator[Finding]:
+def check(view: QueryView) -> Iterator[Finding]:
     if view.last is None or not (overload.strained(view) or overload.growth(view)):
         return
     now = bound(view)
@@ -104,12 +106,12 @@ def check(view: View) -> Iterator[Finding]:
             ),
         ),
         confidence=min(0.95, 0.5 + 0.3 * now.share + (0.15 if before is not None else 0.0)),
-        began=view.steady[-overload.RECENT].started if len(view.steady) >= overload.RECENT else None,
+        began=view.baseline.steady[-RECENT_BATCHES].started if len(view.baseline.steady) >= RECENT_BATCHES else None,
         share=min(1.0, now.share * now.stages / now.duration),
     )
 
 
-def acquit(view: View) -> str | None:
+def acquit(view: QueryView) -> str | None:
     now = bound(view)
     # where they take most of it, they are no cause only because they always did
     return None if now is None or now.share >= ACQUITS else f"Python workers take {now.share:.0%} of the task time"

@@ -21,7 +21,7 @@ from collections.abc import Iterator
 
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
-from ledgerops.signals.query_view import View
+from ledgerops.signals.query_view import QueryView
 
 TASK = re.compile(r"Lost task .*? executor \S+?\): ")
 JAVA_FRAME = re.compile(r"^(at |\.\.\. \d+ more)")
@@ -38,7 +38,7 @@ BRIDGE = "py4j.protocol.Py4JJavaError"  # Java's exception follows in the next l
 TRACEBACK = "Traceback (most recent call last):"
 
 
-def check(view: View) -> Iterator[Finding]:
+def check(view: QueryView) -> Iterator[Finding]:
     ended = view.history.ended
     if ended is None or ended.exception is None:
         return

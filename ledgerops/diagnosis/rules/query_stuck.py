@@ -25,7 +25,7 @@ from ledgerops.diagnosis.rules.observer_degraded import SILENT, unseen
 from ledgerops.metrics.latency import RUNNING
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.records import LONG_RUNNING
-from ledgerops.signals.query_view import View
+from ledgerops.signals.query_view import QueryView
 
 FLOOR = 30.0  # seconds; anything may pause so long: a full garbage collection, a broker that elects a leader
 TIMES_USUAL = 10.0  # the median batch
@@ -39,13 +39,13 @@ LATEST = 10
 SILENCE = 60.0  # seconds without progress and without word of being idle, which comes each 10 s
 
 
-def check(view: View) -> Iterator[Finding]:
+def check(view: QueryView) -> Iterator[Finding]:
     history = view.history
     if history.ended is not None or history.last_seen is None:
         return
     if unseen(view) >= SILENT:
         return  # nobody looked: whether the query is stuck is not known, which observer-degraded says
-    running, limit = view.running_seconds, _limit(view)
+    running, limit = view.run.running_seconds, _limit(view)
     if history.running is not None and running is not None:
         if running > limit:
             usual = _usual(view)
@@ -74,53 +74,53 @@ def check(view: View) -> Iterator[Finding]:
         )
 
 
-def _limit(view: View) -> float:
+def _limit(view: QueryView) -> float:
     """Seconds from which a trigger counts as stuck."""
     if view.plan.trigger in LONG_RUNNING:
-        return max(2 * FIRST, 3 * (view.trigger_interval or 0.0))
+        return max(2 * FIRST, 3 * (view.trigger.interval or 0.0))
     if view.plan.trigger in ("available_now", "once"):
         return ONE_BATCH
     latest = [batch.duration for batch in view.batches[-LATEST:]]
-    interval = view.trigger_interval or 0.0
-    if view.usual_duration is None:
+    interval = view.trigger.interval or 0.0
+    if view.baseline.usual_duration is None:
         return max(FIRST, TIMES_USUAL * interval, TIMES_LONGEST * max(latest, default=0.0))
-    much = TIMES_ROWS * view.usual_duration * _times_usual_rows(view)
-    return max(FLOOR, TIMES_USUAL * view.usual_duration, TIMES_LONGEST * max(latest), 2 * interval, much)
+    much = TIMES_ROWS * view.baseline.usual_duration * _times_usual_rows(view)
+    return max(FLOOR, TIMES_USUAL * view.baseline.usual_duration, TIMES_LONGEST * max(latest), 2 * interval, much)
 
 
-def _rhythm(view: View) -> float | None:
+def _rhythm(view: QueryView) -> float | None:
     """Seconds of silence that the query's trigger alone explains; None while nothing tells how often it comes.
 
     An event log and Spark Connect tell no trigger: a query that has paused for an hour may do so thrice as long.
     """
-    if view.trigger_known:
+    if view.trigger.known:
         return 0.0
-    return None if view.longest_pause is None else TIMES_PAUSE * view.longest_pause
+    return None if view.trigger.longest_pause is None else TIMES_PAUSE * view.trigger.longest_pause
 
 
-def _times_usual_rows(view: View) -> float:
+def _times_usual_rows(view: QueryView) -> float:
     """How many times the usual rows the batch at work reads, where its source was asked when it began; else 0.
 
     A producer that was held up may send minutes of rows at once, which then take their time.
     """
-    running, rows = view.history.running, [batch.rows for batch in view.settled if batch.rows > 0]
+    running, rows = view.history.running, [batch.rows for batch in view.baseline.settled if batch.rows > 0]
     if running is None or not rows or view.plan.rate_limits:
         return 0.0
     looks = [heads for heads in view.history.heads if heads.error is None and abs(heads.at - running.since) <= ASKED]
     if not looks:
         return 0.0
-    left = sum(max(0, looks[-1].latest.get(partition, end) - end) for partition, end in view.consumed.items())
+    left = sum(max(0, looks[-1].latest.get(partition, end) - end) for partition, end in view.lag.consumed.items())
     return left / median(rows)
 
 
-def _usual(view: View) -> str:
-    return f"; usual are {view.usual_duration:.1f} s" if view.usual_duration is not None else ""
+def _usual(view: QueryView) -> str:
+    return f"; usual are {view.baseline.usual_duration:.1f} s" if view.baseline.usual_duration is not None else ""
 
 
-def _finding(view: View, summary: str, evidence: Evidence, phase: str | None, since: float) -> Finding:
+def _finding(view: QueryView, summary: str, evidence: Evidence, phase: str | None, since: float) -> Finding:
     told = [evidence]
-    if view.usual_duration is not None:
-        told.append(Evidence("batch_seconds_median", view.usual_duration, "seconds", "the usual", view.now))
+    if view.baseline.usual_duration is not None:
+        told.append(Evidence("batch_seconds_median", view.baseline.usual_duration, "seconds", "the usual", view.now))
     return Finding(
         summary,
         Component("query", view.query, phase),
@@ -133,7 +133,7 @@ def _finding(view: View, summary: str, evidence: Evidence, phase: str | None, si
                 safe=False,
             ),
         ),
-        confidence=0.9 if view.usual_duration is not None else 0.7,
+        confidence=0.9 if view.baseline.usual_duration is not None else 0.7,
         began=since,
     )
 

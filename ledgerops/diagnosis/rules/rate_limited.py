@@ -26,8 +26,9 @@ from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.pressure import LAG
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.history import backlog
-from ledgerops.signals.arithmetic import read_by_partition
-from ledgerops.signals.query_view import View
+from ledgerops.signals.memo import once
+from ledgerops.signals.partitions import read_by_partition
+from ledgerops.signals.query_view import QueryView
 
 CAPS = ("maxoffsetspertrigger", "maxrowspertrigger")  # counted in offsets; a cap in bytes or files is not
 BATCHES = 5
@@ -48,11 +49,11 @@ class Held(NamedTuple):
     share: float  # of what arrives that the cap does not let in
 
 
-def check(view: View) -> Iterator[Finding]:
+def check(view: QueryView) -> Iterator[Finding]:
     held = _held(view)
     if held is None or view.last is None:
         return
-    interval = view.trigger_interval or 0.0
+    interval = view.trigger.interval or 0.0
     better = round(held.cap * ROOM * interval / held.seconds, -2) if held.seconds > 0 else 2 * held.cap
     at = view.last.ended
     yield Finding(
@@ -75,15 +76,15 @@ def check(view: View) -> Iterator[Finding]:
             ),
         ),
         confidence=0.9,
-        began=view.steady[-BATCHES].started,
+        began=view.baseline.steady[-BATCHES].started,
         share=held.share,
     )
 
 
-@overload.once
-def _held(view: View) -> Held | None:
+@once
+def _held(view: QueryView) -> Held | None:
     cap = cap_of(view)
-    interval, latest = view.trigger_interval, view.steady[-BATCHES:]
+    interval, latest = view.trigger.interval, view.baseline.steady[-BATCHES:]
     if cap is None or not interval or len(latest) < BATCHES:
         return None
     option, limit = cap
@@ -95,7 +96,7 @@ def _held(view: View) -> Held | None:
         return None
     span = latest[-1].started - latest[0].started
     shrinks = (lefts[0] - lefts[-1]) / span if span > 0 else 0.0
-    lag = view.lag_seconds or 0.0
+    lag = view.lag.seconds or 0.0
     if lag < max(LAG_SECONDS, 2 * interval) or (shrinks > 0 and lefts[-1] / shrinks < SOON):
         return None
     load = overload.load(view, BATCHES)
@@ -105,13 +106,13 @@ def _held(view: View) -> Held | None:
     return Held(option, limit, seconds, lefts[-1], lag, share)
 
 
-def _cheap(view: View, seconds: float, interval: float, load: overload.Load | None) -> bool:
+def _cheap(view: QueryView, seconds: float, interval: float, load: overload.Load | None) -> bool:
     """Whether as many rows as arrive would fit into the interval: most of a batch's time does not go into its rows.
 
     Told by the smaller batches of the run: what the larger ones take longer is what rows cost.
     """
-    rows = median(batch.rows for batch in view.steady[-BATCHES:])
-    smaller = [batch for batch in view.steady[:-BATCHES] if 0 < batch.rows <= LESS * rows]
+    rows = median(batch.rows for batch in view.baseline.steady[-BATCHES:])
+    smaller = [batch for batch in view.baseline.steady[:-BATCHES] if 0 < batch.rows <= LESS * rows]
     if seconds > FULL * interval or load is None or len(smaller) < BATCHES:
         return False
     fewer, before = median(batch.rows for batch in smaller), median(batch.duration for batch in smaller)
@@ -119,7 +120,7 @@ def _cheap(view: View, seconds: float, interval: float, load: overload.Load | No
     return seconds + each * max(0.0, load.arrival * interval - rows) <= interval
 
 
-def cap_of(view: View) -> tuple[str, int] | None:
+def cap_of(view: QueryView) -> tuple[str, int] | None:
     """The option that caps the offsets of a batch, with its value; the smallest where sources differ."""
     caps = [
         (int(value), option)
@@ -129,16 +130,16 @@ def cap_of(view: View) -> tuple[str, int] | None:
     return (min(caps)[1], min(caps)[0]) if caps else None
 
 
-def acquit(view: View) -> str | None:
-    cap, latest = cap_of(view), view.steady[-BATCHES:]
+def acquit(view: QueryView) -> str | None:
+    cap, latest = cap_of(view), view.baseline.steady[-BATCHES:]
     if cap is None or not latest or _held(view) is not None:
         return None
     most = max(sum(read_by_partition(batch).values()) for batch in latest)
     seconds = median(batch.duration for batch in latest)
     if most < AT_CAP * cap[1]:
         return f"batches read at most {most:,} of the {cap[1]:,} offsets that {cap[0]} allows"
-    if view.trigger_interval and seconds > FULL * view.trigger_interval:
-        return f"batches take {seconds:.1f} s of {view.trigger_interval:g} s: there is no room for larger ones"
+    if view.trigger.interval and seconds > FULL * view.trigger.interval:
+        return f"batches take {seconds:.1f} s of {view.trigger.interval:g} s: there is no room for larger ones"
     return None
 
 

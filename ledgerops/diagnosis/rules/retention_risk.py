@@ -29,8 +29,8 @@ from ledgerops.metrics.pressure import HEADROOM, LAG
 from ledgerops.model import head_table
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.records import Partition
-from ledgerops.signals.query_view import View
-from ledgerops.signals.run_view import WINDOW
+from ledgerops.signals.query_view import QueryView
+from ledgerops.signals.run import WINDOW_SECONDS
 
 SHARE = 0.2  # of what the topic keeps: below it a longer pause of the query is enough to lose rows
 NOT_YET = 0.5  # of what the topic keeps: above it the time that is left says more of the topic than of the query
@@ -46,16 +46,16 @@ class Risk(NamedTuple):
     partition: Partition
 
 
-def check(view: View) -> Iterator[Finding]:
-    heads = view.heads
+def check(view: QueryView) -> Iterator[Finding]:
+    heads = view.lag.heads
     if heads is None or view.last is None:
         return
     risks: list[Risk] = []
-    for each, left in view.headroom.items():
+    for each, left in view.lag.headroom.items():
         told = heads.retention_seconds.get(each[0])
         if told is not None and left >= NOT_YET * told:
             continue  # nearly all of it, as nearly always: what the topic really keeps is no more
-        if view.consumed[each] < heads.earliest[each]:
+        if view.lag.consumed[each] < heads.earliest[each]:
             continue  # lost already
         pace, keeps = _pace(view, each), _keeps(view, each)
         if pace is None or keeps is None or keeps <= 0 or pace < SHRINKS:
@@ -67,7 +67,7 @@ def check(view: View) -> Iterator[Finding]:
         return
     left, share, pace, worst = _worst(risks)
     topic, partition = worst
-    lag = view.unread_since.get(worst)
+    lag = view.lag.unread_since.get(worst)
     evidence = [
         Evidence(HEADROOM.name, left, "seconds", f">= {SECONDS:g}", view.now),
         Evidence("headroom_share", share, "ratio", f">= {SHARE:g}", heads.at),
@@ -100,23 +100,23 @@ def _worst(risks: Sequence[Risk]) -> Risk:
     return min((risk for risk in risks if risk.share <= least + ALIKE), key=lambda risk: risk.partition)
 
 
-def _keeps(view: View, partition: Partition) -> float | None:
+def _keeps(view: QueryView, partition: Partition) -> float | None:
     """Seconds that the topic keeps: its retention, else the length of the log over the pace at which it is deleted."""
-    assert view.heads is not None
-    told = view.heads.retention_seconds.get(partition[0])
+    assert view.lag.heads is not None
+    told = view.lag.heads.retention_seconds.get(partition[0])
     offsets, times = view.history.earliest_times.get(partition, ((), ()))
     rate = head_table.advance(offsets, times, view.now)
-    length = view.heads.latest.get(partition, 0) - view.heads.earliest[partition]
+    length = view.lag.heads.latest.get(partition, 0) - view.lag.heads.earliest[partition]
     known = [each for each in (told, length / rate if rate else None) if each is not None]
     return min(known, default=None)
 
 
-def _pace(view: View, partition: Partition) -> float | None:
+def _pace(view: QueryView, partition: Partition) -> float | None:
     """Seconds of headroom that each second takes: 1 while the query stands still, below 0 while it catches up.
 
     Compared with the newest batch that is at least a minute old; None before there is one.
     """
-    index = bisect_right(view.batches, view.now - WINDOW, key=lambda batch: batch.started)
+    index = bisect_right(view.batches, view.now - WINDOW_SECONDS, key=lambda batch: batch.started)
     if index == 0:
         return None
     earlier = view.batches[index - 1]
@@ -124,12 +124,12 @@ def _pace(view: View, partition: Partition) -> float | None:
     if not ends or partition not in view.history.head_times:
         return None
     heads, times = view.history.head_times[partition]
-    now_at = head_table.time_of_offset(heads, times, view.consumed[partition])
+    now_at = head_table.time_of_offset(heads, times, view.lag.consumed[partition])
     if now_at is None or view.last is None:
         return None
-    if view.now - now_at <= (view.trigger_interval or 0.0) + view.last.duration:
+    if view.now - now_at <= (view.trigger.interval or 0.0) + view.last.duration:
         return 0.0  # the saw-tooth of the trigger
-    if min(ends) == view.consumed[partition]:
+    if min(ends) == view.lag.consumed[partition]:
         return 1.0
     then_at = head_table.time_of_offset(heads, times, min(ends))
     if then_at is None or heads[0] > min(ends):

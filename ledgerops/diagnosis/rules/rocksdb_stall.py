@@ -19,10 +19,11 @@ Evidence:
 from collections.abc import Iterator
 from statistics import median
 
-from ledgerops.diagnosis import overload, state_cost
+from ledgerops.diagnosis import state_cost
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
-from ledgerops.signals.query_view import View
+from ledgerops.signals.baseline import RECENT_BATCHES
+from ledgerops.signals.query_view import QueryView
 
 STALL = "rocksdbWriterStallLatencyMs"
 NANOSECONDS = 1e-9  # whatever the name says
@@ -30,22 +31,22 @@ NANOSECONDS = 1e-9  # whatever the name says
 SHARE = 0.1
 
 
-def check(view: View) -> Iterator[Finding]:
+def check(view: QueryView) -> Iterator[Finding]:
     if view.last is None or not any(operator.custom.get(STALL) for operator in view.last.operators):
         return
-    latest = view.steady[-overload.RECENT :]
-    if len(latest) < overload.RECENT:
+    latest = view.baseline.steady[-RECENT_BATCHES:]
+    if len(latest) < RECENT_BATCHES:
         return
     duration = median(batch.duration for batch in latest)
     for index, operator in enumerate(view.last.operators):
         told = state_cost.told(latest, index)
         stalls = [state.custom.get(STALL, 0.0) * NANOSECONDS for _, state in told]
-        if len(stalls) < overload.RECENT or min(stalls) <= 0 or duration <= 0:
+        if len(stalls) < RECENT_BATCHES or min(stalls) <= 0 or duration <= 0:
             continue
         seconds = median(stalls)
         wall = seconds / state_cost.lanes(view, operator)
         share = min(1.0, wall / duration)
-        if share < SHARE or wall < SHARE * (view.trigger_interval or 0.0):
+        if share < SHARE or wall < SHARE * (view.trigger.interval or 0.0):
             continue
         at = view.last.ended
         yield Finding(
@@ -70,11 +71,13 @@ def check(view: View) -> Iterator[Finding]:
         )
 
 
-def acquit(view: View) -> str | None:
-    latest = [state for batch in view.steady[-overload.RECENT :] for state in batch.operators if STALL in state.custom]
+def acquit(view: QueryView) -> str | None:
+    latest = [
+        state for batch in view.baseline.steady[-RECENT_BATCHES:] for state in batch.operators if STALL in state.custom
+    ]
     if not latest or any(state.custom[STALL] for state in latest):
         return None
-    return f"RocksDB stalled its writers for 0 s in the latest {min(overload.RECENT, len(view.steady))} batches"
+    return f"RocksDB stalled its writers for 0 s in the latest {min(RECENT_BATCHES, len(view.baseline.steady))} batches"
 
 
 RULE = Rule(

@@ -20,11 +20,11 @@ Evidence:
 from collections.abc import Iterator
 from itertools import takewhile
 
-from ledgerops.diagnosis import overload
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
-from ledgerops.signals.query_view import View
-from ledgerops.signals.run_view import WINDOW
+from ledgerops.signals.memo import once
+from ledgerops.signals.query_view import QueryView
+from ledgerops.signals.run import WINDOW_SECONDS
 
 ROWS = 50  # dropped in the last minute; fewer are stragglers after a rebalance or a restart
 SHARE = 0.001  # of the rows read meanwhile; the alert of this name has the same
@@ -33,7 +33,7 @@ OVER_INTERVALS = 4.0  # trigger intervals: then it is over
 EXACT = ("dedupe", "dedupeWithinWatermark")  # these see each row; others count after rows were combined
 
 
-def check(view: View) -> Iterator[Finding]:
+def check(view: QueryView) -> Iterator[Finding]:
     dropped, rows = dropped_rows(view)
     if not dropped or rows <= 0:
         return
@@ -73,18 +73,18 @@ def at_least(operator: str) -> str:
     return "" if operator.split("-")[0] in EXACT else "at least "
 
 
-@overload.once
-def dropped_rows(view: View) -> tuple[dict[str, int], int]:
+@once
+def dropped_rows(view: QueryView) -> tuple[dict[str, int], int]:
     """Rows dropped by operator, and rows read, by the batches of the last minute; nothing once it is over."""
     dropped: dict[str, int] = {}
     if view.last is None or not view.last.operators:
         return dropped, 0
-    fresh = list(takewhile(lambda batch: batch.ended >= view.now - WINDOW, reversed(view.batches)))
+    fresh = list(takewhile(lambda batch: batch.ended >= view.now - WINDOW_SECONDS, reversed(view.batches)))
     for batch in fresh:
         for operator in batch.operators:
             if operator.dropped_rows:
                 dropped[operator.name] = dropped.get(operator.name, 0) + operator.dropped_rows
-    over = max(OVER, OVER_INTERVALS * (view.trigger_interval or 0.0))
+    over = max(OVER, OVER_INTERVALS * (view.trigger.interval or 0.0))
     if not any(each.dropped_rows for batch in fresh if batch.ended >= view.now - over for each in batch.operators):
         return {}, 0
     return dropped, sum(batch.rows for batch in fresh)

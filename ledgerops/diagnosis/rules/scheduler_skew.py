@@ -25,7 +25,8 @@ from statistics import median
 from ledgerops.diagnosis import batch_time, overload, task_skew
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
-from ledgerops.signals.query_view import View
+from ledgerops.signals.baseline import RECENT_BATCHES
+from ledgerops.signals.query_view import QueryView
 
 UNEVEN = 1.6  # times its even share of the tasks; Dr. Elephant calls 1.78 of the task time moderate, for a whole job
 SLOW = 1.5  # times the seconds for a task: an executor that is slow gets fewer tasks, and that is not the cause
@@ -34,7 +35,7 @@ SECONDS = 0.5
 TASKS = 4  # a batch; fewer cannot be spread
 
 
-def check(view: View) -> Iterator[Finding]:
+def check(view: QueryView) -> Iterator[Finding]:
     if view.last is None or not (overload.strained(view) or overload.growth(view)):
         return
     shares, batches = task_skew.executor_shares(view), len(batch_time.pairs(view))
@@ -65,21 +66,21 @@ def check(view: View) -> Iterator[Finding]:
         ),
         (
             Remedy(
-                "start the query again from its checkpoint" if view.stateful else "set spark.locality.wait to 0s",
+                "start the query again from its checkpoint" if view.run.stateful else "set spark.locality.wait to 0s",
                 "a new run spreads the state stores over all executors"
-                if view.stateful
+                if view.run.stateful
                 else "tasks then take any free core instead of waiting for the executor with their data",
                 safe=False,
             ),
             Remedy("do not add executors for this", "those that are there are not used"),
         ),
         confidence=min(0.95, 0.5 + 0.3 * share + 0.03 * batches),
-        began=view.steady[-overload.RECENT].started if len(view.steady) >= overload.RECENT else None,
+        began=view.baseline.steady[-RECENT_BATCHES].started if len(view.baseline.steady) >= RECENT_BATCHES else None,
         share=min(1.0, (seconds - fair) / duration),
     )
 
 
-def acquit(view: View) -> str | None:
+def acquit(view: QueryView) -> str | None:
     shares = task_skew.executor_shares(view)
     total = sum(share.tasks for share in shares)
     if len(shares) < 2 or not total:

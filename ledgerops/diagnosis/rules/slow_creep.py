@@ -27,14 +27,14 @@ from itertools import pairwise
 from math import sqrt
 from typing import NamedTuple
 
-from ledgerops.diagnosis import overload
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.diagnosis.rules.rate_limited import cap_of
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.head_table import looked_at
 from ledgerops.model.history import TREND_SECONDS, TrendPoint
-from ledgerops.signals.query_view import View
-from ledgerops.signals.run_view import WARM_UP
+from ledgerops.signals.baseline import WARM_UP_SECONDS
+from ledgerops.signals.memo import once
+from ledgerops.signals.query_view import QueryView
 
 WINDOWS = (5, 30, 180)  # stretches of TREND_SECONDS
 PARTS = 5  # of a window, each of which must show the rise
@@ -56,7 +56,7 @@ class Creep(NamedTuple):
     began: float
 
 
-def check(view: View) -> Iterator[Finding]:
+def check(view: QueryView) -> Iterator[Finding]:
     creep = _creep(view)
     if creep is None or view.last is None:
         return
@@ -90,16 +90,16 @@ def check(view: View) -> Iterator[Finding]:
     )
 
 
-@overload.once
-def _creep(view: View) -> Creep | None:
+@once
+def _creep(view: QueryView) -> Creep | None:
     """The rise over the shortest window that shows one."""
-    interval = view.trigger_interval
+    interval = view.trigger.interval
     if view.last is None or not interval or view.history.idle_since is not None:
         return None
     newest = view.batches[-3:]
     if max(_full(view, batch.rows, batch.duration) for batch in newest) < FULL:
         return None
-    since = (view.history.started_at or view.batches[0].started) + WARM_UP + TREND_SECONDS
+    since = (view.history.started_at or view.batches[0].started) + WARM_UP_SECONDS + TREND_SECONDS
     points = [point for point in view.history.trend if point.at - TREND_SECONDS >= since]
     if points and points[-1].batches < BEGUN:
         points.pop()
@@ -112,7 +112,7 @@ def _creep(view: View) -> Creep | None:
     return None
 
 
-def _risen(view: View, points: Sequence[TrendPoint]) -> Creep | None:
+def _risen(view: QueryView, points: Sequence[TrendPoint]) -> Creep | None:
     """Whether arrival and fullness rose over each part of the points, the first of which is only their beginning."""
     size = (len(points) - 1) // PARTS
     parts = [points[n * size + 1 : (n + 1) * size + 1] for n in range(PARTS)]
@@ -165,7 +165,7 @@ def _until_full(fulls: Sequence[float], apart: float) -> float | None:
     return None if steps is None else max(0.0, (steps - 0.5) * apart)
 
 
-def _heads(view: View, at: float) -> float | None:
+def _heads(view: QueryView, at: float) -> float | None:
     """The sum of all head offsets at an instant, by what was seen of them before and after it."""
     total = 0.0
     for offsets, times in view.history.head_times.values():
@@ -181,15 +181,15 @@ def _heads(view: View, at: float) -> float | None:
     return total
 
 
-def _full(view: View, rows: float, seconds: float) -> float:
+def _full(view: QueryView, rows: float, seconds: float) -> float:
     """The share of what a batch can hold that is used: of its interval, or of the rows that its source allows."""
     cap = cap_of(view)
-    return max(seconds / (view.trigger_interval or seconds or 1.0), rows / cap[1] if cap else 0.0)
+    return max(seconds / (view.trigger.interval or seconds or 1.0), rows / cap[1] if cap else 0.0)
 
 
-def _by_cap(view: View, point: TrendPoint) -> bool:
+def _by_cap(view: QueryView, point: TrendPoint) -> bool:
     cap = cap_of(view)
-    return cap is not None and point.rows / cap[1] > point.batch_seconds / (view.trigger_interval or 1.0)
+    return cap is not None and point.rows / cap[1] > point.batch_seconds / (view.trigger.interval or 1.0)
 
 
 RULE = Rule(

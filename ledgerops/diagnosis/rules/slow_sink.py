@@ -33,7 +33,8 @@ from typing import NamedTuple
 from ledgerops.diagnosis import batch_time, overload
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
-from ledgerops.signals.query_view import View
+from ledgerops.signals.baseline import RECENT_BATCHES
+from ledgerops.signals.query_view import QueryView
 
 MIN_SECONDS = 1.0  # outside tasks; planning, scheduling and a file commit take up to this on a small machine
 
@@ -49,7 +50,7 @@ class Slow(NamedTuple):
     excess: float  # seconds beyond the usual, where that is known
 
 
-def check(view: View) -> Iterator[Finding]:
+def check(view: QueryView) -> Iterator[Finding]:
     if view.last is None or not overload.strained(view):
         return
     slow = _outside(view) or _waiting(view) or _slower_than_usual(view)
@@ -65,12 +66,12 @@ def check(view: View) -> Iterator[Finding]:
             Remedy("write larger pieces from the executors", "each round trip from the driver stops the whole batch"),
         ),
         confidence=slow.confidence,
-        began=view.steady[-overload.RECENT].started if len(view.steady) >= overload.RECENT else None,
+        began=view.baseline.steady[-RECENT_BATCHES].started if len(view.baseline.steady) >= RECENT_BATCHES else None,
         share=min(1.0, slow.excess / slow.duration),
     )
 
 
-def _outside(view: View) -> Slow | None:
+def _outside(view: QueryView) -> Slow | None:
     outside = batch_time.outside_tasks(view)
     if outside is None or outside.seconds < MIN_SECONDS or not batch_time.sink_blocks(view, outside):
         return None
@@ -94,7 +95,7 @@ def _outside(view: View) -> Slow | None:
     )
 
 
-def _waiting(view: View) -> Slow | None:
+def _waiting(view: QueryView) -> Slow | None:
     waiting = batch_time.waiting_sink_stage(view)
     if waiting is None or not batch_time.sink_waits(view, waiting):
         return None
@@ -111,9 +112,9 @@ def _waiting(view: View) -> Slow | None:
     )
 
 
-def _slower_than_usual(view: View) -> Slow | None:
+def _slower_than_usual(view: QueryView) -> Slow | None:
     """Without tasks, or with more stages than were read: only add_batch got slower, at no more rows than usual."""
-    usual, latest = overload.past(view), view.steady[-overload.RECENT :]
+    usual, latest = view.baseline.usual, view.baseline.steady[-RECENT_BATCHES:]
     if batch_time.outside_tasks(view) is not None or not usual or batch_time.machine_busy(view):
         return None
     before = median(batch.phases.get("add_batch", 0.0) for batch in usual)
@@ -144,7 +145,7 @@ def _slower_than_usual(view: View) -> Slow | None:
     )
 
 
-def acquit(view: View) -> str | None:
+def acquit(view: QueryView) -> str | None:
     outside = batch_time.outside_tasks(view)
     if outside is None or outside.duration <= 0:
         return None

@@ -40,7 +40,9 @@ from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.latency import RUNNING
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.records import Progress
-from ledgerops.signals.query_view import View
+from ledgerops.signals.baseline import RECENT_BATCHES
+from ledgerops.signals.memo import once
+from ledgerops.signals.query_view import QueryView
 
 OTHERS = ("query_planning", "wal_commit", "commit_offsets")  # a machine that is too busy slows these down, too
 SHARE = 0.3  # of the batch
@@ -73,7 +75,7 @@ class Slow(NamedTuple):
         return self.asking.now + (self.rows.now if self.rows else 0.0)
 
 
-def check(view: View) -> Iterator[Finding]:
+def check(view: QueryView) -> Iterator[Finding]:
     slow = _slow(view)
     if view.last is None:
         return
@@ -104,13 +106,13 @@ def check(view: View) -> Iterator[Finding]:
     )
 
 
-def _while_running(view: View) -> Iterator[Finding]:
+def _while_running(view: QueryView) -> Iterator[Finding]:
     """The first slow batch may take minutes; until it is over only the broker's answers to ledgerops tell why."""
-    usual, running = source_wait.usual(view), view.running_seconds
+    usual, running = source_wait.usual(view), view.run.running_seconds
     if not usual or running is None:
         return
     usually = median(batch.duration for batch in usual)
-    if running < max(PATIENCE * (view.trigger_interval or 0.0), source_wait.MORE * usually):
+    if running < max(PATIENCE * (view.trigger.interval or 0.0), source_wait.MORE * usually):
         return
     answer = source_wait.answer(view)
     certain = ALONE * (ALONE if batch_time.machine_busy(view) else 1.0)
@@ -131,7 +133,7 @@ def _while_running(view: View) -> Iterator[Finding]:
     )
 
 
-def _component(view: View) -> Component:
+def _component(view: QueryView) -> Component:
     names = [source.name for source in view.last.sources] if view.last is not None else []
     return Component("source", ",".join(names) or view.query)
 
@@ -153,27 +155,27 @@ def _summary(slow: Slow) -> str:
     return f"{slow.seconds:.1f} s of a batch of {slow.duration:.1f} s {what}; usual are {usual:.1f} s{answer}"
 
 
-@overload.once
-def _slow(view: View) -> Slow | None:
+@once
+def _slow(view: QueryView) -> Slow | None:
     """Three of the latest batches waited long, or two if more than one witness says so."""
     latest = _latest(view)
     usual = source_wait.usual(view) if len(latest) > 1 else []
     if not usual:
         return None
-    several = len(latest) == overload.RECENT and bool(overload.strained(view) or overload.growth(view))
+    several = len(latest) == RECENT_BATCHES and bool(overload.strained(view) or overload.growth(view))
     return _judged(view, usual, latest, alone=several)
 
 
-def _latest(view: View) -> Sequence[Progress]:
+def _latest(view: QueryView) -> Sequence[Progress]:
     """The newest batches, one after the other, that outlast their interval by a third."""
-    newest, interval = view.steady[-overload.RECENT :], view.trigger_interval
+    newest, interval = view.baseline.steady[-RECENT_BATCHES:], view.trigger.interval
     if not interval:
-        return newest if len(newest) == overload.RECENT else []
+        return newest if len(newest) == RECENT_BATCHES else []
     found = list(takewhile(lambda batch: batch.duration > LONG * interval, reversed(newest)))
     return found[::-1]
 
 
-def _judged(view: View, usual: Sequence[Progress], latest: Sequence[Progress], alone: bool) -> Slow | None:
+def _judged(view: QueryView, usual: Sequence[Progress], latest: Sequence[Progress], alone: bool) -> Slow | None:
     """`alone`: whether one witness is enough."""
     asked = [source_wait.asked(batch) for batch in latest]
     usually = median(source_wait.asked(batch) for batch in usual)
@@ -200,7 +202,7 @@ def _judged(view: View, usual: Sequence[Progress], latest: Sequence[Progress], a
     return Slow(asking, rows, answer, duration, share, latest[0].started, excess)
 
 
-def _starved(view: View, usual: Sequence[Progress], latest: Sequence[Progress]) -> bool:
+def _starved(view: QueryView, usual: Sequence[Progress], latest: Sequence[Progress]) -> bool:
     """Whether a busy machine makes all phases longer, the source's among them."""
     if not batch_time.machine_busy(view):
         return False
@@ -210,8 +212,8 @@ def _starved(view: View, usual: Sequence[Progress], latest: Sequence[Progress]) 
     return now >= batch_time.OTHERS * max(before, batch_time.LITTLE)
 
 
-def acquit(view: View) -> str | None:
-    latest = view.steady[-overload.RECENT :]
+def acquit(view: QueryView) -> str | None:
+    latest = view.baseline.steady[-RECENT_BATCHES:]
     if not latest or _slow(view) is not None:
         return None
     spent, duration = (median(each) for each in zip(*((source_wait.asked(b), b.duration) for b in latest), strict=True))

@@ -30,7 +30,9 @@ from ledgerops.diagnosis import batch_time, overload, task_skew
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.diagnosis.rules import checkpoint_slow, slow_source, too_many_tasks
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
-from ledgerops.signals.query_view import View
+from ledgerops.signals.baseline import RECENT_BATCHES
+from ledgerops.signals.memo import once
+from ledgerops.signals.query_view import QueryView
 
 SHARE = 0.7  # of the batch
 EXCESS = 1.0  # seconds over the interval; nobody waits for less
@@ -46,15 +48,15 @@ class Overhead(NamedTuple):
     duration: float
 
 
-@overload.once
-def overhead(view: View) -> Overhead | None:
+@once
+def overhead(view: QueryView) -> Overhead | None:
     """Medians over the newest batches whose tasks are known."""
     return _overhead(view, batch_time.pairs(view))
 
 
-def _overhead(view: View, known: batch_time.Pairs) -> Overhead | None:
+def _overhead(view: QueryView, known: batch_time.Pairs) -> Overhead | None:
     found = []
-    if view.cores is None:
+    if view.cluster.cores is None:
         return None  # the time of the tasks cannot be told in seconds of the clock
     for batch, tasks in known:
         if len(tasks.stages) >= batch_time.TRUNCATED:
@@ -68,8 +70,8 @@ def _overhead(view: View, known: batch_time.Pairs) -> Overhead | None:
     return Overhead(*(median(each) for each in zip(*found, strict=True)))
 
 
-def check(view: View) -> Iterator[Finding]:
-    interval = view.trigger_interval
+def check(view: QueryView) -> Iterator[Finding]:
+    interval = view.trigger.interval
     if not interval or view.last is None or not overload.strained(view):
         return
     now = overhead(view)
@@ -95,12 +97,12 @@ def check(view: View) -> Iterator[Finding]:
             Remedy("do not add cores for this", "planning and scheduling are the driver's work"),
         ),
         confidence=min(0.9, 0.4 + 0.5 * now.share),
-        began=view.steady[-overload.RECENT].started if len(view.steady) >= overload.RECENT else None,
+        began=view.baseline.steady[-RECENT_BATCHES].started if len(view.baseline.steady) >= RECENT_BATCHES else None,
         share=now.share,
     )
 
 
-def _other_cause(view: View, now: Overhead) -> bool:
+def _other_cause(view: QueryView, now: Overhead) -> bool:
     """Whether that time has a name of its own (sink, source, checkpoint, tiny tasks), or came with a fault.
 
     A sink that always takes long is told from planning by the time after the last task, and by planning itself.
@@ -116,7 +118,7 @@ def _other_cause(view: View, now: Overhead) -> bool:
     return any(next(rule(view), None) is not None for rule in named)
 
 
-def acquit(view: View) -> str | None:
+def acquit(view: QueryView) -> str | None:
     now = overhead(view)
     if now is None or now.share >= SHARE:
         return None

@@ -26,9 +26,9 @@ from ledgerops.diagnosis import batch_time, overload, task_skew
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.records import Partition, Progress
-from ledgerops.signals.arithmetic import read_by_partition
-from ledgerops.signals.query_view import View
-from ledgerops.signals.run_view import WINDOW
+from ledgerops.signals.partitions import read_by_partition
+from ledgerops.signals.query_view import QueryView
+from ledgerops.signals.run import WINDOW_SECONDS
 
 SHARE = 0.5  # of the topic's rows in one partition
 SLOWER = 1.5  # reading takes so much longer than with an even split on the cores that there are
@@ -36,16 +36,16 @@ ROWS = 1000  # in a minute; a trickle is uneven by chance
 BATCHES = 3
 SECONDS = 5.0  # over which these must spread: a single flush of a producer is no skew
 SOON = 15.0  # seconds that are enough when the query suffers, and that must not deny it when it does not
-SOON_ROWS = ROWS * SOON / WINDOW
+SOON_ROWS = ROWS * SOON / WINDOW_SECONDS
 
 
-def check(view: View) -> Iterator[Finding]:
+def check(view: QueryView) -> Iterator[Finding]:
     found = _uneven(view, SOON, SOON_ROWS) if overload.strained(view) or overload.growth(view) else {}
-    for topic, uneven in (found or _uneven(view, WINDOW, ROWS)).items():
+    for topic, uneven in (found or _uneven(view, WINDOW_SECONDS, ROWS)).items():
         if topic not in found and _even_by_now(view, topic):
             continue
         at = uneven.batches[-1].ended
-        left = view.backlog_by_partition.get(uneven.partition)
+        left = view.lag.backlog_by_partition.get(uneven.partition)
         stage = task_skew.uneven_stage(view, shuffle=False)
         number, partitions = uneven.partition[1], uneven.partitions
         evidence = [
@@ -93,7 +93,7 @@ class Uneven(NamedTuple):
         return self.rows / self.total
 
 
-def _uneven(view: View, window: float, least: float) -> dict[str, Uneven]:
+def _uneven(view: QueryView, window: float, least: float) -> dict[str, Uneven]:
     """By topic, where one partition got so much of at least `least` rows that reading takes longer for it."""
     fresh = _batches(view, window)
     with_rows = [batch for batch in fresh if batch.rows > 0]
@@ -111,16 +111,16 @@ def _uneven(view: View, window: float, least: float) -> dict[str, Uneven]:
     return found
 
 
-def _even_by_now(view: View, topic: str) -> bool:
+def _even_by_now(view: QueryView, topic: str) -> bool:
     """Whether the latest rows deny what the last minute says."""
     arrived = _by_topic(_batches(view, SOON)).get(topic, {})
     return sum(arrived.values()) >= SOON_ROWS and max(arrived.values()) < SHARE * sum(arrived.values())
 
 
-def _batches(view: View, window: float) -> Sequence[Progress]:
+def _batches(view: QueryView, window: float) -> Sequence[Progress]:
     """The settled batches that began in the last minute, of them those that ended in the window."""
-    began = view.steady[0].started if view.steady else view.now
-    return [batch for batch in view.recent if batch.started >= began and batch.ended >= view.now - window]
+    began = view.baseline.steady[0].started if view.baseline.steady else view.now
+    return [batch for batch in view.run.recent if batch.started >= began and batch.ended >= view.now - window]
 
 
 def _by_topic(fresh: Sequence[Progress]) -> dict[str, dict[Partition, int]]:
@@ -142,9 +142,9 @@ def _by_topic(fresh: Sequence[Progress]) -> dict[str, dict[Partition, int]]:
     return by_topic
 
 
-def acquit(view: View) -> str | None:
+def acquit(view: QueryView) -> str | None:
     largest = None
-    for topic, arrived in _by_topic(_batches(view, WINDOW)).items():
+    for topic, arrived in _by_topic(_batches(view, WINDOW_SECONDS)).items():
         total = sum(arrived.values())
         if total > 0 and len(arrived) > 1:
             largest = max(largest or (0.0, ""), (max(arrived.values()) / total, topic))

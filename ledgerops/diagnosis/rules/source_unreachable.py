@@ -27,7 +27,7 @@ from ledgerops.diagnosis.rules.query_failed import first_line
 from ledgerops.metrics.latency import RUNNING
 from ledgerops.metrics.pressure import REACHABLE
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
-from ledgerops.signals.query_view import View
+from ledgerops.signals.query_view import QueryView
 
 PATIENCE = 10.0  # seconds; while a broker restarts, others take over its partitions in less
 GRACE = 5.0  # seconds; the broker may have answered the query while the first of the vain looks was under way
@@ -49,13 +49,13 @@ class Silence(NamedTuple):
     confidence: float
 
 
-def check(view: View) -> Iterator[Finding]:
+def check(view: QueryView) -> Iterator[Finding]:
     if view.history.ended is not None and view.history.ended.exception is None:
         return
     found = [silence for silence in (_unanswered(view), _waits(view), _gave_up(view)) if silence is not None]
     if not found:
         return
-    asked = view.asked
+    asked = view.lag.asked
     names = [source.name for source in view.history.last.sources] if view.history.last is not None else []
     yield Finding(
         "; ".join(silence.what for silence in found),
@@ -78,8 +78,8 @@ def check(view: View) -> Iterator[Finding]:
     )
 
 
-def _unanswered(view: View) -> Silence | None:
-    asked = view.asked
+def _unanswered(view: QueryView) -> Silence | None:
+    asked = view.lag.asked
     if asked is None or asked.error is None or asked.unreachable_since is None or view.now - asked.at > STALE:
         return None
     seconds = view.now - asked.unreachable_since
@@ -95,15 +95,15 @@ def _unanswered(view: View) -> Silence | None:
     )
 
 
-def _heard_since(view: View) -> float:
+def _heard_since(view: QueryView) -> float:
     """When the query itself last got an answer of its source: then only ledgerops cannot reach the broker."""
     history = view.history
     began = history.last.started if history.last is not None else 0.0
     return max(began, (history.last_seen or 0.0) if history.idle_since is not None else 0.0)
 
 
-def _waits(view: View) -> Silence | None:
-    running, seconds = view.history.running, view.running_seconds
+def _waits(view: QueryView) -> Silence | None:
+    running, seconds = view.history.running, view.run.running_seconds
     if running is None or seconds is None or not WAITING.search(running.message):
         return None
     longest = max((batch.phases.get("latest_offset", 0.0) for batch in view.batches), default=0.0)
@@ -111,14 +111,16 @@ def _waits(view: View) -> Silence | None:
     if seconds < limit:
         return None
     evidence = (Evidence(RUNNING.name, seconds, "seconds", f"< {limit:.0f}", view.now),)
-    answers = view.asked is not None and view.asked.error is None and view.asked.at >= running.since + PATIENCE
+    answers = (
+        view.lag.asked is not None and view.lag.asked.error is None and view.lag.asked.at >= running.since + PATIENCE
+    )
     tail = ", although the broker answers ledgerops" if answers else ""
     return Silence(
         f"the query has waited {seconds:.0f} s for offsets{tail}", running.since, evidence, 0.6 if answers else 0.8
     )
 
 
-def _gave_up(view: View) -> Silence | None:
+def _gave_up(view: QueryView) -> Silence | None:
     ended = view.history.ended
     if ended is None or ended.exception is None or not TIMED_OUT.search(ended.exception):
         return None
@@ -127,8 +129,8 @@ def _gave_up(view: View) -> Silence | None:
     return Silence(f"the query gave up waiting for the broker: {first_line(ended.exception)}", ended.at, evidence, 0.8)
 
 
-def acquit(view: View) -> str | None:
-    asked = view.asked
+def acquit(view: QueryView) -> str | None:
+    asked = view.lag.asked
     if asked is None or asked.error is not None:
         return None
     return f"the broker answered ledgerops {max(0.0, view.now - asked.at):.0f} s ago"

@@ -24,7 +24,9 @@ from typing import NamedTuple
 from ledgerops.diagnosis import overload, state_cost
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
-from ledgerops.signals.query_view import View
+from ledgerops.signals.baseline import RECENT_BATCHES
+from ledgerops.signals.memo import once
+from ledgerops.signals.query_view import QueryView
 
 DOMINATES = 0.5  # of a batch: from here on nothing else can be the larger part
 GREW = 2.0  # against the past at as many rows
@@ -42,14 +44,14 @@ class Commit(NamedTuple):
     share: float  # of the batch, or of what it became longer by
 
 
-@overload.once
-def _commit(view: View) -> Commit | None:
-    latest = view.steady[-overload.RECENT :]
-    if len(latest) < overload.RECENT or not any(batch.operators for batch in latest):
+@once
+def _commit(view: QueryView) -> Commit | None:
+    latest = view.baseline.steady[-RECENT_BATCHES:]
+    if len(latest) < RECENT_BATCHES or not any(batch.operators for batch in latest):
         return None
     seconds = median(state_cost.commit_seconds(view, batch) for batch in latest)
     duration = median(batch.duration for batch in latest)
-    past = overload.past(view)
+    past = view.baseline.usual
     if not past:
         return Commit(seconds, duration, None, min(1.0, seconds / duration) if duration > 0 else 0.0)
     before = median(state_cost.commit_seconds(view, batch) for batch in past)
@@ -57,7 +59,7 @@ def _commit(view: View) -> Commit | None:
     return Commit(seconds, duration, before, min(1.0, max(0.0, (seconds - before) / longer)) if longer > 0 else 0.0)
 
 
-def check(view: View) -> Iterator[Finding]:
+def check(view: QueryView) -> Iterator[Finding]:
     if view.last is None or not view.last.operators or not overload.strained(view):
         return
     commit = _commit(view)
@@ -79,12 +81,12 @@ def check(view: View) -> Iterator[Finding]:
         tuple(evidence),
         _remedies(operator.custom),
         confidence=min(0.95, 0.5 + 0.4 * commit.share + (0.05 if commit.usual is not None else 0.0)),
-        began=view.steady[-overload.RECENT].started,
+        began=view.baseline.steady[-RECENT_BATCHES].started,
         share=commit.share,
     )
 
 
-def _to_blame(view: View, commit: Commit) -> bool:
+def _to_blame(view: QueryView, commit: Commit) -> bool:
     gc = state_cost.gc_of_stages(view)
     if gc is not None and gc.share >= CROWDED:
         return False
@@ -108,8 +110,8 @@ def _remedies(custom: object) -> tuple[Remedy, ...]:
     )
 
 
-def acquit(view: View) -> str | None:
-    if view.cores is None:
+def acquit(view: QueryView) -> str | None:
+    if view.cluster.cores is None:
         return None  # task seconds over an unknown number of slots acquit nobody
     commit = _commit(view)
     if commit is None or commit.duration <= 0 or commit.seconds >= DOMINATES * commit.duration:

@@ -36,7 +36,7 @@ from ledgerops.diagnosis import state_cost
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.records import Progress, StateOperator
-from ledgerops.signals.query_view import View
+from ledgerops.signals.query_view import QueryView
 
 Told = Sequence[tuple[Progress, StateOperator]]
 
@@ -66,11 +66,11 @@ class Limit(NamedTuple):
         return self.room / self.rate
 
 
-def check(view: View) -> Iterator[Finding]:
+def check(view: QueryView) -> Iterator[Finding]:
     if view.last is None or not view.last.operators:
         return
     for index in range(len(view.last.operators)):
-        told = state_cost.told(view.steady, index)
+        told = state_cost.told(view.baseline.steady, index)
         if len(told) < BATCHES or told[-1][1].rows - min(state.rows for _, state in told) < ROWS:
             continue
         finding = _stopped(view, told) or _towards(view, told)
@@ -78,7 +78,7 @@ def check(view: View) -> Iterator[Finding]:
             yield finding
 
 
-def _stopped(view: View, told: Told) -> Finding | None:
+def _stopped(view: QueryView, told: Told) -> Finding | None:
     """It forgot in a rhythm, and does so no longer, with a watermark that does not move."""
     removing = [place for place, (_, state) in enumerate(told) if state.removed > 0]
     if len(removing) < CYCLES:
@@ -114,7 +114,7 @@ def _stopped(view: View, told: Told) -> Finding | None:
     )
 
 
-def _towards(view: View, told: Told) -> Finding | None:
+def _towards(view: QueryView, told: Told) -> Finding | None:
     """It will be full at this rate. With a watermark the first windows may not be over yet, so nothing is said."""
     if state_cost.has_watermark(view) or state_cost.keeps_own_time(told[-1][1]) or state_cost.forgets(view, told):
         return None
@@ -143,14 +143,14 @@ def _towards(view: View, told: Told) -> Finding | None:
     )
 
 
-def _remembered(view: View, told: Told) -> float:
+def _remembered(view: QueryView, told: Told) -> float:
     """Seconds over which the run was seen growing: an hour at most."""
     began = view.history.started_at or 0.0
     oldest = next((point.at for point in view.history.trend if point.at >= began), told[0][0].ended)
     return told[-1][0].ended - min(oldest, told[0][0].ended)
 
 
-def _soonest(view: View, told: Told) -> Limit | None:
+def _soonest(view: QueryView, told: Told) -> Limit | None:
     """The limit that will be met first, None when none is known or the growth slows down."""
     (first, begin), (newest, end) = told[0], told[-1]
     middle, middle_state = told[len(told) // 2]
@@ -189,7 +189,7 @@ def _evidence(limit: Limit, at: float) -> tuple[Evidence, ...]:
     )
 
 
-def acquit(view: View) -> str | None:
+def acquit(view: QueryView) -> str | None:
     """Of what would come of it: state that is off the heap, or a small part of it, makes no collector work."""
     heap = state_cost.heap_bytes(view)
     if view.last is None or heap is None:

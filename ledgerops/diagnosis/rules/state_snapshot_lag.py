@@ -24,7 +24,7 @@ from collections.abc import Iterator
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.records import StateOperator
-from ledgerops.signals.query_view import View
+from ledgerops.signals.query_view import QueryView
 
 # Spark's coordinator warns of a store 5 x minDeltasForSnapshot (10) versions behind (multiplierForMinVersionDiffToLog)
 VERSIONS = 50
@@ -32,7 +32,7 @@ VERSIONS = 50
 SECONDS = 180.0
 
 
-def check(view: View) -> Iterator[Finding]:
+def check(view: QueryView) -> Iterator[Finding]:
     if view.last is None:
         return
     for operator in view.last.operators:
@@ -62,7 +62,7 @@ def check(view: View) -> Iterator[Finding]:
         )
 
 
-def _lag(view: View, operator: StateOperator) -> tuple[int, float]:
+def _lag(view: QueryView, operator: StateOperator) -> tuple[int, float]:
     """Batches and seconds since the laggard's snapshot, both at least so many."""
     assert view.last is not None
     oldest = view.batches[0]

@@ -29,7 +29,8 @@ from statistics import median
 from ledgerops.diagnosis import batch_time, overload, task_skew
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
-from ledgerops.signals.query_view import View
+from ledgerops.signals.baseline import RECENT_BATCHES
+from ledgerops.signals.query_view import QueryView
 
 SLOW = 3.0  # times the others; Spark's own speculation takes 3 (spark.speculation.multiplier) from 4.0 on
 SLOW_EXECUTOR = 2.0  # times the others, over many tasks
@@ -41,7 +42,7 @@ BATCHES = 2  # that must show it
 TASKS = 4  # of an executor, to say anything of it
 
 
-def check(view: View) -> Iterator[Finding]:
+def check(view: QueryView) -> Iterator[Finding]:
     if view.last is None or not (overload.strained(view) or overload.growth(view)):
         return
     finding = _slow_executor(view) or _slow_task(view)
@@ -49,7 +50,7 @@ def check(view: View) -> Iterator[Finding]:
         yield finding
 
 
-def _slow_task(view: View) -> Finding | None:
+def _slow_task(view: QueryView) -> Finding | None:
     slow = [each for each in task_skew.slowest_tasks(view, EVEN) if each.ratio >= SLOW and each.lost >= SECONDS]
     if len(slow) < max(BATCHES, 0.6 * len(batch_time.pairs(view))) or view.last is None:
         return None
@@ -86,7 +87,7 @@ def _executor(slow: Sequence[task_skew.Slowest]) -> str | None:
     return names.pop() if len(names) == 1 else None
 
 
-def _slow_executor(view: View) -> Finding | None:
+def _slow_executor(view: QueryView) -> Finding | None:
     """One executor whose tasks all take longer than those of the others, with no more records each."""
     shares = [share for share in task_skew.executor_shares(view) if share.tasks]
     known = [(share, share.task_seconds) for share in shares if share.task_seconds is not None]
@@ -123,8 +124,8 @@ def _slow_executor(view: View) -> Finding | None:
     )
 
 
-def _began(view: View) -> float | None:
-    newest = view.steady[-overload.RECENT :]
+def _began(view: QueryView) -> float | None:
+    newest = view.baseline.steady[-RECENT_BATCHES:]
     return newest[0].started if newest else None
 
 
@@ -143,7 +144,7 @@ def _remedies(executor: str | None) -> tuple[Remedy, ...]:
     return look, again
 
 
-def acquit(view: View) -> str | None:
+def acquit(view: QueryView) -> str | None:
     slow = task_skew.slowest_tasks(view, EVEN)
     if len(slow) < BATCHES:
         return None

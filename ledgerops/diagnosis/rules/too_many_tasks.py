@@ -29,7 +29,9 @@ from typing import NamedTuple
 from ledgerops.diagnosis import batch_time, overload
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
-from ledgerops.signals.query_view import View
+from ledgerops.signals.baseline import RECENT_BATCHES
+from ledgerops.signals.memo import once
+from ledgerops.signals.query_view import QueryView
 
 PER_CORE = 10  # tasks; Spark's tuning guide takes 2 to 3
 TINY = 0.25  # seconds; Spark's tuning guide calls tasks of 0.2 s still efficient, a state store's commit is in it here
@@ -48,10 +50,10 @@ class Tiny(NamedTuple):
     source: float  # tasks that read the source
 
 
-@overload.once
-def tiny_tasks(view: View) -> Tiny | None:
+@once
+def tiny_tasks(view: QueryView) -> Tiny | None:
     """Medians over the newest batches whose tasks are known; None when the cores are not known or tasks are few."""
-    cores = view.cores or 0
+    cores = view.cluster.cores or 0
     if cores <= 0:
         return None
     found = []
@@ -75,13 +77,13 @@ def tiny_tasks(view: View) -> Tiny | None:
     return Tiny(*(median(each) for each in zip(*found, strict=True)))
 
 
-def check(view: View) -> Iterator[Finding]:
+def check(view: QueryView) -> Iterator[Finding]:
     if view.last is None or not (overload.strained(view) or overload.growth(view)):
         return
     tiny = tiny_tasks(view)
     if tiny is None or tiny.wall < MOSTLY * tiny.duration:
         return
-    cores = view.cores or 0
+    cores = view.cluster.cores or 0
     # tasks without number always look as if they took every slot; with next to nothing to do in each, no lack of cores
     # explains that there are so many
     blatant = tiny.tasks >= BLATANT * cores and tiny.records < NEXT_TO_NOTHING
@@ -101,18 +103,18 @@ def check(view: View) -> Iterator[Finding]:
         ),
         (_remedy(view, tiny, cores),),
         confidence=min(0.95, 0.5 + 0.3 * tiny.wall / tiny.duration + 0.005 * tiny.tasks / cores),
-        began=view.steady[-overload.RECENT].started if len(view.steady) >= overload.RECENT else None,
+        began=view.baseline.steady[-RECENT_BATCHES].started if len(view.baseline.steady) >= RECENT_BATCHES else None,
         share=min(1.0, tiny.wall / tiny.duration),
     )
 
 
-def _remedy(view: View, tiny: Tiny, cores: int) -> Remedy:
+def _remedy(view: QueryView, tiny: Tiny, cores: int) -> Remedy:
     few = f"{2 * cores} to {3 * cores}"
     if tiny.source > tiny.tasks / 2:
         return Remedy(
             f"read the source in {few} partitions", "each of its partitions is a task, however few rows it has"
         )
-    if view.stateful:
+    if view.run.stateful:
         return Remedy(
             f"start with a new checkpoint and spark.sql.shuffle.partitions={3 * cores}, or repartition the state",
             "the checkpoint fixes the shuffle partitions of a stateful query: the setting alone changes nothing",
@@ -124,7 +126,7 @@ def _remedy(view: View, tiny: Tiny, cores: int) -> Remedy:
     )
 
 
-def acquit(view: View) -> str | None:
+def acquit(view: QueryView) -> str | None:
     known = batch_time.pairs(view)
     if len(known) < batch_time.ENOUGH:
         return None

@@ -22,12 +22,12 @@ Evidence:
 from collections.abc import Iterator
 from statistics import median
 
-from ledgerops.diagnosis import overload
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.latency import LAST_BATCH
 from ledgerops.metrics.pressure import INTERVAL
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
-from ledgerops.signals.query_view import View
+from ledgerops.signals.baseline import OVERRUN_RATIO
+from ledgerops.signals.query_view import QueryView
 
 BATCHES = 10  # looked at
 SHARE = 0.8  # of them must overrun: a garbage collection or a compaction lengthens one in five at most
@@ -38,20 +38,20 @@ STILL = 0.8  # below this share of the longest of them the query works itself fr
 ROW_SECONDS = 40.0  # what they must add up to; a burst of 20 s is worked off in that time
 
 
-def check(view: View) -> Iterator[Finding]:
-    interval = view.trigger_interval
+def check(view: QueryView) -> Iterator[Finding]:
+    interval = view.trigger.interval
     if not interval or view.last is None:
         return
-    latest = view.steady[-BATCHES:]
+    latest = view.baseline.steady[-BATCHES:]
     durations = [batch.duration for batch in latest]
-    running = (view.running_seconds or 0.0) > max(overload.OVER * interval, interval + EXCESS)
-    if running and view.running_seconds is not None:
-        durations.append(view.running_seconds)
+    running = (view.run.running_seconds or 0.0) > max(OVERRUN_RATIO * interval, interval + EXCESS)
+    if running and view.run.running_seconds is not None:
+        durations.append(view.run.running_seconds)
     row = _row(durations, interval)
     enough = (
         len(latest) == BATCHES
         and sum(durations) >= ROW_SECONDS
-        and sum(each > overload.OVER * interval for each in durations) >= SHARE * BATCHES
+        and sum(each > OVERRUN_RATIO * interval for each in durations) >= SHARE * BATCHES
     )
     if not enough and not (len(row) >= ROW and sum(row) >= ROW_SECONDS and row[0] >= STILL * max(row)):
         return
@@ -59,7 +59,7 @@ def check(view: View) -> Iterator[Finding]:
     middle = median(counted)
     if middle < FACTOR * interval or middle < interval + EXCESS:
         return
-    over = sum(each > overload.OVER * interval for each in counted)
+    over = sum(each > OVERRUN_RATIO * interval for each in counted)
     told = latest[-finished:] if (finished := min(len(latest), len(counted) - running)) else []
     phases = {phase: median(batch.phases.get(phase, 0.0) for batch in told) for batch in told for phase in batch.phases}
     longest = max(phases, key=lambda phase: phases[phase], default=None)
@@ -93,7 +93,7 @@ def _row(durations: list[float], interval: float) -> list[float]:
     """The latest batches in a row that outlast the interval."""
     row: list[float] = []
     for each in reversed(durations):
-        if each <= overload.OVER * interval:
+        if each <= OVERRUN_RATIO * interval:
             break
         row.append(each)
     return row

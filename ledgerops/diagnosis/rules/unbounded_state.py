@@ -28,7 +28,7 @@ from ledgerops.diagnosis import state_cost
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.records import Progress, StateOperator
-from ledgerops.signals.query_view import View
+from ledgerops.signals.query_view import QueryView
 
 BATCHES = 10
 SECONDS = 30.0  # without any watermark
@@ -43,10 +43,10 @@ EVENT_SECONDS = 2 * 86400.0  # with a watermark: so far it must have come; windo
 OWN_SECONDS = 1800.0  # where an operator has timers or a time to live: only so long without a removal says something
 
 
-def check(view: View) -> Iterator[Finding]:
+def check(view: QueryView) -> Iterator[Finding]:
     if view.last is None or not view.last.operators:
         return
-    batches = view.steady
+    batches = view.baseline.steady
     if len(batches) < BATCHES or not _may_never_forget(view, batches):
         return
     for index, operator in enumerate(view.last.operators):
@@ -55,7 +55,7 @@ def check(view: View) -> Iterator[Finding]:
             yield finding
 
 
-def _may_never_forget(view: View, batches: Sequence[Progress]) -> bool:
+def _may_never_forget(view: QueryView, batches: Sequence[Progress]) -> bool:
     """Without a watermark at once; with one only when it has come so far that any window should have closed."""
     if not state_cost.has_watermark(view, BATCHES):
         return True
@@ -63,7 +63,9 @@ def _may_never_forget(view: View, batches: Sequence[Progress]) -> bool:
     return bool(marks) and marks[-1] - marks[0] >= EVENT_SECONDS
 
 
-def _judge(view: View, operator: StateOperator, all_told: Sequence[tuple[Progress, StateOperator]]) -> Finding | None:
+def _judge(
+    view: QueryView, operator: StateOperator, all_told: Sequence[tuple[Progress, StateOperator]]
+) -> Finding | None:
     told = state_cost.growing(all_told)
     changed = len(told) < len(all_told)
     if len(told) < (CHANGED_BATCHES if changed else BATCHES) or state_cost.forgets(view, told):

@@ -24,12 +24,12 @@ from collections.abc import Iterator, Sequence
 from statistics import median
 from typing import NamedTuple
 
-from ledgerops.diagnosis import overload
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.records import Progress
-from ledgerops.signals.arithmetic import read_by_partition
-from ledgerops.signals.query_view import View
+from ledgerops.signals.memo import once
+from ledgerops.signals.partitions import read_by_partition
+from ledgerops.signals.query_view import QueryView
 
 LEAP = 30.0  # seconds by which the watermark must have outrun the clock: clocks of machines differ by less
 BEYOND = 5.0  # times the usual distance from the average to the newest row of a batch; a replay's batches are all wide
@@ -46,7 +46,7 @@ class Jump(NamedTuple):
     over: float  # the watermark before the average row of the newest batch
 
 
-def check(view: View) -> Iterator[Finding]:
+def check(view: QueryView) -> Iterator[Finding]:
     found = jump(view)
     if found is None or view.last is None:
         return
@@ -91,8 +91,8 @@ def _start(batch: Progress, topic: str, number: str) -> int:
     return next(each.start[topic, number] for each in batch.sources if (topic, number) in each.start)
 
 
-@overload.once
-def jump(view: View) -> Jump | None:
+@once
+def jump(view: QueryView) -> Jump | None:
     """The newest leap of the watermark that the rows have not caught up with; None when they are in front of it."""
     last = view.last
     if last is None or last.watermark is None:

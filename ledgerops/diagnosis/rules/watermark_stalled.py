@@ -26,13 +26,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
-from ledgerops.diagnosis import overload
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.hot_keys import OBSERVATION
 from ledgerops.model.records import Progress
 from ledgerops.model.spark_progress import parse_instant
-from ledgerops.signals.query_view import View
+from ledgerops.signals.memo import once
+from ledgerops.signals.query_view import QueryView
 
 STILL = 8.0  # seconds at least: an input may be silent for a batch or two
 TIMES_USUAL = 2.0  # the longest that it stood still before: a sparse input is as it was
@@ -56,7 +56,7 @@ class Silent(NamedTuple):
     evidence: Evidence
 
 
-def check(view: View) -> Iterator[Finding]:
+def check(view: QueryView) -> Iterator[Finding]:
     stall = _stall(view)
     if stall is None:
         return
@@ -100,8 +100,8 @@ def check(view: View) -> Iterator[Finding]:
     )
 
 
-@overload.once
-def _stall(view: View) -> Stall | None:
+@once
+def _stall(view: QueryView) -> Stall | None:
     """The time for which the watermark stands, if that is longer than it ever did and rows came in all the while."""
     last = view.last
     if last is None or last.watermark is None or view.history.idle_since is not None:
@@ -149,7 +149,7 @@ def _silent_source(stall: Stall) -> Silent | None:
     return Silent("source", name, ", which sent none,", evidence)
 
 
-def _silent_observation(view: View, stall: Stall) -> Silent | None:
+def _silent_observation(view: QueryView, stall: Stall) -> Silent | None:
     """The observed input whose newest event time did not move since then, while that of another did."""
     first: dict[str, float] = {}
     for batch in view.batches:  # an input without rows observes no time

@@ -15,7 +15,7 @@ from ledgerops.drills.harness.bundle import Bundle
 from ledgerops.drills.harness.drill import Drill
 from ledgerops.model import recording
 from ledgerops.runtime.replay import Replay
-from ledgerops.signals.query_view import View
+from ledgerops.signals.query_view import QueryView
 
 BACKLOG = 10  # batches
 LAG = 30.0  # seconds
@@ -59,18 +59,18 @@ def _alarms(bundle: Bundle) -> Iterator[tuple[float, str]]:
             yield seen.at, cause
 
 
-def _alarm(view: View) -> str | None:
+def _alarm(view: QueryView) -> str | None:
     history = view.history
     if history.ended is not None:
         return "query-failed" if history.ended.exception is not None else None
-    if (view.running_seconds or 0.0) > SILENCE:
+    if (view.run.running_seconds or 0.0) > SILENCE:
         return "query-stuck"
-    latest, interval = view.steady[-ROW:], view.trigger_interval
+    latest, interval = view.baseline.steady[-ROW:], view.trigger.interval
     if len(latest) < ROW:
         return None
     if interval and all(batch.duration > interval for batch in latest):
         return "slow-sink"
     rows = max(1, sorted(batch.rows for batch in latest)[1])
-    if (view.backlog or 0) > BACKLOG * rows or (view.lag_seconds or 0.0) > LAG:
+    if (view.lag.backlog or 0) > BACKLOG * rows or (view.lag.seconds or 0.0) > LAG:
         return "input-overload"
     return None

@@ -24,7 +24,7 @@ from ledgerops.common import format
 from ledgerops.errors import UserError
 from ledgerops.load.test.estimate import COLD
 from ledgerops.load.test.measure import Measured
-from ledgerops.signals.query_view import View
+from ledgerops.signals.query_view import QueryView
 
 OVERLOAD = "input-overload"
 SYMPTOMS = frozenset({"falling-behind", "trigger-overrun", "freshness-breach", "catching-up"})
@@ -84,7 +84,7 @@ def _findings(looked: Investigation, measured: Measured) -> Findings:
     return Findings(stretches, looked.tracks.get(job), sustainable, untold, causes(measured, stretches, sustainable))
 
 
-def _situation(view: View, measured: Measured) -> Situation:
+def _situation(view: QueryView, measured: Measured) -> Situation:
     """With the calm batches of the warm-up, where the others are all of one size: a line needs two ends.
 
     The diagnosis leaves out what begins in the first seconds of a run, which here are the only small batches. They are

@@ -4,11 +4,11 @@ import pytest
 
 from ledgerops.analysis.capacity.situation import situation
 from ledgerops.model.records import Plan
-from ledgerops.signals.query_view import View
+from ledgerops.signals.query_view import QueryView
 from tests.build import T0, batch, history, source
 
 
-def view(seconds: list[float], rows: list[int], left: int = 0, **plan: object) -> View:
+def view(seconds: list[float], rows: list[int], left: int = 0, **plan: object) -> QueryView:
     """Batches every 2 s, or as long as they take; each leaves `left` offsets more than the one before."""
     at, start = T0, 0
     each = []
@@ -21,7 +21,7 @@ def view(seconds: list[float], rows: list[int], left: int = 0, **plan: object) -
         start, at = end, at + max(2.0, took)
     remembered = history(each)
     remembered.plan = Plan("run-1", "processing_time", 2.0, **plan)  # type: ignore[arg-type]
-    return View(remembered, at)
+    return QueryView(remembered, at)
 
 
 ROWS = [1000 + 137 * n % 2000 for n in range(40)]

@@ -4,7 +4,7 @@ import pytest
 
 from ledgerops.analysis.capacity.stages import stages_of
 from ledgerops.model.records import TaskSummary
-from ledgerops.signals.query_view import View
+from ledgerops.signals.query_view import QueryView
 from tests.analysis.capacity.conftest import stage, stages
 from tests.build import T0, batch, history
 
@@ -67,7 +67,7 @@ def test_the_stage_that_takes_longest_is_the_one_that_bounds():
     assert found is not None and found.what == "cores"
 
 
-def _view(known: int, in_tasks: float) -> View:
+def _view(known: int, in_tasks: float) -> QueryView:
     """Twelve batches of 0.4 s and more, a share of whose time passes in tasks."""
     rows = [1000 + 200 * n for n in range(12)]
     took = [0.4 + n / 5000 for n in rows]
@@ -76,7 +76,7 @@ def _view(known: int, in_tasks: float) -> View:
     for number in range(12 - known, 12):
         whole = stage([in_tasks * took[number]] * 2)
         remembered.add_tasks(TaskSummary("run-1", number, (whole,)))
-    return View(remembered, T0 + 30)
+    return QueryView(remembered, T0 + 30)
 
 
 def test_the_part_of_the_line_that_passes_in_tasks_is_fitted():

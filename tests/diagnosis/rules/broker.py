@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ledgerops.model.records import Heads
-from ledgerops.signals.query_view import View
+from ledgerops.signals.query_view import QueryView
 from tests.diagnosis.rules.conftest import TOPIC
 
 
 def asked(
-    view: View,
+    view: QueryView,
     latest: Sequence[int] = (),
     earliest: Sequence[int] = (),
     later: float = 0.0,
     keeps: float | None = None,
     error: str | None = None,
     silent_for: float = 0.0,
-) -> View:
+) -> QueryView:
     """The view `later` seconds on, at which the broker was asked; offsets are by partition of the one topic.
 
     With `error` it has not answered for `silent_for` seconds, but did so before.
@@ -35,4 +35,4 @@ def asked(
             unreachable_since=now - silent_for if error else None,
         )
     )
-    return View(view.history, now, view.hosts, view.others)
+    return QueryView(view.history, now, view.hosts, view.others)

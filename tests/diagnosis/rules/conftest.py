@@ -21,11 +21,11 @@ from ledgerops.model.records import (
     StateOperator,
     TaskSummary,
 )
-from ledgerops.signals.query_view import View
+from ledgerops.signals.query_view import QueryView
 
 START = 1_790_000_000.0  # a round instant in 2026
 TOPIC = "transactions"
-MakeView = Callable[..., View]
+MakeView = Callable[..., QueryView]
 
 
 def stage(
@@ -86,12 +86,12 @@ def _stage(number: int, what: Mapping[str, Any], add_batch_began: float) -> Stag
     )
 
 
-def observed_by_name(view: View, observed: Sequence[Mapping[str, Any]]) -> View:
+def observed_by_name(view: QueryView, observed: Sequence[Mapping[str, Any]]) -> QueryView:
     """The view whose newest batches made these observations, by their names."""
     batches = view.history.batches
     for place, each in enumerate(observed, len(batches) - len(observed)):
         batches[place] = replace(batches[place], observed=each)
-    return View(view.history, view.now, view.hosts, view.others)
+    return QueryView(view.history, view.now, view.hosts, view.others)
 
 
 @pytest.fixture
@@ -131,7 +131,7 @@ def history() -> MakeView:
         warm: int = 6,
         warm_rows: int = 1000,
         warm_seconds: float = 1.0,
-    ) -> View:
+    ) -> QueryView:
         past = History("daily_counts")
         past.start(START, "id-1", "run-1")
         told_plan = {"trigger": "processing_time", "trigger_interval": interval} | dict(plan or {})
@@ -197,7 +197,7 @@ def history() -> MakeView:
         if exception or stopped:
             past.end(now, "run-1", exception, error_class)
         hosts = () if cores is None else (_host(now - 20, cores, 0.0), _host(now, cores, gc))
-        return View(past, now, hosts)
+        return QueryView(past, now, hosts)
 
     return make
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from ledgerops.model.history import History
 from ledgerops.model.records import Executor, Host, Observer, Plan, Process, Progress, TaskSummary
-from ledgerops.signals.query_view import View
+from ledgerops.signals.query_view import QueryView
 from tests.diagnosis.rules.conftest import _stage, stage
 
 EVERY = 2.0  # seconds between two looks at the machine
@@ -16,8 +16,14 @@ ROLES = ("driver_python", "driver_jvm", "python_workers")
 
 
 def looked_at(
-    view: View, busy: float = 1.0, cpus: int = 2, slots: int = 2, quiet_for: float = 0.0, gc: float = 0.0, **by: float
-) -> View:
+    view: QueryView,
+    busy: float = 1.0,
+    cpus: int = 2,
+    slots: int = 2,
+    quiet_for: float = 0.0,
+    gc: float = 0.0,
+    **by: float,
+) -> QueryView:
     """The view with looks at its machine for the last 20 s; `by` in cores used by each role, `gc` a share of time."""
     looks = []
     for number in range(11):
@@ -28,15 +34,15 @@ def looked_at(
         executor = Executor("driver", True, slots, 0, 0, 0, 0.0, gc * EVERY * number, 0, 2**30)
         at = view.now - quiet_for - EVERY * (10 - number)
         looks.append(Host(at, cpus, busy, 2**33, 2**32, None, None, processes, (executor,)))
-    return View(view.history, view.now, looks, view.others)
+    return QueryView(view.history, view.now, looks, view.others)
 
 
-def beside(view: View, *others: History) -> View:
-    return View(view.history, view.now, view.hosts, others)
+def beside(view: QueryView, *others: History) -> QueryView:
+    return QueryView(view.history, view.now, view.hosts, others)
 
 
 def neighbour(
-    view: View,
+    view: QueryView,
     heavy_since: float | None,
     name: str = "hog",
     light: Mapping[str, Any] | None = None,
@@ -65,7 +71,7 @@ def neighbour(
     return other
 
 
-def watched(view: View, looks: Sequence[Mapping[str, Any]], quiet_for: float = 0.0) -> View:
+def watched(view: QueryView, looks: Sequence[Mapping[str, Any]], quiet_for: float = 0.0) -> QueryView:
     """The view with looks of the observer at itself, one every 5 s; of each only what differs from a healthy one."""
     seen = []
     for number, each in enumerate(looks):
@@ -79,4 +85,4 @@ def watched(view: View, looks: Sequence[Mapping[str, Any]], quiet_for: float = 0
             "collector_errors": {},
         }
         seen.append(Observer(at=view.now - quiet_for - OBSERVED * (len(looks) - 1 - number), **(facts | each)))
-    return View(view.history, view.now, view.hosts, observer=seen)
+    return QueryView(view.history, view.now, view.hosts, observer=seen)

@@ -8,11 +8,11 @@ from dataclasses import replace
 from typing import Any
 
 from ledgerops.model.records import Progress
-from ledgerops.signals.query_view import View
+from ledgerops.signals.query_view import QueryView
 
 
-def retold(view: View, fields: Callable[[int, Progress], Mapping[str, Any]]) -> View:
+def retold(view: QueryView, fields: Callable[[int, Progress], Mapping[str, Any]]) -> QueryView:
     """A view of the same history in which `fields(place, batch)` are replaced in each batch."""
     past = view.history
     past.batches = deque((replace(each, **fields(n, each)) for n, each in enumerate(past.batches)), past.batches.maxlen)
-    return View(past, view.now, view.hosts, view.others, view.freshness)
+    return QueryView(past, view.now, view.hosts, view.others, view.freshness)

@@ -3,7 +3,7 @@ import pytest
 from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.diagnosis.rules.catching_up import RULE
 from ledgerops.model.history import Ended
-from ledgerops.signals.query_view import View
+from ledgerops.signals.query_view import QueryView
 
 FALLS = [60_000 - 4000 * n for n in range(10)]
 
@@ -93,5 +93,5 @@ def test_what_is_promised_of_a_query_at_work_is_not_promised_once_it_has_ended(h
 def test_nor_when_no_batch_follows(history):
     view = history(**restarted())
 
-    assert list(RULE.check(View(view.history, view.now + 4))) != []
-    assert list(RULE.check(View(view.history, view.now + 30))) == []
+    assert list(RULE.check(QueryView(view.history, view.now + 4))) != []
+    assert list(RULE.check(QueryView(view.history, view.now + 30))) == []

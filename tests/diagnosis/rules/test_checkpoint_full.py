@@ -2,7 +2,7 @@ import pytest
 
 from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.diagnosis.rules.checkpoint_full import RULE
-from ledgerops.signals.query_view import View
+from ledgerops.signals.query_view import QueryView
 
 FRAME = "\tat org.apache.spark.sql.execution.streaming.checkpointing.HDFSMetadataLog.write(HDFSMetadataLog.scala:208)"
 FULL = f"java.io.IOException: No space left on device\n{FRAME}\n=== Streaming Query ==="
@@ -43,8 +43,8 @@ def test_it_is_still_told_while_the_query_starts_again(history):
     view = history(exception=FULL)
     view.history.start(view.now + 1, "id-1", "run-2")
 
-    assert list(RULE.check(View(view.history, view.now + 5)))
-    assert list(RULE.check(View(view.history, view.now + 300))) == []
+    assert list(RULE.check(QueryView(view.history, view.now + 5)))
+    assert list(RULE.check(QueryView(view.history, view.now + 300))) == []
 
 
 @pytest.mark.parametrize(

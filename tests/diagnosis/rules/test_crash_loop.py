@@ -5,12 +5,12 @@ import pytest
 from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.diagnosis.rules.crash_loop import RULE
 from ledgerops.model.history import History
-from ledgerops.signals.query_view import View
+from ledgerops.signals.query_view import QueryView
 
 STACK = "org.apache.spark.SparkRuntimeException: [USER_RAISED_EXCEPTION] bad row\n\tat org.apache.spark.sql.Some.method"
 
 
-def loop(history, deaths=3, every=10.0, done=0, stopped=False, now=None, running=True, each_run=False) -> View:
+def loop(history, deaths=3, every=10.0, done=0, stopped=False, now=None, running=True, each_run=False) -> QueryView:
     """A query that dies `deaths` times, each time in the batch after `done` more, and is begun again."""
     view = history(warm=6)
     past: History = view.history
@@ -25,7 +25,7 @@ def loop(history, deaths=3, every=10.0, done=0, stopped=False, now=None, running
             for _ in range(done if death + 1 == deaths or each_run else 0):
                 number += 1
                 past.add(_batch(last, f"run-{death + 2}", number, at + 2))
-    return View(past, at + 2 if now is None else at + now)
+    return QueryView(past, at + 2 if now is None else at + now)
 
 
 def _batch(like, run, number, at):
@@ -92,7 +92,7 @@ def test_a_loop_that_somebody_stopped_is_over(history):
     view = loop(history)
     view.history.end(view.now + 1, view.history.run_id, None, None)
 
-    assert list(RULE.check(View(view.history, view.now + 1))) == []
+    assert list(RULE.check(QueryView(view.history, view.now + 1))) == []
 
 
 def test_the_first_failure_is_the_failed_querys(history):

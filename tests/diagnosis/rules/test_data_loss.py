@@ -4,7 +4,7 @@ import pytest
 
 from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.diagnosis.rules.data_loss import RULE
-from ledgerops.signals.query_view import View
+from ledgerops.signals.query_view import QueryView
 from tests.diagnosis.rules.broker import asked
 
 LOST = (
@@ -67,16 +67,16 @@ def test_it_is_the_root_of_the_failure(history):
 def test_it_is_told_long_after_the_query_failed_of_it(history):
     view = history(exception=LOST)
 
-    assert "data-loss" in [finding.rule for finding in Diagnoser()(View(view.history, view.now + 5000)).findings]
+    assert "data-loss" in [finding.rule for finding in Diagnoser()(QueryView(view.history, view.now + 5000)).findings]
 
 
 def test_it_is_told_for_some_minutes_after_the_query_went_on(history):
     judge, lost = Diagnoser(), asked(history(running=20), [9000], [6500])
     judge(lost)
-    later = asked(View(lost.history, lost.now + 300), [9000], [5000])
+    later = asked(QueryView(lost.history, lost.now + 300), [9000], [5000])
 
     assert "data-loss" in [finding.rule for finding in judge(later).findings]
-    assert "data-loss" not in [finding.rule for finding in judge(View(later.history, lost.now + 900)).findings]
+    assert "data-loss" not in [finding.rule for finding in judge(QueryView(later.history, lost.now + 900)).findings]
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def passed_over(view, rows, batch=-1):
     known = view.history.batches[batch]
     [source] = known.sources
     view.history.batches[batch] = replace(known, rows=rows, sources=(replace(source, rows=rows),))
-    return View(view.history, view.now, view.hosts, view.others)
+    return QueryView(view.history, view.now, view.hosts, view.others)
 
 
 def test_a_batch_that_went_over_offsets_that_were_gone_is_found(history):
@@ -140,14 +140,14 @@ def test_it_is_still_seen_some_batches_later(history):
     for batch in history(seconds=[1.0] * 4).batches[-3:]:
         view.history.add(batch)
 
-    assert list(RULE.check(View(view.history, view.now + 6)))
+    assert list(RULE.check(QueryView(view.history, view.now + 6)))
 
 
 def transactional(view, share=0.5):
     """Each batch with this share of rows, for commit markers take the other offsets."""
     for place, batch in enumerate(view.history.batches):
         passed_over(view, round(share * batch.rows), batch=place)
-    return View(view.history, view.now)
+    return QueryView(view.history, view.now)
 
 
 @pytest.mark.parametrize(
@@ -185,6 +185,6 @@ def test_a_partition_whose_beginning_the_broker_did_not_tell_is_not_counted(hist
     view = asked(view, [3000, 3000], [0, 0])
     heads = view.history.heads[-1]
     view.history.heads[-1] = replace(heads, earliest={})
-    view.consumed = dict.fromkeys(view.consumed, -5)
+    view.lag.consumed = dict.fromkeys(view.lag.consumed, -5)
 
     assert list(RULE.check(view)) == []

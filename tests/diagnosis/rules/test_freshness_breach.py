@@ -4,7 +4,7 @@ from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.diagnosis.rules.freshness_breach import RULE
 from ledgerops.metrics.latency import EVENT_BOUNDS, LE, SUM
 from ledgerops.model.records import Running
-from ledgerops.signals.query_view import View
+from ledgerops.signals.query_view import QueryView
 from tests.diagnosis.rules.conftest import START
 from tests.diagnosis.rules.retelling import retold
 
@@ -44,8 +44,8 @@ def test_what_came_after_a_pause_has_not_waited_through_it(history):
     ended, past = view.history.batches[-1].ended, view.history
     past.set_running(Running(ended + 100, "run-1", ended + 80, "Processing new data"))
 
-    assert list(RULE.check(View(past, ended + 100))) == []
-    assert len(list(RULE.check(View(past, ended + 160)))) == 1
+    assert list(RULE.check(QueryView(past, ended + 100))) == []
+    assert len(list(RULE.check(QueryView(past, ended + 160)))) == 1
 
 
 @pytest.mark.parametrize(
@@ -56,14 +56,14 @@ def test_rows_that_come_minutes_apart_have_not_waited_for_each_other(history, pl
     view = history(seconds=[1.5] * 40, plan=plan)
     sparse = retold(view, lambda n, batch: {"started": batch.started + 90.0 * n})
 
-    assert list(RULE.check(View(sparse.history, sparse.history.batches[-1].ended + 1))) == []
+    assert list(RULE.check(QueryView(sparse.history, sparse.history.batches[-1].ended + 1))) == []
 
 
 def test_the_pauses_of_a_trigger_that_nobody_told_are_allowed(history):
     view = history(seconds=[70] * 6, interval=None, plan={"trigger": None})
     hourly = retold(view, lambda n, batch: {"started": batch.started + (3600.0 + 10.0 * n) * n})
 
-    assert list(RULE.check(View(hourly.history, hourly.history.batches[-1].ended + 1))) == []
+    assert list(RULE.check(QueryView(hourly.history, hourly.history.batches[-1].ended + 1))) == []
 
 
 def test_rows_that_got_old_are_found(history):

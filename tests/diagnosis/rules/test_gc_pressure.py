@@ -5,7 +5,7 @@ import pytest
 from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.diagnosis.rules.gc_pressure import RULE
 from ledgerops.model.records import Executor, Host
-from ledgerops.signals.query_view import View
+from ledgerops.signals.query_view import QueryView
 from tests.diagnosis.rules.conftest import stage
 
 
@@ -13,7 +13,7 @@ def collecting(share: float, seconds: float = 2.0) -> list[list]:
     return [[stage(seconds=[seconds, seconds], gc=share)]] * 4
 
 
-def watched(view: View, share: float, heap: int = 600 * 2**20) -> View:
+def watched(view: QueryView, share: float, heap: int = 600 * 2**20) -> QueryView:
     """With two looks at the only executor, 20 s apart, that spent `share` of 30 task seconds in garbage collection."""
     driver = Executor("driver", True, 2, 0, 0, 9, 100.0, 9.0, 0, int((heap - 300 * 2**20) * 0.6))
     later = replace(driver, run_seconds=130.0, gc_seconds=9.0 + 30 * share)
@@ -21,7 +21,7 @@ def watched(view: View, share: float, heap: int = 600 * 2**20) -> View:
         Host(at, 2, 0.5, 2**33, 2**32, None, None, (), (each,))
         for at, each in ((view.now - 20, driver), (view.now, later))
     ]
-    return View(view.history, view.now, looks)
+    return QueryView(view.history, view.now, looks)
 
 
 def test_collection_that_makes_batches_late_is_found(history):
@@ -93,7 +93,7 @@ def test_it_is_over_when_the_executors_no_longer_collect(history):
     after = [replace(view.hosts[-1], at=view.now - 4), replace(view.hosts[-1], at=view.now)]
     after[1] = replace(after[1], executors=(replace(after[1].executors[0], run_seconds=134.0),))
 
-    assert list(RULE.check(View(view.history, view.now, [view.hosts[0], *after]))) == []
+    assert list(RULE.check(QueryView(view.history, view.now, [view.hosts[0], *after]))) == []
 
 
 def test_it_is_ruled_out_with_its_number(history):

@@ -5,7 +5,7 @@ import pytest
 from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.diagnosis.rules.input_stopped import RULE
 from ledgerops.model.history import History
-from ledgerops.signals.query_view import View
+from ledgerops.signals.query_view import QueryView
 from tests.build import T0, batch, source
 
 Flows = Callable[[float], bool]
@@ -38,8 +38,8 @@ def run(seconds: float, step: float = 2.0, query: str = "debit_credit_pairs", **
     return past
 
 
-def view(past: History, *others: History) -> View:
-    return View(past, past.last_progress or T0, others=others)
+def view(past: History, *others: History) -> QueryView:
+    return QueryView(past, past.last_progress or T0, others=others)
 
 
 def test_an_input_that_stops_while_the_other_goes_on_is_found():
@@ -52,7 +52,7 @@ def test_an_input_that_stops_while_the_other_goes_on_is_found():
 def test_an_idle_query_is_told_when_the_inputs_of_others_go_on():
     silent, busy = run(300, transactions=ever), run(400, query="other", accounts=ever)
     silent.idle(T0 + 400)
-    verdict = Diagnoser()(View(silent, T0 + 401, others=[busy]))
+    verdict = Diagnoser()(QueryView(silent, T0 + 401, others=[busy]))
 
     assert (verdict.status, [root.rule for root in verdict.root_causes]) == ("idle", ["input-stopped"])
 
@@ -91,13 +91,13 @@ def test_an_idle_query_with_irregular_input_is_left_alone_without_others_that_fl
     silent = run(300, transactions=ever)
     silent.idle(T0 + 900)
 
-    assert list(RULE.check(View(silent, T0 + 900))) == []
+    assert list(RULE.check(QueryView(silent, T0 + 900))) == []
 
 
 def test_a_query_that_is_stuck_does_not_know_its_inputs():
     stuck, busy = run(300, transactions=ever), run(400, query="other", accounts=ever)
 
-    assert list(RULE.check(View(stuck, T0 + 400, others=[busy]))) == []
+    assert list(RULE.check(QueryView(stuck, T0 + 400, others=[busy]))) == []
 
 
 def test_another_query_on_the_same_topic_is_no_other_input():
@@ -105,4 +105,4 @@ def test_another_query_on_the_same_topic_is_no_other_input():
     ahead.idle(T0 + 400)
     behind = run(400, query="other", transactions=ever)
 
-    assert list(RULE.check(View(ahead, T0 + 400, others=[behind]))) == []
+    assert list(RULE.check(QueryView(ahead, T0 + 400, others=[behind]))) == []

@@ -1,7 +1,7 @@
 import pytest
 
 from ledgerops.diagnosis.rules.query_stuck import RULE
-from ledgerops.signals.query_view import View
+from ledgerops.signals.query_view import QueryView
 from tests.diagnosis.rules.broker import asked
 from tests.diagnosis.rules.crowd import watched
 from tests.diagnosis.rules.retelling import retold
@@ -57,7 +57,7 @@ def test_silence_counts_by_the_pauses_seen_where_no_trigger_is_told(history, pau
     paused = retold(view, lambda n, batch: {"started": batch.started + (pause + n % 3) * n * (pause > 0)})
     paused.history.last_seen = paused.history.batches[-1].ended
 
-    assert bool(list(RULE.check(View(paused.history, paused.history.last_seen + quiet_for)))) is stuck
+    assert bool(list(RULE.check(QueryView(paused.history, paused.history.last_seen + quiet_for)))) is stuck
 
 
 def test_silence_after_a_first_batch_says_nothing_where_no_trigger_is_told(history):
@@ -80,8 +80,8 @@ def test_what_nobody_watches_is_not_known_to_be_stuck(history, case, unseen, stu
 def test_a_batch_that_has_minutes_of_rows_to_read_may_take_its_time(history, sent, stuck):
     """The broker was asked as it began: 40 times the usual rows take 40 times the usual second."""
     began = history(seconds=[1] * 6, backlog=[0] * 6, running=1)
-    consumed = next(iter(began.consumed.values()))
+    consumed = next(iter(began.lag.consumed.values()))
     told = asked(began, latest=[consumed + sent])
-    later = View(told.history, told.now + 60, told.hosts, told.others)
+    later = QueryView(told.history, told.now + 60, told.hosts, told.others)
 
     assert bool(list(RULE.check(later))) is stuck

@@ -52,7 +52,7 @@ def test_retention_by_size_shows_in_what_is_deleted(history):
         view = asked(view, [105_800 + 2500 * n], [73_000 + 500 * n], later=5.0)
     [finding] = RULE.check(view)
 
-    assert view.consumed[("transactions", "0")] == 86_000
+    assert view.lag.consumed[("transactions", "0")] == 86_000
     assert finding.evidence[0].value == pytest.approx(5500 / 100, rel=0.1)
 
 

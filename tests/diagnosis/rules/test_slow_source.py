@@ -3,7 +3,7 @@ import pytest
 from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.diagnosis.rules.slow_source import RULE
 from ledgerops.model.records import Heads, Host
-from ledgerops.signals.query_view import View
+from ledgerops.signals.query_view import QueryView
 from tests.diagnosis.rules.conftest import TOPIC, stage
 
 QUICK = {"latest_offset": 0.02, "get_batch": 0.01, "add_batch": 0.8}
@@ -27,13 +27,13 @@ def answers(view, usual=0.01, now=0.3, count=40):
         left = count - place
         seconds = now if left <= 5 else usual
         view.history.heads.append(Heads(view.now - 2 * left, {(TOPIC, "0"): 0}, {(TOPIC, "0"): 0}, seconds=seconds))
-    return View(view.history, view.now, view.hosts, view.others)
+    return QueryView(view.history, view.now, view.hosts, view.others)
 
 
 def busy(view):
     """The view of a machine whose cores are all in use."""
     host = Host(view.now, 2, 0.99, 2**33, 2**32, None, None)
-    return View(view.history, view.now, [host] * 3, view.others)
+    return QueryView(view.history, view.now, [host] * 3, view.others)
 
 
 def test_a_broker_that_answers_slowly_is_found(history):

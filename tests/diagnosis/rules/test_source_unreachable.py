@@ -3,7 +3,7 @@ import pytest
 from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.diagnosis.rules.source_unreachable import RULE
 from ledgerops.model.records import Heads, Running
-from ledgerops.signals.query_view import View
+from ledgerops.signals.query_view import QueryView
 from tests.diagnosis.rules.broker import asked
 
 OFFSETS = "Getting offsets from KafkaV2[Subscribe[transactions]]"
@@ -104,7 +104,7 @@ def test_a_broker_that_never_answered_ledgerops_may_be_another_one(history):
     view = history(quiet_for=40, interval=60.0)
     view.history.heads.append(Heads(view.now, {}, {}, error=REFUSED, unreachable_since=view.now - 30))
 
-    assert list(RULE.check(View(view.history, view.now))) == []
+    assert list(RULE.check(QueryView(view.history, view.now))) == []
 
 
 def test_an_answer_while_the_first_look_in_vain_was_under_way_does_not_count(history):
@@ -115,7 +115,7 @@ def test_an_answer_while_the_first_look_in_vain_was_under_way_does_not_count(his
 
 def test_a_collector_that_has_ended_says_nothing_of_now(history):
     view = silent(history, 14)
-    later = View(view.history, view.now + 61)
+    later = QueryView(view.history, view.now + 61)
 
     assert list(RULE.check(later)) == []
 
@@ -124,7 +124,7 @@ def test_a_query_that_was_stopped_on_purpose_has_no_source_to_miss(history):
     view = silent(history, 14)
     view.history.end(view.now, "run-1", None, None)
 
-    assert list(RULE.check(View(view.history, view.now))) == []
+    assert list(RULE.check(QueryView(view.history, view.now))) == []
 
 
 def test_an_idle_query_whose_broker_dies_is_told(history):
@@ -132,4 +132,4 @@ def test_an_idle_query_whose_broker_dies_is_told(history):
     now = view.now + 40
     view.history.set_running(Running(now, "run-1", now - 30, OFFSETS))
 
-    assert [root.rule for root in Diagnoser()(View(view.history, now)).root_causes] == ["source-unreachable"]
+    assert [root.rule for root in Diagnoser()(QueryView(view.history, now)).root_causes] == ["source-unreachable"]

@@ -2,7 +2,7 @@ import pytest
 
 from ledgerops.diagnosis.rules.state_growth import RULE
 from ledgerops.model.records import Executor, Host
-from ledgerops.signals.query_view import View
+from ledgerops.signals.query_view import QueryView
 
 MIB = 2**20
 
@@ -20,9 +20,9 @@ def in_rhythm(quiet: int, after: int) -> list[dict]:
     return told + [{"rows": 3000 + 1000 * (n + 1), "removed": 0} for n in range(after)]
 
 
-def within(view: View, heap: int = 600 * MIB, memory: int = 8 * 2**30, disk: int | None = 8 * 2**30) -> View:
+def within(view: QueryView, heap: int = 600 * MIB, memory: int = 8 * 2**30, disk: int | None = 8 * 2**30) -> QueryView:
     driver = Executor("driver", True, 2, 0, 0, 9, 100.0, 9.0, 0, int((heap - 300 * 2**20) * 0.6))
-    return View(view.history, view.now, [Host(view.now, 2, 0.5, 2**34, memory, 2**40, disk, (), (driver,))])
+    return QueryView(view.history, view.now, [Host(view.now, 2, 0.5, 2**34, memory, 2**40, disk, (), (driver,))])
 
 
 def test_a_heap_that_will_be_full_soon_is_found(history):

@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from ledgerops.diagnosis.rules.too_many_tasks import RULE
-from ledgerops.signals.query_view import View
+from ledgerops.signals.query_view import QueryView
 from tests.diagnosis.rules.conftest import stage
 
 TINY = [stage("save", records=[5] * 200, seconds=[0.03] * 200, wall=4.0)]
@@ -67,7 +67,7 @@ def test_on_a_busy_machine_only_tasks_without_number_are_named(history, tasks, f
     busy = [replace(view.hosts[-1], at=view.now - ago, cpu_busy_ratio=1.0) for ago in (4, 2, 0)]
     full = [replace(each, executors=tuple(replace(e, active_tasks=2) for e in each.executors)) for each in busy]
 
-    assert bool(list(RULE.check(View(view.history, view.now, full)))) is found
+    assert bool(list(RULE.check(QueryView(view.history, view.now, full)))) is found
 
 
 def test_it_is_ruled_out_with_its_number(history):

@@ -1,4 +1,4 @@
-"""What a query reads, at one moment: what arrives, what it works off, and what is left, in offsets and in seconds."""
+"""What a query has not read yet, in offsets, in seconds, and until the source deletes it; and its watermark's lag."""
 
 from __future__ import annotations
 
@@ -9,83 +9,35 @@ from itertools import combinations
 from ledgerops.model import head_table
 from ledgerops.model.history import backlog
 from ledgerops.model.records import Heads, Partition
-from ledgerops.signals import arithmetic
-from ledgerops.signals.run_view import ALIGNED, RunView
+from ledgerops.signals.partitions import backlog_by_partition
+from ledgerops.signals.run import Run
+from ledgerops.signals.trigger import ALIGNMENT_SECONDS
 
-APART = 1_000  # offsets between the heads of one partition, asked for twice within one batch: less comes meanwhile
-FIT_BATCHES = 60  # the fit looks back this many batches: older ones saw another load
+MAX_HEADS_APART = 1_000  # offsets of one partition, asked for twice within one batch: less comes meanwhile
 
 
-class InputView(RunView):
-    """Adds the sources to the run."""
+class Lag:
+    """What one run has left to read at its `now`."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
 
     @cached_property
     def backlog(self) -> int | None:
         """Offsets not read yet, over all partitions, when the last batch began."""
-        return backlog(self.last) if self.last else None
+        return backlog(self._run.last) if self._run.last else None
 
     @cached_property
     def backlog_by_partition(self) -> Mapping[Partition, int]:
-        return arithmetic.backlog_by_partition(self.last) if self.last else {}
-
-    @cached_property
-    def rows_per_offset(self) -> Mapping[str, float]:
-        return arithmetic.rows_per_offset(self.batches[-FIT_BATCHES:])
-
-    @cached_property
-    def arrival_by_source(self) -> Mapping[str, float]:
-        """Rows a second that arrive at each source, by the growth of its heads: consumption cannot hide it."""
-        if self.last is not None and self.history.idle_since is not None:
-            return {source.name: 0.0 for source in self.last.sources if source.latest}
-        if len(self.recent) < 2:
-            return {}
-        first, final = self.recent[0], self.recent[-1]
-        span = head_table.looked_at(final) - head_table.looked_at(first)
-        if span <= 0:
-            return {}
-        heads = {source.name: source.latest for source in first.sources}
-        return {
-            source.name: arithmetic.growth(heads[source.name], source.latest)
-            / span
-            * self.rows_per_offset.get(source.name, 1.0)
-            for source in final.sources
-            if source.latest and heads.get(source.name)
-        }
-
-    @cached_property
-    def arrival(self) -> float | None:
-        """Rows a second that arrive, over all sources that report their heads."""
-        return sum(self.arrival_by_source.values()) if self.arrival_by_source else None
-
-    @cached_property
-    def input_rate_by_source(self) -> Mapping[str, float]:
-        """Rows a second of wall time read from each source over the last minute; 0 when idle."""
-        if self.last is None:
-            return {}
-        if self.history.idle_since is not None:
-            return {source.name: 0.0 for source in self.last.sources}
-        if len(self.recent) < 2:
-            return {}
-        span = self.recent[-1].started - self.recent[0].started
-        rows: dict[str, int] = {}
-        for batch in self.recent[1:]:  # a batch reads what came since the one before it began
-            for source in batch.sources:
-                rows[source.name] = rows.get(source.name, 0) + source.rows
-        return {name: count / span for name, count in rows.items()} if span > 0 else {}
-
-    @cached_property
-    def processed_rate(self) -> float | None:
-        """Rows a second of batch time over the last minute: what the query works off while it works."""
-        seconds = sum(batch.duration for batch in self.recent)
-        return sum(batch.rows for batch in self.recent) / seconds if seconds > 0 else None
+        return backlog_by_partition(self._run.last) if self._run.last else {}
 
     @cached_property
     def consumed(self) -> Mapping[Partition, int]:
         """The next offset to read of each partition; where two sources read one, that of the slower."""
-        if self.last is not None and len(self.last.sources) == 1:
-            return self.last.sources[0].end
+        if self._run.last is not None and len(self._run.last.sources) == 1:
+            return self._run.last.sources[0].end
         found: dict[Partition, int] = {}
-        for source in self.last.sources if self.last else ():
+        for source in self._run.last.sources if self._run.last else ():
             for partition, end in source.end.items():
                 found[partition] = min(end, found.get(partition, end))
         return found
@@ -98,52 +50,54 @@ class InputView(RunView):
         """
         found: dict[Partition, float] = {}
         for partition, left in self.backlog_by_partition.items():
-            if partition in self._strangers:
+            if partition in self._ambiguous:
                 continue
             if left == 0:
                 found[partition] = float("inf")
                 continue
-            assert self.last is not None
-            slack = ALIGNED + self.last.phases.get("latest_offset", 0.0)
+            assert self._run.last is not None
+            slack = ALIGNMENT_SECONDS + self._run.last.phases.get("latest_offset", 0.0)
             at = self._was_head(partition)
             if at is not None:
                 # what came in while the batch was being planned was not left behind
-                found[partition] = float("inf") if at >= head_table.looked_at(self.last) - slack else at
+                found[partition] = float("inf") if at >= head_table.looked_at(self._run.last) - slack else at
         return found
 
     @cached_property
-    def _strangers(self) -> frozenset[Partition]:
+    def _ambiguous(self) -> frozenset[Partition]:
         """Partitions that two sources of the query call by one name without reading the same: on two clusters, or from
         two plans of the ledger's own source. Their heads are in one table, which then tells no time."""
-        sources = self.last.sources if self.last is not None else ()
+        sources = self._run.last.sources if self._run.last is not None else ()
         found: set[Partition] = set()
         for one, other in combinations(sources, 2):
             for partition, head in one.latest.items():
                 read = one.end.get(partition, 0) - one.start.get(partition, 0)
-                if abs(other.latest.get(partition, head) - head) > max(APART, read):
+                if abs(other.latest.get(partition, head) - head) > max(MAX_HEADS_APART, read):
                     found.add(partition)
         return frozenset(found)
 
     def _was_head(self, partition: Partition) -> float | None:
         """When the consumed offset of a partition was last its head."""
-        heads, times = self.history.head_times.get(partition, ((), ()))
+        heads, times = self._run.history.head_times.get(partition, ((), ()))
         return head_table.time_of_offset(heads, times, self.consumed[partition])
 
     @cached_property
-    def lag_seconds(self) -> float | None:
+    def seconds(self) -> float | None:
         """The largest lag in seconds over all partitions, now."""
         oldest = min(self.consumed_until.values(), default=None)
-        return None if oldest is None else max(0.0, self.now - oldest)
+        return None if oldest is None else max(0.0, self._run.now - oldest)
 
     @cached_property
     def asked(self) -> Heads | None:
         """The newest look of the collector that asks the source itself, answered or not; None without one."""
-        return next((heads for heads in reversed(self.history.heads) if heads.at <= self.now), None)
+        return next((heads for heads in reversed(self._run.history.heads) if heads.at <= self._run.now), None)
 
     @cached_property
     def heads(self) -> Heads | None:
         """The newest answer of the source itself; None without a collector."""
-        known = (heads for heads in reversed(self.history.heads) if heads.at <= self.now and heads.error is None)
+        known = (
+            heads for heads in reversed(self._run.history.heads) if heads.at <= self._run.now and heads.error is None
+        )
         return next(known, None)
 
     @cached_property
@@ -153,7 +107,7 @@ class InputView(RunView):
         So it grows while a long batch runs; without a collector it is `backlog_by_partition`.
         """
         heads = self.heads
-        if self.last is None or heads is None or heads.at <= head_table.looked_at(self.last):
+        if self._run.last is None or heads is None or heads.at <= head_table.looked_at(self._run.last):
             return self.backlog_by_partition
         asked = {
             partition: max(0, heads.latest[partition] - end)
@@ -200,14 +154,20 @@ class InputView(RunView):
                     found[partition] = keeps
                 continue
             limits = []
-            known = self.history.head_times.get(partition)
+            known = self._run.history.head_times.get(partition)
             since = self._was_head(partition)
             if keeps is not None and since is not None and known and known[0][0] <= end:
-                limits.append(max(0.0, keeps - (self.now - since)))
-            offsets, times = self.history.earliest_times.get(partition, ((), ()))
-            rate = head_table.advance(offsets, times, self.now)
+                limits.append(max(0.0, keeps - (self._run.now - since)))
+            offsets, times = self._run.history.earliest_times.get(partition, ((), ()))
+            rate = head_table.advance(offsets, times, self._run.now)
             if rate is not None:
                 limits.append((end - earliest) / rate)
             if limits:
                 found[partition] = min(limits)
         return found
+
+    @cached_property
+    def watermark(self) -> float | None:
+        """Seconds from the watermark to now: grows while the query is stuck or its input is old."""
+        last = self._run.last
+        return None if last is None or last.watermark is None else max(0.0, self._run.now - last.watermark)

@@ -1,73 +1,11 @@
-"""The arithmetic: right where the data say something, None where they do not."""
+"""The table of head offsets and times: right where the data say something, None where they do not."""
 
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from ledgerops.model import head_table
-from ledgerops.signals import arithmetic
-from tests.build import T0, batch, source, stream
-
-
-def test_a_fit_splits_batch_time_into_overhead_and_rate():
-    rows = [1000, 2000, 4000, 8000, 3000, 5000, 6000, 7000]
-    overhead, rate = arithmetic.fit_capacity(rows, [0.5 + n / 2000 for n in rows])
-    assert overhead == pytest.approx(0.5)
-    assert rate == pytest.approx(2000)
-
-
-@pytest.mark.parametrize(
-    ("rows", "seconds", "reason"),
-    [
-        pytest.param([100] * 3, [1.0] * 3, "3 batches with rows, 8 are needed", id="too few"),
-        pytest.param(
-            [1000, 1001, 999, 1000, 1002, 1000, 998, 1000],
-            [1.0, 1.5, 0.9, 1.1, 1.0, 2.0, 1.0, 1.0],
-            "batches are of nearly one size (spread 0.00, 0.2 is needed)",
-            id="all of one size",
-        ),
-        pytest.param(
-            [100, 200, 300, 400, 500, 600, 700, 800], [2.0] * 8, "batch time does not grow with the rows", id="flat"
-        ),
-        pytest.param(
-            [100, 200, 300, 400, 500, 600, 700, 800],
-            [1.0, 5.0, 1.0, 5.0, 1.0, 5.0, 1.0, 5.0],
-            "rows explain only 5% of the batch time",
-            id="noise",
-        ),
-    ],
-)
-def test_a_fit_says_why_there_is_no_answer(rows, seconds, reason):
-    assert arithmetic.fit_capacity(rows, seconds) == reason
-
-
-@given(st.lists(st.tuples(st.integers(0, 10**9), st.floats(0, 10**5)), min_size=8, max_size=60))
-def test_a_fit_is_never_negative_and_never_raises(points):
-    if sum(n for n, _ in points) == 0:
-        return
-    fitted = arithmetic.fit_capacity([n for n, _ in points], [s for _, s in points])
-    if not isinstance(fitted, str):
-        assert fitted[0] >= 0
-        assert fitted[1] > 0
-
-
-@pytest.mark.parametrize(
-    ("values", "ratio", "score"),
-    [
-        pytest.param([1, 1, 1, 5, 10], 10.0, 86.67, id="FLIP-418's own example, by its formula"),
-        pytest.param([1, 1, 5, 5, 5], 1.0, 56.47, id="its other example"),
-        pytest.param([7, 7, 7], 1.0, 0.0, id="even"),
-        pytest.param([0, 0, 0], None, 0.0, id="nothing anywhere"),
-        pytest.param([0, 0, 100], None, 100.0, id="all on one: the median is zero, the score is full"),
-        pytest.param([5], None, 0.0, id="a single value has no skew"),
-        pytest.param([], None, None, id="no value"),
-    ],
-)
-def test_skew(values, ratio, score):
-    assert arithmetic.skew_ratio(values) == ratio
-    assert arithmetic.skew_score(values) == (None if score is None else pytest.approx(score, abs=0.01))
+from tests.build import T0, stream
 
 
 def note(table, progress):
@@ -187,16 +125,6 @@ def test_partitions_that_fill_up_together_are_thinned_out_a_few_at_a_time():
     assert all(times[0] == 0.0 for _, times in table.values())
 
 
-@pytest.mark.parametrize("slower", [0, 1])
-def test_of_two_readers_of_one_topic_the_slower_ones_backlog_counts(slower):
-    one, two = ("t", "0"), ("t", "1")
-    ends = [{one: 900, two: 40}, {one: 900, two: 40}]
-    ends[slower] = {one: 100, two: 40}
-    both = batch(sources=tuple(source(end=end, latest={one: 1000, two: 40}) for end in ends))
-
-    assert arithmetic.backlog_by_partition(both) == {one: 900, two: 0}
-
-
 @pytest.mark.parametrize(
     ("offsets", "times", "rate"),
     [
@@ -209,20 +137,3 @@ def test_of_two_readers_of_one_topic_the_slower_ones_backlog_counts(slower):
 )
 def test_the_pace_of_deletion(offsets, times, rate):
     assert head_table.advance(offsets, times, times[-1] if times else 0.0) == rate
-
-
-def test_backlog_is_never_negative_when_the_head_was_read_before_the_end():
-    behind = batch(sources=(source(10, {("t", "0"): 0}, {("t", "0"): 10}, {("t", "0"): 8}),))
-    assert arithmetic.backlog_by_partition(behind) == {("t", "0"): 0}
-
-
-def test_offsets_are_turned_into_rows_by_what_was_read():
-    seen = [batch(sources=(source(500, {("f", "0"): 1}, {("f", "0"): 2}, name="files"),))]
-    assert arithmetic.rows_per_offset(seen) == {"files": 500.0}
-
-
-@pytest.mark.parametrize(
-    ("largest", "middle", "found"), [(3.0, 2.0, 1.5), (1.0, 0.0, None), (1.0, -1.0, None), (1e300, 5e-324, None)]
-)
-def test_a_ratio_that_is_no_number_is_unknown(largest, middle, found):
-    assert arithmetic.ratio(largest, middle) == found

@@ -1,0 +1,99 @@
+"""What is usual for a query: its batches after the warm-up, and those before the latest that were in time."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from functools import cached_property
+from statistics import median
+from typing import NamedTuple
+
+from ledgerops.model.records import Progress
+from ledgerops.signals.run import Run
+from ledgerops.signals.trigger import Trigger
+
+WARM_UP_SECONDS = 10.0  # six queries that start together on two cores need this long until their batches settle
+FIRST_BATCHES = 1  # of a run that pay for planning and warm-up, and say nothing about the rest
+RECENT_BATCHES = 3  # one slow batch is noise, three are how it is now
+MIN_USUAL_BATCHES = 5  # needed before 'slower than usual' means anything
+MIN_DURATIONS = 3  # of which a median is taken
+OVERRUN_RATIO = 1.1  # a batch that outlasts its trigger interval by less is a matter of alignment
+
+
+class Slowdown(NamedTuple):
+    """The latest batches against the usual ones. `factor` allows for more rows: they may take longer in proportion."""
+
+    factor: float
+    seconds: float
+    usual_seconds: float
+    rows: float
+    usual_rows: float
+
+
+class Baseline:
+    """The batches of one run that later ones are compared with."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+
+    @cached_property
+    def settled(self) -> Sequence[Progress]:
+        """The run's batches without its first: that one pays for warm-up."""
+        batches = self._run.batches
+        if batches and batches[0].batch_id == self._run.history.first_batch:
+            return batches[FIRST_BATCHES:]
+        return batches
+
+    @cached_property
+    def steady(self) -> Sequence[Progress]:
+        """The run's batches without its start: not the first one, none that began in the first WARM_UP_SECONDS.
+
+        A long first batch is followed by a long warm-up: what waited meanwhile makes the second one large.
+        """
+        batches, history = self._run.batches, self._run.history
+        if not batches:
+            return []
+        first = batches[0]
+        if first.batch_id != history.first_batch:
+            return batches
+        began = max(
+            min(first.started, history.started_at or first.started) + WARM_UP_SECONDS,
+            first.ended + min(WARM_UP_SECONDS, first.duration),
+        )
+        return batches[max(FIRST_BATCHES, bisect_left(batches, began, key=lambda batch: batch.started)) :]
+
+    @cached_property
+    def trigger(self) -> Trigger:
+        """The rhythm of the run's batches."""
+        return Trigger(self._run, self.settled)
+
+    @cached_property
+    def usual_duration(self) -> float | None:
+        """Median batch duration in seconds over the settled batches; None before three of them."""
+        durations = [batch.duration for batch in self.settled]
+        return median(durations) if len(durations) >= MIN_DURATIONS else None
+
+    @cached_property
+    def usual(self) -> Sequence[Progress]:
+        """The batches with rows that were in time before the latest few; empty if they are too few to compare with."""
+        interval = self.trigger.interval
+        older = [batch for batch in self.steady[: -RECENT_BATCHES - 1] if not overran(batch, interval)]
+        with_rows = [batch for batch in older if batch.rows > 0]
+        return with_rows if len(with_rows) >= MIN_USUAL_BATCHES else []
+
+    @cached_property
+    def slowdown(self) -> Slowdown | None:
+        """How much longer the latest batches take than the usual ones; None without a past to compare with."""
+        latest = [batch for batch in self.steady[-RECENT_BATCHES:] if batch.rows > 0]
+        if not self.usual or not latest:
+            return None
+        usual_seconds = median(batch.duration for batch in self.usual)
+        usual_rows = median(batch.rows for batch in self.usual)
+        rows, seconds = median(batch.rows for batch in latest), median(batch.duration for batch in latest)
+        allowed = usual_seconds * max(1.0, rows / usual_rows)
+        return Slowdown(seconds / allowed, seconds, usual_seconds, rows, usual_rows) if allowed > 0 else None
+
+
+def overran(batch: Progress, interval: float | None) -> bool:
+    """Whether the batch outlasted a trigger interval that is known and not zero."""
+    return bool(interval) and batch.duration > OVERRUN_RATIO * (interval or 0.0)

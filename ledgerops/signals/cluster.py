@@ -1,0 +1,26 @@
+"""Who works for the queries of a driver: its executors and their cores."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+from ledgerops.model.records import Executor, Host
+
+
+class Cluster:
+    """The executors by the newest look at the machines (`hosts`, oldest first) that saw any."""
+
+    def __init__(self, hosts: Sequence[Host]) -> None:
+        self._hosts = hosts
+
+    @cached_property
+    def executors(self) -> Sequence[Executor]:
+        """The active executors; a look that asked Spark in vain says nothing of them."""
+        newest = next((look for look in reversed(self._hosts) if look.executors), None)
+        return [each for each in newest.executors if each.active] if newest is not None else []
+
+    @property
+    def cores(self) -> int | None:
+        """How many tasks can run at once; None while no executor was seen."""
+        return sum(each.cores for each in self.executors) or None

@@ -1,0 +1,98 @@
+"""Rows a second: what arrives at a query's sources, what it reads, and what it processes while it is busy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+
+from ledgerops.model import head_table
+from ledgerops.model.records import Offsets, Progress
+from ledgerops.signals.run import Run
+
+FACTOR_BATCHES = 60  # newest batches that rows per offset are taken over
+
+
+def growth(earlier: Offsets, later: Offsets) -> int:
+    """How far the heads moved between two looks, over the partitions in both."""
+    return sum([moved for each, head in later.items() if (moved := head - earlier.get(each, head)) > 0])
+
+
+def rows_per_offset(batches: Sequence[Progress]) -> dict[str, float]:
+    """Rows per offset of each source: 1 for most topics, less with compaction or transactions, many for files."""
+    rows: dict[str, int] = {}
+    offsets: dict[str, int] = {}
+    for batch in batches:
+        for source in batch.sources:
+            if source.read > 0 and source.rows > 0:
+                rows[source.name] = rows.get(source.name, 0) + source.rows
+                offsets[source.name] = offsets.get(source.name, 0) + source.read
+    return {name: rows[name] / offsets[name] for name in rows}
+
+
+def arrival_between(earlier: Progress, later: Progress, factors: Mapping[str, float]) -> dict[str, float]:
+    """Rows a second that arrived at each source between two batches, by the growth of its heads.
+
+    The time is that between the two looks at the heads. `factors` are the rows per offset, 1 where absent. Empty when
+    the looks are not in order; a source whose heads are unknown is absent. Every rate of arrival is taken here.
+    """
+    span = head_table.looked_at(later) - head_table.looked_at(earlier)
+    if span <= 0:
+        return {}
+    heads = {source.name: source.latest for source in earlier.sources}
+    return {
+        source.name: growth(heads[source.name], source.latest) * factors.get(source.name, 1.0) / span
+        for source in later.sources
+        if source.latest and heads.get(source.name)
+    }
+
+
+class Rates:
+    """The rates of one run, over its batches of the last minute."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+
+    @cached_property
+    def rows_per_offset(self) -> Mapping[str, float]:
+        return rows_per_offset(self._run.batches[-FACTOR_BATCHES:])
+
+    @cached_property
+    def arrival_by_source(self) -> Mapping[str, float]:
+        """Rows a second that arrive at each source, by the growth of its heads: consumption cannot hide it."""
+        last, recent = self._run.last, self._run.recent
+        if last is not None and self._run.is_idle:
+            return {source.name: 0.0 for source in last.sources if source.latest}
+        return arrival_between(recent[0], recent[-1], self.rows_per_offset) if len(recent) > 1 else {}
+
+    @cached_property
+    def arrival(self) -> float | None:
+        """Rows a second that arrive, over all sources that report their heads."""
+        return sum(self.arrival_by_source.values()) if self.arrival_by_source else None
+
+    def arrival_over(self, batches: Sequence[Progress]) -> float | None:
+        """Rows a second that arrived between the first and the last of some batches, over all sources."""
+        found = arrival_between(batches[0], batches[-1], self.rows_per_offset) if len(batches) > 1 else {}
+        return sum(found.values()) if found else None
+
+    @cached_property
+    def read_by_source(self) -> Mapping[str, float]:
+        """Rows a second of wall time read from each source over the last minute; 0 when idle."""
+        last, recent = self._run.last, self._run.recent
+        if last is None:
+            return {}
+        if self._run.is_idle:
+            return {source.name: 0.0 for source in last.sources}
+        if len(recent) < 2:
+            return {}
+        span = recent[-1].started - recent[0].started
+        rows: dict[str, int] = {}
+        for batch in recent[1:]:  # a batch reads what came since the one before it began
+            for source in batch.sources:
+                rows[source.name] = rows.get(source.name, 0) + source.rows
+        return {name: count / span for name, count in rows.items()} if span > 0 else {}
+
+    @cached_property
+    def processed(self) -> float | None:
+        """Rows a second of batch time over the last minute: what the query processes while it is busy."""
+        seconds = sum(batch.duration for batch in self._run.recent)
+        return sum(batch.rows for batch in self._run.recent) / seconds if seconds > 0 else None

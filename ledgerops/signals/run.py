@@ -1,0 +1,71 @@
+"""One run of a query at one moment: its batches, its plan, and the tasks of its newest batch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+from ledgerops.model.history import History
+from ledgerops.model.records import Plan, Progress, StageSummary, TaskSummary
+
+WINDOW_SECONDS = 60.0  # over which rates are taken
+MIN_RECENT = 3  # batches of which rates are taken, however long ago they began
+
+
+class Run:
+    """The current run of a history at `now`. Reads only; make a new one when either changes."""
+
+    def __init__(self, history: History, now: float) -> None:
+        self.history = history
+        self.now = now
+
+    @cached_property
+    def batches(self) -> Sequence[Progress]:
+        """The remembered batches of the current run, oldest first."""
+        return list(self.history.run)
+
+    @cached_property
+    def last(self) -> Progress | None:
+        """The newest batch of the run; None before the first."""
+        return self.history.last if self.batches else None
+
+    @cached_property
+    def plan(self) -> Plan:
+        """What is known of the run's plan; all unknown when the plan was not read."""
+        plan = self.history.plan
+        return plan if plan is not None and plan.run_id == self.history.run_id else Plan(self.history.run_id or "")
+
+    @cached_property
+    def recent(self) -> Sequence[Progress]:
+        """The batches that began in the last minute, at least the last three if there are so many."""
+        fresh = [batch for batch in self.batches if batch.started >= self.now - WINDOW_SECONDS]
+        return fresh if len(fresh) >= MIN_RECENT else self.batches[-MIN_RECENT:]
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether Spark reports that there is nothing to read."""
+        return self.history.idle_since is not None
+
+    @cached_property
+    def running_seconds(self) -> float | None:
+        """How long the present batch has been running, as the watchdog saw it; None when none runs."""
+        running = self.history.running
+        return max(0.0, self.now - running.since) if running else None
+
+    @cached_property
+    def stateful(self) -> bool:
+        return bool(self.plan.stateful) or bool(self.last and self.last.operators)
+
+    @cached_property
+    def tasks(self) -> TaskSummary | None:
+        """The stages of the newest batch whose tasks were read, of the current run."""
+        for summary in reversed(self.history.tasks):
+            if summary.run_id == self.history.run_id:
+                return summary
+        return None
+
+    @cached_property
+    def widest_stage(self) -> StageSummary | None:
+        """The stage with most task time among those with several tasks: where skew costs most."""
+        stages = [stage for stage in self.tasks.stages if stage.tasks > 1] if self.tasks else []
+        return max(stages, key=lambda stage: stage.run_seconds, default=None)

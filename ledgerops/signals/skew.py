@@ -1,0 +1,83 @@
+"""How unevenly work is shared: between source partitions, tasks, executors and keys."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from statistics import median
+
+from ledgerops.model.hot_keys import OBSERVATION, HotKey, hottest_key
+from ledgerops.signals.partitions import read_by_partition
+from ledgerops.signals.run import Run
+
+KEY_BATCHES = 5  # newest batches whose observed keys count
+
+
+def skew_ratio(values: Sequence[float]) -> float | None:
+    """Largest over median; None for fewer than two values or a median of zero."""
+    if len(values) < 2:
+        return None
+    return ratio(max(values), median(values))
+
+
+def ratio(largest: float, middle: float) -> float | None:
+    """One over the other; None where that is no number."""
+    found = largest / middle if middle > 0 else math.inf
+    return found if math.isfinite(found) else None
+
+
+def skew_score(values: Sequence[float]) -> float | None:
+    """Mean absolute deviation over the mean, times 100, at most 100 (Flink's FLIP-418); 0 when all are zero."""
+    if not values:
+        return None
+    mean = sum(values) / len(values)
+    if mean == 0:
+        return 0.0
+    return min(100.0, sum(abs(value - mean) for value in values) / len(values) / mean * 100)
+
+
+class Skew:
+    """The skew of one run's latest batch: totals over its lifetime would hide it."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+
+    @cached_property
+    def ratios(self) -> Mapping[str, tuple[float | None, float | None]]:
+        """(max / median, FLIP-418 score) by kind."""
+        found: dict[str, tuple[float | None, float | None]] = {}
+        if self._run.last is not None:
+            read = list(read_by_partition(self._run.last).values())
+            if len(read) > 1:
+                found["source_partition"] = (skew_ratio(read), skew_score(read))
+        stage = self._run.widest_stage
+        if stage is not None:
+            if stage.records_median > 0:
+                found["task_records"] = (ratio(stage.records_max, stage.records_median), stage.records_score)
+            if stage.seconds_median > 0:
+                found["task_time"] = (ratio(stage.seconds_max, stage.seconds_median), stage.seconds_score)
+            if len(stage.executors) > 1:
+                shares = [share.run_seconds for share in stage.executors.values()]
+                found["executor"] = (skew_ratio(shares), skew_score(shares))
+        return found
+
+    @cached_property
+    def hot_keys(self) -> Sequence[HotKey]:
+        """The hottest key of each of the newest batches that observed keys, newest first; needs `instrument`."""
+        newest = reversed(self._run.batches[-KEY_BATCHES:])
+        return [hot for batch in newest if (hot := hottest_key(batch)) is not None]
+
+    @property
+    def hot_key(self) -> HotKey | None:
+        """The hottest key of the newest batch that observed keys; None without `ledgerops.instrument`."""
+        return self.hot_keys[0] if self.hot_keys else None
+
+    @cached_property
+    def key_column(self) -> str | None:
+        """The column that `instrument` observes as the key; None where it does not say."""
+        for batch in reversed(self._run.batches[-KEY_BATCHES:]):
+            for name, row in batch.observed.items():
+                if name.startswith(OBSERVATION) and isinstance(column := row.get("key"), str):
+                    return column
+        return None

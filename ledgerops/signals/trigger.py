@@ -1,0 +1,68 @@
+"""When a query's batches begin: the trigger interval, and how much of the time batches run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from itertools import pairwise
+from statistics import median
+
+from ledgerops.model.records import LONG_RUNNING, Progress
+from ledgerops.signals.run import Run
+
+ALIGNMENT_SECONDS = 0.06  # Spark starts a processing-time trigger on multiples of its interval, at most this late
+BUSY_BATCHES = 10
+SATURATED_RATIO = 0.9  # batches run nearly back to back
+INFERENCE_BATCHES = 20  # newest batches that an unknown interval is inferred from
+MIN_WAITS = 3  # of them that had time to wait
+MIN_ALIGNED_SHARE = 0.8  # of the waits that must agree on one interval
+
+
+class Trigger:
+    """The rhythm of one run. `settled` are its batches without the first one."""
+
+    def __init__(self, run: Run, settled: Sequence[Progress]) -> None:
+        self._run = run
+        self._settled = settled
+
+    @cached_property
+    def interval(self) -> float | None:
+        """Seconds between triggers: from the plan, else from the starts of batches that had time to wait.
+
+        0.0 means back to back; None that it is not known.
+        """
+        if self._run.plan.trigger_interval is not None:
+            return self._run.plan.trigger_interval
+        waited = [
+            later.started - earlier.started
+            for earlier, later in pairwise(self._run.batches[-INFERENCE_BATCHES:])
+            if later.started - earlier.ended > ALIGNMENT_SECONDS
+        ]
+        if len(waited) < MIN_WAITS:
+            return None
+        guess = round(median(waited), 1)
+        aligned = [gap for gap in waited if abs(gap - guess) <= 2 * ALIGNMENT_SECONDS]
+        return guess if guess > 0 and len(aligned) >= MIN_ALIGNED_SHARE * len(waited) else None
+
+    @property
+    def known(self) -> bool:
+        """Whether the plan or the batches say how often one begins; an event log and Spark Connect have no plan."""
+        return self._run.plan.trigger is not None or self.interval is not None
+
+    @cached_property
+    def longest_pause(self) -> float | None:
+        """The most seconds between the end of a batch and the start of the next; None before two batches."""
+        return max((later.started - earlier.ended for earlier, later in pairwise(self._run.batches)), default=None)
+
+    @cached_property
+    def busy_ratio(self) -> float | None:
+        """Share of the time that batches took, over the last ten; 1 when they run back to back.
+
+        None for continuous processing and real-time mode, whose batches fill their time whatever there is to do.
+        """
+        last = self._settled[-BUSY_BATCHES:]
+        if len(last) < 2 or self._run.plan.trigger in LONG_RUNNING:
+            return None
+        final = max(last[-1].duration, self.interval or 0.0)  # the last batch waits for its next trigger, too
+        span = last[-1].started + final - last[0].started
+        return min(1.0, sum(batch.duration for batch in last) / span) if span > 0 else None

@@ -1,0 +1,51 @@
+"""The line through batches: right where they support one, and otherwise the reason why not."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ledgerops.signals.capacity import fit_capacity
+
+
+def test_a_fit_splits_batch_time_into_overhead_and_rate():
+    rows = [1000, 2000, 4000, 8000, 3000, 5000, 6000, 7000]
+    overhead, rate = fit_capacity(rows, [0.5 + n / 2000 for n in rows])
+    assert overhead == pytest.approx(0.5)
+    assert rate == pytest.approx(2000)
+
+
+@pytest.mark.parametrize(
+    ("rows", "seconds", "reason"),
+    [
+        pytest.param([100] * 3, [1.0] * 3, "3 batches with rows, 8 are needed", id="too few"),
+        pytest.param(
+            [1000, 1001, 999, 1000, 1002, 1000, 998, 1000],
+            [1.0, 1.5, 0.9, 1.1, 1.0, 2.0, 1.0, 1.0],
+            "batches are of nearly one size (spread 0.00, 0.2 is needed)",
+            id="all of one size",
+        ),
+        pytest.param(
+            [100, 200, 300, 400, 500, 600, 700, 800], [2.0] * 8, "batch time does not grow with the rows", id="flat"
+        ),
+        pytest.param(
+            [100, 200, 300, 400, 500, 600, 700, 800],
+            [3.0, 1.0, 4.0, 2.0, 5.0, 3.0, 1.5, 3.5],
+            "more rows take longer in only 55% of the pairs of batches",
+            id="noise",
+        ),
+    ],
+)
+def test_a_fit_says_why_there_is_no_answer(rows, seconds, reason):
+    assert fit_capacity(rows, seconds) == reason
+
+
+@given(st.lists(st.tuples(st.integers(0, 10**9), st.floats(0, 10**5)), min_size=8, max_size=60))
+def test_a_fit_is_never_negative_and_never_raises(points):
+    if sum(n for n, _ in points) == 0:
+        return
+    fitted = fit_capacity([n for n, _ in points], [s for _, s in points])
+    if not isinstance(fitted, str):
+        assert fitted[0] >= 0
+        assert fitted[1] > 0
