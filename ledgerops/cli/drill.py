@@ -2,6 +2,8 @@
 
 Each drill starts a Spark driver with queries of the ledger under random names, lets them run undisturbed, breaks one
 thing, repairs it, and compares the diagnosis of the recording with the truth. Healthy controls must have no finding.
+With --seed and no names, drills are drawn at random: plain PySpark applications with a fault or a healthy peculiarity,
+the same ones for the same seed. Each is scored live, from its recording and from its event log.
 Drills are part of a checkout, not of an installed package.
 
 Exit code: 0 every drill passed, 1 at least one failed, 2 at least one could not be run.
@@ -10,6 +12,7 @@ Examples:
     ledgerops drill --list
     ledgerops drill slow-sink
     ledgerops drill --score runs/drills
+    ledgerops drill --seed 1 --out runs --publish docs/diagnosis.md
 """
 
 from __future__ import annotations
@@ -30,7 +33,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--out", type=Path, default=OUT, metavar="FOLDER", help=f"folder of the results (default {OUT})"
     )
-    parser.add_argument("--seed", type=int, default=1, metavar="N", help="for random names and faults (default 1)")
+    parser.add_argument(
+        "--seed",
+        type=int,
+        metavar="N",
+        help="draw drills from this seed; with NAME: for their random names (default 1)",
+    )
+    parser.add_argument("--count", type=whole, default=20, metavar="M", help="how many drills to draw (default 20)")
     parser.add_argument("--lanes", type=whole, default=1, metavar="N", help="light drills to run at a time (default 1)")
     parser.add_argument("--score", type=Path, metavar="FOLDER", help="run no drill: score a folder of results again")
     parser.add_argument("--publish", type=Path, metavar="FILE", help="write the score tables to a Markdown file")
@@ -54,6 +63,8 @@ def run(args: argparse.Namespace) -> int:
     for place in (args.publish and args.publish.parent, args.save, args.score is None and args.out):
         if place:
             _must_take_files(place)
+    if (args.seed is not None and not args.names) or (args.score and any(args.score.glob("**/case.json"))):
+        return _drawn(args)
     chosen = [BY_NAME[name] for name in args.names] or list(DRILLS)
     if args.score is not None:
         results = suite.score_again(args.score, chosen)
@@ -61,10 +72,30 @@ def run(args: argparse.Namespace) -> int:
         stop = Stop()
         with stop.on_signals():
             stop.calm()  # drivers, brokers and busy processes are ended in order
-            results = suite.perform(chosen, args.out, args.seed, args.lanes, stop)
+            results = suite.perform(chosen, args.out, args.seed or 1, args.lanes, stop)
         if stop.asked:
             raise KeyboardInterrupt
     return suite.close(results, args.publish, args.save, args.note)
+
+
+def _drawn(args: argparse.Namespace) -> int:
+    """Runs the drills of a seed below `--out`, or scores those in a folder."""
+    from ledgerops.common.shutdown import Stop
+    from ledgerops.drills.drawn.draw import cases
+    from ledgerops.drills.drawn.suite import perform
+    from ledgerops.drills.scoring import drawn_page
+
+    problems: dict[str, str] = {}
+    folder: Path | None = args.score
+    if folder is None:
+        folder = args.out / f"seed-{args.seed}"
+        stop = Stop()
+        with stop.on_signals():
+            stop.calm()
+            problems = perform(cases(args.seed, args.count), folder, args.lanes, stop, drawn_page.line)
+        if stop.asked:
+            raise KeyboardInterrupt
+    return drawn_page.close(folder, problems, args.publish)
 
 
 def _must_take_files(folder: Path) -> None:

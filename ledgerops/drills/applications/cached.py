@@ -1,0 +1,36 @@
+"""Keeps a large cache in the driver, beside a query that removes duplicates."""
+
+# mypy: ignore-errors
+import threading
+import time
+
+import outside
+
+opts = outside.options()
+spark = outside.session("cached", opts)
+rows = outside.rows(spark, opts).withWatermark("event_time", opts.delay).dropDuplicates(["id", "event_time"])
+pieces = []
+
+
+def fill():
+    jvm = spark.sparkContext._jvm
+    comma, text = jvm.java.util.regex.Pattern.compile(","), "text," * 250_000
+    machine = jvm.java.lang.Runtime.getRuntime()
+    while True:
+        left = outside.now("heap_left")
+        while left:
+            jvm.java.lang.System.gc()
+            if machine.maxMemory() - machine.totalMemory() + machine.freeMemory() < left * 2**20:
+                return
+            pieces.append(comma.split(text))
+        time.sleep(0.2)
+
+
+threading.Thread(target=fill, daemon=True).start()
+
+
+def begin():
+    return outside.start(rows.writeStream.foreachBatch(outside.deliver), opts)
+
+
+outside.serve(spark, opts, begin)

@@ -1,0 +1,17 @@
+"""Counts the rows of each key in windows of event time and delivers the closed windows."""
+
+# mypy: ignore-errors
+import outside
+from pyspark.sql import functions as F
+
+opts = outside.options()
+spark = outside.session("counts", opts)
+rows = outside.rows(spark, opts).withWatermark("event_time", opts.delay)
+counts = rows.groupBy(F.window("event_time", opts.window), "key").agg(F.count("*").alias("n"), F.sum("amount"))
+
+
+def begin():
+    return outside.start(counts.writeStream.foreachBatch(outside.deliver), opts)
+
+
+outside.serve(spark, opts, begin)

@@ -1,0 +1,19 @@
+"""Removes duplicates by id. With an empty --delay it remembers every id for ever."""
+
+# mypy: ignore-errors
+import outside
+
+opts = outside.options()
+spark = outside.session("dedup", opts)
+rows = outside.rows(spark, opts)
+if opts.delay:
+    rows = rows.withWatermark("event_time", opts.delay).dropDuplicates(["id", "event_time"])
+else:
+    rows = rows.dropDuplicates(["id"])
+
+
+def begin():
+    return outside.start(rows.writeStream.foreachBatch(outside.deliver), opts)
+
+
+outside.serve(spark, opts, begin)

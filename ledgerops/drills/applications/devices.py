@@ -1,0 +1,53 @@
+"""Reads devices through a data source written in Python, which asks a gateway for its newest reading."""
+
+# mypy: ignore-errors
+import time
+
+import outside
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+
+opts = outside.options()
+spark = outside.session("devices", opts)
+
+
+class Readings(DataSourceStreamReader):
+    def __init__(self, rate, began):
+        self.rate, self.began = int(rate), float(began)
+
+    def initialOffset(self):
+        return {"reading": 0}
+
+    def latestOffset(self):
+        time.sleep(outside.now("gateway"))
+        return {"reading": int((time.time() - self.began) * self.rate)}
+
+    def partitions(self, start, end):
+        return [InputPartition((start["reading"], end["reading"]))]
+
+    def read(self, partition):
+        first, last = partition.value
+        for number in range(first, last):
+            yield (str(number), str(number % 50), float(number % 997))
+
+
+class Devices(DataSource):
+    @classmethod
+    def name(cls):
+        return "devices"
+
+    def schema(self):
+        return "id STRING, key STRING, amount DOUBLE"
+
+    def streamReader(self, schema):
+        return Readings(self.options["rate"], self.options["began"])
+
+
+spark.dataSource.register(Devices)
+rows = spark.readStream.format("devices").option("rate", opts.rate).option("began", repr(time.time())).load()
+
+
+def begin():
+    return outside.start(rows.where("amount > 1").writeStream.foreachBatch(outside.deliver), opts)
+
+
+outside.serve(spark, opts, begin)

@@ -1,0 +1,28 @@
+"""Computes a feature of each row in a Python function and appends it to Parquet files."""
+
+# mypy: ignore-errors
+import time
+
+import outside
+from pyspark.sql import functions as F
+
+opts = outside.options()
+spark = outside.session("features", opts)
+
+
+@F.udf("double")
+def feature(key, amount):
+    time.sleep(outside.now("row"))
+    if outside.now("bad") and key == "7":
+        raise ValueError("card number 4111-1111-1111-1111 is bad")
+    return sum(ord(letter) for letter in key) * amount
+
+
+rows = outside.rows(spark, opts).withColumn("feature", feature("key", "amount"))
+
+
+def begin():
+    return outside.start(rows.writeStream.format("parquet").option("path", opts.output), opts)
+
+
+outside.serve(spark, opts, begin)

@@ -1,0 +1,20 @@
+"""Looks up each row's key in a table and asks a remote service about the row, which answers after --wait."""
+
+# mypy: ignore-errors
+import outside
+from pyspark.sql import functions as F
+
+opts = outside.options()
+spark = outside.session("fraud", opts)
+known = spark.createDataFrame([(str(number), number % 7) for number in range(opts.keys)], "key STRING, risk INT")
+rows = outside.rows(spark, opts).join(F.broadcast(known), "key", "left")
+if opts.wait:
+    whole, part = divmod(round(opts.wait * 1_000_000), 1_000_000)
+    rows = rows.withColumn("answer", F.expr(f"reflect('java.lang.Thread', 'sleep', {whole}L, {part})"))
+
+
+def begin():
+    return outside.start(rows.writeStream.format("noop"), opts)
+
+
+outside.serve(spark, opts, begin)

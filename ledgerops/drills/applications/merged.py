@@ -1,0 +1,19 @@
+"""Merges the rows of two branches and counts them in windows of event time."""
+
+# mypy: ignore-errors
+import outside
+from pyspark.sql import functions as F
+
+opts = outside.options()
+spark = outside.session("merged", opts)
+web = outside.rows(spark, opts).withColumn("branch", F.lit("web")).withWatermark("event_time", opts.delay)
+shop = outside.rows(spark, opts, opts.second).withColumn("branch", F.lit("shop"))
+rows = web.union(shop.withWatermark("event_time", opts.delay))
+counts = rows.groupBy(F.window("event_time", opts.window), "branch", "key").count()
+
+
+def begin():
+    return outside.start(counts.writeStream.foreachBatch(outside.deliver), opts)
+
+
+outside.serve(spark, opts, begin)

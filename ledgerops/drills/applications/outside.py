@@ -1,0 +1,148 @@
+"""What these applications share: their options, their rows, and the outside services that they call.
+
+How the services behave at the moment is read from the JSON file that the variable OUTSIDE names.
+"""
+
+# mypy: ignore-errors
+import argparse
+import json
+import os
+import time
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+FIELDS = "id STRING, key STRING, amount DOUBLE, event_time TIMESTAMP"
+_known = {"at": 0.0, "values": {}}
+
+
+def now(name, default=0.0):
+    """The present value of something outside, such as the seconds that the warehouse takes for a write."""
+    if time.monotonic() - _known["at"] > 0.2:
+        try:
+            _known["values"] = json.loads(Path(os.environ["OUTSIDE"]).read_text("utf-8"))
+        except (OSError, ValueError, KeyError):
+            pass
+        _known["at"] = time.monotonic()
+    return _known["values"].get(name, default)
+
+
+def options(**defaults):
+    """The command line of every application."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--source", choices=("rate", "files", "kafka"), default="rate")
+    parser.add_argument("--input", default="input", help="folder or topic")
+    parser.add_argument("--second", default="second", help="folder or topic of the second input")
+    parser.add_argument("--servers", default="")
+    parser.add_argument("--start", default="latest", help="first offsets of a topic")
+    parser.add_argument("--rate", type=int, default=100, help="rows a second of the rate source")
+    parser.add_argument("--keys", type=int, default=50)
+    parser.add_argument("--hot", type=float, default=0.0, help="share of the rows with the same key (rate source)")
+    parser.add_argument("--partitions", type=int, default=2)
+    parser.add_argument("--shuffle", type=int, default=2)
+    parser.add_argument("--cap", type=int, default=0, help="files or offsets a batch")
+    parser.add_argument(
+        "--trigger", default="", help="'2 seconds'; 'once' reads what is there; empty runs back to back"
+    )
+    parser.add_argument("--delay", default="10 seconds", help="of the watermark")
+    parser.add_argument("--window", default="5 seconds")
+    parser.add_argument("--wait", type=float, default=0.0, help="milliseconds that each row waits for an answer")
+    parser.add_argument("--name", default="")
+    parser.add_argument("--checkpoint", default="checkpoint")
+    parser.add_argument("--output", default="output")
+    parser.add_argument("--restart", action="store_true", help="start a query again when it fails")
+    parser.set_defaults(**defaults)
+    return parser.parse_args()
+
+
+def session(name, opts):
+    spark = SparkSession.builder.appName(name).config("spark.sql.shuffle.partitions", str(opts.shuffle)).getOrCreate()
+    spark.sparkContext.setLogLevel("ERROR")
+    spark.sparkContext.addPyFile(__file__)
+    return spark
+
+
+def rows(spark, opts, place=None):
+    """A stream of id, key, amount and event_time."""
+    place = place or opts.input
+    if opts.source == "rate":
+        reader = spark.readStream.format("rate").option("rowsPerSecond", opts.rate)
+        value = F.col("value")
+        even = (value % opts.keys).cast("string")
+        key = F.when(value % 100 < round(opts.hot * 100), F.lit("hot")).otherwise(even) if opts.hot else even
+        return (
+            reader.option("numPartitions", opts.partitions)
+            .load()
+            .select(
+                value.cast("string").alias("id"),
+                key.alias("key"),
+                (value % 997 / 10.0).alias("amount"),
+                F.col("timestamp").alias("event_time"),
+            )
+        )
+    if opts.source == "files":
+        reader = spark.readStream.schema(FIELDS)
+        if opts.cap:
+            reader = reader.option("maxFilesPerTrigger", opts.cap)
+        return reader.json(place)
+    reader = spark.readStream.format("kafka").option("kafka.bootstrap.servers", opts.servers)
+    reader = reader.option("subscribe", place).option("startingOffsets", opts.start)
+    if opts.cap:
+        reader = reader.option("maxOffsetsPerTrigger", opts.cap)
+    return reader.load().select(F.from_json(F.col("value").cast("string"), FIELDS).alias("v")).select("v.*")
+
+
+def deliver(frame, batch):
+    """Writes a batch to a service that has its moods."""
+    time.sleep(now("sink"))
+    if now("stall") and batch % int(now("every", 4)) == 0:
+        time.sleep(now("stall"))
+    while now("block"):
+        time.sleep(0.2)
+    if now("fail"):
+        raise OSError(str(now("fail")))
+    frame.write.format("noop").mode("overwrite").save()
+
+
+def start(writer, opts, name=None):
+    """Starts a query with its name, checkpoint and trigger."""
+    name = name or opts.name
+    checkpoint = f"{opts.checkpoint}/{name or 'unnamed'}"
+    writer = writer.option("checkpointLocation", checkpoint)
+    if name:
+        writer = writer.queryName(name)
+    if opts.trigger == "once":
+        writer = writer.trigger(availableNow=True)
+    elif opts.trigger:
+        writer = writer.trigger(processingTime=opts.trigger)
+    return writer.start()
+
+
+def serve(spark, opts, *begins):
+    """Runs queries until the file `stop` appears. Notes when one fails; starts it again where that is wanted."""
+    queries = {begin: begin() for begin in begins}
+    while not Path("stop").exists():
+        for begin, query in list(queries.items()):
+            if query.isActive:
+                if now("pause"):
+                    query.stop()
+                continue
+            error = query.exception()
+            if error is not None:
+                with Path("failures.jsonl").open("a") as log:
+                    log.write(json.dumps({"at": time.time(), "error": str(error)[:300]}) + "\n")
+            if (error is not None and opts.restart) or (error is None and now("resume")):
+                time.sleep(1.0)
+                queries[begin] = begin()
+            else:
+                del queries[begin]
+                if error is None and not now("over"):
+                    queries[begin] = query  # it may be resumed
+        time.sleep(0.2)
+    for query in spark.streams.active:
+        try:
+            query.stop()
+        except Exception as error:
+            print(error)
+    spark.stop()

@@ -1,0 +1,25 @@
+"""Joins orders with their payments, which come within ten seconds."""
+
+# mypy: ignore-errors
+import outside
+from pyspark.sql import functions as F
+
+opts = outside.options()
+spark = outside.session("payments", opts)
+orders = outside.rows(spark, opts).withWatermark("event_time", opts.delay)
+payments = (
+    outside.rows(spark, opts, opts.second)
+    .select(F.col("id").alias("paid"), F.col("event_time").alias("paid_at"), F.col("amount").alias("sum"))
+    .withWatermark("paid_at", opts.delay)
+)
+joined = orders.join(
+    payments,
+    F.expr("id = paid AND paid_at BETWEEN event_time - INTERVAL 10 SECONDS AND event_time + INTERVAL 10 SECONDS"),
+)
+
+
+def begin():
+    return outside.start(joined.writeStream.foreachBatch(outside.deliver), opts)
+
+
+outside.serve(spark, opts, begin)

@@ -1,0 +1,28 @@
+"""Spreads rows over regions, each of which asks a server of its own."""
+
+# mypy: ignore-errors
+import time
+
+import outside
+
+opts = outside.options()
+spark = outside.session("regions", opts)
+
+
+def ask(parts):
+    from pyspark import TaskContext
+
+    if TaskContext.get().partitionId() == 1:
+        time.sleep(outside.now("region"))
+    yield from parts
+
+
+rows = outside.rows(spark, opts)
+asked = rows.repartition(6).mapInPandas(ask, rows.schema)
+
+
+def begin():
+    return outside.start(asked.writeStream.format("noop"), opts)
+
+
+outside.serve(spark, opts, begin)

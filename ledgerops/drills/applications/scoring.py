@@ -1,0 +1,27 @@
+"""Scores rows with a model in pandas and hands them to a sink of Spark's."""
+
+# mypy: ignore-errors
+import time
+
+import outside
+import pandas as pd
+from pyspark.sql import functions as F
+
+opts = outside.options()
+spark = outside.session("scoring", opts)
+
+
+@F.pandas_udf("double")
+def score(amount: pd.Series) -> pd.Series:
+    time.sleep(outside.now("row") * len(amount))
+    return (amount - amount.mean()) / (amount.std() + 1.0)
+
+
+rows = outside.rows(spark, opts).withColumn("score", score("amount"))
+
+
+def begin():
+    return outside.start(rows.writeStream.format("noop"), opts)
+
+
+outside.serve(spark, opts, begin)

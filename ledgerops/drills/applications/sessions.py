@@ -1,0 +1,32 @@
+"""Keeps a running total for each key in Python state."""
+
+# mypy: ignore-errors
+import time
+
+import outside
+import pandas as pd
+
+opts = outside.options()
+spark = outside.session("sessions", opts)
+
+
+def total(key, parts, state):
+    count = sum(len(part) for part in parts)
+    time.sleep(outside.now("row") * count)
+    seen = count + (state.get[0] if state.exists else 0)
+    state.update((seen,))
+    yield pd.DataFrame({"key": [key[0]], "n": [seen]})
+
+
+totals = (
+    outside.rows(spark, opts)
+    .groupBy("key")
+    .applyInPandasWithState(total, "key STRING, n LONG", "n LONG", "update", "NoTimeout")
+)
+
+
+def begin():
+    return outside.start(totals.writeStream.outputMode("update").format("noop"), opts)
+
+
+outside.serve(spark, opts, begin)

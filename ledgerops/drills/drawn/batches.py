@@ -1,0 +1,97 @@
+"""The truth about a query's batches: by the files of its checkpoint, which no diagnosis reads."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+from statistics import median
+from typing import NamedTuple
+
+from ledgerops.drills.drawn.case import Case
+
+OVER = 1.04  # times the interval: that a batch outlasts it
+MIN_COSTLY_SECONDS = 1.0  # of a batch of a query that runs back to back
+MIN_STUCK_SECONDS = 15.0
+GROWTH = 1.5
+
+
+class Harm(NamedTuple):
+    """When a fault began to do harm and what it does; `level` is the least severity that must be reported."""
+
+    at: float
+    what: str
+    level: str
+
+
+def ends(checkpoint: Path) -> list[float]:
+    """When each batch that is done was done, oldest first (seconds since the epoch)."""
+    files = [file for file in (checkpoint / "commits").glob("[0-9]*") if file.name.isdecimal()]
+    return [file.stat().st_mtime for file in sorted(files, key=lambda file: int(file.name))]
+
+
+def starts(checkpoint: Path) -> list[float]:
+    """When each batch was planned, oldest first."""
+    files = [file for file in (checkpoint / "offsets").glob("[0-9]*") if file.name.isdecimal()]
+    return [file.stat().st_mtime for file in sorted(files, key=lambda file: int(file.name))]
+
+
+def harm(case: Case, folder: Path, origin: float, ended: float) -> Harm | None:
+    """What the fault of a case did; None when it did no harm, so that nothing is proven."""
+    onset = origin + case.onset_seconds
+    if case.harm == "given":
+        at = onset + case.harm_after
+        return Harm(at, case.kind, "warning") if at < ended else None
+    if case.harm == "failure":
+        failed = [at for at in failures(folder) if at >= onset]
+        return Harm(failed[0], "failed", "warning") if failed else None
+    name = case.blamed or case.query or "unnamed"
+    return slow(folder / "checkpoints" / name, case.trigger, onset, ended)
+
+
+def slow(checkpoint: Path, trigger: float | None, onset: float, ended: float) -> Harm | None:
+    """Whether batches stand still, outlast their interval, grow longer, or merely take long."""
+    begun = [at for at in starts(checkpoint) if at <= ended]
+    gaps = [(later, later - earlier) for earlier, later in pairwise(begun) if later > onset]
+    quiet = max(MIN_STUCK_SECONDS, 4 * (trigger or 0.0))
+    last = max([onset, *begun])
+    if ended - last > quiet:
+        return Harm(last + quiet, "stands still", "warning")
+    if trigger:
+        for (_, first), (at, second) in pairwise(gaps[1:] if onset < begun[0] + 5 else gaps):
+            if min(first, second) > OVER * trigger:
+                return Harm(at, "outlasts its trigger", "warning")
+        return None
+    gaps = gaps[2:]
+    if len(gaps) < 4:
+        return Harm(gaps[-1][0], "cannot keep up", "warning") if gaps else None
+    third = max(1, len(gaps) // 3)
+    before, after = median(gap for _, gap in gaps[:third]), median(gap for _, gap in gaps[-third:])
+    if after > GROWTH * before and after > 2 * MIN_COSTLY_SECONDS:
+        return Harm(next(at for at, gap in gaps if gap > GROWTH * before), "cannot keep up", "warning")
+    if after > MIN_COSTLY_SECONDS:
+        return Harm(gaps[0][0], "costly batches", "info")
+    return None
+
+
+def unwell(case: Case, folder: Path, until: float) -> bool:
+    """Whether a case was not healthy on this machine while it should be, up to the instant `until`: three batches in a
+    row outlasted their interval, or none ended for long."""
+    if not case.trigger or case.trigger < 0:
+        return False
+    for checkpoint in (folder / "checkpoints").glob("*"):
+        begun = [at for at in starts(checkpoint) if at <= until]
+        over = [later - earlier > 1.2 * case.trigger for earlier, later in pairwise(begun[2:])]
+        if any(all(over[number : number + 3]) for number in range(len(over) - 2)) and case.kind not in PAUSED:
+            return True
+    return False
+
+
+PAUSED = ("slow-first-batch", "idle-source", "graceful-restart", "catch-up-after-pause", "stopped-by-its-owner")
+
+
+def failures(folder: Path) -> Sequence[float]:
+    """When queries of the application failed, by its own log."""
+    file = folder / "failures.jsonl"
+    return [json.loads(line)["at"] for line in file.read_text("utf-8").splitlines()] if file.exists() else []

@@ -1,0 +1,294 @@
+"""The faults that can be drawn: each gives the part of a case that it decides."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ledgerops.drills.drawn.case import NO_TRIGGER_SECONDS
+
+SLOW = ("trigger-overrun", "falling-behind", "freshness-breach")
+FACTOR = {"just": 1.2, "clear": 1.8, "gross": 3.0}  # of the trigger interval
+UTILISATION = {"just": 1.15, "clear": 1.4, "gross": 2.0}
+LATER_SECONDS = 38.0
+
+
+class Chance:
+    """Draws the parts of one case, each recorded where a report splits by it."""
+
+    def __init__(self, seed: str) -> None:
+        self.random = random.Random(seed)
+        self.trigger: float | None = None
+        self.onset = "birth"
+        self.strength = "clear"
+        self.source = "rate"
+
+    def draw(
+        self,
+        triggers: tuple[float | None, ...] = (None, 1.0, 2.0, 2.0, 10.0),
+        onsets: tuple[str, ...] = ("birth", "later"),
+        sources: tuple[str, ...] = ("rate", "files", "kafka"),
+    ) -> None:
+        self.trigger = self.random.choice(triggers)
+        self.onset = self.random.choice(onsets)
+        self.strength = self.random.choice(("just", "clear", "gross"))
+        self.source = self.random.choice(sources)
+
+    def pick(self, *choices: Any) -> Any:
+        return self.random.choice(choices)
+
+    @property
+    def scale(self) -> float:
+        return self.trigger or NO_TRIGGER_SECONDS
+
+    @property
+    def at(self) -> float:
+        """The onset in seconds."""
+        return LATER_SECONDS if self.onset == "later" else 0.0
+
+    @property
+    def factor(self) -> float:
+        return min(FACTOR[self.strength], 1.8 if self.scale >= 10 else 9.0)
+
+    @property
+    def utilisation(self) -> float:
+        return UTILISATION[self.strength]
+
+    def when(self, **values: Any) -> dict[str, Any]:
+        """Values of the outside from the onset on."""
+        return {"changes": ((self.at, values),)} if self.onset == "later" else {"control": values}
+
+    def load(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+        """The rows of the first input before the onset and from it on."""
+        if self.onset == "later":
+            return {"control": {"load": dict(before)}, "changes": ((self.at, {"load": dict(after)}),)}
+        return {"control": {"load": dict(after)}}
+
+
+Parts = dict[str, Any]
+
+
+def slow_sink(c: Chance) -> Parts:
+    c.draw()
+    app = c.pick("warehouse", "counts", "dedup", "ledger_job")
+    return {"app": app, "expected": ("slow-sink",), **c.when(sink=round(c.factor * c.scale, 2))}
+
+
+def stuck_sink(c: Chance) -> Parts:
+    c.draw()
+    expected = ("query-stuck", "slow-sink")
+    return {"app": c.pick("warehouse", "counts", "dedup"), "expected": expected, **c.when(block=True)}
+
+
+def flaky_sink(c: Chance) -> Parts:
+    c.draw(triggers=(None, 1.0, 2.0))
+    values = {"stall": round(2.5 * c.factor * c.scale, 2), "every": 5}
+    expected = ("intermittent-sink", "slow-sink")
+    return {"app": c.pick("warehouse", "dedup"), "expected": expected, "harm_after": 5 * c.scale, "harm": "given"} | (
+        c.when(**values)
+    )
+
+
+def python_udf(c: Chance) -> Parts:
+    c.draw(sources=("rate", "kafka"))
+    rate, tasks = 40, 2
+    app = c.pick("features", "scoring")
+    parts = {"app": app, "options": {"rate": rate}, "load": rate, "partitions": tasks}
+    return {
+        **parts,
+        "expected": ("python-bound",),
+        "may": ("input-overload",),
+        **c.when(row=round(c.utilisation * tasks / rate, 4)),
+    }
+
+
+def key_skew(c: Chance) -> Parts:
+    c.draw(sources=("files", "kafka"), triggers=(None, 2.0, 2.0, 10.0))
+    rate, hot = 60, 0.75
+    before, after = {"rate": rate}, {"rate": rate, "hot": hot}
+    parts = {"app": "sessions", "master": "local[8]", "options": {"shuffle": 8}, "expected": ("key-skew",)}
+    load = c.load(before, after)
+    load["control"]["row"] = round(c.utilisation / (hot * rate), 4)
+    return parts | load
+
+
+def straggler(c: Chance) -> Parts:
+    c.draw()
+    parts = {"app": "regions", "master": "local[6]", "expected": ("straggler",)}
+    return {**parts, **c.when(region=round(c.factor * c.scale, 2))}
+
+
+def too_many_tasks(c: Chance) -> Parts:
+    c.draw(triggers=(None, 1.0, 2.0), onsets=("birth",))
+    count = {"just": 150, "clear": 300, "gross": 450}[c.strength]
+    expected = ("too-many-tasks", "small-batch-overhead")
+    return {"app": c.pick("counts", "dedup", "totals"), "options": {"shuffle": count}, "expected": expected}
+
+
+def overload(c: Chance) -> Parts:
+    onset = c.pick("birth", "later")
+    c.draw(onsets=(onset,), sources=("files", "kafka") if onset == "later" else ("rate", "files", "kafka"))
+    rate = 200
+    wait = round(2000 * 1.5 / rate, 2)  # of two tasks at a time: 1.5 is the utilisation at full rate
+    full = round(rate * c.utilisation / 1.5)
+    return {
+        "app": "fraud",
+        "expected": ("input-overload",),
+        "options": {"wait": wait, "rate": full},
+        "partitions": 2,
+        **c.load({"rate": full // 4}, {"rate": full}),
+    }
+
+
+def binding_cap(c: Chance) -> Parts:
+    c.draw(triggers=(1.0, 2.0, 2.0), sources=("files", "kafka"))
+    over = {"just": 1.5, "clear": 2.0, "gross": 4.0}[c.strength]
+    assert c.trigger is not None
+    if c.source == "kafka":
+        cap, rate = 200, 200 / c.trigger
+        load = c.load({"rate": 0.5 * rate}, {"rate": over * rate})
+    else:
+        cap, every = 1, c.trigger
+        load = c.load({"rate": 100, "every": 2 * every}, {"rate": 100, "every": every / over})
+    app = c.pick("warehouse", "counts", "mirror")
+    after = 4 * c.trigger
+    return {
+        "app": app,
+        "options": {"cap": cap},
+        "expected": ("rate-limited",),
+        "harm": "given",
+        "harm_after": after,
+    } | (load)
+
+
+def slow_broker(c: Chance) -> Parts:
+    c.draw(triggers=(None, 1.0, 2.0), sources=("kafka",), onsets=("later",))
+    latency = round(c.scale * {"just": 0.5, "clear": 0.8, "gross": 1.5}[c.strength], 2)
+    parts = {"app": c.pick("warehouse", "dedup"), "proxied": True, "expected": ("slow-source",)}
+    return {**parts, "actions": ((c.at, "broker_latency", latency),)}
+
+
+def slow_gateway(c: Chance) -> Parts:
+    c.draw(sources=("own",))
+    return {"app": "devices", "expected": ("slow-source",), **c.when(gateway=round(c.factor * c.scale, 2))}
+
+
+def late_rows(c: Chance) -> Parts:
+    c.draw(triggers=(None, 1.0, 2.0), sources=("files", "kafka"))
+    share = {"just": 0.05, "clear": 0.2, "gross": 0.5}[c.strength]
+    load = c.load({"rate": 150}, {"rate": 150, "late": share, "late_by": 60.0})
+    parts = {"app": c.pick("dedup", "counts"), "expected": ("late-data",), "may": ("rows-dropped",)}
+    return {**parts, "harm": "given", "harm_after": 4.0, **load}
+
+
+def future_row(c: Chance) -> Parts:
+    c.draw(triggers=(None, 1.0, 2.0), sources=("files", "kafka"), onsets=("later",))
+    load = c.load({"rate": 150}, {"rate": 150, "future": True})
+    parts = {"app": c.pick("dedup", "counts"), "expected": ("watermark-jump",), "may": ("rows-dropped", "late-data")}
+    return {**parts, "harm": "given", "harm_after": 4.0, **load}
+
+
+def idle_branch(c: Chance) -> Parts:
+    c.draw(triggers=(None, 1.0, 2.0, 10.0), sources=("files", "kafka"))
+    busy, idle = {"rate": 100}, {"rate": 0}
+    parts = {"app": c.pick("merged", "payments"), "two_inputs": True, "expected": ("watermark-stalled",)}
+    control = {"load": busy, "load2": busy if c.onset == "later" else idle}
+    changes = ((c.at, {"load2": idle}),) if c.onset == "later" else ()
+    lasts = {"harm": "given", "harm_after": 20.0, "after": 75.0}
+    return {**parts, "control": control, "changes": changes, "options": {"delay": "5 seconds"}, **lasts}
+
+
+def silent_producer(c: Chance) -> Parts:
+    c.draw(triggers=(None, 1.0, 2.0), sources=("kafka", "files"), onsets=("later",))
+    rate = c.pick(150, 600)
+    load = c.load({"rate": rate}, {"rate": 0})
+    parts = {"app": c.pick("warehouse", "counts"), "expected": ("input-stopped",), "later": 50.0}
+    return {**parts, "harm": "given", "harm_after": 20.0, "after": 70.0, **load}
+
+
+def heap(c: Chance) -> Parts:
+    c.draw(triggers=(1.0, 2.0), onsets=("later",), sources=("rate", "files"))
+    left = {"just": 70, "clear": 55, "gross": 45}[c.strength]
+    conf = {"spark.driver.memory": "600m"}
+    return {"app": "cached", "conf": conf, "expected": ("gc-pressure",), "after": 55.0, **c.when(heap_left=left)}
+
+
+def planning(c: Chance) -> Parts:
+    c.draw(triggers=(None, 1.0), onsets=("birth",))
+    columns = {"just": 500, "clear": 900, "gross": 1400}[c.strength]
+    return {"app": "wide", "options": {"keys": columns, "rate": 20}, "expected": ("small-batch-overhead",)}
+
+
+def unbounded_state(c: Chance) -> Parts:
+    c.draw(triggers=(None, 2.0), onsets=("birth",), sources=("rate",))
+    rate = {"just": 1000, "clear": 3000, "gross": 8000}[c.strength]
+    parts = {"app": "dedup", "options": {"rate": rate, "delay": ""}, "expected": ("unbounded-state", "state-growth")}
+    return {**parts, "harm": "given", "harm_after": 15.0}
+
+
+def executor_lost(c: Chance) -> Parts:
+    c.draw(triggers=(1.0, 2.0), onsets=("later",), sources=("rate", "files"))
+    kills = {"just": 1, "clear": 2, "gross": 4}[c.strength]
+    actions = tuple((c.at + 10.0 * number, "kill_executor", 0.0) for number in range(kills))
+    conf = {"spark.executor.memory": "512m", "spark.driver.memory": "600m"}
+    parts = {"app": c.pick("counts", "scoring"), "master": "local-cluster[2,1,512]", "conf": conf}
+    expected = ("executor-lost", "scheduler-skew")
+    return {
+        **parts,
+        "expected": expected,
+        "actions": actions,
+        "harm": "given",
+        "harm_after": 0.5,
+        "options": {"shuffle": 4},
+    }
+
+
+def cpu_taken(c: Chance) -> Parts:
+    c.draw(triggers=(1.0,), sources=("rate", "files"))
+    count = {"just": 6, "clear": 9, "gross": 14}[c.strength]
+    parts = {"app": c.pick("counts", "dedup"), "options": {"shuffle": 6}, "expected": ("cpu-saturated",)}
+    return {**parts, "actions": ((max(c.at, 1.0), "burn_cpu", float(count)),)}
+
+
+def crash_loop(c: Chance) -> Parts:
+    c.draw()
+    parts = {"app": "features", "options": {"restart": True}, "expected": ("crash-loop", "query-failed")}
+    return {**parts, "harm": "failure", **c.when(bad=True)}
+
+
+def failing(c: Chance) -> Parts:
+    c.draw()
+    app, values = c.pick(("features", {"bad": True}), ("warehouse", {"fail": "no route to host"}))
+    return {"app": app, "expected": ("query-failed",), "harm": "failure", "after": 30.0, **c.when(**values)}
+
+
+def neighbour(c: Chance) -> Parts:
+    c.draw(triggers=(1.0, 2.0), sources=("rate", "files"))
+    parts = {"app": "reports", "blamed": "small_report", "query": "reports", "expected": ("noisy-neighbour",)}
+    return {**parts, **c.when(burn=round(0.7 * c.factor * c.scale, 2))}
+
+
+def partition_skew(c: Chance) -> Parts:
+    c.draw(triggers=(None, 2.0, 10.0), sources=("kafka",))
+    rate, pinned = 60, 0.85
+    load = c.load({"rate": rate}, {"rate": rate, "pinned": pinned})
+    load["control"]["row"] = round(c.utilisation / (pinned * rate), 4)
+    return {"app": "scoring", "master": "local[4]", "expected": ("source-partition-skew",), **load}
+
+
+def broker_down(c: Chance) -> Parts:
+    c.draw(triggers=(None, 2.0), sources=("kafka",), onsets=("later",))
+    parts = {"app": c.pick("warehouse", "dedup"), "expected": ("source-unreachable",), "may": ("query-failed",)}
+    return {**parts, "actions": ((c.at, "kill_broker", 0.0),), "harm": "given", "harm_after": 5.0}
+
+
+Draw = Callable[[Chance], Parts]
+FAULTS: Mapping[str, Draw] = {
+    draw.__name__.replace("_", "-"): draw
+    for draw in (
+        slow_sink, python_udf, key_skew, straggler, too_many_tasks, overload, binding_cap, slow_gateway, late_rows,
+        idle_branch, silent_producer, planning, executor_lost, cpu_taken, crash_loop, stuck_sink, heap, slow_broker,
+        future_row, unbounded_state, failing, flaky_sink, neighbour, partition_skew, broker_down,
+    )
+}  # fmt: skip

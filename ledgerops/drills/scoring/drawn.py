@@ -1,0 +1,154 @@
+"""Scores a drawn drill three ways: the answers of its live exporter, its recording, and its event log."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from statistics import median
+from typing import NamedTuple
+
+from ledgerops.analysis.inputs import open_source
+from ledgerops.drills.drawn import batches
+from ledgerops.drills.drawn.batches import Harm
+from ledgerops.drills.drawn.case import Case
+from ledgerops.drills.scoring.replay import GRID_SECONDS
+from ledgerops.errors import UserError
+from ledgerops.model.finding import SEVERITIES
+from ledgerops.runtime.replay import verdicts
+
+MIN_OTHERS_SHARE = 0.3  # of the machine: from then on it is true that other processes use its cores
+OTHERS = ("cpu-saturated",)  # rules that say so
+SYMPTOMS = ("trigger-overrun", "falling-behind", "freshness-breach")  # true of whatever takes too long
+
+
+class Answer(NamedTuple):
+    """What was reported for one query at one moment: rules with their severities, root causes in their order."""
+
+    at: float
+    query: str
+    roots: tuple[tuple[str, str], ...]
+    findings: tuple[tuple[str, str], ...]
+
+
+class Judged(NamedTuple):
+    """One drill looked at in one way."""
+
+    seconds: float | None  # from the harm to the finding; None: not found
+    first: bool  # the fault is the first root cause in most answers from then on
+    named: str  # the first root cause of most answers while the harm lasted; "" if there was none
+    alarms: tuple[str, ...]  # rules at warning or above that were reported before the fault, or of a healthy run
+
+
+class Result(NamedTuple):
+    """A drawn drill and how it was diagnosed, by way; `void` says why it proves nothing."""
+
+    case: Case
+    harm: Harm | None
+    void: str
+    ways: Mapping[str, Judged]
+    others: float  # share of the machine that other processes used, 0 to 1
+
+
+def judge(folder: Path) -> Result:
+    """Scores the drill in a folder. Raises UserError when it was not run to its end."""
+    try:
+        case = Case.load(folder)
+        times = json.loads((folder / "times.json").read_text("utf-8"))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise UserError(f"{folder} has no complete drill ({error}); run it again") from None
+    origin, ended = times["origin"], times["ended"]
+    harm = None if case.healthy else batches.harm(case, folder, origin, ended)
+    void = ""
+    if not case.healthy and harm is None:
+        void = "the fault did no harm"
+    elif batches.unwell(case, folder, ended if case.healthy else times["onset"]):
+        void = "the machine was too slow for it"
+    others = others_share(folder)
+    ways = {}
+    for way, read in WAYS.items():
+        try:
+            answers = [answer for answer in read(folder) if answer.at <= ended]
+        except (UserError, OSError) as error:
+            ways[way] = Judged(None, False, f"not readable: {error}", ())
+            continue
+        ways[way] = judge_answers(case, harm, origin, answers, others)
+    return Result(case, harm, void, ways, others)
+
+
+def live(folder: Path) -> Iterator[Answer]:
+    """What `/diagnosis` answered while the drill ran."""
+    for line in (folder / "live.jsonl").read_text("utf-8").splitlines():
+        found = json.loads(line)
+        for query in found.get("diagnosis", {}).get("queries", ()):
+            roots = tuple((each["rule"], each["severity"]) for each in query["root_causes"])
+            findings = tuple((each["rule"], each["severity"]) for each in query["findings"])
+            yield Answer(found["at"], query["query"], roots, findings)
+
+
+def recorded(folder: Path) -> Iterator[Answer]:
+    """What a replay of the recording gives at each second."""
+    return _replayed(folder / "recording")
+
+
+def logged(folder: Path) -> Iterator[Answer]:
+    """What a replay of Spark's event log gives at each second."""
+    return _replayed(folder / "eventlog")
+
+
+WAYS: Mapping[str, Callable[[Path], Iterator[Answer]]] = {"live": live, "recording": recorded, "event log": logged}
+
+
+def others_share(folder: Path) -> float:
+    """The median share of the machine that processes outside the drill used, 0 to 1."""
+    try:
+        lines = [json.loads(line) for line in (folder / "machine.jsonl").read_text("utf-8").splitlines()]
+    except (OSError, ValueError):
+        return 0.0
+    return float(max(0.0, median([line["used"] - line["own"] for line in lines] or [0.0])) / 100)
+
+
+def _replayed(place: Path) -> Iterator[Answer]:
+    for verdict in verdicts(open_source(str(place)).observations, every=GRID_SECONDS):
+        roots = tuple((each.rule, each.severity) for each in verdict.root_causes)
+        findings = tuple((each.rule, each.severity) for each in verdict.findings)
+        yield Answer(verdict.at, verdict.query, roots, findings)
+
+
+def judge_answers(case: Case, harm: Harm | None, origin: float, answers: Sequence[Answer], others: float) -> Judged:
+    onset = origin + case.onset_seconds
+    early = [answer for answer in answers if case.healthy or (case.onset == "later" and answer.at < onset)]
+    alarms = tuple(sorted({rule for answer in early for rule in _serious(answer.findings)}))
+    if others >= MIN_OTHERS_SHARE:
+        alarms = tuple(rule for rule in alarms if rule not in OTHERS)
+    if harm is None:
+        return Judged(None, False, _most(answers, origin), alarms)
+    about = [answer for answer in answers if not case.blamed or answer.query == case.blamed]
+    lowest = _rank(harm.level)
+    hits = [
+        answer.at
+        for answer in about
+        if answer.at >= onset
+        and any(rule in case.expected and _rank(severity) >= lowest for rule, severity in answer.findings)
+    ]
+    named = _most(about, harm.at)
+    if not hits:
+        return Judged(None, False, named, alarms)
+    during = [answer for answer in about if answer.at >= max(hits[0], min(harm.at, hits[-1]))]
+    leading = [answer for answer in during if answer.roots and answer.roots[0][0] in case.expected]
+    return Judged(max(0.0, hits[0] - harm.at), 2 * len(leading) > len(during), named, alarms)
+
+
+def _rank(severity: str) -> int:
+    return [str(each) for each in SEVERITIES].index(severity)
+
+
+def _serious(findings: Iterable[tuple[str, str]]) -> Iterator[str]:
+    return (rule for rule, severity in findings if severity != "info")
+
+
+def _most(answers: Sequence[Answer], since: float) -> str:
+    """The first root cause of most answers since then; a healthy verdict counts as none."""
+    first = Counter(answer.roots[0][0] if answer.roots else "" for answer in answers if answer.at >= since)
+    return first.most_common(1)[0][0] if first else ""

@@ -1,0 +1,149 @@
+"""The scores of drawn drills as Markdown: what was found, split by onset, trigger and way of looking."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from statistics import median
+
+from ledgerops.drills.scoring.drawn import WAYS, Result, judge
+from ledgerops.drills.scoring.report import table
+from ledgerops.errors import UserError
+
+SAMPLES = (
+    ("Seeds 4 to 6: never seen by the rules", range(4, 7)),
+    ("Seeds 1 to 3: the rules were tuned on them", range(1, 4)),
+)
+INTRODUCTION = """\
+`ledgerops drill --seed N` draws plain PySpark applications that know nothing of ledgerops: their source, trigger, sink
+and functions, a fault with its onset and strength, or a healthy peculiarity. Each application runs for a minute or two
+under `ledgerops exec` with Spark's event log enabled. That a fault does harm is verified from the checkpoint and from
+the logs of the application, never from what the diagnosis reads; a drill whose fault did no harm on this machine proves
+nothing and is left out. Each drill is scored three ways: the answers of `/diagnosis` while it runs, a replay of its
+recording, and a replay of its event log. A fault without harm, such as slow batches of a query without a trigger that
+still keeps up, must be named at info or above, any other fault at warning or above. Recall: named at all. Cause first:
+named, and the first root cause in most answers from then on. Silent: no finding at warning or above at any time.
+"""
+
+
+def section(results: Sequence[Result]) -> str:
+    """All samples that there are results of, never mixed."""
+    parts = ["## Drills drawn by seed\n", INTRODUCTION]
+    for title, seeds in SAMPLES:
+        some = [result for result in results if result.case.seed in seeds]
+        if some:
+            ran = ", ".join(str(seed) for seed in sorted({result.case.seed for result in some}))
+            parts += [f"### {title}\n", f"Seeds run: {ran}.\n", sums(some), "", drills(some), ""]
+    return "\n".join(parts)
+
+
+def sums(results: Sequence[Result]) -> str:
+    """One line for each way of looking and split."""
+    faults = [each for each in results if not each.case.healthy and not each.void]
+    healthy = [each for each in results if each.case.healthy and not each.void]
+    splits: list[tuple[str, Callable[[Result], bool]]] = [
+        ("all faults", lambda each: True),
+        ("from birth", lambda each: each.case.onset == "birth"),
+        ("later", lambda each: each.case.onset == "later"),
+        ("no trigger", lambda each: each.case.trigger is None),
+        ("trigger of 1 or 2 s", lambda each: each.case.trigger in (1.0, 2.0)),
+        ("trigger of 10 s", lambda each: each.case.trigger == 10.0),
+        *(
+            (strength, lambda each, strength=strength: each.case.strength == strength)
+            for strength in ("just", "clear", "gross")
+        ),
+    ]
+    rows = []
+    for name, belongs in splits:
+        some = [each for each in faults if belongs(each)]
+        for way in WAYS:
+            judged = [each.ways[way] for each in some]
+            times = [each.seconds for each in judged if each.seconds is not None]
+            rows.append(
+                (
+                    name,
+                    way,
+                    str(len(some)),
+                    _share(len(times), len(some)),
+                    _share(sum(each.first for each in judged), len(some)),
+                    f"{median(times):.1f} s" if times else "",
+                )
+            )
+    silent = [
+        f"{way} {sum(not each.ways[way].alarms for each in healthy)} of {len(healthy)}" for way in WAYS if healthy
+    ]
+    void = [each for each in results if each.void]
+    return "\n".join(
+        [
+            table(("faults", "seen", "drills", "recall", "cause first", "median time"), rows),
+            "",
+            f"Silent healthy runs: {', '.join(silent) or 'none run'}. Void: {len(void)} of {len(results)}.",
+        ]
+    )
+
+
+def drills(results: Sequence[Result]) -> str:
+    """One line a drill: its truth and what was named, each way."""
+    rows = []
+    for each in results:
+        case = each.case
+        truth = each.void or ("healthy" if each.harm is None else f"{each.harm.what} ({'/'.join(case.expected)})")
+        rows.append(
+            (f"{case.seed}-{case.name}", case.said.partition(": ")[2], truth, *(_said(each, way) for way in WAYS))
+        )
+    return table(("drill", "application", "truth", *WAYS), rows)
+
+
+def line(folder: Path) -> str:
+    """One drill in a few words."""
+    result = judge(folder)
+    truth = result.void or ("healthy" if result.harm is None else result.harm.what)
+    return f"{truth}; {'; '.join(f'{way}: {_said(result, way)}' for way in WAYS)}"
+
+
+def close(folder: Path, problems: Mapping[str, str], page: Path | None) -> int:
+    """Scores all drawn drills below a folder, prints the tables and gives the exit code of the command."""
+    results = []
+    for each in sorted(file.parent for file in folder.glob("**/case.json")):
+        try:
+            results.append(judge(each))
+        except UserError as error:
+            problems = {each.name: str(error), **problems}
+    if results:
+        print(sums(results), "", drills(results), "", sep="\n")
+    if page is not None and results:
+        publish(page, results)
+        print(f"wrote {page}")
+    for name, problem in problems.items():
+        print(f"{name} could not be run: {problem}")
+    if problems or not results:
+        return 2
+    return int(not all(_right(result) for result in results))
+
+
+def _right(result: Result) -> bool:
+    if result.void:
+        return True
+    return all(not judged.alarms and (judged.first or result.case.healthy) for judged in result.ways.values())
+
+
+def publish(page: Path, results: Sequence[Result]) -> None:
+    """Puts the section into the page, in place of the one that it has."""
+    text = page.read_text("utf-8") if page.exists() else "# How often the diagnosis is right\n\n"
+    before, _, rest = text.partition("## Drills drawn by seed\n")
+    _, found, after = rest.partition("\n## ")
+    page.write_text(f"{before.rstrip()}\n\n{section(results)}{found}{after}".rstrip() + "\n", "utf-8")
+
+
+def _said(result: Result, way: str) -> str:
+    judged = result.ways[way]
+    alarms = f" (before: {', '.join(judged.alarms)})" if judged.alarms and not result.case.healthy else ""
+    if result.case.healthy:
+        return ", ".join(judged.alarms) or "silent"
+    if judged.seconds is None:
+        return f"missed: {judged.named or 'nothing'}{alarms}"
+    return f"{judged.seconds:.0f} s{'' if judged.first else f', behind {judged.named}'}{alarms}"
+
+
+def _share(count: int, total: int) -> str:
+    return f"{count / total:.2f}" if total else ""

@@ -1,0 +1,171 @@
+"""Drills drawn by seed: reproducible, from plain applications, with a truth that is read from the workload alone."""
+
+from __future__ import annotations
+
+import ast
+import os
+from pathlib import Path
+
+import pytest
+
+import ledgerops.drills as drills
+from ledgerops.diagnosis.rules import RULES
+from ledgerops.drills.drawn import batches
+from ledgerops.drills.drawn.case import Case
+from ledgerops.drills.drawn.draw import cases
+from ledgerops.drills.drawn.faults import FAULTS
+from ledgerops.drills.drawn.healthy import HEALTHY
+from ledgerops.drills.scoring import drawn_page
+from ledgerops.drills.scoring.drawn import Answer, Judged, Result, judge_answers
+
+APPLICATIONS = Path(drills.__file__).parent / "applications"
+SEEDS = range(1, 7)
+T0 = 1_790_000_000.0
+
+
+def test_a_seed_gives_the_same_cases_each_time():
+    assert cases(3) == cases(3)
+    assert cases(3) != cases(4)
+    assert cases(3, count=4) == cases(3, count=4)
+
+
+def test_three_seeds_in_a_row_meet_every_fault_and_twenty_healthy_runs():
+    for seeds in (range(1, 4), range(4, 7)):
+        drawn = [case for seed in seeds for case in cases(seed)]
+        assert {case.kind for case in drawn if not case.healthy} == set(FAULTS)
+        assert len({case.kind for case in drawn if case.healthy}) == len(HEALTHY) >= 20
+
+
+def test_every_case_names_known_rules_and_an_application_that_is_there():
+    known = {rule.slug for rule in RULES} | {"executor-lost"}
+    for case in (case for seed in SEEDS for case in cases(seed)):
+        assert set(case.expected) | set(case.may) <= known
+        assert bool(case.expected) is not case.healthy
+        assert (APPLICATIONS / f"{case.app}.py").is_file()
+        assert 40 <= case.seconds <= 130
+
+
+def test_a_case_is_read_back_as_it_was_written(tmp_path):
+    for case in cases(1):
+        case.save(tmp_path)
+        assert Case.load(tmp_path) == case
+
+
+@pytest.mark.parametrize("file", sorted(APPLICATIONS.glob("*.py")), ids=lambda file: file.stem)
+def test_an_application_knows_nothing_of_the_observer(file):
+    imported = [
+        name
+        for node in ast.walk(ast.parse(file.read_text("utf-8")))
+        for name in (
+            [node.module or ""]
+            if isinstance(node, ast.ImportFrom)
+            else [each.name for each in node.names]
+            if isinstance(node, ast.Import)
+            else []
+        )
+    ]
+
+    # a job of the ledger is the workload, not the observer
+    assert [
+        name for name in imported if name.startswith("ledgerops") and not name.startswith("ledgerops.ledger.")
+    ] == []
+
+
+def checkpoint(folder, planned, done=True):
+    for number, at in enumerate(planned):
+        for kind in ("offsets", "commits") if done else ("offsets",):
+            file = folder / kind / str(number)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.touch()
+            os.utime(file, (T0 + at, T0 + at))
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("planned", "trigger", "what", "level"),
+    [
+        pytest.param(range(0, 60, 2), 2.0, None, None, id="each batch at its interval"),
+        pytest.param(range(0, 60, 3), 2.0, "outlasts its trigger", "warning", id="each batch a second too long"),
+        pytest.param([0, 2, 4, 6, 9, 10, 12, 14, *range(16, 60, 2)], 2.0, None, None, id="one long batch"),
+        pytest.param([0, 2, 4, 6], 2.0, "stands still", "warning", id="nothing after a few batches"),
+        pytest.param([0.3 * each for each in range(200)], None, None, None, id="short batches back to back"),
+        pytest.param([3.0 * each for each in range(20)], None, "costly batches", "info", id="long ones back to back"),
+        pytest.param([0, 1, 2, 4, 7, 12, 20, 33, 55], None, "cannot keep up", "warning", id="ever longer ones"),
+    ],
+)
+def test_the_harm_is_read_from_the_checkpoint(tmp_path, planned, trigger, what, level):
+    found = batches.slow(checkpoint(tmp_path, planned), trigger, T0, T0 + 60)
+
+    assert (found.what, found.level) == (what, level) if what else found is None
+
+
+def test_a_fault_without_effect_has_no_harm(tmp_path):
+    case = Case(name="x", kind="failing", harm="failure", onset="birth", expected=("query-failed",))
+
+    assert batches.harm(case, tmp_path, T0, T0 + 60) is None
+    (tmp_path / "failures.jsonl").write_text(f'{{"at": {T0 + 5}, "error": "x"}}\n')
+    assert batches.harm(case, tmp_path, T0, T0 + 60).at == T0 + 5
+
+
+FAULT = Case(name="x", kind="slow-sink", onset="later", onset_seconds=20.0, expected=("slow-sink",))
+HARM = batches.Harm(T0 + 24, "outlasts its trigger", "warning")
+
+
+def answers(rules, since=30, until=60, severity="warning"):
+    said = tuple((rule, severity) for rule in rules)
+    return [
+        Answer(T0 + at, "q", said if since <= at < until else (), said if since <= at < until else ())
+        for at in range(60)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("given", "judged"),
+    [
+        pytest.param(answers(["slow-sink"]), Judged(6.0, True, "slow-sink", ()), id="named"),
+        pytest.param(answers(["key-skew", "slow-sink"]), Judged(6.0, False, "key-skew", ()), id="second"),
+        pytest.param(answers(["key-skew"]), Judged(None, False, "key-skew", ()), id="another one"),
+        pytest.param(answers([]), Judged(None, False, "", ()), id="nothing"),
+        pytest.param(answers(["slow-sink"], severity="info"), Judged(None, False, "slow-sink", ()), id="only at info"),
+        pytest.param(
+            answers(["slow-sink"], since=10), Judged(0.0, True, "slow-sink", ("slow-sink",)), id="before the fault"
+        ),
+    ],
+)
+def test_an_answer_is_judged_by_the_truth(given, judged):
+    assert judge_answers(FAULT, HARM, T0, given, others=0.0) == judged
+
+
+def test_costly_batches_may_be_named_at_info():
+    harm = HARM._replace(what="costly batches", level="info")
+
+    assert judge_answers(FAULT, harm, T0, answers(["slow-sink"], severity="info"), others=0.0).first
+
+
+@pytest.mark.parametrize(("others", "alarms"), [(0.0, ("cpu-saturated",)), (0.6, ())])
+def test_a_busy_machine_may_be_named_where_others_use_it(others, alarms):
+    healthy = Case(name="x", kind="bursts", healthy=True)
+
+    assert judge_answers(healthy, None, T0, answers(["cpu-saturated"]), others).alarms == alarms
+
+
+def test_samples_are_never_mixed_and_the_rest_of_the_page_stays(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("# How often\n\ntext\n\n## Rules\n\nmore\n")
+    way = {name: Judged(6.0, True, "slow-sink", ()) for name in ("live", "recording", "event log")}
+    results = [
+        Result(Case(name="1-x", kind="slow-sink", seed=seed, onset="later", strength="just"), HARM, "", way, 0.0)
+        for seed in (1, 4)
+    ]
+
+    drawn_page.publish(page, results)
+    drawn_page.publish(page, results)
+    text = page.read_text()
+
+    assert (
+        text.count("## Drills drawn by seed") == text.count("### Seeds 4 to 6") == text.count("### Seeds 1 to 3") == 1
+    )
+    assert (
+        text.index("### Seeds 4 to 6") < text.index("| 4-1-x") < text.index("### Seeds 1 to 3") < text.index("| 1-1-x")
+    )
+    assert "## Rules\n\nmore\n" in text
