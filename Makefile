@@ -4,25 +4,33 @@ DURATION ?=
 ONLY ?=
 PLAN ?=
 JOBS ?=
+# processes that share the tests; each that needs them has a Spark session, a broker and a Postgres of its own
+WORKERS ?= logical
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
-.PHONY: run test check bench soak drills predict fuzz lock clean help
+.PHONY: run test e2e check bench soak drills predict fuzz lock clean help
 help: ## what can be made
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /: /'
+	@grep -E '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /: /'
 
 run: $(READY) ## run the ledger's jobs, watched: make run DURATION=60 PLAN=default JOBS="daily_counts large_credits"
 	$(BIN)/ledgerops run $(JOBS) $(if $(DURATION),--duration $(DURATION)) $(if $(PLAN),--plan $(PLAN))
 
-test: $(READY) ## every test
-	$(BIN)/python -m pytest
+# modules are not split, so that what their tests share is made once
+XDIST := -n $(WORKERS) --maxprocesses 4 --dist loadscope --no-loadscope-reorder
+
+test: $(READY) ## every test that shares its servers: some minutes, with real Spark, Kafka and Postgres
+	$(BIN)/python -m pytest $(XDIST) -m "not e2e"
+
+e2e: $(READY) ## tests with a JVM, a broker or a browser of their own, that kill, or that take minutes
+	$(BIN)/python -m pytest -m e2e
 
 check: $(READY) ## style, types, unit tests without a JVM, generated files
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -m "not spark and not slow"
+	$(BIN)/python -m pytest $(XDIST) -m "not spark and not e2e"
 	$(BIN)/ledgerops render --check
 
 bench: $(READY) ## measure the budgets of docs/performance.md: a quarter of an hour; make bench ONLY="growth scrape"

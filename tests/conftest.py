@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
+from ledgerops.cli import main
 from ledgerops.common.kafka import reach
 from ledgerops.errors import UserError
 from ledgerops.servers import jars
@@ -71,6 +72,24 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Postgres]:
         _absent(error)
     with Postgres(tmp_path_factory.mktemp("postgres")) as server:
         yield server
+
+
+@pytest.fixture
+def refusal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """Runs a command line in this process, in an empty folder and without the variables of this machine; it must end
+    with exit code 2 and nothing printed but one line of error: that line, without the name of the program."""
+    monkeypatch.chdir(tmp_path)
+    for name in [name for name in os.environ if name.startswith("LEDGEROPS_")]:
+        monkeypatch.delenv(name)
+
+    def line(*argv: str) -> str:
+        assert main(argv) == 2
+        told = capsys.readouterr()
+        assert told.out == ""
+        assert told.err.count("\n") == 1
+        return told.err.strip().removeprefix("ledgerops: ")
+
+    return line
 
 
 @pytest.fixture
@@ -137,8 +156,21 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     session.stop()
 
 
+SERVERS = {"spark", "kafka", "postgres", "server_jars"}  # fixtures whose users are worth beginning with
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A test that starts a JVM, Spark's or the broker's, bears the mark whether it is written there or not."""
+    """A test that uses the shared JVM or broker bears the mark `spark` whether it is written there or not.
+
+    Modules with such tests come first: where several processes share the tests, the many short modules then fill what
+    the few long ones leave.
+    """
+    heavy = set()
     for item in items:
-        if {"spark", "kafka", "server_jars"} & set(getattr(item, "fixturenames", ())):
+        used = SERVERS & set(getattr(item, "fixturenames", ()))
+        if used - {"postgres"}:
             item.add_marker(pytest.mark.spark)
+        if used or item.get_closest_marker("spark"):
+            heavy.add(item.path)
+    items.sort(key=lambda item: item.path not in heavy)

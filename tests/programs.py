@@ -11,11 +11,12 @@ from collections.abc import Callable
 import pytest
 
 
-def needed(program: str) -> str:
-    """Where the program is. Absent, the test is skipped, or fails where LEDGEROPS_REQUIRE_SERVERS asks for all."""
-    found = shutil.which(program)
-    if found is not None:
-        return found
+def needed(program: str, *others: str) -> str:
+    """Where the first of these is that there is. Without any, the test is skipped, or fails where
+    LEDGEROPS_REQUIRE_SERVERS asks for all."""
+    for name in (program, *others):
+        if found := shutil.which(name):
+            return found
     if os.environ.get("LEDGEROPS_REQUIRE_SERVERS") == "1":
         pytest.fail(f"{program} is absent, and LEDGEROPS_REQUIRE_SERVERS=1 asks for it")
     pytest.skip(f"{program} is absent")

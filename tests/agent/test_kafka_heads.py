@@ -20,7 +20,6 @@ from ledgerops.model.observations import decode_heads
 from ledgerops.model.self_counts import SelfStats
 from ledgerops.model.spark_progress import BadRecord
 from ledgerops.servers.kafka import Kafka
-from tests import topics
 from tests.agent.brokers import Queries, asks, closed, produce  # noqa: F401
 from tests.agent.fakes import inbox
 from tests.build import T0
@@ -115,38 +114,6 @@ def test_a_topic_that_is_gone_hides_nothing_else_and_is_no_dead_broker(kafka, to
         made.look()
 
     assert told(box)["a"]["latest"] == {topic: {"0": 0}}
-
-
-@pytest.mark.spark
-@pytest.mark.slow
-def test_a_broker_that_dies_is_told_with_since_when_and_its_return_too(tmp_path, server_jars, capfd):
-    with Kafka(tmp_path / "kafka") as broker:
-        from confluent_kafka.admin import NewTopic
-
-        topics.make(reach(broker.client), NewTopic("t", 1, 1))
-        queries = Queries()
-        queries.read("a", {"t": {"0": 0}})
-        box, asking = collector(queries, broker.client)
-        asking.look()
-        assert "error" not in told(box)["a"]
-        broker.kill()
-        before = time.time()
-        asking.look()
-        after, first = time.time(), told(box)["a"]
-        asking.look()
-        second = told(box)["a"]
-        broker.start()
-        end = time.monotonic() + 60
-        while True:
-            asking.look()
-            if "error" not in (back := told(box)["a"]):
-                break
-            assert time.monotonic() < end
-
-    assert first["error"] in ("connection refused", "timed out") or "disconnected" in first["error"]
-    assert before <= first["unreachable_since"] == second["unreachable_since"] <= after
-    assert back["latest"] == {"t": {"0": 0}} and "unreachable_since" not in back
-    assert capfd.readouterr() == ("", ""), "librdkafka keeps its log to itself"
 
 
 def test_without_a_broker_the_reason_is_told():

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import csv
 import json
+from functools import partial
 
 import pytest
 
-from ledgerops.cli import build_parser, main
+from ledgerops.cli import build_parser
 from ledgerops.cli.load_search import search
 from ledgerops.errors import UserError
 from tests.load.test.simulated import System
@@ -28,18 +29,8 @@ def command(tmp_path, monkeypatch, capsys):
 
 
 @pytest.fixture
-def refused(tmp_path, monkeypatch, capsys):
-    """The one line with which a command line is refused."""
-    monkeypatch.chdir(tmp_path)
-
-    def line(*argv):
-        assert main(["load", "search", *argv]) == 2
-        told = capsys.readouterr()
-        assert told.out == ""
-        assert told.err.count("\n") == 1
-        return told.err.strip().removeprefix("ledgerops: ")
-
-    return line
+def refused(refusal):
+    return partial(refusal, "load", "search")
 
 
 def test_it_ends_with_a_table_and_the_rate(command, tmp_path):

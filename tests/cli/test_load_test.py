@@ -5,11 +5,12 @@ from __future__ import annotations
 import csv
 import json
 import re
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from ledgerops.cli import build_parser, main
+from ledgerops.cli import build_parser
 from ledgerops.cli.load_search import search
 from ledgerops.cli.load_test import test as load_test
 from ledgerops.errors import UserError
@@ -34,18 +35,8 @@ def command(tmp_path, monkeypatch, capsys):
 
 
 @pytest.fixture
-def refused(tmp_path, monkeypatch, capsys):
-    """The one line with which a command line is refused."""
-    monkeypatch.chdir(tmp_path)
-
-    def line(*argv):
-        assert main(["load", "test", *argv]) == 2
-        told = capsys.readouterr()
-        assert told.out == ""
-        assert told.err.count("\n") == 1
-        return told.err.strip().removeprefix("ledgerops: ")
-
-    return line
+def refused(refusal):
+    return partial(refusal, "load", "test")
 
 
 def test_a_load_that_is_carried_passes(command):
@@ -150,23 +141,3 @@ def test_a_search_without_an_answer_gives_no_share(refused, tmp_path, text, said
     (tmp_path / "runs/search-daily_counts").mkdir(parents=True)
     (tmp_path / "runs/search-daily_counts/search.json").write_text(text)
     assert refused(*DAILY, "--load", "0.9") == said
-
-
-@pytest.mark.spark
-@pytest.mark.slow
-def test_a_light_load_passes_with_spark(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    # a light load, generous objectives, and time for five batches: a build machine may run other things
-    slos = [each for text in ("p99 latency < 30s", "processed > 50%", "state < 1GB") for each in ("--slo", text)]
-    argv = ["load", "test", "--job", "large_credits", "--rate", "200", "--trigger", "1s", "--duration", "14s", *slos]
-    code = main(argv)
-    told = capsys.readouterr()
-    assert code == 0, told
-    assert told.out.startswith("large_credits  PASSED: p99 latency ")
-    [folder] = Path("runs").glob("test-*")
-    [job] = json.loads((folder / "test.json").read_text())["jobs"]
-    assert job["offered_rows_per_second"] == pytest.approx(200.0)
-    assert job["processed_ratio"] == pytest.approx(1.0, abs=0.3)
-    assert job["latency_seconds"]["p50"] >= job["batch_seconds"]["p50"] / 2
-    assert not (folder / "run" / "output").exists()
-    assert (folder / "run" / "recording").is_dir()

@@ -5,9 +5,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from ledgerops.common.kafka import reach
 from ledgerops.drills.harness.proxy import Proxy
-from ledgerops.errors import UserError
 
 BLOCK = b"x" * 40_000
 TRIES = 30
@@ -162,32 +160,3 @@ def test_a_client_that_leaves_ends_the_connection_to_the_target(proxy):
         connection.shutdown(socket.SHUT_WR)
         assert connection.recv(10) == b"bye"
         assert connection.recv(10) == b""
-
-
-@pytest.mark.spark
-def test_a_broker_behind_it_is_reached_through_it_only(server_jars, tmp_path):
-    from confluent_kafka import Producer
-    from confluent_kafka.admin import NewTopic
-
-    from ledgerops.common.kafka import KafkaClient
-    from ledgerops.servers.kafka import Kafka
-
-    with Proxy() as proxy, Kafka(tmp_path / "kafka", proxied=proxy.port) as broker:
-        proxy.target = broker.behind
-        through = KafkaClient(f"127.0.0.1:{proxy.port}")
-        admin = reach(through)
-        assert [each.port for each in admin.list_topics(timeout=10).brokers.values()] == [proxy.port]
-        admin.create_topics([NewTopic("t", 1, 1)])["t"].result(30)
-        before = proxy.answers
-        producer = Producer(through.librdkafka())
-        producer.produce("t", b"hello")
-        assert producer.flush(30) == 0
-        assert proxy.answers > before
-        proxy.set(latency=0.4)
-        began = time.monotonic()
-        admin.list_topics(timeout=10)
-        assert time.monotonic() - began >= 0.4
-        proxy.set(down=True)
-        with pytest.raises(UserError, match="cannot reach Kafka"):
-            reach(through, 1)
-        assert [each.port for each in reach(broker.client).list_topics(timeout=10).brokers.values()] == [broker.port]

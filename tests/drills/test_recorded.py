@@ -11,7 +11,6 @@ from ledgerops.drills.scoring.score import score
 from tests.drills.saved import NAMES, bundle, verdicts
 
 drills = pytest.mark.parametrize("name", NAMES)
-pytestmark = pytest.mark.slow
 
 
 @drills

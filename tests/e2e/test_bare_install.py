@@ -16,7 +16,7 @@ import pytest
 from ledgerops.cli import COMMANDS
 from tests.paths import RECORDED, ROOT
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
 
 MOST_MEGABYTES = 10  # what the wheel and its dependencies take on disk
 APPLICATION = """

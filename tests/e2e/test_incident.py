@@ -26,7 +26,7 @@ from tests.monitoring import Alertmanager, Prometheus
 from tests.notify.conftest import Receiver
 from tests.programs import needed, until
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
 # a minute is twenty seconds, but not to the diagnosis, whose clock is the real one
 SITE = Site(scrape_seconds=1.0, evaluation_seconds=1.0, time_scale=1 / 3)
 

@@ -18,7 +18,7 @@ from tests.monitoring import Prometheus
 from tests.paths import ROOT
 from tests.programs import answers, until
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
 
 JOBS = ("daily_counts", "dedup_transactions", "large_credits")
 # a second stands for half a minute, so that windows fill within the test

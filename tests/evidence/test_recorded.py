@@ -8,8 +8,6 @@ from ledgerops.drills import BY_NAME
 from tests.drills.saved import NAMES, recording, verdicts
 from tests.evidence.numbers import wrong_numbers
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_number_of_every_finding_is_in_the_recording(name):

@@ -89,7 +89,6 @@ def test_a_step_that_is_cut_off_holds_nothing():
     assert step.why == "it was ended before its time"
 
 
-@pytest.mark.slow
 def test_the_table_ends_with_what_to_ask_for(capsys, monkeypatch):
     monkeypatch.setattr(calibration, "MOST", 9.0)
     assert main(["load", "calibrate", "--json", "--late-budget", "5s"]) == 0

@@ -67,7 +67,6 @@ def test_nothing_is_shown_of_faults_where_there_is_none(tmp_path):
     assert found == set()
 
 
-@pytest.mark.slow
 def test_every_target_of_every_panel_shows_data_in_some_recording(tmp_path):
     left = {each for _, panel in PANELS for each in asked(panel)}
     recordings = [*(DRILLS / name / "recording" for name in (*NAMES, "backlog")), RECORDED / "spark-3.5.7.jsonl"]

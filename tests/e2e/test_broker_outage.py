@@ -16,7 +16,7 @@ from ledgerops.servers.kafka import Kafka
 from tests import topics
 from tests.agent.test_attach import eventually, value
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
 WITHIN = 30.0  # seconds from the broker's end until it is named
 SLOW = 180.0  # seconds for what takes ten on an idle machine
 PATIENT = {  # Spark's own source gives up after a minute

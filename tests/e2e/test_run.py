@@ -6,25 +6,25 @@ import json
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
-import time
 import urllib.request
 import uuid
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 import duckdb
 import pytest
 
-from ledgerops.cli import main
 from ledgerops.common.kafka import reach
 from ledgerops.ledger.sinks.committed import committed_files
 from ledgerops.ledger.sources.kafka import TOPICS
 from tests import topics
+from tests.programs import until
 
 SLOW = 600  # seconds for what takes ten on an idle machine: a build machine may run other things
 
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(3 * SLOW)]
 TWO_JOBS = ("large_credits", "daily_counts")
 
 
@@ -75,30 +75,8 @@ def command(tmp_path):
 
 
 @pytest.fixture
-def refused(tmp_path, monkeypatch, capsys):
-    """The one line with which a command line is refused, in this process: nothing may start before it."""
-    monkeypatch.chdir(tmp_path)
-    for name in [name for name in os.environ if name.startswith("LEDGEROPS_")]:
-        monkeypatch.delenv(name)
-
-    def line(*argv):
-        assert main(["run", *argv]) == 2
-        told = capsys.readouterr()
-        assert told.out == ""
-        assert told.err.count("\n") == 1
-        return told.err.strip().removeprefix("ledgerops: ")
-
-    return line
-
-
-def until(condition, seconds, what):
-    limit = time.monotonic() + seconds
-    while time.monotonic() < limit:
-        found = condition()
-        if found:
-            return found
-        time.sleep(0.2)
-    raise AssertionError(f"not within {seconds} s: {what}")
+def refused(refusal):
+    return partial(refusal, "run")
 
 
 def fetch(url):
@@ -120,92 +98,6 @@ def committed(folder):
     )
 
 
-@pytest.mark.parametrize(
-    ("argv", "line"),
-    [
-        pytest.param(
-            ["daily_cuonts"], "no job named 'daily_cuonts'; did you mean daily_counts?", id="a job that there is not"
-        ),
-        pytest.param(
-            ["--duration", "soon"],
-            "argument --duration: not a length of time: 'soon'; write 90, 90s, 2m, 1h or 2d; see ledgerops run --help",
-            id="a duration that is none",
-        ),
-        pytest.param(
-            ["--duration", "0"],
-            "argument --duration: not a length of time: '0'; write 90, 90s, 2m, 1h or 2d; see ledgerops run --help",
-            id="no duration at all",
-        ),
-        pytest.param(
-            ["--cores", "0"],
-            "argument --cores: not a whole number above zero: '0'; see ledgerops run --help",
-            id="no core",
-        ),
-        pytest.param(
-            ["--port", "70000"],
-            "argument --port: not a port: '70000'; write a number from 0 to 65535; see ledgerops run --help",
-            id="a port that there is not",
-        ),
-        pytest.param(
-            ["--source", "replay"],
-            "nothing to replay; set LEDGEROPS_DATA to the folder that holds transactions.csv",
-            id="a replay of nothing",
-        ),
-        pytest.param(
-            ["--source", "replay", "--plan", "whale"],
-            "--plan and --rate-scale are for the embedded source; a replay takes --rate",
-            id="a plan for a replay",
-        ),
-        pytest.param(
-            ["--rate", "100"],
-            "--rate is for a replay; the embedded source takes --rate-scale",
-            id="a replay's rate for the embedded source",
-        ),
-    ],
-)
-def test_a_run_that_cannot_be_is_refused_in_one_line(refused, tmp_path, argv, line):
-    assert refused(*argv) == line
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_plan_that_there_is_not_is_refused_with_the_nearest(refused):
-    assert "whale" in refused("--plan", "whael")
-
-
-def test_a_bad_plan_is_refused_with_its_line(refused, tmp_path):
-    (tmp_path / "mine.yaml").write_text("seed: 1\nphases:\n  - shape: constant\n    rate: fast\n")
-
-    assert refused("--plan", "mine.yaml").startswith("mine.yaml:4:")
-
-
-def test_a_missing_data_file_is_refused_with_its_path(refused, tmp_path, monkeypatch):
-    monkeypatch.setenv("LEDGEROPS_DATA", str(tmp_path))
-
-    assert refused() == (
-        f"cannot read {tmp_path}/transactions.csv: no such file or directory; "
-        "LEDGEROPS_DATA names the folder that holds it"
-    )
-
-
-def test_a_port_in_use_is_refused_before_spark_starts(refused):
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        port = taken.getsockname()[1]
-
-        assert refused("--port", str(port)) == (
-            f"cannot use port {port}: address already in use; give another --port, or 0 for any free one"
-        )
-
-
-def test_a_folder_that_cannot_be_written_is_refused(refused, tmp_path):
-    (tmp_path / "file").write_text("")
-
-    assert refused("--out", "file") == f"cannot write to {tmp_path}/file/default: not a directory"
-
-
-@pytest.mark.timeout(3 * SLOW)
-@pytest.mark.spark
 def test_two_jobs_run_are_served_and_end_after_the_duration(command, tmp_path):
     run = command("run", *TWO_JOBS, "--duration", "25", "--port", "0", "--out", "runs")
     url = run.url()
@@ -227,8 +119,6 @@ def test_two_jobs_run_are_served_and_end_after_the_duration(command, tmp_path):
     assert (folder / "spark.log").stat().st_size > 0
 
 
-@pytest.mark.timeout(3 * SLOW)
-@pytest.mark.spark
 def test_a_run_that_is_terminated_ends_in_order_and_goes_on_where_it_ended(command, tmp_path):
     argv = ("run", "large_credits", "--port", "0", "--no-view", "--trigger", "1s")
     folder = tmp_path / "runs" / "default"
@@ -261,8 +151,6 @@ def test_a_run_that_is_terminated_ends_in_order_and_goes_on_where_it_ended(comma
     assert (folder / "run.json").read_text() == note
 
 
-@pytest.mark.timeout(3 * SLOW)
-@pytest.mark.spark
 def test_a_checkpoint_of_another_job_is_refused_and_left_alone(command, tmp_path):
     checkpoints = tmp_path / "runs" / "default" / "checkpoints"
     assert command("run", "large_credits", "--port", "0", "--no-view", "--duration", "1").ended() == 0
@@ -275,8 +163,6 @@ def test_a_checkpoint_of_another_job_is_refused_and_left_alone(command, tmp_path
     assert (checkpoints / "daily_counts" / "offsets").is_dir()
 
 
-@pytest.mark.timeout(3 * SLOW)
-@pytest.mark.spark
 def test_a_replay_ends_by_itself_when_the_file_is_worked_off(command, tmp_path):
     header = "trans_id,account_id,type,operation,amount,balance,k_symbol,fulldatewithtime,customer_id\n"
     rows = [
@@ -293,99 +179,6 @@ def test_a_replay_ends_by_itself_when_the_file_is_worked_off(command, tmp_path):
 
 
 KAFKA = ("--source", "kafka", "--bootstrap-servers")
-GONE = "127.0.0.1:1"  # where nothing listens
-
-
-@pytest.mark.parametrize(
-    ("argv", "line"),
-    [
-        pytest.param(
-            ["--source", "kafka"],
-            "--source kafka needs to know where: add --bootstrap-servers HOST:PORT",
-            id="Kafka without an address",
-        ),
-        pytest.param(
-            ["--bootstrap-servers", GONE],
-            "--bootstrap-servers is for --source kafka and --sink kafka; add one of them",
-            id="an address for nothing",
-        ),
-        pytest.param(
-            [*KAFKA, GONE, "--start", "yesterday"],
-            "not a place to start: 'yesterday'; write earliest, latest or a time like 2024-03-01T10:00:00Z",
-            id="a start that is none",
-        ),
-        pytest.param(
-            ["--start", "latest"],
-            "--start is for --source kafka; other sources begin where they begin",
-            id="a start for the embedded source",
-        ),
-        pytest.param(
-            [*KAFKA, GONE, "--plan", "whale"],
-            "--plan, --rate-scale and --rate are not for --source kafka, which has its own pace",
-            id="a plan for Kafka",
-        ),
-        pytest.param(
-            ["--source", "files", "--landing", "nowhere"],
-            "no landing folder nowhere; make it, with a folder for each table: transactions, customers, ad_events",
-            id="a landing folder that is not there",
-        ),
-        pytest.param(
-            ["--source", "files"],
-            "--source files needs to know where: add --landing FOLDER",
-            id="files without a folder",
-        ),
-        pytest.param(
-            ["--source", "files", "--landing", ".", "--max-rows-per-trigger", "5"],
-            "--max-rows-per-trigger is not for --source files: the rows of a file are not known before it is read; "
-            "use --max-files-per-trigger",
-            id="rows of files",
-        ),
-        pytest.param(
-            ["--until-caught-up"],
-            "--until-caught-up has no end with the embedded source, which never ends; use --duration",
-            id="the end of an endless source",
-        ),
-        pytest.param(
-            ["--sink", "postgres"],
-            "--sink postgres needs to know where: add --postgres URL, or set LEDGEROPS_POSTGRES",
-            id="Postgres without an address",
-        ),
-        pytest.param(
-            ["dead_letters"],
-            "dead_letters reads rejects, which the source does not offer; it has ad_events, credits, customers, "
-            "debits, transactions",
-            id="a job whose input the source has not",
-        ),
-        pytest.param(
-            ["large_credits", "--sink", "postgres", "--postgres", "postgresql://me:hush@127.0.0.1:1/ledger"],
-            "cannot reach postgresql://me@127.0.0.1:1/ledger: connection failed: connection to server at "
-            '"127.0.0.1", port 1 failed: Connection refused',
-            id="a Postgres that is not there",
-        ),
-    ],
-)
-def test_a_source_or_sink_that_cannot_be_is_refused_in_one_line(refused, server_jars, argv, line):
-    assert refused(*argv) == line
-
-
-def test_a_broker_that_is_not_there_is_refused_before_spark_starts(refused, server_jars, tmp_path):
-    began = time.monotonic()
-
-    assert refused(*KAFKA, GONE) == f"cannot reach Kafka at {GONE}: connection refused"
-    assert time.monotonic() - began < 30  # Kafka's client of its own waits for a minute, and Spark's for longer
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_missing_jars_are_refused_with_the_command_that_fetches_them(refused, tmp_path, monkeypatch):
-    monkeypatch.setenv("LEDGEROPS_JARS", str(tmp_path / "jars"))
-
-    assert refused(*KAFKA, GONE).endswith("; run ledgerops jars, which fetches them")
-
-
-def test_a_topic_that_is_not_there_is_refused(refused, kafka):
-    assert refused(*KAFKA, kafka.servers, "--topic-prefix", "none.", "large_credits") == (
-        f"no topic none.transactions at {kafka.servers}; ledgerops topics creates the ledger's topics"
-    )
 
 
 class Bank:
@@ -450,8 +243,6 @@ def rows(folder, job, columns):
     return duckdb.execute(f"SELECT {columns} FROM read_parquet(?) ORDER BY ALL", [files]).fetchall()
 
 
-@pytest.mark.timeout(3 * SLOW)
-@pytest.mark.spark
 def test_a_run_on_kafka_reads_all_once_over_restarts_and_keeps_poison_aside(bank, command, refused, tmp_path):
     (tmp_path / "client.properties").write_text(
         "security.protocol=PLAINTEXT\nsasl.mechanism=PLAIN\nsasl.username=clerk\nsasl.password=open-sesame-1\n"
@@ -520,8 +311,6 @@ def test_a_run_on_kafka_reads_all_once_over_restarts_and_keeps_poison_aside(bank
     )
 
 
-@pytest.mark.timeout(3 * SLOW)
-@pytest.mark.spark
 def test_a_run_on_a_landing_folder_takes_new_files_only(command, tmp_path):
     landing = tmp_path / "landing [1]"  # characters that mean something in a pattern
     (landing / "transactions").mkdir(parents=True)

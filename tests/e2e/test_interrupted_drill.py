@@ -11,7 +11,7 @@ import time
 import psutil
 import pytest
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = [pytest.mark.spark]
 SOON = 180.0  # seconds, on a machine that is busy with other tests
 
 

@@ -15,7 +15,7 @@ from ledgerops.ledger.sinks import PostgresSink
 from tests.ledger.jobs.feed import transaction
 from tests.paths import ROOT
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
 DRIVER = """
 import sys

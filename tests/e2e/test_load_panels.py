@@ -48,7 +48,6 @@ def texts(tmp_path_factory):
     return found
 
 
-@pytest.mark.slow
 def test_its_families_kinds_and_labels_are_those_of_the_catalogue(texts):
     served = {}
     for family in text_string_to_metric_families(texts[-1]):
@@ -58,14 +57,12 @@ def test_its_families_kinds_and_labels_are_those_of_the_catalogue(texts):
     assert served == {metric.name: (metric.kind, set(metric.labels)) for metric in GENERATOR_METRICS}
 
 
-@pytest.mark.slow
 def test_prometheus_own_linter_finds_nothing_in_its_page(texts):
     found = subprocess.run([needed("promtool"), "check", "metrics"], input=texts[-1], capture_output=True, text=True)
 
     assert (found.returncode, found.stdout + found.stderr) == (0, "")
 
 
-@pytest.mark.slow
 def test_the_panels_of_the_load_test_show_them(texts, tmp_path):
     panels = [panel for _, panel in WAITING if panel.drill == LOAD]
     wanted = {each for panel in panels for each in asked(panel)}

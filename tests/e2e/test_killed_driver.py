@@ -14,7 +14,7 @@ from ledgerops.ledger.sinks.committed import last_batch
 from tests.ledger.jobs.feed import customer, transaction
 from tests.paths import ROOT
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
 DRIVER = """
 import sys
