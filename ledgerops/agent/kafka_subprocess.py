@@ -13,15 +13,14 @@ import sys
 import time
 from collections import deque
 from collections.abc import Iterable, Mapping
-from concurrent.futures import Future, wait
 from typing import Any, BinaryIO
 
 from ledgerops.common.kafka import KafkaClient, plain, without_secrets
+from ledgerops.common.kafka_offsets import Offsets, ask_offsets, wait_for
 from ledgerops.errors import UserError
 
 RECONNECT_MS = 1000  # librdkafka's 10 s would keep a broker that is back unknown for as long
 CONNECT_SECONDS = 4.0
-Answers = Mapping[Any, "Future[Any]"]
 
 
 class Asker:
@@ -54,17 +53,12 @@ class Asker:
 
     def _offsets(self, question: Mapping[str, Any]) -> dict[str, Any]:
         """Head and earliest offset of each partition, what the broker refuses, and settings of topics."""
-        from confluent_kafka import TopicPartition
-        from confluent_kafka.admin import OffsetSpec
-
         seconds, began = float(question["seconds"]), time.monotonic()
-        asked = [TopicPartition(topic, partition) for topic, partition in question["partitions"]]
-        newest = self._admin.list_offsets({each: OffsetSpec.latest() for each in asked}, request_timeout=seconds)
-        oldest = self._admin.list_offsets({each: OffsetSpec.earliest() for each in asked}, request_timeout=seconds)
-        self._wait((newest, oldest), seconds)
+        asked = [(topic, partition) for topic, partition in question["partitions"]]
+        newest, oldest = ask_offsets(self._admin, asked, ("latest", "earliest"), seconds)
         took = round(time.monotonic() - began, 4)
-        refused: list[tuple[str, str, str]] = []
-        latest, earliest = _numbers(newest, refused), _numbers(oldest, refused)
+        refused = _refused(newest) + _refused(oldest)
+        latest, earliest = _by_topic(newest), _by_topic(oldest)
         found = {"latest": latest, "earliest": earliest, "refused": refused, "reason": self._reason(), "seconds": took}
         topics = [topic for topic in question["settings"] if topic in latest]
         return {**found, "settings": self._settings(topics, seconds) if topics else {}}
@@ -77,7 +71,7 @@ class Asker:
         answers = self._admin.describe_configs(
             [ConfigResource(ConfigResource.Type.TOPIC, topic) for topic in topics], request_timeout=seconds
         )
-        self._wait((answers,), seconds)
+        wait_for(answers.values(), self._admin, seconds)
         found: dict[str, dict[str, str]] = {}
         for resource, future in answers.items():
             try:
@@ -113,7 +107,7 @@ class Asker:
             request = [ConsumerGroupTopicPartitions(group, places)]
             made = self._admin.alter_consumer_group_offsets(request, request_timeout=seconds)
             answers[group] = next(iter(made.values()))
-        self._wait((answers,), seconds)
+        wait_for(answers.values(), self._admin, seconds)
         failed, later, refusals = dict[str, str](), [], []
         for group, future in answers.items():
             try:
@@ -130,13 +124,6 @@ class Asker:
                     refusals.append(group)
         return {"failed": failed, "later": later, "refused": refusals}
 
-    def _wait(self, answers: Iterable[Answers], seconds: float) -> None:
-        pending = {future for each in answers for future in each.values()}
-        end = time.monotonic() + seconds
-        while pending and time.monotonic() < end:
-            _, pending = wait(pending, timeout=0.1)
-        self._admin.poll(0)  # serves the callback
-
     def _reason(self) -> str:
         """Why there was no answer, as librdkafka told it."""
         told = next((each for each in self._told if "brokers are down" not in each), None)
@@ -144,9 +131,9 @@ class Asker:
         return "timed out" if told is None else plain(without_secrets(self._client, told))
 
 
-def _numbers(answers: Answers, refused: list[tuple[str, str, str]]) -> dict[str, dict[str, int]]:
-    """What was answered, by topic; `refused` takes what the broker does not have or does not tell."""
-    from confluent_kafka import KafkaError, KafkaException
+def _refused(offsets: Offsets) -> list[tuple[str, str, str]]:
+    """Topic, partition and reason of what the broker does not have, or does not show to this client."""
+    from confluent_kafka import KafkaError
 
     final = (
         KafkaError.UNKNOWN_TOPIC_OR_PART,
@@ -154,18 +141,18 @@ def _numbers(answers: Answers, refused: list[tuple[str, str, str]]) -> dict[str,
         KafkaError._UNKNOWN_PARTITION,
         KafkaError.TOPIC_AUTHORIZATION_FAILED,
     )
+    return [
+        (topic, str(partition), str(error.str()))
+        for (topic, partition), error in offsets.errors.items()
+        if error.code() in final
+    ]
+
+
+def _by_topic(offsets: Offsets) -> dict[str, dict[str, int]]:
     found: dict[str, dict[str, int]] = {}
-    for each, future in answers.items():
-        try:
-            offset = int(future.result(0).offset)
-            if offset >= 0:  # below it librdkafka means that it does not know
-                found.setdefault(each.topic, {})[str(each.partition)] = offset
-        except KafkaException as error:
-            if error.args[0].code() in final:
-                refused.append((each.topic, str(each.partition), str(error.args[0].str())))
-        except TimeoutError:
-            pass
-    return {topic: offsets for topic, offsets in found.items() if offsets}
+    for (topic, partition), offset in offsets.known.items():
+        found.setdefault(topic, {})[str(partition)] = offset
+    return found
 
 
 def _serve(questions: BinaryIO, answers: BinaryIO) -> None:

@@ -78,7 +78,7 @@ def run(args: argparse.Namespace) -> int:
 def _check(client: KafkaClient, prefix: str) -> int:
     from ledgerops.ledger.sources import topics
 
-    found = topics.look(client, prefix)
+    found = topics.inspect_topics(client, prefix)
     if found.problems:
         raise UserError(found.problems[0])
     for name, topic in topics.named(prefix).items():

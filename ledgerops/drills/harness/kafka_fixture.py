@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ledgerops.common.kafka import KafkaClient, reach
+from ledgerops.common.kafka_offsets import read_heads
 from ledgerops.common.shutdown import Stop
 from ledgerops.drills.harness.proxy import Proxy
 from ledgerops.errors import UserError
@@ -81,13 +82,11 @@ class BrokerFixture:
     def delete_read_and_unread(self, topic: str) -> dict[int, int]:
         """Deletes all that a topic holds now, as its retention would. Gives the first offset left, by partition."""
         from confluent_kafka import TopicPartition
-        from confluent_kafka.admin import OffsetSpec
 
         admin = reach(self.kafka.client)
         count = len(admin.list_topics(topic, timeout=10).topics[topic].partitions)
-        asked = admin.list_offsets({TopicPartition(topic, number): OffsetSpec.latest() for number in range(count)})
-        heads = [TopicPartition(each.topic, each.partition, found.result(10).offset) for each, found in asked.items()]
-        done = admin.delete_records(heads)
+        heads = read_heads(self.kafka.client, {topic: count})
+        done = admin.delete_records([TopicPartition(topic, int(number), head) for (_, number), head in heads.items()])
         return {each.partition: found.result(10).low_watermark for each, found in done.items()}
 
     def close(self) -> None:
@@ -138,12 +137,10 @@ def open_broker(
 
 def _lead(client: KafkaClient, topics: Mapping[str, int]) -> None:
     """Waits until new topics can be used: the broker leads their partitions a moment after they were made."""
-    from ledgerops.ledger.sources.kafka import heads
-
     limit = time.monotonic() + MAX_LEADER_ELECTION_SECONDS
     while True:
         try:
-            heads(client, topics)
+            read_heads(client, topics)
             return
         except UserError:
             if time.monotonic() > limit:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
 
 import ledgerops
+from ledgerops.common.kafka_offsets import read_heads
 from ledgerops.errors import UserError
 from ledgerops.ledger.plan.plan import Plan, load_plan
 from ledgerops.ledger.run.run_dir import Note
@@ -129,9 +130,9 @@ def reached(feed: Feed, names: Collection[str]) -> Feed:
     """
     if feed.kafka is None:
         return feed
-    from ledgerops.ledger.sources.kafka import look
+    from ledgerops.ledger.sources.kafka import describe_cluster
 
-    cluster = look(feed.kafka.client, {topic for name in names for topic in feed.kafka.of(name)})
+    cluster = describe_cluster(feed.kafka.client, {topic for name in names for topic in feed.kafka.of(name)})
     digest = _digest(f"{cluster.id} {feed.kafka.prefix}".encode())
     return replace(feed, digest=digest, topics=cluster.topics, partitions=cluster.partitions)
 
@@ -140,9 +141,7 @@ def heads(feed: Feed) -> dict[tuple[str, str], int]:
     """Where the topics that are read end now, by topic and partition; empty for other sources. Raises UserError."""
     if feed.kafka is None or feed.partitions is None:
         return {}
-    from ledgerops.ledger.sources import kafka
-
-    return kafka.heads(feed.kafka.client, feed.partitions)
+    return read_heads(feed.kafka.client, feed.partitions)
 
 
 def open_tables(

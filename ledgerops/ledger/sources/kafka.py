@@ -18,7 +18,6 @@ on a dead connection is repeated on a new one.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -102,8 +101,8 @@ def read_start(text: str) -> Start:
     return Start(round(milliseconds))
 
 
-def look(client: KafkaClient, topics: Collection[str], seconds: float = ANSWER_SECONDS) -> Cluster:
-    """Asks the cluster for itself and for `topics`. Raises UserError: no answer, or a topic that is not there."""
+def describe_cluster(client: KafkaClient, topics: Collection[str], seconds: float = ANSWER_SECONDS) -> Cluster:
+    """Reads the ids of the cluster and of `topics`. Raises UserError: no answer, or a topic that does not exist."""
     from confluent_kafka import KafkaError, KafkaException, TopicCollection
 
     admin = reach(client, seconds)
@@ -111,14 +110,14 @@ def look(client: KafkaClient, topics: Collection[str], seconds: float = ANSWER_S
         cluster = admin.list_topics(timeout=seconds).cluster_id
         asked = admin.describe_topics(TopicCollection(sorted(topics)), request_timeout=seconds) if topics else {}
     except KafkaException as error:
-        raise UserError(f"cannot look at the topics of {client.servers}: {_reason(error)}") from None
+        raise UserError(f"cannot describe the topics of {client.servers}: {_reason(error)}") from None
     ids, partitions, unknown = {}, {}, []
     for name, future in asked.items():
         try:
             found = future.result()
         except KafkaException as error:
             if error.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
-                raise UserError(f"cannot look at topic {name} of {client.servers}: {_reason(error)}") from None
+                raise UserError(f"cannot describe topic {name} of {client.servers}: {_reason(error)}") from None
             unknown.append(name)
         else:
             ids[name], partitions[name] = str(found.topic_id), len(found.partitions)
@@ -126,42 +125,6 @@ def look(client: KafkaClient, topics: Collection[str], seconds: float = ANSWER_S
         names = ", ".join(sorted(unknown))
         raise UserError(f"no topic {names} at {client.servers}; ledgerops topics creates the ledger's topics")
     return Cluster(str(cluster), ids, partitions)
-
-
-def heads(client: KafkaClient, partitions: Mapping[str, int]) -> dict[tuple[str, str], int]:
-    """The offset that the next record of each partition will get, by (topic, partition). Raises UserError."""
-    return _offsets(client, partitions, "latest")
-
-
-def beginnings(client: KafkaClient, partitions: Mapping[str, int]) -> dict[tuple[str, str], int]:
-    """The offset from which each partition is kept: above 0 once Kafka has deleted records. Raises UserError."""
-    return _offsets(client, partitions, "earliest")
-
-
-def _offsets(client: KafkaClient, partitions: Mapping[str, int], which: str) -> dict[tuple[str, str], int]:
-    from confluent_kafka import KafkaError, KafkaException, TopicPartition
-    from confluent_kafka.admin import OffsetSpec
-
-    spec = getattr(OffsetSpec, which)()
-    wanted = {TopicPartition(topic, number): spec for topic, count in partitions.items() for number in range(count)}
-    moving = (  # as just after a topic was made: the broker does not know it (_NOENT), or does not lead it yet
-        KafkaError._NOENT,
-        KafkaError.UNKNOWN_TOPIC_OR_PART,
-        KafkaError.NOT_LEADER_FOR_PARTITION,
-        KafkaError.LEADER_NOT_AVAILABLE,
-    )
-    limit = time.monotonic() + ANSWER_SECONDS
-    while True:
-        admin = reach(client, ANSWER_SECONDS)  # a new one each time: one that was told of no such topic remembers it
-        try:
-            asked = admin.list_offsets(wanted, request_timeout=ANSWER_SECONDS) if wanted else {}
-            return {(place.topic, str(place.partition)): int(found.result().offset) for place, found in asked.items()}
-        except KafkaException as error:
-            if error.args[0].code() not in moving or time.monotonic() > limit:
-                raise UserError(
-                    f"cannot read the {which} offsets of the topics of {client.servers}: {_reason(error)}"
-                ) from None
-        time.sleep(0.1)
 
 
 def open_table(

@@ -82,8 +82,8 @@ def create(client: KafkaClient, prefix: str = "", replication: int = -1) -> tupl
     return tuple(topic.topic for topic in new)
 
 
-def look(client: KafkaClient, prefix: str = "") -> Found:
-    """What is there, changing nothing. UserError when the broker does not answer."""
+def inspect_topics(client: KafkaClient, prefix: str = "") -> Found:
+    """Compares the broker's topics with what the ledger needs; changes nothing. Raises UserError without an answer."""
     return _found(reach(client), client, named(prefix))
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ledgerops.common.kafka import KafkaClient, plain, without_secrets
+from ledgerops.common.kafka_offsets import read_heads
 from ledgerops.errors import UserError
 from ledgerops.ledger.plan.poison import REASONS
 from ledgerops.ledger.sources import kafka
@@ -157,12 +158,12 @@ class KafkaTarget:
 
 
 def _check(client: KafkaClient, topic: str, partitions: int, say: Callable[[str], None]) -> None:
-    cluster = kafka.look(client, [topic], ANSWER_SECONDS)
+    cluster = kafka.describe_cluster(client, [topic], ANSWER_SECONDS)
     if cluster.partitions[topic] < partitions:
         raise UserError(
             f"topic {topic} has {cluster.partitions[topic]} partitions and the load {partitions}; "
             "make it anew with as many, or change partitions in the plan"
         )
-    held = sum(kafka.heads(client, cluster.partitions).values())
+    held = sum(read_heads(client, cluster.partitions).values())
     if held:
         say(f"topic {topic} is not empty ({held:,} records so far): the manifest tells only what this load adds")

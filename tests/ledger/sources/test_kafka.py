@@ -12,6 +12,7 @@ import pytest
 from confluent_kafka.admin import NewTopic
 
 from ledgerops.common.kafka import reach
+from ledgerops.common.kafka_offsets import read_heads
 from ledgerops.errors import UserError
 from ledgerops.ledger.sources import kafka as source
 from ledgerops.ledger.sources.kafka import Start, Topics
@@ -68,13 +69,13 @@ def test_the_cluster_tells_its_id_and_those_of_its_topics(kafka, bank):
     prefix, send = bank
     send("customers", b"{}")
     names = [f"{prefix}customers", f"{prefix}ad_events"]
-    found = source.look(kafka.client, names)
+    found = source.describe_cluster(kafka.client, names)
 
     assert found.id == reach(kafka.client).list_topics(timeout=10).cluster_id
     assert found.partitions == dict.fromkeys(names, 2)
     assert len(set(found.topics.values())) == 2
-    assert source.look(kafka.client, names) == found
-    heads = source.heads(kafka.client, found.partitions)
+    assert source.describe_cluster(kafka.client, names) == found
+    heads = read_heads(kafka.client, found.partitions)
     assert set(heads) == {(name, number) for name in names for number in ("0", "1")}
     assert sum(heads.values()) == 1
 
@@ -85,7 +86,7 @@ def test_topics_that_were_made_this_moment_have_heads(kafka):
         names = [f"new-{uuid.uuid4().hex[:12]}" for _ in range(5)]
         for done in admin.create_topics([NewTopic(name, 20) for name in names]).values():
             done.result(30)
-        heads = source.heads(kafka.client, dict.fromkeys(names, 20))
+        heads = read_heads(kafka.client, dict.fromkeys(names, 20))
         assert (len(heads), set(heads.values())) == (100, {0})
 
 
@@ -94,7 +95,7 @@ def test_a_topic_that_the_broker_hears_of_only_now_has_heads(kafka):
     maker = threading.Timer(0.3, topics.make, (admin, NewTopic(name, 2, 1)))
     maker.start()
     try:
-        assert set(source.heads(kafka.client, {name: 2}).values()) == {0}
+        assert set(read_heads(kafka.client, {name: 2}).values()) == {0}
     finally:
         maker.join()
 
@@ -102,7 +103,7 @@ def test_a_topic_that_the_broker_hears_of_only_now_has_heads(kafka):
 def test_topics_that_are_not_there_are_named_together(kafka, bank):
     prefix, _ = bank
     with pytest.raises(UserError) as refused:
-        source.look(kafka.client, [f"{prefix}customers", "no.such", "none.either"])
+        source.describe_cluster(kafka.client, [f"{prefix}customers", "no.such", "none.either"])
     assert str(refused.value) == (
         f"no topic no.such, none.either at {kafka.servers}; ledgerops topics creates the ledger's topics"
     )
@@ -112,12 +113,12 @@ def test_no_answer_is_one_line_within_the_time(server_jars):
     from ledgerops.common.kafka import KafkaClient
 
     with pytest.raises(UserError, match=r"^cannot reach Kafka at 127.0.0.1:1: connection refused$"):
-        source.look(KafkaClient("127.0.0.1:1"), ["x"])
+        source.describe_cluster(KafkaClient("127.0.0.1:1"), ["x"])
     with socket.create_server(("127.0.0.1", 0)) as silent:
         servers = f"127.0.0.1:{silent.getsockname()[1]}"
         began = time.monotonic()
         with pytest.raises(UserError, match=rf"^cannot reach Kafka at {servers}: [^\n]+$"):
-            source.look(KafkaClient(servers), ["x"], 0.5)
+            source.describe_cluster(KafkaClient(servers), ["x"], 0.5)
         assert time.monotonic() - began < source.ANSWER_SECONDS, "the time that was given does not count"
 
 

@@ -86,10 +86,10 @@ def test_a_worker_that_ends_takes_nothing_from_what_others_used():
 
 
 def test_the_generator_sends_in_a_process_of_its_own_and_says_how_fast(kafka, topic):
-    from ledgerops.ledger.sources.kafka import heads
+    from ledgerops.common.kafka_offsets import read_heads
 
     sent = send_process(kafka.servers, "transactions", topic, 2000)
 
-    assert sum(heads(kafka.client, {topic: 5}).values()) == 2000
+    assert sum(read_heads(kafka.client, {topic: 5}).values()) == 2000
     assert sent.rate > 0
     assert sent.cpu > 0
