@@ -1,6 +1,12 @@
-"""Arrow columns made from numpy buffers, and the schema of the transactions in Arrow."""
+"""Arrow columns made from buffers, and the schema of the transactions in Arrow.
+
+`pa.array` and `pa.scalar` import pandas, which takes a second of CPU time in each of Spark's Python processes; columns
+that are made from buffers need none of it.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -45,6 +51,21 @@ def strings(rows: NDArray[np.uint8]) -> pa.Array:
     offsets = np.arange(count + 1, dtype=np.int32) * np.int32(width)
     data = np.ascontiguousarray(rows)
     return pa.Array.from_buffers(pa.string(), count, [None, pa.py_buffer(offsets), pa.py_buffer(data)])
+
+
+def texts(values: Sequence[str | None]) -> pa.Array:
+    """A string column; a single value of it serves where Arrow wants a scalar: `texts(["x"])[0]`."""
+    encoded = [(value or "").encode() for value in values]
+    offsets = np.cumsum([0, *map(len, encoded)]).astype(np.int32)
+    present = np.packbits([value is not None for value in values], bitorder="little")
+    buffers = [pa.py_buffer(present), pa.py_buffer(offsets), pa.py_buffer(b"".join(encoded))]
+    return pa.Array.from_buffers(pa.string(), len(values), buffers)
+
+
+def integers(numbers: NDArray[np.integer]) -> pa.Array:
+    """Whole numbers of the type that the numpy array has, such as the places for `take`."""
+    content = np.ascontiguousarray(numbers)
+    return pa.Array.from_buffers(pa.from_numpy_dtype(content.dtype), len(content), [None, pa.py_buffer(content)])
 
 
 def money(cents: NDArray[np.int64]) -> pa.Array:

@@ -42,8 +42,8 @@ _KINDS = (
     ("Debit", "Credit Card Withdrawal", 1),
 )
 _KIND_OF = np.repeat(np.arange(len(_KINDS)), [weight for _, _, weight in _KINDS])
-_TYPES = pa.array([kind for kind, _, _ in _KINDS])
-_OPERATIONS = pa.array([operation for _, operation, _ in _KINDS])
+_TYPES = arrow.texts([kind for kind, _, _ in _KINDS])
+_OPERATIONS = arrow.texts([operation for _, operation, _ in _KINDS])
 _IS_CREDIT = np.array([kind == "Credit" for kind, _, _ in _KINDS])
 
 
@@ -125,14 +125,15 @@ class Generator:
         due = self._schedule.due_time(numbers)
         micros = np.rint((due - self.delays(numbers)) * 1e6).astype(np.int64)
         accounts, customers = self._drawn(numbers, due)
+        kinds = arrow.integers(kind)
         return pa.RecordBatch.from_arrays(
             [
                 arrow.strings(arrow.identifiers("T", numbers, 10)),
                 arrow.strings(accounts),
                 arrow.strings(customers),
                 arrow.timestamps(micros + self._first_micros),
-                _TYPES.take(pa.array(kind)),
-                _OPERATIONS.take(pa.array(kind)),
+                _TYPES.take(kinds),
+                _OPERATIONS.take(kinds),
                 arrow.money(cents),
                 arrow.money(balance),
             ],

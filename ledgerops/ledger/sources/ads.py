@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from ledgerops.ledger.plan import arrow
 from ledgerops.ledger.plan.seeded_hash import hashes
 
 if TYPE_CHECKING:
@@ -35,8 +36,9 @@ SCHEMA = pa.schema(
 _SEED = 0  # no plan's: a transaction of that id is the same event whatever the source
 _BYTE, _TEXT = range(2)
 _WIDTH = 64  # bytes, a power of two; in a longer id a byte counts as the one 64 before it
-_AD_IDS = pa.array([f"AD{number:04}" for number in range(1, ADS + 1)])
-_AD_TYPES, _EVENT_TYPES = pa.array(AD_TYPES), pa.array(EVENT_TYPES)
+_AD_IDS = arrow.texts([f"AD{number:04}" for number in range(1, ADS + 1)])
+_AD_TYPES, _EVENT_TYPES = arrow.texts(AD_TYPES), arrow.texts(EVENT_TYPES)
+_PAGE, _NOTHING = arrow.texts(["page-", ""])
 
 
 def ad_events(batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -46,10 +48,10 @@ def ad_events(batch: pa.RecordBatch) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(
         [
             batch.column("customer_id"),
-            pc.binary_join_element_wise(pa.scalar("page-"), batch.column("account_id"), pa.scalar("")),
-            _AD_IDS.take(pa.array((low % np.uint64(ADS)).astype(np.int32))),
-            _AD_TYPES.take(pa.array((low // np.uint64(ADS) % np.uint64(len(AD_TYPES))).astype(np.int32))),
-            _EVENT_TYPES.take(pa.array((high % np.uint64(len(EVENT_TYPES))).astype(np.int32))),
+            pc.binary_join_element_wise(_PAGE, batch.column("account_id"), _NOTHING),
+            _AD_IDS.take(arrow.integers((low % np.uint64(ADS)).astype(np.int32))),
+            _AD_TYPES.take(arrow.integers((low // np.uint64(ADS) % np.uint64(len(AD_TYPES))).astype(np.int32))),
+            _EVENT_TYPES.take(arrow.integers((high % np.uint64(len(EVENT_TYPES))).astype(np.int32))),
             batch.column("event_time").cast(SCHEMA.field("event_time").type),  # Spark hands it in the session's zone
         ],
         schema=SCHEMA,

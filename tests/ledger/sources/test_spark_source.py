@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -280,3 +282,22 @@ def test_a_query_on_a_bad_checkpoint_fails_with_the_reason(spark, tmp_path: Path
             assert "are not of this plan" in str(error)
             return
     pytest.fail("the second plan was accepted")
+
+
+def test_the_processes_of_the_source_do_without_pandas():
+    program = """
+import sys, time
+from pyspark.sql.streaming.datasource import ReadAllAvailable
+from ledgerops.ledger.plan.plan import load_plan
+from ledgerops.ledger.sources.spark_source import LedgerStreamReader, Options
+for table in ("transactions", "ad_events"):
+    options = {"plan": load_plan("default").text, "origin": str(time.time() - 60), "table": table}
+    reader = LedgerStreamReader(Options.of(options))
+    start = reader.initialOffset()
+    end = reader.latestOffset(start, ReadAllAvailable())
+    assert sum(batch.num_rows for split in reader.partitions(start, end) for batch in reader.read(split)) > 30_000
+print("pandas" in sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+
+    assert done.stdout == "False\n"
