@@ -21,7 +21,9 @@ from load.locust_worker import MESSAGE
 from load.options import metrics_port, read
 
 CONNECT = 30.0  # seconds for all workers to reach the target
-SILENT = 10  # seconds for which a worker that locust calls missing may still come back: a busy machine held it up
+# Without a heartbeat for 3 s locust calls a worker missing, and ends the load when all are: too soon if it is held up.
+MISSING_SECONDS = 20
+GONE_SECONDS = 3  # for which a missing worker may still come back
 LOCAL = "local"
 
 log = logging.getLogger("ledgerops")
@@ -165,5 +167,7 @@ class Lead:
 
 
 def gone(clients: Any, member: str) -> bool:
-    """Whether a worker has left, or is silent for longer than one that is held up."""
-    return member not in clients or clients[member].heartbeat < -SILENT  # it falls by one a second, to -1 when missing
+    """Whether a worker has left, or is silent for longer than a busy machine holds it up."""
+    return (
+        member not in clients or clients[member].heartbeat < -GONE_SECONDS
+    )  # it falls by one a second, to -1 when missing

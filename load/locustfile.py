@@ -13,16 +13,18 @@ from pathlib import Path
 from typing import Any
 
 import gevent
-from locust import LoadTestShape, User, events, task
+from locust import LoadTestShape, User, events, runners, task
 from locust.runners import STATE_INIT, MasterRunner, WorkerRunner
 
 sys.path.append(str(Path(__file__).resolve().parent.parent))  # wherever locust was started
 
-from load.locust_master import Lead
+from load.locust_master import MISSING_SECONDS, Lead
 from load.locust_worker import Pacing
 from load.options import add_options
 
 events.init_command_line_parser.add_listener(add_options)
+
+runners.HEARTBEAT_LIVENESS = MISSING_SECONDS
 
 
 @events.init.add_listener

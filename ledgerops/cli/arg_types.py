@@ -16,6 +16,11 @@ def seconds(text: str) -> float:
     return float(found.group(1)) * UNITS[found.group(2)]
 
 
+def interval(text: str) -> float:
+    """A length of time as for `seconds`, or 0 for none at all."""
+    return 0.0 if re.fullmatch(r"0+(?:\.0+)?\s*[smhd]?", text.strip()) else seconds(text)
+
+
 def whole(text: str) -> int:
     """A whole number above zero."""
     try:

@@ -14,7 +14,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from ledgerops.ledger.jobs import JOBS, TOUR
+    from ledgerops.ledger.jobs import DEFAULT_JOBS, JOBS
     from ledgerops.ledger.jobs.job import GROUPS
 
     width = max(len(job.name) for job in JOBS)
@@ -23,6 +23,6 @@ def run(args: argparse.Namespace) -> int:
         if jobs:
             print(group)
         for job in jobs:
-            print(f"  {job.name:{width}} {'*' if job in TOUR else ' '} {job.summary}")
+            print(f"  {job.name:{width}} {'*' if job in DEFAULT_JOBS else ' '} {job.summary}")
     print("\n* runs without being named; ledgerops run GROUP runs a group, ledgerops run all every job")
     return 0

@@ -163,8 +163,9 @@ def watch(
 ) -> None:
     """Shows what `fetch` gives until `wait(seconds)` says that it is over."""
     if not is_live(console):
+        starting = ""
         while not wait(every_plain):
-            print_plain(fetch(), console)
+            starting = print_plain(fetch(), console, starting)
         return
     from rich.live import Live
 
@@ -175,9 +176,19 @@ def watch(
                 return
 
 
-def print_plain(document: Document, console: Console) -> None:
+def print_plain(document: Document, console: Console, starting_before: str = "") -> str:
+    """A line for each query that has run a batch, and one line for all others, unless it is `starting_before`.
+
+    Returns that one line.
+    """
+    waiting = [query["query"] for query in document["queries"] if query["status"] == "starting" and not query["batch"]]
+    starting = clean(f"waiting for the first batch of {', '.join(waiting)}") if waiting else ""
     for query in document["queries"]:
-        console.out(plain_line(query), highlight=False)
+        if query["query"] not in waiting:
+            console.out(plain_line(query), highlight=False)
+    if starting and starting != starting_before:
+        console.out(starting, highlight=False)
+    return starting
 
 
 def _headings(width: int) -> list[Text]:

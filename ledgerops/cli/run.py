@@ -1,11 +1,15 @@
 """Runs the ledger's jobs on Spark, watched, with a live view in the terminal and a live page.
 
-Without names it runs six of the jobs, on the embedded source. It ends after --duration, on Ctrl-C or SIGTERM, and when
-a replayed file is worked off. The next run of the same plan goes on where this one ended: no row is lost or repeated.
+Without names it runs three of the jobs (state, windows and a join) on the embedded source. It stops after --duration,
+on Ctrl-C or SIGTERM, and when a replayed file has been read. The next run of the same plan resumes where this one
+stopped: no row is lost or repeated.
 
-With --source kafka or files it reads topics or a landing folder instead, and keeps what is no row of its table as dead
-letters. A checkpoint always wins over --start. After a change of a job: the next run goes on with its state, or, where
-the new job cannot read it, says so; --fresh --start TIME begins with fresh state from a time.
+With --source kafka or files it reads topics or a landing folder instead, and writes records that cannot be parsed to
+dead_letters. A checkpoint takes precedence over --start. After you change a job, the next run resumes with its state;
+if the new job cannot read that state, the run says so: --fresh --start TIME starts over with empty state.
+
+Short runs on this machine (at most ten minutes, or the default plan) start the JVM with options that save CPU time.
+Options of your own, in JDK_JAVA_OPTIONS or spark-defaults.conf, replace them.
 
 Exit code: 0 after a clean end, 1 when a query failed, 2 when it could not run.
 
@@ -32,16 +36,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ledgerops.cli import source_sink_args
-from ledgerops.cli.arg_types import factor, port, rate, seconds, whole
+from ledgerops.cli.arg_types import factor, interval, port, rate, seconds, whole
 from ledgerops.cli.run_summary import announce, sum_up
 from ledgerops.common.format import clock
 from ledgerops.errors import UserError
 
-# six batches cost some 7 s of processor time (measured), which two cores have in 3.5 s
-TRIGGER = 5.0
-# what came due while nobody ran is taken in bites: one batch over all of it would show nothing for minutes
-RESUMED_ROWS = 50_000
-RESUMED_FILES = 100
+TRIGGER_SECONDS = 5.0
+# a backlog from before a restart is read in parts: one batch over all of it would show nothing for minutes
+MAX_ROWS_AFTER_RESTART = 50_000
+MAX_FILES_AFTER_RESTART = 100
+QUICK_START_SECONDS = 600.0  # up to which a run is short
 
 if TYPE_CHECKING:
     from ledgerops.common.shutdown import Stop
@@ -51,57 +55,64 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("jobs", nargs="*", metavar="JOB", help="jobs or groups to run, or all (see ledgerops jobs)")
-    parser.add_argument("--duration", type=seconds, metavar="TIME", help="end after this time: 90, 90s, 2m, 1h")
+    parser.add_argument("--duration", type=seconds, metavar="TIME", help="stop after this time: 90, 90s, 2m, 1h")
     parser.add_argument("--plan", metavar="NAME|PATH", help="load plan of the embedded source (see ledgerops plans)")
     parser.add_argument(
         "--rate-scale", type=factor, metavar="FACTOR", help="multiply every rate of the plan by this (default 1)"
     )
     parser.add_argument(
-        "--rate", type=rate, metavar="ROWS", help="rows a second of a replay (default 500; 0 gives all at once)"
+        "--rate",
+        type=rate,
+        metavar="ROWS",
+        help="rows per second of a replay (default 500; 0 reads all at once)",
     )
     source_sink_args.add_arguments(parser)
     parser.add_argument(
         "--accounts-url",
         metavar="URL",
-        help="database that account_lookup asks: postgresql://user@host:port/database or sqlite:///path "
+        help="database for account_lookup: postgresql://user@host:port/database or sqlite:///path "
         "(default: a local file of the plan's or the bank's accounts)",
     )
     parser.add_argument(
-        "--risk-url", metavar="URL", help="service that risk_scores asks, http://host:port (default: a local one)"
+        "--risk-url", metavar="URL", help="service for risk_scores, http://host:port (default: a local one)"
     )
     parser.add_argument(
-        "--trigger", type=seconds, default=TRIGGER, metavar="TIME", help=f"trigger interval (default {TRIGGER:g}s)"
+        "--trigger",
+        type=interval,
+        default=TRIGGER_SECONDS,
+        metavar="TIME",
+        help=f"trigger interval (default {TRIGGER_SECONDS:g}s); 0 starts each batch as soon as the last one ends",
     )
     parser.add_argument(
         "--max-rows-per-trigger",
         type=whole,
         metavar="ROWS",
-        help="the most rows that a batch reads (default: no limit; after a restart 50000)",
+        help="maximum rows per batch (default: no limit; after a restart 50000)",
     )
     parser.add_argument(
         "--lateness",
         type=seconds,
         metavar="TIME",
-        help="how late a row may be for jobs with a watermark, such as 48h (default 1m; of a replay 48h)",
+        help="allowed lateness of jobs with a watermark, such as 48h (default 1m; 48h for a replay)",
     )
     parser.add_argument(
         "--until-caught-up",
         action="store_true",
-        help="end when every job has read what Kafka's topics or the landing folder held at the start",
+        help="stop when every job has read what Kafka's topics or the landing folder held at the start",
     )
-    parser.add_argument("--port", type=port, help="port of the live page and the metrics (default 9464, or a free one)")
+    parser.add_argument("--port", type=port, help="port of the live page and metrics (default 9464, or any free one)")
     parser.add_argument(
         "--out", type=Path, default=Path("runs"), metavar="FOLDER", help="where runs are kept (default runs)"
     )
-    parser.add_argument("--fresh", action="store_true", help="begin anew; an earlier run of the plan is moved aside")
-    parser.add_argument("--cores", type=whole, default=2, help="cores to use, and shuffle partitions (default 2)")
-    parser.add_argument("--master", help="run on this Spark master instead of this machine's cores")
-    parser.add_argument("--no-view", action="store_true", help="print nothing between start and end")
+    parser.add_argument("--fresh", action="store_true", help="start over; the earlier run is kept under another name")
+    parser.add_argument("--cores", type=whole, default=2, help="number of cores and of shuffle partitions (default 2)")
+    parser.add_argument("--master", help="run on this Spark master instead of this machine")
+    parser.add_argument("--no-view", action="store_true", help="print nothing while running")
     parser.add_argument(
         "--record",
         action=argparse.BooleanOptionalAction,
         default=True,
-        help="keep a recording for ledgerops diagnose (default)",
+        help="write a recording for ledgerops diagnose (default)",
     )
 
 
@@ -131,7 +142,7 @@ def _setup(args: argparse.Namespace) -> Setup:
     jars = connector_jars() if feed.kafka is not None or outlet.kind != "parquet" else []
     feed = reached(feed, {name for job in jobs for name in job.inputs})
     for job in left_out(args.jobs, feed.offered):
-        print(f"without {job.name}: the source does not offer all of {', '.join(job.inputs)}", file=sys.stderr)
+        print(f"skipping {job.name}: this source does not provide all of {', '.join(job.inputs)}", file=sys.stderr)
     if args.port:
         _check_port(args.port)
     folder = RunFolder(args.out.resolve(), feed.folder)
@@ -157,6 +168,7 @@ def _setup(args: argparse.Namespace) -> Setup:
         lateness=f"{args.lateness:.3f} seconds" if args.lateness else None,
         until_caught_up=args.until_caught_up,
         kafka_config=args.kafka_config,
+        quick_start=_is_short(args),
     )
     try:
         setup.check()
@@ -166,10 +178,19 @@ def _setup(args: argparse.Namespace) -> Setup:
     return setup
 
 
+def _is_short(args: argparse.Namespace) -> bool:
+    """Whether the run is on this machine and over in minutes, or needs little CPU time."""
+    if args.master is not None:
+        return False
+    if args.duration is not None:
+        return bool(args.duration <= QUICK_START_SECONDS)
+    return args.source in (None, "embedded") and args.plan is None and args.rate_scale is None and args.rate is None
+
+
 def _bound(args: argparse.Namespace, feed: Feed, resumed: bool) -> int | None:
-    """The most that a batch reads, in rows, or in files of a landing folder."""
+    """The maximum that a batch reads: rows, or files of a landing folder."""
     asked: int | None = args.max_files_per_trigger if feed.kind == "files" else args.max_rows_per_trigger
-    return asked or ((RESUMED_FILES if feed.kind == "files" else RESUMED_ROWS) if resumed else None)
+    return asked or ((MAX_FILES_AFTER_RESTART if feed.kind == "files" else MAX_ROWS_AFTER_RESTART) if resumed else None)
 
 
 def _check_port(wanted: int) -> None:
@@ -222,15 +243,13 @@ def _show(running: Running, args: argparse.Namespace, stop: Stop) -> None:
         while not stop.asked:
             now = time.monotonic()
             if args.duration and now - began >= args.duration:
-                stop.ask(f"{clock(args.duration)} are over")
+                stop.ask(f"reached --duration {clock(args.duration)}")
             elif running.incompatible() is not None:
-                stop.ask("a job cannot go on with its state")
+                stop.ask("a job cannot read its state")
             elif running.over:
-                stop.ask("no query is left")
+                stop.ask("no query is running")
             elif running.dry():
-                stop.ask(
-                    "everything that was there is worked off" if args.until_caught_up else "everything is worked off"
-                )
+                stop.ask("caught up" if args.until_caught_up else "processed everything")
             elif now >= end:
                 return False
             else:

@@ -1,4 +1,4 @@
-"""What `ledgerops run` says before its view and after it."""
+"""What `ledgerops run` prints before its view and after it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ledgerops.common.format import clock, duration
+from ledgerops.config import load
 
 if TYPE_CHECKING:
     from ledgerops.common.shutdown import Stop
@@ -20,33 +21,38 @@ def announce(running: Running, took: float, start: str | None) -> None:
     names = [job.name for job in setup.jobs]
     what = f"{len(names)} jobs" if len(names) > 4 else ", ".join(names)
     print(f"live page {running.watch.url}/  metrics {running.watch.url}/metrics")
-    print(f"{what} on {setup.feed}; Spark took {took:.0f} s to start")
+    usual = load().port if setup.port is None else setup.port
+    if usual and running.watch.port != usual:
+        print(f"port {usual} is in use, so the live page is on port {running.watch.port}")
+    print(f"{what} on {setup.feed}; started in {took:.0f} s")
     if setup.resumed:
         since = duration(time.time() - setup.note.origin)
-        print(f"goes on where the last run ended (its clock began {since} ago; --fresh begins anew)")
+        print(f"resuming the run that began {since} ago; --fresh starts over")
         if start is not None:
-            print(f"--start {start} counts only for jobs without a checkpoint: the others go on from theirs")
+            print(f"--start {start} applies only to jobs without a checkpoint; the others resume from theirs")
     for name, number in setup.held().items():
-        print(f"{name} keeps the {number} shuffle partitions of its checkpoint, whatever --cores says")
+        print(f"{name} keeps the {number} shuffle partitions of its checkpoint; --cores does not change them")
     refused = running.refused()
     if refused:
-        print(f"refused {refused:,} rows of the data files: see {_short(setup.folder.work / 'rejects.jsonl')}")
-    print(f"everything goes to {_short(setup.folder.path)}; end it with Ctrl-C", flush=True)
+        print(
+            f"skipped {refused:,} unreadable rows of the data files: see {_short(setup.folder.work / 'rejects.jsonl')}"
+        )
+    print(f"writing to {_short(setup.folder.path)}; stop with Ctrl-C", flush=True)
 
 
 def sum_up(running: Running, status: dict[str, Any], stop: Stop, cut: list[str], took: float) -> int:
-    """After the end: verdicts, failures and where everything is. Returns the exit code."""
+    """After the end: verdicts, failures and where the files are. Returns the exit code."""
     from ledgerops.cli.live_view import verdict_line
     from ledgerops.common.format import clean
 
     setup, failures = running.setup, running.failures()
-    print(f"\nended after {clock(took)}: {stop.reason}")
+    print(f"\nstopped after {clock(took)}: {stop.reason}")
     for query in status["queries"]:
         print(clean(verdict_line(query)))
     for name, error in failures.items():
         print(f"failed: {name}: {clean(error)}", file=sys.stderr)
     if cut:
-        print(f"stopped within a batch, which the next run repeats: {', '.join(cut)}")
+        print(f"stopped during a batch, which the next run repeats: {', '.join(cut)}")
     folder = setup.folder
     print(f"\noutput      {setup.outlet.place(_short(folder.outputs))}")
     print(f"checkpoints {_short(folder.checkpoints)}/JOB")

@@ -108,7 +108,7 @@ def test_two_jobs_run_are_served_and_end_after_the_duration(command, tmp_path):
     for part in (
         "large_credits, daily_counts on the embedded source, plan default",
         "\ndaily_counts: ",
-        "0:25 are over",
+        "reached --duration 0:25",
         "output      runs/default/output/JOB",
         "next: ledgerops diagnose --from runs/default/recording",
     ):
@@ -146,7 +146,7 @@ def test_a_run_that_is_terminated_ends_in_order_and_goes_on_where_it_ended(comma
     second.process.send_signal(signal.SIGINT)
 
     assert second.ended() == 0, second.err
-    assert "goes on where the last run ended" in second.out
+    assert "resuming the run that began" in second.out
     assert ": interrupted\n" in second.out
     assert (folder / "run.json").read_text() == note
 
@@ -173,7 +173,7 @@ def test_a_replay_ends_by_itself_when_the_file_is_worked_off(command, tmp_path):
     run = command("run", "large_credits", "--port", "0", "--no-view", "--rate", "100", LEDGEROPS_DATA=str(tmp_path))
 
     assert run.ended() == 0, run.err
-    assert "everything is worked off" in run.out
+    assert "processed everything" in run.out
     assert f"a replay of {tmp_path}/transactions.csv" in run.out
     assert list((tmp_path / "runs" / "replay" / "output" / "large_credits").glob("*.parquet"))
 
@@ -256,7 +256,7 @@ def test_a_run_on_kafka_reads_all_once_over_restarts_and_keeps_poison_aside(bank
     first = command(*argv, *usual)
 
     assert first.ended() == 0, first.err
-    assert "everything that was there is worked off" in first.out
+    assert "caught up" in first.out
     assert f"on Kafka at {bank.kafka.servers}; " in first.out
     assert rows(folder, "large_credits", "count(*), count(DISTINCT transaction_id), sum(amount)::TEXT") == [
         (40, 40, "2000010.00")
@@ -281,7 +281,7 @@ def test_a_run_on_kafka_reads_all_once_over_restarts_and_keeps_poison_aside(bank
     second = command(*argv, *usual, "--start", "latest", "--cores", "1")
 
     assert second.ended() == 0, second.err
-    assert "--start latest counts only for jobs without a checkpoint: the others go on from theirs" in second.out
+    assert "--start latest applies only to jobs without a checkpoint; the others resume from theirs" in second.out
     assert rows(folder, "large_credits", "count(*), count(DISTINCT transaction_id)") == [(50, 50)]
     assert len(rows(folder, "dead_letters", "topic")) == len(letters)
     for file in folder.rglob("*"):

@@ -160,12 +160,12 @@ def test_an_interrupt_breaks_off_no_step_of_a_sender():
 
 MISSING = """
 from types import SimpleNamespace as Worker
-from load.locust_master import SILENT, gone
+from load.locust_master import GONE_SECONDS, gone
 
 clients = {
     "well": Worker(state="running", heartbeat=3),
-    "held up": Worker(state="missing", heartbeat=-5),
-    "dead": Worker(state="missing", heartbeat=-SILENT - 1),
+    "held up": Worker(state="missing", heartbeat=-2),
+    "dead": Worker(state="missing", heartbeat=-GONE_SECONDS - 1),
 }
 print(*(name for name in ("well", "held up", "dead", "left") if gone(clients, name)), sep=", ")
 """

@@ -62,23 +62,16 @@ JOBS: tuple[Job, ...] = (
 )
 
 
-# what a run without names does: one job of each kind that two cores carry together
-TOUR: tuple[Job, ...] = (
-    large_credits.JOB,
-    dedup_transactions.JOB,
-    daily_counts.JOB,
-    customer_sessions.JOB,
-    debit_credit_pairs.JOB,
-    enriched_transactions.JOB,
-)
+# what runs without names: state, windows and a join, light enough for two slow cores
+DEFAULT_JOBS: tuple[Job, ...] = (dedup_transactions.JOB, daily_counts.JOB, debit_credit_pairs.JOB)
 ALL = "all"
 
 
 def choose_jobs(names: Iterable[str], offered: Collection[str] | None = None) -> tuple[Job, ...]:
-    """The jobs of these names; a name may be a group's or `all`, no name gives the tour. Raises UserError.
+    """The jobs of these names; a name may be a group's or `all`, no name gives DEFAULT_JOBS. Raises UserError.
 
-    With `offered`, the tables that the source has, jobs that read another are left out of groups and of the tour, and
-    refused when they are named. The tour of a source with rejects includes the job that keeps them.
+    With `offered`, the tables that the source has, jobs that read another are left out of groups and of the default,
+    and refused when they are named. The default of a source with rejects includes the job that keeps them.
     """
     asked = list(names)
     chosen: dict[str, Job] = {}
@@ -88,7 +81,7 @@ def choose_jobs(names: Iterable[str], offered: Collection[str] | None = None) ->
             chosen[job.name] = job
     if not asked:
         rejects = offered is not None and "rejects" in offered
-        chosen = {job.name: job for job in (*TOUR, *((dead_letters.JOB,) if rejects else ()))}
+        chosen = {job.name: job for job in (*DEFAULT_JOBS, *((dead_letters.JOB,) if rejects else ()))}
     fitting = tuple(job for job in chosen.values() if not missing_inputs(job, offered))
     if not fitting:
         raise UserError(f"none of the jobs can run: the source offers {_listed(offered or ())}")
@@ -98,7 +91,7 @@ def choose_jobs(names: Iterable[str], offered: Collection[str] | None = None) ->
 def left_out(names: Iterable[str], offered: Collection[str]) -> tuple[Job, ...]:
     """The jobs that `choose_jobs` leaves out because of what the source does not offer."""
     asked = list(names)
-    wanted = [job for job in JOBS if job.group in asked or ALL in asked] if asked else list(TOUR)
+    wanted = [job for job in JOBS if job.group in asked or ALL in asked] if asked else list(DEFAULT_JOBS)
     return tuple(job for job in wanted if missing_inputs(job, offered))
 
 

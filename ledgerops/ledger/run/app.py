@@ -20,7 +20,7 @@ from ledgerops.ledger.run.run_dir import Note, RunFolder, remove_unused
 from ledgerops.ledger.run.services import Services, open_services
 from ledgerops.ledger.run.sink import Outlet
 from ledgerops.ledger.run.source import Feed, heads, open_tables, total_rows
-from ledgerops.ledger.run.spark_session import open_session, output_to
+from ledgerops.ledger.run.spark_session import open_session, output_to, quick_start_conf
 from ledgerops.ledger.run.start import SESSION_CONF, start
 from ledgerops.ledger.sources.csv_file import rejected
 
@@ -32,8 +32,7 @@ if TYPE_CHECKING:
 
 OPENING = ("Initializing", "Getting offsets")  # what a query's status says until its source has answered
 SOURCE_SECONDS = 60.0
-ATTEMPTS = 3
-NO_ANSWER = "Python worker failed to connect back"
+MAX_START_SECONDS = 300.0  # in which a source's process is started again and again
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +56,7 @@ class Setup:
     lateness: str | None = None  # in place of what the jobs or the source have; a Spark interval
     until_caught_up: bool = False
     kafka_config: Path | None = None  # of the source's client, for the watch, which asks the brokers itself
+    quick_start: bool = False  # choose JVM options for a run of minutes
 
     @property
     def inputs(self) -> set[str]:
@@ -183,7 +183,8 @@ def begin(setup: Setup) -> Running:
         spark = watch = None
         try:
             jars = {"spark.jars": ",".join(map(str, setup.jars))} if setup.jars else {}
-            spark = open_session(setup.master, setup.cores, folder.path, {**SESSION_CONF, **jars})
+            quick = quick_start_conf() if setup.quick_start else {}
+            spark = open_session(setup.master, setup.cores, folder.path, {**SESSION_CONF, **jars, **quick})
             watch = ledgerops.attach(
                 spark,
                 port=setup.port,
@@ -210,12 +211,16 @@ def begin(setup: Setup) -> Running:
 def _start_one(job: Job, setup: Setup, inputs: Mapping[str, DataFrame], services: Mapping[str, str]) -> StreamingQuery:
     """Starts a job and waits until its source has answered.
 
-    Each source begins with a Python process of its own, to which Spark gives ten seconds: six at once on two busy cores
-    take longer. A query that died of it has done nothing yet, so it may simply be started again.
+    Each source begins with a Python process of its own, which must connect to Spark within ten seconds (a constant of
+    Spark). It needs 0.6 s of CPU time for that, so jobs are started one after the other. On a machine that is too busy
+    even then the query fails before it has done anything, and is started again for up to MAX_START_SECONDS.
     """
-    folder, checkpoint, attempt = setup.folder, setup.folder.checkpoints / job.name, 0
+    folder, checkpoint, deadline = (
+        setup.folder,
+        setup.folder.checkpoints / job.name,
+        time.monotonic() + MAX_START_SECONDS,
+    )
     while True:
-        attempt += 1
         if setup.feed.kafka is not None:  # else the place that an earlier --start named would still count
             remove_unused(checkpoint)
         query = start(
@@ -231,7 +236,7 @@ def _start_one(job: Job, setup: Setup, inputs: Mapping[str, DataFrame], services
         limit = time.monotonic() + SOURCE_SECONDS
         while query.isActive and time.monotonic() < limit and query.status["message"].startswith(OPENING):
             time.sleep(0.05)
-        if attempt == ATTEMPTS or query.isActive or NO_ANSWER not in str(query.exception()):
+        if query.isActive or not failures.is_slow_source(str(query.exception())) or time.monotonic() > deadline:
             return query
 
 

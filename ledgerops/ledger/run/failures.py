@@ -16,6 +16,7 @@ INCOMPATIBLE = re.compile(
     r"|STATEFUL_PROCESSOR_\w*|INVALID_STATE_STORE\w*"
 )
 OURS = f"{UserError.__module__}.{UserError.__name__}: "
+SLOW_SOURCE = "Python worker failed to connect back"
 CHANGED = {
     "STATE_STORE_KEY": "the keys of its state (what it groups or joins by)",
     "STATE_STORE_VALUE": "the values in its state (what it keeps for a key)",
@@ -68,9 +69,19 @@ def _columns(schema: str) -> str:
     return plain.removeprefix("<").removesuffix(">")
 
 
+def is_slow_source(error: str) -> bool:
+    """Whether a query failed because the Python process of its source was too slow to connect to Spark."""
+    return SLOW_SOURCE in error
+
+
 def cause(error: str) -> str:
     """One line for a query that failed, with what to do where that is known."""
     first = told(error)
+    if is_slow_source(error):
+        return (
+            "the process of its source did not start within the 10 s that Spark gives it, because this machine is too "
+            "busy; end other programs or run fewer jobs, then start again: nothing is lost"
+        )
     if "KAFKA_DATA_LOSS" in error:
         return (
             f"{first.rstrip(';')}; records were deleted before they were read: --allow-data-loss goes on without them"

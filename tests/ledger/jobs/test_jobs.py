@@ -3,7 +3,7 @@ import importlib
 import pytest
 
 from ledgerops.errors import UserError
-from ledgerops.ledger.jobs import JOBS, TOUR, choose_jobs, find_job
+from ledgerops.ledger.jobs import DEFAULT_JOBS, JOBS, choose_jobs, find_job
 from ledgerops.ledger.jobs.job import GROUPS
 from ledgerops.ledger.jobs.large_credits import JOB
 from ledgerops.ledger.run.start import start
@@ -27,7 +27,7 @@ def test_a_job_is_found_by_its_name():
 def test_jobs_are_chosen_by_name_by_group_all_or_the_tour():
     windows = tuple(job for job in JOBS if job.group == "windows")
 
-    assert choose_jobs([]) == TOUR
+    assert choose_jobs([]) == DEFAULT_JOBS
     assert choose_jobs(["windows", "large_credits", "daily_counts"]) == (*windows, JOB)
     assert choose_jobs(["all"]) == JOBS
 
