@@ -48,6 +48,7 @@ COMMANDS = (
     Command("jobs", "ledgerops.cli.jobs", "list the ledger's jobs", "ledger"),
     Command("plans", "ledgerops.cli.plans", "list the load plans", "ledger"),
     Command("topics", "ledgerops.cli.topics", "create the ledger's Kafka topics and load reference data", "ledger"),
+    Command("broker", "ledgerops.cli.broker", "run a Kafka broker on this machine to try things out", "ledger"),
     Command("jars", "ledgerops.cli.jars", "download the jars for Kafka and Postgres", "ledger"),
     Command("notify", "ledgerops.cli.notify", "send alerts as messages that name the cause", "notify"),
     Command("completion", "ledgerops.cli.completion", "print a shell completion script", "cli"),

@@ -34,6 +34,8 @@ _LOGGING = """<Configuration status="ERROR">
 class Kafka:
     """A broker with its data in `folder`, started on entering the context and ended on leaving it.
 
+    It listens on `port` of 127.0.0.1, or on any free one. A folder with data of an earlier broker is used again.
+
     `properties` are added to its server.properties or replace what is there; the listener for clients is called
     CLIENT. `options` are the client's (see `KafkaClient`), for a broker that was told to ask for a password. With
     `proxied` it has a second listener on the port `behind`, whose clients are sent to the port `proxied`: a proxy there
@@ -47,9 +49,10 @@ class Kafka:
         properties: Mapping[str, str] | None = None,
         options: Mapping[str, str] | None = None,
         proxied: int | None = None,
+        port: int | None = None,
     ) -> None:
         self.folder = folder.absolute()
-        self.port, self._controller = free_port(), free_port()
+        self.port, self._controller = port or free_port(), free_port()
         self.behind = None if proxied is None else free_port()
         self._proxied = proxied
         self.servers = f"127.0.0.1:{self.port}"

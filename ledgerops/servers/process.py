@@ -130,14 +130,21 @@ def free_port() -> int:
     for port in random.SystemRandom().sample(PORTS, 200):
         if port in _given:
             continue
-        with socket.socket() as probe:
-            try:
-                probe.bind(("127.0.0.1", port))
-            except OSError:
-                continue
+        if is_free(port):
             _given.add(port)
             return port
     raise UserError(f"no free port between {PORTS.start} and {PORTS.stop} on 127.0.0.1")
+
+
+def is_free(port: int) -> bool:
+    """Whether a server could listen on this TCP port of 127.0.0.1 now. Raises OverflowError above 65535."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # old connections do not keep a server from it
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
 
 
 def _send(member: psutil.Process, what: signal.Signals) -> None:

@@ -173,7 +173,7 @@ def test_the_schedule_decides_when_a_record_is_sent(kafka, load, plan, capsys):
     plan.write_text(PLAN.replace("20000", "500"))
     make(kafka, "paced.")
     began = time.monotonic()
-    code, manifest = load(*to(kafka, "paced."), "--duration", "2", "--late-budget", "9s")
+    code, manifest = load(*to(kafka, "paced."), "--duration", "2", "--late-budget", "300s")
 
     assert code == 0
     assert manifest.records == 1000
@@ -185,7 +185,7 @@ def test_ctrl_c_ends_with_a_manifest_of_what_was_sent(kafka, plan, tmp_path):
     plan.write_text(PLAN.replace("20000", "500"))
     topic, file = make(kafka, "cut."), tmp_path / "manifest.json"
     command = [sys.executable, "-m", "ledgerops", "load", str(plan), *to(kafka, "cut."), "--manifest", str(file)]
-    command += ["--late-budget", "9s"]
+    command += ["--late-budget", "300s"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
             limit = time.monotonic() + LONG
@@ -311,7 +311,7 @@ def test_a_load_within_its_budget_is_valid_and_samples_are_kept(load, plan, tmp_
     plan.write_text(PLAN.replace("20000", "500"))
     samples = tmp_path / "samples.jsonl"
     code, manifest = load(
-        *("--to", str(tmp_path / "land"), "--records", "200", "--late-budget", "9s"),
+        *("--to", str(tmp_path / "land"), "--records", "200", "--late-budget", "300s"),
         *("--samples", str(samples), "--sample-every", "10"),
     )
 
@@ -343,7 +343,7 @@ def test_workers_that_are_interrupted_end_at_one_record(plan, tmp_path):
     folder, file = tmp_path / "land", tmp_path / "manifest.json"
     command = [sys.executable, "-m", "ledgerops", "load", str(plan), "--to", str(folder), "--manifest", str(file)]
     with subprocess.Popen(
-        [*command, "--workers", "2", "--late-budget", "9s"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [*command, "--workers", "2", "--late-budget", "300s"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
         try:
             limit = time.monotonic() + LONG
@@ -352,21 +352,21 @@ def test_workers_that_are_interrupted_end_at_one_record(plan, tmp_path):
                 assert time.monotonic() < limit
                 time.sleep(0.05)
             process.send_signal(signal.SIGINT)
-            _, err = process.communicate(timeout=LONG)
+            out, err = process.communicate(timeout=LONG)
         finally:
             process.kill()
     manifest = read_manifest(file)
     lines = sorted(line for each in folder.rglob("*.jsonl") for line in each.read_bytes().splitlines())
     made = records(load_plan(plan), ORIGIN, 0, manifest.records, kinds=KEYLESS)
 
-    assert (process.returncode, err) == (0, "")
+    assert (process.returncode, err) == (0, ""), out
     assert manifest.exact
     assert lines == sorted(value for each in made.values() for _, value in each)
 
 
 def test_an_interrupt_while_the_workers_begin_is_no_traceback(plan, tmp_path):
     command = [sys.executable, "-m", "ledgerops", "load", str(plan), "--to", str(tmp_path / "land"), "--workers", "2"]
-    command += ["--manifest", str(tmp_path / "manifest.json"), "--late-budget", "9s"]
+    command += ["--manifest", str(tmp_path / "manifest.json"), "--late-budget", "300s"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
 
         def begun():
