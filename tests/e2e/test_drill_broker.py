@@ -5,12 +5,12 @@ import time
 import pytest
 
 from ledgerops.common.kafka import KafkaClient, reach
+from ledgerops.common.kafka_offsets import read_heads
 from ledgerops.drills.harness.drill import Drill
 from ledgerops.drills.harness.injector import Injector
 from ledgerops.drills.harness.kafka_fixture import broker_of, open_broker
 from ledgerops.drills.harness.proxy import Proxy
 from ledgerops.errors import UserError
-from ledgerops.ledger.sources.kafka import heads
 from ledgerops.servers.kafka import Kafka
 from tests.programs import until
 
@@ -26,7 +26,7 @@ def injector(tmp_path):
 
 
 def sent(broker):
-    return sum(heads(broker.kafka.client, {"t": 2}).values())
+    return sum(read_heads(broker.kafka.client, {"t": 2}).values())
 
 
 def test_a_load_is_sent_past_the_proxy_until_it_is_stopped_and_what_was_read_or_not_can_be_deleted(
