@@ -1,13 +1,12 @@
 """Write the generated files, or check that the committed ones are true.
 
 The reference pages under docs/ and everything under alerts/ come from the catalogues of metrics, rules, alerts,
-settings and commands. Selectors, objectives, windows and links stand in the table `render` of a TOML file.
+settings and commands. Selectors, objectives, windows and links are set in the table `render` of a TOML file.
 
 Examples:
     ledgerops render --check
     ledgerops render --config ledgerops.toml --out deploy
     ledgerops render --format kubernetes --out k8s
-    ledgerops render --format grafana-v2 --out boards
 """
 
 from __future__ import annotations
@@ -23,6 +22,8 @@ from ledgerops.errors import UserError
 if TYPE_CHECKING:
     from ledgerops.mixin.site import Site
 
+FORMATS = ("files", "kubernetes")
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 and name the files that differ")
@@ -32,11 +33,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--config", type=Path, metavar="FILE", help="TOML file whose table `render` describes the site")
     parser.add_argument(
         "--format",
-        choices=("files", "kubernetes", "grafana-v2"),
+        type=_format,
+        choices=FORMATS,
         default="files",
-        help="into --out instead: kubernetes writes PrometheusRule, ServiceMonitor and dashboard ConfigMaps, "
-        "grafana-v2 dashboards as resources of Grafana's API (dashboard.grafana.app/v2), not for provisioning",
+        help="kubernetes: write PrometheusRule, ServiceMonitor and dashboard ConfigMaps into --out instead",
     )
+
+
+def _format(value: str) -> str:
+    if value == "grafana-v2":
+        raise argparse.ArgumentTypeError(
+            "grafana-v2 is no longer written; import dashboards/*.json, which Grafana 10 to 13 read"
+        )
+    return value
 
 
 def run(args: argparse.Namespace) -> int:
@@ -57,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
         elif args.format == "files":
             names = mixin.write(args.out, site, ours)
         else:
-            names = _elsewhere(args.format, args.out, site)
+            names = _write_kubernetes(args.out, site)
     except OSError as error:
         doing = "read" if args.check else "write to"
         raise UserError(f"cannot {doing} {args.out}: {(error.strerror or str(error)).lower()}") from None
@@ -68,13 +77,11 @@ def run(args: argparse.Namespace) -> int:
     return 1 if args.check and names else 0
 
 
-def _elsewhere(form: str, folder: Path, site: Site) -> list[str]:
-    """Writes the files of another form; returns their paths."""
-    from ledgerops.mixin.dashboard_files import resource_files
+def _write_kubernetes(folder: Path, site: Site) -> list[str]:
+    """Writes the objects for a cluster; returns their paths."""
     from ledgerops.mixin.kubernetes import kubernetes_files
 
-    files = (kubernetes_files if form == "kubernetes" else resource_files)(site)
     folder.mkdir(parents=True, exist_ok=True)
-    for name, text in files.items():
+    for name, text in kubernetes_files(site).items():
         (folder / name).write_text(text, encoding="utf-8")
-    return [str(folder / name) for name in files]
+    return [str(folder / name) for name in kubernetes_files(site)]

@@ -4,8 +4,18 @@ from __future__ import annotations
 
 from typing import get_args
 
-from ledgerops.metrics.model import Metric
+from ledgerops.metrics.cause_texts import text_of
+from ledgerops.metrics.model import Metric, Series
 from ledgerops.model.finding import Status, Verdict
+
+
+def _described(verdict: Verdict) -> Series:
+    """One series for each root cause, the most important with rank 1."""
+    return {
+        (cause.rule, cause.severity, str(rank), *text_of(cause.rule)): 1.0
+        for rank, cause in enumerate(verdict.root_causes, 1)
+    }
+
 
 FINDING: Metric[Verdict] = Metric(
     "ledgerops_finding",
@@ -21,6 +31,22 @@ ROOT_CAUSE: Metric[Verdict] = Metric(
     "1 for each rule that is a root cause now: nothing else that is found explains it.",
     labels=("rule",),
     read=lambda verdict: {(cause.rule,): 1.0 for cause in verdict.root_causes},
+    survives=True,
+)
+ROOT_CAUSE_INFO: Metric[Verdict] = Metric(
+    "ledgerops_root_cause_info",
+    "info",
+    "What each root cause means and the first safe action, from a fixed vocabulary; rank 1 is the most important.",
+    labels=("rule", "severity", "rank", "summary", "action"),
+    read=_described,
+    survives=True,
+)
+ROOT_CAUSE_SINCE: Metric[Verdict] = Metric(
+    "ledgerops_root_cause_since_timestamp_seconds",
+    "gauge",
+    "Since when each root cause has been true.",
+    labels=("rule",),
+    read=lambda verdict: {(cause.rule,): cause.since for cause in verdict.root_causes},
     survives=True,
 )
 HEALTH: Metric[Verdict] = Metric(
@@ -45,4 +71,4 @@ PARTS: Metric[Verdict] = Metric(
     labels=("part",),
     read=lambda verdict: {(each.part,): each.seconds for each in verdict.attribution},
 )
-METRICS = (FINDING, ROOT_CAUSE, HEALTH, STATUS, PARTS)
+METRICS = (FINDING, ROOT_CAUSE, ROOT_CAUSE_INFO, ROOT_CAUSE_SINCE, HEALTH, STATUS, PARTS)

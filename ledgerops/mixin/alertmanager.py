@@ -1,4 +1,4 @@
-"""alerts/alertmanager.yml: who hears what, and which alert says nothing new beside another.
+"""alerts/alertmanager.yml: who is notified of what, and which alert adds nothing to another.
 
 One incident is one notification: alerts are grouped by query, and an alert whose cause is alerting too is inhibited.
 The edges are those of the cause graph (`explains` of the rules) and of the alerts themselves. Only an alert of at least
@@ -44,7 +44,7 @@ def alertmanager(site: Site) -> dict[str, Any]:
         {
             "source_matchers": [f'alertname="{source}"'],
             "target_matchers": [f'alertname=~"{"|".join(targets)}"'],
-            "equal": ["job", "query"],
+            "equal": ["job", "app", "query"],
         }
         for source, targets in inhibitions().items()
     ]
@@ -58,14 +58,14 @@ def alertmanager(site: Site) -> dict[str, Any]:
     return {
         "route": {
             "receiver": "notify",
-            "group_by": ["job", "query"],
+            "group_by": ["job", "app", "query"],
             "group_wait": site.window(15.0),
             "group_interval": site.window(60.0),
             "repeat_interval": "4h",
             "routes": [
-                # for a service that raises the alarm when it hears nothing: give `watchdog` its address
+                # for a service that raises the alarm when it receives nothing: give `watchdog` its address
                 {"receiver": "watchdog", "matchers": ['alertname="LedgerWatchdog"'], "repeat_interval": "1m"},
-                # a cause is told with the page of its symptom; Alertmanager and Grafana list it
+                # a cause is part of the page of its symptom; Alertmanager and Grafana list it
                 {"receiver": "listed", "matchers": ['severity="info"']},
             ],
         },

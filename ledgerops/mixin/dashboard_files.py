@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ledgerops.mixin.dashboards.build import page_json
-from ledgerops.mixin.dashboards.build_v2 import resource_json
 from ledgerops.mixin.dashboards.pages import PAGES
 from ledgerops.mixin.site import Site, duration
 from ledgerops.mixin.yaml_text import document
@@ -14,11 +13,6 @@ from ledgerops.mixin.yaml_text import document
 def dashboard_files(site: Site) -> Mapping[str, str]:
     """`<uid>.json` -> text."""
     return {f"{page.uid}.json": page_json(page, site) for page in PAGES}
-
-
-def resource_files(site: Site) -> Mapping[str, str]:
-    """The same in the v2 schema, which Grafana takes through its API: `<uid>.json` -> text."""
-    return {f"{page.uid}.json": resource_json(page, site) for page in PAGES}
 
 
 def datasource_file(site: Site) -> str:

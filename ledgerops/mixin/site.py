@@ -32,6 +32,7 @@ class Site:
     period_days: float = 30.0  # of the objective
     retention_seconds: float = 3600.0  # the least time that unread rows must still be kept
     runbooks: str = "https://github.com/ledgerops/ledgerops/blob/main/alerts/runbooks"
+    rule_pages: str = "https://github.com/ledgerops/ledgerops/blob/main/docs/rules"
     grafana: str = "http://localhost:3000"
 
     def __post_init__(self) -> None:

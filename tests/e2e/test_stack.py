@@ -27,6 +27,8 @@ VARIABLES = {
     "$job": ".+",
     "$instance": ".+",
     "$query": ".+",
+    "$app": ".*",
+    "$__range": "5m",
     "$plan": ".+",
     "$__rate_interval": "20s",
     "[10m]": "[20s]",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ledgerops.diagnosis.rule import Rule
+from ledgerops.metrics.cause_texts import text_of
 from ledgerops.mixin.alerts.model import Alert, Case
 from ledgerops.mixin.alerts.promql import told
 
@@ -15,14 +16,14 @@ def name_of(slug: str) -> str:
 def ticket(rule: Rule) -> Alert:
     """The alert that says: this rule is a root cause now."""
     series = f'ledgerops_root_cause{{rule="{rule.slug}"}}'
-    title = rule.title.split(":", 1)[0].strip()
+    text = text_of(rule.slug)
     return Alert(
         name=name_of(rule.slug),
         severity="info",
         expression=lambda site: told(site, "ledgerops_root_cause", rule.slug),
         hold=30.0,
-        summary=f"{title} is a root cause.",
-        description=f"The diagnosis of {{{{ $labels.query }}}} names {rule.slug} as a root cause.",
+        summary=text.summary,
+        description=f"Root cause of {{{{ $labels.query }}}}: {rule.slug}. First step: {text.action}",
         runbook=rule.runbook,
         rule=rule.slug,
         cases=(

@@ -34,7 +34,7 @@ def _expression(site: Site) -> str:
     restarts = site.series(RESTARTED)
     # and it must go on: where nothing was scraped for hours, failures of long ago look new
     again = f"sum {BY} ({restarts} - min_over_time({restarts}[{window}])) >= {AGAIN}"
-    return f"{failed} and on (job, query) {again}"
+    return f"{failed} and on (job, app, query) {again}"
 
 
 ALERT = Alert(
@@ -42,9 +42,9 @@ ALERT = Alert(
     severity="critical",
     expression=_expression,
     hold=30.0,
-    summary="A query fails again and again.",
+    summary="A query keeps failing and restarting.",
     description=(
-        '{{ $labels.query }} failed {{ $value | printf "%.0f" }} times in a quarter of an hour, and is started anew '
+        '{{ $labels.query }} failed {{ $value | printf "%.0f" }} times within a quarter of an hour and was restarted '
         f"each time. {CAUSE}"
     ),
     runbook=__doc__,

@@ -18,11 +18,11 @@ ALERT = Alert(
     severity="critical",
     expression=lambda site: told(site, "ledgerops_finding", "data-loss"),
     hold=10.0,  # the rule tells of it for ten minutes: what is lost stays lost
-    summary="Rows were deleted before a query had read them.",
-    description=f"{{{{ $labels.query }}}} goes on from offsets that its topic no longer has. {CAUSE}",
+    summary="Rows were deleted before a query could read them.",
+    description=f"Rows that {{{{ $labels.query }}}} had not read yet were deleted from its topic. {CAUSE}",
     runbook=data_loss.__doc__ or "",
     rule="data-loss",
-    page="ledgerops-kafka",
+    page="ledgerops-query",
     inhibits=("LedgerRetentionRisk",),
     cases=(
         Case("fires", "the next unread offset is gone", {LOSS: "_x16 1x40", HEADROOM: "900x15 0 900x40"}, 400, True),

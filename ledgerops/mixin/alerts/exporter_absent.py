@@ -17,7 +17,7 @@ ALERT = Alert(
     severity="critical",
     expression=lambda site: f"absent({site.series('up')} == 1)",
     hold=60.0,
-    summary="No driver can be scraped: nothing is known of any query.",
+    summary="No driver answers: no query is being watched.",
     description="No target of the scrape job {{ $labels.job }} has answered for a minute.",
     runbook=__doc__,
     page="ledgerops-fleet",

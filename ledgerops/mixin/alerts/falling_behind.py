@@ -17,7 +17,7 @@ def _expression(site: Site) -> str:
     growth = f"deriv(({backlog})[{site.window(WINDOW)}:{site.window(site.evaluation_seconds)}])"
     lag = worst(site, "ledgerops_source_lag_seconds")
     limit = f"{site.freshness_seconds:g} + 2 * {interval(site, lag)}"
-    return f"{lag} > {limit} and on (job, query) {growth} > 0"
+    return f"{lag} > {limit} and on (job, app, query) {growth} > 0"
 
 
 ALERT = Alert(
@@ -25,10 +25,10 @@ ALERT = Alert(
     severity="critical",
     expression=_expression,
     hold=60.0,
-    summary="A query falls behind its input.",
+    summary="A query is falling behind its input.",
     description=(
-        "{{ $labels.query }} reads rows that are {{ $value | humanizeDuration }} old, and its backlog has grown for "
-        f"five minutes. {CAUSE}"
+        "{{ $labels.query }} is reading rows that are {{ $value | humanizeDuration }} old, and its backlog has been "
+        f"growing for five minutes. {CAUSE}"
     ),
     runbook=falling_behind.__doc__ or "",
     rule="falling-behind",

@@ -59,13 +59,13 @@ def records(site: Site) -> list[tuple[str, str]]:
     found = [
         (
             FRESHNESS,
-            f"({lag} > {quiet} or {quiet} or {lag}) and on (job, query) {alive(site)}",
+            f"({lag} > {quiet} or {quiet} or {lag}) and on (job, app, query) {alive(site)}",
         ),
         (
             BAD,
             # a query with a long trigger cannot be fresher than that: two of its intervals are allowed besides
             f"(({fresh} - 2 * {interval(site, fresh)}) > bool {site.freshness_seconds:g}) or "
-            f"({expected} unless on (job, query) {alive(site)})",
+            f"({expected} unless on (job, app, query) {alive(site)})",
         ),
     ]
     windows = sorted({window for burn in (*FAST, *SLOW) for window in (burn.long, burn.short)})
@@ -104,9 +104,9 @@ PAGE = Alert(
     severity="critical",
     expression=lambda site: _burns(site, FAST),
     hold=30.0,
-    summary="Results are too old, and the error budget burns fast.",
+    summary="Results are too old, and the error budget is burning fast.",
     description=(
-        "{{ $labels.query }} gave results older than the limit for {{ $value | humanizePercentage }} of the window. "
+        "Results of {{ $labels.query }} were older than the limit for {{ $value | humanizePercentage }} of the window. "
         f"{CAUSE}"
     ),
     runbook=PAGE_RUNBOOK,
@@ -140,9 +140,9 @@ TICKET = Alert(
     severity="warning",
     expression=lambda site: _burns(site, SLOW),
     hold=300.0,
-    summary="Results are too old too often: the error budget will not last.",
+    summary="Results are too old too often; the error budget will not last.",
     description=(
-        "{{ $labels.query }} gave results older than the limit for {{ $value | humanizePercentage }} of the window. "
+        "Results of {{ $labels.query }} were older than the limit for {{ $value | humanizePercentage }} of the window. "
         f"{CAUSE}"
     ),
     runbook=TICKET_RUNBOOK,

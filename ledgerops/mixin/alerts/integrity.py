@@ -37,12 +37,12 @@ def _page(module: ModuleType, name: str, summary: str, description: str) -> Aler
 IMBALANCE = _page(
     ledger_imbalance,
     "LedgerImbalance",
-    "A job that conserves money wrote other rows or amounts than it read.",
-    "What {{ $labels.query }} wrote is not what it read: rows or money were lost or made on the way.",
+    "A job that must conserve money wrote different rows or amounts than it read.",
+    "What {{ $labels.query }} wrote does not match what it read: rows or money were lost or created on the way.",
 )
 CONFLICTS = _page(
     conflicting_duplicates,
     "LedgerConflictingDuplicates",
-    "Copies of one transaction say different things.",
-    "{{ $labels.query }} found copies of transactions that contradict the first of the same id.",
+    "Copies of one transaction contradict each other.",
+    "{{ $labels.query }} found copies of transactions that differ from the first one with the same id.",
 )

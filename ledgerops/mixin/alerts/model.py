@@ -17,7 +17,7 @@ from ledgerops.model.finding import Severity
 Behaviour = Literal["fires", "stays quiet", "resolves", "series vanishes", "query restarts"]
 BEHAVIOURS: tuple[Behaviour, ...] = ("fires", "stays quiet", "resolves", "series vanishes", "query restarts")
 
-Page = Literal["ledgerops-query", "ledgerops-fleet", "ledgerops-kafka", "ledgerops-state", "ledgerops-observer"]
+Page = Literal["ledgerops-query", "ledgerops-fleet", "ledgerops-state", "ledgerops-resources"]
 
 
 @dataclass(frozen=True, slots=True)

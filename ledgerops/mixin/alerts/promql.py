@@ -6,7 +6,7 @@ import re
 
 from ledgerops.mixin.site import Site
 
-BY = "by (job, query)"
+BY = "by (job, app, query)"
 CAUSE = "[cause]"  # in a description: stands for what `cause` gives
 
 
@@ -39,7 +39,7 @@ def alive(site: Site) -> str:
 def silent(site: Site) -> str:
     """Seconds since the last sign of life of each query that is on; of several drivers only those that run it count."""
     seen, active = "ledgerops_last_seen_timestamp_seconds", "ledgerops_query_active"
-    on = f"and on (job, instance, query) {site.series(active)} == 1"
+    on = f"and on (job, app, instance, query) {site.series(active)} == 1"
     return f"max {BY} ((time() - {site.series(seen)}) {on})"
 
 
@@ -49,10 +49,10 @@ def interval(site: Site, like: str) -> str:
 
 
 def cause(site: Site) -> str:
-    """Template text that names the root cause, asked of Prometheus when the alert is sent: no other process needed."""
-    selector = site.series("ledgerops_root_cause", "query=%q").replace('"', '\\"')
+    """Template text with the root cause and what to do first, asked of Prometheus when the alert is sent."""
+    selector = site.series("ledgerops_root_cause_info", 'rank="1"', "query=%q", "app=%q").replace('"', '\\"')
     return (
-        f'{{{{ with printf "max by (rule) ({selector} == 1)" $labels.query | query }}}}'
-        "{{ range $i, $cause := . }}{{ if $i }}, {{ else }}Root cause: {{ end }}{{ $cause.Labels.rule }}{{ end }}."
-        "{{ else }}No cause is named yet.{{ end }}"
+        f'{{{{ with printf "max by (rule, summary, action) ({selector})" $labels.query $labels.app | query }}}}'
+        "{{ range . }}Root cause: {{ .Labels.summary }} First step: {{ .Labels.action }} ({{ .Labels.rule }}){{ end }}"
+        "{{ else }}No cause is known yet.{{ end }}"
     )

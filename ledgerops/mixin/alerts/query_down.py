@@ -17,7 +17,7 @@ from ledgerops.mixin.site import Site
 
 
 def _expression(site: Site) -> str:
-    return f"{worst(site, 'ledgerops_query_expected')} == 1 unless on (job, query) {alive(site)}"
+    return f"{worst(site, 'ledgerops_query_expected')} == 1 unless on (job, app, query) {alive(site)}"
 
 
 ALERT = Alert(
@@ -25,8 +25,8 @@ ALERT = Alert(
     severity="critical",
     expression=_expression,
     hold=60.0,
-    summary="A query that should run does not.",
-    description=f"{{{{ $labels.query }}}} should run and does not; its results grow old. {CAUSE}",
+    summary="A query that should be running is not.",
+    description=f"{{{{ $labels.query }}}} has no active run, so its results are getting older. {CAUSE}",
     runbook=__doc__,
     inhibits=("LedgerQueryStuck", "LedgerFallingBehind", "LedgerTriggerOverrun", "LedgerFreshnessTicket"),
     cases=(

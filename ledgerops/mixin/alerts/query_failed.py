@@ -13,8 +13,8 @@ def _expression(site: Site) -> str:
     # what worked off all there was, and failed once before that, is expected no more
     expected = f"{worst(site, 'ledgerops_query_expected')} == 1"
     return (
-        f"sum by (job, query, error_class) ({failures}) > 0 and on (job, query) {expected} "
-        f"unless on (job, query) {alive(site)}"
+        f"sum by (job, query, error_class) ({failures}) > 0 and on (job, app, query) {expected} "
+        f"unless on (job, app, query) {alive(site)}"
     )
 
 
@@ -23,8 +23,8 @@ ALERT = Alert(
     severity="critical",
     expression=_expression,
     hold=30.0,
-    summary="A query failed and is down.",
-    description="{{ $labels.query }} ended with {{ $labels.error_class }}; no run of it is on.",
+    summary="A query failed and is not running.",
+    description="{{ $labels.query }} failed with {{ $labels.error_class }} and has no active run.",
     runbook=query_failed.__doc__ or "",
     rule="query-failed",
     inhibits=("LedgerQueryDown", "LedgerQueryStuck", "LedgerFallingBehind", "LedgerFreshnessTicket"),

@@ -16,7 +16,7 @@ def _expression(site: Site) -> str:
     # a query without a batch yet may take minutes for it: it has all of the past to read
     batch = f"({worst(site, 'ledgerops_last_batch_duration_seconds')} or 0 * {quiet} + {FIRST * site.time_scale:g})"
     limit = f"{SILENCE * site.time_scale:g} + 3 * ({batch} + {interval(site, quiet)})"
-    return f"{quiet} > {limit} and on (job, query) {alive(site)}"
+    return f"{quiet} > {limit} and on (job, app, query) {alive(site)}"
 
 
 ALERT = Alert(
@@ -24,10 +24,10 @@ ALERT = Alert(
     severity="critical",
     expression=_expression,
     hold=30.0,
-    summary="A query lives and gives no sign of life.",
+    summary="A query is running but reports no progress.",
     description=(
-        "{{ $labels.query }} has given no sign of life for {{ $value | humanizeDuration }}, more than a minute beyond "
-        f"three triggers and three batches. {CAUSE}"
+        "{{ $labels.query }} has reported nothing for {{ $value | humanizeDuration }}, over a minute longer than three "
+        f"trigger intervals and three batches. {CAUSE}"
     ),
     runbook=query_stuck.__doc__ or "",
     rule="query-stuck",

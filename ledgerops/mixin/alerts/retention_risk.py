@@ -29,12 +29,12 @@ ALERT = Alert(
     hold=60.0,
     summary="Rows will be deleted before a query has read them.",
     description=(
-        "In {{ $value | humanizeDuration }} the topic deletes rows that {{ $labels.query }} has not read, at the "
-        f"present pace. {CAUSE}"
+        "At the present rate the topic will delete rows that {{ $labels.query }} has not read in "
+        f"{{{{ $value | humanizeDuration }}}}. {CAUSE}"
     ),
     runbook=retention_risk.__doc__ or "",
     rule="retention-risk",
-    page="ledgerops-kafka",
+    page="ledgerops-query",
     cases=(
         Case("fires", "half an hour left and shrinking", {HEADROOM: "2400-10x80", BACKLOG: "0+1000x80"}, 600, True),
         Case("stays quiet", "half an hour, and growing", {HEADROOM: "1200+5x80", BACKLOG: "9000-10x80"}, 600, False),

@@ -30,7 +30,7 @@ def _expression(site: Site) -> str:
     window = site.window(WINDOW)
     dropped = f"sum {BY} (increase({site.series('ledgerops_rows_dropped_by_watermark_total')}[{window}]))"
     read = f"sum {BY} (increase({site.series('ledgerops_input_rows_total')}[{window}]))"
-    return f"{dropped} > {LEAST} and on (job, query) {dropped} > {SHARE:g} * {read}"
+    return f"{dropped} > {LEAST} and on (job, app, query) {dropped} > {SHARE:g} * {read}"
 
 
 ALERT = Alert(
@@ -38,7 +38,7 @@ ALERT = Alert(
     severity="warning",
     expression=_expression,
     hold=60.0,
-    summary="A query drops rows that come too late.",
+    summary="A query is dropping late rows.",
     description=(
         '{{ $labels.query }} dropped {{ $value | printf "%.0f" }} late rows within ten minutes, more than one in a '
         f"thousand. {CAUSE}"

@@ -20,10 +20,10 @@ ALERT = Alert(
     expression=_expression,
     hold=30.0,
     summary="A query's broker does not answer.",
-    description="The broker that {{ $labels.query }} reads from has not answered ledgerops for half a minute.",
+    description="The broker that {{ $labels.query }} reads from has not answered for half a minute.",
     runbook=source_unreachable.__doc__ or "",
     rule="source-unreachable",
-    page="ledgerops-kafka",
+    page="ledgerops-query",
     inhibits=(
         "LedgerQueryStuck",
         "LedgerFallingBehind",

@@ -14,7 +14,7 @@ DURATION, INTERVAL = "ledgerops_last_batch_duration_seconds", "ledgerops_trigger
 def _expression(site: Site) -> str:
     mean = f"max {BY} (avg_over_time({site.series(DURATION)}[{site.window(WINDOW)}]))"
     # a query that runs back to back has an interval of 0 and nothing to overrun
-    return f"{mean} > on (job, query) ({worst(site, INTERVAL)} > 0)"
+    return f"{mean} > on (job, app, query) ({worst(site, INTERVAL)} > 0)"
 
 
 ALERT = Alert(
@@ -24,8 +24,8 @@ ALERT = Alert(
     hold=120.0,
     summary="Batches take longer than their trigger interval.",
     description=(
-        "Batches of {{ $labels.query }} take {{ $value | humanizeDuration }}, longer than the trigger interval, over "
-        f"five minutes. {CAUSE}"
+        "Batches of {{ $labels.query }} have taken {{ $value | humanizeDuration }} over five minutes, longer than the "
+        f"trigger interval. {CAUSE}"
     ),
     runbook=trigger_overrun.__doc__ or "",
     rule="trigger-overrun",

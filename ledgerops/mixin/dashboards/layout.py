@@ -1,31 +1,33 @@
-"""What a page has besides its panels, in either schema: variables, annotations, and the place of each panel."""
+"""What a page has besides its panels: variables, annotations, and the place of each panel."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ledgerops.mixin.dashboards.model import BAD, COLD, WARN, Page, Panel, Row, by, d, q
+from ledgerops.mixin.dashboards.model import ALERTING, BAD, COLD, ONE, WARN, Page, Panel, Row, by, d, g, q
 
 WIDTH = 24
 DRILL_APP = "ledgerops drill"  # name of the application that a drill's driver is; the name of the drill is not in it
 PAUSE = "1d"  # a query that was away for longer begins anew: no restart is marked
+MARK_STEP = "1m"  # how often marks are evaluated; an event is marked once, in the step in which it begins
 
 
 class Variable(NamedTuple):
-    """A choice at the top of the page; `query` is Grafana's."""
+    """A choice at the top of the page; `query` is Grafana's, `everything` the pattern of "All"."""
 
     name: str
     query: str
     many: bool = True
+    everything: str = ".+"
 
     @property
     def label(self) -> str:
-        return self.name.capitalize()
+        return "Application" if self.name == "app" else self.name.capitalize()
 
 
 class Mark(NamedTuple):
-    """Marks on the time axis of every panel: moments, or spans while `expr` gives a value."""
+    """Lines at the moments at which something begins."""
 
     name: str
     expr: str
@@ -42,38 +44,52 @@ class Place(NamedTuple):
     y: int
 
 
+def begins(expression: str) -> str:
+    """Where an expression gives a value and gave none a step ago: a line, where a span would paint over the plots."""
+    return f"{expression} unless {expression.replace('}', f'}} offset {MARK_STEP}')}"
+
+
 STARTED = q("ledgerops_query_start_timestamp_seconds")
+CRITICAL = f'ALERTS{{alertstate="firing", severity="critical", {ALERTING}}}'
 MARKS = (
-    Mark("Firing alerts", 'ALERTS{alertstate="firing", job=~"$job", severity!="info"}', "{{alertname}} {{query}}", BAD),
+    Mark("Critical alerts", begins(CRITICAL), "{{alertname}} {{query}}", BAD),
     Mark(
         "Restarts",
         # the newest start is later than that of a moment ago, or of before the pause, on whichever driver
-        f"{by('max', 'job, query', STARTED)} > "
-        + by("max", "job, query", f"last_over_time({STARTED}[{PAUSE}] offset $__rate_interval)"),
-        "restart {{query}}",
+        f"{by('max', ONE, STARTED)} > {by('max', ONE, f'last_over_time({STARTED}[{PAUSE}] offset {MARK_STEP})')}",
+        "{{query}} restarted",
         COLD,
     ),
+)
+LOAD_MARKS = (
     Mark(
         "Drills",
-        "max by (instance) (" + d("ledgerops_query_info", f'app_name="{DRILL_APP}"') + ")",
+        begins(by("max", "instance", d("ledgerops_query_info", f'app_name="{DRILL_APP}"'))),
         "drill on {{instance}}",
         COLD,
     ),
-    Mark("Load plans", "max by (plan) (ledgerops_load_planned_rate) > 0", "load plan {{plan}}", WARN),
+    Mark("Load plans", begins(by("max", "plan", g("ledgerops_load_planned_rate"))), "load plan {{plan}} began", WARN),
 )
+
+
+def marks(page: Page) -> tuple[Mark, ...]:
+    """Drills and load plans are only on the page of load tests."""
+    return (*MARKS, *LOAD_MARKS) if page.load else MARKS
 
 
 def variables(page: Page) -> Iterator[Variable]:
     """Besides the data source."""
     both = '__name__=~"ledgerops_build_info|ledgerops_load_valid"'  # what every process that the page shows has
-    born = f"{{{both}}}" if page.plans else "ledgerops_build_info"
-    chosen = f'{{{both}, job=~"$job"}}' if page.plans else 'ledgerops_build_info{job=~"$job"}'
-    drivers = 'job=~"$job", instance=~"$instance"'
+    born = f"{{{both}}}" if page.load else "ledgerops_build_info"
+    chosen = f'{{{both}, job=~"$job"}}' if page.load else 'ledgerops_build_info{job=~"$job"}'
     yield Variable("job", f"label_values({born}, job)")
+    # an exporter of before the label `app` has series without it, and "All" must match them
+    yield Variable("app", 'label_values(ledgerops_query_expected{job=~"$job"}, app)', everything=".*")
     yield Variable("instance", f"label_values({chosen}, instance)")
+    drivers = 'job=~"$job", app=~"$app", instance=~"$instance"'
     yield Variable("query", f"label_values(ledgerops_query_expected{{{drivers}}}, query)", many=not page.single)
-    if page.plans:
-        yield Variable("plan", f"label_values(ledgerops_load_valid{{{drivers}}}, plan)")
+    if page.load:
+        yield Variable("plan", 'label_values(ledgerops_load_valid{job=~"$job", instance=~"$instance"}, plan)')
 
 
 def places(page: Page) -> Iterator[tuple[Row, int, int, list[Place]]]:

@@ -9,9 +9,10 @@ from typing import Literal
 from ledgerops.mixin.site import Site
 
 Kind = Literal["timeseries", "stat", "table", "state-timeline", "heatmap", "bargauge"]
+Cell = Literal["text", "background", "gauge", "hidden"]
 
-# readable by people who confuse red and green: Okabe and Ito, "Color Universal Design"
-GOOD, WARN, BAD, COLD = "#009E73", "#E69F00", "#D55E00", "#56B4E9"
+# readable by people who confuse red and green, on a light and on a dark page: Okabe and Ito, "Color Universal Design"
+GOOD, WARN, BAD, COLD, UNKNOWN = "#009E73", "#E69F00", "#D55E00", "#56B4E9", "#8E8E8E"
 BUDGET = "[budget]"  # in an expression: stands for the share of the time that the site's objective allows to be bad
 
 Limit = float | Callable[[Site], float]  # a number, or what the site says
@@ -26,19 +27,43 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True)
+class Link:
+    """What a click opens: `url` is a template in which `{runbooks}` and `{rules}` stand for the site's pages."""
+
+    title: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
 class Column(Target):
-    """A target of a table that has a unit, limits or words of its own; `legend` is the column's name."""
+    """A target of a table. `legend` is the column's title, `pixels` its width; limits as of a panel.
+
+    `names` are the words for its values, `colour:word`; one column of each table has no width and takes what is left.
+    """
 
     unit: str = "short"
     warn: Limit | None = None
     bad: Limit | None = None
     low: bool = False
     names: tuple[tuple[str, str], ...] = ()
+    cell: Cell = "text"
+    pixels: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A column of a table that shows a label: its title, its width in pixels, and what a click on it opens."""
+
+    name: str
+    title: str
+    pixels: int | None = None
+    links: tuple[Link, ...] = ()
+    wrap: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One panel. `help` says what is shown and what good looks like.
+    """One panel. `help` says what is shown and what good looks like, `empty` what it means when nothing is shown.
 
     From `warn` and `bad` on it is drawn as a warning and as bad, or below them with `low`; see `limits`.
     """
@@ -53,18 +78,24 @@ class Panel:
     low: bool = False
     width: int = 8
     height: int = 8
-    stacked: bool = False
+    stacked: bool = False  # only parts of one whole
     least: float | None = 0.0  # lower end of the axis
     most: float | None = None
-    names: tuple[tuple[str, str], ...] = ()  # of a timeline's values: `colour:word`
-    link: str | None = None  # uid of the page that a click on a query opens
-    hides: tuple[str, ...] = ()  # of a table: columns that say nothing
+    names: tuple[tuple[str, str], ...] = ()  # words for its values: `colour:word`
+    colours: tuple[tuple[str, str], ...] = ()  # of series, by their legend
+    link: str | None = None  # uid of the page that a click on a series opens
+    labels: tuple[Label, ...] = ()  # of a table, in their order
+    order: tuple[str, ...] = ()  # of a table: titles of the columns by which it is sorted, the largest value first
+    show: Literal["value", "name", "both"] = "value"  # of a stat
+    empty: str = ""
     waits: str | None = None  # what must happen before it shows data: a fault, a kind of query
     drill: str = ""  # the drill in which that happens, so that a test can see it speak
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
+    """`title` is the question that its panels answer."""
+
     title: str
     panels: tuple[Panel, ...]
     collapsed: bool = False
@@ -76,13 +107,20 @@ class Page:
     title: str
     help: str
     rows: tuple[Row, ...]
-    single: bool = False  # shows one query, not several
-    plans: bool = False  # shows the load generator, too, whose series have a job of their own
+    single: bool = False  # shows one query of one application, not several
+    load: bool = False  # shows the load generator, too, whose series have a job of their own; not in the daily menu
 
 
-SELECT = 'job=~"$job", instance=~"$instance", query=~"$query"'
-DRIVER = 'job=~"$job", instance=~"$instance"'
-PLAN = f'{DRIVER}, plan=~"$plan"'
+# an exporter of before the label `app` has series without it: the variable's "All" is `.*`, which matches them
+SELECT = 'job=~"$job", app=~"$app", instance=~"$instance", query=~"$query"'
+DRIVER = 'job=~"$job", app=~"$app", instance=~"$instance"'
+PLAN = 'job=~"$job", instance=~"$instance", plan=~"$plan"'
+RECORDED = 'job=~"$job", app=~"$app", query=~"$query"'  # recording rules keep no instance
+# alerts of drivers have no query, and those of a whole scrape job neither query nor application
+ALERTING = 'job=~"$job", app=~"$app|", query=~"$query|"'
+EACH = "job, app, instance, query"  # one query of one driver
+ONE = "job, app, query"  # one query, on whichever driver it runs
+EACH_DRIVER = "job, app, instance"
 
 
 def q(metric: str, *more: str) -> str:
@@ -98,6 +136,11 @@ def d(metric: str, *more: str) -> str:
 def g(metric: str, *more: str) -> str:
     """A selector of a load generator's metric."""
     return f"{metric}{{{', '.join((PLAN, *more))}}}"
+
+
+def recorded(name: str) -> str:
+    """A selector of a recording rule."""
+    return f"{name}{{{RECORDED}}}"
 
 
 def rate(selector: str) -> str:
@@ -118,6 +161,17 @@ def over(part: str, whole: str) -> str:
     return f"{part} / ({whole} > 0)"
 
 
-def pace(counter: str, legend: str = "{{query}}", labels: str = "query") -> Target:
+def per_second(counter: str, legend: str = "{{query}}", labels: str = ONE) -> Target:
     """How fast a counter grows, for each set of the labels."""
     return Target(by("sum", labels, rate(counter)), legend)
+
+
+def counted(counter: str, labels: str, span: str = "1h") -> str:
+    """How many events a counter saw within a span: whole numbers, where `increase` extrapolates."""
+    return f"round({by('sum', labels, f'increase({counter}[{span}])')})"
+
+
+def worst(expression: str, labels: str, least: bool = False, most: int = 10) -> str:
+    """Of the series of an expression the ten with the largest value within the page's time, or with the least."""
+    pick, peak = ("bottomk", "min_over_time") if least else ("topk", "max_over_time")
+    return f"{expression} and on ({labels}) {pick}({most}, {peak}(({expression})[$__range:] @ end()))"

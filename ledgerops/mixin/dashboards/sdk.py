@@ -1,12 +1,8 @@
-"""Grafana's schemas as the Foundation SDK has them: the classic one, which files provision, and v2, of its API.
-
-What differs between the two for a panel is a `Kit`; everything else about panels is written once.
-"""
+"""Grafana's classic dashboard schema as the Foundation SDK has it: the one that file provisioning reads."""
 
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
 from typing import Any
 
 with warnings.catch_warnings():
@@ -14,7 +10,6 @@ with warnings.catch_warnings():
     from grafana_foundation_sdk.builders import (
         bargauge,
         dashboard,
-        dashboardv2,
         heatmap,
         prometheus,
         stat,
@@ -26,9 +21,19 @@ with warnings.catch_warnings():
     from grafana_foundation_sdk.cog.encoder import JSONEncoder
     from grafana_foundation_sdk.models import common
     from grafana_foundation_sdk.models import dashboard as models
-    from grafana_foundation_sdk.models import dashboardv2 as models_v2
+    from grafana_foundation_sdk.models import heatmap as heatmap_models
 
-__all__ = ["CLASSIC", "V2", "Kit", "common", "common_builders", "encoded", "models", "models_v2", "prometheus"]
+__all__ = [
+    "common",
+    "common_builders",
+    "dashboard",
+    "encoded",
+    "heatmap",
+    "heatmap_models",
+    "models",
+    "new_panel",
+    "prometheus",
+]
 KINDS: dict[str, Any] = {
     "timeseries": timeseries,
     "stat": stat,
@@ -39,21 +44,9 @@ KINDS: dict[str, Any] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Kit:
-    """The builders and models of one schema, and how the modules of a kind call their builder."""
-
-    builders: Any
-    models: Any
-    looks: str
-
-    def panel(self, kind: str) -> Any:
-        """A new builder of a panel of this kind."""
-        return getattr(KINDS[kind], self.looks)()
-
-
-CLASSIC = Kit(dashboard, models, "Panel")
-V2 = Kit(dashboardv2, models_v2, "VisualizationV2")
+def new_panel(kind: str) -> Any:
+    """A new builder of a panel of this kind."""
+    return KINDS[kind].Panel()
 
 
 def encoded(made: Any) -> str:

@@ -1,49 +1,88 @@
-"""The status of a query and the severity of a finding as numbers, for panels that colour them."""
+"""The status of a query and the severity of a finding as numbers, for panels that colour and sort them."""
 
 from __future__ import annotations
 
-from ledgerops.mixin.dashboards.model import Target, by, q
+from ledgerops.mixin.dashboards.model import EACH, ONE, Target, by, q
 
+# the worse a status, the larger its number: tables sort by it
 STATUSES = (
     ("healthy", "good"),
     ("idle", "cold"),
     ("stopped", "cold"),
     ("starting", "cold"),
     ("catching_up", "warn"),
+    ("at_risk", "warn"),
     ("pressured", "warn"),
     ("falling_behind", "bad"),
     ("stuck", "bad"),
     ("failed", "bad"),
     ("lost", "bad"),
 )
+# what a page knows and no driver says: healthy, but with a finding that needs attention
+DERIVED = ("at_risk",)
+NUMBERS = {name: number for number, (name, _) in enumerate(STATUSES)}
 NAMES = tuple((str(n), f"{colour}:{name.replace('_', ' ')}") for n, (name, colour) in enumerate(STATUSES))
+SENTENCES = {
+    "healthy": "Healthy: nothing was found.",
+    "idle": "Idle: there are no new rows to read.",
+    "stopped": "Stopped on purpose.",
+    "starting": "Starting: too few batches to judge.",
+    "catching_up": "Catching up: the backlog is shrinking.",
+    "at_risk": "Running, with a finding that needs attention.",
+    "pressured": "Close to its limit.",
+    "falling_behind": "Falling behind; no cause has been found yet.",
+    "stuck": "Stuck; no cause has been found yet.",
+    "failed": "Failed; see the driver log.",
+    "lost": "Lost: it stopped reporting without having ended.",
+}
+REMEMBERED = "12h"  # for so long a driver that stopped answering is shown
 
 ACTIVE = q("ledgerops_query_active")
-MOVED = f"({ACTIVE} == 0 and on (job, query) {ACTIVE} == 1)"
+RUNS_ELSEWHERE = f"({ACTIVE} == 0 and on ({ONE}) {ACTIVE} == 1)"
+LOST = f"(last_over_time({ACTIVE}[{REMEMBERED}]) == 1 unless on ({ONE}) {ACTIVE})"
 
 
 def present(expression: str) -> str:
     """Without what a driver goes on to say of a query that ended there and runs on another."""
-    return f"{expression} unless on (job, instance, query) {MOVED}"
+    return f"{expression} unless on ({EACH}) {RUNS_ELSEWHERE}"
 
 
 def status() -> str:
-    """The number of the status that a query has."""
-    parts = []
-    for number, (name, _) in enumerate(STATUSES):
-        matcher = f'status="{name}"'
-        parts.append(f"({q('ledgerops_query_status', matcher)} == 1) * {number}")
-    return present(f"({' or ignoring (status) '.join(parts)})")
+    """The number of the status of each query, also of those that no driver answers for any more."""
+    parts = [
+        f"{NUMBERS['at_risk']} * (({_is('healthy')} == 1) and on ({EACH}) "
+        + q("ledgerops_finding", 'severity!="info"')
+        + ")"
+    ]
+    parts += [f"({_is(name)} == 1) * {number}" for name, number in NUMBERS.items() if name not in DERIVED]
+    said = " or ignoring (status) ".join(parts)
+    return f"{present(f'({said})')} or on ({EACH}) {LOST} * {NUMBERS['lost']}"
+
+
+def _is(name: str) -> str:
+    matcher = f'status="{name}"'
+    return q("ledgerops_query_status", matcher)
+
+
+def rows() -> str:
+    """1 for each query that a table lists: those that a driver answers for, and those that were lost."""
+    return by("max", EACH, f"{present(f'{ACTIVE} >= bool 0')} or {LOST}")
 
 
 SEVERITIES = (("info", "cold"), ("warning", "warn"), ("critical", "bad"))
 FOUND = tuple((str(n), f"{colour}:{name}") for n, (name, colour) in enumerate(SEVERITIES, 1))
 
 
-def found(labels: str, legend: str) -> tuple[Target, ...]:
-    """What the rules find, each finding as the number of its severity."""
-    targets = []
+def severity(selector: str) -> str:
+    """The number of the severity that each series bears as its label; `[severity]` stands for the matcher."""
+    parts = []
     for number, (name, _) in enumerate(SEVERITIES, 1):
         matcher = f'severity="{name}"'
-        targets.append(Target(by("max", labels, present(q("ledgerops_finding", matcher))) + f" * {number}", legend))
-    return tuple(targets)
+        parts.append(f"{number} * ({selector.replace('[severity]', matcher)})")
+    return " or ".join(parts)
+
+
+def found(labels: str, legend: str) -> tuple[Target, ...]:
+    """What the rules find, each finding as the number of its severity."""
+    said = severity(present(q("ledgerops_finding", "[severity]")))
+    return (Target(by("max", labels, said), legend),)

@@ -43,7 +43,7 @@ def pages_of(recording: Path) -> Iterator[Page]:
         while due is not None and seen.at > due:
             yield {
                 (name, labels): value - first if name.endswith(INSTANT) else value
-                for (name, labels), value in parsed(_scraped(replay, due)).items()
+                for (name, labels), value in parsed(scraped_text(replay, due)).items()
             }
             due += SCRAPE
         if due is None:
@@ -62,7 +62,8 @@ def parsed(text: str) -> Page:
     }
 
 
-def _scraped(replay: Replay, now: float) -> str:
+def scraped_text(replay: Replay, now: float) -> str:
+    """What the exporter would have answered."""
     fleet = replay.fleet
     queries = {}
     for name, state in fleet.queries.items():

@@ -8,6 +8,7 @@ from ledgerops import mixin
 from ledgerops.metrics import METRICS, VERDICT_METRICS
 from ledgerops.metrics import QUERY_METRICS as OF_QUERIES
 from ledgerops.mixin.alerts.freshness import records
+from ledgerops.mixin.off_pages import OFF_PAGES, reason
 from ledgerops.mixin.site import Site
 from tests.paths import ROOT
 
@@ -38,7 +39,7 @@ def labels(text):
         metric = family(name)
         if metric is not None:
             more = ("query",) if metric in (*OF_QUERIES, *VERDICT_METRICS) else ()
-            known = {"job", "instance", "le", *metric.labels, *more}
+            known = {"job", "app", "instance", "le", *metric.labels, *more}
             wrong += [(name, label) for label in re.findall(r"(\w+) ?=~?", matchers) if label not in known]
     return wrong
 
@@ -65,16 +66,23 @@ def asked_for():
 
 
 def test_whatever_is_exported_is_asked_for_or_says_why_not():
-    assert {name for name, metric in FAMILIES.items() if not metric.unused} - asked_for() == set()
+    assert {name for name, metric in FAMILIES.items() if not reason(metric)} - asked_for() == set()
 
 
-def test_what_says_that_nobody_asks_for_it_is_not_asked_for():
-    assert {name for name, metric in FAMILIES.items() if metric.unused} & asked_for() == set()
+def test_what_says_that_no_page_asks_for_it_is_not_asked_for():
+    assert {name for name, metric in FAMILIES.items() if reason(metric)} & asked_for() == set()
 
 
-def test_the_reason_is_on_the_page_of_the_metrics():
+def test_a_reason_is_given_once_and_for_a_family_that_there_is():
+    assert {name for name in OFF_PAGES if name not in FAMILIES or FAMILIES[name].unused} == set()
+
+
+def test_the_page_of_the_metrics_says_why_and_how_to_ask():
     page = mixin.outputs()["docs/metrics.md"]
 
     for metric in METRICS:
-        assert not metric.unused or f"{metric.help} Not on a dashboard: {metric.unused}" in page
-        assert metric.unused == "" or metric.unused.endswith(".")
+        why = reason(metric)
+        assert not why or f"{metric.help} Not on a dashboard: {why} Ask: `" in page
+        assert why == "" or why.endswith(".")
+    assert 'Ask: `sum by (query, operator) (rate(ledgerops_rocksdb_gets_total{query="QUERY"}[5m]))`.' in page
+    assert "Ask: `max by (instance, kind) (ledgerops_processes)`." in page

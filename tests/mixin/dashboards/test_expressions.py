@@ -5,12 +5,12 @@ import re
 import pytest
 
 from ledgerops.mixin.dashboards.layout import MARKS
+from ledgerops.mixin.dashboards.status import NUMBERS
 from tests.mixin.dashboards.replayed import evaluated
 from tests.mixin.dashboards.test_waiting import PANELS, asked, filled
 
-ACTIVE, ENDED = "ledgerops_query_active", "ledgerops_query_terminated_timestamp_seconds"
+ACTIVE = "ledgerops_query_active"
 STARTED = "ledgerops_query_start_timestamp_seconds"
-[FLEET_ENDED] = [panel for page, panel in PANELS if (page.uid, panel.title) == ("ledgerops-fleet", "Ended")]
 [RESTARTS] = [mark for mark in MARKS if mark.name == "Restarts"]
 AWAY = 200  # scrapes: a quarter of an hour
 
@@ -20,25 +20,7 @@ def of(name, value, **labels):
     return {(name, tuple(sorted({"query": "q", **labels}.items()))): value}
 
 
-OLD_ENDED = of(ACTIVE, 0.0, instance="old") | of(ENDED, 0.0, instance="old")
-OLD_RUNS = of(ACTIVE, 1.0, instance="old")
 NEW_RUNS = of(ACTIVE, 1.0, instance="new")
-
-
-@pytest.mark.parametrize(
-    ("page", "shown"),
-    [
-        pytest.param(OLD_ENDED, True, id="it ended, and runs nowhere"),
-        pytest.param(OLD_ENDED | of(ACTIVE, 1.0, query="other"), True, id="another query runs"),
-        pytest.param(OLD_ENDED | of(ACTIVE, 1.0, job="staging"), True, id="its namesake of another job runs"),
-        pytest.param(OLD_ENDED | NEW_RUNS, False, id="it ended on one driver and runs on another"),
-        pytest.param(OLD_RUNS, False, id="it runs"),
-    ],
-)
-def test_a_query_has_ended_where_no_driver_runs_it(tmp_path, page, shown):
-    [expression] = asked(FLEET_ENDED)
-
-    assert bool(evaluated(tmp_path, [page] * 5, [expression])) is shown
 
 
 RUNS_SINCE_10 = of(STARTED, 10.0) | of(ACTIVE, 1.0)
@@ -48,7 +30,7 @@ AWAY_NOW = of(ACTIVE, 0.0)
 @pytest.mark.parametrize(
     ("pages", "marked"),
     [
-        pytest.param([RUNS_SINCE_10] * 5 + [of(STARTED, 30.0)] * 5, True, id="at once"),
+        pytest.param([RUNS_SINCE_10] * 20 + [of(STARTED, 101.0)] * 5, True, id="at once"),
         pytest.param(
             [RUNS_SINCE_10] * 5 + [AWAY_NOW] * AWAY + [of(STARTED, 1010.0)] * 5, True, id="after a long pause"
         ),
@@ -87,19 +69,43 @@ FAILED = {
     **of("ledgerops_health_score", 40.0, instance="old"),
     **of("ledgerops_finding", 1.0, instance="old", rule="query-failed", severity="critical"),
     **of("ledgerops_root_cause", 1.0, instance="old", rule="query-failed"),
+    **of(
+        "ledgerops_root_cause_info",
+        1.0,
+        instance="old",
+        rule="query-failed",
+        rank="1",
+        severity="critical",
+        summary="The query failed.",
+        action="Read the log.",
+    ),
 }
 WELL = {
     **NEW_RUNS,
     **of("ledgerops_query_status", 1.0, instance="new", status="healthy"),
     **of("ledgerops_health_score", 100.0, instance="new"),
 }
-IS = {"Status": " == 8", "Health": " == 40", "Lowest health": " == 40"}
+
+
+def number(expression):
+    """What a failure is in a panel: its status, its severity, or that there is a cause."""
+    if "query_status" in expression:
+        return NUMBERS["failed"]
+    return 3 if 'severity="critical"' in expression else 1
+
+
 FAILURE = {
-    f"({expression}){IS.get(panel.title, '')}": f"{page.uid}: {panel.title}"
+    expression: f"{page.uid}: {panel.title}"
     for page, panel in PANELS
-    if panel.title in (*IS, "Findings", "Root causes now")
+    if panel.title in ("Status over time", "Findings over time", "Root causes", "Verdict", "Queries, worst first")
     for expression in asked(panel)
-    if re.search("status|health|critical|root_cause", expression)
+    if re.search("query_status|ledgerops_finding|root_cause_info", expression)
+}
+FAILURE = {
+    # a status is a number, and that of a failure is asked for; all others are there or not
+    f"({expression}) == {number(expression)}": title
+    for expression, title in FAILURE.items()
+    if not title.endswith("Verdict")
 }
 
 

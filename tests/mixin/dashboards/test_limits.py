@@ -12,9 +12,10 @@ from ledgerops.mixin import thresholds
 from ledgerops.mixin.alerts import crash_loop
 from ledgerops.mixin.alerts.freshness import PAGE
 from ledgerops.mixin.dashboards.build import page_json
-from ledgerops.mixin.dashboards.model import BAD, GOOD, WARN, Panel
+from ledgerops.mixin.dashboards.model import BAD, GOOD, UNKNOWN, WARN, Panel
 from ledgerops.mixin.dashboards.pages import PAGES
 from ledgerops.mixin.dashboards.panels import limit
+from ledgerops.mixin.dashboards.styles import LOWEST
 from ledgerops.mixin.site import Site
 
 SITE = Site()
@@ -22,35 +23,55 @@ OURS = Site(freshness_seconds=30.0, freshness_objective=0.95, retention_seconds=
 
 
 def panels(uid, site):
+    """By title, without the limit that stands in it."""
     [page] = [page for page in PAGES if page.uid == uid]
     board = json.loads(page_json(page, site))
-    return {panel["title"]: panel for panel in board["panels"]}
+    everything = [*board["panels"], *(inner for panel in board["panels"] for inner in panel.get("panels", ()))]
+    return {panel["title"].partition(" · ")[0]: panel for panel in everything}
 
 
 def steps(panel):
     return [(step["value"], step["color"]) for step in panel["fieldConfig"]["defaults"]["thresholds"]["steps"]]
 
 
+GREY = (None, UNKNOWN)
+
+
 @pytest.mark.parametrize(
     ("uid", "title", "expected"),
     [
-        ("ledgerops-kafka", "Lag", [(None, GOOD), (15, WARN), (30, BAD)]),
-        ("ledgerops-slo", "Freshness", [(None, GOOD), (30, BAD)]),
-        ("ledgerops-kafka", "Retention headroom", [(None, BAD), (1, WARN), (600, GOOD)]),
-        ("ledgerops-fleet", "Lowest health", [(None, BAD), (50, WARN), (100, GOOD)]),
-        ("ledgerops-resources", "Disk free", [(None, WARN), (0.1, GOOD)]),
-        ("ledgerops-resources", "Threads", [(None, GOOD)]),
+        ("ledgerops-fleet", "Longest lag", [GREY, (LOWEST, GOOD), (15, WARN), (30, BAD)]),
+        ("ledgerops-slo", "Freshness, ten oldest", [GREY, (LOWEST, GOOD), (30, BAD)]),
+        ("ledgerops-query", "Time until unread rows are deleted", [GREY, (LOWEST, BAD), (1, WARN), (600, GOOD)]),
+        ("ledgerops-slo", "Error budget left, ten lowest", [GREY, (LOWEST, BAD), (0, WARN), (0.5, GOOD)]),
+        ("ledgerops-resources", "Disk free, ten lowest", [GREY, (LOWEST, WARN), (0.1, GOOD)]),
+        ("ledgerops-resources", "Memory by process, ten largest", [GREY]),
     ],
 )
 def test_a_limit_is_the_sites_and_says_which_side_is_bad(uid, title, expected):
     assert steps(panels(uid, OURS)[title]) == expected
 
 
+@pytest.mark.parametrize(
+    ("uid", "title", "said"),
+    [
+        ("ledgerops-fleet", "Longest lag", "good below 15 s"),
+        ("ledgerops-resources", "Disk free, ten lowest", "good from 10 %"),
+        ("ledgerops-resources", "Failed tasks", "good: 0"),
+        ("ledgerops-query", "Restarts in the last hour", "good below 1"),
+        ("ledgerops-resources", "Memory by process, ten largest", ""),
+        ("ledgerops-fleet", "Missing longest", ""),
+    ],
+)
+def test_the_title_says_where_good_ends(uid, title, said):
+    assert panels(uid, OURS)[title]["title"].partition(" · ")[2] == said
+
+
 def test_the_budget_is_that_of_the_objective():
     found = panels("ledgerops-slo", OURS)
 
-    assert all(target["expr"].endswith(" / 0.05") for target in found["Burn rate"]["targets"])
-    assert steps(found["Bad time in the last hour"])[-1] == (pytest.approx(0.72), BAD)
+    assert all(target["expr"].endswith(" / 0.05") for target in found["Burn rate of the chosen queries"]["targets"])
+    assert steps(found["Bad time in the last hour, ten largest"])[-1] == (pytest.approx(0.72), BAD)
 
 
 def test_the_alerts_speak_at_the_same_values():
@@ -64,7 +85,7 @@ def test_limits_of_what_is_judged_elsewhere_are_those_that_it_is_judged_by():
 
 
 def test_a_column_has_its_own_unit_colours_and_words():
-    table = panels("ledgerops-fleet", OURS)["Queries"]
+    table = panels("ledgerops-fleet", OURS)["Queries, worst first"]
     columns = {
         override["matcher"]["options"]: {each["id"]: each.get("value") for each in override["properties"]}
         for override in table["fieldConfig"]["overrides"]
@@ -72,8 +93,9 @@ def test_a_column_has_its_own_unit_colours_and_words():
 
     assert columns["lag"]["unit"] == "s"
     assert columns["lag"]["thresholds"]["steps"][-1] == {"value": 30, "color": BAD}
-    assert columns["status"]["mappings"][0]["options"]["6"]["text"] == "falling behind"
-    assert "thresholds" not in columns["backlog"]
+    assert columns["status"]["mappings"][0]["options"]["7"]["text"] == "falling behind"
+    assert columns["busy"]["custom.cellOptions"] == {"type": "gauge", "mode": "basic"}
+    assert "thresholds" not in columns["clears in"]
 
 
 def contradictions(panel):

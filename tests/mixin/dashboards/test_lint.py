@@ -10,8 +10,8 @@ from grafana_foundation_sdk.cog import plugins
 from ledgerops.metrics import METRICS
 from ledgerops.mixin.alerts.freshness import records
 from ledgerops.mixin.dashboards.build import page_json
-from ledgerops.mixin.dashboards.layout import MARKS
-from ledgerops.mixin.dashboards.model import BAD, GOOD, WARN
+from ledgerops.mixin.dashboards.layout import LOAD_MARKS
+from ledgerops.mixin.dashboards.model import BAD, GOOD, UNKNOWN, WARN
 from ledgerops.mixin.dashboards.pages import PAGES
 from ledgerops.mixin.dashboards.sdk import encoded, models
 from ledgerops.mixin.site import Site
@@ -21,7 +21,7 @@ FOLDER = ROOT / "dashboards"
 RECORDED = {name for name, _ in records(Site())}
 FAMILIES = {metric.name: metric for metric in METRICS}
 PARTS = ("_bucket", "_sum", "_count")
-UNITS = {"short", "s", "bytes", "Bps", "ops", "rowsps", "percentunit"}
+UNITS = {"short", "s", "bytes", "Bps", "rowsps", "percentunit", "suffix: cores", "suffix: tasks/s"}
 
 
 @pytest.fixture(params=PAGES, ids=lambda page: page.uid)
@@ -63,16 +63,17 @@ def test_the_files_are_those_that_the_pages_make():
 def test_variables_are_named_labelled_and_reloaded(board):
     variables = {variable["name"]: variable for variable in board["templating"]["list"]}
     load = ["plan"] if board["uid"] == "ledgerops-load" else []
-    assert list(variables) == ["datasource", "job", "instance", "query", *load]
+    assert list(variables) == ["datasource", "job", "app", "instance", "query", *load]
     assert (variables["datasource"]["type"], variables["datasource"]["label"]) == ("datasource", "Data source")
-    for name in ("job", "instance", "query", *load):
+    for name in ("job", "app", "instance", "query", *load):
         variable = variables[name]
-        assert variable["label"] == name.capitalize()
+        assert variable["label"] == ("Application" if name == "app" else name.capitalize())
         assert variable["datasource"]["uid"] == "${datasource}"
         assert variable["refresh"] == 2
         assert variable["query"].startswith("label_values(")
         if name != "query":
-            assert variable["multi"] is True and variable["allValue"] == ".+"
+            # series of before the label `app` have none: "All" must match them
+            assert variable["multi"] is True and variable["allValue"] == (".*" if name == "app" else ".+")
 
 
 def test_it_can_only_be_changed_where_it_is_made(board):
@@ -123,14 +124,16 @@ def test_every_selector_names_job_and_instance_and_a_metric_that_is_exported(boa
         assert found, expression
         for name, matchers in found:
             assert 'job=~"$job"' in matchers, expression
-            if name in RECORDED or name == "ALERTS":
-                continue  # recording rules keep the query only
+            if name in RECORDED or name in ("ALERTS", "ALERTS_FOR_STATE"):
+                continue  # they keep no instance
             assert 'instance=~"$instance"' in matchers, expression
+            if name == "up":
+                continue  # Prometheus' own
             metric = family(name)
             assert metric is not None, f"{name} is exported by nothing"
             if name.startswith("ledgerops_load_"):
                 assert 'plan=~"$plan"' in matchers, expression
-            used = set(re.findall(r"(\w+)=", matchers)) - {"job", "instance", "query"}
+            used = set(re.findall(r"(\w+)=", matchers)) - {"job", "app", "instance", "query"}
             assert used <= set(metric.labels), f"{name} has no label {used - set(metric.labels)}"
 
 
@@ -140,7 +143,7 @@ def test_nothing_is_grouped_by_a_label_that_is_not_there(board):
             metric = family(name)
             if metric is not None:
                 more = {"le"} if metric.kind == "histogram" else set()
-                assert set(labels.split(", ")) <= {"job", "instance", "query", *metric.labels, *more}, expression
+                assert set(labels.split(", ")) <= {"job", "app", "instance", "query", *metric.labels, *more}, expression
 
 
 def test_counters_are_rated_and_gauges_are_not(board):
@@ -165,7 +168,10 @@ def test_labels_in_legends_exist(board):
         for target in panel["targets"]:
             grouped = re.findall(r"by \(([^)]*)\)", target["expr"])
             for label in re.findall(r"\{\{(\w+)\}\}", target.get("legendFormat", "")):
-                assert any(label in labels for labels in grouped), f"{panel['title']}: {{{{{label}}}}}"
+                written = f', "{label}", ' in target["expr"]  # by label_replace
+                bare = "by (" not in target["expr"]  # nothing is grouped: all labels are there
+                found = written or bare or any(label in labels for labels in grouped)
+                assert found, f"{panel['title']}: {{{{{label}}}}}"
 
 
 def test_colours_can_be_told_apart_by_everybody(board):
@@ -173,9 +179,20 @@ def test_colours_can_be_told_apart_by_everybody(board):
         steps = panel["fieldConfig"]["defaults"]["thresholds"]["steps"]
         colours = [step["color"] for step in steps]
         ways = [[colour for colour in way if colour in colours] for way in ((GOOD, WARN, BAD), (BAD, WARN, GOOD))]
-        assert GOOD in colours and colours in ways, panel["title"]
+        assert colours[0] == UNKNOWN and colours[1:] in ways, panel["title"]
         values = [step["value"] for step in steps[1:]]
         assert values == sorted(values)
+
+
+def leads_to_a_page(link):
+    """To a dashboard at the same time and with the same choices, or to a generated page that exists for every value."""
+    field = re.search(r"/(alerts/runbooks|docs/rules)/\$\{__data\.fields\.(alertname|rule)\}\.md$", link["url"])
+    if field:
+        assert list((ROOT / field[1]).glob("*.md"))
+        return
+    uid = re.match(r"/d/([\w-]+)\?", link["url"])[1]
+    assert (FOLDER / f"{uid}.json").is_file()
+    assert "__url_time_range" in link["url"]
 
 
 def test_links_keep_time_and_variables_and_lead_to_pages_that_exist(board):
@@ -183,23 +200,38 @@ def test_links_keep_time_and_variables_and_lead_to_pages_that_exist(board):
     assert dropdown["includeVars"] and dropdown["keepTime"] and dropdown["asDropdown"] and "placement" not in dropdown
     for panel in panels(board):
         for link in panel["fieldConfig"]["defaults"].get("links", ()):
-            uid = re.match(r"/d/([\w-]+)\?", link["url"])[1]
-            assert (FOLDER / f"{uid}.json").is_file()
-            assert "__url_time_range" in link["url"]
+            leads_to_a_page(link)
+        for override in panel["fieldConfig"].get("overrides", ()):
+            for link in (link for each in override["properties"] if each["id"] == "links" for link in each["value"]):
+                leads_to_a_page(link)
 
 
-def test_firing_alerts_restarts_drills_and_load_plans_are_marked(board):
+def test_alerts_and_restarts_are_marked_and_drills_and_load_plans_where_load_is_tested(board):
     marks = {mark["name"]: mark for mark in board["annotations"]["list"]}
 
-    assert list(marks) == ["Firing alerts", "Restarts", "Drills", "Load plans"]
+    load = ["Drills", "Load plans"] if board["uid"] == "ledgerops-load" else []
+    assert list(marks) == ["Critical alerts", "Restarts", *load]
     assert all(mark["enable"] and "placement" not in mark for mark in marks.values())
     for mark in marks.values():
         for name, matchers in selectors(mark["expr"]):
             metric = family(name)
-            used = set(re.findall(r"(\w+)!?=", matchers)) - {"job", "instance", "query"}
+            used = set(re.findall(r"(\w+)!?=", matchers)) - {"job", "app", "instance", "query"}
             assert name == "ALERTS" or used <= set(metric.labels), mark["name"]
         for label in re.findall(r"\{\{(\w+)\}\}", mark["titleFormat"]):
             assert label in ("alertname", "query", "instance", "plan")
+
+
+def test_load_tests_are_not_in_the_menu_of_every_day(board):
+    assert board["tags"] == (["ledgerops-load"] if board["uid"] == "ledgerops-load" else ["ledgerops"])
+    assert [link["tags"] for link in board["links"]] == [["ledgerops"]]
+
+
+def test_the_title_of_each_row_of_every_day_is_a_question_and_the_pages_are_five_and_short():
+    daily = [page for page in PAGES if not page.load]
+
+    assert len(daily) == 5
+    assert [row.title for page in PAGES for row in page.rows if not row.title.endswith("?")] == []
+    assert sum(len(row.panels) for page in daily for row in page.rows) <= 60
 
 
 def test_the_pages_have_names_of_their_own():
@@ -224,4 +256,4 @@ def test_it_is_the_release_of_the_sdk_that_knows_all_versions_of_grafana():
 def test_the_driver_of_a_drill_bears_the_name_that_is_marked():
     from ledgerops.drills.harness.target_app import APP
 
-    assert any(f'app_name="{APP}"' in mark.expr for mark in MARKS)
+    assert any(f'app_name="{APP}"' in mark.expr for mark in LOAD_MARKS)

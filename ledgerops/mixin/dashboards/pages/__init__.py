@@ -1,15 +1,12 @@
 """The dashboards, in the order in which people need them."""
 
-from ledgerops.mixin.dashboards.pages import fleet, kafka, load, observer, query, resources, skew, slo, state
+from ledgerops.mixin.dashboards.pages import fleet, load, query, resources, slo, state
 
 PAGES = (
     fleet.PAGE,
     query.PAGE,
     state.PAGE,
-    skew.PAGE,
-    resources.PAGE,
-    kafka.PAGE,
     slo.PAGE,
+    resources.PAGE,
     load.PAGE,
-    observer.PAGE,
 )

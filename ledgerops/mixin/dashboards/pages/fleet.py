@@ -1,243 +1,237 @@
-"""Fleet: every query at a glance, and one click to the one that hurts."""
+"""Fleet: every query at a glance, the worst first, with what to do about it."""
 
 from __future__ import annotations
 
 from ledgerops.mixin import thresholds
-from ledgerops.mixin.dashboards.model import Column, Page, Panel, Row, Target, by, d, pace, q, rate
-from ledgerops.mixin.dashboards.status import ACTIVE, NAMES, present, status
+from ledgerops.mixin.dashboards.model import (
+    ALERTING,
+    EACH,
+    ONE,
+    Column,
+    Label,
+    Page,
+    Panel,
+    Row,
+    Target,
+    by,
+    d,
+    q,
+    rate,
+    recorded,
+    worst,
+)
+from ledgerops.mixin.dashboards.panels import OPEN_QUERY, OPEN_RULE, OPEN_SLO, OPEN_STATE
+from ledgerops.mixin.dashboards.status import ACTIVE, LOST, NAMES, REMEMBERED, present, rows, status
 
-EXPECTED = by("max", "job, query", q("ledgerops_query_expected"))
-ENDED = q("ledgerops_query_terminated_timestamp_seconds")
+EXPECTED = q("ledgerops_query_expected")
+LAST_SEEN = f"last_over_time({q('ledgerops_last_seen_timestamp_seconds')}[{REMEMBERED}])"
+LAG = q("ledgerops_source_lag_seconds")
+CAUSE = q("ledgerops_root_cause_info", 'rank="1"')
+SINCE = q("ledgerops_root_cause_since_timestamp_seconds")
+UP = 'up{job=~"$job", instance=~"$instance"}'
+DRIVERS = by("max", "job, instance", f"last_over_time({d('ledgerops_build_info')}[{REMEMBERED}])")
+# a driver that answers and has no run of an expected query, or one that stopped answering while the query ran
+MISSING = by("max", ONE, f"(({EXPECTED} == 1) unless on ({ONE}) {ACTIVE} == 1) or {LOST}")
+KNOWN = by("max", ONE, f"({EXPECTED} == 1) or {LOST}")
+PAGES_FIRING = f'ALERTS{{alertstate="firing", severity="critical", {ALERTING}}}'
+PAGES_SINCE = f'ALERTS_FOR_STATE{{severity="critical", {ALERTING}}}'
+
+
+def named(expression: str, name: str, otherwise: str) -> str:
+    """The series with the largest value, or else one that is named `name`, where `otherwise` says that it can be known."""
+    return f'topk(1, {expression}) or on () label_replace(0 * sum({otherwise}), "query", "{name}", "", "")'
+
+
+HEADLINES = (
+    Panel(
+        "Queries running",
+        (
+            Target(f"sum({by('max', ONE, ACTIVE)}) or 0 * count({KNOWN})", "running"),
+            Target(f"count({KNOWN})", "expected"),
+        ),
+        "short",
+        "Queries with an active run, beside those that should have one: every query that a driver has started or that it was configured to expect. Good: both alike.",
+        kind="stat",
+        show="both",
+        width=6,
+        height=4,
+        empty="no driver answers",
+    ),
+    Panel(
+        "Missing longest",
+        (
+            Target(
+                named(
+                    f"time() - {by('max', ONE, LAST_SEEN)} and on ({ONE}) {MISSING} or on ({ONE}) -1 * {MISSING}",
+                    "every expected query",
+                    KNOWN,
+                ),
+                "{{query}}",
+            ),
+        ),
+        "s",
+        "The query without an active run for which nothing has been heard for the longest time. Good: every expected query is running.",
+        kind="stat",
+        show="both",
+        names=(("0", "good:is running"), ("-1", "bad:has never run")),
+        bad=0.001,
+        width=6,
+        height=4,
+        empty="no driver answers",
+    ),
+    Panel(
+        "Longest lag",
+        (Target(f"topk(1, {by('max', EACH, LAG)})", "{{query}}"),),
+        "s",
+        "The query with the oldest unread row. Good: below half of the freshness objective.",
+        kind="stat",
+        show="both",
+        warn=thresholds.ageing,
+        bad=thresholds.stale,
+        width=6,
+        height=4,
+        empty="lag cannot be measured",
+    ),
+    Panel(
+        "Critical alert firing longest",
+        (
+            Target(
+                f"topk(1, (time() - {PAGES_SINCE}) and ignoring (alertstate) {PAGES_FIRING}) or on () "
+                'label_replace(0 * count(ALERTS{alertname="LedgerWatchdog", job=~"$job"}), '
+                '"alertname", "No critical alert", "", "")',
+                "{{alertname}} {{query}}",
+            ),
+        ),
+        "s",
+        "The critical alert that has been firing for the longest time. Good: none. Grey: Prometheus does not evaluate the rules.",
+        kind="stat",
+        show="both",
+        names=(("0", "good:is firing"),),
+        bad=0.001,
+        width=6,
+        height=4,
+        empty="alert rules are not evaluated",
+    ),
+)
+
+TABLE = Panel(
+    "Queries, worst first",
+    (
+        Column(by("max", EACH, status()), "status", names=NAMES, cell="background", pixels=120),
+        Column(
+            f"{by('max', f'{EACH}, rule, summary, action', present(CAUSE))}",
+            "cause known",
+            cell="hidden",
+        ),
+        Column(
+            f"time() - ({by('min', EACH, present(SINCE))} or on ({EACH}) {by('max', EACH, LAST_SEEN)} and on ({EACH}) {LOST})",
+            "since",
+            unit="s",
+            pixels=85,
+        ),
+        Column(by("max", EACH, LAG), "lag", unit="s", warn=thresholds.ageing, bad=thresholds.stale, pixels=85),
+        Column(by("max", EACH, q("ledgerops_backlog_drain_seconds")), "clears in", unit="s", pixels=85),
+        Column(
+            by("max", EACH, q("ledgerops_busy_ratio")),
+            "busy",
+            unit="percentunit",
+            warn=thresholds.BUSY,
+            cell="gauge",
+            pixels=110,
+        ),
+        Column(
+            f"{rows()} * on ({ONE}) group_left () {by('min', ONE, recorded('query:freshness_budget:ratio'))}",
+            "budget left",
+            unit="percentunit",
+            warn=thresholds.SPENT,
+            bad=0.0,
+            low=True,
+            pixels=95,
+        ),
+    ),
+    "short",
+    f"One row for each query, the worst status first. Cause and first action come from the diagnosis. Busy is the share of the time that batches take; budget is what is left of the freshness objective. Good: healthy or idle, lag near 0, busy below {thresholds.percent(thresholds.BUSY)}.",
+    kind="table",
+    labels=(
+        Label("query", "query", 220, (OPEN_QUERY, OPEN_STATE, OPEN_SLO)),
+        Label("summary", "cause", 280, (OPEN_RULE,), wrap=True),
+        Label("action", "first action", None, wrap=True),
+        Label("rule", "rule", 130, (OPEN_RULE,)),
+        Label("instance", "driver", 120),
+    ),
+    order=("status", "lag"),
+    width=24,
+    height=12,
+    empty="no driver answers, and none has in the last 12 hours",
+)
 
 PAGE = Page(
     uid="ledgerops-fleet",
     title="ledgerops / Fleet",
-    help="Every streaming query: its verdict, lag, freshness and pressure. Start here; click a query to open it.",
+    help="Every streaming query, the worst first, with its cause and what to do. Start here; click a query to open it.",
     rows=(
+        Row("Is every query running and on time?", HEADLINES),
+        Row("Which query needs attention first, and what should I do?", (TABLE,)),
         Row(
-            "Verdicts",
+            "Since when?",
             (
                 Panel(
-                    "Queries running",
-                    (Target(f"sum({ACTIVE})", "running"),),
+                    "Status over time",
+                    (Target(by("max", EACH, status()), "{{query}} {{instance}}"),),
                     "short",
-                    "Queries of which a run is on. Good: as many as are expected.",
-                    kind="stat",
-                    width=4,
-                    height=4,
-                ),
-                Panel(
-                    "Expected and not running",
-                    (
-                        Target(
-                            f"count({EXPECTED} == 1 unless on (job, query) "
-                            # where nothing is known of any query there is no number, and above all no 0
-                            f"{by('max', 'job, query', ACTIVE)} == 1) or 0 * count({EXPECTED})",
-                            "down",
-                        ),
-                    ),
-                    "short",
-                    "Queries that should run and do not; no number where no driver answers. Good: 0.",
-                    kind="stat",
-                    bad=1,
-                    width=4,
-                    height=4,
-                ),
-                Panel(
-                    "Lowest health",
-                    (Target(f"min({present(q('ledgerops_health_score'))})", "lowest"),),
-                    "short",
-                    "The health score of the worst query, 100 with nothing found. Good: 100.",
-                    kind="stat",
-                    warn=thresholds.HEALTHY,
-                    bad=thresholds.POOR,
-                    low=True,
-                    most=100,
-                    width=4,
-                    height=4,
-                ),
-                Panel(
-                    "Largest lag",
-                    (Target(f"max({q('ledgerops_source_lag_seconds')})", "lag"),),
-                    "s",
-                    "How old the oldest rows are that a query has not read yet. Good: below a few trigger intervals.",
-                    kind="stat",
-                    warn=thresholds.ageing,
-                    bad=thresholds.stale,
-                    width=4,
-                    height=4,
-                ),
-                Panel(
-                    "Highest pressure",
-                    (Target(f"max({q('ledgerops_pressure_ratio')})", "pressure"),),
-                    "percentunit",
-                    f"Arrival over what the query can sustain. Good: below {thresholds.percent(thresholds.PRESSED)}; above {thresholds.percent(thresholds.OVERLOADED)} the backlog must grow.",
-                    kind="stat",
-                    warn=thresholds.PRESSED,
-                    bad=thresholds.OVERLOADED,
-                    width=4,
-                    height=4,
-                    waits="enough spread in batch sizes for a fit",
-                    drill="slow-sink",
-                ),
-                Panel(
-                    "Firing pages",
-                    (
-                        Target(
-                            'count(ALERTS{alertstate="firing", severity="critical", job=~"$job"}) '
-                            # the watchdog always fires: without it no rules are evaluated, and nobody knows
-                            'or 0 * count(ALERTS{alertname="LedgerWatchdog", job=~"$job"})',
-                            "pages",
-                        ),
-                    ),
-                    "short",
-                    "Critical alerts that fire now; no number where no rules are evaluated. Good: 0.",
-                    kind="stat",
-                    bad=1,
-                    width=4,
-                    height=4,
-                ),
-                Panel(
-                    "Status",
-                    (Target(by("max", "query", status()), "{{query}}"),),
-                    "short",
-                    "The status of each query over time, as the diagnosis sees it. Good: healthy or idle throughout.",
+                    "The status of each query. A query whose driver stopped answering is lost. Good: healthy or idle throughout.",
                     kind="state-timeline",
                     names=NAMES,
-                    width=16,
+                    width=24,
                     height=9,
                     link="ledgerops-query",
+                    empty="no driver answers, and none has in the last 12 hours",
                 ),
                 Panel(
-                    "Ended",
-                    (Column(by("min", "query", present(f"time() - {ENDED}")), "since", unit="s"),),
-                    "short",
-                    "Queries of which no run is on, and since when. Good: only those that were stopped on purpose.",
-                    kind="table",
-                    width=8,
-                    height=9,
-                    link="ledgerops-query",
-                    waits="a query that ended",
-                    drill="crash",
-                ),
-                Panel(
-                    "Queries",
+                    "Do the drivers answer?",
                     (
-                        Column(by("max", "query", status()), "status", names=NAMES),
-                        Column(
-                            by("min", "query", present(q("ledgerops_health_score"))),
-                            "health",
-                            warn=thresholds.HEALTHY,
-                            bad=thresholds.POOR,
-                            low=True,
+                        Target(
+                            f"{by('max', 'job, instance', UP)} and on (job, instance) {DRIVERS} "
+                            f"or on (job, instance) 0 * {DRIVERS}",
+                            "{{instance}}",
                         ),
-                        Column(
-                            by("max", "query", q("ledgerops_source_lag_seconds")),
-                            "lag",
-                            unit="s",
-                            warn=thresholds.ageing,
-                            bad=thresholds.stale,
-                        ),
-                        Column(by("sum", "query", q("ledgerops_source_backlog_offsets")), "backlog"),
-                        Column(
-                            by("max", "query", q("ledgerops_pressure_ratio")),
-                            "pressure",
-                            unit="percentunit",
-                            warn=thresholds.PRESSED,
-                            bad=thresholds.OVERLOADED,
-                        ),
-                        Column(
-                            by("max", "query", q("ledgerops_busy_ratio")),
-                            "busy",
-                            unit="percentunit",
-                            warn=thresholds.BUSY,
-                        ),
-                        Column(by("sum", "query", rate(q("ledgerops_input_rows_total"))), "read", unit="rowsps"),
                     ),
                     "short",
-                    f"One row a query. Good: health {thresholds.HEALTHY:g}, lag near 0, pressure below {thresholds.percent(thresholds.PRESSED)}, busy below {thresholds.percent(thresholds.BUSY)}.",
-                    kind="table",
-                    width=16,
-                    height=11,
-                    link="ledgerops-query",
-                ),
-                Panel(
-                    "Root causes now",
-                    (Target(by("max", "query, rule", present(q("ledgerops_root_cause"))), "root cause"),),
-                    "short",
-                    "What the diagnosis names: nothing else that is found explains it. Good: empty.",
-                    kind="table",
-                    width=8,
-                    height=11,
-                    link="ledgerops-query",
-                    hides=("Value",),
-                    waits="a finding",
-                    drill="slow-sink",
+                    "Whether Prometheus can scrape each driver; one that was removed from the targets is shown for 12 hours. Good: up throughout.",
+                    kind="state-timeline",
+                    names=(("0", "bad:lost"), ("1", "good:up")),
+                    width=24,
+                    height=5,
+                    empty="no driver answers, and none has in the last 12 hours",
                 ),
             ),
         ),
         Row(
-            "Load",
+            "Is data flowing?",
             (
                 Panel(
-                    "Rows read",
-                    (pace(q("ledgerops_input_rows_total")),),
+                    "Rows read, ten largest",
+                    (
+                        Target(
+                            worst(by("sum", EACH, rate(q("ledgerops_input_rows_total"))), EACH),
+                            "{{query}} {{instance}}",
+                        ),
+                    ),
                     "rowsps",
                     "Rows that each query reads. Good: follows what arrives.",
-                    width=8,
+                    width=12,
+                    link="ledgerops-query",
                 ),
                 Panel(
-                    "Lag",
-                    (Target(by("max", "query", q("ledgerops_source_lag_seconds"))),),
+                    "Lag, ten largest",
+                    (Target(worst(by("max", EACH, LAG), EACH), "{{query}} {{instance}}"),),
                     "s",
-                    "Age of the oldest unread rows. Good: below a few trigger intervals; a steady rise is falling behind.",
+                    "Age of the oldest unread row. Good: flat; a steady rise means that the query is falling behind.",
                     warn=thresholds.ageing,
                     bad=thresholds.stale,
-                    width=8,
+                    width=12,
                     link="ledgerops-query",
-                ),
-                Panel(
-                    "Pressure",
-                    (Target(by("max", "query", q("ledgerops_pressure_ratio"))),),
-                    "percentunit",
-                    f"Arrival over sustainable capacity. Good: below {thresholds.percent(thresholds.PRESSED)}.",
-                    warn=thresholds.PRESSED,
-                    bad=thresholds.OVERLOADED,
-                    width=8,
-                    link="ledgerops-query",
-                    waits="enough spread in batch sizes for a fit",
-                    drill="slow-sink",
-                ),
-                Panel(
-                    "Busy",
-                    (Target(by("max", "query", q("ledgerops_busy_ratio"))),),
-                    "percentunit",
-                    f"Share of the time that batches take. Good: below {thresholds.percent(thresholds.BUSY)}; at 100 % batches run back to back.",
-                    warn=thresholds.BUSY,
-                    most=1.0,
-                    width=8,
-                    link="ledgerops-query",
-                ),
-                Panel(
-                    "Health",
-                    (Target(by("min", "query", present(q("ledgerops_health_score")))),),
-                    "short",
-                    "100 with nothing found, less by each finding's severity and confidence. Good: 100.",
-                    warn=thresholds.HEALTHY,
-                    bad=thresholds.POOR,
-                    low=True,
-                    most=100,
-                    width=8,
-                    link="ledgerops-query",
-                ),
-                Panel(
-                    "CPU of the drivers' machines",
-                    (Target(by("max", "instance", d("ledgerops_host_cpu_busy_ratio")), "{{instance}}"),),
-                    "percentunit",
-                    f"All cores of the driver's machine. Good: below {thresholds.percent(thresholds.CPU)}; near 100 % every query on it slows down.",
-                    warn=thresholds.CPU,
-                    most=1.0,
-                    width=8,
+                    empty="lag cannot be measured",
                 ),
             ),
         ),

@@ -1,100 +1,50 @@
-"""Observer: what ledgerops itself costs and misses."""
+"""The row of the Resources page about ledgerops itself."""
 
 from __future__ import annotations
 
 from ledgerops.mixin import thresholds
-from ledgerops.mixin.dashboards.model import Column, Page, Panel, Row, Target, by, d, over, pace, rate
+from ledgerops.mixin.dashboards.model import EACH_DRIVER, Column, Label, Panel, Row, by, d, over, rate
 
-PAGE = Page(
-    uid="ledgerops-observer",
-    title="ledgerops / Observer",
-    help="What observation costs the driver, and what it missed.",
-    rows=(
-        Row(
-            "Cost",
+CALLBACK = over(
+    by("sum", EACH_DRIVER, rate(d("ledgerops_callback_seconds_total"))),
+    by("sum", EACH_DRIVER, rate(d("ledgerops_callbacks_total"))),
+)
+WORKER = by("sum", EACH_DRIVER, rate(d("ledgerops_worker_seconds_total")))
+SCRAPE = by("max", EACH_DRIVER, d("ledgerops_scrape_seconds"))
+DROPPED = f"round({by('sum', EACH_DRIVER, 'increase(' + d('ledgerops_listener_dropped_total') + '[1h])')})"
+ERRORS = f"round({by('sum', EACH_DRIVER, 'increase(' + d('ledgerops_collector_errors_total') + '[1h])')})"
+# a collector that never failed has no series: its count is 0
+NO_ERRORS = f"0 * {by('max', EACH_DRIVER, d('ledgerops_build_info'))}"
+
+ROW = Row(
+    "Does ledgerops itself keep up, and what did it miss?",
+    (
+        Panel(
+            "What ledgerops missed in the last hour, and what it costs",
             (
-                Panel(
-                    "Time in Spark's listener thread",
-                    (
-                        Target(
-                            over(
-                                by("sum", "instance", rate(d("ledgerops_callback_seconds_total"))),
-                                by("sum", "instance", rate(d("ledgerops_callbacks_total"))),
-                            ),
-                            "{{instance}}",
-                        ),
-                    ),
-                    "s",
-                    f"Mean time of a callback; nearly all of it fetches the event's JSON. Good: below {thresholds.millis(thresholds.CALLBACK)}.",
-                    warn=thresholds.CALLBACK,
-                    width=6,
+                Column(DROPPED, "events dropped", bad=1.0, pixels=130),
+                Column(f"{ERRORS} or on ({EACH_DRIVER}) {NO_ERRORS}", "errors", warn=1.0, pixels=90),
+                Column(
+                    by("max", EACH_DRIVER, d("ledgerops_series_dropped_total")), "series left out", warn=1.0, pixels=130
                 ),
-                Panel(
-                    "Worker by step",
-                    (pace(d("ledgerops_worker_seconds_total"), "{{instance}} {{step}}", "instance, step"),),
-                    "s",
-                    f"Seconds of the worker thread in each second. Good: below {thresholds.WORKER:g} in sum.",
-                    warn=thresholds.WORKER,
-                    stacked=True,
-                    width=6,
-                ),
-                Panel(
-                    "Scrape",
-                    (Target(by("max", "instance", d("ledgerops_scrape_seconds")), "{{instance}}"),),
-                    "s",
-                    f"How long the previous scrape took. Good: below {thresholds.millis(thresholds.SCRAPE)}.",
-                    warn=thresholds.SCRAPE,
-                    width=6,
-                ),
-                Panel(
-                    "Recording",
-                    (pace(d("ledgerops_recording_bytes_total"), "{{instance}}", "instance"),),
-                    "Bps",
-                    "Bytes written to the recording, 0 without one. Good: some kB a batch.",
-                    width=6,
-                ),
-            ),
-        ),
-        Row(
-            "Missed",
-            (
-                Panel(
-                    "Events dropped",
-                    (pace(d("ledgerops_listener_dropped_total"), "{{instance}}", "instance"),),
-                    "ops",
-                    "Events thrown away because the queue was full. Good: 0.",
-                    bad=thresholds.ANY,
-                ),
-                Panel(
-                    "Queue",
-                    (Target(by("max", "instance", d("ledgerops_listener_queue_size")), "{{instance}}"),),
-                    "short",
-                    "Events that wait for the worker. Good: near 0.",
+                Column(
+                    by("max", EACH_DRIVER, d("ledgerops_listener_queue_size")),
+                    "events waiting",
                     warn=thresholds.WAITING,
+                    pixels=130,
                 ),
-                Panel(
-                    "Errors",
-                    (pace(d("ledgerops_collector_errors_total"), "{{instance}} {{collector}}", "instance, collector"),),
-                    "ops",
-                    "Failures of collectors, rules or the recording; the job is not touched. Good: 0.",
-                    warn=thresholds.ANY,
-                ),
-                Panel(
-                    "Series left out",
-                    (Column(by("max", "instance", d("ledgerops_series_dropped_total")), "series", warn=1.0),),
-                    "short",
-                    "Series beyond a query's budget, at most at one time. Good: 0; raise series_per_query if they are missed.",
-                    kind="table",
-                    width=12,
-                ),
-                Panel(
-                    "Events",
-                    (pace(d("ledgerops_listener_events_total"), "{{event}}", "event"),),
-                    "ops",
-                    "Events that Spark's listener bus delivered. Good: one for each batch of each query.",
-                    width=12,
-                ),
+                Column(CALLBACK, "listener callback", unit="s", warn=thresholds.CALLBACK, pixels=140),
+                Column(WORKER, "worker load", unit="percentunit", warn=thresholds.WORKER, cell="gauge", pixels=160),
+                Column(SCRAPE, "scrape", unit="s", warn=thresholds.SCRAPE, pixels=100),
             ),
+            "short",
+            "Events that were dropped because the queue was full, failures of collectors or rules, and series beyond a query's budget (setting series_per_query). The job itself is not affected. Then what observation costs: the mean time of a callback in Spark's listener thread, the share of one core that the worker thread uses, and the time of a scrape. Good: nothing missed, and no colour.",
+            kind="table",
+            labels=(Label("instance", "driver", None),),
+            order=("events dropped", "errors"),
+            width=24,
+            height=8,
+            empty="no driver answers",
         ),
     ),
 )

@@ -1,160 +1,165 @@
-"""The rows of the Query page about the data: backlog, event time, integrity; and the query's runs."""
+"""The rows of the Query page with the numbers of every query: throughput, batch time, backlog, event time, state, skew."""
 
 from __future__ import annotations
 
 from ledgerops.mixin import thresholds
-from ledgerops.mixin.dashboards.model import Column, Panel, Row, Target, by, pace, q, quantile
+from ledgerops.mixin.dashboards.model import Panel, Row, Target, by, per_second, q, worst
 
-LATENCIES = q("ledgerops_event_latency_seconds_bucket")
+ONE_QUERY = "app, query"
+PARTITION = "app, query, topic, partition"
+LAG = by("max", PARTITION, q("ledgerops_source_lag_seconds"))
+SEEN = by("max", ONE_QUERY, q("ledgerops_last_seen_timestamp_seconds"))
 
-ROWS = (
-    Row(
-        "Backlog and lag",
-        (
-            Panel(
-                "Backlog by partition",
-                (
-                    Target(
-                        by("sum", "topic, partition", q("ledgerops_source_backlog_offsets")),
-                        "{{topic}} {{partition}}",
-                    ),
-                ),
-                "short",
-                "Offsets not read yet. Good: returns to near 0 with each batch, alike in all partitions.",
-                width=8,
-                stacked=True,
+KEEPING_UP = Row(
+    "Is it keeping up?",
+    (
+        Panel(
+            "Arrival, input and sustainable rate",
+            (
+                Target(by("sum", ONE_QUERY, q("ledgerops_arrival_rows_per_second")), "arrival"),
+                per_second(q("ledgerops_input_rows_total"), "read", ONE_QUERY),
+                Target(by("max", ONE_QUERY, q("ledgerops_capacity_rows_per_second")), "sustainable rate"),
             ),
-            Panel(
-                "Lag by partition",
-                (Target(by("max", "topic, partition", q("ledgerops_source_lag_seconds")), "{{topic}} {{partition}}"),),
-                "s",
-                "Age of the oldest unread row of each partition; it cannot be finer than the trigger interval. Good: below a few trigger intervals.",
-                width=8,
-                warn=thresholds.ageing,
-                bad=thresholds.stale,
-            ),
-            Panel(
-                "Time to drain",
-                (Target(by("max", "query", q("ledgerops_backlog_drain_seconds"))),),
-                "s",
-                "Until the backlog is gone at the present rates. Good: seconds; absent when it would never be.",
-                width=8,
-                waits="a backlog that shrinks",
-                drill="overload",
-            ),
+            "rowsps",
+            "What arrives, by the growth of the source's head offsets, what is read, and what the query can sustain. Good: arrival well below the sustainable rate, read equal to arrival.",
+            width=12,
         ),
-    ),
-    Row(
-        "Event time",
-        (
-            Panel(
-                "Watermark lag",
-                (
-                    Target(by("max", "query", q("ledgerops_watermark_lag_seconds")), "watermark"),
-                    Target(
-                        "time() - " + by("max", "query", q("ledgerops_event_time_max_timestamp_seconds")),
-                        "newest event",
-                    ),
-                ),
-                "s",
-                "Now minus the watermark, and minus the newest event time: they grow while the query is stuck, idle or reads old data. Good: the lateness plus a trigger interval; a negative newest event is dated ahead.",
-                width=8,
-                least=None,
-                waits="a query with a watermark",
-                drill="late-flood",
+        Panel(
+            "Pressure and busy",
+            (
+                Target(by("max", ONE_QUERY, q("ledgerops_pressure_ratio")), "pressure"),
+                Target(by("max", ONE_QUERY, q("ledgerops_busy_ratio")), "busy"),
             ),
-            Panel(
-                "Event latency percentiles",
-                (
-                    Target(quantile(0.5, "le", LATENCIES), "p50"),
-                    Target(quantile(0.95, "le", LATENCIES), "p95"),
-                    Target(quantile(0.99, "le", LATENCIES), "p99"),
-                ),
-                "s",
-                "How old rows are when they are processed, for queries with ledgerops.instrument. Good: about a trigger interval.",
-                width=8,
-                warn=thresholds.ageing,
-                bad=thresholds.stale,
-                waits="ledgerops.instrument in the query",
-                drill="late-flood",
-            ),
-            Panel(
-                "Rows dropped as late",
-                (pace(q("ledgerops_rows_dropped_by_watermark_total"), "{{operator}}", "operator"),),
-                "rowsps",
-                "Rows behind the watermark that an operator dropped; for aggregations a lower bound. Good: 0.",
-                width=8,
-                warn=thresholds.ANY,
-            ),
-        ),
-    ),
-    Row(
-        "Integrity",
-        (
-            Panel(
-                "Rows that entered and left",
-                (pace(q("ledgerops_book_rows_total"), "{{kind}}", "kind"),),
-                "rowsps",
-                "Both sides of the books of a job that conserves its rows. Good: alike.",
-                width=8,
-                waits="ledgerops.book in the query",
-                drill="ledger-imbalance",
-            ),
-            Panel(
-                "Batches out of balance",
-                (
-                    Target(
-                        by("sum", "query", "increase(" + q("ledgerops_unbalanced_batches_total") + "[1h])"),
-                        "batches",
-                    ),
-                    Target(
-                        by("sum", "query", "increase(" + q("ledgerops_unbalanced_amount_total") + "[1h])"),
-                        "amount",
-                    ),
-                ),
-                "short",
-                "Of which other rows or another amount came out than went in, within an hour, and by how much. Good: 0.",
-                width=8,
-                bad=thresholds.ANY,
-                waits="ledgerops.book in the query",
-                drill="ledger-imbalance",
-            ),
-            Panel(
-                "Conflicting copies",
-                (pace(q("ledgerops_conflicting_rows_total")),),
-                "rowsps",
-                "Copies that say something else than the first of their id. Good: 0.",
-                width=8,
-                bad=thresholds.ANY,
-                waits="ledgerops.conflicts in the query",
-                drill="conflicting-duplicates",
-            ),
-        ),
-    ),
-    Row(
-        "Runs",
-        (
-            Panel(
-                "Failures since the driver began",
-                (Column(by("sum", "error_class", q("ledgerops_query_failures_total")), "failures", warn=1.0),),
-                "short",
-                "Runs that ended with an exception, by Spark's error class. Good: empty.",
-                kind="table",
-                width=8,
-                height=6,
-                waits="a run that failed",
-                drill="crash",
-            ),
-            Panel(
-                "The present run",
-                (Target(q("ledgerops_query_info"), "info"),),
-                "short",
-                "Trigger, output mode, sink, version and ids of the run. Good: what was deployed.",
-                kind="table",
-                width=16,
-                height=6,
-                hides=("Value", "job", "query"),
-            ),
+            "percentunit",
+            f"Pressure is arrival over the sustainable rate; busy is the share of the time that batches take. Good: pressure below {thresholds.percent(thresholds.PRESSED)}, the lower line, and busy below {thresholds.percent(thresholds.BUSY)}.",
+            warn=thresholds.PRESSED,
+            bad=thresholds.OVERLOADED,
+            width=12,
         ),
     ),
 )
+BATCH_TIME = Row(
+    "Where does the batch time go?",
+    (
+        Panel(
+            "Batch duration",
+            (
+                Target(
+                    by("sum", "le", f"increase({q('ledgerops_batch_duration_seconds_bucket')}[$__rate_interval])"),
+                    "{{le}}",
+                ),
+            ),
+            "s",
+            "How many batches took how long; the darker, the more. Good: a narrow band below the trigger interval.",
+            kind="heatmap",
+            width=12,
+            empty="no batch has finished",
+        ),
+        Panel(
+            "Current batch against the trigger interval",
+            (
+                Target(by("max", ONE_QUERY, q("ledgerops_batch_running_seconds")), "current batch"),
+                Target(by("max", ONE_QUERY, q("ledgerops_last_batch_duration_seconds")), "last batch"),
+                Target(by("max", ONE_QUERY, q("ledgerops_trigger_interval_seconds")), "trigger interval"),
+                Target(f"time() - {SEEN}", "since last heard of"),
+            ),
+            "s",
+            "How long the current batch has been running, the last one took, and how long ago the query was last heard of. Good: all near the trigger interval.",
+            width=12,
+            empty="no batch has finished",
+        ),
+        Panel(
+            "Typical batch by part",
+            (Target(by("max", f"{ONE_QUERY}, part", q("ledgerops_batch_part_seconds")), "{{part}}"),),
+            "s",
+            "A typical recent batch, in parts that add up to its duration. Good: cpu and python dominate; the driver and waiting stay thin.",
+            stacked=True,
+            width=24,
+            empty="no batch has finished",
+        ),
+    ),
+)
+BEHIND = Row(
+    "What is behind?",
+    (
+        Panel(
+            "Backlog by partition",
+            (
+                Target(
+                    by("sum", PARTITION, q("ledgerops_source_backlog_offsets")),
+                    "{{topic}} {{partition}}",
+                ),
+            ),
+            "short",
+            "Offsets not read yet; the darker, the more. Good: empty, or alike in all partitions.",
+            kind="heatmap",
+            width=12,
+            empty="the source reports no offsets",
+        ),
+        Panel(
+            "Lag, ten largest partitions",
+            (Target(worst(LAG, PARTITION), "{{topic}} {{partition}}"),),
+            "s",
+            "Age of the oldest unread row of a partition; it cannot be finer than the trigger interval. Good: below a few trigger intervals.",
+            warn=thresholds.ageing,
+            bad=thresholds.stale,
+            width=12,
+            empty="lag cannot be measured",
+        ),
+    ),
+)
+EVENT_TIME = Row(
+    "Is event time healthy?",
+    (
+        Panel(
+            "Watermark lag",
+            (
+                Target(by("max", ONE_QUERY, q("ledgerops_watermark_lag_seconds")), "watermark"),
+                Target(
+                    "time() - " + by("max", ONE_QUERY, q("ledgerops_event_time_max_timestamp_seconds")),
+                    "newest event",
+                ),
+            ),
+            "s",
+            "Now minus the watermark, and minus the newest event time: both grow while the query is stuck, idle or reads old data. Good: the lateness plus a trigger interval; a negative newest event is dated ahead.",
+            width=12,
+            least=None,
+            waits="a query with a watermark",
+            drill="late-flood",
+        ),
+        Panel(
+            "Rows dropped as late",
+            (per_second(q("ledgerops_rows_dropped_by_watermark_total"), "{{operator}}", f"{ONE_QUERY}, operator"),),
+            "rowsps",
+            "Rows behind the watermark that an operator dropped; for aggregations a lower bound. Good: 0.",
+            width=12,
+            warn=thresholds.ANY,
+            empty="the query has no state, so no row is dropped as late",
+        ),
+    ),
+)
+STATE = Row(
+    "What holds state, and is the work even?",
+    (
+        Panel(
+            "State memory by operator",
+            (Target(by("sum", f"{ONE_QUERY}, operator", q("ledgerops_state_memory_bytes")), "{{operator}}"),),
+            "bytes",
+            "Memory of the state stores, as reported by Spark; the State page has the details. Good: a plateau.",
+            width=12,
+            link="ledgerops-state",
+            empty="the query has no state",
+        ),
+        Panel(
+            "Largest over median",
+            (Target(by("max", f"{ONE_QUERY}, kind", q("ledgerops_skew_ratio")), "{{kind}}"),),
+            "short",
+            f"The largest over the median, by kind, in the newest batch: rows of source partitions, records and time of tasks, time of executors. Good: below {thresholds.SKEWED:g}; of two tasks it cannot exceed 2.",
+            warn=thresholds.SKEWED,
+            bad=thresholds.LOPSIDED,
+            width=12,
+            empty="too few partitions or tasks to compare",
+        ),
+    ),
+)
+ROWS = (KEEPING_UP, BATCH_TIME, BEHIND, EVENT_TIME, STATE)

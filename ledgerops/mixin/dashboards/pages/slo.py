@@ -1,96 +1,162 @@
-"""SLO: how fresh results are, how fast the error budget burns, and what fires."""
+"""SLO and alerts: what fires, what to do about it, and how much of the error budget is left."""
 
 from __future__ import annotations
 
 from ledgerops.mixin import thresholds
-from ledgerops.mixin.dashboards.model import BUDGET, Page, Panel, Row, Target, by
+from ledgerops.mixin.dashboards.model import (
+    ALERTING,
+    BUDGET,
+    ONE,
+    Column,
+    Label,
+    Page,
+    Panel,
+    Row,
+    Target,
+    by,
+    recorded,
+    worst,
+)
+from ledgerops.mixin.dashboards.panels import OPEN_QUERY, OPEN_RUNBOOK
+from ledgerops.mixin.dashboards.status import FOUND, severity
 
-J = 'job=~"$job", query=~"$query"'  # recording rules keep job and query only
+FIRING = f'ALERTS{{alertstate="firing", alertname!="LedgerWatchdog", [severity], {ALERTING}}}'
+SINCE = f'ALERTS_FOR_STATE{{alertname!="LedgerWatchdog", {ALERTING}}}'
+ALERT = "alertname, job, app, instance, query"
+LEFT = by("min", ONE, recorded("query:freshness_budget:ratio"))
+
+
+def burn(window: str) -> Target:
+    """How many times faster than allowed the chosen queries burn their budget, at worst."""
+    return Target(f"max({recorded(f'query:freshness_bad:ratio_{window}')}) / {BUDGET}", f"over {window}")
+
 
 PAGE = Page(
     uid="ledgerops-slo",
     title="ledgerops / SLO and alerts",
-    help="The freshness objective of each query, its error budget, and the alerts that fire.",
+    help="The alerts that fire with their runbooks, and the freshness objective of each query with its error budget.",
     rows=(
         Row(
-            "Freshness",
+            "Which alerts fire, and what do I do?",
             (
                 Panel(
-                    "Freshness",
-                    (Target(by("max", "query", f"query:freshness:seconds{{{J}}}")),),
-                    "s",
-                    "Age of the oldest unread row, or the time since the last sign of life. Good: below the objective.",
-                    bad=thresholds.stale,
-                    width=12,
-                ),
-                Panel(
-                    "Bad time in the last hour",
-                    (Target(by("max", "query", f"query:freshness_bad:ratio_1h{{{J}}}")),),
-                    "percentunit",
-                    "Share of the last hour in which results were too old or the query did not run. Good: 0; from the upper line on it pages.",
-                    warn=thresholds.slow_burn,
-                    bad=thresholds.fast_burn,
-                    most=1.0,
-                    width=6,
-                ),
-                Panel(
-                    "Error budget left",
-                    (Target(by("min", "query", f"query:freshness_budget:ratio{{{J}}}")),),
-                    "percentunit",
-                    f"What is left of the period's allowance of bad time; below 0 the objective is missed. Good: above {thresholds.percent(thresholds.SPENT)}.",
-                    warn=thresholds.SPENT,
-                    bad=0.0,
-                    low=True,
-                    least=None,
-                    most=1.0,
-                    width=6,
-                ),
-                Panel(
-                    "Burn rate",
+                    "Firing alerts, critical first",
                     (
-                        Target(
-                            by("max", "query", f"query:freshness_bad:ratio_5m{{{J}}}") + f" / {BUDGET}", "{{query}} 5 m"
+                        Column(
+                            by("max", ALERT, severity(FIRING)), "severity", names=FOUND, cell="background", pixels=110
                         ),
-                        Target(
-                            by("max", "query", f"query:freshness_bad:ratio_1h{{{J}}}") + f" / {BUDGET}", "{{query}} 1 h"
-                        ),
-                        Target(
-                            by("max", "query", f"query:freshness_bad:ratio_6h{{{J}}}") + f" / {BUDGET}", "{{query}} 6 h"
+                        Column(
+                            by(
+                                "max",
+                                ALERT,
+                                f"(time() - {SINCE}) and ignoring (alertstate) {FIRING.replace(' [severity],', '')}",
+                            ),
+                            "firing for",
+                            unit="s",
+                            pixels=110,
                         ),
                     ),
                     "short",
-                    f"How many times faster than allowed the budget burns. Good: below 1; at {thresholds.FAST_BURN:g} over an hour it pages.",
-                    warn=1.0,
-                    bad=thresholds.FAST_BURN,
-                    width=12,
-                ),
-                Panel(
-                    "Firing alerts",
-                    (Target('ALERTS{alertstate="firing", job=~"$job"}', "firing"),),
-                    "short",
-                    "Alerts that fire now. LedgerWatchdog always does. Good: nothing else.",
+                    "Every alert that fires now, with its runbook and the query's page one click away. Good: none.",
                     kind="table",
-                    hides=("Value", "alertstate", "job"),
-                    width=12,
+                    labels=(
+                        Label("alertname", "alert", 300, (OPEN_RUNBOOK,)),
+                        Label("query", "query", 300, (OPEN_QUERY,)),
+                        Label("app", "application", 250),
+                        Label("instance", "driver", None),
+                    ),
+                    order=("severity", "firing for"),
+                    width=24,
+                    height=9,
+                    empty="no alert fires, or the rules are not evaluated: see LedgerWatchdog",
+                    waits="an alert",
+                    drill="crash",
                 ),
             ),
         ),
         Row(
-            "Alerts over time",
+            "How much of the error budget is left?",
             (
                 Panel(
-                    "Alerts",
+                    "Error budget left, ten lowest",
+                    (Target(f"sort(bottomk(10, {LEFT}))", "{{query}} {{app}}"),),
+                    "percentunit",
+                    f"What is left of the period's allowance of bad time; below 0 the objective is missed. Good: above {thresholds.percent(thresholds.SPENT)}.",
+                    kind="bargauge",
+                    warn=thresholds.SPENT,
+                    bad=0.0,
+                    low=True,
+                    most=1.0,
+                    width=12,
+                    height=9,
+                    empty="the recording rules are not evaluated",
+                ),
+                Panel(
+                    "Burn rate of the chosen queries",
+                    (burn("5m"), burn("1h"), burn("6h")),
+                    "short",
+                    f"How many times faster than allowed the worst of the chosen queries burns its budget. Good: below 1; at {thresholds.FAST_BURN:g} over an hour LedgerFreshnessPage fires.",
+                    warn=1.0,
+                    bad=thresholds.FAST_BURN,
+                    width=12,
+                    height=9,
+                    empty="the recording rules are not evaluated",
+                ),
+            ),
+        ),
+        Row(
+            "Are results fresh?",
+            (
+                Panel(
+                    "Freshness, ten oldest",
+                    (Target(worst(by("max", ONE, recorded("query:freshness:seconds")), ONE), "{{query}} {{app}}"),),
+                    "s",
+                    "Age of the oldest unread row, or the time since the query was last heard of. Good: below the objective.",
+                    bad=thresholds.stale,
+                    width=12,
+                    link="ledgerops-query",
+                    empty="no query is running",
+                ),
+                Panel(
+                    "Bad time in the last hour, ten largest",
                     (
                         Target(
-                            'max by (alertname, query) (ALERTS{alertstate="firing", job=~"$job", severity!="info"})',
-                            "{{alertname}} {{query}}",
+                            worst(by("max", ONE, recorded("query:freshness_bad:ratio_1h")), ONE), "{{query}} {{app}}"
+                        ),
+                    ),
+                    "percentunit",
+                    "Share of the last hour in which results were too old or the query was not running. Good: 0; from the upper line on LedgerFreshnessPage fires.",
+                    warn=thresholds.slow_burn,
+                    bad=thresholds.fast_burn,
+                    most=1.0,
+                    width=12,
+                    link="ledgerops-query",
+                    empty="the recording rules are not evaluated",
+                ),
+            ),
+        ),
+        Row(
+            "When did alerts fire?",
+            (
+                Panel(
+                    "Critical alerts and warnings",
+                    (
+                        Target(
+                            by(
+                                "max",
+                                "alertname, app, query, instance",
+                                severity(FIRING.replace('alertname!="LedgerWatchdog"', 'severity!="info"')),
+                            ),
+                            "{{alertname}} {{query}}{{instance}}",
                         ),
                     ),
                     "short",
-                    "When which symptom fired. Good: empty.",
+                    "When each alert fired. Good: empty.",
                     kind="state-timeline",
-                    names=(("1", "bad:firing"),),
+                    names=FOUND,
                     width=24,
+                    height=9,
+                    empty="no alert fired",
                     waits="an alert",
                     drill="crash",
                 ),

@@ -1,95 +1,80 @@
-"""State: how much the operators keep, what commits cost, and RocksDB underneath."""
+"""State: how much one query keeps, what that costs its batches, and RocksDB underneath."""
 
 from __future__ import annotations
 
-from ledgerops.mixin.dashboards.model import Page, Panel, Row, Target, by, pace, q
-from ledgerops.mixin.dashboards.pages import rocksdb, stores
+from ledgerops.mixin.dashboards.model import Page, Panel, Row, Target, by, per_second, q
+from ledgerops.mixin.dashboards.pages import rocksdb
+
+PER_OPERATOR = "app, query, operator"
+STATEFUL = "a query with state"
 
 PAGE = Page(
     uid="ledgerops-state",
-    title="ledgerops / State and RocksDB",
-    help="State of the stateful queries: size, updates, commits, and what RocksDB does.",
+    title="ledgerops / State",
+    help="The state of one query: its size, what it costs each batch, and what RocksDB does.",
+    single=True,
     rows=(
         Row(
-            "State",
+            "How much state is there, and does it stop growing?",
             (
                 Panel(
-                    "State rows",
-                    (Target(by("sum", "query, operator", q("ledgerops_state_rows")), "{{query}} {{operator}}"),),
+                    "State rows by operator",
+                    (Target(by("sum", PER_OPERATOR, q("ledgerops_state_rows")), "{{operator}}"),),
                     "short",
                     "Rows kept. Good: a plateau once windows are full; a steady rise has no bound.",
+                    width=8,
+                    empty=f"needs {STATEFUL}",
                 ),
                 Panel(
-                    "State memory",
-                    (
-                        Target(
-                            by("sum", "query, operator", q("ledgerops_state_memory_bytes")), "{{query}} {{operator}}"
-                        ),
-                    ),
+                    "State memory by operator",
+                    (Target(by("sum", PER_OPERATOR, q("ledgerops_state_memory_bytes")), "{{operator}}"),),
                     "bytes",
-                    "Memory of the state stores as Spark reckons it. Good: a plateau below the memory given to it.",
+                    "Memory of the state stores, as reported by Spark. Good: a plateau below the memory given to it.",
+                    width=8,
+                    empty=f"needs {STATEFUL}",
                 ),
                 Panel(
-                    "Growth of state",
-                    (Target(by("sum", "query", "deriv(" + q("ledgerops_state_rows") + "[10m])")),),
-                    "rowsps",
-                    "Rows by which the state grows a second, over ten minutes. Good: around 0 after warm-up.",
-                    least=None,
-                ),
-                Panel(
-                    "Rows updated and removed",
+                    "Rows written and removed",
                     (
-                        pace(q("ledgerops_state_updated_rows_total"), "{{query}} updated"),
-                        pace(q("ledgerops_state_removed_rows_total"), "{{query}} removed"),
+                        per_second(q("ledgerops_state_updated_rows_total"), "written"),
+                        per_second(q("ledgerops_state_removed_rows_total"), "removed by the watermark"),
+                        per_second(q("ledgerops_state_ttl_removed_values_total"), "removed by time to live"),
+                        per_second(q("ledgerops_state_duplicate_rows_total"), "dropped as duplicates"),
                     ),
                     "rowsps",
-                    "State rows written, and evicted by watermark or time to live. Good: in the long run as many removed as added; a spike of removals is a watermark that jumped.",
+                    "What enters and leaves the state. Good: over time as many rows are removed as are added; a spike of removals is a watermark that jumped.",
+                    width=8,
+                    empty=f"needs {STATEFUL}",
                 ),
+            ),
+        ),
+        Row(
+            "What does state cost a batch?",
+            (
                 Panel(
                     "Task time on state",
                     (
-                        pace(q("ledgerops_state_update_seconds_total"), "{{query}} update"),
-                        pace(q("ledgerops_state_removal_seconds_total"), "{{query}} removal"),
-                        pace(q("ledgerops_state_commit_seconds_total"), "{{query}} commit"),
+                        per_second(q("ledgerops_state_update_seconds_total"), "update"),
+                        per_second(q("ledgerops_state_removal_seconds_total"), "removal"),
+                        per_second(q("ledgerops_state_commit_seconds_total"), "commit"),
                     ),
                     "s",
                     "Task seconds in each second, summed over tasks. Good: commits well below the batch time.",
                     stacked=True,
+                    width=12,
+                    empty=f"needs {STATEFUL}",
                 ),
                 Panel(
-                    "Snapshot lag",
-                    (
-                        Target(
-                            by("max", "query, operator", q("ledgerops_state_snapshot_lag_batches")),
-                            "{{query}} {{operator}}",
-                        ),
-                    ),
+                    "Batches since the oldest snapshot",
+                    (Target(by("max", PER_OPERATOR, q("ledgerops_state_snapshot_lag_batches")), "{{operator}}"),),
                     "short",
-                    "Batches since the oldest uploaded snapshot: what a restart must replay. Good: below twice spark.sql.streaming.stateStore.minDeltasForSnapshot.",
+                    "What a restart must replay. Good: below twice spark.sql.streaming.stateStore.minDeltasForSnapshot.",
+                    width=12,
                     waits="a snapshot upload",
                     drill="stale-snapshots",
-                ),
-                Panel(
-                    "Duplicates dropped",
-                    (pace(q("ledgerops_state_duplicate_rows_total")),),
-                    "rowsps",
-                    "Rows that a deduplication has seen before. Good: what the producers' retries explain.",
-                    waits="a query that drops duplicates",
-                    drill="unbounded-state",
-                    width=12,
-                ),
-                Panel(
-                    "Ended by time to live",
-                    (pace(q("ledgerops_state_ttl_removed_values_total")),),
-                    "ops",
-                    "Values of transformWithState that ran out of time. Good: in the long run as many as are written.",
-                    waits="a query whose state has a time to live",
-                    drill="conflicting-duplicates",
-                    width=12,
                 ),
             ),
         ),
         rocksdb.ROW,
-        stores.ROW,
     ),
 )

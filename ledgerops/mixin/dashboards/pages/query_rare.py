@@ -1,0 +1,98 @@
+"""The collapsed row of the Query page: what only some queries have."""
+
+from __future__ import annotations
+
+from ledgerops.mixin import thresholds
+from ledgerops.mixin.dashboards.model import Panel, Row, Target, by, counted, per_second, q, quantile
+
+ONE_QUERY = "app, query"
+LATENCIES = q("ledgerops_event_latency_seconds_bucket")
+
+ROW = Row(
+    "What do instrument, book and the Kafka collector add?",
+    (
+        Panel(
+            "Event latency",
+            (
+                Target(quantile(0.5, "le", LATENCIES), "p50"),
+                Target(quantile(0.95, "le", LATENCIES), "p95"),
+                Target(quantile(0.99, "le", LATENCIES), "p99"),
+            ),
+            "s",
+            "How old rows are when they are processed. Good: about a trigger interval.",
+            warn=thresholds.ageing,
+            bad=thresholds.stale,
+            width=8,
+            waits="ledgerops.instrument in the query",
+            drill="late-flood",
+        ),
+        Panel(
+            "Share of the hottest key",
+            (Target(by("max", ONE_QUERY, q("ledgerops_hot_key_share")), "hottest key"),),
+            "percentunit",
+            f"Share of the rows that the most frequent key holds. Good: below {thresholds.percent(thresholds.HOT_KEY)}.",
+            warn=thresholds.HOT_KEY,
+            most=1.0,
+            width=8,
+            waits="ledgerops.instrument with a key",
+            drill="whale-key",
+        ),
+        Panel(
+            "Rows written and rejected",
+            (
+                per_second(q("ledgerops_output_rows_total"), "written", ONE_QUERY),
+                per_second(q("ledgerops_rejected_rows_total"), "rejected: {{reason}}", f"{ONE_QUERY}, reason"),
+            ),
+            "rowsps",
+            "Rows written, for sinks that report them, and records that could not be parsed. Good: follows the rows read, none rejected.",
+            width=8,
+            waits="a sink that reports its rows",
+            drill="python-bound",
+        ),
+        Panel(
+            "Integrity in the last hour",
+            (
+                Target(counted(q("ledgerops_unbalanced_batches_total"), ONE_QUERY), "unbalanced batches"),
+                Target(
+                    by("sum", ONE_QUERY, f"increase({q('ledgerops_unbalanced_amount_total')}[1h])"), "unbalanced amount"
+                ),
+                Target(counted(q("ledgerops_conflicting_rows_total"), ONE_QUERY), "conflicting copies"),
+            ),
+            "short",
+            "Batches that wrote other rows or another amount than they read, by how much, and copies of a row that contradict the first. Good: 0.",
+            bad=thresholds.ANY,
+            width=8,
+            waits="ledgerops.book or ledgerops.conflicts in the query",
+            drill="ledger-imbalance",
+        ),
+        Panel(
+            "Time until unread rows are deleted",
+            (
+                Target(
+                    by("min", f"{ONE_QUERY}, topic", q("ledgerops_retention_headroom_seconds")),
+                    "{{topic}}",
+                ),
+            ),
+            "s",
+            "Retention headroom of each topic. Good: hours; at 0 rows may be deleted at any moment.",
+            warn=thresholds.retention,
+            bad=thresholds.LOST,
+            low=True,
+            width=8,
+            waits="the Kafka collector and a topic with limited retention",
+            drill="retention-loss",
+        ),
+        Panel(
+            "Does the broker answer?",
+            (Target(by("min", ONE_QUERY, q("ledgerops_source_reachable")), "broker"),),
+            "short",
+            "Whether the broker answers ledgerops. Good: yes throughout.",
+            kind="state-timeline",
+            names=(("0", "bad:no"), ("1", "good:yes")),
+            width=8,
+            waits="the Kafka collector",
+            drill="broker-down",
+        ),
+    ),
+    collapsed=True,
+)

@@ -1,0 +1,48 @@
+"""What is shown of a root cause: one sentence and one safe first step for each rule, and no number."""
+
+import re
+
+from ledgerops.diagnosis.rules import RULES
+from ledgerops.metrics.cause_texts import CAUSE_TEXTS, text_of
+from ledgerops.metrics.verdict import ROOT_CAUSE_INFO, ROOT_CAUSE_SINCE
+from ledgerops.model.finding import Component, Finding, Verdict
+
+RISKY = re.compile(r"\b(delete (?!no)|drop |restart the|kill|remove )", re.IGNORECASE)
+
+
+def test_each_rule_has_its_texts():
+    missing = [rule.slug for rule in RULES if rule.slug not in CAUSE_TEXTS]
+
+    assert missing == [], "add a line for each to ledgerops/metrics/cause_texts.py"
+
+
+def test_texts_are_short_sentences_without_numbers_and_the_first_step_breaks_nothing():
+    for rule, (summary, action) in CAUSE_TEXTS.items():
+        for text in (summary, action):
+            assert re.fullmatch(r"[A-Z](?:[^.0-9]|\.(?=[a-z]))*\.", text), rule
+            assert len(text) <= 60, rule
+        assert not RISKY.search(action), rule
+
+
+def test_a_rule_without_texts_is_shown_by_its_name():
+    assert text_of("brand-new") == ("Brand new.", "Run ledgerops rules brand-new.")
+
+
+def cause(rule, severity, since):
+    return Finding("", Component("query", "q"), (), rule=rule, severity=severity, since=since)
+
+
+def test_root_causes_are_ranked_in_their_order_with_severity_text_and_instant():
+    verdict = Verdict("q", 100.0, "stuck", 40, (cause("slow-sink", "warning", 70.0), cause("key-skew", "info", 80.0)))
+
+    assert ROOT_CAUSE_INFO.read(verdict) == {
+        ("slow-sink", "warning", "1", *CAUSE_TEXTS["slow-sink"]): 1.0,
+        ("key-skew", "info", "2", *CAUSE_TEXTS["key-skew"]): 1.0,
+    }
+    assert ROOT_CAUSE_SINCE.read(verdict) == {("slow-sink",): 70.0, ("key-skew",): 80.0}
+
+
+def test_without_a_cause_there_is_no_series():
+    verdict = Verdict("q", 100.0, "healthy", 100)
+
+    assert ROOT_CAUSE_INFO.read(verdict) == {} and ROOT_CAUSE_SINCE.read(verdict) == {}

@@ -1,0 +1,200 @@
+"""Recorded drills as drivers that a real Prometheus scrapes at their own pace, and the pages' tables as text.
+
+Each drill is an application of its own, with the label `app` in every series. When its recording is over, its endpoint
+goes on with the last page, or stops answering where it is to be lost.
+
+    python -m tests.mixin.dashboards.fleet_replay --seconds 150
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import tempfile
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+from ledgerops.mixin.dashboards.model import Column, Panel
+from ledgerops.mixin.dashboards.pages import PAGES
+from ledgerops.mixin.dashboards.panels import expression, lettered
+from ledgerops.mixin.site import Site
+from ledgerops.model.recording import read
+from ledgerops.runtime.replay import JUDGED, Replay
+from tests.mixin.dashboards.replayed import DRILLS, SCRAPE, scraped_text
+from tests.monitoring import Prometheus
+
+HEALTHY = ("burst", "quiet", "ordinary", "gap")
+FAULTS = ("overload", "whale-key", "slow-sink", "crash", "hung-sink", "late-flood", "slow-state-commit", "backlog")
+SITE = Site(scrape_seconds=SCRAPE, evaluation_seconds=SCRAPE, time_scale=1 / 30)
+INSTANT = re.compile(r"^(\w+_timestamp_seconds(?:\{.*\})?) (\S+)$", re.MULTILINE)
+LABELLED = re.compile(r"^(\w+)\{", re.MULTILINE)
+BARE = re.compile(r"^(\w+) ", re.MULTILINE)
+
+
+class Driver:
+    """One recording behind an HTTP endpoint; lost after `lost_after` seconds, if that is given."""
+
+    def __init__(self, drill: str, lost_after: float | None = None) -> None:
+        self.drill, self.lost_after, self.began = drill, lost_after, time.time()
+        self.pages = list(_texts(drill))
+        driver = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                body = driver.page(time.time()).encode()
+                self.send_response(200 if body else 503)
+                self.send_header("Content-Type", "text/plain; version=0.0.4")
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *args: object) -> None: ...
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.address = f"127.0.0.1:{self._server.server_address[1]}"
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+
+    def page(self, now: float) -> str:
+        """What the driver would answer; nothing once it is lost. Instants of the recording become instants of today."""
+        if self.lost_after is not None and now - self.began > self.lost_after:
+            return ""
+        first = self.pages[0][0]
+        _, text = self.pages[min(int((now - self.began) / SCRAPE), len(self.pages) - 1)]
+        shift = self.began - first
+        text = INSTANT.sub(lambda found: f"{found[1]} {float(found[2]) + shift!r}", text)
+        text = LABELLED.sub(rf'\1{{app="{self.drill}",', text)
+        return BARE.sub(rf'\1{{app="{self.drill}"}} ', text)
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+
+def _texts(drill: str):
+    """(instant, text) of each scrape of the recorded driver."""
+    replay, due = Replay(), None
+    for seen in read(DRILLS / drill / "recording"):
+        while due is not None and seen.at > due:
+            yield due, scraped_text(replay, due)
+            due += SCRAPE
+        due = due or seen.at + SCRAPE
+        state = replay.take(seen)
+        if state is not None and seen.kind in JUDGED:
+            replay.fleet.judge(state, max(seen.at, replay.at or seen.at))
+
+
+class Fleet:
+    """Drivers and the Prometheus that scrapes them, with the generated rules."""
+
+    def __init__(
+        self, folder: Path, drills: tuple[str, ...], lost: str | None = None, lost_after: float = 60.0
+    ) -> None:
+        self.drivers = [Driver(drill, lost_after if drill == lost else None) for drill in drills]
+        now = time.time()
+        for driver in self.drivers:
+            driver.began = now
+        self.prometheus = Prometheus(folder, self.drivers[0].address, SITE)
+        targets = json.dumps([{"targets": [driver.address for driver in self.drivers]}])
+        (folder / "targets" / "ledgerops.json").write_text(targets)
+
+    def close(self) -> None:
+        self.prometheus.close()
+        for driver in self.drivers:
+            driver.close()
+
+
+ALL = {"job": ".+", "app": ".*", "instance": ".+", "query": ".+", "plan": ".+"}
+
+
+def asked(text: str, variables: dict[str, str]) -> str:
+    """An expression as Grafana would send it, with the page's variables filled in."""
+    for name, value in {"__rate_interval": "20s", "__range": "5m", **ALL, **variables}.items():
+        text = text.replace(f"${name}", value)
+    return text
+
+
+def shown(prometheus: Prometheus, panel: Panel, **variables: str) -> list[dict[str, str]]:
+    """The rows that a stat, a bar gauge or a table shows, as text: by column for a table, else by name."""
+    rows: list[tuple[dict[str, str], dict[str, str], dict[str, float]]] = []  # labels, texts, numbers
+    for _, target in lettered(panel):
+        for each in prometheus.ask(asked(expression(target, SITE), variables)):
+            value = float(each["value"][1])
+            labels = {name: text for name, text in each["metric"].items() if name != "__name__"}
+            if panel.kind != "table":
+                name = re.sub(r"\{\{(\w+)\}\}", lambda label, given=labels: given.get(label[1], ""), target.legend)
+                rows.append((labels, {"name": name.strip(), "value": _word(target, panel, value)}, {}))
+                continue
+            row = next((row for row in rows if target.legend not in row[2] and _same(row[0], labels)), None)
+            if row is None:
+                rows.append(row := (labels, {}, {}))
+            row[0].update(labels)
+            row[1].update({label.title: labels[label.name] for label in panel.labels if label.name in labels})
+            row[1][target.legend] = _word(target, panel, value)
+            row[2][target.legend] = value
+    rows.sort(key=lambda row: [-row[2].get(title, float("-inf")) for title in panel.order])
+    return [texts for _, texts, _ in rows]
+
+
+def _same(one: dict[str, str], other: dict[str, str]) -> bool:
+    """Whether Grafana joins them to one row: labels that both have are equal."""
+    return all(one[name] == other[name] for name in one.keys() & other.keys())
+
+
+def _word(target, panel: Panel, value: float) -> str:
+    names = dict(target.names if isinstance(target, Column) else panel.names)
+    unit = target.unit if isinstance(target, Column) else panel.unit
+    word = names.get(f"{value:g}")
+    if word is not None:
+        return word.partition(":")[2]
+    if unit == "percentunit":
+        return f"{value:.0%}"
+    return f"{value:.0f} s" if unit == "s" else f"{value:g}"
+
+
+def text_of(rows: list[dict[str, str]], panel: Panel) -> str:
+    """Rows as a text table."""
+    if not rows:
+        return f"  ({panel.empty or panel.waits or 'not measured'})"
+    if panel.kind != "table":
+        return "\n".join(f"  {row['name']}: {row['value']}" for row in rows)
+    coloured = [target.legend for target in panel.targets if getattr(target, "cell", "") == "background"]
+    hidden = [target.legend for target in panel.targets if getattr(target, "cell", "") == "hidden"]
+    titles = [*coloured, *(label.title for label in panel.labels)]
+    titles += [target.legend for target in panel.targets if target.legend not in (*coloured, *hidden)]
+    lines = [titles, *([row.get(title, "") for title in titles] for row in rows)]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(titles))]
+    return "\n".join(
+        "  " + "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)) for line in lines
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seconds", type=float, default=150.0)
+    parser.add_argument("--stay", action="store_true", help="go on until interrupted")
+    parser.add_argument("--query", default="")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        fleet = Fleet(Path(folder), (*HEALTHY, *FAULTS), lost="ordinary", lost_after=options.seconds - 45)
+        print(f"Prometheus: {fleet.prometheus.url}", flush=True)
+        try:
+            time.sleep(options.seconds)
+            for page in PAGES:
+                if page.load:
+                    continue
+                variables = {"query": options.query} if page.single and options.query else {}
+                print(f"\n== {page.title} {variables or ''}")
+                for row in page.rows:
+                    for panel in row.panels:
+                        if panel.kind in ("stat", "table", "bargauge"):
+                            print(f"{panel.title}\n{text_of(shown(fleet.prometheus, panel, **variables), panel)}")
+            while options.stay:
+                time.sleep(60)
+        finally:
+            fleet.close()
+
+
+if __name__ == "__main__":
+    main()

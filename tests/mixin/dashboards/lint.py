@@ -1,0 +1,273 @@
+"""What dashboard-linter does not look at and people see at once: one rule for each way in which pages misled them.
+
+A rule takes a dashboard's JSON and yields a complaint for each panel, annotation or column that breaks it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from ledgerops.mixin.dashboards.model import UNKNOWN
+from ledgerops.mixin.dashboards.status import NAMES, STATUSES
+from ledgerops.mixin.dashboards.styles import COLOURS
+
+Board = dict[str, Any]
+GRID_PIXELS = 62  # of a column of the grid, on a screen of 1,600 pixels with the menu open
+MIN_PIXELS = 150  # for the column that takes what is left
+SERIES_OF_DATA = re.compile(r"\{\{(query|instance|executor|partition|topic|app|alertname|plan)\}\}")
+STEP = "1m"
+
+
+def panels(board: Board) -> Iterator[Board]:
+    for panel in board["panels"]:
+        if panel["type"] != "row":
+            yield panel
+        yield from panel.get("panels", ())
+
+
+def of_kind(board: Board, *kinds: str) -> Iterator[Board]:
+    return (panel for panel in panels(board) if panel["type"] in kinds)
+
+
+def defaults(panel: Board) -> Board:
+    return panel["fieldConfig"]["defaults"]
+
+
+def legends(panel: Board) -> str:
+    return " ".join(target.get("legendFormat", "") for target in panel["targets"])
+
+
+def expressions(panel: Board) -> str:
+    return " ".join(target["expr"] for target in panel["targets"])
+
+
+def columns(panel: Board) -> Mapping[str, Board]:
+    """Properties of each column of a table, by its title."""
+    found: dict[str, Board] = {}
+    for override in panel["fieldConfig"].get("overrides", ()):
+        properties = {each["id"]: each.get("value") for each in override["properties"]}
+        found[override["matcher"]["options"]] = properties
+    return found
+
+
+def timelines_show_words(board: Board) -> Iterator[str]:
+    """The colour mode `thresholds` replaces the words of a timeline by those of thresholds ("-∞+")."""
+    for panel in of_kind(board, "state-timeline"):
+        if defaults(panel).get("color", {}).get("mode") not in ("palette-classic", "fixed"):
+            yield f"{panel['title']}: colour mode {defaults(panel).get('color', {}).get('mode')}"
+        if not defaults(panel).get("mappings"):
+            yield f"{panel['title']}: no words for its values"
+
+
+def marks_are_moments(board: Board) -> Iterator[str]:
+    """An annotation that lasts is a region that paints over every plot."""
+    for mark in board["annotations"]["list"]:
+        expression, name = mark["expr"], mark["name"]
+        if f"offset {STEP}" not in expression or not re.search(r" unless | > ", expression):
+            yield f"{name}: not only the beginning"
+        if "$__" in expression or mark.get("step") != STEP:
+            yield f"{name}: its step is not {STEP}"
+
+
+def marks_fit_the_page(board: Board) -> Iterator[str]:
+    """Only critical alerts of the page's queries; drills and load plans only where load is tested."""
+    for mark in board["annotations"]["list"]:
+        expression, name = mark["expr"], mark["name"]
+        if "ALERTS" in expression and 'severity="critical"' not in expression:
+            yield f"{name}: not only critical alerts"
+        if ("ALERTS" in expression or "ledgerops_query_start" in expression) and 'query=~"$query' not in expression:
+            yield f"{name}: not filtered by the page's query"
+        if board["uid"] != "ledgerops-load" and re.search(r"ledgerops_load|app_name", expression):
+            yield f"{name}: only on the page of load tests"
+
+
+def unknown_is_grey(board: Board) -> Iterator[str]:
+    """A headline without a value has the colour of the lowest step: green would say that all is well."""
+    for panel in of_kind(board, "stat", "bargauge"):
+        if defaults(panel)["thresholds"]["steps"][0] != {"value": None, "color": UNKNOWN}:
+            yield f"{panel['title']}: is coloured without a value"
+
+
+def emptiness_is_explained(board: Board) -> Iterator[str]:
+    for panel in panels(board):
+        if defaults(panel).get("noValue", "No data") in ("", "-", "No data"):
+            yield f"{panel['title']}: does not say what no data means"
+
+
+def counts_are_whole(board: Board) -> Iterator[str]:
+    """`increase` extrapolates: two restarts would be 2.01. Amounts and histograms are no counts."""
+    for panel in panels(board):
+        for target in panel["targets"]:
+            for before, metric in re.findall(r"(.{0,40})increase\((\w+)", target["expr"]):
+                if not metric.endswith(("_amount_total", "_bucket")) and "round(" not in before:
+                    yield f"{panel['title']}: increase of {metric} is not rounded"
+
+
+def headlines_have_names(board: Board) -> Iterator[str]:
+    """The largest lag of all queries is of no use without the query."""
+    for panel in of_kind(board, "stat"):
+        largest = re.search(r"^(max|min|topk|bottomk)\b", panel["targets"][0]["expr"])
+        if largest and panel["options"].get("textMode") != "value_and_name":
+            yield f"{panel['title']}: does not name the query"
+        if re.match(r"(max|min) ?\(", panel["targets"][0]["expr"]):
+            yield f"{panel['title']}: drops the labels of the largest"
+
+
+def tables_are_sorted_and_fit(board: Board) -> Iterator[str]:
+    for panel in of_kind(board, "table"):
+        shown = {title: each for title, each in columns(panel).items() if not each.get("custom.hidden")}
+        widths = [each.get("custom.width") for each in shown.values()]
+        if len(panel["targets"]) > 1 and not panel["options"].get("sortBy"):
+            yield f"{panel['title']}: not sorted"
+        if any(each["displayName"] not in shown for each in panel["options"].get("sortBy") or ()):
+            yield f"{panel['title']}: sorted by a column that it does not have"
+        if widths.count(None) != 1:
+            yield f"{panel['title']}: {widths.count(None)} columns have no width"
+        if sum(width or MIN_PIXELS for width in widths) > GRID_PIXELS * panel["gridPos"]["w"]:
+            yield f"{panel['title']}: wider than the panel"
+
+
+def tables_show_every_label(board: Board) -> Iterator[str]:
+    """A label that is neither shown nor left out is a column without a title or a width."""
+    for panel in of_kind(board, "table"):
+        [organize] = [each["options"] for each in panel["transformations"] if each["id"] == "organize"]
+        known = {*organize["renameByName"], *organize["excludeByName"]}
+        for target in panel["targets"]:
+            grouped = re.search(r"\bby \(([^)]*)\)", target["expr"])
+            missing = set(grouped[1].split(", ")) - known if grouped else set()
+            if missing:
+                yield f"{panel['title']}: shows {sorted(missing)} without a title"
+
+
+def legends_can_be_read(board: Board) -> Iterator[str]:
+    """Lines whose number depends on the data: a table beside the plot, the largest first. Few lines: a list below."""
+    for panel in of_kind(board, "timeseries"):
+        legend = panel["options"]["legend"]
+        wanted = ("table", "right") if "{{" in legends(panel) else ("list", "bottom")
+        if (legend["displayMode"], legend["placement"]) != wanted:
+            yield f"{panel['title']}: legend is a {legend['displayMode']} at the {legend['placement']}"
+        if "{{" in legends(panel) and ("sortDesc" not in legend or legend.get("sortBy") not in ("Max", "Min")):
+            yield f"{panel['title']}: legend is alphabetical"
+
+
+def lines_are_bounded(board: Board) -> Iterator[str]:
+    """Sixty partitions as sixty lines show nothing. On the page of one query its few topics are bounded."""
+    for panel in of_kind(board, "timeseries"):
+        single = board["uid"] in ("ledgerops-query", "ledgerops-state")
+        found = set(SERIES_OF_DATA.findall(legends(panel))) - ({"topic"} if single else set())
+        if "partition" in found:
+            found.add("topic")
+        few = {"query", "plan"} if board["uid"] == "ledgerops-load" else {"plan"}
+        if found - few and not re.search(r"\b(topk|bottomk)\(", expressions(panel)):
+            yield f"{panel['title']}: a line for each {', '.join(sorted(found))}"
+
+
+def stacks_are_parts_of_a_whole(board: Board) -> Iterator[str]:
+    for panel in of_kind(board, "timeseries"):
+        stacked = defaults(panel)["custom"].get("stacking", {}).get("mode") == "normal"
+        if stacked and SERIES_OF_DATA.search(legends(panel)):
+            yield f"{panel['title']}: stacks what does not add up"
+        if not stacked and defaults(panel)["custom"].get("fillOpacity", 0) > 0:
+            yield f"{panel['title']}: fills below lines that cross"
+
+
+def units_fit(board: Board) -> Iterator[str]:
+    """Batches and tasks are not operations."""
+    for panel in panels(board):
+        if defaults(panel)["unit"] in ("ops", "none"):
+            yield f"{panel['title']}: unit {defaults(panel)['unit']}"
+
+
+def axes_have_a_scale(board: Board) -> Iterator[str]:
+    """Over a flat 0 Grafana draws an axis up to 100."""
+    for panel in of_kind(board, "timeseries"):
+        if defaults(panel).get("max") is None and not defaults(panel)["custom"].get("axisSoftMax"):
+            yield f"{panel['title']}: no upper end for flat lines"
+
+
+def aggregations_keep_the_application(board: Board) -> Iterator[str]:
+    """Two applications may have a query of one name: `by (query)` makes one line of them."""
+    for panel in panels(board):
+        for target in panel["targets"]:
+            for labels in re.findall(r"\b(?:by|on) \(([^)]*)\)", target["expr"]):
+                names = labels.split(", ")
+                if "query" in names and "app" not in names:
+                    yield f"{panel['title']}: ({labels}) drops the application"
+
+
+def limits_are_in_sight(board: Board) -> Iterator[str]:
+    """A limit that only the tooltip tells is not seen."""
+    for panel in of_kind(board, "timeseries", "bargauge", "stat"):
+        limited = len(defaults(panel)["thresholds"]["steps"]) > 1 and not defaults(panel).get("mappings")
+        if limited and " · good" not in panel["title"]:
+            yield f"{panel['title']}: its limit is not in the title"
+
+
+def series_open_their_page(board: Board) -> Iterator[str]:
+    """Every line of a query and every query, rule and alert in a table is one click from its page."""
+    for panel in of_kind(board, "timeseries", "state-timeline"):
+        several = board["uid"] in ("ledgerops-fleet", "ledgerops-slo")
+        if several and legends(panel).startswith("{{query}}") and not defaults(panel).get("links"):
+            yield f"{panel['title']}: a line opens nothing"
+    for panel in of_kind(board, "table"):
+        for title, each in columns(panel).items():
+            if title in ("query", "cause", "rule", "alert") and not each.get("links"):
+                yield f"{panel['title']}: {title} opens nothing"
+
+
+def colours_are_fixed(board: Board) -> Iterator[str]:
+    """A status and a severity have one colour on every page, as a background, so that dark and light themes fit."""
+    canonical = {shown.partition(":")[2]: COLOURS[shown.partition(":")[0]] for _, shown in NAMES}
+    canonical |= {"info": COLOURS["cold"], "warning": COLOURS["warn"], "critical": COLOURS["bad"]}
+    for panel in panels(board):
+        mappings = [*defaults(panel).get("mappings", ())]
+        for title, each in columns(panel).items():
+            mappings += each.get("mappings", ())
+            if title in ("status", "severity") and each["custom.cellOptions"]["type"] != "color-background":
+                yield f"{panel['title']}: {title} is not a background"
+        for mapping in mappings:
+            for result in mapping["options"].values():
+                if canonical.get(result["text"], result["color"]) != result["color"]:
+                    yield f"{panel['title']}: {result['text']} has another colour"
+        if panel["type"] == "stat" and mappings and panel["options"]["colorMode"] != "background_solid":
+            yield f"{panel['title']}: a coloured word on the page's own background"
+
+
+def a_dead_driver_is_a_word(board: Board) -> Iterator[str]:
+    """Series of a driver that died are gone: a status that only reads them shows a gap."""
+    lost = str([name for name, _ in STATUSES].index("lost"))
+    for panel in panels(board):
+        asked = expressions(panel)
+        remembers = f"* {lost}" in asked and "last_over_time(ledgerops_query_active" in asked
+        if "ledgerops_query_status" in asked and not remembers:
+            yield f"{panel['title']}: a query whose driver died is a gap"
+
+
+RULES: tuple[Callable[[Board], Iterator[str]], ...] = (
+    timelines_show_words,
+    marks_are_moments,
+    marks_fit_the_page,
+    unknown_is_grey,
+    emptiness_is_explained,
+    counts_are_whole,
+    headlines_have_names,
+    tables_are_sorted_and_fit,
+    tables_show_every_label,
+    legends_can_be_read,
+    lines_are_bounded,
+    stacks_are_parts_of_a_whole,
+    units_fit,
+    axes_have_a_scale,
+    aggregations_keep_the_application,
+    limits_are_in_sight,
+    series_open_their_page,
+    colours_are_fixed,
+    a_dead_driver_is_a_word,
+)
+
+
+def complaints(board: Board) -> dict[str, list[str]]:
+    """What each rule finds; rules that find nothing are left out."""
+    return {rule.__name__: found for rule in RULES if (found := list(rule(board)))}
