@@ -18,11 +18,16 @@ Examples:
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryFile
+from typing import TYPE_CHECKING
 
 from ledgerops.cli.arg_types import whole
 from ledgerops.errors import UserError
+
+if TYPE_CHECKING:
+    from ledgerops.drills.drawn.case import Case
 
 OUT = Path("runs/drills")
 
@@ -52,11 +57,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from ledgerops.common.shutdown import Stop
     from ledgerops.drills import BY_NAME, DRILLS
+    from ledgerops.drills.drawn.known import BY_NAME as KNOWN
     from ledgerops.drills.harness import suite
 
     if args.list:
         print(suite.listed(DRILLS))
+        print(*(f"{case.name}: {case.said}" for case in KNOWN.values()), sep="\n")
         return 0
+    if args.names and all(name in KNOWN for name in args.names):
+        return _drawn(args, [KNOWN[name] for name in args.names])
     unknown = [name for name in args.names if name not in BY_NAME]
     if unknown:
         raise UserError(f"no drill {unknown[0]!r}; ledgerops drill --list names them")
@@ -78,8 +87,8 @@ def run(args: argparse.Namespace) -> int:
     return suite.close(results, args.publish, args.save, args.note)
 
 
-def _drawn(args: argparse.Namespace) -> int:
-    """Runs the drills of a seed below `--out`, or scores those in a folder."""
+def _drawn(args: argparse.Namespace, known: Sequence[Case] = ()) -> int:
+    """Runs known cases or those of a seed below `--out`, or scores those in a folder."""
     from ledgerops.common.shutdown import Stop
     from ledgerops.drills.drawn.draw import cases
     from ledgerops.drills.drawn.suite import perform
@@ -88,11 +97,11 @@ def _drawn(args: argparse.Namespace) -> int:
     problems: dict[str, str] = {}
     folder: Path | None = args.score
     if folder is None:
-        folder = args.out / f"seed-{args.seed}"
+        folder = args.out if known else args.out / f"seed-{args.seed}"
         stop = Stop()
         with stop.on_signals():
             stop.calm()
-            problems = perform(cases(args.seed, args.count), folder, args.lanes, stop, drawn_page.line)
+            problems = perform(known or cases(args.seed, args.count), folder, args.lanes, stop, drawn_page.line)
         if stop.asked:
             raise KeyboardInterrupt
     return drawn_page.close(folder, problems, args.publish)

@@ -15,6 +15,7 @@ from ledgerops.drills.drawn.case import Case
 from ledgerops.drills.drawn.draw import cases
 from ledgerops.drills.drawn.faults import FAULTS
 from ledgerops.drills.drawn.healthy import HEALTHY
+from ledgerops.drills.drawn.known import KNOWN
 from ledgerops.drills.scoring import drawn_page
 from ledgerops.drills.scoring.drawn import Answer, Judged, Result, judge_answers
 
@@ -38,11 +39,11 @@ def test_three_seeds_in_a_row_meet_every_fault_and_twenty_healthy_runs():
 
 def test_every_case_names_known_rules_and_an_application_that_is_there():
     known = {rule.slug for rule in RULES} | {"executor-lost"}
-    for case in (case for seed in SEEDS for case in cases(seed)):
+    for case in [*KNOWN, *(case for seed in SEEDS for case in cases(seed))]:
         assert set(case.expected) | set(case.may) <= known
         assert bool(case.expected) is not case.healthy
         assert (APPLICATIONS / f"{case.app}.py").is_file()
-        assert 40 <= case.seconds <= 130
+        assert 40 <= case.seconds <= 150
 
 
 def test_a_case_is_read_back_as_it_was_written(tmp_path):
@@ -133,13 +134,13 @@ def answers(rules, since=30, until=60, severity="warning"):
     ],
 )
 def test_an_answer_is_judged_by_the_truth(given, judged):
-    assert judge_answers(FAULT, HARM, T0, given, others=0.0) == judged
+    assert judge_answers(FAULT, HARM, T0 + 20, given, others=0.0) == judged
 
 
 def test_costly_batches_may_be_named_at_info():
     harm = HARM._replace(what="costly batches", level="info")
 
-    assert judge_answers(FAULT, harm, T0, answers(["slow-sink"], severity="info"), others=0.0).first
+    assert judge_answers(FAULT, harm, T0 + 20, answers(["slow-sink"], severity="info"), others=0.0).first
 
 
 @pytest.mark.parametrize(("others", "alarms"), [(0.0, ("cpu-saturated",)), (0.6, ())])

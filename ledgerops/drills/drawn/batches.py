@@ -37,9 +37,8 @@ def starts(checkpoint: Path) -> list[float]:
     return [file.stat().st_mtime for file in sorted(files, key=lambda file: int(file.name))]
 
 
-def harm(case: Case, folder: Path, origin: float, ended: float) -> Harm | None:
-    """What the fault of a case did; None when it did no harm, so that nothing is proven."""
-    onset = origin + case.onset_seconds
+def harm(case: Case, folder: Path, onset: float, ended: float) -> Harm | None:
+    """What the fault of a case did from its onset on; None when it did no harm, so that nothing is proven."""
     if case.harm == "given":
         at = onset + case.harm_after
         return Harm(at, case.kind, "warning") if at < ended else None

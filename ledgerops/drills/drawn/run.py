@@ -24,6 +24,7 @@ from typing import Any
 import psutil
 
 from ledgerops.common.shutdown import Stop
+from ledgerops.drills.drawn.batches import starts
 from ledgerops.drills.drawn.case import Case
 from ledgerops.drills.drawn.feeder import Feeder, to_folder, to_topic
 from ledgerops.drills.harness.fault_control import FaultControl
@@ -35,6 +36,8 @@ MAX_START_SECONDS = 240.0  # on a machine that is busy with other things
 MAX_FIRST_BATCH_SECONDS = 20.0  # a fault from birth may be that it never ends
 MAX_CLOSE_SECONDS = 25.0
 POLL_SECONDS = 1.0
+MIN_BATCHES = 6  # before and after the onset
+MAX_EXTRA_SECONDS = 40.0  # to wait for them
 TOPICS = ("input", "second")
 PLAN = "seed: 11\nstart: now\nphases: [{{shape: constant, rate: {rate}}}]\n"
 
@@ -87,11 +90,13 @@ class Run:
             for at, values in case.changes
         ]
         events += [(at, lambda what=what, much=much: self._act(what, much)) for at, what, much in case.actions]  # type: ignore[misc]
+        late = self._until_batches(origin, origin + case.onset_seconds) if case.onset == "later" else 0.0
+        onset = origin + late + case.onset_seconds
         for at, act in sorted(events, key=lambda event: event[0]):
-            self._wait(origin + at - time.time())
+            self._wait(origin + late + at - time.time())
             act()
-        self._wait(origin + case.seconds - time.time())
-        times = {"origin": origin, "onset": origin + case.onset_seconds, "ended": time.time()}
+        self._until_batches(onset, origin + late + case.seconds)
+        times = {"origin": origin, "onset": onset, "ended": time.time()}
         (folder / "times.json").write_text(json.dumps(times, indent=1) + "\n", "utf-8")
         ended.set()
         self.outside.set(block=None, sink=None, row=None, burn=None, region=None, gateway=None, stall=None)
@@ -102,6 +107,18 @@ class Run:
             self.process.wait(MAX_CLOSE_SECONDS)
         except subprocess.TimeoutExpired:
             pass  # it is killed; its event log then ends with the last event that was flushed
+
+    def _until_batches(self, since: float, until: float) -> float:
+        """Waits until then, and on a slow machine for some batches after `since`. Gives the seconds beyond `until`."""
+        self._wait(until - time.time())
+        limit = until + min(MAX_EXTRA_SECONDS, 0.8 * (until - since))
+        folders = list((self.folder / "checkpoints").glob("*"))
+        while time.time() < limit and self.process.poll() is None:
+            counts = [sum(at >= since for at in starts(checkpoint)) for checkpoint in folders]
+            if counts and min(counts) >= MIN_BATCHES:
+                break
+            self._wait(0.5)
+        return max(0.0, time.time() - until)
 
     def _inputs(self) -> list[Feeder]:
         case, folder = self.case, self.folder
@@ -121,7 +138,8 @@ class Run:
             self.opened.enter_context(self.kafka)
             self.servers = f"127.0.0.1:{self.proxy.port}" if self.proxy else self.kafka.servers
             topics = [NewTopic(name, case.partitions, 1) for name in (*TOPICS, "mirrored")]
-            for done in reach(self.kafka.client).create_topics(topics, request_timeout=120.0).values():
+            admin = reach(self.kafka.client)  # it gives up its requests when nothing refers to it
+            for done in admin.create_topics(topics, request_timeout=120.0).values():
                 done.result(MAX_START_SECONDS)
             self._wait(1.0)
             senders = [to_topic(self.kafka.servers, topic, case.partitions) for topic in TOPICS]

@@ -58,12 +58,12 @@ def judge(folder: Path) -> Result:
         times = json.loads((folder / "times.json").read_text("utf-8"))
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise UserError(f"{folder} has no complete drill ({error}); run it again") from None
-    origin, ended = times["origin"], times["ended"]
-    harm = None if case.healthy else batches.harm(case, folder, origin, ended)
+    onset, ended = times["onset"], times["ended"]
+    harm = None if case.healthy else batches.harm(case, folder, onset, ended)
     void = ""
     if not case.healthy and harm is None:
         void = "the fault did no harm"
-    elif batches.unwell(case, folder, ended if case.healthy else times["onset"]):
+    elif batches.unwell(case, folder, ended if case.healthy else onset):
         void = "the machine was too slow for it"
     others = others_share(folder)
     ways = {}
@@ -73,7 +73,7 @@ def judge(folder: Path) -> Result:
         except (UserError, OSError) as error:
             ways[way] = Judged(None, False, f"not readable: {error}", ())
             continue
-        ways[way] = judge_answers(case, harm, origin, answers, others)
+        ways[way] = judge_answers(case, harm, onset, answers, others)
     return Result(case, harm, void, ways, others)
 
 
@@ -116,14 +116,13 @@ def _replayed(place: Path) -> Iterator[Answer]:
         yield Answer(verdict.at, verdict.query, roots, findings)
 
 
-def judge_answers(case: Case, harm: Harm | None, origin: float, answers: Sequence[Answer], others: float) -> Judged:
-    onset = origin + case.onset_seconds
+def judge_answers(case: Case, harm: Harm | None, onset: float, answers: Sequence[Answer], others: float) -> Judged:
     early = [answer for answer in answers if case.healthy or (case.onset == "later" and answer.at < onset)]
     alarms = tuple(sorted({rule for answer in early for rule in _serious(answer.findings)}))
     if others >= MIN_OTHERS_SHARE:
         alarms = tuple(rule for rule in alarms if rule not in OTHERS)
     if harm is None:
-        return Judged(None, False, _most(answers, origin), alarms)
+        return Judged(None, False, _most(answers, onset), alarms)
     about = [answer for answer in answers if not case.blamed or answer.query == case.blamed]
     lowest = _rank(harm.level)
     hits = [
