@@ -7,8 +7,11 @@ import shutil
 import time
 import urllib.request
 from collections.abc import Callable
+from typing import TypeVar
 
 import pytest
+
+Found = TypeVar("Found")
 
 
 def needed(program: str, *others: str) -> str:
@@ -22,12 +25,16 @@ def needed(program: str, *others: str) -> str:
     pytest.skip(f"{program} is absent")
 
 
-def until(condition: Callable[[], object], seconds: float, what: str) -> None:
-    """Waits for the condition, at most so long."""
+def until(look: Callable[[], Found], seconds: float = 120.0, what: str = "") -> Found:
+    """The first true answer of `look`, which is asked again and again, for at most so long.
+
+    A busy machine may be ten times slower than an idle one: the limit is for what never comes true.
+    """
     deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, f"not within {seconds} s: {what}"
+    while not (found := look()):
+        assert time.monotonic() < deadline, f"not within {seconds:g} s: {what or found!r}"
         time.sleep(0.05)
+    return found
 
 
 def answers(url: str) -> bool:

@@ -26,6 +26,24 @@ _GUARD = ("/bin/sh", "-c", 'read -r released || kill -s KILL -- "-$1"', "guard")
 _ERROR = re.compile(r"\b(ERROR|FATAL|Exception)\b")
 
 
+class Guard:
+    """Kills the group of process `pid`, which leads it, once this process is gone, however it went."""
+
+    def __init__(self, pid: int) -> None:
+        self._process = subprocess.Popen(
+            [*_GUARD, str(pid)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,  # Ctrl-C must not end it before the server
+        )
+
+    def release(self) -> None:
+        """Lets the group go on without this process; again, it does nothing."""
+        if self._process.returncode is None:
+            self._process.communicate(b"released\n")
+
+
 class Process:
     """Starts `command`; what it prints is added to the file `printed`, what it logs it writes to `log` itself.
 
@@ -41,13 +59,7 @@ class Process:
             self._process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True, **options
             )
-        self._guard = subprocess.Popen(
-            [*_GUARD, str(self.pid)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,  # Ctrl-C must not end it before the server
-        )
+        self._guard = Guard(self.pid)
 
     @property
     def pid(self) -> int:
@@ -57,7 +69,7 @@ class Process:
     def alive(self) -> bool:
         if self._process.poll() is None:
             return True
-        self._release_guard()
+        self._guard.release()
         return False
 
     def wait_until(self, ready: Callable[[], bool], seconds: float) -> None:
@@ -99,7 +111,7 @@ class Process:
             _send(member, signal.SIGKILL)
         self._process.wait()
         psutil.wait_procs(family, timeout=10)
-        self._release_guard()
+        self._guard.release()
 
     def pause(self) -> None:
         """SIGSTOP: connections stay open, nothing is answered."""
@@ -110,10 +122,6 @@ class Process:
         """SIGCONT, after `pause`; changes nothing otherwise."""
         for member in self._family():
             _send(member, signal.SIGCONT)
-
-    def _release_guard(self) -> None:
-        if self._guard.returncode is None:
-            self._guard.communicate(b"released\n")
 
     def _family(self) -> list[psutil.Process]:
         if not self.alive:

@@ -20,6 +20,7 @@ from ledgerops.errors import UserError
 from ledgerops.model.recording import read
 from tests.agent.fakes import FakeSession
 from tests.paths import ROOT
+from tests.programs import until
 
 SPARKS = ("started", "progress", "idle", "terminated")  # in their order; a collector may still be asking at the end
 
@@ -35,17 +36,6 @@ def value(watch, name, **labels):
             if sample.name == name and labels.items() <= sample.labels.items():
                 return sample.value
     return None
-
-
-def eventually(look, seconds=120.0):
-    """The first true answer of `look`, which is asked again and again."""
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        found = look()
-        if found:
-            return found
-        time.sleep(0.1)
-    raise AssertionError(f"still {found!r} after {seconds:g} s")
 
 
 def counted(session, name, interval="500 milliseconds"):
@@ -94,7 +84,7 @@ def started(spark):
 def test_a_query_is_seen_from_its_start_to_its_end(spark, attach, started, tmp_path):
     watch = attach(spark, recording=tmp_path, host_interval=1)
     query = started("seen")
-    eventually(lambda: (value(watch, "ledgerops_batches_total", query="seen") or 0) >= 4)
+    until(lambda: (value(watch, "ledgerops_batches_total", query="seen") or 0) >= 4)
 
     assert value(watch, "ledgerops_query_active", query="seen") == 1.0
     assert value(watch, "ledgerops_watermark_lag_seconds", query="seen") > 5
@@ -102,7 +92,7 @@ def test_a_query_is_seen_from_its_start_to_its_end(spark, attach, started, tmp_p
     assert json.loads(get(watch, "/diagnosis?query=seen"))["version"] == 1
 
     query.stop()
-    eventually(lambda: value(watch, "ledgerops_query_active", query="seen") == 0.0)
+    until(lambda: value(watch, "ledgerops_query_active", query="seen") == 0.0)
     assert value(watch, "ledgerops_batches_total", query="seen") is None
     watch.close()
     kinds = [seen.kind for seen in read(tmp_path) if seen.query == "seen" and seen.kind in SPARKS]
@@ -122,9 +112,9 @@ def test_queries_that_come_and_go_leave_no_thread_and_no_socket_behind(spark, at
         """Starts, sees and stops so many queries, one after the other."""
         for _ in range(count):
             query = started("short", interval="0 seconds")
-            eventually(lambda: value(watch, "ledgerops_query_active", query="short") == 1.0)
+            until(lambda: value(watch, "ledgerops_query_active", query="short") == 1.0)
             query.stop()
-            eventually(lambda: value(watch, "ledgerops_query_active", query="short") == 0.0)
+            until(lambda: value(watch, "ledgerops_query_active", query="short") == 0.0)
 
     def opened():
         return threading.active_count(), *sockets()
@@ -133,7 +123,7 @@ def test_queries_that_come_and_go_leave_no_thread_and_no_socket_behind(spark, at
     first = opened()
     run(6)
     # a collector may just be asking, and a socket just closing: what was left behind stays
-    eventually(lambda: max(now - then for now, then in zip(opened(), first, strict=True)) < 3)
+    until(lambda: max(now - then for now, then in zip(opened(), first, strict=True)) < 3)
 
 
 @pytest.mark.spark
@@ -145,26 +135,26 @@ def test_plan_tasks_host_and_executors_are_collected(spark, attach, started):
         seen = [json.loads(line) for line in get(watch, "/recording").splitlines()]
         return [each["data"] for each in seen if each["kind"] == kind]
 
-    plan = eventually(lambda: [data for data in lines("plan") if data["keys"]])[0]
+    plan = until(lambda: [data for data in lines("plan") if data["keys"]])[0]
     assert (plan["trigger"], plan["trigger_interval"]) == ("processing_time", 0.5)
     assert (plan["keys"], plan["watermarks"]) == (["window", "customer_id"], {"timestamp": 10.0})
     assert (plan["output_mode"], plan["stateful"], plan["shuffle_partitions"]) == ("update", True, 2)
     assert (plan["app_name"], plan["spark_version"]) == ("ledgerops-tests", spark.version)
 
-    stage = eventually(lambda: [data["stages"][-1] for data in lines("tasks") if data["stages"][-1]["records"]])[0]
+    stage = until(lambda: [data["stages"][-1] for data in lines("tasks") if data["stages"][-1]["records"]])[0]
     assert stage["reads_shuffle"] and stage["tasks"] == 2
-    host = eventually(lambda: [data for data in lines("host") if data["executors"]])[0]
+    host = until(lambda: [data for data in lines("host") if data["executors"]])[0]
     assert {"driver_python", "driver_jvm"} <= {process["role"] for process in host["processes"]}
-    eventually(lambda: value(watch, "ledgerops_executor_cores", executor="driver") == 2.0)
+    until(lambda: value(watch, "ledgerops_executor_cores", executor="driver") == 2.0)
 
 
 @pytest.mark.spark
 def test_a_query_that_runs_already_is_taken_up(spark, attach, started):
     query = started("early")
-    eventually(lambda: query.lastProgress)
+    until(lambda: query.lastProgress)
     watch = attach(spark)
 
-    eventually(lambda: value(watch, "ledgerops_batches_total", query="early"))
+    until(lambda: value(watch, "ledgerops_batches_total", query="early"))
     assert value(watch, "ledgerops_query_start_timestamp_seconds", query="early") > 0
 
 
@@ -180,11 +170,11 @@ def test_a_batch_that_does_not_end_is_seen_while_it_runs(spark, attach, tmp_path
     rows = spark.readStream.format("rate").option("rowsPerSecond", 10).load()
     query = rows.writeStream.queryName("held").foreachBatch(hold).trigger(processingTime="500 milliseconds").start()
     try:
-        running = eventually(lambda: value(watch, "ledgerops_batch_running_seconds", query="held"))
+        running = until(lambda: value(watch, "ledgerops_batch_running_seconds", query="held"))
         assert running > 2
-        eventually(lambda: (value(watch, "ledgerops_batch_running_seconds", query="held") or 0.0) > running)
+        until(lambda: (value(watch, "ledgerops_batch_running_seconds", query="held") or 0.0) > running)
         gate.touch()
-        eventually(lambda: value(watch, "ledgerops_batch_running_seconds", query="held") is None)
+        until(lambda: value(watch, "ledgerops_batch_running_seconds", query="held") is None)
     finally:
         gate.touch()
         query.stop()
@@ -195,7 +185,7 @@ def test_a_failure_is_counted_with_a_short_reason(spark, attach, tmp_path):
     watch = attach(spark, recording=tmp_path)
     rows = spark.readStream.format("rate").option("rowsPerSecond", 10).load().selectExpr("raise_error('boom') AS x")
     query = rows.writeStream.queryName("bad").format("noop").start()
-    eventually(lambda: value(watch, "ledgerops_query_failures_total", query="bad"))
+    until(lambda: value(watch, "ledgerops_query_failures_total", query="bad"))
     watch.close()
     query.stop()
 
@@ -213,7 +203,7 @@ def test_attaching_twice_gives_the_same_watch_and_sessions_share_an_exporter(spa
     assert ledgerops.attach(spark) is watch
     assert second is not watch and second.url == watch.url
     for name in ("of_one", "of_other"):
-        eventually(lambda name=name: value(watch, "ledgerops_batches_total", query=name))
+        until(lambda name=name: value(watch, "ledgerops_batches_total", query=name))
 
     watch.close()
     assert watch.url is None
@@ -228,7 +218,7 @@ def test_a_closed_session_can_be_attached_again(spark, attach, started):
     watch = attach(spark)
     started("again")
 
-    eventually(lambda: value(watch, "ledgerops_batches_total", query="again"))
+    until(lambda: value(watch, "ledgerops_batches_total", query="again"))
 
 
 @pytest.mark.spark
@@ -257,7 +247,7 @@ def test_instrumented_rows_give_latency_and_hot_keys(spark, attach):
     rows = ledgerops.instrument(rows, event_time="event_time", key="customer_id", lateness=3.0)
     query = rows.writeStream.queryName("instrumented").format("noop").trigger(processingTime="500 milliseconds").start()
     try:
-        eventually(lambda: value(watch, "ledgerops_event_latency_seconds_count", query="instrumented"))
+        until(lambda: value(watch, "ledgerops_event_latency_seconds_count", query="instrumented"))
         lines = [json.loads(line) for line in get(watch, "/recording?query=instrumented").splitlines()]
         share = value(watch, "ledgerops_hot_key_share", query="instrumented")
     finally:

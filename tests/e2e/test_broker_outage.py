@@ -14,7 +14,8 @@ from ledgerops.agent.attach import Watch
 from ledgerops.common.kafka import reach
 from ledgerops.servers.kafka import Kafka
 from tests import topics
-from tests.agent.test_attach import eventually, value
+from tests.agent.test_attach import value
+from tests.programs import until
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
 WITHIN = 30.0  # seconds from the broker's end until it is named
@@ -83,15 +84,15 @@ def test_a_broker_that_is_away_is_named_in_time_and_the_query_goes_on_when_it_is
         .start()
     )
     try:
-        eventually(lambda: (value(watch, "ledgerops_batches_total", query="outage") or 0) >= 5, SLOW)
+        until(lambda: (value(watch, "ledgerops_batches_total", query="outage") or 0) >= 5, SLOW)
         partition = {"query": "outage", "topic": "transactions", "partition": "0"}
-        headroom = eventually(lambda: value(watch, "ledgerops_retention_headroom_seconds", **partition))
+        headroom = until(lambda: value(watch, "ledgerops_retention_headroom_seconds", **partition))
         assert 85_800 < headroom <= 86_400
-        eventually(lambda: (value(watch, "ledgerops_source_reachable", query="outage"), rules(watch)) == (1, []))
+        until(lambda: (value(watch, "ledgerops_source_reachable", query="outage"), rules(watch)) == (1, []))
 
         broker.stop()
         away = time.monotonic()
-        eventually(lambda: "source-unreachable" in rules(watch), WITHIN)
+        until(lambda: "source-unreachable" in rules(watch), WITHIN)
         print(f"named {time.monotonic() - away:.1f} s after the broker's end")
         [told] = watch.diagnose()["queries"]
         assert [root["rule"] for root in told["root_causes"]] == ["source-unreachable"]
@@ -100,12 +101,12 @@ def test_a_broker_that_is_away_is_named_in_time_and_the_query_goes_on_when_it_is
         before = value(watch, "ledgerops_batches_total", query="outage")
         broker.start()
         back = time.monotonic()
-        eventually(lambda: rules(watch) == [], SLOW)
+        until(lambda: rules(watch) == [], SLOW)
         print(f"clear {time.monotonic() - back:.1f} s after its return")
-        eventually(lambda: value(watch, "ledgerops_batches_total", query="outage") > before + 2, SLOW)
+        until(lambda: value(watch, "ledgerops_batches_total", query="outage") > before + 2, SLOW)
         assert query.isActive
         query.stop()
-        eventually(lambda: committed(broker, "ledgerops.outage") == ended(query), SLOW)
+        until(lambda: committed(broker, "ledgerops.outage") == ended(query), SLOW)
     finally:
         query.stop()
         watch.close()

@@ -6,20 +6,14 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import psutil
 import pytest
 
+from tests.programs import until
+
 pytestmark = [pytest.mark.spark]
 SOON = 180.0  # seconds, on a machine that is busy with other tests
-
-
-def wait(holds, what):
-    limit = time.monotonic() + SOON
-    while not holds():
-        assert time.monotonic() < limit, what
-        time.sleep(0.1)
 
 
 @pytest.mark.parametrize(
@@ -31,13 +25,13 @@ def test_an_ended_drill_takes_its_driver_with_it(tmp_path, number, code):
     with (tmp_path / "log").open("wb") as log:
         process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
     try:
-        wait((tmp_path / "crash" / "ready.json").exists, "the driver did not start")
+        until((tmp_path / "crash" / "ready.json").exists, SOON, "the start of the driver")
         family = psutil.Process(process.pid).children(recursive=True)
         assert any("java" in each.name() for each in family)
         os.kill(process.pid, number)
 
         assert process.wait(SOON) == code
-        wait(lambda: not any(each.is_running() for each in family), f"left behind: {family}")
+        until(lambda: not any(each.is_running() for each in family), SOON, f"the end of {family}")
     finally:
         try:
             os.killpg(process.pid, signal.SIGKILL)

@@ -1,16 +1,14 @@
 """The driver killed in mid-run, as the kernel or a power cut would."""
 
 import os
-import signal
-import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from ledgerops.ledger.jobs.enriched_transactions import JOB
 from ledgerops.ledger.sinks.committed import last_batch
+from ledgerops.servers.process import Process
 from tests.ledger.jobs.feed import customer, transaction
 from tests.paths import ROOT
 
@@ -34,23 +32,18 @@ start(JOB, case.inputs(), sink=sink, checkpoint=case.checkpoint, trigger_seconds
 """
 
 
-def drive(folder: Path) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
+def drive(folder: Path) -> Process:
+    return Process(
+        "the driver",
         [sys.executable, "-c", DRIVER, str(folder)],
+        folder / "driver.log",
         cwd=ROOT,
         env={**os.environ, "PYSPARK_PYTHON": sys.executable},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
     )
 
 
-def await_batch(driver: subprocess.Popen[bytes], output: Path, batch: int, seconds: float = 150) -> None:
-    deadline = time.monotonic() + seconds
-    while (last_batch(output) or 0) < batch:
-        assert driver.poll() is None, "the driver has ended by itself"
-        assert time.monotonic() < deadline, f"batch {batch} was not written in time"
-        time.sleep(0.05)
+def await_batch(driver: Process, output: Path, batch: int, seconds: float = 150) -> None:
+    driver.wait_until(lambda: (last_batch(output) or 0) >= batch, seconds)
 
 
 def test_every_transaction_is_written_once_though_the_driver_is_killed_twice(feed):
@@ -63,8 +56,7 @@ def test_every_transaction_is_written_once_though_the_driver_is_killed_twice(fee
         try:
             await_batch(driver, case.output, batch)
         finally:
-            os.killpg(driver.pid, signal.SIGKILL)  # the JVM and the Python workers too
-            driver.wait()
+            driver.kill()  # the JVM and the Python workers too
     assert last_batch(case.output) < 29, "the input was worked off before the kill"
     case.run()
     case.add([customer(f"C{n}") for n in range(5, 10)], name="customers")

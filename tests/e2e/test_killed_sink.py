@@ -1,10 +1,7 @@
 """The driver killed in mid-run while it writes to Postgres."""
 
 import os
-import signal
-import subprocess
 import sys
-import time
 from pathlib import Path
 
 import psycopg
@@ -12,6 +9,7 @@ import pytest
 
 from ledgerops.ledger.jobs.split_transactions import JOB
 from ledgerops.ledger.sinks import PostgresSink
+from ledgerops.servers.process import Process
 from tests.ledger.jobs.feed import transaction
 from tests.paths import ROOT
 
@@ -36,29 +34,26 @@ query.awaitTermination()
 """
 
 
-def drive(folder: Path, url: str, jars: list[Path]) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
+def drive(folder: Path, url: str, jars: list[Path]) -> Process:
+    return Process(
+        "the driver",
         [sys.executable, "-c", DRIVER, str(folder), url, ",".join(map(str, jars))],
+        folder / "driver.log",
         cwd=ROOT,
         env={**os.environ, "PYSPARK_PYTHON": sys.executable},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
     )
 
 
-def await_batch(driver: subprocess.Popen[bytes], url: str, batch: int, seconds: float = 150) -> None:
-    deadline = time.monotonic() + seconds
+def await_batch(driver: Process, url: str, batch: int, seconds: float = 150) -> None:
     with psycopg.connect(url, autocommit=True) as connection:
-        while True:
-            assert driver.poll() is None, "the driver has ended by itself"
-            assert time.monotonic() < deadline, f"batch {batch} was not written in time"
+
+        def written() -> bool:
             try:
-                if (connection.execute("SELECT max(batch) FROM ledgerops_batches").fetchall()[0][0] or 0) >= batch:
-                    return
+                return (connection.execute("SELECT max(batch) FROM ledgerops_batches").fetchall()[0][0] or 0) >= batch
             except psycopg.errors.UndefinedTable:
-                pass
-            time.sleep(0.01)
+                return False
+
+        driver.wait_until(written, seconds)
 
 
 def test_every_row_is_in_postgres_once_though_the_driver_is_killed_twice(feed, postgres, server_jars):
@@ -74,8 +69,7 @@ def test_every_row_is_in_postgres_once_though_the_driver_is_killed_twice(feed, p
         try:
             await_batch(driver, url, batch)
         finally:
-            os.killpg(driver.pid, signal.SIGKILL)
-            driver.wait()
+            driver.kill()  # the JVM and the Python workers too
 
     progress = case.run(sink=PostgresSink(url))
 

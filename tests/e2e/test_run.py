@@ -19,6 +19,7 @@ import pytest
 from ledgerops.common.kafka import reach
 from ledgerops.ledger.sinks.committed import committed_files
 from ledgerops.ledger.sources.kafka import TOPICS
+from ledgerops.servers.process import Guard
 from tests import topics
 from tests.programs import until
 
@@ -36,8 +37,14 @@ class Ledgerops:
         self._out, self._err = folder / f"{name}.out", folder / f"{name}.err"
         with self._out.open("w") as out, self._err.open("w") as err:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "ledgerops", *argv], cwd=folder, env=environ | variables, stdout=out, stderr=err
+                [sys.executable, "-m", "ledgerops", *argv],
+                cwd=folder,
+                env=environ | variables,
+                stdout=out,
+                stderr=err,
+                start_new_session=True,
             )
+        self.guard = Guard(self.process.pid)
 
     @property
     def out(self):
@@ -72,6 +79,7 @@ def command(tmp_path):
     for each in begun:
         each.process.kill()
         each.process.wait()
+        each.guard.release()
 
 
 @pytest.fixture

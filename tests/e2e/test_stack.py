@@ -13,7 +13,7 @@ from ledgerops.mixin.dashboards.panels import expression as expression_of
 from ledgerops.mixin.reference import rule_pages
 from ledgerops.mixin.runbooks import runbook_pages
 from ledgerops.mixin.site import Site
-from ledgerops.servers.process import free_port
+from ledgerops.servers.process import Process, free_port
 from tests.monitoring import Prometheus
 from tests.paths import ROOT
 from tests.programs import answers, until
@@ -41,17 +41,16 @@ def stack(tmp_path_factory):
     folder = tmp_path_factory.mktemp("stack")
     port = free_port()
     options = ("--port", str(port), "--trigger", "2", "--no-view", "--out", "runs")
-    with (folder / "out").open("w") as out:
-        run = subprocess.Popen(
-            [sys.executable, "-m", "ledgerops", "run", *JOBS, *options],
-            cwd=folder,
-            env={**os.environ, "PYSPARK_PYTHON": sys.executable},
-            stdout=out,
-            stderr=subprocess.STDOUT,
-        )
+    run = Process(
+        "ledgerops run",
+        [sys.executable, "-m", "ledgerops", "run", *JOBS, *options],
+        folder / "out",
+        cwd=folder,
+        env={**os.environ, "PYSPARK_PYTHON": sys.executable},
+    )
     prometheus = None
     try:
-        until(lambda: answers(f"http://127.0.0.1:{port}/healthz"), 300, "the run")
+        run.wait_until(lambda: answers(f"http://127.0.0.1:{port}/healthz"), 300)
         prometheus = Prometheus(folder, f"127.0.0.1:{port}", SITE)
         until(
             lambda: len(prometheus.ask("ledgerops_capacity_rows_per_second or ledgerops_batches_total > 14")) >= 3,
@@ -62,8 +61,7 @@ def stack(tmp_path_factory):
     finally:
         if prometheus is not None:
             prometheus.close()
-        run.terminate()
-        run.wait(60)
+        run.stop(seconds=60)
 
 
 def test_the_rules_are_loaded_and_evaluated_without_an_error(stack):
@@ -142,7 +140,6 @@ def test_every_command_of_the_runbooks_runs(stack, tmp_path):
 
 def test_a_run_that_ends_is_missed_by_its_scraper(stack):
     prometheus, run = stack
-    run.terminate()
-    run.wait(60)
+    run.stop(seconds=60)
 
     until(lambda: "LedgerExporterAbsent" in prometheus.firing(), 60, "the alert")

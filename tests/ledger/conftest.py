@@ -15,6 +15,11 @@ from tests.ledger.jobs.feed import Feed
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+PROVIDER = "spark.sql.streaming.stateStore.providerClass"
+IN_MEMORY = "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider"
+# jobs of transformWithState, which Spark has for RocksDB alone
+ON_ROCKSDB = {"conflicting_transactions", "debit_credit_ratio", "enriched_transactions", "versioned_customers"}
+
 
 @pytest.fixture
 def job_session(spark: SparkSession) -> Iterator[SparkSession]:
@@ -29,4 +34,11 @@ def job_session(spark: SparkSession) -> Iterator[SparkSession]:
 
 @pytest.fixture
 def feed(job_session: SparkSession, tmp_path: Path) -> Callable[[Job], Feed]:
-    return lambda job: Feed(job_session, job, tmp_path)
+    """Makes the feed of a job, whose state is in the memory where it may be: that of RocksDB, which a run uses for all
+    jobs, takes longer to open and to save, and is tried with every kind of state in tests/checkpoint."""
+
+    def make(job: Job) -> Feed:
+        job_session.conf.set(PROVIDER, SESSION_CONF[PROVIDER] if job.name in ON_ROCKSDB else IN_MEMORY)
+        return Feed(job_session, job, tmp_path)
+
+    return make
