@@ -11,6 +11,7 @@ import argparse
 from difflib import get_close_matches
 
 from ledgerops.diagnosis.rules import BY_SLUG, RULES
+from ledgerops.diagnosis.runbook import on_call
 from ledgerops.errors import UserError
 
 
@@ -28,7 +29,9 @@ def run(args: argparse.Namespace) -> int:
         near = get_close_matches(args.slug, BY_SLUG, n=1)
         raise UserError(f"no rule {args.slug!r}; {f'did you mean {near[0]}?' if near else 'see ledgerops rules'}")
     print(f"{found.slug} ({found.severity})")
-    print(found.runbook.strip())
+    print(on_call(found.runbook).strip())
     if found.explains:
         print(f"Explains: {', '.join(found.explains)}.")
+    if on_call(found.runbook) != found.runbook:
+        print(f"Formulas of its numbers: docs/rules/{found.slug}.md")
     return 0

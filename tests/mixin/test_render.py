@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from ledgerops import mixin
+from ledgerops.cli import main
 from ledgerops.cli.reference_page import cli_page
 from ledgerops.diagnosis.rules import RULES
+from ledgerops.diagnosis.runbook import SECTIONS, evidence_of, on_call
 from ledgerops.metrics import METRICS
-from ledgerops.mixin.reference import SECTIONS, evidence_of, runbook_body
+from ledgerops.mixin.reference import evidence_list, runbook_body
 from tests.paths import ROOT
 
 PAGES = {"docs/cli.md": cli_page}
@@ -59,21 +63,45 @@ Evidence:
 """
 
 
-def test_a_runbook_lists_how_its_evidence_is_computed():
-    body = runbook_body(RUNBOOK)
-
-    assert body.endswith(
-        "## Mitigation\n\nWhat to do.\n\n## Evidence\n\n"
+def test_the_reference_page_lists_how_each_number_is_computed():
+    assert evidence_list(RUNBOOK) == (
+        "\n## Evidence\n\nHow each number of a finding is computed.\n\n"
         "- `waited_seconds`: median over the newest 3 batches of durationMs.addBatch / 1000\n"
-        "- `waited_share`: waited_seconds over the batch duration"
+        "- `waited_share`: waited_seconds over the batch duration\n"
     )
 
 
-def test_a_runbook_without_the_section_has_no_evidence():
+def test_someone_on_call_reads_no_formula():
+    assert runbook_body(RUNBOOK).endswith("## Mitigation\n\nWhat to do.")
+    assert on_call(RUNBOOK).endswith("Mitigation: what to do.\n")
+
+
+def test_a_runbook_without_formulas_has_no_list_of_them():
     without = RUNBOOK.partition("Evidence:")[0]
 
-    assert evidence_of(without) == {}
+    assert evidence_of(without) == {} and evidence_list(without) == ""
     assert runbook_body(without).endswith("What to do.")
+
+
+def test_pages_for_someone_on_call_have_four_sections_and_no_formula():
+    pages = {name: text for name, text in mixin.outputs().items() if name.startswith("alerts/runbooks/Ledger")}
+
+    assert len(pages) > 40
+    for name, text in pages.items():
+        assert re.findall(r"^## (.*)$", text, re.MULTILINE) == list(SECTIONS), name
+        for folder, page in re.findall(r"\]\(\.\./((?:\.\./docs/)?rules)/([\w.-]+)\)", text):
+            assert (ROOT / "alerts" / folder / page).resolve().is_file(), name
+        assert "../rules/" in text and "durationMs" not in text.partition("## Impact")[2].partition("## Diag")[0], name
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.slug)
+def test_the_command_prints_the_page_for_someone_on_call_and_says_where_the_formulas_are(capsys, rule):
+    assert main(["rules", rule.slug]) == 0
+    printed = capsys.readouterr().out
+
+    assert "Mitigation:" in printed and "Evidence:" not in printed
+    assert printed.endswith(f"Formulas of its numbers: docs/rules/{rule.slug}.md\n")
+    assert "## Evidence" in (ROOT / f"docs/rules/{rule.slug}.md").read_text("utf-8")
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from ledgerops.diagnosis.rules import BY_SLUG, RULES
+from ledgerops.diagnosis.runbook import evidence_of
 from ledgerops.metrics import METRICS
-from ledgerops.mixin.reference import evidence_of
 from ledgerops.model.finding import SEVERITIES
 
 TESTS = Path(__file__).parent
