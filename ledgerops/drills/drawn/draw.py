@@ -13,6 +13,7 @@ from dataclasses import replace
 from ledgerops.drills.drawn.case import Case
 from ledgerops.drills.drawn.faults import FAULTS, Chance, Draw
 from ledgerops.drills.drawn.healthy import HEALTHY
+from ledgerops.drills.drawn.known import KNOWN
 
 COUNT = 20
 OFTEN = (  # the most frequent faults in practice are dealt twice as often
@@ -38,8 +39,8 @@ def cases(seed: int, count: int = COUNT) -> list[Case]:
 
 
 def one(kind: str, seed: int = 0, **changes: object) -> Case:
-    """A case of a kind outside of any seed, or of a seed by its name. `changes` replace what was drawn."""
-    for case in cases(seed) if seed else ():
+    """A case by its kind, or by its name one of a seed or (seed 0) a known one. `changes` replace what was drawn."""
+    for case in cases(seed) if seed else KNOWN:
         if case.name == kind:
             return replace(case, **changes)  # type: ignore[arg-type]
     pool = FAULTS if kind in FAULTS else HEALTHY

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -38,6 +39,7 @@ MAX_CLOSE_SECONDS = 25.0
 POLL_SECONDS = 1.0
 MIN_BATCHES = 6  # before and after the onset
 MAX_EXTRA_SECONDS = 40.0  # to wait for them
+JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # quick to start, and quiet: a drill lasts a minute
 TOPICS = ("input", "second")
 PLAN = "seed: 11\nstart: now\nphases: [{{shape: constant, rate: {rate}}}]\n"
 
@@ -160,6 +162,8 @@ class Run:
         (folder / "eventlog").mkdir()
         conf = {
             "spark.driver.memory": "768m",
+            "spark.driver.extraJavaOptions": JVM,
+            "spark.executor.extraJavaOptions": JVM,
             "spark.ui.port": "0",
             "spark.eventLog.enabled": "true",
             "spark.eventLog.dir": f"file://{folder / 'eventlog'}",
@@ -179,7 +183,7 @@ class Run:
         ]
         environ = {name: value for name, value in os.environ.items() if not name.startswith(("LEDGEROPS_", "SPARK_"))}
         environ |= {
-            "PYSPARK_SUBMIT_ARGS": " ".join([*args, "pyspark-shell"]),
+            "PYSPARK_SUBMIT_ARGS": shlex.join([*args, "pyspark-shell"]),
             "PYSPARK_PYTHON": sys.executable,
             "PYTHONPATH": str(APPLICATIONS.parents[2]),
             "OUTSIDE": str(folder / "outside.json"),
