@@ -478,6 +478,7 @@ def test_a_folder_that_holds_the_load_already_is_refused(load, capsys, plan, tmp
     argv = ["replay", "--to", str(tmp_path / "land"), "--data", str(data_dir), "--at-once"]
     argv += ["--manifest", str(tmp_path / "manifest.json")]
     assert main(["load", *argv]) == 0
+    assert read_manifest(tmp_path / "manifest.json").data == str(data_dir.resolve())
     capsys.readouterr()
 
     assert told(capsys, *argv) == (

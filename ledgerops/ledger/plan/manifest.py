@@ -61,6 +61,7 @@ FORM: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "seed": ("a whole number or null", lambda value: value is None or _whole(value)),
     "origin": ("seconds since the epoch or null", lambda value: value is None or is_instant(value)),
     "text": ("text or null", lambda value: value is None or _text(value)),
+    "data": ("text or null", lambda value: value is None or _text(value)),
     "poison": ("counts by reason", lambda value: isinstance(value, dict) and all(map(_count, value.values()))),
     "sent": ("an object", lambda value: isinstance(value, dict)),
     "exact": ("true or false", lambda value: isinstance(value, bool)),
@@ -81,6 +82,7 @@ class Manifest:
     seed: int | None = None
     origin: float | None = None
     text: str | None = None
+    data: str | None = None  # folder of the file that was replayed
     poison: Mapping[str, int] = field(default_factory=dict)  # by reason
     sent: Mapping[str, Any] = field(default_factory=dict)  # how it went, see load.generator.request and .report
     exact: bool = True
@@ -95,14 +97,18 @@ class Manifest:
             raise cannot_write(file, error) from None
 
     def stream(self, data: Path | None) -> Stream | None:
-        """The records again; None when they cannot be had, because the file is not there or is another one now."""
+        """The records again; `data` is the folder of a replayed file, by default the one that the sender read.
+
+        None when they cannot be had, because the file is not there or has changed.
+        """
         if self.source == "plan":
             if self.text is None or self.origin is None:
                 return None
             return PlanStream(parse_plan(self.text, self.plan), self.origin, self.table)  # type: ignore[arg-type]
-        file = (data or Path()) / self.plan
-        if data is None or not file.is_file():
+        folder = data if data is not None else Path(self.data) if self.data is not None else None
+        if folder is None or not (folder / self.plan).is_file():
             return None
+        file = folder / self.plan
         replayed = ReplayStream(file, 1.0, self.table)  # type: ignore[arg-type]
         return replayed if replayed.digest == self.digest else None
 

@@ -113,6 +113,7 @@ class Order:
             seed=stream.plan.seed if isinstance(stream, PlanStream) else None,
             origin=stream.origin if isinstance(stream, PlanStream) else None,
             text=stream.plan.text if isinstance(stream, PlanStream) else None,
+            data=None if planned or self.data is None else str(Path(self.data).resolve()),
             table=self.table,
             topic=self.topic,
             records=sent.records,

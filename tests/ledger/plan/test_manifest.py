@@ -1,6 +1,7 @@
 """Summaries and manifests: exact over any batches, and different for any row that is lost, repeated or changed."""
 
 import json
+from dataclasses import replace
 from decimal import Decimal
 from itertools import pairwise
 
@@ -187,6 +188,16 @@ def test_a_replay_of_a_file_that_has_changed_cannot_be_had_again(tmp_path, data_
 
     assert found.stream(tmp_path) is None
     assert found.stream(None) is None
+
+
+def test_a_manifest_remembers_where_the_replayed_file_was(tmp_path, data_dir):
+    manifest = replace(replay_manifest(ReplayStream(data_dir / "transactions.csv", 500.0)), data=str(data_dir))
+    manifest.write(tmp_path / "manifest.json")
+    found = read_manifest(tmp_path / "manifest.json")
+
+    assert summed(found.stream(None), None) == found.summary
+    assert found.stream(tmp_path) is None  # a folder that is given counts, though it lacks the file
+    assert replace(found, data=str(tmp_path / "gone")).stream(None) is None
 
 
 def test_an_id_that_a_file_has_twice_counts_once(tmp_path):
