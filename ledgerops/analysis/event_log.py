@@ -7,21 +7,20 @@ one and are summed up here, by batch and stage, as the REST collector does live.
 
 from __future__ import annotations
 
-import io
 import math
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from statistics import median
-from typing import IO, Any
+from typing import Any
 
 import orjson
 
 from ledgerops.agent.plan import STATEFUL, parse_keys, parse_watermarks
+from ledgerops.analysis.stage_tasks import StageTasks
+from ledgerops.common.bounded_lines import ZSTD_MAGIC, numbered_lines, read_head
 from ledgerops.errors import UserError
 from ledgerops.model.records import (
     Executor,
-    ExecutorShare,
     Host,
     Kind,
     Observation,
@@ -31,16 +30,13 @@ from ledgerops.model.records import (
     TaskSummary,
 )
 from ledgerops.model.spark_progress import parse_instant
-from ledgerops.signals.skew import skew_score
 
-ZSTD = b"\x28\xb5\x2f\xfd"
 OTHER_CODECS = (".lz4", ".lzf", ".snappy")
 ROLLING = "eventlog_v2_"
 PART = re.compile(r"events_(\d+)_.+")
 NAME = re.compile(rb'\{"Event":"(?:[\w.]+\.)?([\w$]+)"')
 LISTENER = "StreamingQueryListener$"
-PYTHON = re.compile(r"time to run python workers", re.IGNORECASE)
-PLANS = 4  # executions of a run whose plan is read: the first batch may still lack what later ones have
+MAX_PLANS = 4  # executions of a run whose plan is read: the first batch may still lack what later ones have
 WANTED = {
     "SparkListenerLogStart",
     "SparkListenerApplicationStart",
@@ -62,12 +58,8 @@ def is_event_log(path: Path) -> bool:
     """Whether the path is an event log, or a folder that holds some."""
     if path.is_dir():
         return bool(_parts(path)) or bool(_logs(path))
-    try:
-        with path.open("rb") as file:
-            head = file.read(64)
-    except OSError:
-        return False
-    return head.startswith((ZSTD, b'{"Event":')) or path.name.removesuffix(".inprogress").endswith(OTHER_CODECS)
+    named = path.name.removesuffix(".inprogress").endswith(OTHER_CODECS)
+    return named or read_head(path, 64).startswith((ZSTD_MAGIC, b'{"Event":'))
 
 
 def read(path: Path) -> Iterator[Observation]:
@@ -112,44 +104,20 @@ def _looks_like_log(path: Path) -> bool:
     return not path.name.endswith((".jsonl", ".jsonl.zst")) and not path.name.startswith(".") and is_event_log(path)
 
 
-def _lines(path: Path) -> Iterator[bytes]:
-    with path.open("rb") as file:
-        head = file.read(4)
-        file.seek(0)
-        if head == ZSTD:
-            yield from _unpacked(file, path)
-            return
-        if path.name.removesuffix(".inprogress").endswith(OTHER_CODECS):
-            codec = path.name.removesuffix(".inprogress").rpartition(".")[2]
-            raise UserError(
-                f"cannot read {path}: compressed with {codec}; set spark.eventLog.compression.codec to zstd"
-            )
-        yield from _plain(file)
-
-
-def _unpacked(file: IO[bytes], path: Path) -> Iterator[bytes]:
-    import zstandard  # an optional dependency: logs that are not compressed are read without it
-
-    try:
-        # a log that is still written ends in the middle of a frame: what is there is read
-        with zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True) as plain:
-            yield from io.BufferedReader(plain)
-    except zstandard.ZstdError as error:
-        raise UserError(f"cannot read {path}: {str(error).lower()}") from None
-
-
-def _plain(file: IO[bytes]) -> Iterator[bytes]:
-    yield from file
+def _may_skip(head: bytes) -> bool:
+    """Whether a line that begins so is an event that is not read."""
+    name = NAME.match(head)
+    return name is not None and name[1].decode() not in WANTED
 
 
 class Log:
-    """What one application has told so far, as far as later events need it."""
+    """What one application has reported so far, as far as later events need it."""
 
     def __init__(self) -> None:
         self._now = 0.0
         self._names: dict[str, str] = {}  # run id -> query
         self._batches: dict[int, tuple[str, int]] = {}  # stage id -> run id, batch id
-        self._tasks: dict[tuple[int, int], list[Mapping[str, Any]]] = {}  # stage id, attempt -> task ends
+        self._tasks: dict[tuple[int, int], StageTasks] = {}  # by stage id and attempt
         self._stages: dict[tuple[str, int], list[StageSummary]] = {}
         self._python: dict[tuple[str, int], float] = {}
         self._plans: dict[str, tuple[int, Plan | None]] = {}
@@ -157,25 +125,25 @@ class Log:
         self._executors: dict[str, int] = {}  # id -> cores
 
     def read(self, path: Path) -> Iterator[Observation]:
-        number, bad = 0, None
-        try:
-            for number, line in enumerate(_lines(path), 1):
-                if bad is not None:
-                    raise UserError(f"cannot read {path}:{bad}: not a line of an event log")
-                name = NAME.match(line)
-                if name is not None and name[1].decode() not in WANTED:
-                    continue
-                if not line.strip():
-                    continue
-                try:
-                    event = orjson.loads(line)
-                except ValueError:
-                    bad = number  # the last line of a log that is still written may be torn
-                    continue
-                if isinstance(event, dict) and isinstance(event.get("Event"), str):
-                    yield from self._take(event["Event"].rpartition(".")[2], event)
-        except OSError as error:
-            raise UserError(f"cannot read {path}: {str(error).lower()}") from None
+        """The observations in one file of the log. Raises UserError that names file and line."""
+        codec = path.name.removesuffix(".inprogress").rpartition(".")[2]
+        if f".{codec}" in OTHER_CODECS and not read_head(path, len(ZSTD_MAGIC)).startswith(ZSTD_MAGIC):
+            raise UserError(
+                f"cannot read {path}: compressed with {codec}; set spark.eventLog.compression.codec to zstd"
+            )
+        bad = None
+        for number, line in numbered_lines(path, _may_skip):
+            if bad is not None:
+                raise UserError(f"cannot read {path}:{bad}: not a line of an event log")
+            if _may_skip(line):
+                continue
+            try:
+                event = orjson.loads(line)
+            except ValueError:
+                bad = number  # the last line of a log that is still written may be torn
+                continue
+            if isinstance(event, dict) and isinstance(event.get("Event"), str):
+                yield from self._take(event["Event"].rpartition(".")[2], event)
 
     def _take(self, name: str, event: Mapping[str, Any]) -> Iterator[Observation]:
         try:
@@ -198,7 +166,7 @@ class Log:
                 case "SparkListenerTaskEnd":
                     key = int(event["Stage ID"]), int(event["Stage Attempt ID"])
                     if key[0] in self._batches:
-                        self._tasks.setdefault(key, []).append(event)
+                        self._tasks.setdefault(key, StageTasks()).add(event)
                 case "SparkListenerStageCompleted":
                     self._stage(_object(event, "Stage Info"))
                 case "SparkListenerSQLExecutionStart":
@@ -262,19 +230,18 @@ class Log:
 
     def _stage(self, info: Mapping[str, Any]) -> None:
         key = int(info["Stage ID"]), int(info["Stage Attempt ID"])
-        tasks = self._tasks.pop(key, [])
+        tasks = self._tasks.pop(key, None)
         batch = self._batches.get(key[0])
         if info.get("Completion Time"):
             self._now = max(self._now, info["Completion Time"] / 1000)
         if batch is None or info.get("Failure Reason"):
             return  # a stage that failed may be run again
         del self._batches[key[0]]
-        summary = summarise(info, tasks)
-        if summary is not None:
+        summary = tasks.summary(info) if tasks is not None else None
+        if tasks is not None and summary is not None:
             self._stages.setdefault(batch, []).append(summary)
-            python = sum(_python_seconds(task) for task in tasks)
-            if python:
-                self._python[batch] = self._python.get(batch, 0.0) + python
+            if tasks.python_seconds:
+                self._python[batch] = self._python.get(batch, 0.0) + tasks.python_seconds
 
     def _plan(self, event: Mapping[str, Any]) -> Iterator[Observation]:
         run_id = event.get("jobGroupId") or event.get("jobGroup")
@@ -283,8 +250,8 @@ class Log:
             run_id = found[1] if found else ""
         if run_id not in self._names:
             return
-        looks, told = self._plans.get(run_id, (0, None))
-        if looks >= PLANS:
+        reads, known = self._plans.get(run_id, (0, None))
+        if reads >= MAX_PLANS:
             return
         text = "\n".join(_nodes(_object(event, "sparkPlanInfo")))
         plan = Plan(
@@ -294,8 +261,8 @@ class Log:
             stateful=STATEFUL.search(text) is not None,
             **{name: value for name, value in self._settings.items() if value is not None},
         )
-        self._plans[run_id] = looks + 1, plan
-        if plan != told and (told is None or plan.keys or plan.stateful):
+        self._plans[run_id] = reads + 1, plan
+        if plan != known and (known is None or plan.keys or plan.stateful):
             yield self._seen("plan", event["time"] / 1000, run_id, _plain_data(plan))
 
     def _host(self, milliseconds: float) -> Iterator[Observation]:
@@ -308,67 +275,13 @@ class Log:
         yield Observation(milliseconds / 1000, "host", None, data)
 
 
-def summarise(info: Mapping[str, Any], ends: list[Mapping[str, Any]]) -> StageSummary | None:
-    """One stage from its tasks, as the REST interface would sum them up; None without a finished task."""
-    done = [end for end in ends if end.get("Task Metrics") and not end["Task Info"]["Failed"]]
-    if not done:
-        return None
-    metrics = [end["Task Metrics"] for end in done]
-    seconds = [each["Executor Run Time"] / 1000 for each in metrics]
-    shuffled = [each["Shuffle Read Metrics"]["Total Records Read"] for each in metrics]
-    records = [each["Input Metrics"]["Records Read"] + more for each, more in zip(metrics, shuffled, strict=True)]
-    slowest = max(done, key=lambda end: end["Task Metrics"]["Executor Run Time"])["Task Info"]
-    shares: dict[str, ExecutorShare] = {}
-    for end, took, count in zip(done, seconds, records, strict=True):
-        name = str(end["Task Info"]["Executor ID"])
-        share = shares.get(name, ExecutorShare(0, 0.0, 0))
-        shares[name] = ExecutorShare(share.tasks + 1, share.run_seconds + took, share.records + count)
-    ended = info.get("Completion Time")
-    return StageSummary(
-        stage_id=int(info["Stage ID"]),
-        name=str(info["Stage Name"]),
-        tasks=int(info["Number of Tasks"]),
-        failed_tasks=len(ends) - len(done),
-        started=min(end["Task Info"]["Launch Time"] for end in done) / 1000,
-        ended=ended / 1000 if ended else None,
-        run_seconds=sum(seconds),
-        cpu_seconds=sum(each["Executor CPU Time"] for each in metrics) / 1e9,
-        gc_seconds=sum(each["JVM GC Time"] for each in metrics) / 1000,
-        seconds_median=median(seconds),
-        seconds_max=max(seconds),
-        records=sum(records),
-        records_median=float(median(records)),
-        records_max=float(max(records)),
-        reads_shuffle=sum(shuffled) > 0,
-        input_bytes=sum(each["Input Metrics"]["Bytes Read"] for each in metrics),
-        shuffle_read_bytes=sum(
-            each["Shuffle Read Metrics"]["Local Bytes Read"] + each["Shuffle Read Metrics"]["Remote Bytes Read"]
-            for each in metrics
-        ),
-        shuffle_write_bytes=sum(each["Shuffle Write Metrics"]["Shuffle Bytes Written"] for each in metrics),
-        spill_bytes=sum(each["Memory Bytes Spilled"] + each["Disk Bytes Spilled"] for each in metrics),
-        executors=shares,
-        records_score=skew_score(records) if len(done) > 1 else None,
-        seconds_score=skew_score(seconds) if len(done) > 1 else None,
-        slowest_task=int(slowest.get("Partition ID", slowest["Index"])),
-        shuffle_seconds=sum(
-            each["Shuffle Read Metrics"]["Fetch Wait Time"] / 1000
-            + each["Shuffle Write Metrics"]["Shuffle Write Time"] / 1e9
-            for each in metrics
-        ),
-    )
-
-
-def _python_seconds(end: Mapping[str, Any]) -> float:
-    updates = (each for each in end["Task Info"].get("Accumulables", ()) if PYTHON.search(str(each.get("Name", ""))))
-    return sum(float(each.get("Update") or 0) for each in updates) / 1000
-
-
-def _nodes(node: Mapping[str, Any]) -> Iterator[str]:
-    """The lines of a physical plan, from its tree."""
-    yield str(node.get("simpleString", ""))
-    for child in node.get("children", ()):
-        yield from _nodes(child)
+def _nodes(plan: Mapping[str, Any]) -> Iterator[str]:
+    """The lines of a physical plan, from its tree, whatever its depth."""
+    nodes = [plan]
+    while nodes:
+        node = nodes.pop()
+        yield str(node.get("simpleString", ""))
+        nodes += reversed(node.get("children", ()))
 
 
 def _plain_data(record: TaskSummary | Plan | Host | Process) -> dict[str, Any]:

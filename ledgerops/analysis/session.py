@@ -111,7 +111,7 @@ class Investigation:
     def _new(self, observations: Iterator[Observation]) -> Iterator[Observation]:
         """Without what an earlier look has seen."""
         for seen in observations:
-            key = (seen.at, seen.kind, seen.query, hash(orjson.dumps(seen.data, default=str)))
+            key = (seen.at, seen.kind, seen.query, _fingerprint(seen.data))
             if key not in self._known:
                 self._known[key] = None
                 yield seen
@@ -182,3 +182,11 @@ def _ended_document(stretch: Stretch) -> dict[str, Any]:
     """What was found earlier and is over: a finding with `until`."""
     until = None if stretch.until is None else format_instant(stretch.until)
     return finding_document(stretch.root or stretch.finding) | {"until": until, "explained_by": list(stretch.causes)}
+
+
+def _fingerprint(data: Mapping[str, Any]) -> int:
+    """Equal for equal data; 0 for data that is nested too deeply to be written."""
+    try:
+        return hash(orjson.dumps(data, default=str))
+    except TypeError:
+        return 0

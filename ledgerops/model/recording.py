@@ -7,15 +7,15 @@ the next begins, and the oldest go when the total is above its bound. A file tha
 
 from __future__ import annotations
 
-import io
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO
 
 import orjson
 
+from ledgerops.common.bounded_lines import numbered_lines
 from ledgerops.errors import UserError
 from ledgerops.model.records import KINDS, Kind, Observation
 from ledgerops.model.spark_progress import format_instant, parse_instant
@@ -37,7 +37,10 @@ def decode(line: bytes | str) -> Observation:
     try:
         value = orjson.loads(line)
     except ValueError:
-        value = json.loads(line)  # slower, but takes the NaN and Infinity that Spark's event log may hold
+        try:
+            value = json.loads(line)  # slower, but takes the NaN and Infinity that Spark's event log may hold
+        except RecursionError:
+            raise ValueError("no JSON that is nested so deep") from None
     if not isinstance(value, dict) or "kind" not in value:
         raise ValueError("no kind")
     at, kind, data = parse_instant(value.get("at")), value["kind"], value.get("data")
@@ -72,31 +75,18 @@ def is_packed(path: Path) -> bool:
     return path.name.endswith(PACKED)
 
 
-def _read_file(path: Path) -> Iterator[Observation]:
-    try:
-        with path.open("rb") as file:
-            yield from _unpacked(file, path) if is_packed(path) else read_lines(file, str(path))
-    except OSError as error:
-        raise UserError(f"cannot read {path}: {(error.strerror or str(error)).lower()}") from None
-
-
-def _unpacked(file: IO[bytes], path: Path) -> Iterator[Observation]:
-    import zstandard  # not needed by an application that is only watched
-
-    try:
-        # a file that is still written ends in the middle of a frame: what is there is read
-        with zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True) as plain:
-            yield from read_lines(io.BufferedReader(plain), str(path))
-    except zstandard.ZstdError:
-        raise UserError(f"cannot read {path}: not zstd, or damaged") from None
-
-
-def read_lines(lines: Iterator[bytes] | IO[bytes], name: str) -> Iterator[Observation]:
+def read_lines(lines: Iterable[bytes], name: str) -> Iterator[Observation]:
     """Observations from lines; `name` is what an error calls them."""
+    return _decoded(((number, line) for number, line in enumerate(lines, 1) if line.strip()), name)
+
+
+def _read_file(path: Path) -> Iterator[Observation]:
+    return _decoded(numbered_lines(path), str(path))
+
+
+def _decoded(lines: Iterable[tuple[int, bytes]], name: str) -> Iterator[Observation]:
     bad: tuple[int, str] | None = None
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
+    for number, line in lines:
         if bad is not None:
             break
         try:

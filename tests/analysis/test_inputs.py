@@ -67,14 +67,24 @@ def test_what_was_written_before_a_packed_recording_was_torn_is_read(tmp_path):
     assert seen(tmp_path / "x.jsonl.zst") == seen(PLAIN)[:5]
 
 
-@pytest.mark.parametrize("content", [b"\x28\xb5\x2f\xfdrubbish, not a frame", b'{"at": 1}\n'], ids=["damaged", "plain"])
-def test_what_is_not_zstd_is_refused_in_one_line(tmp_path, content):
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (
+            b"\x28\xb5\x2f\xfdrubbish, not a frame",
+            ": not zstd, or damaged (zstd decompress error: dictionary mismatch)",
+        ),
+        (b"rubbish\n", ": not zstd, or damaged"),
+    ],
+    ids=["damaged", "plain"],
+)
+def test_what_is_not_zstd_is_refused_in_one_line(tmp_path, content, reason):
     path = tmp_path / "x.jsonl.zst"
     path.write_bytes(content)
 
     with pytest.raises(UserError) as refused:
         seen(path)
-    assert str(refused.value) == f"cannot read {path}: not zstd, or damaged"
+    assert str(refused.value) == f"cannot read {path}{reason}"
 
 
 def test_a_dead_exporter_is_not_taken_for_a_healthy_query(capsys):

@@ -1,0 +1,104 @@
+"""The tasks of a stage attempt, added up one by one from their events, as Spark's REST interface does live.
+
+A stage may have a million tasks, so of each only its time and its rows are kept.
+"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections.abc import Mapping
+from statistics import median
+from typing import Any
+
+from ledgerops.model.records import ExecutorShare, StageSummary
+from ledgerops.signals.skew import skew_score
+
+PYTHON = re.compile(r"time to run python workers", re.IGNORECASE)
+Json = Mapping[str, Any]
+
+
+class StageTasks:
+    """The tasks of one attempt of a stage that have ended."""
+
+    def __init__(self) -> None:
+        self._ended = 0
+        self._seconds = array("d")
+        self._records = array("q")
+        self._started = float("inf")  # epoch milliseconds
+        self._slowest: tuple[float, int] = (-1.0, 0)  # seconds, partition
+        self._shuffled = self._input_bytes = self._shuffle_read = self._shuffle_written = self._spilled = 0
+        self._cpu = self._gc = self._shuffle_seconds = 0.0
+        self._executors: dict[str, ExecutorShare] = {}
+        self.python_seconds = 0.0  # in Python workers, of all tasks together
+
+    def add(self, end: Json) -> None:
+        """A `SparkListenerTaskEnd`. Raises KeyError, TypeError or ValueError when a field is missing or wrong."""
+        info, metrics = end["Task Info"], end.get("Task Metrics")
+        self._ended += 1
+        self.python_seconds += _python_seconds(info)
+        if not metrics or info["Failed"]:
+            return
+        read, written = metrics["Shuffle Read Metrics"], metrics["Shuffle Write Metrics"]
+        seconds, shuffled = metrics["Executor Run Time"] / 1000, read["Total Records Read"]
+        records = metrics["Input Metrics"]["Records Read"] + shuffled
+        name = str(info["Executor ID"])
+        share = self._executors.get(name, ExecutorShare(0, 0.0, 0))
+        input_bytes = metrics["Input Metrics"]["Bytes Read"]
+        read_bytes = read["Local Bytes Read"] + read["Remote Bytes Read"]
+        spilled = metrics["Memory Bytes Spilled"] + metrics["Disk Bytes Spilled"]
+        waited = read["Fetch Wait Time"] / 1000 + written["Shuffle Write Time"] / 1e9
+        started, cpu, gc = info["Launch Time"], metrics["Executor CPU Time"] / 1e9, metrics["JVM GC Time"] / 1000
+        partition = int(info.get("Partition ID", info["Index"]))
+        # all of it is known now: a task counts whole or not at all
+        self._records.append(records)
+        self._seconds.append(seconds)
+        self._started = min(self._started, started)
+        self._slowest = max(self._slowest, (seconds, partition), key=lambda each: each[0])
+        self._shuffled += shuffled
+        self._input_bytes += input_bytes
+        self._shuffle_read += read_bytes
+        self._shuffle_written += written["Shuffle Bytes Written"]
+        self._spilled += spilled
+        self._cpu += cpu
+        self._gc += gc
+        self._shuffle_seconds += waited
+        self._executors[name] = ExecutorShare(share.tasks + 1, share.run_seconds + seconds, share.records + records)
+
+    def summary(self, info: Json) -> StageSummary | None:
+        """The stage whose `Stage Info` is given; None without a task that ended well. Raises as `add` does."""
+        seconds, records = self._seconds, self._records
+        if not seconds:
+            return None
+        ended = info.get("Completion Time")
+        return StageSummary(
+            stage_id=int(info["Stage ID"]),
+            name=str(info["Stage Name"]),
+            tasks=int(info["Number of Tasks"]),
+            failed_tasks=self._ended - len(seconds),
+            started=self._started / 1000,
+            ended=ended / 1000 if ended else None,
+            run_seconds=sum(seconds),
+            cpu_seconds=self._cpu,
+            gc_seconds=self._gc,
+            seconds_median=median(seconds),
+            seconds_max=max(seconds),
+            records=sum(records),
+            records_median=float(median(records)),
+            records_max=float(max(records)),
+            reads_shuffle=self._shuffled > 0,
+            input_bytes=self._input_bytes,
+            shuffle_read_bytes=self._shuffle_read,
+            shuffle_write_bytes=self._shuffle_written,
+            spill_bytes=self._spilled,
+            executors=self._executors,
+            records_score=skew_score(records) if len(records) > 1 else None,
+            seconds_score=skew_score(seconds) if len(seconds) > 1 else None,
+            slowest_task=self._slowest[1],
+            shuffle_seconds=self._shuffle_seconds,
+        )
+
+
+def _python_seconds(info: Json) -> float:
+    updates = (each for each in info.get("Accumulables", ()) if PYTHON.search(str(each.get("Name", ""))))
+    return sum(float(each.get("Update") or 0) for each in updates) / 1000

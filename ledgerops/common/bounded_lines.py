@@ -1,0 +1,119 @@
+"""Lines of a file that may be damaged or hostile, plain or zstd, in bounded memory and time.
+
+Only regular files are opened: a FIFO would block for ever, and a device has no end. A line has a largest length, and a
+zstd file a largest size when it is decompressed.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO, Protocol
+
+from ledgerops.errors import UserError
+
+MAX_LINE_BYTES = 8 * 1024 * 1024  # the largest events of Spark, plans of thousands of columns, are a tenth of it
+MAX_ZSTD_RATIO = 1000  # decompressed over compressed size; Spark's event logs have 20 to 60, recordings less
+FREE_BYTES = 16 * 1024 * 1024  # a small file may decompress to so much whatever its ratio
+MAX_WINDOW_BYTES = 64 * 1024 * 1024  # memory that a zstd frame may ask for; level 19 asks for 8 MiB
+CHUNK_BYTES = 1024 * 1024
+HEAD_BYTES = 256  # of a line that is too long, shown to `may_skip`
+ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+ZSTD_NAMES = (".zst", ".zstd")
+
+
+class _Readable(Protocol):
+    def read(self, size: int, /) -> bytes: ...
+
+
+def open_regular(path: Path) -> IO[bytes]:
+    """A regular file for reading, without ever waiting for it. Raises UserError for anything else, and OSError."""
+    # without O_NONBLOCK the opening of a FIFO waits for a writer
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise UserError(f"cannot read {path}: not a regular file")
+    return os.fdopen(descriptor, "rb")
+
+
+def read_head(path: Path, size: int) -> bytes:
+    """The first bytes of a regular file; empty when it cannot be read or is something else."""
+    try:
+        with open_regular(path) as file:
+            return file.read(size)
+    except (OSError, UserError):
+        return b""
+
+
+def numbered_lines(path: Path, may_skip: Callable[[bytes], bool] = lambda head: False) -> Iterator[tuple[int, bytes]]:
+    """(number from 1, line with its newline) of the lines that are not blank; the last line may lack its newline.
+
+    A zstd file is known by its first bytes. One that is still written ends within a frame: what is there is read.
+    A line above MAX_LINE_BYTES is passed over when `may_skip` says so of its first bytes. Raises UserError that names
+    the file, and the line if it is too long.
+    """
+    try:
+        with open_regular(path) as file:
+            head = file.read(len(ZSTD_MAGIC))
+            packed = head == ZSTD_MAGIC
+            if head and not packed and path.name.endswith(ZSTD_NAMES):
+                raise UserError(f"cannot read {path}: not zstd, or damaged")
+            file.seek(0)
+            yield from _unpacked(file, path, may_skip) if packed else _split(file, path, may_skip)
+    except OSError as error:
+        raise UserError(f"cannot read {path}: {(error.strerror or str(error)).lower()}") from None
+
+
+def _unpacked(file: IO[bytes], path: Path, may_skip: Callable[[bytes], bool]) -> Iterator[tuple[int, bytes]]:
+    import zstandard  # not needed by an application that is only watched
+
+    most = FREE_BYTES + MAX_ZSTD_RATIO * os.fstat(file.fileno()).st_size
+    try:
+        decompressor = zstandard.ZstdDecompressor(max_window_size=MAX_WINDOW_BYTES)
+        with decompressor.stream_reader(file, read_across_frames=True) as plain:
+            yield from _split(plain, path, may_skip, most)
+    except zstandard.ZstdError as error:
+        raise UserError(f"cannot read {path}: not zstd, or damaged ({str(error).lower()})") from None
+
+
+def _split(
+    file: _Readable, path: Path, may_skip: Callable[[bytes], bool], most: int | None = None
+) -> Iterator[tuple[int, bytes]]:
+    number, size = 0, 0  # number of the last complete line
+    rest = b""  # of a line whose end is not read yet
+    skipping = False
+    while chunk := file.read(CHUNK_BYTES):
+        size += len(chunk)
+        if most is not None and size > most:
+            raise UserError(
+                f"cannot read {path}: it decompresses to more than {MAX_ZSTD_RATIO} times its size, which no recording "
+                "and no event log does; is it damaged?"
+            )
+        if skipping:
+            _, newline, chunk = chunk.partition(b"\n")
+            if not newline:
+                continue
+            number, skipping = number + 1, False
+        if not rest and not chunk.strip():  # a million blank lines at once
+            number += chunk.count(b"\n")
+            continue
+        *lines, rest = (rest + chunk if rest else chunk).split(b"\n")
+        for line in lines:
+            number += 1
+            if line:
+                if len(line) > MAX_LINE_BYTES:
+                    _check_skip(line, path, number, may_skip)
+                elif line.strip():
+                    yield number, line + b"\n"
+        if len(rest) > MAX_LINE_BYTES:
+            _check_skip(rest, path, number + 1, may_skip)
+            rest, skipping = b"", True
+    if rest.strip():
+        yield number + 1, rest
+
+
+def _check_skip(line: bytes, path: Path, number: int, may_skip: Callable[[bytes], bool]) -> None:
+    if not may_skip(line[:HEAD_BYTES]):
+        raise UserError(f"cannot read {path}:{number}: a line of more than {MAX_LINE_BYTES // 1024**2} MiB")
