@@ -169,4 +169,9 @@ def test_samples_are_never_mixed_and_the_rest_of_the_page_stays(tmp_path):
     assert (
         text.index("### Seeds 4 to 6") < text.index("| 4-1-x") < text.index("### Seeds 1 to 3") < text.index("| 1-1-x")
     )
-    assert "## Rules\n\nmore\n" in text
+    assert text.startswith("# How often\n\ntext\n\n## Drills drawn by seed\n")
+    assert text.endswith("\n\n## Rules\n\nmore\n")
+    assert (
+        drawn_page.keep(page, "# New\n\n## Rules\n\nless\n")
+        == "# New" + text[len("# How often\n\ntext") : -5] + "less\n"
+    )

@@ -15,6 +15,8 @@ OVER = 1.04  # times the interval: that a batch outlasts it
 MIN_COSTLY_SECONDS = 1.0  # of a batch of a query that runs back to back
 MIN_STUCK_SECONDS = 15.0
 GROWTH = 1.5
+LONG = 3.0  # times the interval: a single batch is proof
+MIN_LONG_SECONDS = 6.0
 
 
 class Harm(NamedTuple):
@@ -52,26 +54,36 @@ def harm(case: Case, folder: Path, onset: float, ended: float) -> Harm | None:
 def slow(checkpoint: Path, trigger: float | None, onset: float, ended: float) -> Harm | None:
     """Whether batches stand still, outlast their interval, grow longer, or merely take long."""
     begun = [at for at in starts(checkpoint) if at <= ended]
-    gaps = [(later, later - earlier) for earlier, later in pairwise(begun) if later > onset]
+    if not begun:
+        return Harm(onset + MIN_STUCK_SECONDS, "stands still", "warning")
+    first = 1 if onset < begun[0] + MIN_STUCK_SECONDS else 0  # a first batch takes longer than the others
+    gaps = [(later, later - earlier) for earlier, later in pairwise(begun) if later > onset][first:]
+    found: list[Harm] = []
     quiet = max(MIN_STUCK_SECONDS, 4 * (trigger or 0.0))
     last = max([onset, *begun])
     if ended - last > quiet:
-        return Harm(last + quiet, "stands still", "warning")
+        found.append(Harm(last + quiet, "stands still", "warning"))
     if trigger:
-        for (_, first), (at, second) in pairwise(gaps[1:] if onset < begun[0] + 5 else gaps):
-            if min(first, second) > OVER * trigger:
-                return Harm(at, "outlasts its trigger", "warning")
-        return None
-    gaps = gaps[2:]
-    if len(gaps) < 4:
+        over = [Harm(at, "outlasts its trigger", "warning") for at, _ in _pairs_over(gaps, OVER * trigger)]
+        long = max(LONG * trigger, MIN_LONG_SECONDS)
+        over += [Harm(at - gap + long, "outlasts its trigger", "warning") for at, gap in gaps if gap > long]
+        return min([*found, *over], default=None)
+    gaps = gaps[1:]
+    if not found and len(gaps) < 4:
         return Harm(gaps[-1][0], "cannot keep up", "warning") if gaps else None
     third = max(1, len(gaps) // 3)
-    before, after = median(gap for _, gap in gaps[:third]), median(gap for _, gap in gaps[-third:])
+    before, after = (median([gap for _, gap in some] or [0.0]) for some in (gaps[:third], gaps[-third:]))
     if after > GROWTH * before and after > 2 * MIN_COSTLY_SECONDS:
-        return Harm(next(at for at, gap in gaps if gap > GROWTH * before), "cannot keep up", "warning")
-    if after > MIN_COSTLY_SECONDS:
-        return Harm(gaps[0][0], "costly batches", "info")
-    return None
+        grown = next(at for at, gap in gaps if gap > GROWTH * before)
+        found.append(Harm(grown, "cannot keep up", "warning"))
+    if not found and after > MIN_COSTLY_SECONDS:
+        found.append(Harm(gaps[0][0], "costly batches", "info"))
+    return min(found, default=None)
+
+
+def _pairs_over(gaps: Sequence[tuple[float, float]], limit: float) -> list[tuple[float, float]]:
+    """The second of each two in a row that are longer than the limit."""
+    return [second for first, second in pairwise(gaps) if min(first[1], second[1]) > limit]
 
 
 def unwell(case: Case, folder: Path, until: float) -> bool:

@@ -15,8 +15,8 @@ from ledgerops.drills import BY_NAME
 from ledgerops.drills.harness.bundle import Bundle
 from ledgerops.drills.harness.drill import Drill
 from ledgerops.drills.harness.runner import run_drill
+from ledgerops.drills.scoring import drawn_page, report
 from ledgerops.drills.scoring import publish as page
-from ledgerops.drills.scoring import report
 from ledgerops.drills.scoring.score import Score, score
 from ledgerops.errors import UserError
 
@@ -110,7 +110,8 @@ def close(results: Sequence[Result], publish: Path | None, save: Path | None, no
         )
     if publish is not None and done:
         problems = {result.drill.name: result.problem for result in results if result.problem is not None}
-        publish.write_text(page.page(done, problems, page.today(), page.machine(), done[0][1].seed, note), "utf-8")
+        text = page.page(done, problems, page.today(), page.machine(), done[0][1].seed, note)
+        publish.write_text(drawn_page.keep(publish, text), "utf-8")
         print(f"wrote {publish}")
     for result in results:
         if result.problem is not None:

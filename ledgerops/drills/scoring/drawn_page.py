@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import median
@@ -14,6 +15,7 @@ SAMPLES = (
     ("Seeds 4 to 6: never seen by the rules", range(4, 7)),
     ("Seeds 1 to 3: the rules were tuned on them", range(1, 4)),
 )
+SECTION = r"(?ms)^## Drills drawn by seed\n.*?(?=^## |\Z)"
 INTRODUCTION = """\
 `ledgerops drill --seed N` draws plain PySpark applications that know nothing of ledgerops: their source, trigger, sink
 and functions, a fault with its onset and strength, or a healthy peculiarity. Each application runs for a minute or two
@@ -128,11 +130,20 @@ def _right(result: Result) -> bool:
 
 
 def publish(page: Path, results: Sequence[Result]) -> None:
-    """Puts the section into the page, in place of the one that it has."""
-    text = page.read_text("utf-8") if page.exists() else "# How often the diagnosis is right\n\n"
-    before, _, rest = text.partition("## Drills drawn by seed\n")
-    _, found, after = rest.partition("\n## ")
-    page.write_text(f"{before.rstrip()}\n\n{section(results)}{found}{after}".rstrip() + "\n", "utf-8")
+    """Puts the section before all others of the page, in place of the one that it has."""
+    text = page.read_text("utf-8") if page.exists() else "# How often the diagnosis is right\n"
+    page.write_text(_put(text, section(results)), "utf-8")
+
+
+def keep(page: Path, text: str) -> str:
+    """A new text for a page, with the section on drawn drills that it has."""
+    found = re.search(SECTION, page.read_text("utf-8")) if page.exists() else None
+    return _put(text, found[0]) if found else text
+
+
+def _put(text: str, part: str) -> str:
+    head, mark, rest = re.sub(SECTION, "", text).partition("\n## ")
+    return f"{head.rstrip()}\n\n{part.strip()}\n{mark}{rest}"
 
 
 def _said(result: Result, way: str) -> str:
