@@ -25,7 +25,7 @@ def batches(seed: int, count: int = 30, noise: float = 0.05, pauses: float = 0.0
     ("count", "noise", "pauses"),
     [
         pytest.param(30, 0.05, 0.0, id="noise"),
-        pytest.param(60, 0.10, 0.0, id="much noise"),
+        pytest.param(40, 0.10, 0.0, id="much noise"),
         pytest.param(30, 0.05, 0.08, id="pauses of the machine"),
         pytest.param(12, 0.05, 0.0, id="few batches"),
     ],
