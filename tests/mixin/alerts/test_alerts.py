@@ -16,59 +16,70 @@ SITE = Site()
 KNOWN = {metric.name for metric in METRICS} | {"up", "ALERTS"}
 
 
-@pytest.fixture(params=ALERTS, ids=lambda alert: alert.name)
-def alert(request):
-    return request.param
+def test_names_are_unique_and_short(subtests: pytest.Subtests):
+    for alert in ALERTS:
+        with subtests.test(alert.name):
+            assert re.fullmatch(r"Ledger[A-Z][A-Za-z]+", alert.name) and len(alert.name) <= 40
+            assert [other.name for other in ALERTS].count(alert.name) == 1
 
 
-def test_names_are_unique_and_short(alert):
-    assert re.fullmatch(r"Ledger[A-Z][A-Za-z]+", alert.name) and len(alert.name) <= 40
-    assert [other.name for other in ALERTS].count(alert.name) == 1
+def test_the_summary_is_a_constant_sentence_and_the_description_a_template(subtests: pytest.Subtests):
+    for alert in ALERTS:
+        with subtests.test(alert.name):
+            assert re.fullmatch(r"[A-Z][^{}]*\.", alert.summary)
+            assert "{{" in alert.description
 
 
-def test_the_summary_is_a_constant_sentence_and_the_description_a_template(alert):
-    assert re.fullmatch(r"[A-Z][^{}]*\.", alert.summary)
-    assert "{{" in alert.description
+def test_the_runbook_has_its_four_sections(subtests: pytest.Subtests):
+    for alert in ALERTS:
+        with subtests.test(alert.name):
+            for section in SECTIONS:
+                assert f"\n{section}: " in alert.runbook
 
 
-def test_the_runbook_has_its_four_sections(alert):
-    for section in SECTIONS:
-        assert f"\n{section}: " in alert.runbook
+def test_it_is_held_for_two_scrapes_and_goes_on_for_a_trigger(subtests: pytest.Subtests):
+    for alert in ALERTS:
+        with subtests.test(alert.name):
+            if alert.name != "LedgerWatchdog":
+                assert alert.hold >= 2 * SITE.scrape_seconds and alert.keep >= SITE.scrape_seconds
 
 
-def test_it_is_held_for_two_scrapes_and_goes_on_for_a_trigger(alert):
-    if alert.name != "LedgerWatchdog":
-        assert alert.hold >= 2 * SITE.scrape_seconds and alert.keep >= SITE.scrape_seconds
+def test_every_behaviour_is_shown(subtests: pytest.Subtests):
+    for alert in ALERTS:
+        with subtests.test(alert.name):
+            assert {case.shows for case in alert.cases} | set(alert.without) == set(BEHAVIOURS)
+            for case in alert.cases:
+                if case.shows in ("stays quiet", "resolves"):
+                    assert not case.fires
 
 
-def test_every_behaviour_is_shown(alert):
-    assert {case.shows for case in alert.cases} | set(alert.without) == set(BEHAVIOURS)
-    for case in alert.cases:
-        if case.shows in ("stays quiet", "resolves"):
-            assert not case.fires
+def test_every_selector_names_the_job_and_a_metric_that_is_exported(subtests: pytest.Subtests):
+    for alert in ALERTS:
+        with subtests.test(alert.name):
+            expression = alert.expression(SITE)
+            for name, matchers in re.findall(r"([a-z0-9_:]+)\{([^}]*)\}", expression):
+                assert f'job="{SITE.job}"' in matchers
+                assert name in KNOWN or name.startswith("query:"), name
+            assert not re.search(r"\b(ledgerops_\w+)(?![\w{])", expression), "a metric without selector"
 
 
-def test_every_selector_names_the_job_and_a_metric_that_is_exported(alert):
-    expression = alert.expression(SITE)
-    for name, matchers in re.findall(r"([a-z0-9_:]+)\{([^}]*)\}", expression):
-        assert f'job="{SITE.job}"' in matchers
-        assert name in KNOWN or name.startswith("query:"), name
-    assert not re.search(r"\b(ledgerops_\w+)(?![\w{])", expression), "a metric without selector"
+def test_nothing_is_ranked_and_aggregations_keep_the_query(subtests: pytest.Subtests):
+    for alert in ALERTS:
+        with subtests.test(alert.name):
+            expression = alert.expression(SITE)
+
+            assert "topk" not in expression and "bottomk" not in expression
+            if alert.of_query:
+                assert all("query" in labels for labels in re.findall(r"(?:sum|max|min) by \(([^)]*)\)", expression))
 
 
-def test_nothing_is_ranked_and_aggregations_keep_the_query(alert):
-    expression = alert.expression(SITE)
+def test_every_link_is_an_annotation_of_its_own(subtests: pytest.Subtests):
+    for alert in ALERTS:
+        with subtests.test(alert.name):
+            made = texts(alert, SITE)
 
-    assert "topk" not in expression and "bottomk" not in expression
-    if alert.of_query:
-        assert all("query" in labels for labels in re.findall(r"(?:sum|max|min) by \(([^)]*)\)", expression))
-
-
-def test_every_link_is_an_annotation_of_its_own(alert):
-    made = texts(alert, SITE)
-
-    assert made["runbook_url"].endswith(f"/{alert.name}.md")
-    assert f"/d/{alert.page}?var-job=" in made["dashboard_url"]
+            assert made["runbook_url"].endswith(f"/{alert.name}.md")
+            assert f"/d/{alert.page}?var-job=" in made["dashboard_url"]
 
 
 def test_only_symptoms_page_and_every_rule_is_told():
