@@ -1,14 +1,14 @@
-"""Crash loop: a query fails, is started again, and fails again.
+"""Crash loop: a query fails, is restarted, and fails again.
 
-Meaning: at least three runs of the query ended with an exception within a quarter of an hour, and something starts
-    it anew.
-Impact: no batch is committed, or few are. Each start costs cores that other queries want, and results grow old.
-Diagnosis: `sum by (error_class) (ledgerops_query_failures_total{query="QUERY"})` says with what it fails. The same
-    batch again and again means that a row in it, or the sink, cannot be dealt with.
-    Run `ledgerops diagnose --query QUERY` for the exception and the batch.
-Mitigation: stop whatever starts it. Mend the cause: a poison record belongs in a dead-letter output, a full or
-    unreachable sink must come back. Then start it with the same checkpoint. Never delete the checkpoint to get past a
-    batch: that loses state and place.
+Meaning: at least three runs of the query ended with an exception within a quarter of an hour, and something keeps
+    restarting it.
+Impact: few batches are committed, or none, so results get older. Each start takes cores from other queries.
+Diagnosis: 1. `sum by (error_class) (ledgerops_query_failures_total{query="QUERY"})` shows the error classes. 2. Run
+    `ledgerops diagnose --query QUERY` for the exception and the batch. 3. The same batch every time means that one of
+    its rows, or the sink, cannot be handled.
+Mitigation: stop whatever restarts it. Then repair the cause: send a poison record to a dead-letter output, or bring the
+    full or unreachable sink back. Start the query with the same checkpoint. Never delete the checkpoint to get past a
+    batch: that loses the state and the position.
 """
 
 from __future__ import annotations

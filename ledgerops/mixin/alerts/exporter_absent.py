@@ -1,11 +1,13 @@
-"""Exporter absent: nothing that watches queries can be scraped.
+"""Exporter absent: no driver answers Prometheus.
 
-Meaning: Prometheus reaches no driver of this job: the driver is gone, its port is closed, or the network is.
-Impact: every other alert about queries is blind. The queries may run well or may be down: nobody knows.
-Diagnosis: `up{job="JOB"}` says which addresses were tried. From the host of Prometheus run
-    `ledgerops status --once --url http://HOST:9464`. If the port answers there, look at the scrape configuration.
-Mitigation: start the driver again if it is gone (its checkpoints go on where they were). If only the endpoint is gone,
-    the job is not touched: the driver's log says why in a line that begins with `ledgerops`.
+Meaning: Prometheus cannot scrape any driver of this job: the drivers are gone, their ports are closed, or the network
+    is down.
+Impact: no other alert about queries can fire. The queries may be running well or not at all.
+Diagnosis: 1. `up{job="JOB"}` shows which addresses Prometheus tried: none means that the targets are missing from its
+    configuration. 2. From the Prometheus host run `ledgerops status --once --url http://HOST:9464`: an answer means
+    that the scrape configuration is wrong. 3. No answer: check whether the driver's process is alive.
+Mitigation: if the driver is gone, start it again; its queries resume from their checkpoints. If only the endpoint is
+    gone, the job itself is not affected: the driver's log says why in a line that begins with `ledgerops`.
 """
 
 from __future__ import annotations

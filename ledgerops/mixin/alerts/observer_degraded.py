@@ -1,11 +1,12 @@
-"""Observer degraded: what ledgerops says about a driver's queries may be incomplete.
+"""Observer degraded: what ledgerops reports about a driver's queries may be incomplete.
 
-Meaning: events were thrown away because the worker could not keep up, or a collector, a rule or the recording fails.
-Impact: figures have gaps and a verdict may be missing. The observed job is not touched.
-Diagnosis: `increase(ledgerops_listener_dropped_total[10m])`, `increase(ledgerops_collector_errors_total[10m])` by
-    collector, and `ledgerops_listener_queue_size`. Run `ledgerops status --once --url http://INSTANCE`.
-Mitigation: the driver's log says once, in a line that begins with `ledgerops`, what fails. A full disk stops the
-    recording only. Very many queries with very short triggers: raise their trigger interval.
+Meaning: events were dropped because the worker could not keep up, or a collector, a rule or the recording is failing.
+Impact: metrics have gaps and a verdict may be missing. The observed job is not affected.
+Diagnosis: 1. `increase(ledgerops_listener_dropped_total[10m])`: above 0, the worker is overloaded; see
+    `ledgerops_listener_queue_size`. 2. `increase(ledgerops_collector_errors_total[10m])` by collector says what is
+    failing. 3. Run `ledgerops status --once --url http://INSTANCE`.
+Mitigation: read the driver's log: one line that begins with `ledgerops` says what is failing. A full disk stops only
+    the recording. For very many queries with very short triggers, make the trigger interval longer.
 """
 
 from __future__ import annotations

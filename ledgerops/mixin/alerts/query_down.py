@@ -1,12 +1,13 @@
-"""Query down: a query that should run does not.
+"""Query down: a query that should be running is not.
 
-Meaning: the driver has run this query, or was told to expect it (setting `expected_queries`), and no run of it is on.
-Impact: nothing reads its input. Its results are as old as the alert, and the backlog grows until the topic's retention.
-Diagnosis: `ledgerops_query_status{query="QUERY"} == 1` says whether it failed or was stopped, and
-    `ledgerops_query_failures_total{query="QUERY"}` with which error class.
-    Run `ledgerops diagnose --query QUERY`; the driver's log holds the whole exception.
-Mitigation: start the query again with the same checkpoint: it goes on where it ended, nothing is lost while the topic
-    keeps the rows. A query that was stopped on purpose: silence the alert for it, or take it out of `expected_queries`.
+Meaning: the driver has run this query, or was configured to expect it (setting `expected_queries`), and it has no
+    active run.
+Impact: nothing reads its input. Its results get older, and the backlog grows until the topic deletes rows.
+Diagnosis: 1. `ledgerops_query_status{query="QUERY"} == 1` shows whether it failed or was stopped. 2.
+    `ledgerops_query_failures_total{query="QUERY"}` shows with which error class. 3. Run
+    `ledgerops diagnose --query QUERY`; the driver's log has the whole exception.
+Mitigation: start the query again with the same checkpoint. It continues where it ended, and nothing is lost while the
+    topic still has the rows. If it was stopped on purpose, silence the alert or remove it from `expected_queries`.
 """
 
 from __future__ import annotations
@@ -30,6 +31,24 @@ ALERT = Alert(
     runbook=__doc__,
     inhibits=("LedgerQueryStuck", "LedgerFallingBehind", "LedgerTriggerOverrun", "LedgerFreshnessTicket"),
     cases=(
+        Case(
+            "fires", "it ended in one application while its namesake in another runs",
+            {
+                'ledgerops_query_expected{app="b", instance="b:1"}': "1x40",
+                'ledgerops_query_active{app="b", instance="b:1"}': "1x8 0x32",
+                'ledgerops_query_expected{app="a", instance="a:1"}': "1x40",
+                'ledgerops_query_active{app="a", instance="a:1"}': "1x40",
+            }, 300, True,
+        ),
+        Case(
+            "stays quiet", "it moved to another driver of its application",
+            {
+                'ledgerops_query_expected{app="a", instance="a:1"}': "1x40",
+                'ledgerops_query_active{app="a", instance="a:1"}': "1x8 0x32",
+                'ledgerops_query_expected{app="a", instance="a:2"}': "_x8 1x32",
+                'ledgerops_query_active{app="a", instance="a:2"}': "_x8 1x32",
+            }, 300, False,
+        ),
         Case(
             "fires", "the run ended and none began",
             {"ledgerops_query_expected": "1x40", "ledgerops_query_active": "1x8 0x32"}, 300, True,

@@ -13,7 +13,7 @@ def _expression(site: Site) -> str:
     # what worked off all there was, and failed once before that, is expected no more
     expected = f"{worst(site, 'ledgerops_query_expected')} == 1"
     return (
-        f"sum by (job, query, error_class) ({failures}) > 0 and on (job, app, query) {expected} "
+        f"sum by (job, app, query, error_class) ({failures}) > 0 and on (job, app, query) {expected} "
         f"unless on (job, app, query) {alive(site)}"
     )
 
@@ -29,6 +29,16 @@ ALERT = Alert(
     rule="query-failed",
     inhibits=("LedgerQueryDown", "LedgerQueryStuck", "LedgerFallingBehind", "LedgerFreshnessTicket"),
     cases=(
+        Case(
+            "fires", "it failed in one application while its namesake in another runs",
+            {
+                'ledgerops_query_failures_total{app="b", instance="b:1", error_class="X"}': "_x8 1x40",
+                'ledgerops_query_active{app="b", instance="b:1"}': "1x8 0x40",
+                'ledgerops_query_expected{app="b", instance="b:1"}': "1x48",
+                'ledgerops_query_active{app="a", instance="a:1"}': "1x48",
+                'ledgerops_query_expected{app="a", instance="a:1"}': "1x48",
+            }, 300, True,
+        ),
         Case(
             "fires", "it failed and stays down",
             {

@@ -1,11 +1,11 @@
-"""Target down: one driver of several cannot be scraped.
+"""Target down: one driver of several does not answer Prometheus.
 
-Meaning: Prometheus knows this driver and does not reach it, while it reaches others.
-Impact: what runs on that driver is not watched.
-Diagnosis: `up{job="JOB", instance="INSTANCE"}`, and the page Targets of Prometheus for the error. From its host
-    run `ledgerops status --once --url http://INSTANCE`.
-Mitigation: start the driver again if it is gone; if it was taken away on purpose, take it out of the scrape
-    configuration.
+Meaning: Prometheus knows this driver and cannot scrape it, while other drivers answer.
+Impact: the queries of that driver are not being watched. They may be running well or not at all.
+Diagnosis: 1. `up{job="JOB", instance="INSTANCE"}` shows since when. 2. The Targets page of Prometheus shows the error.
+    3. On the driver's host run `ledgerops status --once --url http://INSTANCE`.
+Mitigation: if the driver is gone, start it again; its queries resume from their checkpoints. If it was removed on
+    purpose, remove it from the scrape configuration.
 """
 
 from __future__ import annotations

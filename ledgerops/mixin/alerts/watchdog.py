@@ -1,10 +1,10 @@
-"""Watchdog: it always fires, to show that alerts arrive.
+"""Watchdog: this alert always fires, to show that alerts arrive.
 
-Meaning: rules are evaluated, Alertmanager routes, the receiver answers: nothing is wrong.
+Meaning: rules are evaluated, Alertmanager routes alerts, and the receiver answers. Nothing is wrong.
 Impact: none while it fires. When it stops, no alert arrives anywhere.
-Diagnosis: `ALERTS{alertname="LedgerWatchdog"}` in Prometheus, then the page Status of Alertmanager. The command
-    `ledgerops render --check` tells whether the rules are the generated ones.
-Mitigation: route it to a service that raises the alarm when it does not hear it (a dead man's switch). Never
+Diagnosis: when it stops: 1. `ALERTS{alertname="LedgerWatchdog"}` in Prometheus: none means that no rules are loaded.
+    2. The Status page of Alertmanager. 3. `ledgerops render --check` names rule files that were changed by hand.
+Mitigation: route it to a service that raises an alarm when the alert stops arriving (a dead man's switch). Never
     silence it.
 """
 

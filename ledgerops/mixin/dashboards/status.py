@@ -73,10 +73,10 @@ SEVERITIES = (("info", "cold"), ("warning", "warn"), ("critical", "bad"))
 FOUND = tuple((str(n), f"{colour}:{name}") for n, (name, colour) in enumerate(SEVERITIES, 1))
 
 
-def severity(selector: str) -> str:
-    """The number of the severity that each series bears as its label; `[severity]` stands for the matcher."""
+def severity(selector: str, least: int = 1) -> str:
+    """The number of each series' severity, from `least` on; in the selector `[severity]` stands for the matcher."""
     parts = []
-    for number, (name, _) in enumerate(SEVERITIES, 1):
+    for number, (name, _) in enumerate(SEVERITIES[least - 1 :], least):
         matcher = f'severity="{name}"'
         parts.append(f"{number} * ({selector.replace('[severity]', matcher)})")
     return " or ".join(parts)

@@ -145,7 +145,7 @@ PAGE = Page(
                             by(
                                 "max",
                                 "alertname, app, query, instance",
-                                severity(FIRING.replace('alertname!="LedgerWatchdog"', 'severity!="info"')),
+                                severity(FIRING, least=2),
                             ),
                             "{{alertname}} {{query}}{{instance}}",
                         ),
