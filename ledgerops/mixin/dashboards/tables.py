@@ -10,6 +10,7 @@ from ledgerops.mixin.dashboards.sdk import common_builders, models
 from ledgerops.mixin.dashboards.styles import limited, mapping, steps
 from ledgerops.mixin.site import Site
 
+NOTHING = "–"  # in a cell; without it each empty cell would say what an empty table means
 CELLS = {"text": "auto", "background": "color-background", "gauge": "gauge", "hidden": "auto"}
 
 
@@ -63,7 +64,7 @@ def _titles(panel: Panel, before: bool) -> list[str]:
 
 
 def _label(label: Label, site: Site) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    found: dict[str, Any] = {"noValue": NOTHING}
     if label.pixels is not None:
         found["custom.width"] = label.pixels
     if label.wrap:
@@ -74,7 +75,7 @@ def _label(label: Label, site: Site) -> dict[str, Any]:
 
 
 def _column(column: Column, site: Site) -> dict[str, Any]:
-    found: dict[str, Any] = {"unit": column.unit}
+    found: dict[str, Any] = {"unit": column.unit, "noValue": NOTHING}
     if column.pixels is not None:
         found["custom.width"] = column.pixels
     if column.cell == "hidden":

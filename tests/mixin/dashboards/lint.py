@@ -96,6 +96,14 @@ def emptiness_is_explained(board: Board) -> Iterator[str]:
             yield f"{panel['title']}: does not say what no data means"
 
 
+def empty_cells_are_short(board: Board) -> Iterator[str]:
+    """Grafana writes what an empty panel says into every empty cell of a table, too."""
+    for panel in of_kind(board, "table"):
+        for title, each in columns(panel).items():
+            if len(each.get("noValue", defaults(panel)["noValue"])) > 3:
+                yield f"{panel['title']}: an empty cell of {title} is a sentence"
+
+
 def counts_are_whole(board: Board) -> Iterator[str]:
     """`increase` extrapolates: two restarts would be 2.01. Amounts and histograms are no counts."""
     for panel in panels(board):
@@ -251,6 +259,7 @@ RULES: tuple[Callable[[Board], Iterator[str]], ...] = (
     marks_fit_the_page,
     unknown_is_grey,
     emptiness_is_explained,
+    empty_cells_are_short,
     counts_are_whole,
     headlines_have_names,
     tables_are_sorted_and_fit,

@@ -120,6 +120,13 @@ def test_a_panel_that_only_says_no_data_is_found():
     ]
 
 
+def test_a_sentence_in_every_empty_cell_of_a_table_is_found():
+    fleet = board("fleet")
+    without(properties(panel(fleet, "Queries, worst first"), "lag"), "noValue")
+
+    assert spoken(fleet, lint.empty_cells_are_short) == ["Queries, worst first: an empty cell of lag is a sentence"]
+
+
 def test_a_count_of_two_point_nought_one_restarts_is_found():
     query = board("query")
     restarts = panel(query, "Restarts")
