@@ -5,6 +5,8 @@ Nothing heavy is imported before it is used: an application pays for this module
 
 from __future__ import annotations
 
+import logging
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from ledgerops.version import __version__ as __version__
@@ -12,19 +14,26 @@ from ledgerops.version import __version__ as __version__
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from ledgerops.agent.attach import Watch as Watch
+    from ledgerops.agent.watch import Watch as Watch
+
+_failed: set[str] = set()  # parts of ledgerops that could not be loaded, each logged once
 
 
 def attach(spark: SparkSession, **overrides: Any) -> Watch:
     """Watches every streaming query of a session, running or to come, and serves what is seen of them.
 
     `overrides` are settings of `ledgerops.config.Config`, `port=0` for instance. Never raises into the job: a taken
-    port is replaced by a free one, and after any other failure the watch that comes back is inert and says why in its
-    `error`. Attaching twice to one session gives the same watch; the sessions of one driver share an exporter.
+    port is replaced by a free one; after any other failure, such as a package that is not installed, the reason is
+    logged once and the returned watch is inert, with the reason in its `error`. Attaching twice to one session gives
+    the same watch; the sessions of one driver share an exporter.
     """
-    from ledgerops.agent.attach import attach as attach_session
+    module, error = _load("ledgerops.agent.attach", "the job runs unobserved")
+    if module is None:
+        from ledgerops.agent.watch import Watch
 
-    return attach_session(spark, **overrides)
+        return Watch(error)
+    watch: Watch = module.attach(spark, **overrides)
+    return watch
 
 
 def instrument(
@@ -41,9 +50,8 @@ def instrument(
     need Spark 4.1. With `lateness` in seconds, older rows are counted as candidates for being late. A query that is
     instrumented twice needs a `name` for each place. Raises UserError when there is no such column.
     """
-    from ledgerops.agent.instrument import observed
-
-    return observed(df, event_time, key, plain_keys, name, lateness)
+    module, _ = _load("ledgerops.agent.instrument", "rows pass unobserved")
+    return df if module is None else module.observed(df, event_time, key, plain_keys, name, lateness)
 
 
 def book(df: DataFrame, side: str, amount: str | None = None, name: str | None = None) -> DataFrame:
@@ -55,9 +63,8 @@ def book(df: DataFrame, side: str, amount: str | None = None, name: str | None =
     A function for each batch must read all of its rows: `isEmpty` or `take` would enter rows that never leave.
     Raises UserError when there is no such side or column.
     """
-    from ledgerops.agent.integrity import booked
-
-    return booked(df, side, amount, name)
+    module, _ = _load("ledgerops.agent.integrity", "rows pass unobserved")
+    return df if module is None else module.booked(df, side, amount, name)
 
 
 def conflicts(df: DataFrame, key: str, name: str | None = None) -> DataFrame:
@@ -66,6 +73,17 @@ def conflicts(df: DataFrame, key: str, name: str | None = None) -> DataFrame:
     The rule conflicting-duplicates tells their number and a sample of their keys, which are shown as hashes and need
     Spark 4.1. Raises UserError when there is no such column.
     """
-    from ledgerops.agent.integrity import conflicting
+    module, _ = _load("ledgerops.agent.integrity", "rows pass unobserved")
+    return df if module is None else module.conflicting(df, key, name)
 
-    return conflicting(df, key, name)
+
+def _load(module: str, consequence: str) -> tuple[Any, str | None]:
+    """The module, or None and why it cannot be loaded, which is logged once: a job must not end for its observer."""
+    try:
+        return import_module(module), None
+    except Exception as error:
+        reason = f"{type(error).__name__}: {error}"
+        if module not in _failed:
+            _failed.add(module)
+            logging.getLogger("ledgerops").warning("ledgerops cannot be loaded (%.300s); %s", reason, consequence)
+        return None, reason

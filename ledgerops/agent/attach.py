@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import logging
+import os
 import threading
 import time
 from collections.abc import Callable
@@ -25,6 +26,7 @@ from ledgerops.agent.self_stats import ObserverCollector
 from ledgerops.agent.sessions import Session, session_key
 from ledgerops.agent.spark_rest import SparkRest
 from ledgerops.agent.tasks import TaskCollector
+from ledgerops.agent.watch import Watch
 from ledgerops.agent.watchdog import Watchdog
 from ledgerops.agent.worker import Worker
 from ledgerops.common.kafka import KafkaClient, read_client
@@ -34,6 +36,7 @@ from ledgerops.model.recording import Recorder
 from ledgerops.model.self_counts import SelfStats
 from ledgerops.runtime.registry import Fleet
 from ledgerops.runtime.snapshot import Snapshot
+from ledgerops.runtime.status import status_document
 
 if TYPE_CHECKING:
     from ledgerops.runtime.prometheus_collector import Collector
@@ -102,7 +105,7 @@ class Hub:
         if config.tasks_collector:
             tasks = TaskCollector(inbox, roster, self.rest, config.tasks_interval)
             looks.append(("tasks", min(1.0, config.tasks_interval), tasks.look))
-        broker = Broker(self._kafka)
+        broker = self.broker = Broker(self._kafka)
         if config.kafka_servers is not None:
             kafka = KafkaCollector(inbox, lambda: self.worker.snapshot, broker)
             looks.append(("kafka", config.kafka_interval, kafka.look))
@@ -120,6 +123,12 @@ class Hub:
         # not judged here: librdkafka has no place in the driver, and the process that asks says what it refuses
         return read_client(self.config.kafka_servers or "", Path(file) if file else None, judged=False)
 
+    def close_inherited(self) -> None:
+        """In a forked child: lets go of descriptors that the parent goes on using, without a word to anybody."""
+        self.exporter.close_inherited()
+        self.worker.close_inherited()
+        self.broker.close_inherited()
+
     def close(self) -> None:
         """Listeners first, while the gateway is there; then the worker writes what is left."""
         for collector in self.collectors:
@@ -135,16 +144,16 @@ class Hub:
             collector.stop()
 
 
-class Watch:
-    """One session under watch. When attaching failed, `error` says why and everything else does nothing."""
+class SessionWatch(Watch):
+    """The watch of one session; inert once it is closed."""
 
-    def __init__(self, hub: Hub | None, session: Session | None, error: str | None = None) -> None:
-        self._hub, self._session = hub, session
-        self.error = error
+    def __init__(self, hub: Hub, session: Session) -> None:
+        super().__init__()
+        self._hub: Hub | None = hub
+        self._session: Session | None = session
 
     @property
     def url(self) -> str | None:
-        """Where the exporter listens."""
         return self._hub.exporter.url if self._hub else None
 
     @property
@@ -152,36 +161,38 @@ class Watch:
         return self._hub.exporter.port if self._hub else None
 
     def diagnose(self) -> dict[str, Any]:
-        """The diagnosis document, as `ledgerops diagnose --json` prints it; without queries when nothing was seen."""
+        if self._hub is None:
+            return super().diagnose()
         from ledgerops.diagnosis.report import document
 
-        verdicts = self._hub.worker.snapshot.verdicts() if self._hub else []
-        return document(verdicts, time.time(), self.url or "not attached")
+        return document(self._hub.worker.snapshot.verdicts(), time.time(), self._hub.exporter.url)
 
     def status(self) -> dict[str, Any]:
-        """The document that the exporter serves at /status, and that the displays show."""
-        from ledgerops.runtime.status import status_document
-
-        fleet = self._hub.worker.snapshot.fleet() if self._hub else Fleet(Diagnoser)
-        return status_document(fleet, time.time())
+        if self._hub is None:
+            return super().status()
+        return status_document(self._hub.worker.snapshot.fleet(), time.time())
 
     def collector(self) -> Collector:
-        """For an application that serves a prometheus_client registry of its own: register this there."""
         from ledgerops.runtime.prometheus_collector import Collector
 
         hub = self._hub
         return Collector(lambda: hub.worker.snapshot if hub else Snapshot())
 
     def close(self) -> None:
-        """Detaches from the session; the exporter ends with the last one. May be called twice."""
-        hub, session, self._hub, self._session = self._hub, self._session, None, None
+        hub, session = self._hub, self._session
+        self.abandon(None)
         if hub is not None and session is not None:
             _detach(hub, session)
+
+    def abandon(self, error: str | None) -> None:
+        """Makes the watch inert and leaves its session alone."""
+        self._hub = self._session = None
+        self.error = error
 
 
 _lock = threading.Lock()
 _hub: Hub | None = None
-_watches: dict[str, Watch] = {}
+_watches: dict[str, SessionWatch] = {}
 
 
 def attach(spark: Any, **overrides: Any) -> Watch:
@@ -213,12 +224,12 @@ def attach(spark: Any, **overrides: Any) -> Watch:
             if _hub is None:
                 hub.start()
                 atexit.register(_close_all)
-            _hub, _watches[key] = hub, Watch(hub, session)
+            _hub, _watches[key] = hub, SessionWatch(hub, session)
             return _watches[key]
     except Exception as error:
         reason = f"{type(error).__name__}: {error}".splitlines()[0]
         log.warning("ledgerops is not attached (%.300s); the job goes on without it", reason)
-        return Watch(None, None, reason)
+        return Watch(reason)
 
 
 def _drop_stopped(hub: Hub) -> None:
@@ -241,6 +252,37 @@ def _detach(hub: Hub, session: Session) -> None:
             atexit.unregister(_close_all)
     if last:
         hub.close()
+
+
+def _abandon_in_child() -> None:
+    """After a fork: the child has none of our threads, and the sockets that it inherited are its parent's.
+
+    A command on py4j's socket from here would take the answer to one of the parent's. So nothing is closed that talks
+    to Spark, and not even freed: py4j sends a command for each Java object that Python lets go of.
+    """
+    global _hub, _lock
+    hub, _hub, _lock = _hub, None, threading.Lock()
+    for watch in _watches.values():
+        watch.abandon("this process was forked from the one that is watched")
+    atexit.unregister(_close_all)
+    if hub is not None:
+        _never_free([hub, dict(_watches)])
+        _quietly(hub.close_inherited)
+    _watches.clear()
+
+
+def _never_free(objects: list[Any]) -> None:
+    """Keeps objects even at the interpreter's exit."""
+    try:
+        import ctypes
+
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(objects))
+    except ImportError:
+        pass
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_abandon_in_child)
 
 
 def _close_all() -> None:

@@ -80,6 +80,12 @@ class Exporter:
             self._server.shutdown()
         self._server.server_close()
 
+    def close_inherited(self) -> None:
+        """In a forked child: closes its copies of the sockets, which the parent goes on using."""
+        self._server.socket.close()
+        for request in list(self._server.open_requests()):
+            request.close()
+
     def answer(self, target: str, accept: str) -> Answer:
         """The answer to a GET of `target`; what goes wrong is an answer, too."""
         try:
@@ -175,6 +181,10 @@ class _Server(ThreadingHTTPServer):
         if ":" in address[0]:
             self.address_family = socket.AF_INET6
         super().__init__(address, _Handler)
+
+    def open_requests(self) -> list[socket.socket]:
+        """Connections that are being served."""
+        return list(self._open)
 
     def server_bind(self) -> None:
         """Without the look-up of the host's name that HTTPServer does: it may hang for seconds."""

@@ -73,6 +73,13 @@ class Broker:
         with self._lock:  # a question notices within STEP
             self._end()
 
+    def close_inherited(self) -> None:
+        """In a forked child: closes its copies of the pipes; the process is the parent's, and ends with its stdin."""
+        process, self._process, self._closed = self._process, None, True
+        if process is not None:
+            process.returncode = 0  # else its destructor warns
+            _close_pipes(process)
+
     def _asked(self, question: Mapping[str, Any], end: float, given_up: Callable[[], bool]) -> dict[str, Any]:
         try:
             process = self._process or self._begin()
@@ -139,10 +146,14 @@ class Broker:
         if process is None:
             return
         process.kill()
-        for pipe in (process.stdin, process.stdout):
-            try:
-                if pipe is not None:
-                    pipe.close()
-            except OSError:
-                pass
+        _close_pipes(process)
         process.wait()
+
+
+def _close_pipes(process: subprocess.Popen[bytes]) -> None:
+    for pipe in (process.stdin, process.stdout):
+        try:
+            if pipe is not None:
+                pipe.close()
+        except OSError:
+            pass

@@ -81,6 +81,11 @@ class Worker:
         if self._thread.is_alive() and self._thread is not threading.current_thread():
             self._thread.join(timeout)
 
+    def close_inherited(self) -> None:
+        """In a forked child: what is buffered of the recording is the parent's to write."""
+        if self._recorder is not None:
+            self._recorder.discard()
+
     def trouble(self) -> str | None:
         """Why the worker does not do its work; None while it does."""
         if not self._thread.is_alive():

@@ -8,6 +8,7 @@ the next begins, and the oldest go when the total is above its bound. A file tha
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -138,6 +139,13 @@ class Recorder:
                 self._file.close()
             finally:
                 self._file = None
+
+    def discard(self) -> None:
+        """In a forked child: drops what is buffered, for the parent writes it. Afterwards nothing is written."""
+        if self._file is not None:
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, self._file.fileno())
+            os.close(nowhere)
 
     def _next_segment(self) -> None:
         """A new segment each time: a torn line of an earlier process stays the last of its file.

@@ -14,7 +14,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 import ledgerops
 from ledgerops.agent import attach as watch_module
-from ledgerops.agent.attach import Hub, Watch
+from ledgerops.agent.attach import Hub
+from ledgerops.agent.watch import Watch
 from ledgerops.config import load
 from ledgerops.errors import UserError
 from ledgerops.model.recording import read
@@ -368,7 +369,7 @@ def test_the_interface_of_a_stopped_application_gives_way_to_that_of_the_next():
 
 
 def test_an_inert_watch_does_nothing():
-    watch = Watch(None, None, "why")
+    watch = Watch("why")
     watch.close()
     watch.close()
 

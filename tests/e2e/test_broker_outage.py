@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import ledgerops
-from ledgerops.agent.attach import Watch
+from ledgerops.agent.watch import Watch
 from ledgerops.common.kafka import reach
 from ledgerops.servers.kafka import Kafka
 from tests import topics

@@ -29,8 +29,9 @@ def start(app: TargetApp) -> None:
     app.job("dedup_transactions", {"transactions": app.rows(PLAN)})
 
     def switch() -> None:
-        if app.control("close") and app.watch._hub is not None:
-            app.watch._hub.exporter.close()
+        hub = getattr(app.watch, "_hub", None)
+        if app.control("close") and hub is not None:
+            hub.exporter.close()
             app.each_turn.remove(switch)
 
     app.each_turn.append(switch)
