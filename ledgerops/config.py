@@ -15,7 +15,7 @@ FILE = "ledgerops.toml"
 PREFIX = "LEDGEROPS_"
 SITE = "render"  # a table of the same file, for `ledgerops render`
 FRESHNESS_OBJECTIVE_SECONDS = 60.0  # how old results may be where nothing else is configured
-LONGEST = 31_536_000.0  # seconds: of much longer waits threads die
+MAX_SECONDS = 31_536_000.0  # threads cannot wait for much longer
 YES, NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 
 
@@ -33,6 +33,17 @@ class Config:
     recording_segment_bytes: int = _setting(16 * 1024 * 1024, "Size at which the recording begins a new file.")
     recording_total_bytes: int = _setting(256 * 1024 * 1024, "Size of the whole recording; the oldest files go first.")
     series_per_query: int = _setting(500, "Series that one query may export; partitions beyond it are left out.")
+    series_total: int = _setting(
+        40_000, "Series that all queries of a driver may export together; those of the worst partitions are kept."
+    )
+    ended_totals_seconds: float = _setting(
+        900.0, "Seconds for which the totals of a query that has ended stay at /metrics."
+    )
+    exception_text: bool = _setting(
+        False,
+        "Whether exceptions are kept word for word. By default the numbers, quoted strings, addresses and credentials "
+        "in them are masked before they are recorded or shown.",
+    )
     tasks_collector: bool = _setting(True, "Whether task summaries are read from Spark's REST interface.")
     tasks_interval: float = _setting(5.0, "Seconds between two looks at the tasks of one query.")
     host_interval: float = _setting(10.0, "Seconds between two looks at machine, processes and executors.")
@@ -138,12 +149,13 @@ def _checked(config: Config) -> Config:
         raise UserError(f"port must be between 0 and 65535, not {config.port}")
     for name in (
         "tasks_interval", "host_interval", "kafka_interval", "watchdog_interval", "freshness_objective_seconds",
+        "ended_totals_seconds",
     ):  # fmt: skip
         if not getattr(config, name) > 0:
             raise UserError(f"{name} must be above 0, not {getattr(config, name):g}")
-        if getattr(config, name) > LONGEST:
-            raise UserError(f"{name} must be at most a year ({LONGEST:.0f}), not {getattr(config, name):g}")
-    for name in ("series_per_query", "recording_segment_bytes", "recording_total_bytes"):
+        if getattr(config, name) > MAX_SECONDS:
+            raise UserError(f"{name} must be at most a year ({MAX_SECONDS:.0f}), not {getattr(config, name):g}")
+    for name in ("series_per_query", "series_total", "recording_segment_bytes", "recording_total_bytes"):
         if getattr(config, name) < 1:
             raise UserError(f"{name} must be at least 1, not {getattr(config, name)}")
     for name in ("kafka_config", "commit_group"):

@@ -7,13 +7,12 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ledgerops.agent.active_queries import Roster
 from ledgerops.agent.exporter import Exporter
 from ledgerops.agent.group_offsets import OffsetCommitter
 from ledgerops.agent.host import HostCollector
@@ -34,8 +33,8 @@ from ledgerops.config import Config, load
 from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.model.recording import Recorder
 from ledgerops.model.self_counts import SelfStats
+from ledgerops.runtime.families import Published, published
 from ledgerops.runtime.registry import Fleet
-from ledgerops.runtime.snapshot import Snapshot
 from ledgerops.runtime.status import status_document
 
 if TYPE_CHECKING:
@@ -54,12 +53,11 @@ class Hub:
         self.stats = SelfStats()
         self.inbox = Inbox(self.stats)
         self.sessions: dict[str, Session] = {}
-        self.roster = Roster()
         self._rest: tuple[Session, SparkRest] | None = None
         folder = Path(config.recording) if config.recording is not None else None
         recorder = Recorder(folder, config.recording_segment_bytes, config.recording_total_bytes) if folder else None
-        fleet = Fleet(partial(Diagnoser, freshness=config.freshness_objective_seconds))
-        self.worker = Worker(self.inbox, fleet, self.stats, config.series_per_query, recorder, self.roster.note)
+        self.fleet = Fleet(partial(Diagnoser, freshness=config.freshness_objective_seconds))
+        self.worker = Worker(self.inbox, self.fleet, self.stats, config, recorder)
         self.exporter = _serve(config, self.worker, self.stats)
         self.askers: list[KafkaCollector | OffsetCommitter | Broker] = []  # that may be waiting for a broker
         self.collectors = self._collectors(folder)
@@ -94,24 +92,24 @@ class Hub:
         self._rest = None
 
     def _collectors(self, folder: Path | None) -> list[Periodic]:
-        config, stats, inbox, roster = self.config, self.stats, self.inbox, self.roster
-        watchdog = Watchdog(inbox, roster, lambda: list(self.sessions.values()))
+        config, stats, inbox, runs = self.config, self.stats, self.inbox, self.fleet.runs
+        watchdog = Watchdog(inbox, runs, lambda: list(self.sessions.values()))
         looks: list[tuple[str, float, Callable[[], None]]] = [
             ("watchdog", config.watchdog_interval, watchdog.look),
-            ("plan", 1.0, PlanReader(inbox, roster).look),
+            ("plan", 1.0, PlanReader(inbox, runs).look),
             ("observer", OBSERVER_INTERVAL, ObserverCollector(inbox).look),
             ("host", config.host_interval, HostCollector(inbox, folder or Path.cwd(), self.rest).look),
         ]
         if config.tasks_collector:
-            tasks = TaskCollector(inbox, roster, self.rest, config.tasks_interval)
+            tasks = TaskCollector(inbox, runs, self.rest, config.tasks_interval)
             looks.append(("tasks", min(1.0, config.tasks_interval), tasks.look))
         broker = self.broker = Broker(self._kafka)
         if config.kafka_servers is not None:
-            kafka = KafkaCollector(inbox, lambda: self.worker.snapshot, broker)
+            kafka = KafkaCollector(inbox, runs, broker)
             looks.append(("kafka", config.kafka_interval, kafka.look))
             self.askers.append(kafka)
         if config.commit_group is not None:
-            committer = OffsetCommitter(lambda: self.worker.snapshot, broker, config.commit_group)
+            committer = OffsetCommitter(runs, broker, config.commit_group)
             looks.append(("commit", 1.0, committer.look))
             self.askers.append(committer)
         self.askers.append(broker)  # the last: it answers the others until their end
@@ -122,6 +120,10 @@ class Hub:
         file = self.config.kafka_config
         # not judged here: librdkafka has no place in the driver, and the process that asks says what it refuses
         return read_client(self.config.kafka_servers or "", Path(file) if file else None, judged=False)
+
+    def families(self) -> Iterable[Published]:
+        """What the exporter serves at /metrics."""
+        return published(self.worker.snapshot, self.stats.copy(), self.config.expected_queries)
 
     def close_inherited(self) -> None:
         """In a forked child: lets go of descriptors that the parent goes on using, without a word to anybody."""
@@ -170,13 +172,13 @@ class SessionWatch(Watch):
     def status(self) -> dict[str, Any]:
         if self._hub is None:
             return super().status()
-        return status_document(self._hub.worker.snapshot.fleet(), time.time())
+        return status_document(self._hub.worker.snapshot, time.time())
 
     def collector(self) -> Collector:
         from ledgerops.runtime.prometheus_collector import Collector
 
         hub = self._hub
-        return Collector(lambda: hub.worker.snapshot if hub else Snapshot())
+        return Collector(hub.families if hub else tuple)
 
     def close(self) -> None:
         hub, session = self._hub, self._session
@@ -220,7 +222,7 @@ def attach(spark: Any, **overrides: Any) -> Watch:
                 raise
             _drop_stopped(hub)
             hub.sessions[key] = session
-            hub.roster.readmit()
+            hub.fleet.runs.readmit()
             if _hub is None:
                 hub.start()
                 atexit.register(_close_all)

@@ -129,7 +129,7 @@ class Exporter:
         return Answer(orjson.dumps(document(verdicts, self._clock(), self.url)) + b"\n")
 
     def _status(self, query: dict[str, str], accept: str) -> Answer:
-        return Answer(orjson.dumps(status_document(self._worker.snapshot.fleet(), self._clock())) + b"\n")
+        return Answer(orjson.dumps(status_document(self._worker.snapshot, self._clock())) + b"\n")
 
     def _healthz(self, query: dict[str, str], accept: str) -> Answer:
         trouble = self._worker.trouble()

@@ -7,30 +7,21 @@ ones win; within a run they never go back. A new run may: it began from an older
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from dataclasses import dataclass
 
-from ledgerops.agent.kafka_heads import consumed
 from ledgerops.agent.kafka_proxy import ANSWER_SECONDS, Broker, BrokerError
 from ledgerops.model.records import Offsets, Partition
-from ledgerops.runtime.snapshot import Snapshot
+from ledgerops.runtime.runs import Consumed, Runs
 
 QUERY = "{query}"  # in the pattern of the groups' names
 LAST_SECONDS = 2.0  # that the end of the watch may wait for the last commit
 
 
-@dataclass(frozen=True, slots=True)
-class Committed:
-    run_id: str
-    offsets: Offsets
-
-
 class OffsetCommitter:
     """`pattern` holds {query}: two queries in one group would overwrite each other's offsets."""
 
-    def __init__(self, snapshot: Callable[[], Snapshot], broker: Broker, pattern: str) -> None:
-        self._snapshot, self._broker, self._pattern = snapshot, broker, pattern
-        self._committed: dict[str, Committed] = {}
+    def __init__(self, runs: Runs, broker: Broker, pattern: str) -> None:
+        self._runs, self._broker, self._pattern = runs, broker, pattern
+        self._committed: dict[str, Consumed] = {}
         self._lock = threading.Lock()
 
     def look(self) -> None:
@@ -64,18 +55,17 @@ class OffsetCommitter:
             if group not in answer["later"]:  # the next look is soon enough for those
                 raise BrokerError(f"{group}: {reason}")
 
-    def _due(self) -> dict[str, Committed]:
+    def _due(self) -> dict[str, Consumed]:
         due = {}
-        queries = self._snapshot().queries
-        self._committed = {name: done for name, done in self._committed.items() if name in queries}
-        for name, query in queries.items():
-            last, ends = query.state.history.last, consumed(query)
-            if last is None or not ends:
+        consumed = self._runs.consumed()
+        self._committed = {name: done for name, done in self._committed.items() if name in consumed}
+        for name, (run_id, ends) in consumed.items():
+            if not ends:
                 continue
             done = self._committed.get(name)
-            if done is not None and done.run_id == last.run_id:
+            if done is not None and done.run_id == run_id:
                 ends = {partition: max(end, _of(done.offsets, partition)) for partition, end in ends.items()}
-            new = Committed(last.run_id, ends)
+            new = Consumed(run_id, ends)
             if new != done:
                 due[name] = new
         return due

@@ -14,30 +14,29 @@ import orjson
 from ledgerops.agent.kafka_proxy import Broker, BrokerError
 from ledgerops.agent.queue import Inbox
 from ledgerops.model.records import Offsets, Partition
-from ledgerops.runtime.snapshot import QuerySnapshot, Snapshot
+from ledgerops.runtime.runs import Runs
 
 SETTINGS_SECONDS = 300.0  # for which the settings of a topic are believed
-KAFKA = "Kafka"  # Spark's descriptions: KafkaV2[Subscribe[transactions]]
 
 
 class KafkaCollector:
-    """`snapshot` tells what the queries read; what the broker says of it goes to `inbox`, for each query."""
+    """`runs` has what the queries read; what the broker answers goes to `inbox`, for each query."""
 
     def __init__(
         self,
         inbox: Inbox,
-        snapshot: Callable[[], Snapshot],
+        runs: Runs,
         broker: Broker,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self._inbox, self._snapshot, self._broker, self._clock = inbox, snapshot, broker, clock
+        self._inbox, self._runs, self._broker, self._clock = inbox, runs, broker, clock
         self._closing = False
         self._settings: dict[str, tuple[float, Mapping[str, str]]] = {}  # topic -> when asked, its settings
         self._since: dict[str, float] = {}  # query -> when the first of its vain looks began
 
     def look(self) -> None:
         """Raises UserError for settings, and BrokerError for a topic that is gone or forbidden, after the rest."""
-        queries = {name: read for name, query in self._snapshot().queries.items() if (read := read_by(query))}
+        queries = {name: set(run.kafka_offsets) for name, run in self._runs.by_query().items() if run.kafka_offsets}
         self._since = {name: since for name, since in self._since.items() if name in queries}
         if not queries:
             return
@@ -77,11 +76,11 @@ class KafkaCollector:
         began: float,
         took: float | None,
     ) -> None:
-        snapshot = self._snapshot()
+        runs = self._runs.by_query()
         for name, read in queries.items():
-            if name not in snapshot.queries:
+            if name not in runs:
                 continue
-            run_id = snapshot.queries[name].state.history.run_id
+            run_id = runs[name].run_id
             unanswered = read & silent
             if unanswered:
                 since = self._since.setdefault(name, began)
@@ -108,25 +107,6 @@ class KafkaCollector:
             if size >= 0:
                 sizes[topic] = size
         return {"retention_seconds": seconds, "retention_bytes": sizes}
-
-
-def read_by(query: QuerySnapshot) -> set[Partition]:
-    """The Kafka partitions that a query reads, by its newest batch; none when it has ended."""
-    history = query.state.history
-    if history.ended is not None or history.last is None or history.run_id is None:
-        return set()
-    return set(consumed(query))
-
-
-def consumed(query: QuerySnapshot) -> Offsets:
-    """The next Kafka offset that a query will read of each partition; of two sources the slower."""
-    last, found = query.state.history.last, dict[Partition, int]()
-    for source in last.sources if last is not None else ():
-        if source.description.startswith(KAFKA):
-            for partition, end in source.end.items():
-                if partition[1].isdecimal():
-                    found[partition] = min(end, found.get(partition, end))
-    return found
 
 
 def _flat(nested: Mapping[str, Mapping[str, int]]) -> dict[Partition, int]:

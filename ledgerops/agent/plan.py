@@ -12,10 +12,10 @@ from typing import Any, TypeVar
 
 import orjson
 
-from ledgerops.agent.active_queries import Roster, Run
 from ledgerops.agent.queue import Inbox
 from ledgerops.agent.sessions import Session
 from ledgerops.model.records import Plan
+from ledgerops.runtime.runs import Run, Runs
 
 TRIGGERS = {
     "ProcessingTimeTrigger": "processing_time",
@@ -41,12 +41,12 @@ Value = TypeVar("Value")
 class PlanReader:
     """Reads the plan of each run when it appears, and again after its first batch: only then is the plan complete."""
 
-    def __init__(self, inbox: Inbox, roster: Roster) -> None:
-        self._inbox, self._roster = inbox, roster
+    def __init__(self, inbox: Inbox, runs: Runs) -> None:
+        self._inbox, self._runs = inbox, runs
         self._done: dict[str, bool] = {}  # run id -> whether a batch had run
 
     def look(self) -> None:
-        runs = self._roster.runs()
+        runs = self._runs.runs()
         for run in runs:
             complete = run.last_batch is not None
             if self._done.get(run.run_id) in (complete, True):

@@ -15,11 +15,11 @@ from typing import Any
 
 import orjson
 
-from ledgerops.agent.active_queries import Roster, Run
 from ledgerops.agent.queue import Inbox
 from ledgerops.agent.spark_rest import SparkRest
 from ledgerops.model.records import ExecutorShare, StageSummary, TaskSummary
 from ledgerops.model.spark_progress import parse_instant
+from ledgerops.runtime.runs import Run, Runs
 from ledgerops.signals.skew import skew_score
 
 BATCH = re.compile(r"\bid = [0-9a-f-]+\s*(?:<br/>)?\s*runId = ([0-9a-f-]+)\s*(?:<br/>)?\s*batch = (\d+)")
@@ -50,12 +50,12 @@ class TaskCollector:
     def __init__(
         self,
         inbox: Inbox,
-        roster: Roster,
+        runs: Runs,
         rest: Callable[[], SparkRest | None],
         interval: float,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self._inbox, self._roster, self._rest = inbox, roster, rest
+        self._inbox, self._runs, self._rest = inbox, runs, rest
         self._interval, self._clock = interval, clock
         self._offset = 0
         self._looked: dict[str, tuple[int, float]] = {}  # run id -> batch, when
@@ -67,7 +67,7 @@ class TaskCollector:
         """Raises OSError or ValueError when the interface does not answer well; the next looks then do nothing."""
         now = self._clock()
         rest = self._rest()
-        wanted = {run.run_id: run for run in self._roster.runs() if self._due(run, now)}
+        wanted = {run.run_id: run for run in self._runs.runs() if self._due(run, now)}
         # noted before the question: a batch that ends after it may be in the answer by half
         finished = {run_id: run.last_batch for run_id, run in wanted.items() if run.last_batch is not None}
         if rest is None or not wanted or now < self._rests_until:
@@ -86,7 +86,7 @@ class TaskCollector:
             self._rests_until = now + REST_SECONDS[min(self._failures, len(REST_SECONDS) - 1)]
             self._failures += 1
             raise
-        on = {run.run_id for run in self._roster.runs()}
+        on = {run.run_id for run in self._runs.runs()}
         self._looked = {run_id: seen for run_id, seen in self._looked.items() if run_id in on}
         self._no_python = {run_id: count for run_id, count in self._no_python.items() if run_id in on}
 

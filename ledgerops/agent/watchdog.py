@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterable
 
 import orjson
 
-from ledgerops.agent.active_queries import Roster, Run
 from ledgerops.agent.queue import Inbox
 from ledgerops.agent.sessions import ActiveQuery, Session
 from ledgerops.model.spark_progress import format_instant
+from ledgerops.runtime.runs import Run, Runs
 
 QUIET = 3.0  # seconds of silence that are normal for any query
 IDLE_QUIET = 12.0  # an idle query gives a sign every 10 s (Spark's noDataProgressEventInterval)
@@ -32,12 +32,12 @@ class Watchdog:
     def __init__(
         self,
         inbox: Inbox,
-        roster: Roster,
+        runs: Runs,
         sessions: Callable[[], Iterable[Session]],
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.calls = 0
-        self._inbox, self._roster, self._sessions, self._clock = inbox, roster, sessions, clock
+        self._inbox, self._runs, self._sessions, self._clock = inbox, runs, sessions, clock
         self._listed: dict[str, float] = {}  # session -> when
         self._missing: dict[str, float] = {}  # run id -> since when; infinity once its end was told
         self._reported: dict[str, float] = {}
@@ -55,7 +55,7 @@ class Watchdog:
                 self._list(session, now)
             except Exception as problem:  # the other sessions are looked at all the same
                 error = problem
-        runs = self._roster.runs()
+        runs = self._runs.runs()
         for run in runs:
             if run.session not in sessions:  # detached; a query goes on as long as its session does
                 self._miss(run, now, unwatched=run.session.alive)
@@ -77,14 +77,14 @@ class Watchdog:
             session.listen_again()
             self.calls += 1
             active = {query.run_id: query for query in session.active()}
-        for run in self._roster.runs():
+        for run in self._runs.runs():
             if run.run_id in active:
                 run.session, run.handle = session, active[run.run_id].handle  # it may have been attached anew
                 self._missing.pop(run.run_id, None)
             elif run.session is session:
                 self._miss(run, now)
         for query in active.values():
-            if not self._roster.knows(query.run_id):
+            if not self._runs.knows(query.run_id):
                 self._started(query, session, now)
 
     def _started(self, query: ActiveQuery, session: Session, now: float) -> None:

@@ -5,7 +5,6 @@ It alone touches the fleet. Each step is guarded: what fails is counted and said
 
 from __future__ import annotations
 
-import json
 import logging
 import re
 import threading
@@ -18,15 +17,19 @@ from typing import Any
 import orjson
 
 from ledgerops.agent.queue import Event, Inbox
-from ledgerops.model.recording import Recorder, encode
+from ledgerops.common.masking import mask
+from ledgerops.config import Config
+from ledgerops.model.recording import Recorder, encode, load_json
 from ledgerops.model.records import Observation
 from ledgerops.model.self_counts import SelfStats
 from ledgerops.model.spark_progress import BadRecord
 from ledgerops.runtime.registry import Fleet, QueryState
-from ledgerops.runtime.snapshot import Snapshot, snapshot_driver, snapshot_query
+from ledgerops.runtime.snapshot import QuerySnapshot, Snapshot, fit_queries, snapshot_driver, snapshot_query
 from ledgerops.signals.query_view import QueryView
 
 log = logging.getLogger("ledgerops")
+
+DEFAULTS = Config()
 
 TICK = 5.0  # seconds after which a query without news is judged again: silence, too, is a sign
 RING_BYTES = (
@@ -34,34 +37,34 @@ RING_BYTES = (
 )  # of recording lines kept in memory for /recording; 10 min of 4 queries at a batch a second
 RETRY = 60.0  # seconds until a recording that could not be written is tried again
 EXCEPTION_LENGTH = 500  # characters of a line
+MAX_READ_LENGTH = 1_000  # characters of a line that are masked; it is cut to EXCEPTION_LENGTH after that
 EXCEPTION_LINES = 25  # from the beginning, and as many from the end: there is what was raised first
 FRAME = re.compile(r"\t(at |\.\.\. \d+ )")  # Java indents its frames by a tab, Python by blanks
 # "No space left on device" tells no place; the first of these frames does: it was the checkpoint
 CHECKPOINT = re.compile(r"\tat .*\b(HDFSMetadataLog|CheckpointFileManager|RocksDBFileManager|HDFSBackedStateStore)\b")
 STALLED = 15.0  # seconds without a turn after which the worker counts as stuck
-Hook = Callable[[Event, Observation, QueryState], None]
 
 
 class Worker:
-    """`hook` hears of each observation after it was taken in; `snapshot` and `ring` may be read by any thread."""
+    """`snapshot` and `ring` may be read by any thread."""
 
     def __init__(
         self,
         inbox: Inbox,
         fleet: Fleet,
         stats: SelfStats,
-        series_per_query: int = 500,
+        config: Config = DEFAULTS,
         recorder: Recorder | None = None,
-        hook: Hook | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.snapshot = Snapshot()
         self.ring: deque[tuple[float, str | None, bytes]] = deque()
         self.last_turn = time.monotonic()
         self._inbox, self._fleet, self._stats = inbox, fleet, stats
-        self._series_per_query = series_per_query
+        self._config = config
+        self._fitted: dict[str, tuple[QuerySnapshot, int, QuerySnapshot]] = {}
+        self._whole: dict[str, QuerySnapshot] = {}  # within the budget of each query, not yet of the driver
         self._recorder = recorder
-        self._hook = hook
         self._clock = clock
         self._ring_bytes = 0
         self._record_from = 0.0
@@ -128,8 +131,8 @@ class Worker:
             data = _decoded(event.data)
             seen = Observation(event.at, event.kind, event.query, data)
             if event.kind == "terminated":
-                seen = replace(seen, data=_short_exception(data))
-            state = self._fleet.ingest(seen)
+                seen = replace(seen, data=self._short_exception(data))
+            state = self._fleet.ingest(seen, event.origin)
         except (ValueError, TypeError, AttributeError, KeyError, BadRecord) as error:
             self._failed("parse", error)
             return None
@@ -139,11 +142,6 @@ class Worker:
             self._record(event, seen, state)
         except Exception as error:  # text that cannot be written as UTF-8
             self._failed("record", error)
-        if self._hook is not None and state is not None:
-            try:
-                self._hook(event, seen, state)
-            except Exception as error:
-                self._failed("worker", error)
         return state
 
     def _record(self, event: Event, seen: Observation, state: QueryState | None) -> None:
@@ -187,7 +185,7 @@ class Worker:
         hosts = tuple(self._fleet.hosts)
         if not changed and hosts == self.snapshot.hosts:
             return
-        queries = {name: query for name, query in self.snapshot.queries.items() if name in self._fleet.queries}
+        self._whole = {name: query for name, query in self._whole.items() if name in self._fleet.queries}
         self._judged = {name: at for name, at in self._judged.items() if name in self._fleet.queries}
         self._cut = {name: count for name, count in self._cut.items() if name in self._fleet.queries}
         for name, state in changed.items():
@@ -197,21 +195,31 @@ class Worker:
             self._judge(state, view)
             judged = time.perf_counter()
             try:
-                queries[name] = snapshot_query(state, view, self._series_per_query, self._failed)
+                self._whole[name] = snapshot_query(
+                    state, view, self._config.series_per_query, self._failed, self._config.ended_totals_seconds
+                )
             except Exception as error:
                 self._failed("snapshot", error)
-            else:
-                more = queries[name].dropped - self._cut.get(name, 0)
-                if more > 0:  # exported as a counter, which must not fall
-                    self._cut[name] = queries[name].dropped
-                    with self._stats.lock:
-                        self._stats.series_dropped += more
             self._stats.spent("judge", judged - began)
             self._stats.spent("snapshot", time.perf_counter() - judged)
         driver = self.snapshot.driver
         if hosts != self.snapshot.hosts:
             driver = snapshot_driver(hosts[-1] if hosts else None, self._failed)
+        began = time.perf_counter()
+        left = self._config.series_total - sum(each.size for each in driver.values())
+        queries = fit_queries(self._whole, left, self._fitted)
+        self._count_dropped(queries)
         self.snapshot = Snapshot(now, queries, hosts, driver)
+        self._stats.spent("snapshot", time.perf_counter() - began)
+
+    def _count_dropped(self, queries: Mapping[str, QuerySnapshot]) -> None:
+        """Counts what the budgets left out, of each query the most at one time: a counter must not fall."""
+        for name, query in queries.items():
+            more = query.dropped - self._cut.get(name, 0)
+            if more > 0:
+                self._cut[name] = query.dropped
+                with self._stats.lock:
+                    self._stats.series_dropped += more
 
     def _judge(self, state: QueryState, view: QueryView) -> None:
         """A diagnoser goes on when one of its rules raises, and counts that by rule in `errors`."""
@@ -234,28 +242,28 @@ class Worker:
             reason = f"{type(error).__name__}: {error}"
             log.warning("%s (%.300s); said once", text or f"{part} failed; going on", reason)
 
+    def _short_exception(self, data: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Masked, and without what says less than the rest.
+
+        Java's stack trace is 10 kB and more; kept are its first line, the causes, the traceback of Python code that
+        raised, and of the frames the first in a checkpoint.
+        """
+        exception = data.get("exception")
+        if not isinstance(exception, str):
+            return data
+        lines = exception.encode("utf-8", "replace").decode("utf-8").strip().splitlines()
+        frame = next((index for index, line in enumerate(lines) if CHECKPOINT.match(line)), None)
+        kept = [line for index, line in enumerate(lines) if index == frame or not FRAME.match(line)]
+        kept = [*kept[:EXCEPTION_LINES], *kept[EXCEPTION_LINES:][-EXCEPTION_LINES:]]
+        text = "\n".join(line[:MAX_READ_LENGTH] for line in kept)
+        if not self._config.exception_text:
+            text = mask(text)
+        text = "\n".join(line[:EXCEPTION_LENGTH] for line in text.splitlines())
+        return {**data, "exception": text or "unknown"}
+
 
 def _decoded(data: str | bytes) -> Mapping[str, Any]:
-    try:
-        value = orjson.loads(data)
-    except ValueError:
-        value = json.loads(data)  # takes the NaN that some sources write
+    value = load_json(data)
     if not isinstance(value, dict):
         raise BadRecord("not an object")
     return value
-
-
-def _short_exception(data: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Java's stack trace is 10 kB and more, and says less than what stands between its frames: the first line, the
-    causes, and the traceback of Python code that raised. Of the frames only the first in a checkpoint is kept."""
-    exception = data.get("exception")
-    if not isinstance(exception, str):
-        return data
-    lines = exception.encode("utf-8", "replace").decode("utf-8").strip().splitlines()
-    place = next((index for index, line in enumerate(lines) if CHECKPOINT.match(line)), None)
-    telling = [line[:EXCEPTION_LENGTH] for index, line in enumerate(lines) if index == place or not FRAME.match(line)]
-    return {
-        **data,
-        "exception": "\n".join([*telling[:EXCEPTION_LINES], *telling[EXCEPTION_LINES:][-EXCEPTION_LINES:]])
-        or "unknown",
-    }

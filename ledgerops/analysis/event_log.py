@@ -18,6 +18,7 @@ import orjson
 from ledgerops.agent.plan import STATEFUL, parse_keys, parse_watermarks
 from ledgerops.analysis.stage_tasks import StageTasks
 from ledgerops.common.bounded_lines import ZSTD_MAGIC, numbered_lines, read_head
+from ledgerops.common.masking import mask
 from ledgerops.errors import UserError
 from ledgerops.model.records import (
     Executor,
@@ -187,7 +188,9 @@ class Log:
             case "QueryIdleEvent":
                 yield self._seen("idle", parse_instant(event.get("timestamp")), run_id, event)
             case "QueryTerminatedEvent":
-                yield self._seen("terminated", None, run_id, event)
+                exception = _text(event, "exception")
+                told = event if exception is None else {**event, "exception": mask(exception)}
+                yield self._seen("terminated", None, run_id, told)
                 self._forget(run_id)
             case "QueryProgressEvent":
                 yield from self._progress(_object(event, "progress"))

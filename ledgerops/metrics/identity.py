@@ -46,6 +46,7 @@ ACTIVE: Metric[QueryView] = Metric(
     "1 while a run of the query is on, 0 after its end.",
     read=lambda view: {(): 0.0 if view.history.ended else 1.0},
     survives=True,
+    unbudgeted=True,
 )
 EXPECTED: Metric[QueryView] = Metric(
     "ledgerops_query_expected",
@@ -54,6 +55,7 @@ EXPECTED: Metric[QueryView] = Metric(
     "(available now, once) let it end by itself, or the watch of its session was closed.",
     read=lambda view: {} if _done(view) else {(): 1.0},
     survives=True,
+    unbudgeted=True,
 )
 RESTARTS: Metric[QueryView] = Metric(
     "ledgerops_query_restarts_total",

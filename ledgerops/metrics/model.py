@@ -20,8 +20,9 @@ class Metric(Generic[Subject]):
     A gauge (or a counter that the subject already counts) has `read`. A counter or histogram made of batches has
     `per_batch`: what one batch adds, summed once for each (run id, batch id). With `age`, `read` gives the instant
     since which the value grows, and the exporter publishes now minus it, never negative: such a gauge goes on growing
-    while nothing happens. `survives` keeps a family after the query has ended; all others vanish with it. `unused` says
-    why a family is exported that no panel, alert or runbook asks for.
+    while nothing happens. `survives` keeps a family after the query has ended; of the others the counters and
+    histograms stay for a while, and the gauges vanish at once. An `unbudgeted` family is never cut by the budget of
+    series. `unused` says why a family is exported that no panel, alert or runbook asks for.
     """
 
     name: str  # ledgerops_<what>_<unit>; _total for counters
@@ -33,6 +34,7 @@ class Metric(Generic[Subject]):
     bounds: tuple[float, ...] = ()  # upper bounds of a histogram's buckets, without +Inf
     age: bool = False
     survives: bool = False
+    unbudgeted: bool = False
     unused: str = ""  # a sentence, shown in docs/metrics.md
 
 

@@ -64,6 +64,15 @@ BACKLOG: Metric[QueryView] = Metric(
     labels=("topic", "partition"),
     read=lambda view: _of_partitions(view.lag.unread),
 )
+QUERY_BACKLOG: Metric[QueryView] = Metric(
+    "ledgerops_query_backlog_offsets",
+    "gauge",
+    "Offsets that the query has not read yet, over all of its source partitions: also those that the series budget "
+    "leaves out of ledgerops_source_backlog_offsets.",
+    read=lambda view: _known(view.lag.unread_offsets),
+    unbudgeted=True,
+    unused="The sum over ledgerops_source_backlog_offsets, for queries with more partitions than the series budget.",
+)
 LAG: Metric[QueryView] = Metric(
     "ledgerops_source_lag_seconds",
     "gauge",
@@ -71,6 +80,16 @@ LAG: Metric[QueryView] = Metric(
     labels=("topic", "partition"),
     read=lambda view: _of_partitions(view.lag.unread_since),
     age=True,
+)
+QUERY_LAG: Metric[QueryView] = Metric(
+    "ledgerops_query_lag_seconds",
+    "gauge",
+    "Lag of the query's worst source partition: also of those that the series budget leaves out of "
+    "ledgerops_source_lag_seconds.",
+    read=lambda view: {(): since} if (since := min(view.lag.unread_since.values(), default=None)) is not None else {},
+    age=True,
+    unbudgeted=True,
+    unused="The maximum of ledgerops_source_lag_seconds, for queries with more partitions than the series budget.",
 )
 DRAIN: Metric[QueryView] = Metric(
     "ledgerops_backlog_drain_seconds",
@@ -93,4 +112,18 @@ REACHABLE: Metric[QueryView] = Metric(
     "1 while the broker answers ledgerops, 0 while it does not; absent where ledgerops does not ask it.",
     read=lambda view: {} if view.lag.asked is None else {(): float(view.lag.asked.error is None)},
 )
-METRICS = (ARRIVAL, CAPACITY, OVERHEAD, BUSY, PRESSURE, INTERVAL, BACKLOG, LAG, DRAIN, HEADROOM, REACHABLE)
+METRICS = (
+    ARRIVAL,
+    CAPACITY,
+    OVERHEAD,
+    BUSY,
+    PRESSURE,
+    INTERVAL,
+    BACKLOG,
+    QUERY_BACKLOG,
+    LAG,
+    QUERY_LAG,
+    DRAIN,
+    HEADROOM,
+    REACHABLE,
+)

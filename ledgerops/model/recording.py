@@ -12,7 +12,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import orjson
 
@@ -35,13 +35,7 @@ def encode(at: float, kind: Kind, query: str | None, data: bytes) -> bytes:
 
 def decode(line: bytes | str) -> Observation:
     """One line. Raises ValueError that says what is missing."""
-    try:
-        value = orjson.loads(line)
-    except ValueError:
-        try:
-            value = json.loads(line)  # slower, but takes the NaN and Infinity that Spark's event log may hold
-        except RecursionError:
-            raise ValueError("no JSON that is nested so deep") from None
+    value = load_json(line)
     if not isinstance(value, dict) or "kind" not in value:
         raise ValueError("no kind")
     at, kind, data = parse_instant(value.get("at")), value["kind"], value.get("data")
@@ -53,6 +47,31 @@ def decode(line: bytes | str) -> Observation:
         raise ValueError("no data")
     query = value.get("query")
     return Observation(at, kind, query if isinstance(query, str) else None, data)
+
+
+def load_json(text: bytes | str) -> Any:
+    """What JSON text holds; every string in it can be encoded. Raises ValueError when it is none.
+
+    Also taken: the NaN and Infinity that Spark writes, and halves of surrogate pairs, which become `?`.
+    """
+    try:
+        return orjson.loads(text)
+    except ValueError:
+        try:
+            return _encodable(json.loads(text))
+        except RecursionError:
+            raise ValueError("no JSON that is nested so deep") from None
+
+
+def _encodable(value: Any) -> Any:
+    """With strings that can be encoded: one lone surrogate in a name would fail the pages of all queries."""
+    if isinstance(value, str):
+        return value if value.isascii() else value.encode("utf-8", "replace").decode("utf-8")
+    if isinstance(value, dict):
+        return {_encodable(key): _encodable(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_encodable(each) for each in value]
+    return value
 
 
 def read(path: Path | str) -> Iterator[Observation]:

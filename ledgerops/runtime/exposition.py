@@ -6,20 +6,19 @@ because nothing is built between the snapshot and the text. Tests read the resul
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import accumulate
 from typing import Any
 
-from ledgerops.metrics import DRIVER_METRICS, QUERY_METRICS, SELF_METRICS, VERDICT_METRICS
-from ledgerops.metrics.identity import ACTIVE, EXPECTED
 from ledgerops.metrics.model import HistogramTotal, Labels, Metric
 from ledgerops.model.self_counts import SelfStats
-from ledgerops.runtime.snapshot import Family, Snapshot, clean_label, series_of
+from ledgerops.runtime.families import published
+from ledgerops.runtime.family import Family, clean_label
+from ledgerops.runtime.snapshot import Snapshot
 
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
 OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
-PER_QUERY: tuple[Metric[Any], ...] = (*QUERY_METRICS, *VERDICT_METRICS)
 SUFFIX = {
     "counter": "_total",
     "info": "_info",
@@ -47,37 +46,19 @@ def accepted(header: str) -> str:
 
 
 def render(snapshot: Snapshot, stats: SelfStats, now: float, kind: str = TEXT, expected: Iterable[str] = ()) -> bytes:
-    """All families as text of `kind`. `expected` names queries that are reported even when they never ran.
-
-    Raises what a self metric's `read` raises; the other families were read when the snapshot was made.
-    """
+    """All families as text of `kind` at `now` (seconds since the epoch); see `published` for the rest."""
     rich = kind == OPENMETRICS
     lines: list[str] = []
-    queries = [(f'query="{_escape(name)}"', snapshot.queries[name].families) for name in sorted(snapshot.queries)]
-    wanted = {f'query="{_escape(name)}"' for name in expected}
-    for metric in PER_QUERY:
-        found = [(query, families[metric.name]) for query, families in queries if metric.name in families]
-        alone = sorted(wanted - {query for query, _ in found}) if metric is EXPECTED or metric is ACTIVE else ()
-        if found or alone:
-            lines.extend(_head(metric, rich))
-            for query, family in found:
-                lines.extend(_samples(family, query, now, rich))
-            lines.extend(f"{metric.name}{{{query}}} {1 if metric is EXPECTED else 0}\n" for query in alone)
-    for family in _driver(snapshot.driver, stats):
-        lines.extend(_head(family.metric, rich))
-        lines.extend(_samples(family, "", now, rich))
+    pairs = {
+        name: f'query="{_escape(name)}"' for name in (*map(clean_label, snapshot.queries), *map(clean_label, expected))
+    }
+    for metric, parts in published(snapshot, stats, expected):
+        lines.extend(_head(metric, rich))
+        for query, family in parts:
+            lines.extend(_samples(family, pairs[query] if query is not None else "", now, rich))
     if rich:
         lines.append("# EOF\n")
     return "".join(lines).encode()
-
-
-def _driver(driver: Mapping[str, Family], stats: SelfStats) -> Iterator[Family]:
-    yield from (driver[metric.name] for metric in DRIVER_METRICS if metric.name in driver)
-    for metric in SELF_METRICS:
-        assert metric.read is not None
-        series = series_of(metric, metric.read(stats))
-        if series:
-            yield Family(metric, series)
 
 
 def _head(metric: Metric[Any], rich: bool) -> tuple[str, str]:
@@ -124,4 +105,4 @@ def _histogram(name: str, total: HistogramTotal, query: str, rich: bool) -> Iter
 
 
 def _escape(label: str) -> str:
-    return clean_label(label).translate(ESCAPES)
+    return label.translate(ESCAPES)

@@ -6,7 +6,7 @@ example: `REGISTRY.register(watch.collector())`
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import Any, cast
 
@@ -19,39 +19,32 @@ from prometheus_client.core import (
 )
 from prometheus_client.registry import Collector as Base
 
-from ledgerops.metrics import DRIVER_METRICS, QUERY_METRICS, VERDICT_METRICS
-from ledgerops.runtime.snapshot import Family, Snapshot
-
-PER_QUERY: tuple[Any, ...] = (*QUERY_METRICS, *VERDICT_METRICS)
+from ledgerops.runtime.families import Published
+from ledgerops.runtime.family import Family
 
 
 class Collector(Base):
-    """Builds the families from `snapshot()` at each scrape and keeps none: what is gone vanishes by itself."""
+    """Builds the families at each scrape and keeps none: what is gone vanishes by itself.
 
-    def __init__(self, snapshot: Callable[[], Snapshot], clock: Callable[[], float] = time.time) -> None:
-        self._snapshot, self._clock = snapshot, clock
+    `families` gives those that /metrics has, too; `clock` gives seconds since the epoch.
+    """
+
+    def __init__(self, families: Callable[[], Iterable[Published]], clock: Callable[[], float] = time.time) -> None:
+        self._families, self._clock = families, clock
 
     def describe(self) -> Iterable[Metric]:
         """Nothing: registering must not collect."""
         return ()
 
     def collect(self) -> Iterator[Metric]:
-        snapshot, now = self._snapshot(), self._clock()
-        for metric in PER_QUERY:
-            found = {
-                query: each.families[metric.name]
-                for query, each in sorted(snapshot.queries.items())
-                if metric.name in each.families
-            }
-            if found:
-                yield _family(found, ("query",), now)
-        for metric in DRIVER_METRICS:
-            if metric.name in snapshot.driver:
-                yield _family({"": snapshot.driver[metric.name]}, (), now)
+        """Every family of /metrics, with values of now."""
+        now = self._clock()
+        for metric, parts in self._families():
+            yield _family(metric, parts, now)
 
 
-def _family(found: Mapping[str, Family], outer: tuple[str, ...], now: float) -> Metric:
-    metric = next(iter(found.values())).metric
+def _family(metric: Any, parts: Sequence[tuple[str | None, Family]], now: float) -> Metric:
+    outer = () if parts[0][0] is None else ("query",)
     labels = (*outer, *metric.labels)
     made: Any  # the families' add_metric take different arguments
     match metric.kind:
@@ -63,8 +56,8 @@ def _family(found: Mapping[str, Family], outer: tuple[str, ...], now: float) -> 
             made = HistogramMetricFamily(metric.name, metric.help, labels=labels)
         case _:
             made = GaugeMetricFamily(metric.name, metric.help, labels=labels)
-    for query, family in found.items():
-        own = [query] if outer else []
+    for query, family in parts:
+        own = [] if query is None else [query]
         if family.histogram is not None:
             total = family.histogram
             bounds = [*(repr(bound) for bound in total.bounds), "+Inf"]

@@ -19,6 +19,7 @@ from ledgerops.model.observations import (
 )
 from ledgerops.model.records import Host, Observation, Observer
 from ledgerops.model.spark_progress import BadRecord, parse_instant, parse_progress, query_name
+from ledgerops.runtime.runs import Runs
 from ledgerops.signals.query_view import QueryView
 
 HOSTS = 60  # at a look every 10 s, ten minutes
@@ -36,6 +37,18 @@ class Judge(Protocol):
 
     def __call__(self, view: QueryView, brief: bool = False) -> Verdict:
         """`brief`: findings, status and health will do."""
+        ...
+
+
+class Views(Protocol):
+    """What displays read: the registry itself, or a snapshot of it."""
+
+    def states(self) -> Mapping[str, QueryState]:
+        """All queries by name."""
+        ...
+
+    def view(self, state: QueryState, now: float) -> QueryView:
+        """The signals of one of them at an instant."""
         ...
 
 
@@ -61,12 +74,20 @@ class Fleet:
         self.queries: dict[str, QueryState] = {}
         self.hosts: deque[Host] = deque(maxlen=HOSTS)
         self.observer: deque[Observer] = deque(maxlen=OBSERVERS)
+        self.runs = Runs()  # that are on; other threads may read it
 
-    def ingest(self, seen: Observation) -> QueryState | None:
+    def ingest(self, seen: Observation, origin: Any = None) -> QueryState | None:
         """Adds one observation. Returns the query that it changed, None for one of the whole driver.
 
-        Raises BadRecord when the data are not what their kind promises; nothing is changed then.
+        `origin` is the session that it came from: collectors ask the sessions of the runs that are on. Raises
+        BadRecord when the data are not what their kind promises; nothing is changed then.
         """
+        state = self._ingest(seen)
+        if state is not None:
+            self.runs.note(seen, state.history, origin)
+        return state
+
+    def _ingest(self, seen: Observation) -> QueryState | None:
         if seen.kind == "host":
             _add(self.hosts, decode_host(seen.data, seen.at))
             return None
@@ -109,7 +130,12 @@ class Fleet:
                 history.set_running(record)
         return state
 
+    def states(self) -> Mapping[str, QueryState]:
+        """All queries by name."""
+        return self.queries
+
     def view(self, state: QueryState, now: float) -> QueryView:
+        """The signals of one query at an instant (seconds since the epoch)."""
         others = [other.history for other in self.queries.values() if other is not state]
         return QueryView(state.history, now, self.hosts, others, observer=self.observer)
 
@@ -179,6 +205,7 @@ class Fleet:
         ended = sorted((over.at, name) for name, state in self.queries.items() if (over := state.history.ended))
         for _, name in ended[: max(0, len(self.queries) - QUERIES + 1)]:
             del self.queries[name]
+            self.runs.forget(name)
             self._names = {run: query for run, query in self._names.items() if query != name}
             self._apart = {run: query for run, query in self._apart.items() if query != name}
 

@@ -2,38 +2,21 @@
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field
-from functools import lru_cache
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from ledgerops.metrics import DRIVER_METRICS, QUERY_METRICS, VERDICT_METRICS
-from ledgerops.metrics.model import HistogramTotal, Labels, Metric
+from ledgerops.metrics.model import HistogramTotal, Metric
 from ledgerops.model.finding import Verdict
 from ledgerops.model.records import Host
-from ledgerops.runtime.registry import Fleet, QueryState
+from ledgerops.runtime.budget import fair_limit, fit_families
+from ledgerops.runtime.family import Family, series_of
+from ledgerops.runtime.registry import QueryState
 from ledgerops.signals.query_view import QueryView
 
-LABEL_LENGTH = 256  # Prometheus refuses a whole scrape whose label values are longer than its limit
-LABELS = 10_000  # sets of label values that are remembered as they are published: each batch has the same ones again
-ORDERS = 1_000  # families of them whose order is remembered
-DIGITS = re.compile(r"(\d+)")
-
-
-class Family(NamedTuple):
-    """One metric with its series in a stable order. For an `age` metric the values are instants."""
-
-    metric: Metric[Any]
-    series: Sequence[tuple[Labels, float]] = ()
-    histogram: HistogramTotal | None = None
-
-    @property
-    def size(self) -> int:
-        """How many series it exports."""
-        return len(self.histogram.counts) + 2 if self.histogram else len(self.series)
+ENDED_TOTALS_SECONDS = 900.0  # some scrapes, and the windows of the rates over them
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +29,11 @@ class QuerySnapshot:
     dropped: int  # series over the budget
     state: QueryState
 
+    @property
+    def size(self) -> int:
+        """How many series it exports, without those that no budget cuts."""
+        return sum(family.size for family in self.families.values() if not family.metric.unbudgeted)
+
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
@@ -56,12 +44,14 @@ class Snapshot:
     hosts: Sequence[Host] = ()
     driver: Mapping[str, Family] = field(default_factory=dict)
 
-    def fleet(self) -> Fleet:
-        """The same as a fleet, for whoever wants views; it is not to be changed."""
-        fleet = Fleet(_no_judge)
-        fleet.queries = {name: query.state for name, query in self.queries.items()}
-        fleet.hosts.extend(self.hosts)
-        return fleet
+    def states(self) -> Mapping[str, QueryState]:
+        """All queries by name."""
+        return {name: query.state for name, query in self.queries.items()}
+
+    def view(self, state: QueryState, now: float) -> QueryView:
+        """The signals of one query at an instant (seconds since the epoch)."""
+        others = [other.state.history for other in self.queries.values() if other.state is not state]
+        return QueryView(state.history, now, self.hosts, others)
 
     def verdicts(self) -> list[Verdict]:
         """The newest verdict on each query, by name."""
@@ -70,18 +60,54 @@ class Snapshot:
 
 
 def snapshot_query(
-    state: QueryState, view: QueryView, budget: int, failed: Callable[[str, Exception], None]
+    state: QueryState,
+    view: QueryView,
+    budget: int,
+    failed: Callable[[str, Exception], None],
+    ended_totals_seconds: float = ENDED_TOTALS_SECONDS,
 ) -> QuerySnapshot:
-    """One query's families at `view.now`, at most `budget` series of them. `failed(metric, error)` hears of readers
-    that raise: the family is left out."""
+    """One query's families at `view.now`, at most `budget` series of them.
+
+    `failed(metric, error)` is called for a reader that raises: its family is left out. The totals of a query that has
+    ended stay for `ended_totals_seconds`, so that Prometheus sees the last batches.
+    """
     families = [
         *_families(QUERY_METRICS, view, state, failed),
         *(_families(VERDICT_METRICS, state.verdict, state, failed) if state.verdict else ()),
     ]
-    if view.history.ended is not None:
-        families = [family for family in families if family.metric.survives]
-    kept, dropped = _fit(families, budget)
+    ended = view.history.ended
+    if ended is not None:
+        stay = ("counter", "histogram") if view.now - ended.at < ended_totals_seconds else ()
+        families = [family for family in families if family.metric.survives or family.metric.kind in stay]
+    kept, dropped = fit_families(families, budget)
     return QuerySnapshot(view.query, view.now, {family.metric.name: family for family in kept}, dropped, _frozen(state))
+
+
+def fit_queries(
+    queries: Mapping[str, QuerySnapshot], budget: int, known: dict[str, tuple[QuerySnapshot, int, QuerySnapshot]]
+) -> dict[str, QuerySnapshot]:
+    """The queries, the widest cut until all together have at most `budget` series.
+
+    `known` holds what was cut before, for queries that have not changed since.
+    """
+    sizes = {name: query.size for name, query in queries.items()}
+    if sum(sizes.values()) <= budget:
+        known.clear()
+        return dict(queries)
+    limit = fair_limit(list(sizes.values()), budget)
+    for name in known.keys() - queries.keys():
+        del known[name]
+    fitted = {}
+    for name, query in queries.items():
+        if sizes[name] <= limit:
+            fitted[name] = query
+            continue
+        if name not in known or known[name][0] is not query or known[name][1] != limit:
+            kept, dropped = fit_families(list(query.families.values()), limit)
+            families = {family.metric.name: family for family in kept}
+            known[name] = query, limit, replace(query, families=families, dropped=query.dropped + dropped)
+        fitted[name] = known[name][2]
+    return fitted
 
 
 def snapshot_driver(host: Host | None, failed: Callable[[str, Exception], None]) -> dict[str, Family]:
@@ -109,73 +135,9 @@ def _families(
             failed(metric.name, error)
 
 
-def series_of(metric: Metric[Any], series: Mapping[Labels, float]) -> Sequence[tuple[Labels, float]]:
-    """The series that can be published, in a stable order: numbers only, labels of bounded length."""
-    return tuple(
-        [
-            (clean, float(value))
-            for clean, labels in _ordered(tuple(series), len(metric.labels))
-            if math.isfinite(value := series[labels]) or (metric.age and value > 0)
-        ]
-    )
-
-
-@lru_cache(maxsize=ORDERS)
-def _ordered(all_labels: tuple[Labels, ...], width: int) -> Sequence[tuple[Labels, Labels]]:
-    """Labels as they are published, and as they were given, in the order of the former."""
-    clean = {_clean(labels): labels for labels in all_labels if len(labels) == width}
-    return sorted(clean.items(), key=lambda item: _natural(item[0])) if len(clean) > 1 else tuple(clean.items())
-
-
-@lru_cache(maxsize=LABELS)
-def _clean(labels: Labels) -> Labels:
-    return tuple(clean_label(value) for value in labels)
-
-
-def clean_label(value: str) -> str:
-    """A label value that can be encoded and is not too long."""
-    if len(value) > LABEL_LENGTH:
-        value = value[:LABEL_LENGTH]
-    return value if value.isascii() else value.encode("utf-8", "replace").decode("utf-8")
-
-
-@lru_cache(maxsize=LABELS)
-def _natural(labels: Labels) -> list[tuple[int, int | str]]:
-    """Partition 10 comes after partition 9."""
-    parts = [part for label in labels for part in DIGITS.split(label) if part]
-    return [(0, int(part)) if part.isdecimal() else (1, part) for part in parts]
-
-
-def _fit(families: Sequence[Family], budget: int) -> tuple[list[Family], int]:
-    """Cuts the widest families until the budget holds: narrow ones stay whole, wide ones keep the same first series.
-
-    The limit is the same for all that are cut, so the partitions that remain are the same in each of them.
-    """
-    total = sum(family.size for family in families)
-    if total <= budget:
-        return list(families), 0
-    limit, left = 0, budget
-    sizes = sorted(family.size for family in families)
-    for index, size in enumerate(sizes):
-        limit = left // (len(sizes) - index)
-        if size > limit:
-            break
-        left -= size
-    kept = [
-        family if len(family.series) <= limit else family._replace(series=family.series[:limit])
-        for family in families
-        if (family.size <= limit or family.histogram is None) and limit > 0
-    ]
-    return kept, total - sum(family.size for family in kept)
-
-
 def _frozen(state: QueryState) -> QueryState:
     still = copy(state)
     still.history = state.history.copy()
     still.tally = copy(state.tally)
     still.tally.counters = {name: dict(totals) for name, totals in state.tally.counters.items()}
     return still
-
-
-def _no_judge() -> Any:
-    raise AssertionError("a snapshot is not judged again")

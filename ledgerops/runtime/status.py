@@ -13,7 +13,7 @@ from ledgerops.model.finding import Finding, Status, Verdict
 from ledgerops.model.head_table import looked_at
 from ledgerops.model.history import TREND_SECONDS, TrendPoint, backlog
 from ledgerops.model.records import Progress
-from ledgerops.runtime.registry import Fleet, QueryState
+from ledgerops.runtime.registry import QueryState, Views
 from ledgerops.signals.query_view import QueryView
 
 VERSION = 1
@@ -24,12 +24,12 @@ SERIES = ("at", "arrival", "input", "processed", "backlog", "batch_seconds", "wa
 Point = tuple[float | None, ...]  # one value for each of SERIES
 
 
-def status_document(fleet: Fleet, now: float) -> dict[str, Any]:
-    """`{"version", "at", "queries": [...]}`, the queries by name; reads what the fleet knows, changes nothing."""
+def status_document(views: Views, now: float) -> dict[str, Any]:
+    """`{"version", "at", "queries": [...]}`, the queries by name, at `now` (seconds since the epoch)."""
     return {
         "version": VERSION,
         "at": now,
-        "queries": [query_status(state, fleet.view(state, now)) for _, state in sorted(fleet.queries.items())],
+        "queries": [query_status(state, views.view(state, now)) for _, state in sorted(views.states().items())],
     }
 
 

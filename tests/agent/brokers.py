@@ -12,7 +12,6 @@ from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.model.records import Observation
 from ledgerops.model.spark_progress import format_instant
 from ledgerops.runtime.registry import Fleet
-from ledgerops.runtime.snapshot import Snapshot, snapshot_query
 from ledgerops.servers.kafka import Kafka
 from tests.build import T0, spark_json
 
@@ -20,10 +19,11 @@ Ends = Mapping[str, Mapping[str, int]]
 
 
 class Queries:
-    """`read` is a batch that ended at these offsets; `snapshot` is what a collector is given."""
+    """`read` is a batch that ended at these offsets; `runs` is what a collector is given."""
 
     def __init__(self) -> None:
         self.fleet = Fleet(Diagnoser)
+        self.runs = self.fleet.runs
         self.batch = 0
 
     def read(self, query: str, *sources: Ends, run: str = "run-1", description: str = "KafkaV2[Subscribe[t]]") -> None:
@@ -47,23 +47,11 @@ class Queries:
             timestamp=format_instant(at),
             sources=told,
         )
-        self.fleet.ingest(Observation(at, "progress", None, data))
+        self.fleet.ingest(Observation(at, "progress", None, data), origin=self)
 
     def end(self, query: str) -> None:
         run_id = self.fleet.queries[query].history.run_id
         self.fleet.ingest(Observation(T0 + 2.0 * self.batch + 1, "terminated", query, {"runId": run_id}))
-
-    def snapshot(self) -> Snapshot:
-        now = T0 + 2.0 * self.batch + 1
-        made = {
-            name: snapshot_query(state, self.fleet.view(state, now), 500, _raise)
-            for name, state in self.fleet.queries.items()
-        }
-        return Snapshot(now, made)
-
-
-def _raise(metric: str, error: Exception) -> None:
-    raise error
 
 
 def produce(kafka: Kafka, topic: str, counts: Mapping[int, int]) -> None:

@@ -6,11 +6,11 @@ from typing import Any
 
 import orjson
 
-from ledgerops.agent.active_queries import Roster, Run
 from ledgerops.agent.queue import Inbox
 from ledgerops.agent.sessions import ActiveQuery, Session
 from ledgerops.model.records import Plan
 from ledgerops.model.self_counts import SelfStats
+from ledgerops.runtime.runs import Run, Runs
 from tests.build import T0
 
 
@@ -47,8 +47,8 @@ class FakeQuery:
         return self.problem
 
 
-def roster_of(*runs: Run) -> Roster:
-    roster = Roster()
+def roster_of(*runs: Run) -> Runs:
+    roster = Runs()
     roster._runs = {run.run_id: run for run in runs}
     return roster
 

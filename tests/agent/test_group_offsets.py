@@ -22,7 +22,7 @@ GROUPS = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
 @pytest.fixture
 def committing(kafka: Kafka):
     queries = Queries()
-    made = OffsetCommitter(queries.snapshot, asks(lambda: kafka.client), "ledgerops.{query}")
+    made = OffsetCommitter(queries.runs, asks(lambda: kafka.client), "ledgerops.{query}")
     yield queries, made
     made.close()
 
@@ -130,7 +130,7 @@ def test_what_was_committed_is_not_committed_again():
         asked.append(1)
         return KafkaClient("127.0.0.1:1")
 
-    made = OffsetCommitter(queries.snapshot, asks(connect), "ledgerops.{query}")
+    made = OffsetCommitter(queries.runs, asks(connect), "ledgerops.{query}")
     made.look()
     queries.read("embedded", {"t": {"0": 4}}, description="transactions embedded")
     made.look()
@@ -161,7 +161,7 @@ def test_only_a_process_that_gets_no_answer_is_followed_by_another(refused, ende
     queries = Queries()
     queries.read("a", {"t": {"0": 4}})
     broker = Answering({"ledgerops.a": "no access"}, refused=refused)
-    made = OffsetCommitter(queries.snapshot, broker, "ledgerops.{query}")
+    made = OffsetCommitter(queries.runs, broker, "ledgerops.{query}")
     for _ in range(PATIENCE):
         with pytest.raises(BrokerError, match="no access"):
             made.look()
@@ -204,11 +204,13 @@ def test_what_the_broker_will_not_do_is_told_from_what_may_change(code, later, r
 
 def test_queries_that_come_and_go_leave_nothing_behind():
     queries = Queries()
-    made = OffsetCommitter(queries.snapshot, Answering({}), "ledgerops.{query}")
+    made = OffsetCommitter(queries.runs, Answering({}), "ledgerops.{query}")
     for number in range(5):
         queries.read(f"query_{number}", {"t": {"0": 4}})
         made.look()
-        del queries.fleet.queries[f"query_{number}"]  # forgotten
+        if number < 4:
+            queries.runs.forget(f"query_{number}")
+            made.look()
 
     assert list(made._committed) == ["query_4"]
 
@@ -218,7 +220,7 @@ def test_a_dead_broker_is_an_error_each_time_and_does_not_hold_up_the_end(monkey
     monkeypatch.setattr("ledgerops.agent.group_offsets.LAST_SECONDS", 0.5)
     queries = Queries()
     queries.read("a", {"t": {"0": 4}})
-    made = OffsetCommitter(queries.snapshot, asks(lambda: KafkaClient("127.0.0.1:1")), "ledgerops.{query}")
+    made = OffsetCommitter(queries.runs, asks(lambda: KafkaClient("127.0.0.1:1")), "ledgerops.{query}")
     for _ in range(2):
         with pytest.raises(BrokerError):
             made._commit(0.5)

@@ -34,7 +34,7 @@ def told(box: Inbox):
 
 def collector(queries: Queries, client: KafkaClient):
     box = inbox()
-    return box, KafkaCollector(box, queries.snapshot, asks(lambda: client))
+    return box, KafkaCollector(box, queries.runs, asks(lambda: client))
 
 
 @pytest.fixture
@@ -142,7 +142,7 @@ class Answering(Broker):
 
 def test_topics_that_come_and_go_leave_nothing_behind():
     queries = Queries()
-    made = KafkaCollector(inbox(), queries.snapshot, Answering())
+    made = KafkaCollector(inbox(), queries.runs, Answering())
     for number in range(5):
         queries.read(f"query_{number}", {f"topic_{number}": {"0": 4}})
         made.look()
@@ -173,7 +173,7 @@ def test_nobody_is_asked_when_no_query_reads_kafka(what):
         queries.read("a", {"t": {"0": 0}}, description="transactions embedded")
     elif what == "no number of a partition":
         queries.read("a", {"t": {"x": 0}})
-    made = KafkaCollector(inbox(), queries.snapshot, asks(lambda: pytest.fail("asked")))
+    made = KafkaCollector(inbox(), queries.runs, asks(lambda: pytest.fail("asked")))
     made.look()
 
 
@@ -191,7 +191,7 @@ def test_settings_that_cannot_work_are_told(connect, message, monkeypatch, tmp_p
         monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     queries = Queries()
     queries.read("a", {"t": {"0": 0}})
-    made = KafkaCollector(Inbox(SelfStats()), queries.snapshot, asks(connect or (lambda: NOBODY)))
+    made = KafkaCollector(Inbox(SelfStats()), queries.runs, asks(connect or (lambda: NOBODY)))
     with pytest.raises(UserError, match=message):
         made.look()
 

@@ -3,14 +3,19 @@ import json
 import logging
 import threading
 
+import orjson
 import pytest
 
 from ledgerops.agent.queue import Inbox
 from ledgerops.agent.worker import RETRY, Worker
+from ledgerops.config import Config
+from ledgerops.diagnosis.engine import Diagnoser
+from ledgerops.diagnosis.report import document
 from ledgerops.model.finding import Verdict
 from ledgerops.model.recording import Recorder, decode, read
 from ledgerops.model.self_counts import SelfStats
 from ledgerops.runtime.registry import Fleet
+from ledgerops.runtime.status import status_document
 from tests.build import T0, spark_json
 
 ID, RUN = spark_json()["id"], spark_json()["runId"]
@@ -23,11 +28,12 @@ def healthy():
 class Bench:
     """A worker whose turns the test calls itself, with a clock that it sets."""
 
-    def __init__(self, recorder=None, judge=healthy, hook=None, size=1000):
+    def __init__(self, recorder=None, judge=healthy, size=1000, **settings):
         self.now = T0
         self.stats = SelfStats()
         self.inbox = Inbox(self.stats, size)
-        self.worker = Worker(self.inbox, Fleet(judge), self.stats, recorder=recorder, hook=hook, clock=lambda: self.now)
+        config = Config(**settings)
+        self.worker = Worker(self.inbox, Fleet(judge), self.stats, config, recorder, clock=lambda: self.now)
 
     def see(self, kind="progress", data=None, query=None):
         self.inbox.put(kind, json.dumps(spark_json() if data is None else data), query)
@@ -207,18 +213,6 @@ def test_a_rule_that_raises_is_counted_and_said_once(make, caplog, failing, coun
     assert [verdict.status for verdict in bench.worker.snapshot.verdicts()] == ["healthy"]
 
 
-def test_a_hook_that_raises_is_isolated(make, caplog):
-    def hook(event, seen, state):
-        raise RuntimeError
-
-    bench = make(hook=hook)
-    with caplog.at_level(logging.WARNING, "ledgerops"):
-        bench.see()
-
-    assert bench.stats.collector_errors["worker"] == 1
-    assert list(bench.queries) == ["daily_counts"]
-
-
 def test_of_a_stack_trace_the_frames_are_not_kept(make, tmp_path):
     bench = make(Recorder(tmp_path))
     trace = "org.apache.spark.SparkException: " + "x" * 600 + "\n" + "\tat somewhere\n" * 1000
@@ -264,19 +258,66 @@ def test_what_python_raised_and_what_java_was_caused_by_are_kept(make, tmp_path)
     assert seen.data["exception"] == f"{python}\n\nCaused by: java.io.IOException: full"
 
 
-def test_text_that_cannot_be_recorded_is_counted_and_the_events_after_it_are_taken(make, tmp_path, caplog):
+def test_half_a_letter_in_a_name_is_replaced_and_the_pages_of_all_queries_can_be_made(make, tmp_path):
     bench = make(Recorder(tmp_path))
-    bench.see(data=spark_json(batchId=1))
-    text = {"id": ID, "runId": RUN, "exception": "boom", "errorClassOnException": "half a letter: \ud83d"}
-    bench.inbox.put("terminated", json.dumps(text))
-    bench.inbox.put("progress", json.dumps(spark_json(name="other", runId="run-2", batchId=2)))
-    with caplog.at_level(logging.WARNING, "ledgerops"):
-        bench.worker.turn()
+    bench.see(data=spark_json(name="good"))
+    bench.see(data=spark_json(name="bad \ud83d", runId="run-2"))
+    bench.see("terminated", {"id": ID, "runId": RUN, "exception": "boom", "errorClassOnException": "half: \ud83d"})
 
-    assert bench.stats.collector_errors["record"] == 1
-    assert len(caplog.records) == 1
-    assert sum(bench.queries["daily_counts"].state.history.failures.values()) == 1
-    assert [seen.query for seen in read(tmp_path)] == ["daily_counts", "other"]
+    assert list(bench.queries) == ["good", "bad ?"]
+    assert orjson.dumps(document(bench.worker.snapshot.verdicts(), T0, "here"))
+    assert orjson.dumps(status_document(bench.worker.snapshot, T0))
+    assert [seen.query for seen in read(tmp_path)] == ["good", "bad ?", "good"]
+    assert bench.stats.collector_errors == {}
+
+
+SECRET = 'ValueError: card number 4111-1111-1111-1111 of "John Smith" is bad, password=hunter2'
+
+
+def everywhere(bench, folder):
+    """All that is kept or shown of the queries."""
+    pages = [document(bench.worker.snapshot.verdicts(), T0, "here"), status_document(bench.worker.snapshot, T0)]
+    states = [str(query.state.history.ended) for query in bench.queries.values()]
+    ring = b"".join(line for _, _, line in bench.worker.ring).decode()
+    return json.dumps(pages) + str(states) + ring + "".join(file.read_text() for file in folder.iterdir())
+
+
+def test_what_an_exception_quotes_is_masked_before_it_is_kept_anywhere(make, tmp_path):
+    bench = make(Recorder(tmp_path), judge=Diagnoser)
+    bench.see()
+    bench.see("terminated", {"id": ID, "runId": RUN, "exception": SECRET, "errorClassOnException": "BAD"})
+
+    found = everywhere(bench, tmp_path)
+    assert "card number <masked> of" in found
+    assert not [part for part in ("4111", "John", "hunter2") if part in found]
+
+
+def test_a_setting_keeps_exceptions_word_for_word(make, tmp_path):
+    bench = make(Recorder(tmp_path), judge=Diagnoser, exception_text=True)
+    bench.see()
+    bench.see("terminated", {"id": ID, "runId": RUN, "exception": SECRET, "errorClassOnException": "BAD"})
+
+    *_, seen = read(tmp_path)
+    assert seen.data["exception"] == SECRET
+
+
+def test_a_line_that_is_cut_leaves_no_open_quotation_unmasked(make, tmp_path):
+    bench = make(Recorder(tmp_path))
+    bench.see()
+    exception = "ValueError: '" + "Smith " * 1000 + "'"
+    bench.see("terminated", {"id": ID, "runId": RUN, "exception": exception, "errorClassOnException": "BAD"})
+
+    *_, seen = read(tmp_path)
+    assert seen.data["exception"] == "ValueError: '<masked>"
+
+
+def test_all_queries_together_stay_within_the_budget_of_the_driver(make):
+    bench = make(series_total=100)
+    for number in range(4):
+        bench.see(data=spark_json(name=f"query_{number}", runId=f"run-{number}"))
+
+    assert sum(query.size for query in bench.queries.values()) <= 100
+    assert bench.stats.series_dropped > 0
 
 
 def test_half_a_letter_in_an_exception_is_replaced(make, tmp_path):
@@ -376,8 +417,7 @@ def test_a_snapshot_is_swapped_not_changed(make):
 
 
 def test_the_series_that_were_cut_are_counted(make):
-    bench = make()
-    bench.worker._series_per_query = 20
+    bench = make(series_per_query=20)
     bench.see()
     cut = bench.queries["daily_counts"].dropped
     assert bench.stats.series_dropped == cut > 0
@@ -391,8 +431,7 @@ def test_the_series_that_were_cut_are_counted(make):
 
 def test_nothing_is_kept_of_queries_that_were_forgotten_but_the_count_of_their_series(make, monkeypatch):
     monkeypatch.setattr("ledgerops.runtime.registry.QUERIES", 3)
-    bench = make()
-    bench.worker._series_per_query = 20
+    bench = make(series_per_query=20)
     counts = []
     for number in range(10):
         run = f"run-{number}"

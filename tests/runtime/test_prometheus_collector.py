@@ -10,11 +10,13 @@ from prometheus_client.parser import text_string_to_metric_families as parse_tex
 
 from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.model.recording import read
+from ledgerops.model.records import Host
 from ledgerops.model.self_counts import SelfStats
 from ledgerops.runtime import exposition
+from ledgerops.runtime.families import published
 from ledgerops.runtime.prometheus_collector import Collector
 from ledgerops.runtime.registry import Fleet
-from ledgerops.runtime.snapshot import Snapshot, snapshot_query
+from ledgerops.runtime.snapshot import Snapshot, snapshot_driver, snapshot_query
 from tests.paths import RECORDED
 
 
@@ -33,16 +35,16 @@ def snapshot(request) -> Snapshot:
     for name, state in fleet.queries.items():
         fleet.judge(state, now)
         queries[name] = snapshot_query(state, fleet.view(state, now), 500, fail)
-    return Snapshot(now, queries)
+    host = Host(now, 2, 0.5, 1000, 500, None, None)
+    return Snapshot(now, queries, (host,), snapshot_driver(host, fail))
 
 
 def samples(families):
-    """Without help and exemplars, and without what ledgerops says of itself."""
+    """Without help and exemplars."""
     return {
         (sample.name, tuple(sorted(sample.labels.items()))): sample.value
         for family in families
         for sample in family.samples
-        if "query" in sample.labels
     }
 
 
@@ -56,15 +58,20 @@ def samples(families):
 def test_both_ways_publish_the_same(snapshot, kind, library, parse):
     now = snapshot.at + 7
     registry = CollectorRegistry()
-    registry.register(Collector(lambda: snapshot, clock=lambda: now))
-    ours = samples(parse(exposition.render(snapshot, SelfStats(), now, kind).decode()))
+    expected = ["never_ran"]
+    registry.register(Collector(lambda: published(snapshot, SelfStats(), expected), clock=lambda: now))
+    ours = samples(parse(exposition.render(snapshot, SelfStats(), now, kind, expected).decode()))
     theirs = samples(parse(library(registry).decode()))
     assert len(ours) > 300
     assert ours == theirs
+    names = {name for name, _ in ours}
+    assert {"ledgerops_build_info", "ledgerops_host_cpus", "ledgerops_listener_dropped_total"} <= names
+    assert ours["ledgerops_query_active", (("query", "never_ran"),)] == 0.0
+    assert ours["ledgerops_query_expected", (("query", "never_ran"),)] == 1.0
 
 
 def test_registering_collects_nothing():
-    def never() -> Snapshot:
+    def never():
         raise AssertionError("collected at registration")
 
     CollectorRegistry(auto_describe=True).register(Collector(never))

@@ -4,8 +4,10 @@ import pytest
 
 from ledgerops.metrics.model import Metric
 from ledgerops.model.finding import Verdict
+from ledgerops.runtime.budget import fit_families
+from ledgerops.runtime.family import MAX_LABEL_BYTES, Family, clean_label, series_of
 from ledgerops.runtime.registry import QueryState
-from ledgerops.runtime.snapshot import LABEL_LENGTH, Family, _fit, series_of, snapshot_query
+from ledgerops.runtime.snapshot import ENDED_TOTALS_SECONDS, fit_queries, snapshot_query
 from ledgerops.signals.query_view import QueryView
 from tests.build import T0, batch, source
 
@@ -51,8 +53,23 @@ def test_a_running_query_has_its_counters_gauges_and_histogram():
     assert families["ledgerops_health_score"].series == (((), 100.0),)
 
 
-def test_after_the_end_only_what_survives_remains():
-    families = snapshot(state_of(batch(0), ended="boom")).families
+def ended(seconds):
+    """The families that are left so long after a query's end."""
+    state = state_of(batch(0), ended="boom")
+    return snapshot_query(state, QueryView(state.history, T0 + 50 + seconds), 500, None).families
+
+
+def test_the_totals_of_a_query_that_has_ended_stay_for_a_while_so_that_its_last_batches_are_seen():
+    families = ended(ENDED_TOTALS_SECONDS - 1)
+
+    assert families["ledgerops_batches_total"].series == (((), 1.0),)
+    assert families["ledgerops_input_rows_total"].series
+    assert sum(families["ledgerops_batch_duration_seconds"].histogram.counts) == 1
+    assert "ledgerops_last_batch_duration_seconds" not in families
+
+
+def test_long_after_the_end_only_what_survives_remains():
+    families = ended(ENDED_TOTALS_SECONDS)
 
     assert families["ledgerops_query_active"].series == (((), 0.0),)
     assert families["ledgerops_query_failures_total"].series == ((("unclassified",), 1.0),)
@@ -74,14 +91,14 @@ def test_partitions_beyond_the_budget_are_cut_and_counted_and_the_rest_is_whole(
     cut = snapshot(state_of(wide(300)), budget=200)
     series = cut.families["ledgerops_source_backlog_offsets"].series
 
-    assert cut.dropped == sum(family.size for family in whole.families.values()) - 200 + spare(cut, 200)
-    assert sum(family.size for family in cut.families.values()) <= 200
+    assert cut.dropped == whole.size - 200 + spare(cut, 200)
+    assert cut.size <= 200
     assert cut.families["ledgerops_batches_total"].series == (((), 1.0),)
     assert [labels[1] for labels, _ in series] == [str(number) for number in range(len(series))]
 
 
 def spare(cut, budget):
-    return budget - sum(family.size for family in cut.families.values())
+    return budget - cut.size
 
 
 def test_within_the_budget_nothing_is_cut():
@@ -91,7 +108,7 @@ def test_within_the_budget_nothing_is_cut():
 def test_the_wide_families_keep_the_same_series():
     families = [Family(ONE, (((), 1.0),)), *(Family(BY_PARTITION, [(("t", str(n)), 1.0) for n in range(50)]),) * 2]
 
-    kept, dropped = _fit(families, 21)
+    kept, dropped = fit_families(families, 21)
 
     assert [family.size for family in kept] == [1, 10, 10]
     assert dropped == 80
@@ -119,7 +136,7 @@ def test_the_wrong_count_of_labels_is_no_sample():
 def test_labels_are_cut_and_can_be_encoded():
     [((topic, partition), _)] = series_of(BY_PARTITION, {("x" * 1000, "\ud800"): 1.0})
 
-    assert (len(topic), partition) == (LABEL_LENGTH, "?")
+    assert (len(topic), partition) == (MAX_LABEL_BYTES, "?")
 
 
 def test_a_snapshot_does_not_change_with_the_state():
@@ -132,3 +149,47 @@ def test_a_snapshot_does_not_change_with_the_state():
     assert before.families["ledgerops_batches_total"].series == (((), 1.0),)
     assert sum(before.families["ledgerops_batch_duration_seconds"].histogram.counts) == 1
     assert before.state.tally.counters["ledgerops_batches_total"] == {(): 1.0}
+
+
+def test_of_the_partitions_the_worst_are_kept_and_the_sums_and_maxima_are_whole():
+    ends = {("transactions", str(number)): 100 for number in range(300)}
+    heads = {partition: 100 + int(partition[1]) for partition in ends}
+    cut = snapshot(state_of(batch(0, sources=(source(100, dict.fromkeys(ends, 0), ends, heads),))), budget=200)
+
+    kept = {int(labels[1]) for labels, _ in cut.families["ledgerops_source_backlog_offsets"].series}
+    assert 0 < len(kept) < 300
+    assert kept == set(range(300 - len(kept), 300))
+    assert {int(labels[1]) for labels, _ in cut.families["ledgerops_source_lag_seconds"].series} == kept
+    assert cut.families["ledgerops_query_backlog_offsets"].series == (((), float(sum(range(300)))),)
+
+
+def test_names_that_are_alike_at_their_beginning_stay_apart_and_no_label_is_above_its_limit_in_bytes():
+    first, second = ("🜁" * 300 + end for end in "ab")
+
+    assert clean_label(first) != clean_label(second)
+    assert all(len(clean_label(each).encode()) <= MAX_LABEL_BYTES for each in (first, second))
+
+
+def test_a_name_that_fits_is_published_as_it_is():
+    assert clean_label("größte_gutschriften") == "größte_gutschriften"
+    assert clean_label("x" * MAX_LABEL_BYTES) == "x" * MAX_LABEL_BYTES
+
+
+def test_many_queries_together_stay_within_the_budget_of_the_driver_and_small_ones_whole():
+    small, large = snapshot(state_of(batch(0))), snapshot(state_of(wide(300)), budget=500)
+    known = {}
+    queries = {"small": small, **{f"large-{number}": large for number in range(10)}}
+    budget = small.size + 10 * 150
+
+    fitted = fit_queries(queries, budget, known)
+
+    assert sum(query.size for query in fitted.values()) <= budget
+    assert fitted["small"] is small
+    assert fitted["large-1"].dropped > large.dropped
+    assert fitted["large-1"].families["ledgerops_query_backlog_offsets"].series
+    assert fit_queries(queries, budget, known)["large-1"] is fitted["large-1"]  # unchanged: not cut anew
+
+
+def test_queries_within_the_budget_of_the_driver_are_not_touched():
+    queries = {"one": snapshot(state_of(batch(0)))}
+    assert fit_queries(queries, 10_000, {}) == queries

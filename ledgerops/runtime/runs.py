@@ -1,0 +1,117 @@
+"""The runs that are on, for threads other than the worker's: the part of the registry that may be read at any time."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from ledgerops.model.history import History
+from ledgerops.model.records import Observation, Offsets, Partition, Plan, Progress
+
+SIGNS_OF_LIFE = ("started", "progress", "idle")  # events of Spark's own
+MAX_ENDED_RUNS = 1000  # run ids remembered after their end: late observations must not bring a run back
+KAFKA = "Kafka"  # Spark's descriptions: KafkaV2[Subscribe[transactions]]
+
+
+@dataclass(slots=True)
+class Run:
+    """One run of a query. `last_batch` is None before the first, `plan` before it was read. Instants in seconds."""
+
+    query: str
+    query_id: str
+    run_id: str
+    session: Any  # that it belongs to: the origin of its observations
+    last_seen: float
+    idle: bool = False
+    last_batch: int | None = None
+    plan: Plan | None = None
+    handle: Any = None  # PySpark's StreamingQuery, once a collector has asked for it
+    kafka_offsets: Offsets = field(default_factory=dict)  # next offset to read of each Kafka partition
+
+
+class Consumed(NamedTuple):
+    """How far a run of a query has read Kafka."""
+
+    run_id: str
+    offsets: Offsets
+
+
+class Runs:
+    """The registry writes it; every method may be called by any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._runs: dict[str, Run] = {}
+        self._ended: deque[str] = deque(maxlen=MAX_ENDED_RUNS)
+        self._consumed: dict[str, Consumed] = {}  # by query
+
+    def note(self, seen: Observation, history: History, origin: Any) -> None:
+        """Takes in an observation that `history` has taken in. `origin` is its session; None where it has none."""
+        run_id = seen.data.get("runId") or seen.data.get("run_id")
+        if not isinstance(run_id, str):
+            return
+        with self._lock:
+            if seen.kind == "terminated":
+                self._ended.append(run_id)
+                self._runs.pop(run_id, None)
+                return
+            if seen.kind == "progress" and history.last is not None:
+                self._consumed[history.query] = Consumed(history.last.run_id, kafka_offsets(history.last))
+            run = self._runs.get(run_id)
+            if run is None:
+                if origin is None or run_id in self._ended:
+                    return
+                query_id = str(seen.data.get("id") or "")
+                run = self._runs[run_id] = Run(history.query, query_id, run_id, origin, seen.at)
+            run.query = history.query  # a run may have got a name of its own
+            if seen.kind in SIGNS_OF_LIFE:
+                run.last_seen = max(run.last_seen, seen.at)
+                run.idle = seen.kind == "idle"
+            if seen.kind == "progress":
+                run.last_batch = int(seen.data["batchId"])
+                run.kafka_offsets = self._consumed[history.query].offsets
+            elif seen.kind == "plan":
+                run.plan = history.plan
+
+    def forget(self, query: str) -> None:
+        """After the registry has forgotten an ended query."""
+        with self._lock:
+            self._consumed.pop(query, None)
+
+    def runs(self) -> list[Run]:
+        """A copy of the list, in the order of their starts; its items go on changing."""
+        with self._lock:
+            return list(self._runs.values())
+
+    def by_query(self) -> Mapping[str, Run]:
+        """The newest run of each query that has one."""
+        return {run.query: run for run in self.runs()}
+
+    def consumed(self) -> Mapping[str, Consumed]:
+        """How far each query has read Kafka, those that have ended included."""
+        with self._lock:
+            return dict(self._consumed)
+
+    def readmit(self) -> None:
+        """Forgets which runs have ended: a session that is attached again may have runs that go on."""
+        with self._lock:
+            self._ended.clear()
+
+    def knows(self, run_id: str) -> bool:
+        """Whether a run is on, or was and has ended."""
+        with self._lock:
+            return run_id in self._runs or run_id in self._ended
+
+
+def kafka_offsets(batch: Progress) -> Offsets:
+    """The next offset that the query will read of each Kafka partition; of two sources the slower."""
+    found: dict[Partition, int] = {}
+    for source in batch.sources:
+        if source.description.startswith(KAFKA):
+            for partition, end in source.end.items():
+                if partition[1].isdecimal():
+                    found[partition] = min(end, found.get(partition, end))
+    return found
