@@ -13,8 +13,8 @@ import gevent
 
 from ledgerops.errors import UserError
 from ledgerops.ledger.plan.manifest import Manifest
-from ledgerops.load.generator.coordinator import Conductor
-from ledgerops.load.generator.metrics import Board, serving
+from ledgerops.load.generator.coordinator import Coordinator
+from ledgerops.load.generator.metrics import LoadMetrics, serving
 from ledgerops.load.generator.report import conclude, failure, good, place_of
 from ledgerops.load.generator.sender import CLOSE, GIVE_UP
 from load.locust_worker import MESSAGE
@@ -36,11 +36,11 @@ class Lead:
         self.environment = environment
         self.over = False  # whether the load has come to its end, or shall
         self.manifest: Manifest | None = None  # of the last load
-        self._conductor: Conductor | None = None
+        self._conductor: Coordinator | None = None
         self._budget, self._file = 0.0, Path()
         self._serving = ExitStack()
         self._signals: list[Any] = []  # that are heard while a load without the web interface runs
-        self._board: Board | None = None
+        self._board: LoadMetrics | None = None
         self._since = 0.0
         environment.runner.register_message(f"{MESSAGE}-to-lead", self._heard)
         environment.events.test_start.add_listener(self._start)
@@ -74,7 +74,7 @@ class Lead:
         self._since = time.monotonic()
         if options.headless:
             self._signals = [gevent.signal_handler(each, self._interrupted) for each in (SIGINT, SIGTERM)]
-        self._conductor = Conductor(order, members, self._send, lambda text: log.warning(text))
+        self._conductor = Coordinator(order, members, self._send, lambda text: log.warning(text))
         self._conductor.start()
         self.environment.runner.greenlet.spawn(self._watch, self._conductor)
 
@@ -93,7 +93,7 @@ class Lead:
 
     def _serve(self, plan: str, port: int | None) -> None:
         self._serving.close()
-        self._board = Board(plan, self._budget)
+        self._board = LoadMetrics(plan, self._budget)
         self._serving.enter_context(serving(port, self._board, log.info))
 
     def _send(self, member: str, kind: str, data: Any) -> None:
@@ -108,7 +108,7 @@ class Lead:
         if self._conductor is not None:
             self._conductor.lost(client_id)
 
-    def _watch(self, conductor: Conductor) -> None:
+    def _watch(self, conductor: Coordinator) -> None:
         """Until the load is over: shows the books, and misses workers that went away."""
         while not conductor.over and self._conductor is conductor:
             gevent.sleep(0.2)
@@ -126,7 +126,7 @@ class Lead:
         if self._conductor is conductor:
             self.over = True
 
-    def _publish(self, conductor: Conductor) -> None:
+    def _publish(self, conductor: Coordinator) -> None:
         if self._board is not None:
             for member, sent in conductor.books.items():
                 self._board.publish(sent, conductor.number(member))

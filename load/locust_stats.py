@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from locust.stats import bucket_response_time
 
-from ledgerops.load.generator.accounting import Sent
+from ledgerops.load.generator.accounting import SentCounts
 
 METHOD = "PRODUCE"
 LOOK = 0.1  # seconds
@@ -23,11 +23,11 @@ class Statistics:
 
     def __init__(self, stats: Any, table: str) -> None:
         self._stats, self._table = stats, table
-        self._lateness = np.zeros_like(Sent().lateness)
+        self._lateness = np.zeros_like(SentCounts().lateness)
         self._produced = self._refused = 0
         self._looked = 0.0
 
-    def count(self, sent: Sent, last: bool = False) -> None:
+    def count(self, sent: SentCounts, last: bool = False) -> None:
         """Ten times a second, as locust's own figures are by the second, and when it is the `last` time."""
         now = time.time()
         if now - self._looked < LOOK and not last:

@@ -13,7 +13,7 @@ from typing import Any
 import gevent
 from locust.runners import WorkerRunner
 
-from ledgerops.load.generator.sender import Member
+from ledgerops.load.generator.sender import ShareSender
 from load.locust_stats import Statistics
 
 MESSAGE = "ledgerops"  # both ways; the data say what it is
@@ -25,7 +25,7 @@ class Pacing:
 
     def __init__(self, environment: Any) -> None:
         self.environment = environment
-        self._member: Member | None = None
+        self._member: ShareSender | None = None
         self._statistics: Statistics | None = None
         self._running = False
         self._hub = gevent.get_hub()
@@ -61,7 +61,7 @@ class Pacing:
     def _heard(self, environment: Any, msg: Any, **_: Any) -> None:
         kind, data = msg.data["kind"], msg.data["data"]
         if kind == "order":
-            self._member = Member(self._send)
+            self._member = ShareSender(self._send)
             self._statistics = Statistics(environment.stats, data["order"]["table"])
         if self._member is not None:
             self._member.heard(kind, data)

@@ -11,7 +11,7 @@ from ledgerops.cli.arg_types import factor, port, whole
 from ledgerops.cli.load import LATE_BUDGET, TABLES, span
 from ledgerops.errors import UserError
 from ledgerops.ledger.plan.plan import PLANS
-from ledgerops.load.generator.request import Order, order_of
+from ledgerops.load.generator.request import LoadRequest, read_request
 
 # of the machine that locust runs on, and no business of whoever has its web page before him
 PLACES = ("--kafka-config", "--to", "--data", "--samples", "--manifest", "--metrics-port")
@@ -47,7 +47,7 @@ def add_options(parser: Any, **_: Any) -> None:
     option("--metrics-port", "serve the load's own metrics here", default="")
 
 
-def read(options: Namespace) -> tuple[Order, float]:
+def read(options: Namespace) -> tuple[LoadRequest, float]:
     """The order, and the budget of lateness in seconds. Raises UserError."""
     given = dict(vars(options))
     kinds = {"records": whole, "duration": span, "rate_scale": factor, "late_budget": span, "sample_every": whole}
@@ -59,7 +59,7 @@ def read(options: Namespace) -> tuple[Order, float]:
     run_time = given.get("run_time")
     if run_time:
         given["duration"] = min(float(run_time), given["duration"] or float("inf"))
-    return order_of(Namespace(**given)), given["late_budget"] or LATE_BUDGET
+    return read_request(Namespace(**given)), given["late_budget"] or LATE_BUDGET
 
 
 def metrics_port(options: Namespace) -> int | None:

@@ -39,9 +39,9 @@ from ledgerops.cli.arg_types import factor, port, seconds, whole
 
 if TYPE_CHECKING:
     from ledgerops.common.shutdown import Stop
-    from ledgerops.load.generator.accounting import Sent
-    from ledgerops.load.generator.metrics import Board
-    from ledgerops.load.generator.request import Order
+    from ledgerops.load.generator.accounting import SentCounts
+    from ledgerops.load.generator.metrics import LoadMetrics
+    from ledgerops.load.generator.request import LoadRequest
 
     Say = Callable[[str], None]
     Show = Callable[[int], None]  # records that were handed over
@@ -93,20 +93,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from ledgerops.common.shutdown import Stop
-    from ledgerops.load.generator.request import order_of
+    from ledgerops.load.generator.request import read_request
 
-    order = order_of(args)
+    order = read_request(args)
     stop = Stop()
     with stop.on_signals():
         return _run(args, order, stop)
 
 
-def _run(args: argparse.Namespace, order: Order, stop: Stop) -> int:
-    from ledgerops.load.generator.metrics import Board, serving
+def _run(args: argparse.Namespace, order: LoadRequest, stop: Stop) -> int:
+    from ledgerops.load.generator.metrics import LoadMetrics, serving
     from ledgerops.load.generator.report import conclude, failure, good, place_of
 
     file = place_of(args.manifest, args.table)
-    board = Board(order.plan, args.late_budget)
+    board = LoadMetrics(order.plan, args.late_budget)
     with _progress(order.records) as (show, say), serving(args.metrics_port, board, say):
         stream = order.stream()
         if rejected := getattr(stream, "rejected", 0):
@@ -121,7 +121,9 @@ def _run(args: argparse.Namespace, order: Order, stop: Stop) -> int:
     return 0 if good(manifest) else 1
 
 
-def _alone(order: Order, stop: Stop, board: Board, say: Say, show: Show) -> tuple[Order, Sent, Mapping[str, Any]]:
+def _alone(
+    order: LoadRequest, stop: Stop, board: LoadMetrics, say: Say, show: Show
+) -> tuple[LoadRequest, SentCounts, Mapping[str, Any]]:
     """Sends it from this process."""
     from ledgerops.load.generator.pacer import produce, settle
 
@@ -133,7 +135,7 @@ def _alone(order: Order, stop: Stop, board: Board, say: Say, show: Show) -> tupl
     stream = order.stream()
     sampler = order.sampler(stream)
 
-    def tell(sent: Sent) -> None:
+    def tell(sent: SentCounts) -> None:
         board.publish(sent)
         show(sent.produced)
 
@@ -147,13 +149,13 @@ def _alone(order: Order, stop: Stop, board: Board, say: Say, show: Show) -> tupl
 
 
 def _together(
-    order: Order, workers: int, stop: Stop, board: Board, say: Say, show: Show
-) -> tuple[Order, Sent, Mapping[str, Any]]:
+    order: LoadRequest, workers: int, stop: Stop, board: LoadMetrics, say: Say, show: Show
+) -> tuple[LoadRequest, SentCounts, Mapping[str, Any]]:
     """Sends it from several processes."""
     from ledgerops.load.generator.latency_samples import gather
     from ledgerops.load.generator.local_senders import conduct
 
-    def tell(books: Mapping[int, Sent]) -> None:
+    def tell(books: Mapping[int, SentCounts]) -> None:
         for number, sent in books.items():
             board.publish(sent, number)
         show(sum(sent.produced for sent in books.values()))

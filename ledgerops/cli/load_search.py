@@ -65,7 +65,7 @@ def search(args: argparse.Namespace, perform: Perform) -> int:
     from ledgerops.load.test import search_report
     from ledgerops.load.test.html import search_page
     from ledgerops.load.test.search import Settings
-    from ledgerops.load.test.search_run import Campaign, Options, begun, ended
+    from ledgerops.load.test.search_run import Options, SearchRun, begun, ended
 
     jobs = choose_jobs([args.job], ROWS)
     if len(jobs) != 1:
@@ -84,14 +84,14 @@ def search(args: argparse.Namespace, perform: Perform) -> int:
     folder = args.out / f"search-{options.job}"
     made = begun(folder)
     with loadtest_args.Shown() as shown:
-        campaign = Campaign(options, settings, made, shown, perform)
+        campaign = SearchRun(options, settings, made, shown, perform)
         print(
             f"about {campaign.trials} trials of {trial:g} s, some {clock(campaign.budget)} min; objectives: "
             f"{', '.join(each.text for each in settings.slos)}",
             file=sys.stderr,
         )
         found = campaign.found()
-    answer = search_report.Searched(options, settings, found, campaign.began, time.time() - campaign.began)
+    answer = search_report.SearchSummary(options, settings, found, campaign.began, time.time() - campaign.began)
     document, page = search_report.document(answer), search_page(answer)
     loadtest_args.write(made, "search", document, search_report.COLUMNS, search_report.rows(answer), page)
     ended(made, folder)

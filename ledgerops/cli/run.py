@@ -49,8 +49,8 @@ QUICK_START_SECONDS = 600.0  # up to which a run is short
 
 if TYPE_CHECKING:
     from ledgerops.common.shutdown import Stop
-    from ledgerops.ledger.run.app import Running, Setup
-    from ledgerops.ledger.run.source import Feed
+    from ledgerops.ledger.run.app import ActiveRun, RunSetup
+    from ledgerops.ledger.run.source import RunSource
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -128,29 +128,29 @@ def run(args: argparse.Namespace) -> int:
         setup.folder.close()
 
 
-def _setup(args: argparse.Namespace) -> Setup:
+def _setup(args: argparse.Namespace) -> RunSetup:
     """Everything that can be refused before Spark starts."""
     from ledgerops.ledger.jobs import choose_jobs, left_out
-    from ledgerops.ledger.run.app import Setup
-    from ledgerops.ledger.run.run_dir import RunFolder
-    from ledgerops.ledger.run.source import reached
+    from ledgerops.ledger.run.app import RunSetup
+    from ledgerops.ledger.run.run_dir import RunDir
+    from ledgerops.ledger.run.source import describe_topics
     from ledgerops.servers.jars import connector_jars
 
     choose_jobs(args.jobs)  # a wrong name is said before anything is asked of a server
-    feed, outlet = source_sink_args.endpoints(args)
-    jobs = choose_jobs(args.jobs, feed.offered)
-    jars = connector_jars() if feed.kafka is not None or outlet.kind != "parquet" else []
-    feed = reached(feed, {name for job in jobs for name in job.inputs})
-    for job in left_out(args.jobs, feed.offered):
+    source, sink = source_sink_args.endpoints(args)
+    jobs = choose_jobs(args.jobs, source.offered)
+    jars = connector_jars() if source.kafka is not None or sink.kind != "parquet" else []
+    source = describe_topics(source, {name for job in jobs for name in job.inputs})
+    for job in left_out(args.jobs, source.offered):
         print(f"skipping {job.name}: this source does not provide all of {', '.join(job.inputs)}", file=sys.stderr)
     if args.port:
         _check_port(args.port)
-    folder = RunFolder(args.out.resolve(), feed.folder)
-    wanted = replace(feed.note(time.time()), sink=outlet.kind, target=outlet.target)
+    folder = RunDir(args.out.resolve(), source.folder)
+    wanted = replace(source.note(time.time()), sink=sink.kind, target=sink.target)
     note, resumed = folder.open(wanted, args.fresh)
-    setup = Setup(
+    setup = RunSetup(
         jobs=jobs,
-        feed=feed,
+        source=source,
         folder=folder,
         note=note,
         resumed=resumed,
@@ -158,12 +158,12 @@ def _setup(args: argparse.Namespace) -> Setup:
         master=args.master,
         port=args.port,
         trigger=args.trigger,
-        max_rows=_bound(args, feed, resumed),
+        max_rows=_bound(args, source, resumed),
         record=args.record,
         service_urls={
             name: url for name, url in (("accounts", args.accounts_url), ("risk", args.risk_url)) if url is not None
         },
-        outlet=outlet,
+        sink=sink,
         jars=jars,
         lateness=f"{args.lateness:.3f} seconds" if args.lateness else None,
         until_caught_up=args.until_caught_up,
@@ -187,10 +187,12 @@ def _is_short(args: argparse.Namespace) -> bool:
     return args.source in (None, "embedded") and args.plan is None and args.rate_scale is None and args.rate is None
 
 
-def _bound(args: argparse.Namespace, feed: Feed, resumed: bool) -> int | None:
+def _bound(args: argparse.Namespace, source: RunSource, resumed: bool) -> int | None:
     """The maximum that a batch reads: rows, or files of a landing folder."""
-    asked: int | None = args.max_files_per_trigger if feed.kind == "files" else args.max_rows_per_trigger
-    return asked or ((MAX_FILES_AFTER_RESTART if feed.kind == "files" else MAX_ROWS_AFTER_RESTART) if resumed else None)
+    files = source.kind == "files"
+    asked: int | None = args.max_files_per_trigger if files else args.max_rows_per_trigger
+    after_restart = MAX_FILES_AFTER_RESTART if files else MAX_ROWS_AFTER_RESTART
+    return asked or (after_restart if resumed else None)
 
 
 def _check_port(wanted: int) -> None:
@@ -203,12 +205,12 @@ def _check_port(wanted: int) -> None:
             raise UserError(f"cannot use port {wanted}: {reason}; give another --port, or 0 for any free one") from None
 
 
-def _run(setup: Setup, args: argparse.Namespace, stop: Stop) -> int:
-    from ledgerops.ledger.run.app import begin
+def _run(setup: RunSetup, args: argparse.Namespace, stop: Stop) -> int:
+    from ledgerops.ledger.run.app import start_run
 
     began = time.monotonic()
     with _progress(f"starting Spark and {len(setup.jobs)} jobs"):
-        running = begin(setup)
+        running = start_run(setup)
     try:
         stop.calm()
         announce(running, time.monotonic() - began, args.start)
@@ -223,7 +225,7 @@ def _run(setup: Setup, args: argparse.Namespace, stop: Stop) -> int:
         running.close()
 
 
-def _show(running: Running, args: argparse.Namespace, stop: Stop) -> None:
+def _show(running: ActiveRun, args: argparse.Namespace, stop: Stop) -> None:
     """The view, until the time is over, somebody asks to stop, or there is nothing left to do."""
     from rich.console import Console
 
@@ -235,7 +237,7 @@ def _show(running: Running, args: argparse.Namespace, stop: Stop) -> None:
     def title() -> str:
         passed = clock(time.monotonic() - began)
         until = f" of {clock(args.duration)}" if args.duration else ""
-        return f"ledgerops  {running.setup.feed}  {passed}{until}  {running.watch.url}/"
+        return f"ledgerops  {running.setup.source}  {passed}{until}  {running.watch.url}/"
 
     def over(limit: float) -> bool:
         """Waits for `limit` seconds, less when the run is over before."""

@@ -12,10 +12,10 @@ from ledgerops.config import load
 
 if TYPE_CHECKING:
     from ledgerops.common.shutdown import Stop
-    from ledgerops.ledger.run.app import Running
+    from ledgerops.ledger.run.app import ActiveRun
 
 
-def announce(running: Running, took: float, start: str | None) -> None:
+def announce(running: ActiveRun, took: float, start: str | None) -> None:
     """After the start: where to look, what runs, and what of an earlier run counts. `start` is what --start says."""
     setup = running.setup
     names = [job.name for job in setup.jobs]
@@ -24,7 +24,7 @@ def announce(running: Running, took: float, start: str | None) -> None:
     usual = load().port if setup.port is None else setup.port
     if usual and running.watch.port != usual:
         print(f"port {usual} is in use, so the live page is on port {running.watch.port}")
-    print(f"{what} on {setup.feed}; started in {took:.0f} s")
+    print(f"{what} on {setup.source}; started in {took:.0f} s")
     if setup.resumed:
         since = duration(time.time() - setup.note.origin)
         print(f"resuming the run that began {since} ago; --fresh starts over")
@@ -40,7 +40,7 @@ def announce(running: Running, took: float, start: str | None) -> None:
     print(f"writing to {_short(setup.folder.path)}; stop with Ctrl-C", flush=True)
 
 
-def sum_up(running: Running, status: dict[str, Any], stop: Stop, cut: list[str], took: float) -> int:
+def sum_up(running: ActiveRun, status: dict[str, Any], stop: Stop, cut: list[str], took: float) -> int:
     """After the end: verdicts, failures and where the files are. Returns the exit code."""
     from ledgerops.cli.live_view import verdict_line
     from ledgerops.common.format import clean
@@ -54,7 +54,7 @@ def sum_up(running: Running, status: dict[str, Any], stop: Stop, cut: list[str],
     if cut:
         print(f"stopped during a batch, which the next run repeats: {', '.join(cut)}")
     folder = setup.folder
-    print(f"\noutput      {setup.outlet.place(_short(folder.outputs))}")
+    print(f"\noutput      {setup.sink.describe(_short(folder.outputs))}")
     print(f"checkpoints {_short(folder.checkpoints)}/JOB")
     if setup.record:
         print(f"recording   {_short(folder.recording)}")

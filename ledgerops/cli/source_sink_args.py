@@ -13,8 +13,8 @@ from ledgerops.errors import UserError
 
 if TYPE_CHECKING:
     from ledgerops.common.kafka import KafkaClient
-    from ledgerops.ledger.run.sink import Outlet
-    from ledgerops.ledger.run.source import Feed
+    from ledgerops.ledger.run.sink import RunSink
+    from ledgerops.ledger.run.source import RunSource
 
 POSTGRES = "LEDGEROPS_POSTGRES"
 
@@ -66,10 +66,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def endpoints(args: argparse.Namespace, environ: Mapping[str, str] = os.environ) -> tuple[Feed, Outlet]:
+def endpoints(args: argparse.Namespace, environ: Mapping[str, str] = os.environ) -> tuple[RunSource, RunSink]:
     """What to read and where to write. Raises UserError for flags that do not fit together, or name nothing."""
-    from ledgerops.ledger.run.sink import Outlet
-    from ledgerops.ledger.run.source import choose_feed
+    from ledgerops.ledger.run.sink import RunSink
+    from ledgerops.ledger.run.source import choose_source
     from ledgerops.ledger.sources.kafka import Start, Topics, read_start
     from ledgerops.ledger.sources.topics import named
 
@@ -80,15 +80,15 @@ def endpoints(args: argparse.Namespace, environ: Mapping[str, str] = os.environ)
     if client is not None and args.source == "kafka":
         start = read_start(args.start) if args.start else Start()
         topics = Topics(client, args.topic_prefix or "", start, args.allow_data_loss)
-    feed = choose_feed(args.source, args.plan, args.rate_scale, args.rate, environ, topics, args.landing)
-    if args.until_caught_up and feed.kind == "embedded":
+    source = choose_source(args.source, args.plan, args.rate_scale, args.rate, environ, topics, args.landing)
+    if args.until_caught_up and source.kind == "embedded":
         raise UserError("--until-caught-up has no end with the embedded source, which never ends; use --duration")
     url = (args.postgres or environ.get(POSTGRES, "")) if args.sink == "postgres" else ""
     if args.sink == "postgres" and not url:
         raise UserError(f"--sink postgres needs to know where: add --postgres URL, or set {POSTGRES}")
-    outlet = Outlet(args.sink, client if args.sink == "kafka" else None, args.topic_prefix or "", url)
-    outlet.target  # noqa: B018  # raises UserError for an URL that is none
-    return feed, outlet
+    sink = RunSink(args.sink, client if args.sink == "kafka" else None, args.topic_prefix or "", url)
+    sink.target  # noqa: B018  # raises UserError for an URL that is none
+    return source, sink
 
 
 def _client(args: argparse.Namespace) -> KafkaClient | None:

@@ -15,11 +15,11 @@ from ledgerops.common.shutdown import stop_queries
 from ledgerops.errors import UserError
 from ledgerops.ledger.jobs.job import REPLAY_LATENESS, Job
 from ledgerops.ledger.run import failures
-from ledgerops.ledger.run.completion import Headway
-from ledgerops.ledger.run.run_dir import Note, RunFolder, remove_unused
+from ledgerops.ledger.run.completion import CatchUpCheck
+from ledgerops.ledger.run.run_dir import RunDir, RunNote, remove_unused
 from ledgerops.ledger.run.services import Services, open_services
-from ledgerops.ledger.run.sink import Outlet
-from ledgerops.ledger.run.source import Feed, heads, open_tables, total_rows
+from ledgerops.ledger.run.sink import RunSink
+from ledgerops.ledger.run.source import RunSource, open_tables, read_source_heads, total_rows
 from ledgerops.ledger.run.spark_session import open_session, output_to, quick_start_conf
 from ledgerops.ledger.run.start import SESSION_CONF, start
 from ledgerops.ledger.sources.csv_file import rejected
@@ -36,13 +36,13 @@ MAX_START_SECONDS = 300.0  # in which a source's process is started again and ag
 
 
 @dataclass(frozen=True, slots=True)
-class Setup:
+class RunSetup:
     """What to run, all of it checked."""
 
     jobs: Sequence[Job]
-    feed: Feed
-    folder: RunFolder
-    note: Note
+    source: RunSource
+    folder: RunDir
+    note: RunNote
     resumed: bool
     cores: int
     master: str | None
@@ -51,7 +51,7 @@ class Setup:
     max_rows: int | None  # a batch; files, of a landing folder
     record: bool
     service_urls: Mapping[str, str]  # those that were given, by name; for the others a local one is opened
-    outlet: Outlet = field(default_factory=Outlet)
+    sink: RunSink = field(default_factory=RunSink)
     jars: Sequence[Path] = ()  # that the source or the sink needs
     lateness: str | None = None  # in place of what the jobs or the source have; a Spark interval
     until_caught_up: bool = False
@@ -71,10 +71,10 @@ class Setup:
     @property
     def watched(self) -> dict[str, str]:
         """What the watch must know to ask the source how far the queries are behind."""
-        if self.feed.kafka is None:
+        if self.source.kafka is None:
             return {}
         config = {"kafka_config": str(self.kafka_config.resolve())} if self.kafka_config else {}
-        return {"kafka_servers": self.feed.kafka.client.servers, **config}
+        return {"kafka_servers": self.source.kafka.client.servers, **config}
 
     def held(self) -> dict[str, int]:
         """The jobs whose checkpoint has another number of shuffle partitions than the session: theirs counts."""
@@ -87,32 +87,32 @@ class Setup:
 
     def check(self) -> None:
         """Asks the sink, and compares the checkpoints with what the cluster says. Raises UserError."""
-        self.outlet.check(self.jobs, self.folder)
+        self.sink.check(self.jobs, self.folder)
         for job in self.jobs:
             for topic, partition in BatchLog(self.folder.checkpoints / job.name).newest.ends:
-                number = (self.feed.partitions or {}).get(topic)
+                number = (self.source.partitions or {}).get(topic)
                 if number is not None and int(partition) >= number:
                     raise UserError(
                         f"topic {topic} has {number} partitions and the checkpoint of {job.name} knows more: it was "
-                        "made anew, since Kafka takes none away; add --fresh to begin anew, or --out another folder"
+                        "made anew, since Kafka takes none away; add --fresh to start_run anew, or --out another folder"
                     )
 
 
-class Running:
-    """Everything that `begin` opened. Not thread-safe."""
+class ActiveRun:
+    """Everything that `start_run` opened. Not thread-safe."""
 
     def __init__(
         self,
-        setup: Setup,
+        setup: RunSetup,
         spark: SparkSession,
         watch: Watch,
         queries: Sequence[StreamingQuery],
         services: Services,
-        headway: Headway | None = None,
+        headway: CatchUpCheck | None = None,
     ) -> None:
         self.setup, self.spark, self.watch, self.queries = setup, spark, watch, queries
         self._services = services
-        self._totals = total_rows(setup.feed, setup.inputs, setup.folder.work)
+        self._totals = total_rows(setup.source, setup.inputs, setup.folder.work)
         self._done: set[str] = set()
         self._headway = headway
 
@@ -126,7 +126,7 @@ class Running:
         return not any(query.isActive for query in self.queries)
 
     def dry(self) -> bool:
-        """Whether every query has worked off all rows of a bounded feed, or all that were there at the start."""
+        """Whether every query has worked off all rows of a bounded source, or all that were there at the start."""
         if self._headway is not None:
             return self._headway.over()
         if not self._totals:
@@ -174,12 +174,12 @@ class Running:
             self._services.close()
 
 
-def begin(setup: Setup) -> Running:
+def start_run(setup: RunSetup) -> ActiveRun:
     """Starts Spark, the watch and the jobs. Raises UserError when something does not fit; then nothing is left open."""
     folder = setup.folder
     logging.basicConfig(filename=folder.log, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     with output_to(folder.log):
-        services = open_services(setup.services, setup.service_urls, folder.work, setup.feed)
+        services = open_services(setup.services, setup.service_urls, folder.work, setup.source)
         spark = watch = None
         try:
             jars = {"spark.jars": ",".join(map(str, setup.jars))} if setup.jars else {}
@@ -193,8 +193,8 @@ def begin(setup: Setup) -> Running:
                 **setup.watched,
             )
             _check_watch(watch, setup.port)
-            inputs = open_tables(setup.feed, setup.note, spark, setup.inputs, setup.max_rows, folder.work)
-            ends = heads(setup.feed) if setup.until_caught_up else {}
+            inputs = open_tables(setup.source, setup.note, spark, setup.inputs, setup.max_rows, folder.work)
+            ends = read_source_heads(setup.source) if setup.until_caught_up else {}
             queries = [_start_one(job, setup, inputs, services.urls) for job in setup.jobs]
         except BaseException:
             if watch is not None:
@@ -203,12 +203,14 @@ def begin(setup: Setup) -> Running:
                 spark.stop()
             services.close()
             raise
-    bounded = setup.until_caught_up and setup.feed.kind != "replay"  # a replay knows how many rows it has
-    headway = Headway(queries, folder.checkpoints, ends) if bounded else None
-    return Running(setup, spark, watch, queries, services, headway)
+    bounded = setup.until_caught_up and setup.source.kind != "replay"  # a replay knows how many rows it has
+    headway = CatchUpCheck(queries, folder.checkpoints, ends) if bounded else None
+    return ActiveRun(setup, spark, watch, queries, services, headway)
 
 
-def _start_one(job: Job, setup: Setup, inputs: Mapping[str, DataFrame], services: Mapping[str, str]) -> StreamingQuery:
+def _start_one(
+    job: Job, setup: RunSetup, inputs: Mapping[str, DataFrame], services: Mapping[str, str]
+) -> StreamingQuery:
     """Starts a job and waits until its source has answered.
 
     Each source begins with a Python process of its own, which must connect to Spark within ten seconds (a constant of
@@ -221,16 +223,16 @@ def _start_one(job: Job, setup: Setup, inputs: Mapping[str, DataFrame], services
         time.monotonic() + MAX_START_SECONDS,
     )
     while True:
-        if setup.feed.kafka is not None:  # else the place that an earlier --start named would still count
+        if setup.source.kafka is not None:  # else the place that an earlier --start named would still count
             remove_unused(checkpoint)
         query = start(
             job,
             inputs,
-            sink=setup.outlet.sink(job, folder),
+            sink=setup.sink.for_job(job, folder),
             checkpoint=checkpoint,
             trigger_seconds=setup.trigger,
             fingerprint=f"{setup.note.source} {setup.note.digest}",
-            lateness=setup.lateness or (REPLAY_LATENESS if setup.feed.kind == "replay" else None),
+            lateness=setup.lateness or (REPLAY_LATENESS if setup.source.kind == "replay" else None),
             services=services,
         )
         limit = time.monotonic() + SOURCE_SECONDS

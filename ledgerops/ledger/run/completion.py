@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 NOTHING_NEW = "Waiting for data to arrive"  # what a query's status says when a trigger has found nothing to read
 
 
-class Headway:
+class CatchUpCheck:
     """`heads` are where the topics ended at the start; empty for a landing folder, where no file may be left.
 
     A query is done when a batch has reached the heads, and another one or a trigger without input has followed: a

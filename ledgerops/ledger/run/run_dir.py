@@ -18,7 +18,7 @@ from ledgerops.errors import UserError
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
+class RunNote:
     """What must stay the same for a checkpoint to mean the same rows."""
 
     source: str  # "embedded", "replay", "kafka" or "files"
@@ -30,7 +30,7 @@ class Note:
     topics: dict[str, str] = field(default_factory=dict)  # Kafka's ids by name: a topic made anew has another
 
 
-class RunFolder:
+class RunDir:
     """`root/name`, locked while the process lives: two runs on one checkpoint would destroy it."""
 
     def __init__(self, root: Path, name: str) -> None:
@@ -58,7 +58,7 @@ class RunFolder:
     def log(self) -> Path:
         return self.path / "spark.log"
 
-    def open(self, wanted: Note, fresh: bool) -> tuple[Note, bool]:
+    def open(self, wanted: RunNote, fresh: bool) -> tuple[RunNote, bool]:
         """The note to run by, and whether it goes on with an earlier run. `fresh` moves an earlier run aside.
 
         Raises UserError when the earlier run had another source or sink, or is still at work.
@@ -75,7 +75,7 @@ class RunFolder:
             self._lock.close()
             self._lock = None
 
-    def _note(self, wanted: Note, fresh: bool) -> tuple[Note, bool]:
+    def _note(self, wanted: RunNote, fresh: bool) -> tuple[RunNote, bool]:
         if fresh and (self.path / "run.json").exists():
             self._move_aside()
         earlier = self._read()
@@ -90,7 +90,7 @@ class RunFolder:
             self._write(resumed)  # a job that was added reads a topic more; a cluster may be reached by another address
         return resumed, True
 
-    def _compare(self, earlier: Note, wanted: Note) -> None:
+    def _compare(self, earlier: RunNote, wanted: RunNote) -> None:
         """Refuses to go on with checkpoints that mean other rows, or that were written elsewhere."""
         remedy = "add --fresh to begin anew, or --out another folder"
         if earlier.source != wanted.source:
@@ -131,16 +131,16 @@ class RunFolder:
         lock.flush()
         self._lock = lock
 
-    def _read(self) -> Note | None:
+    def _read(self) -> RunNote | None:
         file = self.path / "run.json"
         try:
-            return Note(**json.loads(file.read_text("utf-8")))
+            return RunNote(**json.loads(file.read_text("utf-8")))
         except FileNotFoundError:
             return None
         except (OSError, ValueError, TypeError) as error:
             raise UserError(f"cannot read {file} ({error}); add --fresh to begin anew") from None
 
-    def _write(self, note: Note) -> None:
+    def _write(self, note: RunNote) -> None:
         # whole or not at all: a crash must not leave half a note beside good checkpoints
         write_json(self.path / "run.json", asdict(note), indent=1)
 

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from ledgerops.errors import UserError
 
 if TYPE_CHECKING:
-    from ledgerops.ledger.run.source import Feed
+    from ledgerops.ledger.run.source import RunSource
     from ledgerops.servers.risk import Risk
 
 CONNECT_SECONDS = 5.0
@@ -31,7 +31,7 @@ class Services:
             self._risk.stop()
 
 
-def open_services(wanted: Collection[str], given: Mapping[str, str], work_dir: Path, feed: Feed) -> Services:
+def open_services(wanted: Collection[str], given: Mapping[str, str], work_dir: Path, source: RunSource) -> Services:
     """The wanted services: those of the URLs `given`, for the others an SQLite file of accounts, a risk service.
 
     Accounts are the bank's when its files are replayed, else invented ones for all that the plan may name; the file is
@@ -41,7 +41,7 @@ def open_services(wanted: Collection[str], given: Mapping[str, str], work_dir: P
     urls: dict[str, str] = {}
     if "accounts" in wanted:
         urls["accounts"] = (
-            _given_accounts(given["accounts"]) if "accounts" in given else _local_accounts(work_dir, feed)
+            _given_accounts(given["accounts"]) if "accounts" in given else _local_accounts(work_dir, source)
         )
     risk = None
     if "risk" in wanted:
@@ -67,15 +67,15 @@ def _given_accounts(url: str) -> str:
     return url
 
 
-def _local_accounts(work_dir: Path, feed: Feed) -> str:
+def _local_accounts(work_dir: Path, source: RunSource) -> str:
     from ledgerops.ledger.run.source import DATA
     from ledgerops.ledger.sources.accounts import accounts_of_csv, accounts_of_plan, url_of
 
-    data = feed.data or (Path(os.environ[DATA]) if feed.plan is None and os.environ.get(DATA) else None)
+    data = source.data or (Path(os.environ[DATA]) if source.plan is None and os.environ.get(DATA) else None)
     if data is not None:
         return url_of(accounts_of_csv(data, work_dir))
-    if feed.plan is not None:
-        return url_of(accounts_of_plan(feed.plan, work_dir))
+    if source.plan is not None:
+        return url_of(accounts_of_plan(source.plan, work_dir))
     raise UserError(f"no accounts to look up: give --accounts-url, or set {DATA} to the folder that holds accounts.csv")
 
 

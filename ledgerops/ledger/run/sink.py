@@ -11,18 +11,18 @@ from ledgerops.common.kafka import reach
 if TYPE_CHECKING:
     from ledgerops.common.kafka import KafkaClient
     from ledgerops.ledger.jobs.job import Job
-    from ledgerops.ledger.run.run_dir import RunFolder
+    from ledgerops.ledger.run.run_dir import RunDir
     from ledgerops.ledger.sinks import Sink
 
-Kind = Literal["parquet", "kafka", "postgres"]
+SinkKind = Literal["parquet", "kafka", "postgres"]
 ANSWER_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Outlet:
+class RunSink:
     """One kind of sink for all jobs of a run. `url` may hold a password, which is never shown."""
 
-    kind: Kind = "parquet"
+    kind: SinkKind = "parquet"
     client: KafkaClient | None = None
     prefix: str = ""  # before the name of every topic
     url: str = field(default="", repr=False)
@@ -39,7 +39,7 @@ class Outlet:
             return str(PostgresSink(self.url))
         return ""
 
-    def sink(self, job: Job, folder: RunFolder) -> Sink:
+    def for_job(self, job: Job, folder: RunDir) -> Sink:
         from ledgerops.ledger.sinks import KafkaSink, ParquetSink, PostgresSink
 
         if self.kind == "kafka":
@@ -47,15 +47,15 @@ class Outlet:
             return KafkaSink(self.client, self.prefix)
         return PostgresSink(self.url) if self.kind == "postgres" else ParquetSink(folder.outputs / job.name)
 
-    def check(self, jobs: Sequence[Job], folder: RunFolder) -> None:
+    def check(self, jobs: Sequence[Job], folder: RunDir) -> None:
         """Asks the destination once. Raises UserError when it does not answer or refuses us."""
         if self.kind == "kafka":
             assert self.client is not None
             reach(self.client, ANSWER_SECONDS)
         elif self.kind == "postgres":
             for job in jobs[:1]:
-                self.sink(job, folder).last_batch(job, folder.checkpoints / job.name)
+                self.for_job(job, folder).last_batch(job, folder.checkpoints / job.name)
 
-    def place(self, folder: str) -> str:
+    def describe(self, folder: str) -> str:
         """For a reader of the summary; `folder` is how the run's output folder is written."""
         return f"{folder}/JOB (Parquet)" if self.kind == "parquet" else f"{self.kind} {self.target}"

@@ -14,7 +14,7 @@ import ledgerops
 from ledgerops.common.kafka_offsets import read_heads
 from ledgerops.errors import UserError
 from ledgerops.ledger.plan.plan import Plan, load_plan
-from ledgerops.ledger.run.run_dir import Note
+from ledgerops.ledger.run.run_dir import RunNote
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ledgerops.ledger.sources.kafka import Topics
     from ledgerops.ledger.sources.tables import Table
 
-Source = Literal["embedded", "replay", "kafka", "files"]
+SourceKind = Literal["embedded", "replay", "kafka", "files"]
 DATA = "LEDGEROPS_DATA"
 PLAN = "default"
 ROWS = frozenset({"transactions", "customers", "debits", "credits", "ad_events"})
@@ -32,10 +32,10 @@ KEYS = {"transactions": "customer_id", "debits": "customer_id", "credits": "cust
 
 
 @dataclass(frozen=True, slots=True)
-class Feed:
+class RunSource:
     """Chosen and checked before Spark starts."""
 
-    kind: Source
+    kind: SourceKind
     title: str  # the plan's name, the file's or folder's path, or Kafka's addresses
     digest: str  # changes when the rows would be others
     plan: Plan | None = None  # of the embedded source
@@ -73,79 +73,79 @@ class Feed:
             return found | (set(SIDES) if "transactions" in found else set())
         return ROWS | {REJECTS} if self.kind == "kafka" else ROWS
 
-    def note(self, now: float) -> Note:
-        return Note(self.kind, self.title, self.digest, now, topics=dict(self.topics or {}))
+    def note(self, now: float) -> RunNote:
+        return RunNote(self.kind, self.title, self.digest, now, topics=dict(self.topics or {}))
 
 
-def choose_feed(
-    source: Source | None,
+def choose_source(
+    kind: SourceKind | None,
     plan: str | None = None,
     scale: float | None = None,
     rate: float | None = None,
     environ: Mapping[str, str] = os.environ,
     kafka: Topics | None = None,
     landing: Path | None = None,
-) -> Feed:
-    """The feed that the flags and LEDGEROPS_DATA ask for. Raises UserError on a bad plan or a missing file.
+) -> RunSource:
+    """The source that the flags and LEDGEROPS_DATA ask for. Raises UserError on a bad plan or a missing file.
 
-    Kafka is not asked yet: see `reached`.
+    Kafka is not asked yet: see `describe_topics`.
     """
     data = environ.get(DATA)
-    if source is None:
-        source = "replay" if data and plan is None else "embedded"
-    if source == "embedded":
+    if kind is None:
+        kind = "replay" if data and plan is None else "embedded"
+    if kind == "embedded":
         if rate is not None:
             raise UserError("--rate is for a replay; the embedded source takes --rate-scale")
         name = plan or PLAN
         loaded = load_plan(name, scale or 1.0)
-        return Feed(source, name, _digest(loaded.text.encode()), plan=loaded)
-    if source in ("kafka", "files"):
+        return RunSource(kind, name, _digest(loaded.text.encode()), plan=loaded)
+    if kind in ("kafka", "files"):
         if plan is not None or scale is not None or rate is not None:
-            raise UserError(f"--plan, --rate-scale and --rate are not for --source {source}, which has its own pace")
-        if source == "kafka":
+            raise UserError(f"--plan, --rate-scale and --rate are not for --source {kind}, which has its own pace")
+        if kind == "kafka":
             if kafka is None:
                 raise UserError("--source kafka needs to know where: add --bootstrap-servers HOST:PORT")
-            return Feed(source, kafka.client.servers, "", kafka=kafka)
+            return RunSource(kind, kafka.client.servers, "", kafka=kafka)
         if landing is None:
             raise UserError("--source files needs to know where: add --landing FOLDER")
-        feed = Feed(source, str(landing), _digest(str(landing.resolve()).encode()), landing=landing)
-        feed.offered  # noqa: B018  # raises UserError for a folder that is not there
-        return feed
+        source = RunSource(kind, str(landing), _digest(str(landing.resolve()).encode()), landing=landing)
+        source.offered  # noqa: B018  # raises UserError for a folder that is not there
+        return source
     if plan is not None or scale is not None:
         raise UserError("--plan and --rate-scale are for the embedded source; a replay takes --rate")
     if not data:
         raise UserError(f"nothing to replay; set {DATA} to the folder that holds transactions.csv")
     file = Path(data) / "transactions.csv"
     try:
-        return Feed(source, str(file), _digest(file.read_bytes()), data=Path(data), rate=rate)
+        return RunSource(kind, str(file), _digest(file.read_bytes()), data=Path(data), rate=rate)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise UserError(f"cannot read {file}: {reason}; {DATA} names the folder that holds it") from None
 
 
-def reached(feed: Feed, names: Collection[str]) -> Feed:
-    """The feed with what its cluster says of itself and of the topics of these tables; others as they are.
+def describe_topics(source: RunSource, names: Collection[str]) -> RunSource:
+    """The source with what its cluster says of itself and of the topics of these tables; others as they are.
 
     Raises UserError when no broker answers or a topic is not there.
     """
-    if feed.kafka is None:
-        return feed
+    if source.kafka is None:
+        return source
     from ledgerops.ledger.sources.kafka import describe_cluster
 
-    cluster = describe_cluster(feed.kafka.client, {topic for name in names for topic in feed.kafka.of(name)})
-    digest = _digest(f"{cluster.id} {feed.kafka.prefix}".encode())
-    return replace(feed, digest=digest, topics=cluster.topics, partitions=cluster.partitions)
+    cluster = describe_cluster(source.kafka.client, {topic for name in names for topic in source.kafka.of(name)})
+    digest = _digest(f"{cluster.id} {source.kafka.prefix}".encode())
+    return replace(source, digest=digest, topics=cluster.topics, partitions=cluster.partitions)
 
 
-def heads(feed: Feed) -> dict[tuple[str, str], int]:
+def read_source_heads(source: RunSource) -> dict[tuple[str, str], int]:
     """Where the topics that are read end now, by topic and partition; empty for other sources. Raises UserError."""
-    if feed.kafka is None or feed.partitions is None:
+    if source.kafka is None or source.partitions is None:
         return {}
-    return read_heads(feed.kafka.client, feed.partitions)
+    return read_heads(source.kafka.client, source.partitions)
 
 
 def open_tables(
-    feed: Feed, note: Note, spark: SparkSession, names: Collection[str], max_rows: int | None, work_dir: Path
+    source: RunSource, note: RunNote, spark: SparkSession, names: Collection[str], max_rows: int | None, work_dir: Path
 ) -> dict[str, DataFrame]:
     """The streams that the jobs read, by name; those with an event time are instrumented.
 
@@ -155,9 +155,9 @@ def open_tables(
     tables: dict[str, DataFrame] = {}
     for name in sorted(names):
         # Kafka has topics of their own for the two sides; elsewhere they share one stream of transactions
-        base = "transactions" if name in SIDES and feed.kafka is None else name
+        base = "transactions" if name in SIDES and source.kafka is None else name
         if base not in opened:
-            opened[base] = _open(feed, note, spark, base, max_rows, work_dir)
+            opened[base] = _open(source, note, spark, base, max_rows, work_dir)
         rows = opened[base] if base == name else opened[base].where(f"type = '{SIDES[name]}'")
         if name in KEYS:
             label = None if name == "transactions" else name
@@ -166,39 +166,41 @@ def open_tables(
     return tables
 
 
-def _open(feed: Feed, note: Note, spark: SparkSession, name: str, max_rows: int | None, work_dir: Path) -> DataFrame:
+def _open(
+    source: RunSource, note: RunNote, spark: SparkSession, name: str, max_rows: int | None, work_dir: Path
+) -> DataFrame:
     observation = f"ledgerops_rejects_{name}"
-    if feed.kafka is not None:
+    if source.kafka is not None:
         from ledgerops.ledger.sources import kafka
 
-        return kafka.open_table(spark, feed.kafka, name, max_rows, observation)
-    if feed.landing is not None:
+        return kafka.open_table(spark, source.kafka, name, max_rows, observation)
+    if source.landing is not None:
         from ledgerops.ledger.sources import landing
 
-        return landing.open_table(spark, feed.landing, name, max_rows, observation)
+        return landing.open_table(spark, source.landing, name, max_rows, observation)
     from ledgerops.ledger.sources.tables import open_source
 
     return open_source(
         spark,
         cast("Table", name),
-        kind="replay" if feed.kind == "replay" else "embedded",
-        plan=feed.plan or PLAN,
-        data_dir=feed.data,
+        kind="replay" if source.kind == "replay" else "embedded",
+        plan=source.plan or PLAN,
+        data_dir=source.data,
         work_dir=work_dir,
         origin=note.origin,
-        rate=None if name == "customers" else feed.rate,
+        rate=None if name == "customers" else source.rate,
         max_rows_per_trigger=max_rows,
     )
 
 
-def total_rows(feed: Feed, names: Collection[str], work_dir: Path) -> dict[str, int]:
+def total_rows(source: RunSource, names: Collection[str], work_dir: Path) -> dict[str, int]:
     """How many rows there are in all, by table, of a replay; empty when they may never end."""
-    if feed.kind != "replay":
+    if source.kind != "replay":
         return {}
     from ledgerops.ledger.sources import tables
 
     totals = {
-        name: tables.total_rows(cast("Table", name), kind="replay", data_dir=feed.data, work_dir=work_dir)
+        name: tables.total_rows(cast("Table", name), kind="replay", data_dir=source.data, work_dir=work_dir)
         for name in {"transactions" if name in SIDES else name for name in names}
     }
     return {name: total for name, total in totals.items() if total is not None}

@@ -36,7 +36,7 @@ class Prepared:
         return sum(self.counts)
 
 
-class Order:
+class RowOrder:
     """How the rows of a file, in its order, are spread over partitions.
 
     `positions[p]` holds the ascending positions (from 0) of the rows of partition p. The first n rows of the file
@@ -125,12 +125,12 @@ def describe(path: Path) -> Prepared:
 
 
 @lru_cache(maxsize=8)
-def order(path: Path) -> Order:
+def order(path: Path) -> RowOrder:
     """The order of a file, read once a process."""
     with pa.memory_map(str(path)) as source:
         positions = pa.ipc.open_file(source).read_all()[POSITION].to_numpy()
     ends = np.cumsum(describe(path).counts)
-    return Order(np.split(positions, ends[:-1]))
+    return RowOrder(np.split(positions, ends[:-1]))
 
 
 def batches(path: Path, first: int, end: int) -> Iterator[pa.RecordBatch]:

@@ -72,7 +72,7 @@ def _number(options: Mapping[str, str], name: str, least: float, default: float 
     return value
 
 
-def ranges(order: arrow_file.Order, start: Sequence[int], end: Sequence[int]) -> list[Split]:
+def ranges(order: arrow_file.RowOrder, start: Sequence[int], end: Sequence[int]) -> list[Split]:
     """The tasks that read what lies between two offsets: rows of the file, which holds partition after partition."""
     found, base = [], 0
     for partition, (rows, low, high) in enumerate(zip(order.positions, start, end, strict=True)):

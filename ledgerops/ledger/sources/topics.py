@@ -36,7 +36,7 @@ TOPICS = (
 
 
 @dataclass(frozen=True)
-class Found:
+class TopicCheck:
     """What a broker has of the wanted topics; names with their prefix."""
 
     missing: tuple[str, ...]
@@ -82,7 +82,7 @@ def create(client: KafkaClient, prefix: str = "", replication: int = -1) -> tupl
     return tuple(topic.topic for topic in new)
 
 
-def inspect_topics(client: KafkaClient, prefix: str = "") -> Found:
+def inspect_topics(client: KafkaClient, prefix: str = "") -> TopicCheck:
     """Compares the broker's topics with what the ledger needs; changes nothing. Raises UserError without an answer."""
     return _found(reach(client), client, named(prefix))
 
@@ -98,7 +98,7 @@ def _made(name: str, done: Any, client: KafkaClient) -> None:
             raise UserError(f"cannot make topic {name} at {client.servers}: {told(error)}") from None
 
 
-def _found_all(admin: Any, client: KafkaClient, wanted: Mapping[str, Topic]) -> Found:
+def _found_all(admin: Any, client: KafkaClient, wanted: Mapping[str, Topic]) -> TopicCheck:
     """As `_found`, once every topic has come to light: a broker may learn a moment later what the controller made."""
     end = time.monotonic() + SECONDS
     while True:
@@ -110,7 +110,7 @@ def _found_all(admin: Any, client: KafkaClient, wanted: Mapping[str, Topic]) -> 
         time.sleep(0.1)
 
 
-def _found(admin: Any, client: KafkaClient, wanted: Mapping[str, Topic]) -> Found:
+def _found(admin: Any, client: KafkaClient, wanted: Mapping[str, Topic]) -> TopicCheck:
     from confluent_kafka import KafkaException
 
     try:
@@ -124,7 +124,7 @@ def _found(admin: Any, client: KafkaClient, wanted: Mapping[str, Topic]) -> Foun
         for name in present
         for problem in _wrong(name, wanted[name], len(listed[name].partitions), policies[name])
     )
-    return Found(tuple(name for name in wanted if name not in present), tuple(present), tuple(problems))
+    return TopicCheck(tuple(name for name in wanted if name not in present), tuple(present), tuple(problems))
 
 
 def _policies(admin: Any, names: Sequence[str]) -> dict[str, set[str]]:

@@ -23,7 +23,7 @@ def _no_lateness() -> Ints:
 
 
 @dataclass
-class Sent:
+class SentCounts:
     """What was handed to the target: of the sender's share all records numbered below `records`, and no other."""
 
     records: int = 0
@@ -69,7 +69,7 @@ class Sent:
         }
 
     @classmethod
-    def read(cls, document: dict[str, Any]) -> Sent:
+    def read(cls, document: dict[str, Any]) -> SentCounts:
         """What `document` made."""
         lateness = _no_lateness()
         at, counts = document["lateness"]
@@ -84,11 +84,11 @@ class Sent:
         )
 
 
-def together(parts: list[Sent]) -> Sent:
+def together(parts: list[SentCounts]) -> SentCounts:
     """The books of several senders, each with a share of its own of one stream, as if one had sent it all."""
     if not parts:
-        return Sent()
-    whole = Sent(
+        return SentCounts()
+    whole = SentCounts(
         records=min(each.records for each in parts),
         problem=next((each.problem for each in parts if each.problem), None),
         seconds=max(each.seconds for each in parts),

@@ -14,25 +14,25 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from ledgerops.load.generator.accounting import Sent, together
+from ledgerops.load.generator.accounting import SentCounts, together
 from ledgerops.load.generator.latency_samples import histogram
-from ledgerops.load.generator.request import Order
+from ledgerops.load.generator.request import LoadRequest
 
 LEAD = 0.5  # seconds between the word to begin and the beginning: it has reached all of them by then
 
 
-class Conductor:
+class Coordinator:
     """Of all members; `send(member, kind, data)` reaches one. Members are named by whoever carries the messages."""
 
     def __init__(
         self,
-        order: Order,
+        order: LoadRequest,
         members: Sequence[Hashable],
         send: Callable[[Any, str, Any], None],
         say: Callable[[str], None] = lambda text: None,
     ) -> None:
         self.order = order
-        self.books: dict[Hashable, Sent] = {}  # the latest of each member
+        self.books: dict[Hashable, SentCounts] = {}  # the latest of each member
         self.failure: str | None = None  # why a member could not begin
         self.begun = False
         self._members, self._send, self._say = list(members), send, say
@@ -56,13 +56,13 @@ class Conductor:
             if len(self._ready) == len(self._members) and not self._stopping:
                 self._begin()
         elif kind == "books":
-            self.books[member] = Sent.read(data)
+            self.books[member] = SentCounts.read(data)
         elif kind == "position":
             self._positions[member] = data
             self._agree()
         elif kind == "done":
             self._done[member] = data["legs"]
-            self.books[member] = Sent.read(data["sent"])
+            self.books[member] = SentCounts.read(data["sent"])
             self._agree()
         elif kind == "failed":
             self.failure = self.failure or data
@@ -98,7 +98,7 @@ class Conductor:
         """Of its share."""
         return self._members.index(member)
 
-    def result(self) -> Sent:
+    def result(self) -> SentCounts:
         """The books of all, added up. They are not exact when a member is lost or they did not end together."""
         parts = [self.books[member] for member in self._members if member in self._done]
         whole = together(parts)

@@ -15,7 +15,7 @@ from ledgerops.common.kafka_offsets import read_heads
 from ledgerops.errors import UserError
 from ledgerops.ledger.plan.poison import REASONS
 from ledgerops.ledger.sources import kafka
-from ledgerops.load.generator.latency_samples import Sample
+from ledgerops.load.generator.latency_samples import LatencySample
 from ledgerops.load.generator.records import Records
 
 # What may wait in the producer: two seconds of 100,000 records, so that memory stays bounded while a broker is away.
@@ -126,7 +126,7 @@ class KafkaTarget:
         else:
             self._refuse(error, 1)
 
-    def _sampled(self, sample: Sample) -> Callable[[Any, Any], None]:
+    def _sampled(self, sample: LatencySample) -> Callable[[Any, Any], None]:
         def heard(error: Any, message: Any) -> None:
             self._delivered(error, message)
             if error is None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from ledgerops.common.files import write_bytes
 from ledgerops.errors import UserError
 from ledgerops.ledger.plan.poison import KEYLESS
-from ledgerops.load.generator.latency_samples import Sample
+from ledgerops.load.generator.latency_samples import LatencySample
 from ledgerops.load.generator.records import Records
 
 FILE_RECORDS = 20_000
@@ -33,7 +33,7 @@ class LandingTarget:
         self.acknowledged = 0
         self._name, self._files = name, 0
         self._lines: list[bytes] = []
-        self._samples: list[Sample] = []
+        self._samples: list[LatencySample] = []
         self._since = time.monotonic()
         try:
             self.folder.mkdir(parents=True, exist_ok=True)

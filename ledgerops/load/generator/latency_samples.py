@@ -52,7 +52,7 @@ LEGS: Mapping[str, tuple[str, str]] = {
 
 
 @dataclass(slots=True)
-class Sample:
+class LatencySample:
     """A record whose times are kept. `due`: seconds after the beginning."""
 
     place: int  # among the records it is made with
@@ -94,7 +94,7 @@ class Sampler:
             number = int(rows.numbers[row])
             place = int(np.searchsorted(made.numbers, number))
             id = str(rows.batch.column("transaction_id")[row]) if named else None
-            made.samples.append(Sample(place, number, id, None if self._at_once else float(due[place]), self))
+            made.samples.append(LatencySample(place, number, id, None if self._at_once else float(due[place]), self))
 
     @contextmanager
     def _told(self) -> Iterator[None]:
@@ -105,7 +105,7 @@ class Sampler:
                 self._out.close()
             raise cannot_write(self._file, error) from None
 
-    def keep(self, sample: Sample, acknowledged: float, appended: float | None) -> None:
+    def keep(self, sample: LatencySample, acknowledged: float, appended: float | None) -> None:
         row = {
             "number": sample.number,
             "transaction_id": sample.transaction_id,

@@ -15,22 +15,22 @@ from multiprocessing.connection import Connection, wait
 from typing import Any
 
 from ledgerops.errors import UserError
-from ledgerops.load.generator.accounting import Sent
-from ledgerops.load.generator.coordinator import Conductor
-from ledgerops.load.generator.request import Order
-from ledgerops.load.generator.sender import Member
+from ledgerops.load.generator.accounting import SentCounts
+from ledgerops.load.generator.coordinator import Coordinator
+from ledgerops.load.generator.request import LoadRequest
+from ledgerops.load.generator.sender import ShareSender
 
 _LOOK = 0.1  # seconds between two looks at the stop
 _LEAVE = 5.0  # seconds for a process to end when its work is done
 
 
 def conduct(
-    order: Order,
+    order: LoadRequest,
     workers: int,
     stopped: Callable[[], bool],
     say: Callable[[str], None] = lambda text: None,
-    show: Callable[[dict[int, Sent]], None] = lambda books: None,
-) -> Conductor:
+    show: Callable[[dict[int, SentCounts]], None] = lambda books: None,
+) -> Coordinator:
     """Sends the order by so many processes, until it is done or somebody `stopped` it.
 
     `show` gets the latest books by member. Raises UserError when a member could not begin.
@@ -53,7 +53,7 @@ def conduct(
         except OSError:
             pass  # it is gone, which its end of the pipe tells
 
-    conductor = Conductor(order, list(ours), send, say)
+    conductor = Coordinator(order, list(ours), send, say)
     try:
         conductor.start()
         _listen(conductor, ours, stopped, show)
@@ -82,10 +82,10 @@ def _unheard() -> Iterator[None]:
 
 
 def _listen(
-    conductor: Conductor,
+    conductor: Coordinator,
     pipes: dict[int, Connection],
     stopped: Callable[[], bool],
-    show: Callable[[dict[int, Sent]], None],
+    show: Callable[[dict[int, SentCounts]], None],
 ) -> None:
     numbers = {pipe: number for number, pipe in pipes.items()}
     while not conductor.over:
@@ -108,7 +108,7 @@ def _member(pipe: Connection) -> None:
     def send(kind: str, data: Any) -> None:
         pipe.send((kind, data))
 
-    member = Member(send)
+    member = ShareSender(send)
     pause = 0.0
     try:
         while not member.over:

@@ -14,13 +14,13 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.registry import Collector
 
 from ledgerops.errors import UserError
-from ledgerops.load.generator.accounting import Sent
+from ledgerops.load.generator.accounting import SentCounts
 from ledgerops.load.generator.validity import LATE_BUDGET, so_far
 
 LABELS = ("plan", "worker")
 # seconds; the budget of 50 ms and half and double of it are among them
 BUCKETS = (0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
-COUNTERS: tuple[tuple[str, str, Callable[[Sent], float]], ...] = (
+COUNTERS: tuple[tuple[str, str, Callable[[SentCounts], float]], ...] = (
     ("planned_records", "Records that were due by the schedule until now, poison included.", lambda s: s.planned),
     ("produced_records", "Records that were handed over to the target.", lambda s: s.produced),
     ("acknowledged_records", "Records that all replicas have.", lambda s: s.acknowledged),
@@ -33,14 +33,14 @@ COUNTERS: tuple[tuple[str, str, Callable[[Sent], float]], ...] = (
 )
 
 
-class Board(Collector):
+class LoadMetrics(Collector):
     """The latest books of each sender."""
 
     def __init__(self, plan: str, late_budget: float = LATE_BUDGET) -> None:
         self._plan, self._budget = plan, late_budget
-        self._sent: dict[str, Sent] = {}
+        self._sent: dict[str, SentCounts] = {}
 
-    def publish(self, sent: Sent, worker: int | str = 0) -> None:
+    def publish(self, sent: SentCounts, worker: int | str = 0) -> None:
         """From now on these are what is shown of a sender."""
         self._sent[str(worker)] = sent
 
@@ -66,7 +66,7 @@ class Board(Collector):
         yield from (late, rate, valid)
 
 
-def _buckets(sent: Sent) -> list[tuple[str, float]]:
+def _buckets(sent: SentCounts) -> list[tuple[str, float]]:
     # the books count whole milliseconds, rounded down: entry i holds lateness of [i, i + 1) ms
     upto = np.cumsum(sent.lateness)
     found = [(f"{bound:g}", float(upto[max(0, int(bound * 1000) - 1)])) for bound in BUCKETS]
@@ -74,7 +74,7 @@ def _buckets(sent: Sent) -> list[tuple[str, float]]:
 
 
 @contextmanager
-def serving(port: int | None, board: Board, say: Callable[[str], None]) -> Iterator[None]:
+def serving(port: int | None, board: LoadMetrics, say: Callable[[str], None]) -> Iterator[None]:
     """Serves the board on a port of every address meanwhile; None: does not. Raises UserError: the port is taken."""
     if port is None:
         yield

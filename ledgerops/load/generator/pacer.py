@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ledgerops.ledger.plan.record_stream import Rows, Stream, chunks
-from ledgerops.load.generator.accounting import Sent
+from ledgerops.load.generator.accounting import SentCounts
 from ledgerops.load.generator.latency_samples import Sampler
 from ledgerops.load.generator.records import Records, encode
 from ledgerops.load.generator.target import ALL, Share, Target
@@ -55,7 +55,7 @@ class Pacer:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Sends of the stream's first `records` (None: until it ends) those of `share`."""
-        self.sent, self.over = Sent(), False
+        self.sent, self.over = SentCounts(), False
         self._stream, self._target, self._clock, self._sampler = stream, target, clock, sampler
         limits = [limit for limit in (stream.total, records) if limit is not None]
         self._end: int | None = min(limits, default=None)
@@ -247,9 +247,9 @@ def produce(
     records: int | None,
     at_once: bool,
     wait: Callable[[float], bool],
-    show: Callable[[Sent], None] = lambda sent: None,
+    show: Callable[[SentCounts], None] = lambda sent: None,
     sampler: Sampler | None = None,
-) -> Sent:
+) -> SentCounts:
     """Sends the stream's first `records` (None: until it ends), or until `wait(seconds)` says that one shall stop.
 
     What became of them is in the books only after `settle`.
@@ -263,7 +263,7 @@ def produce(
     return pacer.sent
 
 
-def settle(sent: Sent, target: Target) -> None:
+def settle(sent: SentCounts, target: Target) -> None:
     """Closes the target and enters what became of the records."""
     target.close()
     sent.acknowledged, sent.refused, sent.problem = target.acknowledged, target.refused, target.problem

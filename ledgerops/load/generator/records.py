@@ -13,7 +13,7 @@ from ledgerops.ledger.plan.partitioning import Ints
 from ledgerops.ledger.plan.plan import Plan
 from ledgerops.ledger.plan.poison import REASONS, spoil
 from ledgerops.ledger.plan.record_stream import PlanStream, Rows, Stream, Table, chunks
-from ledgerops.load.generator.latency_samples import Sample
+from ledgerops.load.generator.latency_samples import LatencySample
 
 _KEYS = {"ad_events": "ad_id"}  # the column of the key; of the other tables it is customer_id
 
@@ -28,7 +28,7 @@ class Records:
     values: list[bytes | None]
     poison: list[str | None]  # the reason for which a reader refuses it; None: a good one
     upto: int  # the stream has no other records of this sender below this number
-    samples: list[Sample] = field(default_factory=list)  # whose times are kept, by place
+    samples: list[LatencySample] = field(default_factory=list)  # whose times are kept, by place
 
     def poisoned(self, places: int) -> Counter[str]:
         """How many of the records at the first so many places are poison, by reason."""

@@ -10,14 +10,14 @@ from ledgerops.common.files import part_of
 from ledgerops.common.format import clock
 from ledgerops.errors import UserError, cannot_write
 from ledgerops.ledger.plan.manifest import Manifest
-from ledgerops.load.generator.accounting import Sent
+from ledgerops.load.generator.accounting import SentCounts
 from ledgerops.load.generator.latency_samples import percentile
 from ledgerops.load.generator.validity import judge, spent
 
 if TYPE_CHECKING:
     from hdrh.histogram import HdrHistogram  # type: ignore[import-untyped]
 
-    from ledgerops.load.generator.request import Order
+    from ledgerops.load.generator.request import LoadRequest
 
 LEGS = {
     "acknowledge_corrected": "scheduled to acknowledged",
@@ -44,7 +44,9 @@ def place_of(given: Path | str | None, table: str = "transactions") -> Path:
     return file
 
 
-def conclude(order: Order, sent: Sent, legs: Mapping[str, HdrHistogram], late_budget: float, file: Path) -> Manifest:
+def conclude(
+    order: LoadRequest, sent: SentCounts, legs: Mapping[str, HdrHistogram], late_budget: float, file: Path
+) -> Manifest:
     """Prints the report and writes the manifest. Raises UserError, with the report printed, when that fails."""
     manifest = order.manifest(sent, **quality(sent, late_budget, order.at_once))
     for line in lines(manifest, sent, order.where, legs, order.samples):
@@ -54,7 +56,7 @@ def conclude(order: Order, sent: Sent, legs: Mapping[str, HdrHistogram], late_bu
     return manifest
 
 
-def failure(manifest: Manifest, sent: Sent) -> str | None:
+def failure(manifest: Manifest, sent: SentCounts) -> str | None:
     """Why the load cannot be taken as sent, in a line; None of one that can, valid or not."""
     return None if manifest.exact else f"failed: {sent.problem or 'not every record was acknowledged'}"
 
@@ -64,7 +66,7 @@ def good(manifest: Manifest) -> bool:
     return manifest.exact and bool(manifest.sent.get("valid", True))
 
 
-def quality(sent: Sent, late_budget: float, at_once: bool) -> dict[str, Any]:
+def quality(sent: SentCounts, late_budget: float, at_once: bool) -> dict[str, Any]:
     """For the manifest: how late the load was, and whether it is valid. Of one sent at once there is no schedule."""
     if at_once:
         return {}
@@ -79,7 +81,7 @@ def quality(sent: Sent, late_budget: float, at_once: bool) -> dict[str, Any]:
 
 def lines(
     manifest: Manifest,
-    sent: Sent,
+    sent: SentCounts,
     where: str,
     legs: Mapping[str, HdrHistogram] | None = None,
     samples: str | None = None,

@@ -19,7 +19,7 @@ from ledgerops.ledger.plan.plan import load_plan, parse_plan
 from ledgerops.ledger.plan.record_stream import PlanStream, ReplayStream, Table
 from ledgerops.ledger.plan.sections import FASTEST
 from ledgerops.ledger.sources.kafka import TOPICS
-from ledgerops.load.generator.accounting import Sent
+from ledgerops.load.generator.accounting import SentCounts
 from ledgerops.load.generator.latency_samples import Sampler, every, part_of
 from ledgerops.load.generator.target import ALL, Share, Target
 
@@ -32,8 +32,8 @@ REPLAY_RATE = 500.0  # records a second, as in a replay of `ledgerops run`
 
 
 @dataclass(frozen=True, kw_only=True)
-class Order:
-    """`order_of` makes one of a command's options. The plan is carried as text, the replayed file by its path."""
+class LoadRequest:
+    """`read_request` makes one of a command's options. The plan is carried as text, the replayed file by its path."""
 
     plan: str  # the plan's name, or replay
     table: str = "transactions"
@@ -93,7 +93,7 @@ class Order:
             file = part_of(file, share.number)
         return Sampler(self.sample_every or every(stream, self.records), file, self.at_once)
 
-    def begins(self, after: float = 0.0) -> Order:
+    def begins(self, after: float = 0.0) -> LoadRequest:
         """The same with a schedule that begins so many seconds from now; sent at once it is the past's anyway."""
         return self if self.at_once else replace(self, origin=round(time.time() + after, 3))
 
@@ -102,7 +102,7 @@ class Order:
         """The place, as a person reads it."""
         return f"{self.to}/{self.table}" if self.to is not None else f"{self.topic} at {self.servers}"
 
-    def manifest(self, sent: Sent, **more: Any) -> Manifest:
+    def manifest(self, sent: SentCounts, **more: Any) -> Manifest:
         """What was sent, with `more` about how."""
         stream = self.stream()
         planned = isinstance(stream, PlanStream)
@@ -138,7 +138,7 @@ def _replay(file: Path, rate: float, table: Table) -> ReplayStream:
     return ReplayStream(file, rate, table)
 
 
-def order_of(options: Namespace) -> Order:
+def read_request(options: Namespace) -> LoadRequest:
     """Of the options of `ledgerops load`, of which `plan` must be there. Raises UserError where they do not fit."""
 
     def given(name: str, default: Any = None) -> Any:
@@ -151,7 +151,7 @@ def order_of(options: Namespace) -> Order:
         raise UserError("--kafka-config and --topic-prefix are for Kafka, not for --to")
     if given("sample_every") and not given("samples"):
         raise UserError("--sample-every is for --samples FILE")
-    order = Order(
+    order = LoadRequest(
         plan=options.plan,
         table=given("table", "transactions"),
         servers=servers,

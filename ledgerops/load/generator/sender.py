@@ -13,7 +13,7 @@ from typing import Any
 from ledgerops.errors import UserError
 from ledgerops.load.generator.latency_samples import Sampler
 from ledgerops.load.generator.pacer import TICK, Pacer, settle
-from ledgerops.load.generator.request import Order
+from ledgerops.load.generator.request import LoadRequest
 from ledgerops.load.generator.target import ALL, Share, Target
 
 BOOKS = 0.5  # seconds between two reports
@@ -23,14 +23,14 @@ GIVE_UP = 10.0  # seconds to come to the agreed end once the load was stopped
 Send = Callable[[str, Any], None]
 
 
-class Member:
+class ShareSender:
     """One sender. `heard` takes what the conductor says, `step` works and returns how many seconds it may rest."""
 
     def __init__(self, send: Send, clock: Callable[[], float] = time.monotonic) -> None:
         self.over = False
         self.pacer: Pacer | None = None
         self._send, self._clock = send, clock
-        self._order: Order | None = None
+        self._order: LoadRequest | None = None
         self._target: Target | None = None
         self._share = ALL
         self._paused = False
@@ -42,7 +42,7 @@ class Member:
 
     def heard(self, kind: str, data: Any) -> None:
         if kind == "order":
-            self._order, self._share = Order(**data["order"]), Share(*data["share"])
+            self._order, self._share = LoadRequest(**data["order"]), Share(*data["share"])
         elif kind == "begin" and self._order is not None:
             self._begin(data["origin"])
         elif kind == "pause":

@@ -7,13 +7,13 @@ was due was acknowledged, or when more than one record of a hundred was later th
 
 from __future__ import annotations
 
-from ledgerops.load.generator.accounting import Sent
+from ledgerops.load.generator.accounting import SentCounts
 
 ACKNOWLEDGED = 0.99  # of what was due
 LATE_BUDGET = 0.05  # seconds, of the 99th percentile of lateness: five looks at the clock, and far below a trigger
 
 
-def judge(sent: Sent, late_budget: float = LATE_BUDGET) -> str | None:
+def judge(sent: SentCounts, late_budget: float = LATE_BUDGET) -> str | None:
     """Why the load is INVALID, in one line; None when it is valid, or when nothing was due and nothing went wrong."""
     if sent.problem and not sent.planned:
         return sent.problem
@@ -26,14 +26,14 @@ def judge(sent: Sent, late_budget: float = LATE_BUDGET) -> str | None:
     return _late(sent, late_budget)
 
 
-def so_far(sent: Sent, late_budget: float = LATE_BUDGET) -> str | None:
+def so_far(sent: SentCounts, late_budget: float = LATE_BUDGET) -> str | None:
     """As `judge`, of a load that is under way: what was handed over may still be on its way."""
     if sent.refused:
         return f"refused {sent.refused:,} records: {_why_missing(sent)}"
     return _late(sent, late_budget)
 
 
-def _late(sent: Sent, late_budget: float) -> str | None:
+def _late(sent: SentCounts, late_budget: float) -> str | None:
     late = sent.late(0.99)
     if late <= late_budget:
         return None
@@ -47,11 +47,11 @@ def spent(seconds: float) -> str:
     return f"{seconds:.2f} s" if seconds < 10 else f"{seconds:,.0f} s"
 
 
-def _why_missing(sent: Sent) -> str:
+def _why_missing(sent: SentCounts) -> str:
     return sent.problem or ("the target was full" if sent.backpressured else "the load was ended behind its schedule")
 
 
-def _why_late(sent: Sent) -> str:
+def _why_late(sent: SentCounts) -> str:
     if sent.backpressure_seconds > 0.01 * sent.seconds:
         return f"the target was full for {spent(sent.backpressure_seconds)}; ask for less, or give it more"
     return "this generator cannot keep up; take more --workers or less --rate-scale, see ledgerops load calibrate"

@@ -43,30 +43,30 @@ class Spec:
 
 
 def run(spec: Spec) -> int:
-    """0 after a clean run, 1 when a query failed. Raises UserError when it could not begin."""
+    """0 after a clean run, 1 when a query failed. Raises UserError when it could not start_run."""
     from ledgerops.common.shutdown import Stop
     from ledgerops.ledger.jobs import choose_jobs
     from ledgerops.ledger.plan.plan import parse_plan
-    from ledgerops.ledger.run.app import Setup, begin
-    from ledgerops.ledger.run.run_dir import RunFolder
-    from ledgerops.ledger.run.source import Feed
+    from ledgerops.ledger.run.app import RunSetup, start_run
+    from ledgerops.ledger.run.run_dir import RunDir
+    from ledgerops.ledger.run.source import RunSource
     from ledgerops.ledger.run.spark_session import open_session, output_to
     from ledgerops.ledger.run.start import SESSION_CONF
 
     jobs, plan = choose_jobs(spec.jobs), parse_plan(spec.plan, spec.title)
-    feed = Feed("embedded", spec.title, plan.digest, plan=plan)
-    folder = RunFolder(Path(spec.folder), NAME)
+    source = RunSource("embedded", spec.title, plan.digest, plan=plan)
+    folder = RunDir(Path(spec.folder), NAME)
     folder.path.mkdir(parents=True, exist_ok=True)
     stop = Stop()
     with stop.on_signals():
-        with output_to(folder.log):  # `begin` takes the session that there is
+        with output_to(folder.log):  # `start_run` takes the session that there is
             open_session(None, spec.cores, folder.path, SESSION_CONF)
         origin = time.time() + LEAD
-        note, resumed = folder.open(feed.note(origin), fresh=True)
-        running = begin(
-            Setup(
+        note, resumed = folder.open(source.note(origin), fresh=True)
+        running = start_run(
+            RunSetup(
                 jobs=jobs,
-                feed=feed,
+                source=source,
                 folder=folder,
                 note=note,
                 resumed=resumed,

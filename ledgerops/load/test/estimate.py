@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ledgerops.analysis.capacity.fit import REACH, fit
-from ledgerops.load.test.plan_batches import Done
+from ledgerops.load.test.plan_batches import PlanBatch
 
 COLD = 2  # batches that pay for the start
 
 
-def estimate(done: Sequence[Done], trigger: float) -> float | None:
+def estimate(done: Sequence[PlanBatch], trigger: float) -> float | None:
     """Rows a second whose batches fill the trigger interval; None when nothing can be said.
 
     By the line through the batches (`ledgerops.analysis.capacity.fit`), no further than it is trusted. Where they are

@@ -17,7 +17,7 @@ from ledgerops.errors import UserError
 from ledgerops.ledger.plan.manifest import Manifest, read_manifest
 from ledgerops.ledger.plan.plan import Plan, parse_plan
 from ledgerops.load.test.latency import Weighted
-from ledgerops.load.test.plan_batches import Done
+from ledgerops.load.test.plan_batches import PlanBatch
 from ledgerops.load.test.recorded import recorded
 from ledgerops.load.test.trial import Trial, Wanted
 from ledgerops.model.records import Progress
@@ -40,7 +40,7 @@ class SentLoad:
         """Seconds of the plan at which the last record was due."""
         return float(self.plan.schedule.due_time(np.array([max(0, self.manifest.records - 1)]))[0])
 
-    def done(self, batches: Sequence[Progress]) -> list[Done]:
+    def done(self, batches: Sequence[Progress]) -> list[PlanBatch]:
         """The batches in the plan's terms. Raises UserError when they hold more than was sent."""
         poison = sum(self.manifest.poison.values())
         share = self.manifest.records / max(1, self.manifest.records + poison)
@@ -54,7 +54,9 @@ class SentLoad:
                 f"{self.file} tells of {self.manifest.records + poison:,} records, and the recording of {last:,} that "
                 f"were read from {self.manifest.topic}: something else was sent, or was there before"
             )
-        return [Done(batch, round((first - base) * share), round((end - base) * share)) for batch, first, end in spans]
+        return [
+            PlanBatch(batch, round((first - base) * share), round((end - base) * share)) for batch, first, end in spans
+        ]
 
     def _span(self, batch: Progress) -> tuple[Progress, int, int] | None:
         """Offsets before and after, of the load's topic; the first batch of a query has no start of its own."""

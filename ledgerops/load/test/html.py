@@ -8,7 +8,7 @@ from ledgerops.analysis.html.render import render
 from ledgerops.common import format
 from ledgerops.load.test.plots import job_plot, search_plot
 from ledgerops.load.test.result import JobResult, Result, seconds, spark, ways
-from ledgerops.load.test.search_report import Searched, middle, percent
+from ledgerops.load.test.search_report import SearchSummary, middle, percent
 from ledgerops.load.test.slo import PERCENTILES, broken
 from ledgerops.model.spark_progress import format_instant
 
@@ -66,7 +66,7 @@ def _figures(job: JobResult) -> Iterator[tuple[str, str]]:
     yield "batches", str(len(measured.inside))
 
 
-def search_page(searched: Searched) -> str:
+def search_page(searched: SearchSummary) -> str:
     """The report of a search: one file, no script, no network."""
     found = searched.found
     reason = found.reason or ""

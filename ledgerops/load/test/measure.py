@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ledgerops.load.test.latency import Arrivals, Rows, Weighted
-from ledgerops.load.test.plan_batches import Done
+from ledgerops.load.test.plan_batches import PlanBatch
 from ledgerops.model.records import StateOperator
 
 LEAST_BATCHES = 5  # finished in the measured part; of fewer neither a slope nor a percentile means anything
@@ -47,11 +47,11 @@ class Measured:
     begin: float
     end: float
     arrivals: Arrivals
-    done: Sequence[Done]  # all of the run, oldest first
+    done: Sequence[PlanBatch]  # all of the run, oldest first
     error: str | None = None  # why the run failed, in one line
 
     @cached_property
-    def inside(self) -> Sequence[Done]:
+    def inside(self) -> Sequence[PlanBatch]:
         """The batches that ended in the measured part."""
         return [each for each in self.done if self.begin <= each.batch.ended <= self.end]
 
@@ -109,7 +109,7 @@ class Measured:
         left = Rows.of(self.arrivals, first, last, self.end, self.end)
         return replace(left, start=np.where(left.due <= began, began, self.end))
 
-    def _taken(self, each: Done) -> Rows:
+    def _taken(self, each: PlanBatch) -> Rows:
         return Rows.of(self.arrivals, each.first, each.last, each.batch.started, each.batch.ended)
 
     @cached_property
@@ -124,7 +124,7 @@ class Measured:
     def working(self) -> Weighted:
         return self.rows.working
 
-    def of(self, each: Done) -> BatchFigures:
+    def of(self, each: PlanBatch) -> BatchFigures:
         """What one batch did to its rows."""
         rows = self._taken(each)
         first, following = self.arrivals.instants(np.array([float(each.first), float(each.last)]))

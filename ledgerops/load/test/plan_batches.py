@@ -10,7 +10,7 @@ from ledgerops.model.records import Offsets, Progress
 TOPICS = frozenset({"transactions", "ad_events"})  # what the rows of a plan are called
 
 
-class Done(NamedTuple):
+class PlanBatch(NamedTuple):
     """One batch in the plan's terms: it finished the rows from `first` to `last` (excluded)."""
 
     batch: Progress
@@ -18,14 +18,14 @@ class Done(NamedTuple):
     last: int
 
 
-def done(batches: Sequence[Progress]) -> list[Done]:
+def done(batches: Sequence[Progress]) -> list[PlanBatch]:
     """The batches in the plan's terms; those of other streams than the plan's are left out."""
     found = []
     for batch in batches:
         known = [(_count(source.start) or 0, _count(source.end)) for source in batch.sources]
         read = [(start, end) for start, end in known if end is not None]
         if read:
-            found.append(Done(batch, min(start for start, _ in read), min(end for _, end in read)))
+            found.append(PlanBatch(batch, min(start for start, _ in read), min(end for _, end in read)))
     return found
 
 

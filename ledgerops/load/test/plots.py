@@ -16,7 +16,7 @@ from ledgerops.analysis.html.query_plot import batch_panel
 from ledgerops.common import format
 from ledgerops.load.test.measure import Measured
 from ledgerops.load.test.result import JobResult
-from ledgerops.load.test.search_report import Searched, middle
+from ledgerops.load.test.search_report import SearchSummary, middle
 from ledgerops.load.test.slo import Outcome, broken
 
 MAX_SPANS = 12  # findings that are drawn: more are in the table
@@ -118,7 +118,7 @@ MEASURES = (
 )
 
 
-def search_plot(searched: Searched) -> Markup:
+def search_plot(searched: SearchSummary) -> Markup:
     """All trials of a search over their rates on a log axis; empty markup where there was none."""
     rates = searched.found.rates
     if not rates:
@@ -139,7 +139,7 @@ def search_plot(searched: Searched) -> Markup:
     return svg(figure)
 
 
-def _rates_panel(measure: Measure, searched: Searched) -> Panel:
+def _rates_panel(measure: Measure, searched: SearchSummary) -> Panel:
     rates = searched.found.rates
     points = [
         Point(math.log(rate.rate), measure.read(trial), "failed" if broken(judged) else "held")

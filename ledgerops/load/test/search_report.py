@@ -24,7 +24,7 @@ HEADS = ("rows/s", "trials", "lag slope", "p99 latency", "batch p50", "batch p95
 
 
 @dataclass(frozen=True)
-class Searched:
+class SearchSummary:
     """What was asked and what was found."""
 
     options: Options
@@ -44,7 +44,7 @@ class Searched:
         return f"{job} sustains {low.rate:,.0f} rows/s, and not {high.rate:,.0f}"
 
 
-def text(searched: Searched) -> str:
+def text(searched: SearchSummary) -> str:
     """The table of rates, and the answer below it."""
     lines = [list(HEADS), *(_row(rate) for rate in searched.found.rates)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(HEADS))]
@@ -79,7 +79,7 @@ def percent(value: float | None) -> str:
     return format.UNKNOWN if value is None else f"{value:+.1%}"
 
 
-def document(searched: Searched) -> dict[str, Any]:
+def document(searched: SearchSummary) -> dict[str, Any]:
     """Plain JSON types; null for unknown. `sustainable_rows_per_second` held, `failed_rows_per_second` did not."""
     found, options, settings = searched.found, searched.options, searched.settings
     return {
@@ -114,7 +114,7 @@ def _rate(rate: Rate) -> dict[str, Any]:
     }
 
 
-def rows(searched: Searched) -> Iterator[tuple[str | float | None, ...]]:
+def rows(searched: SearchSummary) -> Iterator[tuple[str | float | None, ...]]:
     """A line a trial, for COLUMNS."""
     for rate in searched.found.rates:
         for number, (measured, judged) in enumerate(zip(rate.trials, rate.judged, strict=True), 1):

@@ -47,7 +47,7 @@ class Options:
     cores: int
 
 
-class Campaign:
+class SearchRun:
     """`folder` gets one folder a trial. Raises UserError when a trial cannot even begin."""
 
     def __init__(

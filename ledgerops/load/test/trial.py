@@ -20,7 +20,7 @@ from ledgerops.ledger.plan.plan import Plan
 from ledgerops.load.test.driver import ENDED, NAME, Spec
 from ledgerops.load.test.latency import Weighted
 from ledgerops.load.test.measure import Measured
-from ledgerops.load.test.plan_batches import Done, done
+from ledgerops.load.test.plan_batches import PlanBatch, done
 from ledgerops.load.test.plans import Due
 from ledgerops.load.test.recorded import recorded
 from ledgerops.model.records import Progress
@@ -51,7 +51,7 @@ class Sent(Protocol):
     def ways(self) -> Mapping[str, Weighted]:
         """Seconds of each leg of a record before a job reads it."""
 
-    def done(self, batches: Sequence[Progress]) -> list[Done]:
+    def done(self, batches: Sequence[Progress]) -> list[PlanBatch]:
         """The batches in the plan's terms."""
 
 
@@ -96,7 +96,7 @@ class Trial:
             for job in self.wanted.jobs
         }
 
-    def _done(self, batches: Sequence[Progress]) -> Sequence[Done]:
+    def _done(self, batches: Sequence[Progress]) -> Sequence[PlanBatch]:
         return done(batches) if self.sent is None else self.sent.done(batches)
 
     def document(self) -> dict[str, Any]:

@@ -4,10 +4,10 @@ from dataclasses import replace
 import pytest
 
 from ledgerops.errors import UserError
-from ledgerops.ledger.run.run_dir import Note, RunFolder, remove_unused
+from ledgerops.ledger.run.run_dir import RunDir, RunNote, remove_unused
 
-FIRST = Note("embedded", "default", "abc", 1000.0)
-LATER = Note("embedded", "default", "abc", 2000.0)
+FIRST = RunNote("embedded", "default", "abc", 1000.0)
+LATER = RunNote("embedded", "default", "abc", 2000.0)
 
 
 @pytest.fixture
@@ -17,7 +17,7 @@ def root(tmp_path):
 
 def opened(root, note, fresh=False, begun=True):
     """Opens the folder, closes it, and leaves a checkpoint in it when the run is to have begun."""
-    folder = RunFolder(root, "default")
+    folder = RunDir(root, "default")
     found = folder.open(note, fresh)
     if begun:
         (folder.checkpoints / "daily_counts" / "offsets").mkdir(parents=True, exist_ok=True)
@@ -71,7 +71,7 @@ def test_each_earlier_run_has_a_place_of_its_own_however_soon_the_next_comes(roo
 
 
 def test_a_run_that_cannot_be_moved_aside_is_one_line(root):
-    folder = RunFolder(root, "x" * 250)  # as long as a name may be, but for a few letters
+    folder = RunDir(root, "x" * 250)  # as long as a name may be, but for a few letters
     folder.open(FIRST, fresh=False)
     folder.close()
 
@@ -91,7 +91,7 @@ def test_fresh_in_an_empty_folder_moves_nothing(root):
 def test_another_plan_is_refused_and_the_earlier_run_left_alone(root):
     opened(root, FIRST)
     with pytest.raises(UserError, match="holds a run of another plan"):
-        opened(root, Note("embedded", "default", "changed", 2000.0))
+        opened(root, RunNote("embedded", "default", "changed", 2000.0))
 
     assert opened(root, LATER) == (FIRST, True)
 
@@ -109,16 +109,16 @@ def test_a_note_that_cannot_be_read_is_refused_and_fresh_helps(root, text):
 
 
 def test_two_runs_in_one_folder_are_refused(root):
-    first = RunFolder(root, "default")
+    first = RunDir(root, "default")
     first.open(FIRST, False)
     with pytest.raises(UserError, match=r"is in use by process \d+; stop that run"):
-        RunFolder(root, "default").open(FIRST, False)
+        RunDir(root, "default").open(FIRST, False)
     first.close()
 
     assert opened(root, LATER)[1] is False
 
 
-KAFKA = Note("kafka", "one:9092", "abc", 1000.0, topics={"transactions": "id1"})
+KAFKA = RunNote("kafka", "one:9092", "abc", 1000.0, topics={"transactions": "id1"})
 
 
 def test_an_address_that_changed_and_a_topic_more_are_noted(root):

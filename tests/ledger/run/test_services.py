@@ -8,7 +8,7 @@ from ledgerops.cli import main
 from ledgerops.errors import UserError
 from ledgerops.ledger.jobs.databases import sqlite_path
 from ledgerops.ledger.run.services import open_services
-from ledgerops.ledger.run.source import Feed, choose_feed
+from ledgerops.ledger.run.source import RunSource, choose_source
 from ledgerops.servers.risk import Risk
 
 HEADER = "account_id,district_id,frequency,parseddate,year,month,day,date"
@@ -19,7 +19,7 @@ def bank(tmp_path):
     """A folder of files to replay, and the feed that replays them."""
     (tmp_path / "transactions.csv").write_text("")
     (tmp_path / "accounts.csv").write_text(f"{HEADER}\nA1,5,,,,,,2013-01-01\n")
-    return choose_feed("replay", environ={"LEDGEROPS_DATA": str(tmp_path)})
+    return choose_source("replay", environ={"LEDGEROPS_DATA": str(tmp_path)})
 
 
 def accounts(url):
@@ -28,7 +28,7 @@ def accounts(url):
 
 
 def test_nothing_is_opened_for_jobs_that_want_nothing(tmp_path):
-    services = open_services((), {"risk": "http://127.0.0.1:1"}, tmp_path / "work", choose_feed("embedded"))
+    services = open_services((), {"risk": "http://127.0.0.1:1"}, tmp_path / "work", choose_source("embedded"))
 
     assert services.urls == {}
     assert not (tmp_path / "work").exists()
@@ -43,7 +43,7 @@ def test_accounts_of_a_replay_are_the_files(tmp_path, bank):
 
 
 def test_accounts_of_a_plan_are_invented(tmp_path):
-    feed = choose_feed("embedded", "default")
+    feed = choose_source("embedded", "default")
 
     services = open_services({"accounts"}, {}, tmp_path, feed)
 
@@ -54,7 +54,7 @@ def test_without_plan_and_files_there_are_no_accounts(tmp_path, monkeypatch):
     monkeypatch.delenv("LEDGEROPS_DATA", raising=False)
 
     with pytest.raises(UserError) as refused:
-        open_services({"accounts"}, {}, tmp_path, Feed("embedded", "x", "y"))
+        open_services({"accounts"}, {}, tmp_path, RunSource("embedded", "x", "y"))
 
     assert str(refused.value) == (
         "no accounts to look up: give --accounts-url, or set LEDGEROPS_DATA to the folder that holds accounts.csv"

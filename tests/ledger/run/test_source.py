@@ -3,7 +3,7 @@ import pytest
 from ledgerops.common.kafka import KafkaClient
 from ledgerops.errors import UserError
 from ledgerops.ledger.jobs import choose_jobs, dead_letters, left_out
-from ledgerops.ledger.run.source import choose_feed
+from ledgerops.ledger.run.source import choose_source
 from ledgerops.ledger.sources.kafka import Topics
 
 
@@ -14,7 +14,7 @@ def data(tmp_path):
 
 
 def test_without_anything_it_is_the_default_plan():
-    feed = choose_feed(None, environ={})
+    feed = choose_source(None, environ={})
 
     assert (feed.kind, feed.title, feed.folder, str(feed)) == (
         "embedded",
@@ -25,41 +25,41 @@ def test_without_anything_it_is_the_default_plan():
 
 
 def test_data_make_it_a_replay(data):
-    feed = choose_feed(None, environ={"LEDGEROPS_DATA": str(data)})
+    feed = choose_source(None, environ={"LEDGEROPS_DATA": str(data)})
 
     assert (feed.kind, feed.folder, str(feed)) == ("replay", "replay", f"a replay of {data}/transactions.csv")
 
 
 def test_a_plan_wins_over_data(data):
-    assert choose_feed(None, plan="whale", environ={"LEDGEROPS_DATA": str(data)}).kind == "embedded"
+    assert choose_source(None, plan="whale", environ={"LEDGEROPS_DATA": str(data)}).kind == "embedded"
 
 
 def test_a_plan_file_gives_the_folder_its_name(tmp_path):
     file = tmp_path / "my plan.yaml"
     file.write_text("phases:\n  - shape: constant\n    rate: 10\n")
 
-    assert choose_feed(None, plan=str(file), environ={}).folder == "my-plan"
+    assert choose_source(None, plan=str(file), environ={}).folder == "my-plan"
 
 
 def test_another_rate_is_another_run():
-    assert choose_feed(None, environ={}).digest != choose_feed(None, scale=2.0, environ={}).digest
+    assert choose_source(None, environ={}).digest != choose_source(None, scale=2.0, environ={}).digest
 
 
 def test_other_rows_are_another_run(data):
-    before = choose_feed(None, environ={"LEDGEROPS_DATA": str(data)})
+    before = choose_source(None, environ={"LEDGEROPS_DATA": str(data)})
     (data / "transactions.csv").write_text("trans_id\n1\n")
 
-    assert choose_feed(None, environ={"LEDGEROPS_DATA": str(data)}).digest != before.digest
+    assert choose_source(None, environ={"LEDGEROPS_DATA": str(data)}).digest != before.digest
 
 
 def test_a_replay_without_data_is_refused():
     with pytest.raises(UserError, match="nothing to replay; set LEDGEROPS_DATA"):
-        choose_feed("replay", environ={})
+        choose_source("replay", environ={})
 
 
 def kafka(prefix=""):
     client = KafkaClient("127.0.0.1:9092", {"sasl.mechanism": "PLAIN", "sasl.password": "hush"})
-    return choose_feed("kafka", environ={}, kafka=Topics(client, prefix))
+    return choose_source("kafka", environ={}, kafka=Topics(client, prefix))
 
 
 def test_kafka_is_told_by_its_addresses_and_never_by_its_options():
@@ -78,7 +78,7 @@ def test_a_prefix_with_a_dot_keeps_a_folder_of_its_own():
 
 def test_a_landing_folder_offers_what_it_has_folders_for(tmp_path):
     (tmp_path / "customers").mkdir()
-    feed = choose_feed("files", environ={}, landing=tmp_path)
+    feed = choose_source("files", environ={}, landing=tmp_path)
 
     assert feed.offered == {"customers", "rejects"}
     (tmp_path / "transactions").mkdir()
@@ -88,7 +88,7 @@ def test_a_landing_folder_offers_what_it_has_folders_for(tmp_path):
 
 def test_an_empty_landing_folder_is_refused(tmp_path):
     with pytest.raises(UserError) as refused:
-        choose_feed("files", environ={}, landing=tmp_path)
+        choose_source("files", environ={}, landing=tmp_path)
     assert str(refused.value) == (
         f"nothing to read in {tmp_path}: it has none of the folders transactions, customers, ad_events"
     )
@@ -96,8 +96,8 @@ def test_an_empty_landing_folder_is_refused(tmp_path):
 
 def test_only_sources_of_bytes_offer_rejects(data):
     assert "rejects" in kafka().offered
-    assert "rejects" not in choose_feed(None, environ={}).offered
-    assert "rejects" not in choose_feed(None, environ={"LEDGEROPS_DATA": str(data)}).offered
+    assert "rejects" not in choose_source(None, environ={}).offered
+    assert "rejects" not in choose_source(None, environ={"LEDGEROPS_DATA": str(data)}).offered
 
 
 def test_jobs_that_the_source_cannot_feed_are_left_out_unless_they_are_named():
@@ -116,4 +116,4 @@ def test_jobs_that_the_source_cannot_feed_are_left_out_unless_they_are_named():
 
 def test_dead_letters_are_kept_by_default_where_there_are_any():
     assert dead_letters.JOB in choose_jobs([], kafka().offered)
-    assert dead_letters.JOB not in choose_jobs([], choose_feed(None, environ={}).offered)
+    assert dead_letters.JOB not in choose_jobs([], choose_source(None, environ={}).offered)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from ledgerops.errors import UserError
 from ledgerops.ledger.sources import arrow_file, replay
-from ledgerops.ledger.sources.arrow_file import Order, advance, available
+from ledgerops.ledger.sources.arrow_file import RowOrder, advance, available
 from ledgerops.ledger.sources.csv_file import rejected
 
 if TYPE_CHECKING:
@@ -209,8 +209,8 @@ def test_batches_hold_at_most_65536_rows(tmp_path: Path) -> None:
     assert max(sizes) <= 65_536
 
 
-def order_of(partition: list[int]) -> Order:
-    return Order([np.flatnonzero(np.asarray(partition, dtype=int) == each) for each in range(5)])
+def order_of(partition: list[int]) -> RowOrder:
+    return RowOrder([np.flatnonzero(np.asarray(partition, dtype=int) == each) for each in range(5)])
 
 
 @settings(deadline=None)

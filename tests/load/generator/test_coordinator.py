@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from ledgerops.errors import UserError
-from ledgerops.load.generator.accounting import Sent
-from ledgerops.load.generator.coordinator import Conductor
+from ledgerops.load.generator.accounting import SentCounts
+from ledgerops.load.generator.coordinator import Coordinator
 from ledgerops.load.generator.local_senders import conduct
-from ledgerops.load.generator.request import Order
-from ledgerops.load.generator.sender import Member
+from ledgerops.load.generator.request import LoadRequest
+from ledgerops.load.generator.sender import ShareSender
 
 PLAN = """
 seed: 5
@@ -21,15 +21,15 @@ poison: {share: 0.02}
 
 
 class Team:
-    """Conductor and members in one process, on a clock that moves only when they rest."""
+    """Coordinator and members in one process, on a clock that moves only when they rest."""
 
     def __init__(self, folder, count=3, **order):
         self.now = 50.0
         self.lines = []  # what is on its way to the conductor
         self.said = []
-        order = Order(**{"plan": "mine.yaml", "text": PLAN, "to": str(folder), **order})
-        self.members = {number: Member(self._line(number), lambda: self.now) for number in range(count)}
-        self.conductor = Conductor(order, list(self.members), self._send, self.said.append)
+        order = LoadRequest(**{"plan": "mine.yaml", "text": PLAN, "to": str(folder), **order})
+        self.members = {number: ShareSender(self._line(number), lambda: self.now) for number in range(count)}
+        self.conductor = Coordinator(order, list(self.members), self._send, self.said.append)
         self.conductor.start()
 
     def _line(self, number):
@@ -118,11 +118,11 @@ def test_a_member_that_is_lost_before_the_beginning_ends_the_load(tmp_path):
 def test_a_member_that_is_done_while_it_is_asked_to_pause_keeps_nobody_waiting():
     """The other one told how far it is before that word came."""
     told = []
-    conductor = Conductor(Order(plan="mine.yaml", text=PLAN), [0, 1], lambda *message: told.append(message))
+    conductor = Coordinator(LoadRequest(plan="mine.yaml", text=PLAN), [0, 1], lambda *message: told.append(message))
     conductor.begun = True
     conductor.stop()
     conductor.heard(1, "position", 3)
-    conductor.heard(0, "done", {"sent": Sent(records=7).document(), "legs": {}})
+    conductor.heard(0, "done", {"sent": SentCounts(records=7).document(), "legs": {}})
     conductor.lost(0)
 
     assert told[-1] == (1, "limit", 7)
@@ -132,9 +132,11 @@ def test_a_member_that_is_done_while_it_is_asked_to_pause_keeps_nobody_waiting()
 def test_a_place_of_samples_that_takes_nothing_is_told_in_one_line(tmp_path, place):
     samples = {"nowhere": tmp_path / "file" / "s.jsonl", "full": Path("/dev/full")}[place]
     (tmp_path / "file").touch()
-    member = Member(lambda kind, data: said.append((kind, data)))
+    member = ShareSender(lambda kind, data: said.append((kind, data)))
     said = []
-    order = Order(plan="mine.yaml", text=PLAN, to=str(tmp_path / "to"), records=50, at_once=True, samples=str(samples))
+    order = LoadRequest(
+        plan="mine.yaml", text=PLAN, to=str(tmp_path / "to"), records=50, at_once=True, samples=str(samples)
+    )
     member.heard("order", {"order": asdict(order), "share": [0, 1]})
     member.connect()
     member.heard("begin", {"origin": 0.0})
@@ -147,7 +149,7 @@ def test_a_place_of_samples_that_takes_nothing_is_told_in_one_line(tmp_path, pla
 
 def test_members_that_cannot_begin_are_told_in_one_line(tmp_path):
     (tmp_path / "file").touch()
-    order = Order(plan="mine.yaml", text=PLAN, to=str(tmp_path / "file"), records=10)
+    order = LoadRequest(plan="mine.yaml", text=PLAN, to=str(tmp_path / "file"), records=10)
 
     with pytest.raises(UserError, match=f"^cannot write to {tmp_path}/file/transactions: not a directory$"):
         conduct(order, 2, lambda: False)

@@ -7,8 +7,8 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
 from ledgerops.errors import UserError
-from ledgerops.load.generator.accounting import Sent
-from ledgerops.load.generator.metrics import Board, serving
+from ledgerops.load.generator.accounting import SentCounts
+from ledgerops.load.generator.metrics import LoadMetrics, serving
 from ledgerops.servers.process import free_port
 
 
@@ -19,9 +19,9 @@ def told(board):
 
 
 def test_every_number_of_the_books_is_a_series():
-    sent = Sent(planned=10, produced=9, acknowledged=8, refused=1, backpressure_seconds=0.5, rate=100.0)
+    sent = SentCounts(planned=10, produced=9, acknowledged=8, refused=1, backpressure_seconds=0.5, rate=100.0)
     sent.add_lateness(np.array([0.0004, 0.004, 0.3]))
-    board = Board("burst")
+    board = LoadMetrics("burst")
     board.publish(sent)
     lines = [line for line in told(board).splitlines() if not line.startswith("#")]
 
@@ -44,9 +44,9 @@ def test_every_number_of_the_books_is_a_series():
 
 
 def test_each_sender_has_its_series_and_one_on_time_is_valid():
-    board = Board("burst")
-    board.publish(Sent(planned=5, produced=5), 0)
-    board.publish(Sent(planned=6, produced=6), 1)
+    board = LoadMetrics("burst")
+    board.publish(SentCounts(planned=5, produced=5), 0)
+    board.publish(SentCounts(planned=6, produced=6), 1)
 
     assert 'ledgerops_load_planned_records_total{plan="burst",worker="1"} 6.0' in told(board)
     assert told(board).count('ledgerops_load_valid{plan="burst",worker=') == 2
@@ -54,12 +54,12 @@ def test_each_sender_has_its_series_and_one_on_time_is_valid():
 
 
 def test_before_the_first_books_there_is_no_sample():
-    assert [line for line in told(Board("burst")).splitlines() if not line.startswith("#")] == []
+    assert [line for line in told(LoadMetrics("burst")).splitlines() if not line.startswith("#")] == []
 
 
 def test_they_are_served_while_the_load_lasts():
-    port, said, board = free_port(), [], Board("burst")
-    board.publish(Sent(planned=5, produced=5))
+    port, said, board = free_port(), [], LoadMetrics("burst")
+    board.publish(SentCounts(planned=5, produced=5))
     with serving(port, board, said.append):
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
             assert b"ledgerops_load_planned_records_total" in answer.read()
@@ -73,5 +73,5 @@ def test_they_are_served_while_the_load_lasts():
 
 
 def test_nothing_is_served_without_a_port():
-    with serving(None, Board("burst"), pytest.fail):
+    with serving(None, LoadMetrics("burst"), pytest.fail):
         pass

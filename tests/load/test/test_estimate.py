@@ -4,7 +4,7 @@ import pytest
 
 from ledgerops.load.test import plans
 from ledgerops.load.test.estimate import estimate
-from ledgerops.load.test.plan_batches import Done
+from ledgerops.load.test.plan_batches import PlanBatch
 from tests.build import batch
 from tests.load.test.simulated import System
 
@@ -21,7 +21,7 @@ def test_the_first_batches_of_a_cold_driver_do_not_count():
     system = System(noise=0.0)
     run = system.measured(plans.probing(2.0), plans.probing_seconds(2.0), 0.0)
     warm = estimate(run.done, 2.0)
-    cold = [Done(batch(0, duration=30.0), 0, 10), Done(batch(1, duration=20.0), 10, 20), *run.done[2:]]
+    cold = [PlanBatch(batch(0, duration=30.0), 0, 10), PlanBatch(batch(1, duration=20.0), 10, 20), *run.done[2:]]
     assert estimate(cold, 2.0) == warm
     assert estimate(cold[:2], 2.0) is None
 

@@ -39,7 +39,7 @@ def answer():
     system = System(noise=0.03)
     settings = Settings(default_slos(60.0))
     found = search(lambda rate, why: system.measured(plans.at_rate(rate, 2.0)), settings, 26_000.0)
-    return search_report.Searched(Options("daily_counts", 2.0, 30.0, 2), settings, found, 1_800_000_000.0, 601.0)
+    return search_report.SearchSummary(Options("daily_counts", 2.0, 30.0, 2), settings, found, 1_800_000_000.0, 601.0)
 
 
 def test_a_run_that_fails_says_what_and_why_first(result):
