@@ -10,6 +10,7 @@ from itertools import pairwise
 from ledgerops.config import FRESHNESS_OBJECTIVE_SECONDS
 from ledgerops.diagnosis import overload
 from ledgerops.diagnosis.attribution import attribution
+from ledgerops.diagnosis.harm import harm
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.diagnosis.rules import RULES
 from ledgerops.model.finding import SEVERITIES, Finding, Forecast, RuledOut, Severity, Status, Verdict
@@ -75,6 +76,7 @@ class Diagnoser:
         """Takes up what the rules find now, and drops what they have not seen for as long as it may linger."""
         seen = set()
         resting = view.history.idle_since is not None and view.run.running_seconds is None
+        harmed = harm(view) is not None
         for rule in self.rules:
             if (long_over and not rule.outlives) or (resting and not rule.at_rest):
                 continue
@@ -92,7 +94,7 @@ class Diagnoser:
                 whole = replace(
                     finding,
                     rule=rule.slug,
-                    severity=rule.severity,
+                    severity="info" if finding.harmless or (rule.needs_harm and not harmed) else rule.severity,
                     since=since,
                     confidence=_share(finding.confidence),
                     share=None if finding.share is None else _share(finding.share),
@@ -226,7 +228,7 @@ def forecast(view: QueryView, freshness: float) -> Forecast:
     if view.history.ended is not None or view.last is None:
         return Forecast()
     grown, load = overload.growth(view), overload.load(view)
-    if grown is None or load is None or load.worked_off <= 0 or load.arrival <= load.worked_off:
+    if grown is None or load is None or load.processed <= 0 or load.arrival <= load.processed:
         return Forecast(drain_seconds=view.capacity.drain_seconds)
-    rising = 1 - load.worked_off / load.arrival
+    rising = 1 - load.processed / load.arrival
     return Forecast(seconds_to_slo_breach=max(0.0, freshness - grown.lag) / rising)

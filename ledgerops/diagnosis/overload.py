@@ -17,6 +17,7 @@ from ledgerops.model.records import Progress
 from ledgerops.signals.baseline import OVERRUN_RATIO, RECENT_BATCHES
 from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
+from ledgerops.signals.theil_sen import fit_line
 
 GROWING = 1.2  # a batch this much longer than the time in which its rows came: more came meanwhile than it read
 
@@ -74,7 +75,7 @@ def growth(view: QueryView) -> Growth | None:
     """Whether the query falls behind, in either form; None when it does not, or when there is too little to tell."""
     if view.history.idle_since is not None or view.plan.trigger in ENDS_BY_ITSELF:
         return None
-    return _growing_backlog(view) or _growing_batches(view)
+    return _growing_backlog(view) or _growing_batches(view) or _rising_trend(view)
 
 
 def _growing_backlog(view: QueryView) -> Growth | None:
@@ -121,6 +122,37 @@ def _growing_batches(view: QueryView) -> Growth | None:
             if grown is not None:
                 return grown
     return _chain(view, times)
+
+
+TREND_BATCHES = 5
+MIN_RISING = 4  # of them that took longer than their rows took to come
+RISING_RATIO = 1.05  # their median: a trend over five batches at this pace is proof
+
+
+def _rising_trend(view: QueryView) -> Growth | None:
+    """Batches that each take a little longer than their rows took to come, and will go on until results are too old.
+
+    Where batches run back to back their time converges to overhead / (1 - utilisation), with utilisation = rows that
+    arrive in a second x seconds that a row takes. From 1 on it grows without end.
+    """
+    batches = [batch for batch in view.baseline.settled[-SERIES:] if batch.rows > 0]
+    if view.trigger.interval or len(batches) <= TREND_BATCHES or view.last is None or view.last.rows == 0:
+        return None
+    turns = [Turn(batch.started, batch.duration, head_table.looked_at(batch)) for batch in batches]
+    came = [turn.came_in(before) for before, turn in pairwise(turns)]
+    ratios = [turn.seconds / gap for turn, gap in zip(turns[1:], came, strict=True) if gap > 0][-TREND_BATCHES:]
+    if len(ratios) < TREND_BATCHES or sum(each > 1 for each in ratios) < MIN_RISING or median(ratios) < RISING_RATIO:
+        return None
+    line = fit_line([batch.rows for batch in batches], [batch.duration for batch in batches])
+    if line is None or line.slope <= 0:
+        return None
+    arrival = median(batch.rows / gap for batch, gap in zip(batches[1:], came, strict=True) if gap > 0)
+    spare = 1 - arrival * line.slope
+    chain = turns[-TREND_BATCHES:]
+    if spare > 0 and 2 * line.overhead / spare <= view.freshness:
+        return None  # it settles before anybody has to wait too long
+    lag = max(view.now, view.batches[-1].ended) - head_table.looked_at(batches[-2])
+    return Growth("batches", chain[0].began, len(chain), chain[0].seconds, chain[-1].seconds, lag)
 
 
 class Turn(NamedTuple):
@@ -177,7 +209,7 @@ class Load(NamedTuple):
     """Rows a second that arrive and that are worked off while the query can do no more."""
 
     arrival: float
-    worked_off: float
+    processed: float
 
 
 def load(view: QueryView, count: int = RECENT_BATCHES) -> Load | None:

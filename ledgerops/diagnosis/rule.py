@@ -17,7 +17,7 @@ class Rule:
     A rule looks back by itself as far as it needs, so a verdict hardly depends on earlier looks; `linger` is how many
     seconds a finding stays after the rule no longer sees it, so that one good batch among bad ones does not clear it.
     `outlives` marks a finding that stays true long after the query has ended, `at_rest` one that can be true of a query
-    that has nothing to read.
+    that has nothing to read. What `needs_harm` is only worth knowing while nothing suffers: its severity is then info.
     """
 
     slug: str
@@ -29,6 +29,7 @@ class Rule:
     linger: float = 10.0
     outlives: bool = False
     at_rest: bool = False
+    needs_harm: bool = False
 
     @property
     def title(self) -> str:

@@ -69,6 +69,7 @@ class Finding:
     remedies: tuple[Remedy, ...] = ()
     confidence: float = 0.5  # 0 to 1: how far beyond the limit, how long, how many signals agree
     began: float | None = None  # when the rule can tell from the history; else the engine's first sight
+    harmless: bool = False  # nothing suffers from it yet: worth knowing, no warning
     share: float | None = None  # of the trouble that it explains, 0 to 1, such as of a batch's time; ranks root causes
     rule: str = ""
     severity: Severity = "warning"

@@ -17,6 +17,8 @@ FIRST_BATCHES = 1  # of a run that pay for planning and warm-up, and say nothing
 RECENT_BATCHES = 3  # one slow batch is noise, three are how it is now
 MIN_USUAL_BATCHES = 5  # needed before 'slower than usual' means anything
 MIN_DURATIONS = 3  # of which a median is taken
+CHANGED_RATIO = 1.5  # times as long for as many rows
+MORE_RATIO = 1.3  # times as many rows a second
 OVERRUN_RATIO = 1.1  # a batch that outlasts its trigger interval by less is a matter of alignment
 
 
@@ -79,7 +81,10 @@ class Baseline:
         interval = self.trigger.interval
         older = [batch for batch in self.steady[: -RECENT_BATCHES - 1] if not overran(batch, interval)]
         with_rows = [batch for batch in older if batch.rows > 0]
-        return with_rows if len(with_rows) >= MIN_USUAL_BATCHES else []
+        if len(with_rows) < MIN_USUAL_BATCHES:
+            return []
+        latest = [batch for batch in self.steady[-RECENT_BATCHES:] if batch.rows > 0]
+        return with_rows if interval or not latest or _differ(with_rows, latest) else []
 
     @cached_property
     def slowdown(self) -> Slowdown | None:
@@ -92,6 +97,18 @@ class Baseline:
         rows, seconds = median(batch.rows for batch in latest), median(batch.duration for batch in latest)
         allowed = usual_seconds * max(1.0, rows / usual_rows)
         return Slowdown(seconds / allowed, seconds, usual_seconds, rows, usual_rows) if allowed > 0 else None
+
+
+def _differ(older: Sequence[Progress], latest: Sequence[Progress]) -> bool:
+    """Whether the latest batches take longer for their rows, or have more rows to take.
+
+    Where no interval says that the older batches were in time, they are usual only if something changed since: a query
+    that was slow from its first batch has no healthy past.
+    """
+    rows, usual_rows = median(batch.rows for batch in latest), median(batch.rows for batch in older)
+    seconds, usual_seconds = median(batch.duration for batch in latest), median(batch.duration for batch in older)
+    slower = seconds > CHANGED_RATIO * usual_seconds * max(1.0, rows / usual_rows)
+    return slower or rows / seconds > MORE_RATIO * usual_rows / usual_seconds
 
 
 def overran(batch: Progress, interval: float | None) -> bool:

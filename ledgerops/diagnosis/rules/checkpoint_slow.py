@@ -23,7 +23,7 @@ Evidence:
 from collections.abc import Iterator
 from statistics import median
 
-from ledgerops.diagnosis import cpu_contention, overload
+from ledgerops.diagnosis import cpu_contention, harm
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.records import Progress
@@ -42,7 +42,7 @@ def check(view: QueryView) -> Iterator[Finding]:
     latest = view.baseline.steady[-RECENT_BATCHES:]
     if len(latest) < RECENT_BATCHES or median(_seconds(batch) for batch in latest) < SECONDS:
         return
-    if not (overload.strained(view) or overload.growth(view)):
+    if not harm.examined(view):
         return
     if cpu_contention.collected(view, "driver") >= cpu_contention.COLLECTS:  # its JVM writes the files
         return
@@ -111,4 +111,5 @@ RULE = Rule(
     runbook=__doc__,
     explains=("falling-behind", "trigger-overrun", "small-batch-overhead", "state-commit-slow"),
     acquit=acquit,
+    needs_harm=True,
 )

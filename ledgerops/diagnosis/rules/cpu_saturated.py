@@ -23,7 +23,7 @@ Evidence:
 from collections.abc import Iterator
 from statistics import median
 
-from ledgerops.diagnosis import batch_time, cpu_contention, overload
+from ledgerops.diagnosis import batch_time, cpu_contention, harm
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.signals.baseline import RECENT_BATCHES
@@ -60,7 +60,7 @@ REMEDIES = {
 
 
 def check(view: QueryView) -> Iterator[Finding]:
-    if view.last is None or not overload.strained(view):
+    if view.last is None or not harm.examined(view):
         return
     use, lost = cpu_contention.used(view), view.baseline.slowdown
     if (

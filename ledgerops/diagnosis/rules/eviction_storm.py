@@ -108,4 +108,5 @@ RULE = Rule(
     explains=("falling-behind", "trigger-overrun"),
     acquit=acquit,
     linger=20.0,
+    needs_harm=True,
 )

@@ -131,4 +131,5 @@ RULE = Rule(
     explains=("falling-behind", "trigger-overrun", "cpu-saturated"),  # its threads take the cores, too
     acquit=acquit,
     linger=5.0,
+    needs_harm=True,
 )

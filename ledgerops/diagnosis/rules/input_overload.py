@@ -35,15 +35,15 @@ from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.signals.baseline import RECENT_BATCHES
 from ledgerops.signals.query_view import QueryView
 
-OVERLOADED = 1.15  # arrival over what is worked off; below it the noise of a few batches may do the same
+OVERLOADED = 1.05  # arrival over what is processed, of a query that is known to fall behind
 SLOWER = 1.5  # the query needs so much longer than usual for its rows: then the query changed, not (only) the load
 
 
 def check(view: QueryView) -> Iterator[Finding]:
     grown, load = overload.growth(view), overload.load(view)
-    if grown is None or load is None or view.last is None or load.worked_off <= 0:
+    if grown is None or load is None or view.last is None or load.processed <= 0:
         return
-    ratio = load.arrival / load.worked_off
+    ratio = load.arrival / load.processed
     if ratio < OVERLOADED or _other_cause(view, ratio) is not None:
         return
     interval = view.trigger.interval or 0.0
@@ -53,8 +53,8 @@ def check(view: QueryView) -> Iterator[Finding]:
     where = max(view.last.sources, key=lambda source: source.rows, default=None)
     at = view.last.ended
     evidence = [
-        Evidence("arrival_rows_per_second", load.arrival, "rows/s", f"<= {load.worked_off:,.0f}", at),
-        Evidence("worked_off_rows_per_second", load.worked_off, "rows/s", f">= {load.arrival:,.0f}", at),
+        Evidence("arrival_rows_per_second", load.arrival, "rows/s", f"<= {load.processed:,.0f}", at),
+        Evidence("worked_off_rows_per_second", load.processed, "rows/s", f">= {load.arrival:,.0f}", at),
         Evidence("arrival_ratio", ratio, "ratio", "<= 1", at),
     ]
     lag = LAG.name if grown.form == "backlog" else "result_delay_seconds"
@@ -65,7 +65,7 @@ def check(view: QueryView) -> Iterator[Finding]:
     if lost is not None:
         evidence.append(Evidence("slowdown_at_equal_rows", lost.factor, "ratio", f"< {SLOWER:g}", at))
     yield Finding(
-        f"{load.arrival:,.0f} rows/s arrive, {ratio:.1f} times the {load.worked_off:,.0f} rows/s that are worked off; "
+        f"{load.arrival:,.0f} rows/s arrive, {ratio:.1f} times the {load.processed:,.0f} rows/s that are worked off; "
         + (
             f"results will be {view.freshness:g} s late in {breach:.0f} s" if breach else "results are too late already"
         ),
@@ -113,11 +113,11 @@ def _other_cause(view: QueryView, ratio: float) -> str | None:
 
 def acquit(view: QueryView) -> str | None:
     load = overload.load(view)
-    if load is None or load.worked_off <= 0:
+    if load is None or load.processed <= 0:
         return None
-    ratio = load.arrival / load.worked_off
+    ratio = load.arrival / load.processed
     if ratio < OVERLOADED:
-        return f"{load.arrival:,.0f} rows/s arrive and {load.worked_off:,.0f} rows/s are worked off"
+        return f"{load.arrival:,.0f} rows/s arrive and {load.processed:,.0f} rows/s are worked off"
     return _other_cause(view, ratio)
 
 

@@ -104,6 +104,7 @@ def check(view: QueryView) -> Iterator[Finding]:
         ),
         confidence=min(0.95, 0.5 + 0.05 * len(events) + (0.2 if proof else 0.0) + (0.1 if regular else 0.0)),
         began=events[0].started,
+        harmless=not interval,  # nobody was promised a rhythm
         share=min(1.0, sum(each.duration - usual for each in slow) / sum(each.duration for each in batches)),
     )
 

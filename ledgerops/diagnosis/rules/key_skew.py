@@ -210,4 +210,5 @@ RULE = Rule(
     runbook=__doc__,
     explains=("falling-behind", "trigger-overrun", "source-partition-skew"),
     acquit=acquit,
+    needs_harm=True,
 )

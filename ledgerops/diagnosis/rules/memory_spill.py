@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from statistics import median
 from typing import NamedTuple
 
-from ledgerops.diagnosis import batch_time, overload, state_cost
+from ledgerops.diagnosis import batch_time, harm, state_cost
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.records import Progress, StageSummary, TaskSummary
@@ -62,7 +62,7 @@ def _spill(batch: Progress, tasks: TaskSummary) -> Spill | None:
 
 
 def check(view: QueryView) -> Iterator[Finding]:
-    if view.last is None or not (overload.strained(view) or overload.growth(view)):
+    if view.last is None or not harm.examined(view):
         return
     spills = _spills(view)
     if not spills:
@@ -115,4 +115,5 @@ RULE = Rule(
     runbook=__doc__,
     explains=("falling-behind", "trigger-overrun"),
     acquit=acquit,
+    needs_harm=True,
 )

@@ -87,4 +87,5 @@ RULE = Rule(
     runbook=__doc__,
     explains=("falling-behind", "trigger-overrun", "freshness-breach", "cpu-saturated"),
     acquit=acquit,
+    needs_harm=True,
 )

@@ -25,7 +25,7 @@ from collections.abc import Iterator
 from statistics import median
 from typing import NamedTuple
 
-from ledgerops.diagnosis import batch_time, overload
+from ledgerops.diagnosis import batch_time, harm
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.signals.baseline import RECENT_BATCHES
@@ -43,6 +43,7 @@ class Bound(NamedTuple):
     share: float
     cpu: float
     stages: float  # seconds of wall time
+    saving: float  # seconds of wall time that a batch would save if its Python took none
     per_row: float
     duration: float
 
@@ -50,10 +51,10 @@ class Bound(NamedTuple):
 @once
 def bound(view: QueryView) -> Bound | None:
     """Medians over the newest batches whose tasks are known; None where Spark reports no Python time."""
-    return _bound(batch_time.pairs(view))
+    return _bound(view, batch_time.pairs(view))
 
 
-def _bound(known: batch_time.Pairs) -> Bound | None:
+def _bound(view: QueryView, known: batch_time.Pairs) -> Bound | None:
     found = []
     for batch, tasks in known:
         ran, inside = sum(stage.run_seconds for stage in tasks.stages), batch_time.stage_seconds(tasks)
@@ -62,19 +63,21 @@ def _bound(known: batch_time.Pairs) -> Bound | None:
         share = min(1.0, tasks.python_seconds / ran)
         cpu = sum(stage.cpu_seconds for stage in tasks.stages) / ran
         per_row = tasks.python_seconds / batch.rows
-        found.append(Bound(tasks.python_seconds, share, cpu, inside[0], per_row, batch.duration))
+        width = batch_time.slots(view, max(stage.tasks for stage in tasks.stages))
+        saving = min(inside[0], tasks.python_seconds / width)
+        found.append(Bound(tasks.python_seconds, share, cpu, inside[0], saving, per_row, batch.duration))
     if len(found) < batch_time.ENOUGH:
         return None
     return Bound(*(median(each) for each in zip(*found, strict=True)))
 
 
 def check(view: QueryView) -> Iterator[Finding]:
-    if view.last is None or not (overload.strained(view) or overload.growth(view)):
+    if view.last is None or not harm.examined(view):
         return
     now = bound(view)
     if now is None or now.share < MOSTLY or now.cpu >= COMPUTES or now.stages < batch_time.MOSTLY * now.duration:
         return
-    before = _bound(batch_time.usual_pairs(view))
+    before = _bound(view, batch_time.usual_pairs(view))
     if (before is not None and now.per_row < SLOWER * before.per_row) or batch_time.starved(view):
         return
     at = view.last.ended
@@ -107,7 +110,7 @@ def check(view: QueryView) -> Iterator[Finding]:
         ),
         confidence=min(0.95, 0.5 + 0.3 * now.share + (0.15 if before is not None else 0.0)),
         began=view.baseline.steady[-RECENT_BATCHES].started if len(view.baseline.steady) >= RECENT_BATCHES else None,
-        share=min(1.0, now.share * now.stages / now.duration),
+        share=min(1.0, now.saving / now.duration),
     )
 
 
@@ -124,4 +127,5 @@ RULE = Rule(
     runbook=__doc__,
     explains=("falling-behind", "trigger-overrun"),
     acquit=acquit,
+    needs_harm=True,
 )

@@ -32,6 +32,7 @@ from ledgerops.signals.query_view import QueryView
 
 CAPS = ("maxoffsetspertrigger", "maxrowspertrigger")  # counted in offsets; a cap in bytes or files is not
 BATCHES = 5
+UNKNOWN_OPTION = "the limit of the source"
 AT_CAP = 0.9  # Spark shares the cap out over the partitions and rounds
 ROOM = 0.7  # of the interval: a batch that takes less has room for a larger one, whatever its time goes into
 FULL = 0.9  # of the interval: one that takes more has none
@@ -70,7 +71,7 @@ def check(view: QueryView) -> Iterator[Finding]:
         ),
         (
             Remedy(
-                f"raise {held.option} to about {max(better, 2 * held.cap):,.0f} and start the query again",
+                f"raise {_named(held.option)} to about {max(better, 2 * held.cap):,.0f} and start the query again",
                 "a batch ends well within the interval: there is room for more rows",
                 safe=False,
             ),
@@ -102,8 +103,13 @@ def _held(view: QueryView) -> Held | None:
     load = overload.load(view, BATCHES)
     if seconds > ROOM * interval and not _cheap(view, seconds, interval, load):
         return None
-    share = max(0.0, 1 - load.worked_off / load.arrival) if load is not None and load.arrival > 0 else 0.0
+    share = max(0.0, 1 - load.processed / load.arrival) if load is not None and load.arrival > 0 else 0.0
     return Held(option, limit, seconds, lefts[-1], lag, share)
+
+
+def _named(option: str) -> str:
+    """The option, or those that it may be where neither plan nor log says which."""
+    return f"{option} (such as maxOffsetsPerTrigger)" if option == UNKNOWN_OPTION else option
 
 
 def _cheap(view: QueryView, seconds: float, interval: float, load: overload.Load | None) -> bool:
@@ -127,7 +133,17 @@ def cap_of(view: QueryView) -> tuple[str, int] | None:
         for option, value in view.plan.rate_limits.items()
         if option.lower() in CAPS and value.isdecimal() and int(value) > 0
     ]
-    return (min(caps)[1], min(caps)[0]) if caps else None
+    return (min(caps)[1], min(caps)[0]) if caps else _seen_cap(view)
+
+
+def _seen_cap(view: QueryView) -> tuple[str, int] | None:
+    """Five batches of exactly one size that each leave something behind are capped, whatever the option is called."""
+    latest = view.baseline.steady[-BATCHES:]
+    sizes = {sum(read_by_partition(batch).values()) for batch in latest}
+    if len(latest) < BATCHES or len(sizes) > 1 or not all(backlog(batch) for batch in latest):
+        return None
+    size = sizes.pop()
+    return (UNKNOWN_OPTION, size) if size > 0 else None
 
 
 def acquit(view: QueryView) -> str | None:

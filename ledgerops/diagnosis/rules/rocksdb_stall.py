@@ -87,4 +87,5 @@ RULE = Rule(
     runbook=__doc__,
     explains=("state-commit-slow", "falling-behind", "trigger-overrun"),
     acquit=acquit,
+    needs_harm=True,
 )

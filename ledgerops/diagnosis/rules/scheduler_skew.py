@@ -22,7 +22,7 @@ Evidence:
 from collections.abc import Iterator
 from statistics import median
 
-from ledgerops.diagnosis import batch_time, overload, task_skew
+from ledgerops.diagnosis import batch_time, harm, task_skew
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.signals.baseline import RECENT_BATCHES
@@ -36,7 +36,7 @@ TASKS = 4  # a batch; fewer cannot be spread
 
 
 def check(view: QueryView) -> Iterator[Finding]:
-    if view.last is None or not (overload.strained(view) or overload.growth(view)):
+    if view.last is None or not harm.examined(view):
         return
     shares, batches = task_skew.executor_shares(view), len(batch_time.pairs(view))
     total = sum(share.tasks for share in shares)
@@ -95,4 +95,5 @@ RULE = Rule(
     runbook=__doc__,
     explains=("falling-behind", "trigger-overrun"),
     acquit=acquit,
+    needs_harm=True,
 )

@@ -30,7 +30,7 @@ from collections.abc import Iterator
 from statistics import median
 from typing import NamedTuple
 
-from ledgerops.diagnosis import batch_time, overload
+from ledgerops.diagnosis import batch_time, harm
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.signals.baseline import RECENT_BATCHES
@@ -51,7 +51,7 @@ class Slow(NamedTuple):
 
 
 def check(view: QueryView) -> Iterator[Finding]:
-    if view.last is None or not overload.strained(view):
+    if view.last is None or not harm.examined(view):
         return
     slow = _outside(view) or _waiting(view) or _slower_than_usual(view)
     if slow is None:
@@ -162,4 +162,5 @@ RULE = Rule(
     runbook=__doc__,
     explains=("falling-behind", "trigger-overrun"),
     acquit=acquit,
+    needs_harm=True,
 )

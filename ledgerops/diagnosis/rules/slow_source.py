@@ -231,4 +231,5 @@ RULE = Rule(
     runbook=__doc__,
     explains=("query-stuck", "falling-behind", "trigger-overrun", "late-data"),
     acquit=acquit,
+    needs_harm=True,
 )

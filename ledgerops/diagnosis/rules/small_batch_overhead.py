@@ -26,7 +26,7 @@ from collections.abc import Iterator
 from statistics import median
 from typing import NamedTuple
 
-from ledgerops.diagnosis import batch_time, overload, task_skew
+from ledgerops.diagnosis import batch_time, harm, task_skew
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.diagnosis.rules import checkpoint_slow, slow_source, too_many_tasks
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
@@ -72,7 +72,7 @@ def _overhead(view: QueryView, known: batch_time.Pairs) -> Overhead | None:
 
 def check(view: QueryView) -> Iterator[Finding]:
     interval = view.trigger.interval
-    if not interval or view.last is None or not overload.strained(view):
+    if not interval or view.last is None or not harm.examined(view):
         return
     now = overhead(view)
     if now is None or now.share < SHARE or now.duration < interval + EXCESS or _other_cause(view, now):
@@ -132,4 +132,5 @@ RULE = Rule(
     runbook=__doc__,
     explains=("trigger-overrun",),
     acquit=acquit,
+    needs_harm=True,
 )

@@ -160,4 +160,5 @@ RULE = Rule(
     runbook=__doc__,
     explains=("falling-behind", "trigger-overrun"),
     acquit=acquit,
+    needs_harm=True,
 )

@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from statistics import median
 from typing import NamedTuple
 
-from ledgerops.diagnosis import overload, state_cost
+from ledgerops.diagnosis import harm, state_cost
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.signals.baseline import RECENT_BATCHES
@@ -60,7 +60,7 @@ def _commit(view: QueryView) -> Commit | None:
 
 
 def check(view: QueryView) -> Iterator[Finding]:
-    if view.last is None or not view.last.operators or not overload.strained(view):
+    if view.last is None or not view.last.operators or not harm.examined(view):
         return
     commit = _commit(view)
     if commit is None or commit.seconds < MIN_SECONDS or not _to_blame(view, commit):
@@ -126,4 +126,5 @@ RULE = Rule(
     runbook=__doc__,
     explains=("falling-behind", "trigger-overrun"),
     acquit=acquit,
+    needs_harm=True,
 )

@@ -26,7 +26,7 @@ Evidence:
 from collections.abc import Iterator, Sequence
 from statistics import median
 
-from ledgerops.diagnosis import batch_time, overload, task_skew
+from ledgerops.diagnosis import batch_time, harm, task_skew
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.signals.baseline import RECENT_BATCHES
@@ -43,7 +43,7 @@ TASKS = 4  # of an executor, to say anything of it
 
 
 def check(view: QueryView) -> Iterator[Finding]:
-    if view.last is None or not (overload.strained(view) or overload.growth(view)):
+    if view.last is None or not harm.examined(view):
         return
     finding = _slow_executor(view) or _slow_task(view)
     if finding is not None:
@@ -161,4 +161,5 @@ RULE = Rule(
     runbook=__doc__,
     explains=("falling-behind", "trigger-overrun"),
     acquit=acquit,
+    needs_harm=True,
 )

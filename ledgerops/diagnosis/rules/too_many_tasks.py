@@ -26,7 +26,7 @@ from collections.abc import Iterator
 from statistics import median
 from typing import NamedTuple
 
-from ledgerops.diagnosis import batch_time, overload
+from ledgerops.diagnosis import batch_time, harm
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.signals.baseline import RECENT_BATCHES
@@ -78,7 +78,7 @@ def tiny_tasks(view: QueryView) -> Tiny | None:
 
 
 def check(view: QueryView) -> Iterator[Finding]:
-    if view.last is None or not (overload.strained(view) or overload.growth(view)):
+    if view.last is None or not harm.examined(view):
         return
     tiny = tiny_tasks(view)
     if tiny is None or tiny.wall < MOSTLY * tiny.duration:
@@ -140,4 +140,5 @@ RULE = Rule(
     runbook=__doc__,
     explains=("falling-behind", "trigger-overrun", "small-batch-overhead"),
     acquit=acquit,
+    needs_harm=True,
 )

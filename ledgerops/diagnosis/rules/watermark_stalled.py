@@ -36,6 +36,8 @@ from ledgerops.signals.query_view import QueryView
 
 STILL = 8.0  # seconds at least: an input may be silent for a batch or two
 TIMES_USUAL = 2.0  # the longest that it stood still before: a sparse input is as it was
+BRANCH_SECONDS = 30.0  # that the watermark must be behind the rows beyond its delay, where no input looks silent
+BRANCH_BATCHES = 8
 BATCHES = 4  # with rows in them, after the first that had this watermark: so it takes four intervals, too
 
 
@@ -61,7 +63,7 @@ def check(view: QueryView) -> Iterator[Finding]:
     if stall is None:
         return
     source, observation = _silent_source(stall), _silent_observation(view, stall)
-    silent = source or observation
+    silent = source or observation or _silent_branch(view, stall)
     if silent is None:
         return
     known = f" (observed as {observation.name})" if source and observation else ""
@@ -73,7 +75,7 @@ def check(view: QueryView) -> Iterator[Finding]:
         silent.evidence,
         Evidence("watermark_usually_still_seconds", stall.usual, "seconds", "the usual", at),
     ]
-    if stall.ahead is not None:
+    if stall.ahead is not None and silent.evidence.name != "watermark_behind_rows_seconds":
         evidence.append(Evidence("watermark_behind_rows_seconds", stall.ahead, "seconds", "about 0", at))
     began = stall.batches[0].started
     rows = [sum(operator.rows for operator in batch.operators) for batch in (stall.batches[0], newest)]
@@ -179,6 +181,22 @@ def _newest_by_input(batch: Progress) -> Mapping[str, float]:
         for name, row in batch.observed.items()
         if name.startswith(OBSERVATION) and (at := parse_instant(row.get("event_time_max"))) is not None
     }
+
+
+def _silent_branch(view: QueryView, stall: Stall) -> Silent | None:
+    """No input is seen to be silent, yet newer rows come in: a branch of the query passes none of them on.
+
+    A filter that lets nothing through, or a topic whose rows are all of another kind, holds the watermark as a silent
+    source does, and only the plan of the query shows which one it is.
+    """
+    if stall.ahead is None or stall.ahead < BRANCH_SECONDS or len(stall.batches) < BRANCH_BATCHES:
+        return None
+    columns = sorted(view.plan.watermarks)
+    which = f" (the watermarks are on {', '.join(columns)})" if len(columns) > 1 else ""
+    evidence = Evidence(
+        "watermark_behind_rows_seconds", stall.ahead, "seconds", f"< {BRANCH_SECONDS:g}", stall.batches[-1].ended
+    )
+    return Silent("input", "one input of the query", f"{which}, which passes on no newer rows,", evidence)
 
 
 RULE = Rule(

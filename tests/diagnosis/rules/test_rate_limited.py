@@ -50,12 +50,28 @@ def test_little_room_is_enough_where_the_time_does_not_go_into_rows(history):
 
 
 @pytest.mark.parametrize(
+    "limits",
+    [
+        pytest.param({}, id="an event log tells no option"),
+        pytest.param({"maxFilesPerTrigger": "1000"}, id="a cap that counts files"),
+        pytest.param({"maxOffsetsPerTrigger": "lots"}, id="a cap that is no number"),
+    ],
+)
+def test_a_cap_is_seen_from_batches_of_one_size_that_leave_rows_behind(history, limits):
+    [finding] = RULE.check(history(**held(plan={"rate_limits": limits})))
+
+    assert finding.component.detail == "the limit of the source"
+    assert finding.remedies[0].action == (
+        "raise the limit of the source (such as maxOffsetsPerTrigger) to about 2,800 and start the query again"
+    )
+
+
+@pytest.mark.parametrize(
     "case",
     [
         pytest.param({}, id="healthy"),
-        pytest.param(held(plan={}), id="no cap is known"),
-        pytest.param(held(plan={"rate_limits": {"maxFilesPerTrigger": "1000"}}), id="a cap that counts files"),
-        pytest.param(held(plan={"rate_limits": {"maxOffsetsPerTrigger": "lots"}}), id="a cap that is no number"),
+        pytest.param(held(plan={}, rows=[1000, 1001] * 6), id="no cap is known, and batches are not of one size"),
+        pytest.param(held(plan={}, seconds=[1.9] * 12), id="no cap is known, and no room in the interval"),
         pytest.param(held(backlog=[0] * 12), id="nothing is left behind"),
         pytest.param(held(rows=800), id="batches below the cap"),
         pytest.param(held(seconds=[1.9] * 12), id="no room in the interval"),

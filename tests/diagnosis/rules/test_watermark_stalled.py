@@ -118,6 +118,16 @@ def test_others_are_not(history, case):
     assert list(RULE.check(joined(history, **case))) == []
 
 
+def test_a_branch_that_passes_nothing_on_is_found_when_it_lasts(history):
+    [finding] = RULE.check(joined(history, one=True, count=40))
+
+    assert finding.component.name == "one input of the query"
+    assert (
+        "one input of the query (the watermarks are on event_time, opened), which passes on no newer rows"
+        in finding.summary
+    )
+
+
 def test_rows_that_do_not_go_on_in_event_time_stall_nothing(history):
     view = joined(history)
     day = view.history.batches[13].started

@@ -1,0 +1,81 @@
+"""Is a query harmed: it cannot keep up, it breaks its promise, or nobody can tell and its batches never pause.
+
+No past and no known trigger are needed for any of this. Without harm a cause is worth knowing at most, never a warning.
+"""
+
+from __future__ import annotations
+
+from statistics import median
+from typing import Literal, NamedTuple
+
+from ledgerops.diagnosis import overload
+from ledgerops.signals.baseline import RECENT_BATCHES
+from ledgerops.signals.memo import once
+from ledgerops.signals.query_view import QueryView
+from ledgerops.signals.trigger import SATURATED_RATIO
+
+TREND_BATCHES = 5  # a trend over five batches is proof, one slow batch is not
+MIN_TREND = 4  # of them that must agree
+OVER_RATIO = 1.05  # of the interval; nearer to it the start of a batch is only a matter of alignment
+MIN_TREND_SECONDS = 20.0  # that these batches must add up to: a burst of rows is over by then
+STILL_LONG = 0.8  # of the longest of them: below it the query is recovering
+MIN_LONG_SECONDS = 1.0  # of a batch that is worth a word although nothing is known to suffer
+
+
+class Harm(NamedTuple):
+    """What suffers. `ratio` says by how much: batch time over the interval, or over the time in which its rows came."""
+
+    kind: Literal["behind", "overrun", "late"]
+    ratio: float
+    since: float
+
+
+@once
+def harm(view: QueryView) -> Harm | None:
+    """The first harm that is found; None when nothing shows that anybody suffers."""
+    if view.run.is_idle and view.run.running_seconds is None:
+        return None
+    grown = overload.growth(view)
+    if grown is not None:
+        load = overload.load(view)
+        ratio = load.arrival / load.processed if load is not None and load.processed > 0 else OVER_RATIO
+        return Harm("behind", max(1.0, ratio), grown.since)
+    return _overrun(view) or _late(view)
+
+
+def _overrun(view: QueryView) -> Harm | None:
+    interval = view.trigger.interval
+    latest = view.baseline.steady[-TREND_BATCHES:]
+    if not interval or not latest:
+        return None
+    durations = [batch.duration for batch in latest]
+    if overload.strained(view):
+        return Harm("overrun", max(1.0, median(durations) / interval), latest[0].started)
+    over = sum(each > OVER_RATIO * interval for each in durations)
+    lasts = sum(durations) >= min(MIN_TREND_SECONDS, TREND_BATCHES * interval * OVER_RATIO)
+    if len(latest) < TREND_BATCHES or over < MIN_TREND or not lasts or durations[-1] < STILL_LONG * max(durations):
+        return None
+    return Harm("overrun", median(durations) / interval, latest[0].started)
+
+
+def _late(view: QueryView) -> Harm | None:
+    """Batches so long that even the newest result of one is older than the objective when the next one ends."""
+    latest = view.baseline.steady[-RECENT_BATCHES:]
+    if len(latest) < RECENT_BATCHES or view.trigger.interval or not view.trigger.known:
+        return None
+    seconds = median(batch.duration for batch in latest)
+    if seconds <= view.freshness or view.plan.trigger in overload.ENDS_BY_ITSELF:
+        return None
+    return Harm("late", seconds / view.freshness, latest[0].started)
+
+
+@once
+def examined(view: QueryView) -> bool:
+    """Whether it is worth saying where the time goes: the query is harmed, or its batches are long and never pause."""
+    if harm(view) is not None or overload.strained(view):
+        return True
+    latest = view.baseline.steady[-RECENT_BATCHES:]
+    if len(latest) < RECENT_BATCHES or view.run.is_idle or view.plan.trigger in overload.ENDS_BY_ITSELF:
+        return False
+    seconds = median(batch.duration for batch in latest)
+    return (view.trigger.busy_ratio or 0.0) >= SATURATED_RATIO and seconds > MIN_LONG_SECONDS

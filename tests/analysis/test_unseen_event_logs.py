@@ -1,0 +1,67 @@
+"""Event logs of plain PySpark applications that the rules were not written for, each with the truth beside it."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ledgerops.analysis.session import Investigation
+
+MIN_NAMED_FIRST = 19  # of 20 faults
+FAULTS, HEALTHY = 20, 5
+SUM_TOLERANCE = 0.05  # of the batch, for the parts of its time
+
+
+@pytest.fixture(scope="module")
+def logs(data_dir: Path) -> list[tuple[dict[str, Any], list[str]]]:
+    """Each query's part of the diagnosis at the end of its log, and the rules of which one must be named first."""
+    folder = data_dir / "eventlogs"
+    if not folder.is_dir():
+        reason = f"the event logs with their truth are absent: {folder} does not exist"
+        assert not os.environ.get("LEDGEROPS_REQUIRE_DATA"), reason
+        pytest.skip(reason)
+    found = []
+    for truth in sorted(folder.glob("*/truth.json")):
+        [log] = truth.parent.glob("eventlog_v2_*")
+        expected = json.loads(truth.read_text())
+        document = Investigation(str(log)).look()
+        found += [(query, expected[query["query"]]) for query in document["queries"]]
+    return found
+
+
+def test_the_cause_is_named_first(logs):
+    faults = [(query, expected) for query, expected in logs if expected]
+    named = [[cause["rule"] for cause in query["root_causes"]] for query, _ in faults]
+    missed = [
+        f"{query['query']}: {rules or 'nothing'} in place of {' or '.join(expected)}"
+        for (query, expected), rules in zip(faults, named, strict=True)
+        if not rules or rules[0] not in expected
+    ]
+
+    assert len(faults) == FAULTS
+    assert len(missed) <= FAULTS - MIN_NAMED_FIRST, missed
+
+
+def test_healthy_queries_get_no_warning(logs):
+    healthy = [query for query, expected in logs if not expected]
+    loud = [
+        (query["query"], each["rule"]) for query in healthy for each in query["findings"] if each["severity"] != "info"
+    ]
+
+    assert len(healthy) == HEALTHY
+    assert loud == []
+
+
+def test_the_parts_of_a_batch_add_up(logs):
+    off = {
+        query["query"]: share
+        for query, _ in logs
+        if query["attribution"]
+        and abs((share := sum(each["share"] for each in query["attribution"])) - 1) > SUM_TOLERANCE
+    }
+
+    assert off == {}
