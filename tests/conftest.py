@@ -42,7 +42,9 @@ def data_dir() -> Path:
     """The folder with the real customers, accounts and transactions."""
     folder = Path(os.environ.get("LEDGEROPS_DATA") or ROOT.parent / "shared" / "data")
     if not (folder / "transactions.csv").is_file():
-        pytest.skip("the real bank data is absent: set LEDGEROPS_DATA to its folder")
+        reason = "the real bank data is absent: set LEDGEROPS_DATA to its folder"
+        assert not os.environ.get("LEDGEROPS_REQUIRE_DATA"), reason
+        pytest.skip(reason)
     return folder
 
 

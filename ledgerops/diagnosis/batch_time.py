@@ -8,7 +8,7 @@ from statistics import median
 from typing import NamedTuple
 
 from ledgerops.diagnosis import overload
-from ledgerops.diagnosis.cpu_contention import BUSY, offender
+from ledgerops.diagnosis.cpu_contention import BUSY, OTHER, offender, taken, used
 from ledgerops.model.history import History
 from ledgerops.model.records import Progress, TaskSummary
 from ledgerops.signals.baseline import RECENT_BATCHES, overran
@@ -17,6 +17,7 @@ from ledgerops.signals.query_view import QueryView
 from ledgerops.signals.run import WINDOW_SECONDS
 
 PAIRS = 5  # newest batches whose tasks are known
+LOOKBACK = 60  # settled batches among which those with tasks are looked for: a busy driver reads the tasks of few
 ENOUGH = 2  # of them, to say anything
 WAITS = 0.3  # tasks that compute less than this share of their time wait
 MORE_THAN_USUAL = 2.0  # batch time against the query's own past, at equal rows
@@ -28,6 +29,7 @@ OTHERS = 1.7  # a machine that is too busy slows the other phases down as much
 ALONE = 1.5  # times all the rest of the batch; on a busy machine the rest grows with it
 TOGETHER = 0.6  # of a stage's wall time: so long its tasks are at work on average when all wait for the same
 LITTLE = 0.1  # seconds of other phases below which their ratio says nothing
+OTHERS_SHARE = 0.35  # of the cores that others must use to hold up a query
 BUSY_LOOKS = 3  # at one look every 10 s
 
 
@@ -38,13 +40,17 @@ Pairs = Sequence[tuple[Progress, TaskSummary]]
 def pairs(view: QueryView) -> Pairs:
     """The newest settled batches with their tasks, newest first; of those that outlast the interval in a row when the
     query is under strain and there are enough of them: the batches before them say how it was."""
-    newest = view.baseline.settled[-2 * PAIRS :]
-    if overload.strained(view) and view.trigger.interval:
-        long = list(takewhile(lambda batch: overran(batch, view.trigger.interval), reversed(newest)))
-        found = with_tasks(view, long)
+    strained = overload.strained(view) and bool(view.trigger.interval)
+    for newest in (view.baseline.settled[-2 * PAIRS :], view.baseline.settled[-LOOKBACK:]):
+        if strained:
+            long = takewhile(lambda batch: overran(batch, view.trigger.interval), reversed(newest))
+            found = with_tasks(view, long)
+            if len(found) >= ENOUGH:
+                return found
+        found = with_tasks(view, reversed(newest))
         if len(found) >= ENOUGH:
             return found
-    return with_tasks(view, reversed(newest))
+    return found
 
 
 @once
@@ -190,7 +196,7 @@ def starved(view: QueryView) -> bool:
     """
     if offender(view) is not None:
         return True
-    if not machine_busy(view):
+    if not machine_busy(view) or _keeps_itself_busy(view):
         return False
     if _slots_taken(view) or _crowded(view):
         return True
@@ -202,6 +208,16 @@ def starved(view: QueryView) -> bool:
         median(each.duration - each.phases.get("add_batch", 0.0) for each in some) for some in (usual, latest)
     )
     return now >= OTHERS * max(before, LITTLE)
+
+
+def _keeps_itself_busy(view: QueryView) -> bool:
+    """Whether the application's own processes use the machine, and no other query: then nobody holds it up."""
+    use = used(view)
+    if use is None or _crowded(view):
+        return False
+    since = view.baseline.steady[-RECENT_BATCHES].started if len(view.baseline.steady) >= RECENT_BATCHES else use.at
+    rest = sum(taken(other, since, view.now) or 0.0 for other in view.others if other.ended is None)
+    return use.by[OTHER] + rest < OTHERS_SHARE * use.cores
 
 
 class Waiting(NamedTuple):
@@ -239,10 +255,30 @@ def sink_waits(view: QueryView, waiting: Waiting) -> bool:
 
     Tasks that read a Python source or run Python wait for their worker in just the same way; so the past decides.
     """
+    if machine_busy(view):
+        return False
     lost = view.baseline.slowdown
-    if lost is None or lost.factor < MORE_THAN_USUAL or machine_busy(view):
+    if lost is None:
+        return _waits_from_birth(view, waiting)
+    if lost.factor < MORE_THAN_USUAL:
         return False
     usual = _waiting(view, usual_pairs(view))
     if usual is not None and usual.cpu_share < WAITS:
         return False  # they always wait, and nothing says for what
     return waiting.cpu_share < WAITS and waiting.seconds >= MOSTLY * waiting.duration
+
+
+def _waits_from_birth(view: QueryView, waiting: Waiting) -> bool:
+    """Without a past the stage must do nothing but write: it reads a shuffle and not the source, and neither state nor
+    shuffle explains its waiting."""
+    known = pairs(view)
+    if waiting.cpu_share >= WAITS or waiting.seconds < MOSTLY * waiting.duration:
+        return False
+    if not all(tasks.stages[-1].reads_shuffle for _, tasks in known):
+        return False
+    state = median(
+        sum(each.commit_seconds + each.update_seconds + each.removal_seconds for each in batch.operators)
+        + sum(stage.shuffle_seconds or 0.0 for stage in tasks.stages)
+        for batch, tasks in known
+    )
+    return state < WAITS * median(tasks.stages[-1].run_seconds for _, tasks in known)

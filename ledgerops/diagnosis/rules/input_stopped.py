@@ -30,6 +30,8 @@ FLOOR = 60.0  # seconds of silence; producers restart in less
 TIMES_LONGEST = 3.0  # the longest pause so far
 TIMES_USUAL = 10.0  # the usual pause
 MOVES = 20  # looks in which the topic had grown, to call it flowing: reference data come in a few
+STEADY_FLOWED = 45.0  # the same where no other topic goes on, of a flow whose pauses were all short
+STEADY_PAUSE = 5.0  # seconds that the longest of them may take then
 FLOWED = 120.0  # seconds over which they must spread: a load of reference data is done in less
 
 
@@ -41,17 +43,18 @@ def check(view: QueryView) -> Iterator[Finding]:
         if silent < FLOOR:
             continue
         moves = _moves(view.history, topic)
-        if len(moves) < MOVES or moves[-1] - moves[0] < FLOWED:
+        if len(moves) < MOVES or moves[-1] - moves[0] < STEADY_FLOWED:
             continue
         pauses = [later - earlier for earlier, later in pairwise(moves)]
         longest = max(pauses)
         limit = max(FLOOR, TIMES_LONGEST * longest, TIMES_USUAL * median(pauses))
         going_on = _others(view, topic, (last + known) / 2)
-        if silent < limit or not going_on:
+        flowed = moves[-1] - moves[0] >= FLOWED if going_on else longest <= STEADY_PAUSE and _is_only_input(view, topic)
+        if silent < limit or not flowed:
             continue
+        other = f", and {going_on[0]} goes on" if going_on else ""
         yield Finding(
-            f"nothing has come into {topic} for {silent:.0f} s; its longest pause was {longest:.0f} s, and "
-            f"{going_on[0]} goes on",
+            f"nothing has come into {topic} for {silent:.0f} s; its longest pause was {longest:.0f} s{other}",
             Component("source", topic),
             (
                 Evidence("seconds_without_arrival", silent, "seconds", f"< {limit:.0f}", known),
@@ -64,7 +67,17 @@ def check(view: QueryView) -> Iterator[Finding]:
             ),
             confidence=min(0.9, 0.5 + 0.1 * silent / limit),
             began=last,
+            harmless=not going_on,  # whoever sends may simply have nothing to send
         )
+
+
+def _is_only_input(view: QueryView, topic: str) -> bool:
+    """Whether no other topic is known in the driver: several that stop together are a night, or a system at rest; and
+    whether nobody else has seen this one go on."""
+    here = _last_moves(view.history)
+    return set(here) == {topic} and not any(
+        each != topic or at > here[topic] for other in view.others for each, at in _last_moves(other).items()
+    )
 
 
 def _known_until(history: History, now: float) -> float:

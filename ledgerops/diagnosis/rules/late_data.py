@@ -27,7 +27,7 @@ from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.records import StateOperator
 from ledgerops.signals.query_view import QueryView
 
-SHARE = 0.005  # of the rows read in the last minute: with fewer no producer is behind, rows are
+SHARE = 0.001  # of the rows read in the last minute: with fewer no producer is behind, rows are
 BEHIND = 1.0  # seconds by which the oldest row must be behind; less is the rounding of clocks
 
 

@@ -87,8 +87,19 @@ def test_others_are_not(past):
     assert list(RULE.check(view(past))) == []
 
 
-def test_an_idle_query_with_irregular_input_is_left_alone_without_others_that_flow():
+def test_a_steady_input_that_stops_is_worth_knowing_without_others_that_flow():
     silent = run(300, transactions=ever)
+    silent.idle(T0 + 900)
+    [finding] = RULE.check(QueryView(silent, T0 + 900))
+
+    assert (finding.summary, finding.harmless) == (
+        "nothing has come into transactions for 602 s; its longest pause was 2 s",
+        True,
+    )
+
+
+def test_an_irregular_input_is_left_alone_without_others_that_flow():
+    silent = run(300, transactions=every(20.0))
     silent.idle(T0 + 900)
 
     assert list(RULE.check(QueryView(silent, T0 + 900))) == []

@@ -1,5 +1,6 @@
 import pytest
 
+from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.diagnosis.rules.slow_sink import RULE
 from tests.diagnosis.rules.conftest import stage
 
@@ -32,6 +33,23 @@ def test_without_tasks_the_past_decides(history):
     )
 
 
+def test_a_stage_that_only_writes_and_waits_is_the_sink_without_a_past_too(history):
+    writing = stage(seconds=[4, 4], wall=4.1, cpu=0.05)
+    [finding] = RULE.check(history(seconds=[5] * 4, stages=[[writing]] * 4))
+
+    assert (
+        finding.summary == "4.1 s of a batch of 5.0 s pass in stage 0, which writes, whose tasks compute for 5% of it"
+    )
+
+
+def test_without_a_trigger_a_sink_that_takes_most_of_every_batch_is_named(history):
+    """Batches run back to back and always did: nobody knows that anything suffers."""
+    view = history(warm=0, interval=0.0, seconds=[3.7] * 16, stages=[[QUICK]] * 16)
+
+    assert [finding.component.name for finding in RULE.check(view)] == ["Parquet"]
+    assert [(root.rule, root.severity) for root in Diagnoser()(view).root_causes] == [("slow-sink", "info")]
+
+
 @pytest.mark.parametrize(
     "case",
     [
@@ -41,7 +59,7 @@ def test_without_tasks_the_past_decides(history):
             {"seconds": [5] * 4, "stages": [[stage(seconds=[3.5, 3.6], wall=3.8)]] * 4}, id="tasks explain the time"
         ),
         pytest.param(
-            {"seconds": [5] * 4, "stages": [[stage(seconds=[4, 4], wall=4.1, cpu=0.05)]] * 4},
+            {"seconds": [5] * 4, "stages": [[stage(seconds=[4, 4], wall=4.1, cpu=0.05, shuffle=False)]] * 4},
             id="tasks that always waited: a Python source, perhaps",
         ),
         pytest.param({"seconds": [1, 1, 5, 1], "stages": [[QUICK]] * 4}, id="one slow write"),

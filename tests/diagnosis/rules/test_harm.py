@@ -1,0 +1,78 @@
+"""Harm: what suffers, found without a healthy past and without a known trigger; and what is only busy."""
+
+from __future__ import annotations
+
+import pytest
+
+from ledgerops.diagnosis.engine import Diagnoser
+from ledgerops.diagnosis.harm import examined, harm
+
+
+def growing(count, factor, first=4.0):
+    return [first * factor**n for n in range(count)]
+
+
+@pytest.mark.parametrize(
+    ("case", "kind"),
+    [
+        pytest.param({"warm": 0, "seconds": [2.68] * 16}, "overrun", id="1.34 times the interval from birth"),
+        pytest.param({"warm": 0, "seconds": [18.0] * 5}, "overrun", id="nine times the interval from birth"),
+        pytest.param({"warm": 0, "seconds": [6.0, 21.0], "running": 60.0}, "overrun", id="a batch that never ends"),
+        pytest.param(
+            {
+                "warm": 0,
+                "interval": 0.0,
+                "seconds": growing(9, 1.2),
+                "rows": [int(1000 * each) for each in growing(9, 1.2)],
+            },
+            "behind",
+            id="each batch takes longer than its rows took to come",
+        ),
+        pytest.param(
+            {"warm": 0, "seconds": [1.9] * 12, "backlog": [2000 * n for n in range(12)]}, "behind", id="rows are left"
+        ),
+    ],
+)
+def test_harm_needs_no_past(history, case, kind):
+    found = harm(history(**case))
+
+    assert found is not None
+    assert found.kind == kind
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param({"warm": 0}, id="no batch yet"),
+        pytest.param({"seconds": [1.9] * 16}, id="busy, and in time"),
+        pytest.param({"seconds": [1.0] * 12 + [9.0]}, id="one slow batch"),
+        pytest.param({"seconds": [1.0] * 8 + [5.0, 4.0, 3.0, 1.0, 1.0]}, id="a burst that is over"),
+        pytest.param({"warm": 0, "seconds": [60.0, 30.0, 9.0], "interval": 2.0}, id="catching up after a restart"),
+        pytest.param({"warm": 0, "interval": 0.0, "seconds": [3.0] * 16}, id="back to back, heavy but stable"),
+        pytest.param(
+            {
+                "warm": 0,
+                "interval": 0.0,
+                "seconds": [1.0, 1.5, 1.75, 1.87, 1.94, 1.97, 1.99, 2.0, 2.0],
+                "rows": [500, 1000, 1500, 1750, 1870, 1940, 1970, 1990, 2000],
+            },
+            id="batches that settle at half the capacity",
+        ),
+        pytest.param({"seconds": [3.0] * 6, "idle": True}, id="idle"),
+    ],
+)
+def test_what_is_only_busy_is_not_harmed(history, case):
+    assert harm(history(**case)) is None
+
+
+def test_batches_that_never_pause_and_take_long_are_examined(history):
+    assert examined(history(warm=0, interval=0.0, seconds=[3.0] * 16))
+    assert not examined(history(warm=0, interval=0.0, seconds=[0.4] * 60))
+    assert not examined(history(seconds=[1.0] * 16))
+
+
+def test_without_harm_nothing_is_a_warning(history):
+    verdict = Diagnoser()(history(warm=0, interval=0.0, seconds=[3.0] * 16))
+
+    assert {finding.severity for finding in verdict.findings} <= {"info"}
+    assert verdict.status == "healthy"
