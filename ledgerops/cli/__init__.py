@@ -101,7 +101,7 @@ def build_parser(chosen: str | None) -> Parser:
     """The parser of all commands, with the arguments of the chosen one only: the others stay unimported."""
     parser = Parser(
         prog="ledgerops",
-        description="Watches Spark Structured Streaming queries, says what is wrong with them and why, and proves it.",
+        description="Observability for Spark Structured Streaming: metrics, root causes with evidence, alerts.",
         epilog="example: ledgerops run --duration 60",
     )
     parser.add_argument("--version", action="version", version=f"ledgerops {__version__}")

@@ -9,10 +9,10 @@ UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
 def seconds(text: str) -> float:
-    """A length of time: 90, 90s, 1.5m, 2h, 2d."""
+    """A duration in seconds: 90, 90s, 1.5m, 2h, 2d."""
     found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smhd]?)", text.strip())
     if not found or float(found.group(1)) <= 0:
-        raise argparse.ArgumentTypeError(f"not a length of time: {text!r}; write 90, 90s, 2m, 1h or 2d")
+        raise argparse.ArgumentTypeError(f"not a duration: {text!r}; write 90, 90s, 2m, 1h or 2d")
     return float(found.group(1)) * UNITS[found.group(2)]
 
 
@@ -22,24 +22,24 @@ def interval(text: str) -> float:
 
 
 def whole(text: str) -> int:
-    """A whole number above zero."""
+    """A positive whole number."""
     try:
         value = int(text)
     except ValueError:
         value = 0
     if value <= 0:
-        raise argparse.ArgumentTypeError(f"not a whole number above zero: {text!r}")
+        raise argparse.ArgumentTypeError(f"not a positive whole number: {text!r}")
     return value
 
 
 def factor(text: str) -> float:
-    """A number above zero."""
+    """A positive number."""
     try:
         value = float(text)
     except ValueError:
         value = 0.0
     if not 0 < value < float("inf"):
-        raise argparse.ArgumentTypeError(f"not a number above zero: {text!r}")
+        raise argparse.ArgumentTypeError(f"not a positive number: {text!r}")
     return value
 
 
@@ -55,7 +55,7 @@ def rate(text: str) -> float:
 
 
 def port(text: str) -> int:
-    """A TCP port; 0 stands for any free one."""
+    """A TCP port; 0 means any free one."""
     if not text.isdecimal() or int(text) > 65535:
         raise argparse.ArgumentTypeError(f"not a port: {text!r}; write a number from 0 to 65535")
     return int(text)

@@ -1,11 +1,11 @@
-"""Says what a query can carry: its sustainable rate with an interval, what limits it, and what would change with
-another load, trigger interval or number of cores.
+"""Estimates the rate that a query can sustain, what limits it, and how another load, trigger interval or number of
+cores would change that.
 
-Batch time is fitted over the rows of a batch, by a line that outliers hardly move; the interval (90 %) is a bootstrap.
-Where the data do not support an answer it says "cannot tell", and why: batches of one size, or a load far beyond all
-that was seen. Reads the same places as `ledgerops diagnose`.
+Fits batch time against rows per batch with a line that is robust to outliers, and gives a 90 % confidence interval
+(bootstrap). Answers "cannot tell", with the reason, where the data do not support an estimate: all batches have the
+same size, or the load is far above anything observed. Reads the same sources as `ledgerops diagnose`.
 
-Exit code: 0 it was looked at, 2 could not look.
+Exit code: 0 estimated, 2 could not read the source.
 
 Examples:
     ledgerops capacity
@@ -40,7 +40,7 @@ MOST_TIMES, MOST_ROWS, MOST_CORES = 1_000, 1_000_000_000, 100_000
 def cores(text: str) -> int:
     """A number of cores that a cluster may have."""
     if (found := whole(text)) > MOST_CORES:
-        raise argparse.ArgumentTypeError(f"{text} cores are more than any cluster has: at most {MOST_CORES:,}")
+        raise argparse.ArgumentTypeError(f"{text} cores is out of range: at most {MOST_CORES:,}")
     return found
 
 
@@ -51,7 +51,7 @@ def load(text: str) -> Load:
         raise argparse.ArgumentTypeError(f"not a load: {text!r}; write 2x, or rows a second such as 5000")
     if float(found[1]) > (MOST_TIMES if found[2] else MOST_ROWS):
         raise argparse.ArgumentTypeError(
-            f"{text} is beyond any load: at most {MOST_TIMES:,}x or {MOST_ROWS:,} rows a second"
+            f"{text} is out of range: at most {MOST_TIMES:,}x or {MOST_ROWS:,} rows a second"
         )
     return Load(factor=float(found[1])) if found[2] else Load(rows=float(found[1]))
 
@@ -59,16 +59,33 @@ def load(text: str) -> Load:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     input_args.add_arguments(parser)
     parser.add_argument(
-        "--load", type=load, action="append", default=[], metavar="2x|ROWS", help="what if so much came; repeatable"
+        "--load",
+        type=load,
+        action="append",
+        default=[],
+        metavar="2x|ROWS",
+        help="estimate for this load: a factor, or rows a second; repeatable",
     )
     parser.add_argument(
-        "--trigger", type=seconds, action="append", default=[], metavar="TIME", help="what if so often; repeatable"
+        "--trigger",
+        type=seconds,
+        action="append",
+        default=[],
+        metavar="TIME",
+        help="estimate for this trigger interval; repeatable",
     )
     parser.add_argument(
-        "--cores", type=cores, action="append", default=[], metavar="N", help="what if on so many cores; repeatable"
+        "--cores",
+        type=cores,
+        action="append",
+        default=[],
+        metavar="N",
+        help="estimate for this number of cores; repeatable",
     )
-    parser.add_argument("--freshness", type=seconds, metavar="TIME", help="how old results may be (default 60s)")
-    parser.add_argument("--json", action="store_true", help="print the answers as one JSON document and nothing else")
+    parser.add_argument(
+        "--freshness", type=seconds, metavar="TIME", help="freshness objective: maximum age of results (default 60s)"
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON document and nothing else")
 
 
 def run(args: argparse.Namespace) -> int:

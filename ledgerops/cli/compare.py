@@ -1,11 +1,11 @@
-"""Compares queries before and after a change: better, worse, no effect, or it cannot be told.
+"""Compares queries before and after a change: better, worse, no effect, or cannot tell.
 
-Takes two recordings (or Spark event logs, or addresses of exporters), or one with the moment of the change. Batches of
-as many rows are compared, and the verdicts allow for batches that resemble their neighbours and for the number of
-measures: where nothing changed, fewer than one comparison in twenty says anything but `no effect` and `cannot tell`.
-The first 30 s of each run are left out.
+Takes two recordings (or Spark event logs, or exporter URLs), or one of them and the time of the change. Compares
+batches with similar row counts. The statistics account for correlation between successive batches and for the number
+of measures: when nothing changed, fewer than one comparison in twenty reports a difference. The first 30 s of each run
+are skipped.
 
-Exit code: 0 nothing is worse, 1 something is, 2 nothing could be told.
+Exit code: 0 nothing is worse, 1 something is worse, 2 could not compare.
 
 Examples:
     ledgerops compare runs/monday/recording runs/tuesday/recording
@@ -32,12 +32,10 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "before", metavar="BEFORE", help="a recording, an event log or an exporter, as in diagnose --from"
+        "before", metavar="BEFORE", help="a recording, event log or exporter URL, as for diagnose --from"
     )
-    parser.add_argument("after", metavar="AFTER", nargs="?", help="the same of the time after the change")
-    parser.add_argument(
-        "--change-at", metavar="TIME", help="when the change was made, where one place tells of both sides"
-    )
+    parser.add_argument("after", metavar="AFTER", nargs="?", help="the same, recorded after the change")
+    parser.add_argument("--change-at", metavar="TIME", help="time of the change, when BEFORE covers both sides of it")
     parser.add_argument("--query", metavar="NAME", help="only this query")
     parser.add_argument("--json", action="store_true", help="print the comparison as JSON and nothing else")
 
@@ -47,11 +45,11 @@ def run(args: argparse.Namespace) -> int:
     from ledgerops.analysis.compare_report import document, text
 
     if (args.after is None) == (args.change_at is None):
-        raise UserError("give two places to compare, or one and the moment of the change with --change-at")
+        raise UserError("give two recordings to compare, or one and the time of the change with --change-at")
     before, after = _sides(args.before, args.after, args.change_at)
     known = sorted({*before, *after})
     if not known:
-        raise UserError(f"no query in {args.before} ran for long enough to compare; nothing can be said")
+        raise UserError(f"no query in {args.before} ran for long enough to compare")
     if args.query is not None and args.query not in known:
         raise UserError(f"no query {args.query!r} to compare; there are {', '.join(known)}")
     if args.after is not None and not before.keys() & after.keys():

@@ -1,11 +1,11 @@
-"""Says what is wrong with the queries, why, and what to do about it; with the numbers that prove it.
+"""Names the root cause of what is wrong with each query, the numbers that prove it, and what to do about it.
 
-Reads a running exporter, or what was recorded: a recording, a folder of them, or a Spark event log (file or rolling
-folder, plain or zstd). With --at it tells what was wrong at a past moment, with --since also what was wrong in between
-and is over, with --timeline how it came about: what began when, what explains it, what ended.
+Reads a running exporter, a recording, a folder of recordings, or a Spark event log (file or rolling folder, plain or
+zstd). --at diagnoses a past moment. --since also lists problems that are over. --timeline shows how an incident
+developed: what started when, what explains it, and when it ended.
 
-Exit code: 0 nothing found at --fail-on or above, 1 something found, 2 could not look. With --watch, which goes on until
-Ctrl-C, it is that of the last look.
+Exit code: 0 nothing found at --fail-on or above, 1 something found, 2 could not read the source. --watch runs until
+Ctrl-C and exits with the code of the last diagnosis.
 
 Examples:
     ledgerops diagnose
@@ -44,32 +44,35 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--since",
         metavar="TIME|LENGTH",
-        help="what was active or began since this moment, or within such a time (90s, 15m, 2h, 1d), what is over, too",
+        help="also list findings that ended since this time, or within this duration (90s, 15m, 2h, 1d)",
     )
-    parser.add_argument("--html", metavar="FILE", help="also write the report with its plots as one HTML file")
-    parser.add_argument("--timeline", action="store_true", help="tell the story: what began when, and what followed")
+    parser.add_argument("--html", metavar="FILE", help="also write a report with plots as a single HTML file")
+    parser.add_argument("--timeline", action="store_true", help="show what started when, and what followed from it")
     parser.add_argument(
         "--watch",
         metavar="SECONDS",
         nargs="?",
         type=seconds,
         const=WATCH_SECONDS,
-        help=f"look again and again, every so many seconds (default {WATCH_SECONDS:.0f}), until Ctrl-C",
+        help=f"repeat every SECONDS (default {WATCH_SECONDS:.0f}) until Ctrl-C",
     )
     parser.add_argument(
-        "--min-severity", choices=SEVERITIES, default="info", help="leave out findings below this (default info)"
+        "--min-severity", choices=SEVERITIES, default="info", help="hide findings below this severity (default info)"
     )
     parser.add_argument(
-        "--fail-on", choices=SEVERITIES, default="warning", help="exit with 1 from this severity on (default warning)"
+        "--fail-on",
+        choices=SEVERITIES,
+        default="warning",
+        help="exit with code 1 at this severity or above (default warning)",
     )
     parser.add_argument("--json", action="store_true", help="print the diagnosis document and nothing else")
 
 
 def run(args: argparse.Namespace) -> int:
     if args.watch is not None and args.at is not None:
-        raise UserError("--watch and --at exclude each other: a past moment does not change")
+        raise UserError("--watch cannot be combined with --at: a past moment does not change")
     if args.watch is not None and args.html is not None:
-        raise UserError("--watch and --html exclude each other: a file is not looked at again and again")
+        raise UserError("--watch cannot be combined with --html: the report is written once")
     investigation = Investigation(
         args.place,
         args.query,
@@ -109,7 +112,7 @@ def watch(investigation: Investigation, args: argparse.Namespace, stop: Stop) ->
                 found = investigation.look(time.time())
             except UserError as error:
                 code = 2
-                screen.note(f"ledgerops: {error} (looking again in {args.watch:g} s)")
+                screen.note(f"ledgerops: {error} (retrying in {args.watch:g} s)")
             else:
                 code = _code(found, args)
                 screen.show(_shown(found, args))
@@ -139,7 +142,7 @@ def _since(told: str | None) -> Moment | None:
     except argparse.ArgumentTypeError:
         instant = parse_instant(told)
     if instant is None:
-        raise UserError(f"--since {told}: neither a time like 2026-11-21T08:30:00Z nor a length of time like 15m")
+        raise UserError(f"--since {told}: neither a time like 2026-11-21T08:30:00Z nor a duration like 15m")
     return Moment(instant)
 
 

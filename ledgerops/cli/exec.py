@@ -1,7 +1,7 @@
-"""Runs your own PySpark script, unchanged, with every session that it makes watched.
+"""Runs your own PySpark script, unchanged, and attaches the observer to every Spark session that it creates.
 
-The script sees its own arguments, name and exit code as with python. Settings come from ledgerops.toml and the
-LEDGEROPS_* variables. Where the figures are served is said on stderr.
+The script gets its own name, arguments and exit code, as under python. Settings come from ledgerops.toml and the
+LEDGEROPS_* variables. The address of the exporter is printed on stderr.
 
 Example:
     LEDGEROPS_PORT=9464 ledgerops exec app.py --input topic
@@ -23,7 +23,7 @@ from ledgerops.errors import UserError
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     # one argument, since of two argparse takes a -- from between them
     parser.add_argument(
-        "script", nargs=argparse.PARSER, metavar="SCRIPT", help="the PySpark script, and behind it its own arguments"
+        "script", nargs=argparse.PARSER, metavar="SCRIPT", help="the PySpark script, followed by its own arguments"
     )
 
 
@@ -32,7 +32,7 @@ def run(args: argparse.Namespace) -> int:
     name, own = script_and_arguments(args)
     script = Path(name)
     if not script.is_file():
-        raise UserError(f"no script {script}: name a Python file")
+        raise UserError(f"no such script: {script}; give a Python file")
     watch_new_sessions()
     sys.argv = [str(script), *own]
     sys.path[0] = str(script.resolve().parent)
@@ -71,7 +71,7 @@ def _after(owner: Any, method: str) -> None:
         new = ledgerops.attach(session)
         if new.url is not None and new.url not in _told:
             _told.add(new.url)
-            print(f"ledgerops: watching, figures at {new.url}", file=sys.stderr)
+            print(f"ledgerops: attached, metrics at {new.url}/metrics", file=sys.stderr)
         return session
 
     setattr(owner, method, attached)

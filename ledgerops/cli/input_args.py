@@ -15,10 +15,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         dest="place",
         metavar="PATH|URL",
         default=EXPORTER,
-        help=f"a recording, a folder of them, a Spark event log, or an exporter's address (default {EXPORTER})",
+        help=f"a recording, a folder of recordings, a Spark event log, or an exporter's URL (default {EXPORTER})",
     )
     parser.add_argument("--query", metavar="NAME", help="only this query")
-    parser.add_argument("--at", metavar="TIME", help="as of this moment, ISO 8601; without a zone it is UTC")
+    parser.add_argument("--at", metavar="TIME", help="diagnose this moment: ISO 8601, UTC if no time zone is given")
 
 
 def instant(option: str, told: str | None) -> float | None:

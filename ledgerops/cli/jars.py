@@ -1,9 +1,9 @@
-"""Fetches the jars of Kafka and Postgres: Spark's connector, the driver, and a broker for tests and trials.
+"""Downloads the jars for Kafka and Postgres: Spark's Kafka connector, the Postgres driver and a Kafka broker.
 
-It does so once, through the Ivy that comes with pyspark; every jar is compared with its known hash. Afterwards it works
-offline and only checks them. They are kept in $LEDGEROPS_JARS, else in the user's cache folder.
+Downloads once, with the Ivy that comes with pyspark, and checks every jar against its known hash. Later runs only check
+them and work offline. The jars are kept in $LEDGEROPS_JARS, or in the user's cache folder.
 
-Exit code: 0 when they are there and right, 2 when they could not be fetched.
+Exit code: 0 all jars are present and correct, 2 they could not be downloaded.
 
 Examples:
     ledgerops jars
@@ -28,14 +28,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--path",
         choices=("connector", "broker"),
-        help="print only these jars: with commas for spark.jars, or the broker's as a class path",
+        help="print the paths of these jars: comma-separated for spark.jars, or the broker's as a class path",
     )
     parser.add_argument(
         "--settings",
         type=Path,
         metavar="FILE",
         default=os.environ.get(SETTINGS),
-        help=f"an ivysettings.xml, where repositories are reached through a mirror (default ${SETTINGS})",
+        help=f"an ivysettings.xml, for repositories behind a mirror (default ${SETTINGS})",
     )
 
 
@@ -50,7 +50,11 @@ def run(args: argparse.Namespace) -> int:
     elif args.path == "broker":
         print(":".join(map(str, jars.broker_jars())))
     else:
-        what = f"fetched in {time.monotonic() - began:.0f} s and checked" if fetched.fresh else "there already, checked"
+        what = (
+            f"downloaded in {time.monotonic() - began:.0f} s, hashes checked"
+            if fetched.fresh
+            else "already present, hashes checked"
+        )
         print(f"{fetched.count} jars in {fetched.folder}: {what}")
     return 0
 
@@ -68,15 +72,17 @@ def _progress(total: int) -> Iterator[Callable[[str], None]]:
         def tell(line: str) -> None:
             nonlocal began
             if not began or line.startswith("waiting"):
-                print(line if line.startswith("waiting") else f"fetching {total} jars ...", file=sys.stderr, flush=True)
+                print(
+                    line if line.startswith("waiting") else f"downloading {total} jars ...", file=sys.stderr, flush=True
+                )
             began = True
 
         yield tell
         return
     columns = (TextColumn("{task.description}"), BarColumn(30), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True) as bar:
-        finding = bar.add_task("finding", total=total, visible=False)
-        loading = bar.add_task("fetching", total=total, visible=False)
+        finding = bar.add_task("resolving", total=total, visible=False)
+        loading = bar.add_task("downloading", total=total, visible=False)
 
         def show(line: str) -> None:
             if line.startswith("waiting"):

@@ -24,5 +24,5 @@ def run(args: argparse.Namespace) -> int:
             print(group)
         for job in jobs:
             print(f"  {job.name:{width}} {'*' if job in DEFAULT_JOBS else ' '} {job.summary}")
-    print("\n* runs without being named; ledgerops run GROUP runs a group, ledgerops run all every job")
+    print("\n* runs by default; ledgerops run GROUP runs a group, ledgerops run all runs every job")
     return 0

@@ -44,7 +44,7 @@ class Redraw:
         room = shutil.get_terminal_size().lines - 1
         if len(lines) > room:
             hidden = len(lines) - room + 2
-            lines = [*lines[: max(0, room - 2)], f"({hidden - 1} lines more: the terminal is too low)", lines[-1]]
+            lines = [*lines[: max(0, room - 2)], f"({hidden - 1} more lines; make the terminal taller)", lines[-1]]
         body = f"{REST_OF_LINE}\n".join(lines)
         self._out.write(f"{'' if self._begun else CLEAR}{HOME}{NO_WRAP}{body}{REST_OF_LINE}{REST_OF_SCREEN}")
         self._out.flush()

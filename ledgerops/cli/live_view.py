@@ -220,7 +220,7 @@ def _remedy(query: Document) -> list[Text]:
 def _legend(hidden: int, ascii_only: bool) -> Text:
     line = Text(MARGIN)
     if hidden > 0:
-        line.append(f"{hidden} more not shown  ", style="bold")
+        line.append(f"{hidden} more queries not shown  ", style="bold")
     for name, glyph, ascii_glyph, colour in PHASES.values():
         line.append(f"{ascii_glyph if ascii_only else glyph} ", style=colour)
         line.append(f"{name}  ", style="dim")

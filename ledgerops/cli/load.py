@@ -1,20 +1,20 @@
-"""Sends the records of a load plan, or the bank's real transactions, to Kafka or into a landing folder.
+"""Sends the records of a load plan, or the real transactions, to Kafka or to a landing folder.
 
-The plan's schedule decides when a record is sent, whatever the broker does; `--at-once` sends as fast as it can. While
-a broker is away, records wait. It ends after --records or --duration, with the file of a replay, with a plan whose last
-phase is silent, or on Ctrl-C, and leaves a manifest of exactly what was sent, for `ledgerops verify`. The topics are
-made by `ledgerops topics`.
+The load is open loop: the plan's schedule decides when each record is sent, however slow the broker is. `--at-once`
+sends as fast as possible instead. Records wait while the broker is unreachable. The load stops after --records or
+--duration, at the end of a replayed file, when the last phase of the plan has rate zero, or on Ctrl-C. It writes a
+manifest of exactly what was sent, for `ledgerops verify`. Create the topics first with `ledgerops topics`.
 
-`--workers N` shares one plan out to N processes: worker k sends every N-th record from record k on, so together they
-send exactly the plan's, and one manifest tells of all. Under locust, with its web interface and workers on other
-machines, `locust -f load/locustfile.py` does the same; see docs/load.md.
+`--workers N` splits one plan across N processes: worker k sends every N-th record, starting with record k, so together
+they send exactly the records of the plan, and one manifest covers all. `locust -f load/locustfile.py` does the same
+with locust's web interface and workers on other machines; see docs/load.md.
 
-It ends with a verdict on itself: INVALID when less than 99 % of what was due was acknowledged, or when one record of a
-hundred was later than --late-budget (not with --at-once, which has no schedule). Such a load tells of the generator or
-the broker, and nothing of the jobs.
+The load checks itself at the end. It is INVALID if less than 99 % of the records that were due were acknowledged, or if
+the 99th percentile of lateness is above --late-budget (not with --at-once, which has no schedule). An INVALID load
+measures the generator or the broker, not the jobs.
 
-Exit code: 0 when every record was acknowledged and the load is valid, 1 when one was refused, its fate is unknown or
-the load is INVALID, 2 when it could not run.
+Exit code: 0 every record was acknowledged and the load is valid, 1 a record was rejected or unconfirmed or the load is
+INVALID, 2 it could not run.
 
 Examples:
     ledgerops load default --bootstrap-servers localhost:9092 --duration 60
@@ -52,43 +52,51 @@ LATE_BUDGET = 0.05  # as in load.generator.validity, which `--help` shall not im
 
 
 def span(text: str) -> float:
-    """A length of time, milliseconds among them: 50ms, 0.05, 2s."""
+    """A duration in seconds, also from milliseconds: 50ms, 0.05, 2s."""
     found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*ms", text.strip())
     return seconds(f"{float(found.group(1)) / 1000:.9f}") if found else seconds(text)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "plan", metavar="PLAN|replay", help="a load plan's name or file, or replay for transactions.csv"
+        "plan", metavar="PLAN|replay", help="name or file of a load plan, or replay to send transactions.csv"
     )
-    parser.add_argument("--bootstrap-servers", metavar="HOST:PORT", help="send to Kafka here")
-    parser.add_argument("--kafka-config", type=Path, metavar="FILE", help="properties of the Kafka client (security)")
-    parser.add_argument("--topic-prefix", default="", metavar="PREFIX", help="before the name of the topic")
+    parser.add_argument("--bootstrap-servers", metavar="HOST:PORT", help="Kafka brokers to send to")
+    parser.add_argument(
+        "--kafka-config", type=Path, metavar="FILE", help="properties file of the Kafka client (security)"
+    )
+    parser.add_argument("--topic-prefix", default="", metavar="PREFIX", help="prefix of the topic name")
     parser.add_argument("--to", type=Path, metavar="FOLDER", help="write JSON lines to FOLDER/TABLE instead of Kafka")
-    parser.add_argument("--table", choices=TABLES, default="transactions", help="what to send (default transactions)")
-    parser.add_argument("--data", type=Path, metavar="FOLDER", help="folder of transactions.csv (or LEDGEROPS_DATA)")
-    parser.add_argument("--duration", type=seconds, metavar="TIME", help="send what is due in this time: 90, 2m, 1h")
+    parser.add_argument("--table", choices=TABLES, default="transactions", help="table to send (default transactions)")
+    parser.add_argument(
+        "--data", type=Path, metavar="FOLDER", help="folder with transactions.csv (default $LEDGEROPS_DATA)"
+    )
+    parser.add_argument("--duration", type=seconds, metavar="TIME", help="stop after this time: 90, 2m, 1h")
     parser.add_argument("--records", type=whole, metavar="N", help="send the first N records of the stream")
     parser.add_argument("--rate-scale", type=factor, metavar="FACTOR", help="multiply every rate by this (default 1)")
-    parser.add_argument("--at-once", action="store_true", help="send as fast as the target takes it")
+    parser.add_argument("--at-once", action="store_true", help="ignore the schedule and send as fast as possible")
     parser.add_argument(
-        "--manifest", type=Path, metavar="FILE", help="where to write what was sent (default runs/manifest.json)"
+        "--manifest", type=Path, metavar="FILE", help="where to write the manifest (default runs/manifest.json)"
     )
     parser.add_argument(
         "--late-budget",
         type=span,
         metavar="TIME",
         default=LATE_BUDGET,
-        help="INVALID when p99 of lateness is above it (default 50ms)",
-    )
-    parser.add_argument("--samples", type=Path, metavar="FILE", help="write the times of some records here, JSON lines")
-    parser.add_argument(
-        "--sample-every", type=whole, metavar="N", help="of every N-th record (default about 100 a second)"
+        help="INVALID if p99 lateness is above this (default 50ms)",
     )
     parser.add_argument(
-        "--workers", type=whole, default=1, metavar="N", help="share the load out to N processes (default 1)"
+        "--samples", type=Path, metavar="FILE", help="write timestamps of sampled records to this file (JSON lines)"
     )
-    parser.add_argument("--metrics-port", type=port, metavar="PORT", help="serve the load's own metrics here")
+    parser.add_argument(
+        "--sample-every", type=whole, metavar="N", help="sample every N-th record (default: about 100 a second)"
+    )
+    parser.add_argument(
+        "--workers", type=whole, default=1, metavar="N", help="split the load across N processes (default 1)"
+    )
+    parser.add_argument(
+        "--metrics-port", type=port, metavar="PORT", help="serve the generator's own metrics on this port"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -110,7 +118,7 @@ def _run(args: argparse.Namespace, order: LoadRequest, stop: Stop) -> int:
     with _progress(order.records) as (show, say), serving(args.metrics_port, board, say):
         stream = order.stream()
         if rejected := getattr(stream, "rejected", 0):
-            say(f"{rejected:,} rows of transactions.csv cannot be read and are not sent")
+            say(f"{rejected:,} unreadable rows of transactions.csv are skipped")
         if args.workers == 1:
             order, sent, legs = _alone(order, stop, board, say, show)
         else:

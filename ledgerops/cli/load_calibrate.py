@@ -1,12 +1,11 @@
-"""Finds how many records a second this machine's load generator sends on time.
+"""Measures how many records a second the load generator can send on time on this machine.
 
-Rates double until one does not hold, then the ceiling is narrowed down: at most 40 seconds. Without a server the broker
-is a part of the Kafka client, in the same process, so the figure is that of the generator alone; with
---bootstrap-servers it is that of generator, network and broker together, on a topic of its own that is deleted
-afterwards. A rate holds when 99 % of the records were acknowledged and no more than one of a hundred was handed over
-later than --late-budget: the same verdict that `ledgerops load` ends with. Ask of a load at most four fifths of it.
+Doubles the rate until one fails, then narrows the limit down, in at most 40 seconds. By default it sends to a mock
+broker inside the Kafka client and so measures the generator alone. With --bootstrap-servers it measures generator,
+network and broker together, on a temporary topic. A rate holds if 99 % of the records were acknowledged and p99
+lateness is within --late-budget, as for `ledgerops load`. Use at most 80 % of the result in a load test.
 
-Exit code: 0 when a rate holds, 1 when none does, 2 when it could not look.
+Exit code: 0 a rate holds, 1 none does, 2 it could not run.
 
 Examples:
     ledgerops load calibrate
@@ -34,10 +33,14 @@ PARTITIONS = 5  # of the topic on a real broker, as the ledger's topics have
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--bootstrap-servers", metavar="HOST:PORT", help="a real broker instead of the mock one")
-    parser.add_argument("--kafka-config", type=Path, metavar="FILE", help="properties of the Kafka client (security)")
     parser.add_argument(
-        "--late-budget", type=span, metavar="TIME", default=LATE_BUDGET, help="what p99 may be late (default 50ms)"
+        "--bootstrap-servers", metavar="HOST:PORT", help="use these Kafka brokers instead of the mock broker"
+    )
+    parser.add_argument(
+        "--kafka-config", type=Path, metavar="FILE", help="properties file of the Kafka client (security)"
+    )
+    parser.add_argument(
+        "--late-budget", type=span, metavar="TIME", default=LATE_BUDGET, help="maximum p99 lateness (default 50ms)"
     )
     parser.add_argument("--json", action="store_true", help="print one JSON document")
 
@@ -47,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
     from ledgerops.load.generator.calibration import ceiling, search
 
     if args.kafka_config is not None and args.bootstrap_servers is None:
-        raise UserError("--kafka-config is for --bootstrap-servers")
+        raise UserError("--kafka-config needs --bootstrap-servers")
     stop, steps = Stop(), []
     with stop.on_signals(), _attempts(args, stop) as attempt, _progress() as show:
         stop.calm()
@@ -101,7 +104,7 @@ def _tell(args: argparse.Namespace, steps: list[Step], best: float | None) -> No
     from ledgerops.load.generator.calibration import SAFE
     from ledgerops.load.generator.validity import spent
 
-    print(f"one sender to {args.bootstrap_servers or 'a broker within the client (mock)'}, records a second")
+    print(f"one sender to {args.bootstrap_servers or 'a mock broker'}, in records a second")
     print(f"{'asked':>10} {'sent':>10} {'late p50':>9} {'late p99':>9} {'cores':>6}  holds")
     for step in steps:
         told = "yes" if step.holds else f"no: {(step.why or '').split(':')[0]}"
@@ -110,9 +113,9 @@ def _tell(args: argparse.Namespace, steps: list[Step], best: float | None) -> No
             f"{step.cores:>6.2f}  {told}"
         )
     if best is None:
-        print("no rate holds: this machine is too busy, or too small, for a load that can be trusted")
+        print("no rate holds: this machine is too busy or too small for a valid load test")
     else:
-        print(f"highest that holds: {best:,.0f}; ask of a load at most {SAFE * best:,.0f}")
+        print(f"highest rate that holds: {best:,.0f}; use at most {SAFE * best:,.0f} in a load test")
 
 
 @contextmanager

@@ -1,14 +1,14 @@
-"""Finds the rate that a job sustains: the most rows a second at which every objective holds.
+"""Finds the highest rate that a job sustains, in rows a second, with every objective met.
 
-A run whose load doubles again and again gives an estimate; trials at fixed rates, each with a driver of its own on the
-embedded source, find the two neighbours; these are repeated in a random order, and the median decides. Reading is open
-loop: rows come when the plan says, whether or not the job is ready. What a trial does not tell fails. The answer is an
-interval: the highest rate that held, and the lowest that failed.
+A ramp that doubles the load gives a first estimate. Trials at fixed rates, each with its own driver on the embedded
+source, then narrow it down. The trials at the two final rates are repeated in random order, and their median decides.
+The load is open loop: rows arrive on schedule, whether or not the job is ready. An objective that could not be measured
+counts as failed. The result is an interval: the highest rate that held and the lowest that failed.
 
---quick gives a rough answer in about five minutes on two cores; the default takes some ten. The plan of time is told
-first. Results are kept in runs/search-JOB: search.json, search.csv, search.html, and a recording of each trial.
+--quick gives a rough answer in about five minutes on two cores; the default takes about ten. The command prints the
+expected time first. Results go to runs/search-JOB: search.json, search.csv, search.html and a recording of each trial.
 
-Exit code: 0 a rate was found, 1 none was, 2 could not run.
+Exit code: 0 a rate was found, 1 no rate holds, 2 it could not run.
 
 Examples:
     ledgerops load search daily_counts --quick
@@ -38,17 +38,26 @@ QUICK = {"precision": 0.2, "repeat": 1, "trial": 24.0}
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("job", metavar="JOB", help="the job (see ledgerops jobs)")
-    parser.add_argument("--min", type=factor, metavar="ROWS", help="go below no such rate, in rows a second")
-    parser.add_argument("--max", type=factor, metavar="ROWS", help="nor above this one; with both nothing is estimated")
+    parser.add_argument("--min", type=factor, metavar="ROWS", help="lowest rate to try, in rows a second")
     parser.add_argument(
-        "--precision", type=factor, metavar="SHARE", help="how near the two ends shall be (default 0.1, quick 0.2)"
+        "--max", type=factor, metavar="ROWS", help="highest rate to try; with both given, the ramp is skipped"
     )
-    parser.add_argument("--repeat", type=whole, metavar="N", help="trials of each end (default 3, quick 1)")
     parser.add_argument(
-        "--trial", type=seconds, metavar="TIME", help="what is measured of a trial (default 30s, quick 24s)"
+        "--precision",
+        type=factor,
+        metavar="SHARE",
+        help="width of the final interval as a share of the rate (default 0.1, quick 0.2)",
+    )
+    parser.add_argument(
+        "--repeat", type=whole, metavar="N", help="trials at each end of the interval (default 3, quick 1)"
+    )
+    parser.add_argument(
+        "--trial", type=seconds, metavar="TIME", help="measured part of each trial (default 30s, quick 24s)"
     )
     parser.add_argument("--quick", action="store_true", help="a rough answer in about five minutes")
-    parser.add_argument("--seed", type=int, default=1, metavar="N", help="of the order of repetitions (default 1)")
+    parser.add_argument(
+        "--seed", type=int, default=1, metavar="N", help="seed of the random order of trials (default 1)"
+    )
     loadtest_args.add_arguments(parser)
 
 
@@ -69,7 +78,7 @@ def search(args: argparse.Namespace, perform: Perform) -> int:
 
     jobs = choose_jobs([args.job], ROWS)
     if len(jobs) != 1:
-        raise UserError(f"{args.job} is a group of {len(jobs)} jobs; a search is for one of them: {jobs[0].name}, ...")
+        raise UserError(f"{args.job} is a group of {len(jobs)} jobs; give one job: {jobs[0].name}, ...")
     usual = QUICK if args.quick else FULL
     precision, trial = args.precision or usual["precision"], args.trial or usual["trial"]
     settings = Settings(
@@ -77,8 +86,8 @@ def search(args: argparse.Namespace, perform: Perform) -> int:
     )
     if trial < loadtest_args.LEAST * args.trigger:
         raise UserError(
-            f"--trial {trial:g}s has no room for {loadtest_args.LEAST} batches at a trigger of {args.trigger:g} s; "
-            f"give at least {loadtest_args.LEAST * args.trigger:g}s"
+            f"--trial {trial:g}s is too short for {loadtest_args.LEAST} batches at a trigger interval of "
+            f"{args.trigger:g} s; give at least {loadtest_args.LEAST * args.trigger:g}s"
         )
     options = Options(jobs[0].name, args.trigger, trial, args.cores)
     folder = args.out / f"search-{options.job}"

@@ -1,20 +1,21 @@
 """Runs jobs under a load and passes or fails them by objectives.
 
-The load is a plan of the embedded source (by name or path), or a rate in rows a second; with --load it is a share of
-what `ledgerops load search JOB` has found. Rows come when the plan says, whether or not the jobs are ready, and their
-latency counts from that moment. The beginning is warm-up and is not measured. What the run does not tell fails.
+The load is a plan of the embedded source (by name or path), a rate in rows a second, or with --load a share of the rate
+that `ledgerops load search JOB` found. Rows arrive on schedule, whether or not the jobs are ready, and their latency
+counts from the scheduled time. A warm-up is not measured. An objective that could not be measured counts as failed.
 
 An objective is a measure, a comparison and a value. Measures: lag, lag slope, batch, p95 batch, max batch, state, state
 rows, state growth, processed, and p50, p90, p95, p99, p99.9 or max of latency, waiting or working (the two parts of a
 row's latency: before its batch began, and in it).
 
-On failure the summary names the cause, as `ledgerops diagnose` finds it in the run's recording. Kept in a folder of its
-own: test.html (one file, with plots), test.json, test.csv (a line a batch), and the recording.
+On failure the summary names the cause that `ledgerops diagnose` finds in the recording of the run. The results go to a
+new folder: test.html (a single file with plots), test.json, test.csv (one line per batch), and the recording.
 
-With --manifest nothing is run: jobs that read Kafka (`ledgerops run --source kafka`) while `ledgerops load` sent a plan
-are judged by its manifest and their recording. They must have been there when the load began.
+With --manifest no job is run. Instead the command judges jobs that read from Kafka (`ledgerops run --source kafka`)
+while `ledgerops load` sent a plan, by its manifest and their recording. The jobs must have been running when the load
+started.
 
-Exit code: 0 every objective held, 1 one did not, 2 could not run.
+Exit code: 0 every objective was met, 1 at least one was not, 2 it could not run.
 
 Examples:
     ledgerops load test --job daily_counts --rate 20000 --slo 'p99 latency < 5s' --slo 'lag < 10s'
@@ -55,27 +56,34 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--job",
         action="append",
         metavar="JOB",
-        help="job or group; can be repeated (default: those of ledgerops run)",
+        help="job or group; repeatable (default: those of ledgerops run)",
     )
-    parser.add_argument("--rate", type=factor, metavar="ROWS", help="instead of a plan: so many rows a second")
+    parser.add_argument("--rate", type=factor, metavar="ROWS", help="a fixed rate in rows a second, instead of a plan")
     parser.add_argument(
         "--load",
         type=factor,
         metavar="SHARE",
-        help="instead: this share of the rate that a search found for the job",
+        help="a share of the rate that load search found for the job, instead of a plan",
     )
     parser.add_argument(
         "--manifest",
         type=Path,
         metavar="FILE",
-        help="instead: run nothing, judge what ledgerops load sent to Kafka",
+        help="run no job; judge jobs that read what ledgerops load sent to Kafka",
     )
-    parser.add_argument("--recording", type=Path, metavar="PLACE", help="of the jobs that read it, with --manifest")
-    parser.add_argument("--samples", type=Path, metavar="FILE", help="the load's samples, for the legs before the job")
-    parser.add_argument("--rate-scale", type=factor, metavar="FACTOR", help="multiply every rate of the plan by this")
-    parser.add_argument("--duration", type=seconds, metavar="TIME", help=f"measured part (default {DURATION:.0f}s)")
+    parser.add_argument("--recording", type=Path, metavar="PLACE", help="recording of those jobs, for --manifest")
     parser.add_argument(
-        "--warm-up", type=seconds, metavar="TIME", help=f"of a plan: not measured (default {WARM_UP:.0f}s)"
+        "--samples", type=Path, metavar="FILE", help="samples of the load, for latency before the job, for --manifest"
+    )
+    parser.add_argument("--rate-scale", type=factor, metavar="FACTOR", help="multiply every rate of the plan by this")
+    parser.add_argument(
+        "--duration", type=seconds, metavar="TIME", help=f"length of the measured part (default {DURATION:.0f}s)"
+    )
+    parser.add_argument(
+        "--warm-up",
+        type=seconds,
+        metavar="TIME",
+        help=f"length of the warm-up, which is not measured (default {WARM_UP:.0f}s for a plan)",
     )
     loadtest_args.add_arguments(parser)
     parser.set_defaults(trigger=None, cores=None)  # with --manifest neither is usual, and given ones are refused
@@ -99,14 +107,14 @@ def test(args: argparse.Namespace, perform: Perform) -> int:
         trial = _sent(args)
         return _report(args, trial, f"plan {trial.wanted.plan.name}, sent to Kafka", slos)
     if args.recording is not None or args.samples is not None:
-        raise UserError("--recording and --samples are for --manifest")
+        raise UserError("--recording and --samples need --manifest")
     names = tuple(job.name for job in choose_jobs(args.job or (), ROWS))
     duration, trigger = args.duration or DURATION, args.trigger or loadtest_args.TRIGGER
     plan, title, warm_up = _load(args, names, trigger)
     if duration < loadtest_args.LEAST * trigger:
         raise UserError(
-            f"--duration {duration:g}s has no room for {loadtest_args.LEAST} batches at a trigger of {trigger:g} s; "
-            f"give at least {loadtest_args.LEAST * trigger:g}s"
+            f"--duration {duration:g}s is too short for {loadtest_args.LEAST} batches at a trigger interval of "
+            f"{trigger:g} s; give at least {loadtest_args.LEAST * trigger:g}s"
         )
     wanted = Wanted(names, plan, warm_up, duration, trigger, args.cores or loadtest_args.CORES)
     folder = _folder(args, names)
@@ -114,7 +122,7 @@ def test(args: argparse.Namespace, perform: Perform) -> int:
         shown.begin(1, 1, f"{', '.join(names)} at {title}")
         trial = perform(wanted, folder, shown.say)
     if trial.origin is None:
-        raise UserError(f"cannot run {', '.join(names)}: {next(iter(trial.errors.values()), 'it did not begin')}")
+        raise UserError(f"cannot run {', '.join(names)}: {next(iter(trial.errors.values()), 'it did not start')}")
     tidy(trial)
     return _report(args, trial, title, slos)
 
@@ -147,7 +155,7 @@ def _sent(args: argparse.Namespace) -> Trial:
     from ledgerops.load.test.trial import make
 
     if args.recording is None:
-        raise UserError("--manifest needs the recording of the jobs that read the load: add --recording PLACE")
+        raise UserError("--manifest needs --recording PLACE, the recording of the jobs that read the load")
     given = ["a PLAN"] if args.plan is not None else []
     given += [f"--{name.replace('_', '-')}" for name in LOCAL if getattr(args, name) is not None]
     if given:
@@ -168,9 +176,9 @@ def _load(args: argparse.Namespace, names: tuple[str, ...], trigger: float) -> t
 
     given = [name for name in ("plan", "rate", "load") if getattr(args, name) is not None]
     if len(given) != 1:
-        raise UserError("give one load: a PLAN, or --rate in rows a second, or --load with a share of what was found")
+        raise UserError("give exactly one load: a PLAN, --rate ROWS, or --load SHARE")
     if args.rate_scale is not None and given != ["plan"]:
-        raise UserError("--rate-scale is for a plan")
+        raise UserError("--rate-scale needs a PLAN")
     if args.plan is not None:
         plan = load_plan(args.plan, args.rate_scale)
         scale = f" x {args.rate_scale:g}" if args.rate_scale else ""
@@ -178,22 +186,24 @@ def _load(args: argparse.Namespace, names: tuple[str, ...], trigger: float) -> t
     rate = args.rate if args.rate is not None else args.load * _searched(args.out, names)
     least = plans.warm_up(trigger)
     if args.warm_up is not None and args.warm_up < least:
-        raise UserError(f"--warm-up {args.warm_up:g}s: a rate needs {least:g}s at this trigger interval")
-    share = f" ({args.load:g} of what was found)" if args.load is not None else ""
+        raise UserError(
+            f"--warm-up {args.warm_up:g}s: too short; a fixed rate needs {least:g}s at this trigger interval"
+        )
+    share = f" ({args.load:g} of the sustained rate)" if args.load is not None else ""
     return plans.at_rate(rate, trigger), f"{rate:,.0f} rows/s{share}", args.warm_up or least
 
 
 def _searched(out: Path, names: tuple[str, ...]) -> float:
     """The rate that a search has found for the job."""
     if len(names) != 1:
-        raise UserError("--load is for one --job: a search is of one")
+        raise UserError("--load needs exactly one --job")
     file = out / f"search-{names[0]}" / "search.json"
     try:
         found = json.loads(file.read_text("utf-8"))["sustainable_rows_per_second"]
     except OSError:
         raise UserError(f"no {file}: run ledgerops load search {names[0]} first, or give --rate") from None
     except (ValueError, TypeError, KeyError):
-        raise UserError(f"cannot read {file}: not the result of a search; run it again, or give --rate") from None
+        raise UserError(f"cannot read {file}: not a result of load search; run it again, or give --rate") from None
     if not isinstance(found, int | float):
-        raise UserError(f"{file} names no rate that {names[0]} sustains; give --rate")
+        raise UserError(f"{file} has no sustained rate for {names[0]}; give --rate")
     return float(found)

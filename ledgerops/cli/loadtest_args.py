@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--slo",
         action="append",
         metavar="OBJECTIVE",
-        help="what must hold, such as 'p99 latency < 5s', 'batch < trigger', 'state < 200MB'; can be repeated "
+        help="objective, such as 'p99 latency < 5s', 'batch < trigger' or 'state < 200MB'; repeatable "
         "(default: lag slope <= 1%%, p99 latency under the freshness objective, batch < trigger, state growth < 10%%)",
     )
     parser.add_argument(
@@ -43,18 +43,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=seconds,
         default=FRESHNESS_OBJECTIVE_SECONDS,
         metavar="TIME",
-        help=f"how old results may be, for the default objectives (default {FRESHNESS_OBJECTIVE_SECONDS:.0f}s)",
+        help="freshness objective: maximum age of results, for the default objectives "
+        f"(default {FRESHNESS_OBJECTIVE_SECONDS:.0f}s)",
     )
     parser.add_argument(
         "--trigger", type=seconds, default=TRIGGER, metavar="TIME", help=f"trigger interval (default {TRIGGER:g}s)"
     )
     parser.add_argument(
-        "--cores", type=whole, default=CORES, help=f"cores of Spark, and shuffle partitions (default {CORES})"
+        "--cores",
+        type=whole,
+        default=CORES,
+        help=f"cores for Spark, and number of shuffle partitions (default {CORES})",
     )
     parser.add_argument(
-        "--out", type=Path, default=Path("runs"), metavar="FOLDER", help="where results are kept (default runs)"
+        "--out", type=Path, default=Path("runs"), metavar="FOLDER", help="folder for results (default runs)"
     )
-    parser.add_argument("--json", action="store_true", help="print the result as one JSON document and nothing else")
+    parser.add_argument("--json", action="store_true", help="print one JSON document and nothing else")
 
 
 def objectives(args: argparse.Namespace) -> list[Slo]:

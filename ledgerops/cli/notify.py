@@ -1,9 +1,10 @@
-"""Turns alerts into messages with a cause: receives Alertmanager's webhook, asks the query's driver for its diagnosis,
-and sends at most twelve lines to chat, mail or a webhook.
+"""Receives alerts from Alertmanager, adds the diagnosis of the query's driver, and sends a message of at most twelve
+lines to chat, mail or a webhook.
 
-Give Alertmanager the URL http://HOST:9465/alerts (alerts/alertmanager.yml does). Senders are apprise URLs, or http(s)
-webhooks; they hold secrets, so `--senders FILE` (one URL a line) or the variable LEDGEROPS_NOTIFY_SENDERS is better
-than the command line. What was accepted is kept on disk until every sender has taken it.
+Point Alertmanager's webhook at http://HOST:9465/alerts, as alerts/alertmanager.yml does. Senders are apprise URLs or
+http(s) webhooks. They contain secrets: pass them with `--senders FILE` (one URL per line) or in the variable
+LEDGEROPS_NOTIFY_SENDERS rather than on the command line. An accepted alert is kept on disk until every sender has
+delivered it or it has expired.
 
 Examples:
     ledgerops notify --senders senders.txt --prometheus http://prometheus:9090
@@ -32,23 +33,36 @@ SENDERS, TOKEN = "LEDGEROPS_NOTIFY_SENDERS", "LEDGEROPS_NOTIFY_TOKEN"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--send", action="append", default=[], metavar="URL", help="where messages go; may be repeated")
-    parser.add_argument("--senders", type=Path, metavar="FILE", help="file with one such URL a line")
     parser.add_argument(
-        "--exporter", action="append", default=[], metavar="URL", help="an exporter to ask; may be repeated"
+        "--send", action="append", default=[], metavar="URL", help="URL to send messages to; repeatable"
     )
-    parser.add_argument("--prometheus", metavar="URL", help="Prometheus, to find the driver that runs a query")
+    parser.add_argument("--senders", type=Path, metavar="FILE", help="file with one such URL per line")
+    parser.add_argument(
+        "--exporter", action="append", default=[], metavar="URL", help="exporter to ask for a diagnosis; repeatable"
+    )
+    parser.add_argument(
+        "--prometheus", metavar="URL", help="Prometheus server, used to find the driver that runs a query"
+    )
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default 127.0.0.1)")
-    parser.add_argument("--port", type=port, default=PORT, help=f"port to listen on (default {PORT}; 0 for any)")
     parser.add_argument(
-        "--exporter-scheme", choices=("http", "https"), default="http", help="of drivers found there (default http)"
+        "--port", type=port, default=PORT, help=f"port to listen on (default {PORT}; 0 for any free port)"
     )
-    parser.add_argument("--token-file", type=Path, metavar="FILE", help="bearer token that Alertmanager must give")
     parser.add_argument(
-        "--exporter-token-file", type=Path, metavar="FILE", help="bearer token that the exporters ask for"
+        "--exporter-scheme",
+        choices=("http", "https"),
+        default="http",
+        help="scheme of drivers found through Prometheus (default http)",
     )
-    parser.add_argument("--queue", type=Path, default=Path("notify.db"), metavar="FILE", help="where the queue is kept")
-    parser.add_argument("--test", metavar="QUERY", help="send a made-up alert about this query, then end")
+    parser.add_argument(
+        "--token-file", type=Path, metavar="FILE", help="file with the bearer token that Alertmanager must send"
+    )
+    parser.add_argument(
+        "--exporter-token-file", type=Path, metavar="FILE", help="file with the bearer token to send to exporters"
+    )
+    parser.add_argument(
+        "--queue", type=Path, default=Path("notify.db"), metavar="FILE", help="file of the queue (default notify.db)"
+    )
+    parser.add_argument("--test", metavar="QUERY", help="send a test alert about this query and exit")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -57,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
 
     senders = open_senders([*args.send, *_listed(args.senders)])
     if not senders:
-        raise UserError(f"no sender; give --send URL, --senders FILE or the variable {SENDERS}")
+        raise UserError(f"no sender configured; give --send URL, --senders FILE or the variable {SENDERS}")
     lookup = Lookup(
         exporters=args.exporter,
         prometheus=args.prometheus,
@@ -87,12 +101,12 @@ def _serve(args: argparse.Namespace, lookup: Lookup, senders: Sequence[Sender]) 
     stop = Stop()
     with stop.on_signals():
         service.start()
-        print(f"listening at {service.url}/alerts; end it with Ctrl-C", flush=True)
+        print(f"listening at {service.url}/alerts; press Ctrl-C to stop", flush=True)
         while not stop.asked:
             stop.wait(1.0)
     left = service.waiting()
     service.close()
-    print(f"ended; {left} incidents wait in {args.queue}")
+    print(f"stopped; {left} undelivered incidents remain in {args.queue}")
     return 0
 
 
@@ -105,7 +119,7 @@ def _test(query: str, lookup: Lookup, senders: Sequence[Sender]) -> int:
 
     now = time.time()
     alert = Firing(
-        "LedgerTest", "firing", "warning", "This is a test of ledgerops notify.", "Nothing is wrong because of it.",
+        "LedgerTest", "firing", "warning", "Test of ledgerops notify.", "No action is needed.",
         now, None, "test", None, None,
     )  # fmt: skip
     found = lookup.diagnose(query, "")
@@ -132,7 +146,7 @@ def _secret(file: Path | None, variable: str | None) -> str | None:
         return os.environ.get(variable or "") or None
     found = _text(file).strip()
     if not found:
-        raise UserError(f"{file} holds no token; without one leave the flag out")
+        raise UserError(f"{file} is empty; put the token there, or omit the option")
     return found
 
 

@@ -1,4 +1,4 @@
-"""Lists the load plans that `ledgerops run --plan` knows by name; any YAML file of the same form does as well.
+"""Lists the built-in load plans, or prints one. `ledgerops run --plan` takes a plan by name or a YAML file of your own.
 
 Examples:
     ledgerops plans
@@ -28,7 +28,7 @@ def run(args: argparse.Namespace) -> int:
             print(f"{name:{width}}  {first.removeprefix('#').strip()}")
         return 0
     if args.name not in PLANS:
-        raise UserError(f"no plan {args.name!r}; there are {', '.join(PLANS)}")
+        raise UserError(f"no plan {args.name!r}; the plans are {', '.join(PLANS)}")
     sys.stdout.write(_text(args.name))
     return 0
 

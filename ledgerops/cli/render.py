@@ -1,7 +1,7 @@
-"""Write the generated files, or check that the committed ones are true.
+"""Writes the generated files, or checks that the committed ones are current.
 
-The reference pages under docs/ and everything under alerts/ come from the catalogues of metrics, rules, alerts,
-settings and commands. Selectors, objectives, windows and links are set in the table `render` of a TOML file.
+Dashboards, alert rules and reference pages are generated from the catalogues of metrics, rules, alerts, settings and
+commands. Set selectors, objectives, time windows and links for your site in the table `render` of a TOML file.
 
 Examples:
     ledgerops render --check
@@ -26,17 +26,21 @@ FORMATS = ("files", "kubernetes")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 and name the files that differ")
     parser.add_argument(
-        "--out", type=Path, default=Path(), metavar="FOLDER", help="root to write below (default: here)"
+        "--check", action="store_true", help="write nothing; list files that differ and exit with code 1"
     )
-    parser.add_argument("--config", type=Path, metavar="FILE", help="TOML file whose table `render` describes the site")
+    parser.add_argument(
+        "--out", type=Path, default=Path(), metavar="FOLDER", help="folder to write to (default: the current one)"
+    )
+    parser.add_argument(
+        "--config", type=Path, metavar="FILE", help="TOML file with the settings of your site (table `render`)"
+    )
     parser.add_argument(
         "--format",
         type=_format,
         choices=FORMATS,
         default="files",
-        help="kubernetes: write PrometheusRule, ServiceMonitor and dashboard ConfigMaps into --out instead",
+        help="kubernetes writes PrometheusRule, ServiceMonitor and dashboard ConfigMaps instead; needs --out",
     )
 
 
@@ -57,9 +61,9 @@ def run(args: argparse.Namespace) -> int:
     site = read_site(args.config)
     ours = {"docs/cli.md": cli_page}
     if args.format != "files" and args.check:
-        raise UserError(f"--check compares the committed files; leave out --format {args.format}")
+        raise UserError(f"--check compares the committed files and cannot be combined with --format {args.format}")
     if args.format != "files" and args.out == Path():
-        raise UserError(f"--format {args.format} needs --out FOLDER: its files do not belong into a checkout")
+        raise UserError(f"--format {args.format} needs --out FOLDER: these files do not belong in a checkout")
     try:
         if args.check:
             names = list(mixin.drift(args.out, site, ours))
@@ -73,7 +77,7 @@ def run(args: argparse.Namespace) -> int:
     for name in names:
         print(f"{'differs:' if args.check else 'wrote'} {name}")
     if args.check and names:
-        print("run ledgerops render and commit what it writes", file=sys.stderr)
+        print("run ledgerops render and commit the result", file=sys.stderr)
     return 1 if args.check and names else 0
 
 

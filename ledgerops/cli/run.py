@@ -1,4 +1,4 @@
-"""Runs the ledger's jobs on Spark, watched, with a live view in the terminal and a live page.
+"""Runs the ledger's jobs on Spark with the observer attached, a live view in the terminal, and a live web page.
 
 Without names it runs three of the jobs (state, windows and a join) on the embedded source. It stops after --duration,
 on Ctrl-C or SIGTERM, and when a replayed file has been read. The next run of the same plan resumes where this one
@@ -11,7 +11,7 @@ if the new job cannot read that state, the run says so: --fresh --start TIME sta
 Short runs on this machine (at most ten minutes, or the default plan) start the JVM with options that save CPU time.
 Options of your own, in JDK_JAVA_OPTIONS or spark-defaults.conf, replace them.
 
-Exit code: 0 after a clean end, 1 when a query failed, 2 when it could not run.
+Exit code: 0 stopped normally, 1 a query failed, 2 it could not run.
 
 Examples:
     ledgerops run --duration 60
@@ -102,7 +102,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--port", type=port, help="port of the live page and metrics (default 9464, or any free one)")
     parser.add_argument(
-        "--out", type=Path, default=Path("runs"), metavar="FOLDER", help="where runs are kept (default runs)"
+        "--port", type=port, help="port of the live page and the metrics (default 9464, or any free port)"
+    )
+    parser.add_argument(
+        "--out", type=Path, default=Path("runs"), metavar="FOLDER", help="folder for runs (default runs)"
+    )
+    parser.add_argument("--fresh", action="store_true", help="start again; an earlier run of the plan is moved aside")
+    parser.add_argument(
+        "--cores", type=whole, default=2, help="cores to use, and number of shuffle partitions (default 2)"
     )
     parser.add_argument("--fresh", action="store_true", help="start over; the earlier run is kept under another name")
     parser.add_argument("--cores", type=whole, default=2, help="number of cores and of shuffle partitions (default 2)")
@@ -202,7 +209,9 @@ def _check_port(wanted: int) -> None:
             probe.bind(("127.0.0.1", wanted))
         except OSError as error:
             reason = (error.strerror or str(error)).lower()
-            raise UserError(f"cannot use port {wanted}: {reason}; give another --port, or 0 for any free one") from None
+            raise UserError(
+                f"cannot use port {wanted}: {reason}; give another --port, or 0 for any free port"
+            ) from None
 
 
 def _run(setup: RunSetup, args: argparse.Namespace, stop: Stop) -> int:

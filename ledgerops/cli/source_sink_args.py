@@ -26,25 +26,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="where rows come from (default: replay of transactions.csv when LEDGEROPS_DATA is set, else embedded)",
     )
     parser.add_argument(
-        "--bootstrap-servers", metavar="HOST:PORT", help="Kafka's addresses, for --source kafka and --sink kafka"
+        "--bootstrap-servers", metavar="HOST:PORT", help="Kafka brokers, for --source kafka and --sink kafka"
     )
     parser.add_argument(
         "--kafka-config",
         type=Path,
         metavar="FILE",
-        help="properties of Kafka's client, such as security.protocol and sasl.password, by librdkafka's names",
+        help="properties file of the Kafka client, such as security.protocol and sasl.password (librdkafka names)",
     )
-    parser.add_argument("--topic-prefix", metavar="TEXT", help="what stands before the name of each topic")
+    parser.add_argument("--topic-prefix", metavar="TEXT", help="prefix of every topic name")
     parser.add_argument(
         "--start",
         metavar="WHEN",
-        help="where a job without a checkpoint begins in Kafka: earliest (default), latest, or a time of the records "
+        help="where a job without a checkpoint starts reading in Kafka: earliest (default), latest, or a record time "
         "like 2024-03-01T10:00:00Z",
     )
     parser.add_argument(
         "--allow-data-loss",
         action="store_true",
-        help="go on when Kafka has deleted records that were not read; without it the query fails and says so",
+        help="continue when Kafka has deleted unread records; without it the query fails",
     )
     parser.add_argument(
         "--landing", type=Path, metavar="FOLDER", help="for --source files: JSON lines in FOLDER/TABLE/*.jsonl"
@@ -53,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--max-files-per-trigger",
         type=whole,
         metavar="FILES",
-        help="the most files that a batch reads of a landing folder (default: no limit; after a restart 100)",
+        help="maximum files per batch from a landing folder (default: no limit; 100 after a restart)",
     )
     parser.add_argument(
         "--sink", choices=("parquet", "kafka", "postgres"), default="parquet", help="where jobs write (default parquet)"
@@ -61,8 +61,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--postgres",
         metavar="URL",
-        help=f"postgresql://user:password@host:port/database of --sink postgres (default: {POSTGRES}, which no list "
-        "of processes shows)",
+        help=f"postgresql://user:password@host:port/database for --sink postgres (default ${POSTGRES}; the "
+        "variable keeps the password out of process lists)",
     )
 
 
@@ -82,10 +82,10 @@ def endpoints(args: argparse.Namespace, environ: Mapping[str, str] = os.environ)
         topics = Topics(client, args.topic_prefix or "", start, args.allow_data_loss)
     source = choose_source(args.source, args.plan, args.rate_scale, args.rate, environ, topics, args.landing)
     if args.until_caught_up and source.kind == "embedded":
-        raise UserError("--until-caught-up has no end with the embedded source, which never ends; use --duration")
+        raise UserError("--until-caught-up cannot be used with the embedded source, which never ends; use --duration")
     url = (args.postgres or environ.get(POSTGRES, "")) if args.sink == "postgres" else ""
     if args.sink == "postgres" and not url:
-        raise UserError(f"--sink postgres needs to know where: add --postgres URL, or set {POSTGRES}")
+        raise UserError(f"--sink postgres needs a database: add --postgres URL, or set {POSTGRES}")
     sink = RunSink(args.sink, client if args.sink == "kafka" else None, args.topic_prefix or "", url)
     sink.target  # noqa: B018  # raises UserError for an URL that is none
     return source, sink
@@ -97,13 +97,13 @@ def _client(args: argparse.Namespace) -> KafkaClient | None:
     wanted = "kafka" in (args.source, args.sink)
     if args.bootstrap_servers is None:
         if args.sink == "kafka":
-            raise UserError("--sink kafka needs to know where: add --bootstrap-servers HOST:PORT")
+            raise UserError("--sink kafka needs --bootstrap-servers HOST:PORT")
         for name, value in (("--kafka-config", args.kafka_config), ("--topic-prefix", args.topic_prefix)):
             if value is not None and not wanted:
-                raise UserError(f"{name} is for --source kafka and --sink kafka")
+                raise UserError(f"{name} needs --source kafka or --sink kafka")
         return None
     if not wanted:
-        raise UserError("--bootstrap-servers is for --source kafka and --sink kafka; add one of them")
+        raise UserError("--bootstrap-servers needs --source kafka or --sink kafka")
     return read_client(args.bootstrap_servers, args.kafka_config)
 
 
@@ -111,18 +111,20 @@ def _check(args: argparse.Namespace) -> None:
     """Refuses flags that another source or sink would need: each would have no effect, which nobody means."""
     if args.source != "kafka":
         if args.start is not None:
-            raise UserError("--start is for --source kafka; other sources begin where they begin")
+            raise UserError("--start needs --source kafka")
         if args.allow_data_loss:
-            raise UserError("--allow-data-loss is for --source kafka; other sources delete nothing")
+            raise UserError("--allow-data-loss needs --source kafka")
     if args.source != "files":
         if args.landing is not None:
-            raise UserError("--landing is for --source files; add it")
+            raise UserError("--landing needs --source files")
         if args.max_files_per_trigger is not None:
-            raise UserError("--max-files-per-trigger is for --source files; others take --max-rows-per-trigger")
+            raise UserError(
+                "--max-files-per-trigger needs --source files; for other sources use --max-rows-per-trigger"
+            )
     elif args.max_rows_per_trigger is not None:
         raise UserError(
-            "--max-rows-per-trigger is not for --source files: the rows of a file are not known before it is read; "
+            "--max-rows-per-trigger cannot be used with --source files, whose number of rows is not known; "
             "use --max-files-per-trigger"
         )
     if args.postgres is not None and args.sink != "postgres":
-        raise UserError("--postgres is for --sink postgres; add it")
+        raise UserError("--postgres needs --sink postgres")

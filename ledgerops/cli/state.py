@@ -1,10 +1,10 @@
-"""Shows what is in the state of a query, live or stopped, from its checkpoint alone.
+"""Shows what a query keeps in its state, running or stopped, from its checkpoint alone.
 
-Give the folder of a checkpoint: operators, stores, columns, rows and bytes by partition, the keys with most state, and
-how it grew over the batches that the checkpoint keeps. Give the folder of a run: all its jobs in a table, without
-starting Spark. Nothing is written into the checkpoint. Keys and texts are shown as hashes unless --show-keys.
+For a checkpoint folder: operators, stores, columns, rows and bytes per partition, the keys with the most state, and
+growth over the batches that the checkpoint retains. For the folder of a run: a table of all its jobs, without starting
+Spark. Never writes to the checkpoint. Keys and texts are shown as hashes unless --show-keys is given.
 
-Exit code: 0 told, also that a query keeps no state; 2 could not read.
+Exit code: 0 shown (a query may have no state), 2 could not read the checkpoint.
 
 Examples:
     ledgerops state runs/default
@@ -37,18 +37,30 @@ OLDEST = 4  # Spark's first version with the readers of state
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("checkpoint", type=Path, metavar="CHECKPOINT", help="folder of a checkpoint, or of a run")
+    parser.add_argument("checkpoint", type=Path, metavar="CHECKPOINT", help="checkpoint folder, or folder of a run")
     parser.add_argument("--operator", type=_number, metavar="N", help="only this operator")
-    parser.add_argument("--store", metavar="NAME", help="only this store, side of a join (left, right) or variable")
-    parser.add_argument("--batch", type=_number, metavar="N", help="as of the end of this batch (default: the newest)")
-    parser.add_argument("--since", type=_number, metavar="N", help="growth since this batch (default: the oldest kept)")
-    parser.add_argument("--top", type=_number, default=5, metavar="K", help="keys with the most state (default 5)")
-    parser.add_argument("--key", metavar="COLUMN", help="column of the key by which to rank (default: all but times)")
-    parser.add_argument("--rows", type=_number, default=0, metavar="N", help="sample rows of each store (default 0)")
-    parser.add_argument("--show-keys", action="store_true", help="show keys and texts in full and not as hashes")
-    parser.add_argument("--json", action="store_true", help="print the document and nothing else")
-    parser.add_argument("--cores", type=whole, default=2, help="cores to read with (default 2)")
-    parser.add_argument("--master", help="read on this Spark master, whose workers reach the checkpoint at its path")
+    parser.add_argument(
+        "--store", metavar="NAME", help="only this store: a side of a join (left, right) or a state variable"
+    )
+    parser.add_argument(
+        "--batch", type=_number, metavar="N", help="state at the end of this batch (default: the newest)"
+    )
+    parser.add_argument(
+        "--since", type=_number, metavar="N", help="show growth since this batch (default: the oldest retained)"
+    )
+    parser.add_argument(
+        "--top", type=_number, default=5, metavar="K", help="number of keys with the most state to show (default 5)"
+    )
+    parser.add_argument("--key", metavar="COLUMN", help="key column to rank by (default: all except timestamps)")
+    parser.add_argument(
+        "--rows", type=_number, default=0, metavar="N", help="sample rows to show per store (default 0)"
+    )
+    parser.add_argument("--show-keys", action="store_true", help="show keys and texts in full instead of hashes")
+    parser.add_argument("--json", action="store_true", help="print one JSON document and nothing else")
+    parser.add_argument("--cores", type=whole, default=2, help="cores for reading (default 2)")
+    parser.add_argument(
+        "--master", help="read on this Spark master; its workers must see the checkpoint under the same path"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -75,7 +87,7 @@ def _check_runs(path: Path) -> None:
         entry.name for entry in sorted(path.glob("*")) if (entry / "checkpoints").is_dir() and checkpoints_in(entry)
     ]
     if runs:
-        raise UserError(f"{path} holds several runs; give one of them: {', '.join(runs)}")
+        raise UserError(f"{path} contains several runs; give one of them: {', '.join(runs)}")
 
 
 def _stateless(path: Path, as_json: bool) -> int:
@@ -85,7 +97,7 @@ def _stateless(path: Path, as_json: bool) -> int:
     if as_json:
         _print(head(open_checkpoint(path)), as_json)
     else:
-        print(f"{path}: the query keeps no state")
+        print(f"{path}: the query has no state")
     return 0
 
 

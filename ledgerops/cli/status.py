@@ -1,6 +1,6 @@
-"""Shows the live view of a running exporter: every query with its rates, backlog, batch phases, state and verdict.
+"""Shows a live view of a running exporter: rates, backlog, batch phases, state and diagnosis of every query.
 
-Without a terminal it prints a line for each query every few seconds. Ends with Ctrl-C.
+When the output is not a terminal, prints one line per query every few seconds. Stop it with Ctrl-C.
 
 Examples:
     ledgerops status
@@ -26,8 +26,8 @@ TIMEOUT = 5.0
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--url", default=URL, help=f"address of the exporter (default {URL})")
-    parser.add_argument("--once", action="store_true", help="show the view once and end")
-    parser.add_argument("--json", action="store_true", help="print the status document and end")
+    parser.add_argument("--once", action="store_true", help="show the view once and exit")
+    parser.add_argument("--json", action="store_true", help="print the status document as JSON and exit")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -65,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
     def title() -> str:
         if not away_since:
             return f"ledgerops  {url}/"
-        return f"ledgerops  {url}/  no answer since {time.strftime('%H:%M:%S', time.localtime(away_since[0]))}"
+        return f"ledgerops  {url}/  not reachable since {time.strftime('%H:%M:%S', time.localtime(away_since[0]))}"
 
     stop = Stop()
     with stop.on_signals():
@@ -79,7 +79,9 @@ def fetch(url: str) -> dict[str, Any]:
         document = json.loads(ask(f"{url}/status", TIMEOUT)[0])
     except (OSError, ValueError) as error:
         reason = getattr(error, "reason", None) or error
-        raise UserError(f"no exporter answers at {url}: {str(reason).lower()}; is ledgerops run at work?") from None
+        raise UserError(
+            f"cannot reach an exporter at {url}: {str(reason).lower()}; is the application running?"
+        ) from None
     if not isinstance(document, dict) or not isinstance(document.get("queries"), list):
-        raise UserError(f"{url}/status is no status document; is it an exporter of ledgerops?")
+        raise UserError(f"{url}/status did not return a status document; is this a ledgerops exporter?")
     return document

@@ -1,10 +1,9 @@
-"""Makes the ledger's topics on a Kafka broker, and loads customers and accounts into Kafka and Postgres.
+"""Creates the ledger's topics on a Kafka broker, and loads customers and accounts into Kafka and Postgres.
 
-Topics that are there already are left alone, and loading again leaves the same content: it may be run at any time. The
-reference data come from customers.csv and accounts.csv of a folder, or are invented for the ids of a load plan.
+Safe to run at any time: existing topics are left alone, and loading again gives the same content. Reference data come
+from customers.csv and accounts.csv in a folder, or are generated for the ids of a load plan.
 
-Exit code: 0 when all is there, 1 when --check finds a topic missing, 2 when a topic is not as it must be or it could
-not be done.
+Exit code: 0 all topics exist, 1 --check found a missing topic, 2 a topic has the wrong settings or the command failed.
 
 Examples:
     ledgerops topics --bootstrap-servers 127.0.0.1:9092
@@ -34,22 +33,31 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--bootstrap-servers", required=True, metavar="HOST:PORT", help="the broker, or several by comma"
+        "--bootstrap-servers", required=True, metavar="HOST:PORT", help="Kafka brokers, comma-separated"
     )
     parser.add_argument(
-        "--kafka-config", type=Path, metavar="FILE", help="client.properties with security and other options"
+        "--kafka-config", type=Path, metavar="FILE", help="properties file of the Kafka client (security)"
     )
-    parser.add_argument("--prefix", default="", help="put this before the name of every topic")
+    parser.add_argument("--prefix", default="", help="prefix of every topic name")
     parser.add_argument(
-        "--replication", type=whole, default=-1, metavar="N", help="replicas of a new topic (default: the broker's)"
+        "--replication",
+        type=whole,
+        default=-1,
+        metavar="N",
+        help="replication factor of new topics (default: the broker's)",
     )
-    parser.add_argument("--postgres", metavar="URL", help="load the tables customers and accounts of this database too")
+    parser.add_argument(
+        "--postgres", metavar="URL", help="also load the tables customers and accounts of this database"
+    )
     source = parser.add_mutually_exclusive_group()
     source.add_argument(
-        "--data", type=Path, metavar="FOLDER", help=f"load customers.csv and accounts.csv from here (default ${DATA})"
+        "--data",
+        type=Path,
+        metavar="FOLDER",
+        help=f"load customers.csv and accounts.csv from this folder (default ${DATA})",
     )
-    source.add_argument("--plan", metavar="NAME|PATH", help="load invented customers and accounts of this load plan")
-    parser.add_argument("--check", action="store_true", help="only say what is there; make and load nothing")
+    source.add_argument("--plan", metavar="NAME|PATH", help="load generated customers and accounts for this load plan")
+    parser.add_argument("--check", action="store_true", help="only report which topics exist; create and load nothing")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -69,7 +77,7 @@ def run(args: argparse.Namespace) -> int:
         describe(args.postgres)  # a bad URL is refused before anything is made
     made = topics.create(client, args.prefix, args.replication)
     there = len(topics.TOPICS) - len(made)
-    print(f"topics at {client.servers}: {len(made)} made, {there} there already")
+    print(f"topics at {client.servers}: {len(made)} created, {there} already present")
     if tables:
         _load(client, args.prefix, args.postgres, tables)
     return 0
@@ -82,7 +90,7 @@ def _check(client: KafkaClient, prefix: str) -> int:
     if found.problems:
         raise UserError(found.problems[0])
     for name, topic in topics.named(prefix).items():
-        state = "missing" if name in found.missing else "there"
+        state = "missing" if name in found.missing else "present"
         print(f"{state:8} {name}  {topic.partitions} partitions, {topic.holds}")
     return 1 if found.missing else 0
 
@@ -99,9 +107,9 @@ def _tables(data: Path | None, plan: str | None) -> dict[str, Any]:
         tables = reference_load.read_tables(data, Path(work))
         refused = rejected(Path(work))
     for each in refused[:3]:
-        print(f"refused {data / str(each['file'])}:{each['line']}: {each['reason']}", file=sys.stderr)
+        print(f"rejected {data / str(each['file'])}:{each['line']}: {each['reason']}", file=sys.stderr)
     if len(refused) > 3:
-        print(f"refused {len(refused) - 3} more rows", file=sys.stderr)
+        print(f"rejected {len(refused) - 3} more rows", file=sys.stderr)
     return tables
 
 

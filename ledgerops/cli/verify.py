@@ -1,10 +1,10 @@
-"""Checks what jobs wrote against what was sent: no row lost, repeated or changed, and money conserved.
+"""Checks the output of jobs against what was sent: no row lost, repeated or changed, and all amounts conserved.
 
-What was sent is told by the manifest of `ledgerops load`: the one that is given, RUN/manifest.json, or that of the last
-load beside the run; for a replay it is counted from the file. Let the jobs work off all of it first: what they have not
-read yet is lost to this command. Kafka's sink may repeat rows, which is noted, and an error with `--strict`.
+The manifest of `ledgerops load` says what was sent: --manifest, else RUN/manifest.json, else the manifest of the last
+load next to the run. For a replay it is counted from the file. Wait until the jobs have processed everything: rows that
+they have not read yet count as lost. The Kafka sink may repeat rows, which is reported, and an error with `--strict`.
 
-Exit code: 0 when all that was checked holds, 1 when something is lost, repeated or changed, 2 when it could not look.
+Exit code: 0 all checks pass, 1 rows were lost, repeated or changed, 2 could not check.
 
 Examples:
     ledgerops verify runs/kafka
@@ -34,19 +34,25 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("run_folder", nargs="?", type=Path, metavar="RUN", help="folder of a run, as runs/default")
-    parser.add_argument("--manifest", type=Path, metavar="FILE", help="what was sent (default: see above)")
-    parser.add_argument("--jobs", metavar="NAMES", help="check only these, separated by commas")
-    parser.add_argument("--data", type=Path, metavar="FOLDER", help="folder of transactions.csv (or LEDGEROPS_DATA)")
-    parser.add_argument("--bootstrap-servers", metavar="HOST:PORT", help="check outputs that are Kafka topics here")
-    parser.add_argument("--kafka-config", type=Path, metavar="FILE", help="properties of the Kafka client (security)")
-    parser.add_argument("--topic-prefix", default="", metavar="PREFIX", help="before the name of each topic")
-    parser.add_argument("--postgres", metavar="URL", help="check outputs that are tables of this database")
+    parser.add_argument("run_folder", nargs="?", type=Path, metavar="RUN", help="folder of a run, such as runs/default")
+    parser.add_argument("--manifest", type=Path, metavar="FILE", help="manifest of the load (default: see above)")
+    parser.add_argument("--jobs", metavar="NAMES", help="check only these jobs, comma-separated")
     parser.add_argument(
-        "--lateness", type=seconds, metavar="TIME", help="how long the jobs waited for late rows (default 1m)"
+        "--data", type=Path, metavar="FOLDER", help="folder with transactions.csv (default $LEDGEROPS_DATA)"
     )
-    parser.add_argument("--strict", action="store_true", help="repeated rows are an error whatever the sink promises")
-    parser.add_argument("--json", action="store_true", help="print the results as one JSON document")
+    parser.add_argument(
+        "--bootstrap-servers", metavar="HOST:PORT", help="check outputs in the topics of these Kafka brokers"
+    )
+    parser.add_argument(
+        "--kafka-config", type=Path, metavar="FILE", help="properties file of the Kafka client (security)"
+    )
+    parser.add_argument("--topic-prefix", default="", metavar="PREFIX", help="prefix of every topic name")
+    parser.add_argument("--postgres", metavar="URL", help="check outputs in the tables of this database")
+    parser.add_argument("--lateness", type=seconds, metavar="TIME", help="allowed lateness of the jobs (default 1m)")
+    parser.add_argument(
+        "--strict", action="store_true", help="treat repeated rows as an error, whatever the sink guarantees"
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON document and nothing else")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -67,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
     else:
         print("\n".join(lines(results)))
     if not checked:
-        raise UserError("nothing could be checked: see the reasons above")
+        raise UserError("no job could be checked; see the reasons above")
     return 1 if any(result.verdict == "broken" for result in checked) else 0
 
 
@@ -91,10 +97,10 @@ def _places(args: argparse.Namespace) -> list[Found]:
     if args.run_folder is not None and (not found or (args.run_folder / "output").is_dir()):
         found += locate.in_folder(args.run_folder)
     elif not found:
-        raise UserError("where are the outputs? give the folder of a run, --bootstrap-servers or --postgres")
+        raise UserError("no output given; give the folder of a run, --bootstrap-servers or --postgres")
     chosen = [place for place in found if not wanted or place[0] in wanted]
     if missing := sorted(set(wanted) - {name for name, _ in chosen}):
-        raise UserError(f"no output of {', '.join(missing)} is there")
+        raise UserError(f"no output of {', '.join(missing)} found")
     return chosen
 
 

@@ -400,4 +400,4 @@ def test_a_script_that_is_not_there_is_one_line(tmp_path):
     done = python("-m", "ledgerops", "exec", str(tmp_path / "absent.py"))
 
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == f"ledgerops: no script {tmp_path}/absent.py: name a Python file\n"
+    assert done.stderr == f"ledgerops: no such script: {tmp_path}/absent.py; give a Python file\n"

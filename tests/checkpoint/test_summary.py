@@ -365,6 +365,6 @@ def test_a_query_without_state_is_an_answer(made, capsys):
     path = made("stateless")[0]
 
     assert main(["state", str(path)]) == 0
-    assert capsys.readouterr().out == f"{path}: the query keeps no state\n"
+    assert capsys.readouterr().out == f"{path}: the query has no state\n"
     assert main(["state", str(path), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["operators"] == []

@@ -123,8 +123,8 @@ def test_no_command_prints_the_help_and_is_refused(capsys):
         ),
         pytest.param(
             ["status", "--url", "http://127.0.0.1:1"],
-            "ledgerops: no exporter answers at http://127.0.0.1:1: [errno 111] connection refused; "
-            "is ledgerops run at work?",
+            "ledgerops: cannot reach an exporter at http://127.0.0.1:1: [errno 111] connection refused; "
+            "is the application running?",
             id="an exporter that is not there",
         ),
     ],
@@ -159,7 +159,7 @@ def test_what_is_no_answer_of_an_exporter_is_one_line(capsys, answer, reason):
         url = f"http://127.0.0.1:{server.getsockname()[1]}"
 
         assert refused(capsys, "status", "--url", url, "--once") == (
-            f"ledgerops: no exporter answers at {url}: {reason}; is ledgerops run at work?"
+            f"ledgerops: cannot reach an exporter at {url}: {reason}; is the application running?"
         )
         thread.join(10)
 
@@ -173,7 +173,7 @@ def test_what_is_no_answer_of_an_exporter_is_one_line(capsys, answer, reason):
 )
 def test_an_address_that_is_none_is_one_line(capsys, url, reason):
     assert refused(capsys, "status", "--url", url) == (
-        f"ledgerops: no exporter answers at {url}: {reason}; is ledgerops run at work?"
+        f"ledgerops: cannot reach an exporter at {url}: {reason}; is the application running?"
     )
 
 
@@ -209,7 +209,7 @@ def test_files_that_cannot_be_written_are_one_line(capsys, tmp_path):
 
 def test_a_check_writes_nothing_in_any_form(capsys, tmp_path):
     assert refused(capsys, "render", "--check", "--format", "kubernetes", "--out", str(tmp_path / "k8s")) == (
-        "ledgerops: --check compares the committed files; leave out --format kubernetes"
+        "ledgerops: --check compares the committed files and cannot be combined with --format kubernetes"
     )
     assert not (tmp_path / "k8s").exists()
 

@@ -84,8 +84,8 @@ def test_what_is_worse_comes_first(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        ([], "give two places to compare, or one and the moment of the change with --change-at"),
-        (["b.jsonl", "--change-at", "2027-01-15"], "give two places to compare, or one and the moment"),
+        ([], "give two recordings to compare, or one and the time of the change with --change-at"),
+        (["b.jsonl", "--change-at", "2027-01-15"], "give two recordings to compare, or one and the time"),
         (["--change-at", "noon"], "--change-at noon: not a time; write it like 2026-11-21T08:30:00Z"),
         (["--change-at", "2020-01-01"], "--change-at 2020-01-01: not between the first batch (2027-01-15T08:00:30"),
         (

@@ -71,7 +71,7 @@ def test_what_fails_and_what_is_shown_are_two_knobs(tmp_path, capsys):
     ("arguments", "said"),
     [
         (["--from", "absent.jsonl"], "cannot read absent.jsonl: no such file or folder"),
-        (["--from", "http://127.0.0.1:9"], "no exporter answers at http://127.0.0.1:9"),
+        (["--from", "http://127.0.0.1:9"], "cannot reach an exporter at http://127.0.0.1:9"),
         (["--from", CRASH, "--query", "nobody"], "no query 'nobody' in"),
         (["--from", CRASH, "--at", "yesterday"], "--at yesterday: not a time"),
         (["--from", CRASH, "--at", "2020-01-01"], "nothing can be said"),

@@ -77,7 +77,7 @@ def test_without_being_asked_for_nothing_is_added(capsys):
     [
         (
             ["--since", "lately"],
-            "--since lately: neither a time like 2026-11-21T08:30:00Z nor a length of time like 15m",
+            "--since lately: neither a time like 2026-11-21T08:30:00Z nor a duration like 15m",
         ),
         (
             ["--since", "2030-01-01"],
@@ -85,9 +85,9 @@ def test_without_being_asked_for_nothing_is_added(capsys):
         ),
         (
             ["--watch", "--at", "2026-11-21T12:36:00Z"],
-            "--watch and --at exclude each other: a past moment does not change",
+            "--watch cannot be combined with --at: a past moment does not change",
         ),
-        (["--watch", "often"], "argument --watch: not a length of time: 'often'"),
+        (["--watch", "often"], "argument --watch: not a duration: 'often'"),
     ],
     ids=["no time", "in the future", "watching the past", "no interval"],
 )
@@ -214,7 +214,7 @@ def test_an_exporter_that_goes_away_is_said_and_asked_again(exporter):
         watch.communicate(timeout=60)
 
     assert got.startswith(f"ledgerops: {url}/recording?since=")
-    assert "answers 503 service unavailable; is it an exporter? (looking again in 0.1 s)\n" in got
+    assert "answers 503 service unavailable; is it an exporter? (retrying in 0.1 s)\n" in got
     assert watch.returncode == 2
 
 
@@ -251,4 +251,4 @@ def test_a_report_that_is_too_high_is_cut_and_says_so(monkeypatch, capsys):
     Redraw(sys.stdout).show("\n".join(f"line {number}" for number in range(20)) + "\n")
 
     shown = re.sub(r"\x1b\[[\d;?]*\w", "", capsys.readouterr().out).splitlines()
-    assert shown == ["line 0", "line 1", "line 2", "(16 lines more: the terminal is too low)", "line 19"]
+    assert shown == ["line 0", "line 1", "line 2", "(16 more lines; make the terminal taller)", "line 19"]

@@ -109,7 +109,7 @@ def test_a_place_that_takes_no_files_is_refused_before_anything_runs(tmp_path, c
         pytest.param(["crahs"], "no drill 'crahs'; ledgerops drill --list names them", id="unknown drill"),
         pytest.param(
             ["--lanes", "0"],
-            "argument --lanes: not a whole number above zero: '0'; see ledgerops drill --help",
+            "argument --lanes: not a positive whole number: '0'; see ledgerops drill --help",
             id="no lane",
         ),
         pytest.param(

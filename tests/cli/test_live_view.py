@@ -46,7 +46,7 @@ def test_a_terminal_that_is_too_low_shows_the_worst_queries_and_how_many_are_lef
     assert "enriched_transactions" in text
     assert "daily_counts" in text
     assert "large_credits" not in text
-    assert "5 more not shown" in text
+    assert "5 more queries not shown" in text
 
 
 def test_a_tall_terminal_shows_the_next_step(document):

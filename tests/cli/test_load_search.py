@@ -133,10 +133,10 @@ def test_nonsense_is_refused_before_anything_starts(refused):
     assert refused("daily_counts", "--min", "1e300").startswith("--min 1e+300: no rate of a load; give at most ")
     assert refused("daily_counts", "--min", "9", "--max", "3") == "--min 9 is not below --max 3"
     assert refused("daily_counts", "--trial", "5s") == (
-        "--trial 5s has no room for 6 batches at a trigger of 2 s; give at least 12s"
+        "--trial 5s is too short for 6 batches at a trigger interval of 2 s; give at least 12s"
     )
     assert refused("daily_counts", "--precision", "7").startswith("--precision 7: give 0.01 to 1")
-    assert "not a number above zero" in refused("daily_counts", "--min", "-5")
+    assert "not a positive number" in refused("daily_counts", "--min", "-5")
 
 
 def test_a_place_that_cannot_be_written_is_refused(refused, tmp_path):

@@ -62,7 +62,7 @@ def test_a_share_of_what_a_search_found(command, capsys):
     code, out, _ = command(system, *DAILY, "--load", "0.9", "--json")
     told = json.loads(out[out.index("{") :])
     assert code == 0
-    assert told["load"] == f"{0.9 * found:,.0f} rows/s (0.9 of what was found)"
+    assert told["load"] == f"{0.9 * found:,.0f} rows/s (0.9 of the sustained rate)"
 
 
 def test_a_plan_is_run_as_it_is(command):
@@ -106,17 +106,17 @@ def test_a_run_that_cannot_begin_is_no_verdict(tmp_path):
 
 
 def test_nonsense_is_refused_before_anything_starts(refused, tmp_path):
-    one = "give one load: a PLAN, or --rate in rows a second, or --load with a share of what was found"
+    one = "give exactly one load: a PLAN, --rate ROWS, or --load SHARE"
     assert refused(*DAILY) == one
     assert refused("burst", *DAILY, "--rate", "5") == one
     assert refused("brst", *DAILY).startswith("no plan brst (did you mean burst?)")
     assert refused(*DAILY, "--rate", "1e12") == ("no rate of 1e+12 rows/s; give one above 0, and at most 10,000,000")
-    assert refused(*DAILY, "--rate", "5", "--rate-scale", "2") == "--rate-scale is for a plan"
+    assert refused(*DAILY, "--rate", "5", "--rate-scale", "2") == "--rate-scale needs a PLAN"
     assert refused(*DAILY, "--rate", "5", "--duration", "3") == (
-        "--duration 3s has no room for 6 batches at a trigger of 2 s; give at least 12s"
+        "--duration 3s is too short for 6 batches at a trigger interval of 2 s; give at least 12s"
     )
     assert refused(*DAILY, "--rate", "5", "--slo", "lag<5").startswith("--slo 'lag<5': '5' is no value for it")
-    assert refused("--load", "0.9") == "--load is for one --job: a search is of one"
+    assert refused("--load", "0.9") == "--load needs exactly one --job"
     assert refused(*DAILY, "--load", "0.9") == (
         "no runs/search-daily_counts/search.json: run ledgerops load search daily_counts first, or give --rate"
     )
@@ -128,12 +128,12 @@ def test_nonsense_is_refused_before_anything_starts(refused, tmp_path):
     [
         (
             "{",
-            "cannot read runs/search-daily_counts/search.json: not the result of a search; "
+            "cannot read runs/search-daily_counts/search.json: not a result of load search; "
             "run it again, or give --rate",
         ),
         (
             '{"sustainable_rows_per_second": null}',
-            "runs/search-daily_counts/search.json names no rate that daily_counts sustains; give --rate",
+            "runs/search-daily_counts/search.json has no sustained rate for daily_counts; give --rate",
         ),
     ],
 )

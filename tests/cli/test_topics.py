@@ -88,8 +88,8 @@ def rows(url, query):
 
 @broker
 def test_all_topics_are_made_as_they_must_be_and_a_second_time_left_alone(topics, kafka, prefix):
-    assert topics() == (0, f"topics at {kafka.servers}: 7 made, 0 there already\n", "")
-    assert topics() == (0, f"topics at {kafka.servers}: 0 made, 7 there already\n", "")
+    assert topics() == (0, f"topics at {kafka.servers}: 7 made, 0 already present\n", "")
+    assert topics() == (0, f"topics at {kafka.servers}: 0 made, 7 already present\n", "")
 
     admin = reach(kafka.client)
     listed = admin.list_topics(timeout=10).topics
@@ -173,7 +173,7 @@ def test_reference_data_are_loaded_into_both_and_loading_again_changes_nothing(
     for made, there in ((7, 0), (0, 7)):
         assert topics("--data", str(reference), "--postgres", database) == (
             0,
-            f"topics at {kafka.servers}: {made} made, {there} there already\n"
+            f"topics at {kafka.servers}: {made} made, {there} already present\n"
             f"{loaded} {kafka.servers}\n{loaded} {where}\n",
             "",
         )
@@ -223,7 +223,7 @@ def test_bad_rows_are_told_and_the_good_ones_loaded(topics, kafka, reference):
 
     assert code == 0
     assert out.endswith(f"loaded 4 customers and 2 accounts into {kafka.servers}\n")
-    assert err.startswith(f"refused {file}:3: district_id 'x")
+    assert err.startswith(f"rejected {file}:3: district_id 'x")
 
 
 @broker

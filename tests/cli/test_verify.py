@@ -67,7 +67,7 @@ def test_a_run_of_unknown_jobs_alone_is_not_passed(tmp_path, capsys):
     Run(tmp_path).write("my_own_job", ONCE)
     code, _, err = verify(capsys, tmp_path)
 
-    assert (code, err) == (2, "ledgerops: nothing could be checked: see the reasons above")
+    assert (code, err) == (2, "ledgerops: no job could be checked; see the reasons above")
 
 
 def test_a_replay_is_compared_with_its_file(tmp_path, capsys, data_dir):
@@ -104,9 +104,7 @@ def test_the_manifest_beside_a_run_of_the_embedded_source_is_another_runs(tmp_pa
 @pytest.mark.parametrize(
     ("argv", "message"),
     [
-        pytest.param(
-            [], "where are the outputs? give the folder of a run, --bootstrap-servers or --postgres", id="nothing"
-        ),
+        pytest.param([], "no output given; give the folder of a run, --bootstrap-servers or --postgres", id="nothing"),
         pytest.param(["{}/none"], "no run at {}/none; give the folder of a run, such as runs/default", id="no run"),
         pytest.param(
             ["{}/empty"],
@@ -114,7 +112,7 @@ def test_the_manifest_beside_a_run_of_the_embedded_source_is_another_runs(tmp_pa
             "--postgres",
             id="no output",
         ),
-        pytest.param(["{}", "--jobs", "account_lookup"], "no output of account_lookup is there", id="another job"),
+        pytest.param(["{}", "--jobs", "account_lookup"], "no output of account_lookup found", id="another job"),
         pytest.param(
             ["{}", "--manifest", "{}/no.json"],
             "cannot read {}/no.json: no such file or directory; give --manifest",

@@ -213,8 +213,8 @@ def test_texts_of_the_web_interface_are_read():
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"rate_scale": "fast"}, "--rate-scale: not a number above zero: 'fast'"),
-        ({"records": "-3"}, "--records: not a whole number above zero: '-3'"),
+        ({"rate_scale": "fast"}, "--rate-scale: not a positive number: 'fast'"),
+        ({"records": "-3"}, "--records: not a positive whole number: '-3'"),
         ({"plan": "defualt"}, "no plan defualt (did you mean default?); give the path of a YAML file, or one of: "),
         ({"to": ""}, "where to? give --bootstrap-servers HOST:PORT or --to FOLDER, one of them"),
     ],

@@ -79,7 +79,7 @@ def test_fetched_jars_are_found_and_only_checked(real, root, capsys):
     linked(real, jars.jars_folder())
 
     assert main(["jars"]) == 0
-    assert capsys.readouterr() == (f"52 jars in {jars.jars_folder()}: there already, checked\n", "")
+    assert capsys.readouterr() == (f"52 jars in {jars.jars_folder()}: already present, hashes checked\n", "")
     assert main(["jars", "--path", "connector"]) == 0
     assert capsys.readouterr().out == ",".join(map(str, jars.connector_jars())) + "\n"
     assert len(jars.broker_jars()) == 47
@@ -159,7 +159,7 @@ def test_without_a_network_one_line_says_so(root, monkeypatch, capsys):
     out, err = capsys.readouterr()
     assert out == ""
     first, second = err.splitlines()
-    assert first == "fetching 52 jars ..."
+    assert first == "downloading 52 jars ..."
     assert second.startswith("ledgerops: cannot fetch the jars: https://")
     assert second.endswith(
         " is not reached (connection refused); behind a mirror, give its ivysettings.xml with --settings FILE"

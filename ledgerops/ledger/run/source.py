@@ -104,10 +104,10 @@ def choose_source(
             raise UserError(f"--plan, --rate-scale and --rate are not for --source {kind}, which has its own pace")
         if kind == "kafka":
             if kafka is None:
-                raise UserError("--source kafka needs to know where: add --bootstrap-servers HOST:PORT")
+                raise UserError("--source kafka needs --bootstrap-servers HOST:PORT")
             return RunSource(kind, kafka.client.servers, "", kafka=kafka)
         if landing is None:
-            raise UserError("--source files needs to know where: add --landing FOLDER")
+            raise UserError("--source files needs --landing FOLDER")
         source = RunSource(kind, str(landing), _digest(str(landing.resolve()).encode()), landing=landing)
         source.offered  # noqa: B018  # raises UserError for a folder that is not there
         return source

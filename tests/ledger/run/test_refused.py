@@ -22,17 +22,17 @@ def refused(refusal):
         ),
         pytest.param(
             ["--duration", "soon"],
-            "argument --duration: not a length of time: 'soon'; write 90, 90s, 2m, 1h or 2d; see ledgerops run --help",
+            "argument --duration: not a duration: 'soon'; write 90, 90s, 2m, 1h or 2d; see ledgerops run --help",
             id="a duration that is none",
         ),
         pytest.param(
             ["--duration", "0"],
-            "argument --duration: not a length of time: '0'; write 90, 90s, 2m, 1h or 2d; see ledgerops run --help",
+            "argument --duration: not a duration: '0'; write 90, 90s, 2m, 1h or 2d; see ledgerops run --help",
             id="no duration at all",
         ),
         pytest.param(
             ["--cores", "0"],
-            "argument --cores: not a whole number above zero: '0'; see ledgerops run --help",
+            "argument --cores: not a positive whole number: '0'; see ledgerops run --help",
             id="no core",
         ),
         pytest.param(
@@ -107,12 +107,12 @@ GONE = "127.0.0.1:1"  # where nothing listens
     [
         pytest.param(
             ["--source", "kafka"],
-            "--source kafka needs to know where: add --bootstrap-servers HOST:PORT",
+            "--source kafka needs --bootstrap-servers HOST:PORT",
             id="Kafka without an address",
         ),
         pytest.param(
             ["--bootstrap-servers", GONE],
-            "--bootstrap-servers is for --source kafka and --sink kafka; add one of them",
+            "--bootstrap-servers needs --source kafka or --sink kafka",
             id="an address for nothing",
         ),
         pytest.param(
@@ -122,7 +122,7 @@ GONE = "127.0.0.1:1"  # where nothing listens
         ),
         pytest.param(
             ["--start", "latest"],
-            "--start is for --source kafka; other sources begin where they begin",
+            "--start needs --source kafka",
             id="a start for the embedded source",
         ),
         pytest.param(
@@ -142,18 +142,18 @@ GONE = "127.0.0.1:1"  # where nothing listens
         ),
         pytest.param(
             ["--source", "files", "--landing", ".", "--max-rows-per-trigger", "5"],
-            "--max-rows-per-trigger is not for --source files: the rows of a file are not known before it is read; "
+            "--max-rows-per-trigger cannot be used with --source files, whose number of rows is not known; "
             "use --max-files-per-trigger",
             id="rows of files",
         ),
         pytest.param(
             ["--until-caught-up"],
-            "--until-caught-up has no end with the embedded source, which never ends; use --duration",
+            "--until-caught-up cannot be used with the embedded source, which never ends; use --duration",
             id="the end of an endless source",
         ),
         pytest.param(
             ["--sink", "postgres"],
-            "--sink postgres needs to know where: add --postgres URL, or set LEDGEROPS_POSTGRES",
+            "--sink postgres needs a database: add --postgres URL, or set LEDGEROPS_POSTGRES",
             id="Postgres without an address",
         ),
         pytest.param(

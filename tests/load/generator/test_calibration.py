@@ -100,7 +100,7 @@ def test_the_table_ends_with_what_to_ask_for(capsys, monkeypatch):
 
 def test_a_file_of_options_needs_a_broker(capsys):
     assert main(["load", "calibrate", "--kafka-config", "x"]) == 2
-    assert capsys.readouterr().err == "ledgerops: --kafka-config is for --bootstrap-servers\n"
+    assert capsys.readouterr().err == "ledgerops: --kafka-config needs --bootstrap-servers\n"
 
 
 def test_no_broker_is_told(capsys):

@@ -161,8 +161,8 @@ def test_the_command_refuses_half_of_what_it_needs(tmp_path, monkeypatch, capsys
     monkeypatch.chdir(tmp_path)
     file = str(manifest(tmp_path))
     for argv, said in (
-        (("--manifest", file), "--manifest needs the recording of the jobs that read the load: add --recording PLACE"),
-        (("--recording", "x", "--rate", "5"), "--recording and --samples are for --manifest"),
+        (("--manifest", file), "--manifest needs --recording PLACE, the recording of the jobs that read the load"),
+        (("--recording", "x", "--rate", "5"), "--recording and --samples need --manifest"),
         (
             ("--manifest", file, "--recording", "x", "--rate", "5"),
             "--manifest judges what was sent: --rate does not go with it",
