@@ -100,16 +100,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="stop when every job has read what Kafka's topics or the landing folder held at the start",
     )
-    parser.add_argument("--port", type=port, help="port of the live page and metrics (default 9464, or any free one)")
-    parser.add_argument(
-        "--port", type=port, help="port of the live page and the metrics (default 9464, or any free port)"
-    )
+    parser.add_argument("--port", type=port, help="port of the live page and metrics (default 9464, or any free port)")
     parser.add_argument(
         "--out", type=Path, default=Path("runs"), metavar="FOLDER", help="folder for runs (default runs)"
-    )
-    parser.add_argument("--fresh", action="store_true", help="start again; an earlier run of the plan is moved aside")
-    parser.add_argument(
-        "--cores", type=whole, default=2, help="cores to use, and number of shuffle partitions (default 2)"
     )
     parser.add_argument("--fresh", action="store_true", help="start over; the earlier run is kept under another name")
     parser.add_argument("--cores", type=whole, default=2, help="number of cores and of shuffle partitions (default 2)")
