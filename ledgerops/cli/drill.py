@@ -62,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
 
     if args.list:
         print(suite.listed(DRILLS))
-        print(*(f"{case.name}: {case.said}" for case in KNOWN.values()), sep="\n")
+        print(*(f"{case.name}: {case.summary}" for case in KNOWN.values()), sep="\n")
         return 0
     if args.names and all(name in KNOWN for name in args.names):
         return _drawn(args, [KNOWN[name] for name in args.names])

@@ -61,8 +61,10 @@ class Case:
         return Case(**found)
 
     @property
-    def said(self) -> str:
+    def summary(self) -> str:
         """The case in a few words."""
         trigger = "no trigger" if self.trigger is None else f"{self.trigger:g} s"
         when = f", {self.onset}, {self.strength}" if not self.healthy else ""
         return f"{self.kind}: {self.app} from {self.source}, {trigger}{when}"
+
+    said = summary

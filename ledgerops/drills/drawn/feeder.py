@@ -1,4 +1,4 @@
-"""Sends rows to a folder or a topic, at a rate and of a kind that the control file says at each moment."""
+"""Sends rows to a folder or a topic, as the control file says at each moment."""
 
 from __future__ import annotations
 

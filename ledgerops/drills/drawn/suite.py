@@ -28,12 +28,12 @@ def perform(
         folder = out / case.name
         try:
             run(case, folder, stop)
-            said = after(folder)
+            outcome = after(folder)
         except (UserError, OSError) as error:
-            problems[case.name] = said = f"could not be run: {error}"
+            problems[case.name] = outcome = f"could not be run: {error}"
         done.append(case)
         progress = f"{len(done)} of {len(cases)} after {duration(time.monotonic() - began)}"
-        print(f"{case.name}: {said}  ({progress})", file=sys.stderr, flush=True)
+        print(f"{case.name}: {outcome}  ({progress})", file=sys.stderr, flush=True)
 
     with ThreadPoolExecutor(lanes) as pool:
         list(pool.map(one, cases))

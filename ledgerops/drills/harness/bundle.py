@@ -23,19 +23,19 @@ from ledgerops.checkpoint.batch_log import BatchLog, parse_source_offset
 from ledgerops.errors import UserError
 
 
-def _is_drill(told: Mapping[str, Any]) -> bool:
-    names, counts = told.get("names"), (told.get("seed"), told.get("lanes", 1))
+def _is_drill(stored: Mapping[str, Any]) -> bool:
+    names, counts = stored.get("names"), (stored.get("seed"), stored.get("lanes", 1))
     named = isinstance(names, dict) and all(isinstance(name, str) for name in names.values())
-    return "drill" in told and named and all(isinstance(count, int) for count in counts)
+    return "drill" in stored and named and all(isinstance(count, int) for count in counts)
 
 
-def _is_times(told: Mapping[str, Any]) -> bool:
-    known = (type(at) in (int, float) and math.isfinite(at) for at in told.values())
-    return "origin" in told and all(known)
+def _is_times(stored: Mapping[str, Any]) -> bool:
+    known = (type(at) in (int, float) and math.isfinite(at) for at in stored.values())
+    return "origin" in stored and all(known)
 
 
-def _is_outcomes(told: Mapping[str, Any]) -> bool:
-    return all(isinstance(outcome, dict) for outcome in told.values())
+def _is_outcomes(stored: Mapping[str, Any]) -> bool:
+    return all(isinstance(outcome, dict) for outcome in stored.values())
 
 
 # by file: whether an object is what the file must hold

@@ -41,14 +41,14 @@ def run_drill(drill: Drill, folder: Path, seed: int, lanes: int = 1, stop: Stop 
         shutil.rmtree(folder)
     folder.mkdir(parents=True)
     names = random_names(drill, seed)
-    told = {"drill": drill.name, "seed": seed, "names": names, "settings": {}, "lanes": lanes}
-    (folder / "drill.json").write_text(json.dumps(told) + "\n", "utf-8")  # first of all: it marks the folder as ours
+    stored = {"drill": drill.name, "seed": seed, "names": names, "settings": {}, "lanes": lanes}
+    (folder / "drill.json").write_text(json.dumps(stored) + "\n", "utf-8")  # first of all: it marks the folder as ours
     injector = Injector(folder, drill, names, seed, stop)
     with ExitStack() as opened:
         opened.callback(injector.close)
         if drill.prepare is not None:
-            told["settings"] = drill.prepare(injector)
-        (folder / "drill.json").write_text(json.dumps(told, indent=1) + "\n", "utf-8")
+            stored["settings"] = drill.prepare(injector)
+        (folder / "drill.json").write_text(json.dumps(stored, indent=1) + "\n", "utf-8")
         with driver(folder) as process:
             injector.process = psutil.Process(process.pid)
             injector.until((folder / "ready.json").exists, MAX_START_SECONDS, "the start of its queries")

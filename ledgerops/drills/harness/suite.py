@@ -52,8 +52,8 @@ def perform(drills: Sequence[Drill], out: Path, seed: int, lanes: int, stop: Sto
             return Result(drill, None, None, stop.reason)
         result = _one(drill, out / drill.name, seed, 1 if drill.heavy else lanes, stop)
         done.append(result)
-        told = f"{len(done)} of {len(drills)} after {duration(time.monotonic() - began)}"
-        print(f"{_told(result)}  ({told})", file=sys.stderr, flush=True)
+        progress = f"{len(done)} of {len(drills)} after {duration(time.monotonic() - began)}"
+        print(f"{_line(result)}  ({progress})", file=sys.stderr, flush=True)
         return result
 
     with ThreadPoolExecutor(lanes) as pool:
@@ -103,10 +103,10 @@ def close(results: Sequence[Result], publish: Path | None, save: Path | None, no
     if len(done) > 1:
         scored = [(drill, each) for drill, _, each in done]
         print(report.by_drill(scored), "", report.by_rule(scored), "", sep="\n")
-        told = report.sums(scored)
+        totals = report.sums(scored)
         print(
-            f"recall {told.recall:.2f} of {told.faults} faults, root cause first {told.first:.2f}, "
-            f"median time {told.seconds or 0:.1f} s, findings in {told.alarms} of {told.controls} controls"
+            f"recall {totals.recall:.2f} of {totals.faults} faults, root cause first {totals.first:.2f}, "
+            f"median time {totals.seconds or 0:.1f} s, findings in {totals.alarms} of {totals.controls} controls"
         )
     if publish is not None and done:
         problems = {result.drill.name: result.problem for result in results if result.problem is not None}
@@ -129,7 +129,7 @@ def _one(drill: Drill, folder: Path, seed: int, lanes: int, stop: Stop) -> Resul
         return Result(drill, None, None, f"{type(error).__name__}: {error}" if not str(error) else str(error))
 
 
-def _told(result: Result) -> str:
+def _line(result: Result) -> str:
     if result.score is None:
         return f"{result.drill.name}: could not be run: {result.problem}"
     return f"{result.drill.name}: {report.state(result.score)}, {result.score.points:.0f} points"

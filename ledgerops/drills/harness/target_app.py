@@ -187,9 +187,9 @@ class TargetApp:
 
 def main(folder: Path, drills: Mapping[str, Drill]) -> None:
     """Runs the queries of the drill that `folder/drill.json` names, until there is a file `stop`."""
-    told = json.loads((folder / "drill.json").read_text("utf-8"))
-    drill = drills[told["drill"]]
-    app = TargetApp(folder, drill, told["names"], told["seed"], told.get("settings", {}))
+    stored = json.loads((folder / "drill.json").read_text("utf-8"))
+    drill = drills[stored["drill"]]
+    app = TargetApp(folder, drill, stored["names"], stored["seed"], stored.get("settings", {}))
     jars = app.settings.get("jars")
     conf = {
         **SESSION_CONF,

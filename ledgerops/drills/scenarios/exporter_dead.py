@@ -43,12 +43,15 @@ def inject(injector: Injector) -> None:
         raise UserError(f"drill {injector.drill.name}: the query was not healthy before")
     injector.control.set(close=True)
     injector.until(lambda: ask(injector).returncode != 0, PATIENCE, "the end of the exporter")
-    said = ask(injector)
+    answer = ask(injector)
     (injector.folder / "diagnose.json").write_text(
-        json.dumps({"exit": said.returncode, "output": said.stdout, "errors": said.stderr}, indent=1) + "\n", "utf-8"
+        json.dumps({"exit": answer.returncode, "output": answer.stdout, "errors": answer.stderr}, indent=1) + "\n",
+        "utf-8",
     )
-    if said.returncode != 2 or UNKNOWN not in said.stderr or said.stdout:
-        raise UserError(f"drill {injector.drill.name}: ledgerops diagnose ended with {said.returncode}: {said.stderr}")
+    if answer.returncode != 2 or UNKNOWN not in answer.stderr or answer.stdout:
+        raise UserError(
+            f"drill {injector.drill.name}: ledgerops diagnose ended with {answer.returncode}: {answer.stderr}"
+        )
 
 
 def ask(injector: Injector) -> subprocess.CompletedProcess[str]:

@@ -30,7 +30,7 @@ EVERY = 50  # rows, of which one is lost
 
 
 def careless(control: Path) -> object:
-    """A step of the query: hands rows on as they are, and leaves some out while the control file says so."""
+    """A step of the query: passes rows on unchanged, but drops some while the control file says so."""
     faults = FaultControl(control)
 
     def step(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

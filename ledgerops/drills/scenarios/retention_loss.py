@@ -48,8 +48,8 @@ def effect(bundle: Bundle) -> float | None:
     file = bundle.folder / "lost.json"
     if not file.exists():
         return None
-    told = json.loads(file.read_text("utf-8"))
-    return float(told["at"]) if told["records"] else None
+    stored = json.loads(file.read_text("utf-8"))
+    return float(stored["at"]) if stored["records"] else None
 
 
 DRILL = Drill(

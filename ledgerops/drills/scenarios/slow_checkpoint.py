@@ -53,7 +53,7 @@ def effect(bundle: Bundle) -> float | None:
     """The first batch that starts so late that the one before must have outlasted its interval.
 
     A file of the checkpoint is as old as its content, and the wait comes before and after that is written: so the time
-    from one to the next tells it, and that within one batch does not.
+    from one file to the next shows it, and the time within one batch does not.
     """
     for before, after in pairwise(bundle.commits()):
         if before.planned >= bundle.times["injected"] and after.planned - before.planned > 1.25 * TRIGGER:

@@ -91,7 +91,7 @@ def drills(results: Sequence[Result]) -> str:
         case = each.case
         truth = each.void or ("healthy" if each.harm is None else f"{each.harm.what} ({'/'.join(case.expected)})")
         rows.append(
-            (f"{case.seed}-{case.name}", case.said.partition(": ")[2], truth, *(_said(each, way) for way in WAYS))
+            (f"{case.seed}-{case.name}", case.summary.partition(": ")[2], truth, *(_answer(each, way) for way in WAYS))
         )
     return table(("drill", "application", "truth", *WAYS), rows)
 
@@ -100,7 +100,7 @@ def line(folder: Path) -> str:
     """One drill in a few words."""
     result = judge(folder)
     truth = result.void or ("healthy" if result.harm is None else result.harm.what)
-    return f"{truth}; {'; '.join(f'{way}: {_said(result, way)}' for way in WAYS)}"
+    return f"{truth}; {'; '.join(f'{way}: {_answer(result, way)}' for way in WAYS)}"
 
 
 def close(folder: Path, problems: Mapping[str, str], page: Path | None) -> int:
@@ -146,7 +146,7 @@ def _put(text: str, part: str) -> str:
     return f"{head.rstrip()}\n\n{part.strip()}\n{mark}{rest}"
 
 
-def _said(result: Result, way: str) -> str:
+def _answer(result: Result, way: str) -> str:
     judged = result.ways[way]
     alarms = f" (before: {', '.join(judged.alarms)})" if judged.alarms and not result.case.healthy else ""
     if result.case.healthy:

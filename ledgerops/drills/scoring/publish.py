@@ -53,10 +53,10 @@ It does not predict other workloads.
 def page(done: Done, problems: Mapping[str, str], date: str, machine: str, seed: int, note: str = "") -> str:
     """The whole page in Markdown. `problems`: why a drill could not be run, by name."""
     scored = [(drill, each) for drill, _, each in done]
-    told = report.sums(scored)
+    totals = report.sums(scored)
     answers = [baselines.thresholds(drill, bundle) for drill, bundle, _ in done]
     void = sum(each.void for _, each in scored)
-    upper = 1 - 0.05 ** (1 / told.controls) if told.controls else 1.0
+    upper = 1 - 0.05 ** (1 / totals.controls) if totals.controls else 1.0
     parts = [
         HEAD,
         f"Run of {date} on {machine}, seed {seed}: {len(done)} drills.{f' {note}' if note else ''}\n",
@@ -64,13 +64,13 @@ def page(done: Done, problems: Mapping[str, str], date: str, machine: str, seed:
         report.table(
             ("what", "value", "wanted"),
             (
-                (f"recall over {told.faults} faults", f"{told.recall:.2f}", ">= 0.95"),
-                ("root cause first", f"{told.first:.2f}", ">= 0.90"),
-                ("median time from effect to finding", f"{told.seconds or 0:.1f} s", "<= 15 s"),
-                ("worst", f"{told.worst or 0:.1f} s", ""),
+                (f"recall over {totals.faults} faults", f"{totals.recall:.2f}", ">= 0.95"),
+                ("root cause first", f"{totals.first:.2f}", ">= 0.90"),
+                ("median time from effect to finding", f"{totals.seconds or 0:.1f} s", "<= 15 s"),
+                ("worst", f"{totals.worst or 0:.1f} s", ""),
                 (
-                    f"controls with a finding, of {told.controls}",
-                    str(told.alarms),
+                    f"controls with a finding, of {totals.controls}",
+                    str(totals.alarms),
                     f"0 (of so many runs, 0 means under {upper:.0%} at 95 % confidence)",
                 ),
                 ("drills that could not be run to their end", str(len(problems)), "0"),
@@ -145,6 +145,6 @@ def save(bundle: Bundle, folder: Path) -> None:
         lines = lines.replace(path.encode(), name.encode())
     packed = zstandard.ZstdCompressor(level=19).compress(lines)
     (target / "recording" / "recording-000001.jsonl.zst").write_bytes(packed)
-    told = {"drill": bundle.drill, "seed": bundle.seed, "names": bundle.names, "lanes": bundle.lanes}
-    (target / "drill.json").write_text(json.dumps(told) + "\n", "utf-8")
+    stored = {"drill": bundle.drill, "seed": bundle.seed, "names": bundle.names, "lanes": bundle.lanes}
+    (target / "drill.json").write_text(json.dumps(stored) + "\n", "utf-8")
     (target / "times.json").write_text(json.dumps(bundle.times) + "\n", "utf-8")

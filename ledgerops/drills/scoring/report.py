@@ -103,13 +103,13 @@ def by_drill(scored: Sequence[Scored]) -> str:
     """One line a drill."""
     rows = []
     for drill, score in scored:
-        told = ", ".join("missed" if each.seconds is None else f"{each.seconds:.1f} s" for each in score.named)
+        found = ", ".join("missed" if each.seconds is None else f"{each.seconds:.1f} s" for each in score.named)
         if drill.kind == "control":
-            told = ", ".join(score.early + score.untrue) or "silent"
+            found = ", ".join(score.early + score.untrue) or "silent"
         firsts = "yes" if score.named and score.named[0].first else "no" if score.named else ""
         reset = "" if not (score.named and drill.recovers) else _seconds(score.reset_seconds)
         wrong = ", ".join(score.early + score.untrue) if drill.kind != "control" else ""
-        rows.append((drill.id, drill.name, state(score), told, firsts, reset, wrong, f"{score.points:.0f}"))
+        rows.append((drill.id, drill.name, state(score), found, firsts, reset, wrong, f"{score.points:.0f}"))
     return table(("", "drill", "", "found after", "root first", "reset", "not true", "points"), rows)
 
 

@@ -81,8 +81,8 @@ def score(
     times = bundle.times
     injected, repaired, ended = times["injected"], times["repaired"], times["ended"]
     verdicts = replayed(bundle, without) if verdicts is None else verdicts
-    said = [verdict for verdict in verdicts if verdict.at <= ended]
-    sightings = _sightings(said)
+    given = [verdict for verdict in verdicts if verdict.at <= ended]
+    sightings = _sightings(given)
     effect = times.get("effect")
     void = effect is None if drill.effect is not None else not _began_well(bundle)
     void = void or bool(effect is not None and drill.recovers and effect > repaired)
@@ -96,7 +96,7 @@ def score(
         and each.rule not in early
         and not (bundle.lanes > 1 and drill.kind != "control" and _of_other_drills(each))
     }
-    named = tuple(_named(fault, drill, bundle, said, effect) for fault in drill.truth.faults)
+    named = tuple(_named(fault, drill, bundle, given, effect) for fault in drill.truth.faults)
     gone = [each.last - repaired for each in sightings if each.last >= repaired]
     still = any(each.last > ended - 2 * GRID_SECONDS for each in sightings)
     reset = max([0.0, *gone]) if any(each.seconds is not None for each in named) and not still else None
@@ -114,10 +114,10 @@ def score(
     )
 
 
-def _sightings(said: Sequence[Verdict]) -> list[Sighting]:
+def _sightings(given: Sequence[Verdict]) -> list[Sighting]:
     """Each rule on each query, from its first to its last verdict."""
     found: dict[tuple[str, str], Sighting] = {}
-    for verdict in said:
+    for verdict in given:
         at = verdict.at
         for finding in verdict.findings:
             if SEVERITIES.index(finding.severity) < COUNTS:
@@ -129,14 +129,14 @@ def _sightings(said: Sequence[Verdict]) -> list[Sighting]:
     return sorted(found.values(), key=lambda each: each.first)
 
 
-def _named(fault: Fault, drill: Drill, bundle: Bundle, said: Sequence[Verdict], effect: float | None) -> Named:
+def _named(fault: Fault, drill: Drill, bundle: Bundle, given: Sequence[Verdict], effect: float | None) -> Named:
     query = bundle.names[fault.query]
     injected, repaired = bundle.times["injected"], bundle.times["repaired"]
     since = injected if effect is None else effect
     until = max(repaired, since + drill.deadline) if drill.recovers else bundle.times["ended"]
     found_at: float | None = None
     finding: Finding | None = None
-    for verdict in said:
+    for verdict in given:
         if verdict.query != query or not injected <= verdict.at <= until:
             continue
         match = next((each for each in verdict.root_causes if each.rule in fault.rules and _counts(each)), None)
@@ -147,7 +147,7 @@ def _named(fault: Fault, drill: Drill, bundle: Bundle, said: Sequence[Verdict], 
     if found_at is None or finding is None or found_at - since > drill.deadline:
         return Named(fault, None, None, False, False, False, False)
     end, begin = max(repaired, found_at), max(found_at, since)
-    during = [verdict for verdict in said if verdict.query == query and begin <= verdict.at <= end]
+    during = [verdict for verdict in given if verdict.query == query and begin <= verdict.at <= end]
     rooted = [verdict for verdict in during if any(each.rule in fault.rules for each in verdict.root_causes)]
     leading = [verdict for verdict in rooted if verdict.root_causes[0].rule in fault.rules]
     return Named(
@@ -182,11 +182,11 @@ def _counts(finding: Finding) -> bool:
 def _in_place(fault: Fault, finding: Finding, bundle: Bundle) -> bool:
     if not fault.component:
         return True
-    told = f"{finding.component.name} {finding.component.detail or ''}"
+    place = f"{finding.component.name} {finding.component.detail or ''}"
     for wanted in fault.component:
         kind, _, pattern = wanted.partition("=")
         pattern = pattern.format(**{role: re.escape(name) for role, name in bundle.names.items()})
-        if finding.component.kind == kind and re.search(pattern, told):
+        if finding.component.kind == kind and re.search(pattern, place):
             return True
     return False
 
