@@ -77,6 +77,7 @@ def run(args: argparse.Namespace) -> int:
         prometheus=args.prometheus,
         token=_secret(args.exporter_token_file, None),
         scheme=args.exporter_scheme,
+        token_hosts=args.token_host,
     )
     if args.test:
         return _test(args.test, lookup, senders)
@@ -91,7 +92,7 @@ def _serve(args: argparse.Namespace, lookup: Lookup, senders: Sequence[Sender]) 
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     token = _secret(args.token_file, TOKEN)
     service = Service(
-        Spool(args.queue),
+        Spool(args.queue, [sender.name for sender in senders]),
         lookup,
         senders,
         host=args.host,

@@ -61,7 +61,7 @@ def parse_webhook(payload: object) -> Incident:
         raise UserError("not a webhook of Alertmanager: expected a JSON object")
     version = payload.get("version")
     if version != "4":
-        raise UserError(f"not a webhook of Alertmanager that is understood: version {version!r}, expected '4'")
+        raise UserError(f"unsupported version of Alertmanager's webhook: {version!r}, expected '4'")
     given = payload.get("alerts")
     if not isinstance(given, Sequence) or isinstance(given, str) or not given:
         raise UserError("webhook without alerts")
@@ -91,7 +91,7 @@ def _firing(given: object) -> Firing:
         raise UserError(f"webhook with an alert of status {status!r}, expected firing or resolved")
     began = _instant(given.get("startsAt"))
     if began is None:
-        raise UserError(f"webhook with an alert whose startsAt is no instant: {given.get('startsAt')!r}")
+        raise UserError(f"webhook with an alert with an invalid startsAt: {given.get('startsAt')!r}")
     return Firing(
         name=labels["alertname"],
         status="firing" if status == "firing" else "resolved",

@@ -1,21 +1,30 @@
-"""Finds the driver of a query and asks it for its diagnosis: from a list of exporters, or through Prometheus."""
+"""Finds the driver of a query and asks it for its diagnosis: from a list of exporters, or through Prometheus.
+
+All drivers are asked at the same time, and the whole lookup has a deadline: the alert must go out on time.
+"""
 
 from __future__ import annotations
 
 import json
+import queue
+import threading
 import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from typing import Any
 
 from ledgerops.notify.senders import direct
 
-SECONDS = 4.0  # for each driver: an incident's message must not wait for one that is gone
-MOST_SECONDS = 12.0  # for all of them
-MOST_BYTES = 8 * 1024 * 1024
+READ_SECONDS = 4.0  # for each read from a driver
+LOOKUP_SECONDS = 8.0  # for a whole lookup
+MAX_BYTES = 8 * 1024 * 1024  # of an answer
+DEAD_SECONDS = 30.0  # how long a driver that did not answer is not asked again
+CHUNK_BYTES = 65_536
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,55 +38,147 @@ class Found:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lookup:
-    """`exporters` are base URLs; with `prometheus` the instances that have the query are asked first."""
+    """`exporters` are base URLs; with `prometheus` the drivers that it knows for the query are asked as well.
+
+    The bearer `token` is sent to the hosts of `exporters`, to hosts that match a pattern of `token_hosts`, and to this
+    machine; to no other host that Prometheus names.
+    """
 
     exporters: Sequence[str] = ()
     prometheus: str | None = None
     token: str | None = None  # bearer token of the exporters
-    scheme: str = "http"  # of the instances that Prometheus names: it tells host and port only
-    seconds: float = SECONDS
+    token_hosts: Sequence[str] = ()
+    scheme: str = "http"  # of the drivers that Prometheus names: it knows host and port only
+    seconds: float = LOOKUP_SECONDS
+    _silent: dict[str, float] = field(default_factory=dict)  # driver -> until when it is not asked
 
     def diagnose(self, query: str, job: str) -> Found:
-        """Asks until a driver knows the query. Never raises."""
+        """Asks the drivers until one knows the query, or the time is over. Never raises."""
+        end = time.monotonic() + self.seconds
         troubles: list[str] = []
-        asked: set[str] = set()
-        end = time.monotonic() + MOST_SECONDS
-        for exporter in [*self._instances(query, job, troubles), *self.exporters]:
-            base = exporter.rstrip("/")
-            if base in asked:
-                continue
-            if time.monotonic() > end:
-                troubles.append("there was no time for the others")
-                break
-            asked.add(base)
+        answers: queue.SimpleQueue[tuple[str, Any]] = queue.SimpleQueue()
+        given = [base.rstrip("/") for base in self.exporters]
+        asked = self._ask(given, query, end, answers, troubles)
+        named = self._instances(query, job, end, troubles)
+        asked |= self._ask([base for base in named if base not in given], query, end, answers, troubles)
+        ranked = [base for base in dict.fromkeys([*named, *given]) if base in asked]
+        got: dict[str, Any] = {}
+        while len(got) < len(ranked) and (best := _best(ranked, got)) is None:
             try:
-                document = self._get(f"{base}/diagnosis?{urllib.parse.urlencode({'query': query})}", self.token)
-                for each in document["queries"]:
-                    if each["query"] == query:
-                        return Found(each, base)
+                base, answer = answers.get(timeout=max(0.0, end - time.monotonic()))
+            except queue.Empty:
+                break
+            got[base] = answer
+            if isinstance(answer, Exception):
+                troubles.append(f"{base}: {_reason(answer)}")
+            elif answer is None:
                 troubles.append(f"{base} does not know {query}")
-            except Exception as error:  # whatever listens there: the alert goes out without it
-                troubles.append(f"{base}: {_reason(error)}")
-        return Found(None, None, "; ".join(troubles)[:200] or "no exporter is configured")
+        for base in asked - got.keys() if time.monotonic() >= end else ():
+            self._silent[base] = time.monotonic() + DEAD_SECONDS
+            troubles.append(f"{base} did not answer within {self.seconds:g} s")
+        best = _best([base for base in ranked if base in got], got)
+        return (
+            Found(got[best], best)
+            if best
+            else Found(None, None, "; ".join(troubles)[:200] or "no exporter is configured")
+        )
 
-    def _instances(self, query: str, job: str, troubles: list[str]) -> list[str]:
+    def _ask(
+        self,
+        bases: Sequence[str],
+        query: str,
+        end: float,
+        answers: queue.SimpleQueue[tuple[str, Any]],
+        troubles: list[str],
+    ) -> set[str]:
+        """Asks each driver in a thread of its own; returns those that are asked."""
+
+        def ask(base: str) -> None:
+            try:
+                url = f"{base}/diagnosis?{urllib.parse.urlencode({'query': query})}"
+                document = self._get(url, self.token if self._trusted(base) else None, end)
+                self._silent.pop(base, None)
+                answers.put((base, next((each for each in document["queries"] if each["query"] == query), None)))
+            except Exception as error:  # whatever listens there: the alert goes out without it
+                if isinstance(error, OSError) and not isinstance(error, urllib.error.HTTPError):
+                    self._silent[base] = time.monotonic() + DEAD_SECONDS
+                answers.put((base, error))
+
+        asked = set()
+        for base in dict.fromkeys(bases):
+            if time.monotonic() < self._silent.get(base, 0.0):
+                troubles.append(f"{base} did not answer a moment ago")
+                continue
+            asked.add(base)
+            threading.Thread(target=ask, args=(base,), name="notify-lookup", daemon=True).start()
+        return asked
+
+    def _trusted(self, base: str) -> bool:
+        """Whether a driver may see the token."""
+        host = urllib.parse.urlsplit(base).hostname or ""
+        known = {urllib.parse.urlsplit(each).hostname for each in self.exporters}
+        return host in known or host in LOOPBACK or any(fnmatchcase(host, each) for each in self.token_hosts)
+
+    def _instances(self, query: str, job: str, end: float, troubles: list[str]) -> list[str]:
+        """Base URLs of the drivers that Prometheus knows for the query, the one that runs it first."""
         if self.prometheus is None:
             return []
-        quoted = query.replace("\\", "\\\\").replace('"', '\\"')
-        matchers = f'query="{quoted}"' + (f', job="{job}"' if job else "")
-        # of drivers that have had the query, the one where a run is on comes first
+        matchers = f"query={promql_text(query)}" + (f", job={promql_text(job)}" if job else "")
         asked = urllib.parse.urlencode({"query": f"sort_desc(ledgerops_query_active{{{matchers}}})"})
+        url = f"{self.prometheus.rstrip('/')}/api/v1/query?{asked}"
         try:
-            answer = self._get(f"{self.prometheus.rstrip('/')}/api/v1/query?{asked}", None)
+            answer = _within(lambda: self._get(url, None, end), end)
             return [f"{self.scheme}://{series['metric']['instance']}" for series in answer["data"]["result"]]
         except Exception as error:
             troubles.append(f"Prometheus: {_reason(error)}")
             return []
 
-    def _get(self, url: str, token: str | None) -> Any:
+    def _get(self, url: str, token: str | None, end: float) -> Any:
         request = urllib.request.Request(url, headers={"Authorization": f"Bearer {token}"} if token else {})
-        with direct.open(request, timeout=self.seconds) as answer:
-            return json.loads(answer.read(MOST_BYTES))
+        parts, size = [], 0
+        with direct.open(request, timeout=max(0.1, min(READ_SECONDS, end - time.monotonic()))) as answer:
+            while part := answer.read1(CHUNK_BYTES):
+                parts.append(part)
+                size += len(part)
+                if size > MAX_BYTES or time.monotonic() > end:
+                    raise TimeoutError("the answer is too long or takes too long")
+        return json.loads(b"".join(parts))
+
+
+def _best(ranked: Sequence[str], got: Mapping[str, Any]) -> str | None:
+    """The first driver that knows the query, once all drivers before it have answered."""
+    for base in ranked:
+        if base not in got:
+            return None
+        if isinstance(got[base], Mapping):
+            return base
+    return None
+
+
+def promql_text(value: str) -> str:
+    """A string literal of PromQL."""
+    escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'
+
+
+def _within(work: Callable[[], Any], end: float) -> Any:
+    """The result of `work`, which runs in a thread: headers that come drop by drop have no end of their own."""
+    done: queue.SimpleQueue[tuple[Any, Exception | None]] = queue.SimpleQueue()
+
+    def run() -> None:
+        try:
+            done.put((work(), None))
+        except Exception as error:
+            done.put((None, error))
+
+    threading.Thread(target=run, name="notify-lookup", daemon=True).start()
+    try:
+        result, error = done.get(timeout=max(0.0, end - time.monotonic()))
+    except queue.Empty:
+        raise TimeoutError("no answer in time") from None
+    if error is not None:
+        raise error
+    return result
 
 
 def _reason(error: Exception) -> str:

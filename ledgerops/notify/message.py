@@ -1,7 +1,7 @@
-"""What is sent: at most twelve lines that somebody woken up can act on.
+"""The message: at most twelve lines for somebody on call.
 
-Line 1: what the reader loses, how bad, since when. Then the most likely cause with the number that says so, what was
-ruled out, the first safe thing to do, and links.
+Line 1: the symptom, its severity, and since when. Then the most likely cause with its evidence, what was ruled out, the
+first safe action, and links. Texts come from labels and exceptions: each is one line without control characters.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
 
-from ledgerops.common.format import duration
+from ledgerops.common.format import clean, duration
 from ledgerops.notify.incident import Incident
 
 LINES = 12
@@ -47,8 +47,14 @@ def compose(
     if diagnosis is None and incident.query:
         lines.insert(1, f"diagnosis: none ({trouble or 'no driver answered'})")
     lines += _links(incident)
-    cut = [line if len(line) <= WIDTH else line[: WIDTH - 1] + "…" for line in lines[:LINES]]
+    cut = [_one_line(line) for line in lines[:LINES]]
     return Message(cut[0], "\n".join(cut[1:]), incident.worst.severity, incident.status == "resolved")
+
+
+def _one_line(text: str) -> str:
+    """Without line breaks and control characters: a text must not be able to add a line of its own."""
+    line = clean(" ".join(text.split()))
+    return line if len(line) <= WIDTH else line[: WIDTH - 1] + "…"
 
 
 def _firing(incident: Incident, diagnosis: Mapping[str, Any] | None, now: float) -> list[str]:
@@ -57,7 +63,7 @@ def _firing(incident: Incident, diagnosis: Mapping[str, Any] | None, now: float)
     since = f"since {_clock(incident.began)}, {duration(max(0.0, now - incident.began))}"
     lines = [f"{worst.severity.upper()} {about}: {worst.summary.rstrip('.')} ({since})"]
     if worst.description:
-        # the alert's own guess at the cause is said better by the diagnosis
+        # the diagnosis below has the cause in more detail
         lines.append(worst.description.split(" Root cause:")[0].split(" No cause is")[0])
     if diagnosis is not None:
         lines += _causes(diagnosis)

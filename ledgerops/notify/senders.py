@@ -1,6 +1,6 @@
-"""Ways out: any service that apprise knows (chat, mail, pagers), and a plain webhook.
+"""Senders: any service that apprise supports (chat, mail, pagers), and a plain webhook.
 
-A sender takes a message or raises; it never says yes to what it did not deliver.
+A sender delivers a message or raises an exception.
 """
 
 from __future__ import annotations
@@ -68,18 +68,24 @@ class Apprise:
         scheme = url.split("://", 1)[0]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)  # it loads its services only now
-            understood = self._sender.add(url)
-        if not understood:  # the URL holds secrets: it is not repeated
+            supported = self._sender.add(url)
+        if not supported:  # the URL holds secrets: it is not repeated
             raise UserError(
-                f"apprise does not understand the {scheme}:// URL of sender {number}; see its list of services"
+                f"apprise does not support the {scheme}:// URL of sender {number}; see its list of services"
             )
         self.name = f"{scheme} {number}"
 
     def send(self, message: Message) -> None:
         kinds = self._apprise.NotifyType
         kind = kinds.SUCCESS if message.resolved else kinds.FAILURE if message.severity == "critical" else kinds.WARNING
-        if not self._sender.notify(title=message.title, body=message.body or message.title, notify_type=kind):
-            raise ConnectionError("not delivered; apprise's log says why")
+        delivered = self._sender.notify(
+            title=message.title,
+            body=message.body or message.title,
+            notify_type=kind,
+            body_format=self._apprise.NotifyFormat.TEXT,  # a service that takes HTML gets it escaped
+        )
+        if not delivered:
+            raise ConnectionError("not delivered; see the log of apprise")
 
 
 def open_senders(urls: Sequence[str]) -> list[Sender]:

@@ -1,7 +1,7 @@
-"""The service: takes webhooks, keeps them on disk, and sends them one by one from a thread of its own.
+"""The service: accepts webhooks, keeps them on disk, and sends them, with a thread for each sender.
 
-The webhook is answered once the incident is on disk. A sender that fails is tried again with growing waits; the others
-are not asked twice. When the diagnosis does not come, the alert goes out without it.
+The webhook is answered once the incident is on disk. A delivery that fails is retried with growing waits, and delays no
+other sender. If no diagnosis arrives in time, the alert is sent without one.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ import logging
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -26,8 +27,11 @@ from ledgerops.notify.spool import Spool, Waiting
 
 log = logging.getLogger("ledgerops.notify")
 
-MOST_BYTES = 1024 * 1024  # of a webhook: 50 alerts are some 50 kB
-QUIET_SECONDS = 10.0
+MAX_BYTES = 1024 * 1024  # of a webhook: 50 alerts take about 50 kB
+QUIET_SECONDS = 10.0  # without a byte from a client
+MESSAGE_SECONDS = 60.0  # for which senders share a message, and the diagnosis in it
+MAX_MESSAGES = 100
+LOOKUPS = 16  # messages that are written at the same time, each waiting for drivers
 
 
 class Service:
@@ -46,7 +50,12 @@ class Service:
     ) -> None:
         self._spool, self._lookup, self._senders, self._clock = spool, lookup, senders, clock
         self._token = token
-        self._wake, self._stop = threading.Event(), threading.Event()
+        self._wake = {sender.name: threading.Event() for sender in senders}
+        self._stop = threading.Event()
+        self._messages: dict[str, tuple[float, Future[Message]]] = {}  # incident -> since when, its message
+        self._composing = threading.Lock()
+        self._pool = ThreadPoolExecutor(LOOKUPS, thread_name_prefix="notify-compose")
+        self.given_up = 0  # deliveries that were too old to go on with
         service = self
 
         class Handler(_Handler):
@@ -59,7 +68,10 @@ class Service:
         self._server.daemon_threads = True
         self._threads = [
             threading.Thread(target=self._server.serve_forever, name="notify-http", daemon=True),
-            threading.Thread(target=self._work, name="notify-send", daemon=True),
+            *(
+                threading.Thread(target=self._work, args=(sender,), name=f"notify {sender.name}", daemon=True)
+                for sender in senders
+            ),
         ]
 
     @property
@@ -73,81 +85,90 @@ class Service:
 
     def close(self) -> None:
         self._stop.set()
-        self._wake.set()
+        for wake in self._wake.values():
+            wake.set()
         self._server.shutdown()
         self._server.server_close()
-        self._threads[1].join(timeout=30)
+        for thread in self._threads[1:]:
+            thread.join(timeout=30 / len(self._senders))
+        self._pool.shutdown(wait=False, cancel_futures=True)
         self._spool.close()
 
     def accept(self, body: bytes, authorization: str) -> tuple[HTTPStatus, str]:
         """What a POST is answered with."""
         if self._token and not hmac.compare_digest(authorization.encode(), f"Bearer {self._token}".encode()):
-            return HTTPStatus.UNAUTHORIZED, "the bearer token is missing or wrong"
+            return HTTPStatus.UNAUTHORIZED, "bearer token missing or wrong"
         try:
             payload = json.loads(body)
             incident = parse_webhook(payload)
-        except (UserError, ValueError, RecursionError) as error:
-            return HTTPStatus.BAD_REQUEST, str(error)[:300]
+            identity = incident.identity
+        except (UserError, ValueError, TypeError, OverflowError, RecursionError) as error:
+            return HTTPStatus.BAD_REQUEST, str(error).encode("utf-8", "replace").decode()[:300]
         try:
-            new = self._spool.put(incident.identity, incident.group, incident.worst.severity, payload, self._clock())
+            new = self._spool.put(identity, incident.group, incident.worst.severity, payload, self._clock())
         except (OverflowError, sqlite3.Error) as error:
             return HTTPStatus.SERVICE_UNAVAILABLE, str(error)
-        self._wake.set()
-        return HTTPStatus.OK, "taken" if new else "known already"
+        if new and incident.query:
+            self._message(identity, incident)  # the diagnoses of all incidents are looked up at the same time
+        for wake in self._wake.values():
+            wake.set()
+        return HTTPStatus.OK, "accepted" if new else "already accepted"
 
     def waiting(self) -> int:
         return len(self._spool)
 
-    def _work(self) -> None:
+    def _work(self, sender: Sender) -> None:
+        """Delivers what one sender owes, one incident after the other."""
+        wake = self._wake[sender.name]
         while not self._stop.is_set():
-            self._wake.clear()
+            wake.clear()
             try:
-                waiting = self._spool.due(self._clock())
+                waiting = self._spool.due(sender.name, self._clock())
                 if waiting is not None:
-                    self._attempt(waiting)
+                    self._deliver(sender, waiting)
                     continue
-            except Exception as error:  # a full disk, say: nothing may end this thread, an alert would wait for ever
+            except Exception as error:  # a full disk, say: this thread must go on, or no alert would ever be sent
                 log.warning("the queue: %s: %s", type(error).__name__, error)
-            self._wake.wait(1.0)
+            wake.wait(1.0)
 
-    def _attempt(self, waiting: Waiting) -> None:
+    def _deliver(self, sender: Sender, waiting: Waiting) -> None:
         try:
-            self._deliver(waiting)
-        except Exception as error:
-            log.exception("incident %d: %s", waiting.number, type(error).__name__)
-            self._spool.again(waiting.number, waiting.attempts, waiting.delivered, self._clock())
+            sender.send(self._message(waiting.identity, parse_webhook(waiting.payload)).result(MESSAGE_SECONDS))
+        except Exception as error:  # whatever a service raises: its queue goes on
+            wait = self._spool.again(sender.name, waiting.number, self._clock())
+            if wait is None:
+                self.given_up += 1
+                log.error("%s gave up incident %d: it is too old", sender.name, waiting.number)
+            else:
+                log.warning(
+                    "%s did not deliver incident %d (%s); next attempt in %.0f s",
+                    sender.name, waiting.number, type(error).__name__, wait,
+                )  # fmt: skip
+        else:
+            self._spool.done(sender.name, waiting.number, self._clock())
 
-    def _deliver(self, waiting: Waiting) -> None:
-        incident = parse_webhook(waiting.payload)
+    def _message(self, identity: str, incident: Incident) -> Future[Message]:
+        """The message of an incident, with the diagnosis of its query; all senders share it."""
+        with self._composing:
+            since, message = self._messages.get(identity, (0.0, None))
+            if message is None or time.monotonic() - since > MESSAGE_SECONDS:
+                message = self._pool.submit(self._compose, incident)
+                while len(self._messages) >= MAX_MESSAGES:
+                    del self._messages[next(iter(self._messages))]
+                self._messages[identity] = time.monotonic(), message
+            return message
+
+    def _compose(self, incident: Incident) -> Message:
         found = self._lookup.diagnose(incident.query, incident.job) if incident.query else Found(None)
         before = self._spool.recall(incident.group) if incident.status == "resolved" else None
-        if incident.status == "firing" and found.diagnosis is not None:
-            self._spool.remember(incident.group, found.diagnosis, self._clock())
-        message = self._message(incident, found, before)
-        delivered = list(waiting.delivered)
-        for sender in self._senders:
-            if sender.name in delivered:
-                continue
-            try:
-                sender.send(message)
-                delivered.append(sender.name)
-            except Exception as error:  # whatever a service throws, the others must be asked
-                log.warning("%s has not taken incident %d (%s)", sender.name, waiting.number, type(error).__name__)
-        if all(sender.name in delivered for sender in self._senders):
-            self._spool.done(waiting.number, self._clock())
-        else:
-            if before is not None:
-                self._spool.remember(incident.group, before, self._clock())
-            wait = self._spool.again(waiting.number, waiting.attempts, tuple(delivered), self._clock())
-            log.warning("incident %d is sent again in %.0f s", waiting.number, wait)
-
-    def _message(self, incident: Incident, found: Found, before: Mapping[str, Any] | None) -> Message:
-        """With what the driver said, if that makes sense."""
         try:
-            return compose(incident, found.diagnosis, self._clock(), found.trouble, before)
+            message = compose(incident, found.diagnosis, self._clock(), found.trouble, before)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             log.warning("a diagnosis that makes no sense (%s)", type(error).__name__)
             return compose(incident, None, self._clock(), "the driver's answer makes no sense")
+        if incident.status == "firing" and found.diagnosis is not None:
+            self._spool.remember(incident.group, incident.began, found.diagnosis, self._clock())
+        return message
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -157,13 +178,13 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         if self.path.split("?", 1)[0] != "/alerts":
-            return self._answer(HTTPStatus.NOT_FOUND, "POST goes to /alerts")
+            return self._answer(HTTPStatus.NOT_FOUND, "POST to /alerts")
         length = self.headers.get("Content-Length", "")
         if not length.isdecimal():
             return self._answer(HTTPStatus.LENGTH_REQUIRED, "Content-Length is missing")
-        if int(length) > MOST_BYTES:
-            self._pass_over(min(int(length), 4 * MOST_BYTES))
-            return self._answer(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"at most {MOST_BYTES} bytes")
+        if int(length) > MAX_BYTES:
+            self._pass_over(min(int(length), 4 * MAX_BYTES))
+            return self._answer(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"at most {MAX_BYTES} bytes")
         return self._answer(*self.notify.accept(self.rfile.read(int(length)), self.headers.get("Authorization", "")))
 
     def _pass_over(self, left: int) -> None:
@@ -173,8 +194,10 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         if self.path.split("?", 1)[0] != "/healthz":
-            return self._answer(HTTPStatus.NOT_FOUND, "GET goes to /healthz")
-        return self._answer(HTTPStatus.OK, f"{self.notify.waiting()} incidents wait")
+            return self._answer(HTTPStatus.NOT_FOUND, "GET /healthz")
+        return self._answer(
+            HTTPStatus.OK, f"{self.notify.waiting()} incidents waiting, {self.notify.given_up} deliveries given up"
+        )
 
     def _answer(self, status: HTTPStatus, text: str) -> None:
         body = f"{text}\n".encode()

@@ -1,7 +1,8 @@
-"""The queue on disk between webhook and senders: what was accepted is sent, whatever dies in between.
+"""The queue on disk between Alertmanager and the senders: an accepted alert survives a restart.
 
-SQLite in WAL mode, one row an incident. A row leaves only after every sender has taken it. Bounded: when it is full the
-oldest ticket makes room for a page; a page is refused only when all are pages, and Alertmanager then repeats it.
+SQLite in WAL mode, one row per incident and sender. Every sender has a queue for each group of alerts, so a sender that
+fails delays nobody else. Alertmanager repeats what was refused and sends all alerts of a group each time. Therefore a
+full queue refuses instead of dropping anything, and a newer state of a group replaces an older one that was not sent.
 """
 
 from __future__ import annotations
@@ -10,44 +11,46 @@ import fcntl
 import json
 import sqlite3
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ledgerops.errors import UserError
 
-MOST = 1000  # incidents that wait
-FORGET = (
-    3.5 * 3600.0
-)  # seconds for which a delivered incident is remembered: below Alertmanager's repeat_interval (4 h)
-STALE = 7 * 86400.0  # seconds after which the beginning of an incident is that of another one
-BACKOFF = (5.0, 15.0, 45.0, 120.0, 300.0)  # seconds between attempts; the last one from then on
+MAX_ROWS = 1000  # deliveries that wait
+SENT_SECONDS = 3.5 * 3600.0  # how long a delivery is remembered: less than Alertmanager's repeat_interval (4 h)
+BEGUN_SECONDS = 7 * 86400.0  # how long the first diagnosis of an incident is kept
+MAX_AGE_SECONDS = 86400.0  # after which a delivery is given up: nobody acts on a page of yesterday
+BACKOFF_SECONDS = (5.0, 15.0, 45.0, 120.0, 300.0)  # between attempts; the last one from then on
 
 SCHEMA = """
-CREATE TABLE IF NOT EXISTS waiting (
-    id INTEGER PRIMARY KEY, identity TEXT UNIQUE, grouped TEXT, severity TEXT, payload TEXT, due REAL,
-    attempts INTEGER, delivered TEXT
+CREATE TABLE IF NOT EXISTS queue (
+    id INTEGER PRIMARY KEY, sender TEXT, grouped TEXT, identity TEXT, severity TEXT, payload TEXT, at REAL, due REAL,
+    attempts INTEGER, UNIQUE (sender, identity)
 );
-CREATE TABLE IF NOT EXISTS sent (identity TEXT PRIMARY KEY, at REAL);
-CREATE TABLE IF NOT EXISTS begun (grouped TEXT PRIMARY KEY, diagnosis TEXT, at REAL);
+CREATE TABLE IF NOT EXISTS delivered (sender TEXT, identity TEXT, at REAL, PRIMARY KEY (sender, identity));
+CREATE TABLE IF NOT EXISTS first_diagnosis (grouped TEXT PRIMARY KEY, began REAL, diagnosis TEXT, at REAL);
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
+    """One delivery: an incident that one sender has to send."""
+
     number: int
+    identity: str
     payload: Mapping[str, Any]
     attempts: int
-    delivered: tuple[str, ...]  # names of the senders that have taken it
 
 
 class Spool:
-    """Safe for threads of one process; two processes on one file exclude each other."""
+    """The queues of `senders`, by name. Safe for threads of one process; a second process on the file is refused."""
 
-    def __init__(self, file: Path, most: int = MOST) -> None:
+    def __init__(self, file: Path, senders: Sequence[str], most: int = MAX_ROWS) -> None:
+        self._senders = tuple(senders)
         self._most = most
-        self._sending = -1  # the row that is being sent: somebody may hear of it at any moment
+        self._sending: dict[str, int] = {}  # sender -> the row that it is sending: it may arrive at any moment
         self._lock = threading.Lock()
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
@@ -62,87 +65,132 @@ class Spool:
             self._db = sqlite3.connect(file, check_same_thread=False, isolation_level=None)
             self._db.execute("PRAGMA journal_mode=WAL")
             self._db.executescript(SCHEMA)
+            self._adopt()
         except sqlite3.Error as error:
             self._held.close()
             raise UserError(f"cannot keep the queue in {file}: {error}; give another --queue") from None
 
     def __len__(self) -> int:
+        """Incidents that at least one sender has not delivered."""
         with self._lock:
-            return int(self._db.execute("SELECT count(*) FROM waiting").fetchone()[0])
+            return int(self._db.execute("SELECT count(DISTINCT identity) FROM queue").fetchone()[0])
 
     def put(self, identity: str, group: str, severity: str, payload: Mapping[str, Any], now: float) -> bool:
-        """Takes an incident; False when it waits already or was sent lately. Raises OverflowError when full.
+        """Accepts an incident for every sender; False when each has it waiting or has delivered it lately.
 
-        It takes the place of an older one of its group that nobody has heard of yet: that is no longer true.
+        Raises OverflowError when the queue is full, and then accepts it for none.
         """
         with self._lock:
-            self._db.execute("DELETE FROM sent WHERE at < ?", (now - FORGET,))
-            known = self._db.execute(
-                "SELECT 1 FROM sent WHERE identity = ? UNION SELECT 1 FROM waiting WHERE identity = ?",
-                (identity, identity),
-            ).fetchone()
-            if known:
+            self._db.execute("DELETE FROM delivered WHERE at < ?", (now - SENT_SECONDS,))
+            known = {
+                sender
+                for (sender,) in self._db.execute(
+                    "SELECT sender FROM delivered WHERE identity = ? UNION SELECT sender FROM queue WHERE identity = ?",
+                    (identity, identity),
+                )
+            }
+            owed = [sender for sender in self._senders if sender not in known]
+            if not owed:
                 return False
-            self._db.execute(
-                "DELETE FROM waiting WHERE grouped = ? AND delivered = '[]' AND id != ?", (group, self._sending)
-            )
-            if self._db.execute("SELECT count(*) FROM waiting").fetchone()[0] >= self._most:
-                least = self._db.execute(
-                    "SELECT id FROM waiting WHERE severity != 'critical' ORDER BY id LIMIT 1"
-                ).fetchone()
-                if least is None or severity != "critical":
-                    raise OverflowError(f"{self._most} incidents wait already")
-                self._db.execute("DELETE FROM waiting WHERE id = ?", least)
-            self._db.execute(
-                "INSERT INTO waiting (identity, grouped, severity, payload, due, attempts, delivered) "
-                "VALUES (?, ?, ?, ?, ?, 0, '[]')",
-                (identity, group, severity, json.dumps(payload), now),
-            )
+            self._db.execute("BEGIN")
+            try:
+                for sender in owed:
+                    self._db.execute(
+                        "DELETE FROM queue WHERE sender = ? AND grouped = ? AND id != ?",
+                        (sender, group, self._sending.get(sender, -1)),
+                    )
+                if self._db.execute("SELECT count(*) FROM queue").fetchone()[0] + len(owed) > self._most:
+                    raise OverflowError("the queue is full; send the alert again later")
+                for sender in owed:
+                    self._insert(sender, group, identity, severity, json.dumps(payload), now)
+            except BaseException:
+                self._db.execute("ROLLBACK")
+                raise
+            self._db.execute("COMMIT")
             return True
 
-    def due(self, now: float) -> Waiting | None:
-        """The next incident to send, pages first, and of a group the oldest first."""
+    def due(self, sender: str, now: float) -> Waiting | None:
+        """The next delivery of a sender: pages first, and the oldest of each group first."""
         with self._lock:
             row = self._db.execute(
-                "SELECT id, payload, attempts, delivered FROM waiting WHERE due <= ? "
-                "AND id IN (SELECT min(id) FROM waiting GROUP BY grouped) ORDER BY severity != 'critical', id LIMIT 1",
-                (now,),
+                "SELECT id, identity, payload, attempts FROM queue WHERE sender = ? AND due <= ? AND id IN "
+                "(SELECT min(id) FROM queue WHERE sender = ? GROUP BY grouped) "
+                "ORDER BY severity != 'critical', id LIMIT 1",
+                (sender, now, sender),
             ).fetchone()
-            self._sending = row[0] if row else -1
-        return Waiting(row[0], json.loads(row[1]), row[2], tuple(json.loads(row[3]))) if row else None
+            self._sending[sender] = row[0] if row else -1
+        return Waiting(row[0], row[1], json.loads(row[2]), row[3]) if row else None
 
-    def done(self, number: int, now: float) -> None:
-        """Every sender has taken it."""
+    def done(self, sender: str, number: int, now: float) -> None:
+        """The sender has delivered it."""
         with self._lock:
-            self._db.execute("INSERT OR REPLACE INTO sent SELECT identity, ? FROM waiting WHERE id = ?", (now, number))
-            self._db.execute("DELETE FROM waiting WHERE id = ?", (number,))
-            self._sending = -1
-
-    def again(self, number: int, attempts: int, delivered: tuple[str, ...], now: float) -> float:
-        """Some sender has not taken it: once more after the seconds that are returned."""
-        wait = BACKOFF[min(attempts, len(BACKOFF) - 1)]
-        with self._lock:
+            self._db.execute("BEGIN")
             self._db.execute(
-                "UPDATE waiting SET due = ?, attempts = ?, delivered = ? WHERE id = ?",
-                (now + wait, attempts + 1, json.dumps(delivered), number),
+                "INSERT OR REPLACE INTO delivered SELECT sender, identity, ? FROM queue WHERE id = ?", (now, number)
             )
-            self._sending = -1
+            self._db.execute("DELETE FROM queue WHERE id = ?", (number,))
+            self._db.execute("COMMIT")
+            self._sending[sender] = -1
+
+    def again(self, sender: str, number: int, now: float) -> float | None:
+        """Delivery failed: schedules the next attempt and returns the seconds until then, None when it is given up."""
+        with self._lock:
+            row = self._db.execute("SELECT attempts, at FROM queue WHERE id = ?", (number,)).fetchone()
+            self._sending[sender] = -1
+            if row is None or now - row[1] > MAX_AGE_SECONDS:
+                self._db.execute("DELETE FROM queue WHERE id = ?", (number,))
+                return None
+            newer = "SELECT 1 FROM queue o JOIN queue n USING (sender, grouped) WHERE o.id = ? AND n.id > o.id"
+            if self._db.execute(newer, (number,)).fetchone():  # which says what is true now
+                self._db.execute("DELETE FROM queue WHERE id = ?", (number,))
+                return 0.0
+            wait = BACKOFF_SECONDS[min(row[0], len(BACKOFF_SECONDS) - 1)]
+            self._db.execute("UPDATE queue SET due = ?, attempts = attempts + 1 WHERE id = ?", (now + wait, number))
         return wait
 
-    def remember(self, group: str, diagnosis: Mapping[str, Any], now: float) -> None:
-        """The diagnosis with which a group's incident began, for the message that says what changed."""
+    def remember(self, group: str, began: float, diagnosis: Mapping[str, Any], now: float) -> None:
+        """Keeps the first diagnosis of an incident, for the message that says what changed."""
         with self._lock:
-            self._db.execute("DELETE FROM begun WHERE at < ?", (now - STALE,))
-            self._db.execute("INSERT OR IGNORE INTO begun VALUES (?, ?, ?)", (group, json.dumps(diagnosis), now))
+            self._db.execute("DELETE FROM first_diagnosis WHERE at < ?", (now - BEGUN_SECONDS,))
+            self._db.execute("DELETE FROM first_diagnosis WHERE grouped = ? AND began != ?", (group, began))
+            self._db.execute(
+                "INSERT OR IGNORE INTO first_diagnosis VALUES (?, ?, ?, ?)", (group, began, json.dumps(diagnosis), now)
+            )
 
     def recall(self, group: str) -> Mapping[str, Any] | None:
-        """What was remembered of the group, once: its incident is over."""
+        """The first diagnosis of the latest incident of a group."""
         with self._lock:
-            row = self._db.execute("SELECT diagnosis FROM begun WHERE grouped = ?", (group,)).fetchone()
-            self._db.execute("DELETE FROM begun WHERE grouped = ?", (group,))
+            row = self._db.execute("SELECT diagnosis FROM first_diagnosis WHERE grouped = ?", (group,)).fetchone()
         return json.loads(row[0]) if row else None
 
     def close(self) -> None:
         with self._lock:
             self._db.close()
             self._held.close()
+
+    def _insert(self, sender: str, group: str, identity: str, severity: str, payload: str, now: float) -> None:
+        self._db.execute(
+            "INSERT OR IGNORE INTO queue (sender, grouped, identity, severity, payload, at, due, attempts) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, 0)",
+            (sender, group, identity, severity, payload, now, now),
+        )
+
+    def _adopt(self) -> None:
+        """What waits for a sender that is no longer configured goes to those that are, unless they have had it."""
+        if self._db.execute("SELECT 1 FROM sqlite_master WHERE name = 'waiting'").fetchone():  # of an older version
+            for group, identity, severity, payload, due, had in self._db.execute(
+                "SELECT grouped, identity, severity, payload, due, delivered FROM waiting ORDER BY id"
+            ).fetchall():
+                for sender in self._senders:
+                    if sender not in json.loads(had):
+                        self._insert(sender, group, identity, severity, payload, due)
+            self._db.execute("DROP TABLE waiting")
+        rows = self._db.execute("SELECT sender, grouped, identity, severity, payload, at, id FROM queue").fetchall()
+        for sender, group, identity, severity, payload, at, number in rows:
+            if sender in self._senders:
+                continue
+            for each in self._senders:
+                had = self._db.execute("SELECT 1 FROM delivered WHERE sender = ? AND identity = ?", (each, identity))
+                if had.fetchone() is None:
+                    self._insert(each, group, identity, severity, payload, at)
+            self._db.execute("DELETE FROM queue WHERE id = ?", (number,))

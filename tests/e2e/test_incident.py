@@ -67,7 +67,13 @@ def incident(tmp_path_factory):
             opened += [receiver := Receiver(), mailbox := Mailbox()]
             mail = f"mailto://127.0.0.1:{mailbox.port}?from=l@example.com&to=oncall@example.com&mode=insecure"
             lookup = Lookup(exporters=[f"http://{exporter}"])
-            opened.append(notify := Service(Spool(folder / "queue.db"), lookup, open_senders([receiver.url, mail])))
+            opened.append(
+                notify := Service(
+                    Spool(folder / "queue.db", [sender.name for sender in open_senders([receiver.url, mail])]),
+                    lookup,
+                    open_senders([receiver.url, mail]),
+                )
+            )
             notify.start()
             opened.append(alertmanager := Alertmanager(folder / "am", f"{notify.url}/alerts", SITE))
             opened.append(prometheus := Prometheus(folder, exporter, SITE, alertmanager.address))

@@ -12,12 +12,13 @@ import pytest
 class Receiver:
     """Keeps what it is sent; `refuse` answers that many posts with 503 first."""
 
-    def __init__(self) -> None:
+    def __init__(self, host: str = "127.0.0.1") -> None:
         self.got: list[dict] = []
         self.refuse = 0
         self.refused = 0
         self.pages: dict[str, object] = {}
         self.authorization: list[str] = []
+        self.asked: list[str] = []
         receiver = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -33,6 +34,7 @@ class Receiver:
                 self.end_headers()
 
             def do_GET(self):
+                receiver.asked.append(self.path)
                 receiver.authorization.append(self.headers.get("Authorization", ""))
                 page = receiver.pages.get(self.path.split("?")[0])
                 body = json.dumps(page).encode()
@@ -44,8 +46,8 @@ class Receiver:
             def log_message(self, *args):
                 pass
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
+        self._server = ThreadingHTTPServer((host, 0), Handler)
+        self.url = f"http://{host}:{self._server.server_address[1]}"
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
 
     def close(self) -> None:
@@ -56,6 +58,14 @@ class Receiver:
 @pytest.fixture
 def receiver():
     made = Receiver()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def elsewhere():
+    """A driver on an address that is not trusted."""
+    made = Receiver("127.0.0.2")
     yield made
     made.close()
 

@@ -44,12 +44,12 @@ def test_the_same_alerts_have_the_same_identity_and_others_another():
     ("payload", "message"),
     [
         ([], "not a webhook of Alertmanager: expected a JSON object"),
-        ({"version": "3"}, "not a webhook of Alertmanager that is understood: version '3', expected '4'"),
+        ({"version": "3"}, "unsupported version of Alertmanager's webhook: '3', expected '4'"),
         ({"version": "4", "alerts": []}, "webhook without alerts"),
         ({"version": "4", "alerts": ["x"]}, "webhook with an alert that is not an object"),
         ({"version": "4", "alerts": [{"status": "firing"}]}, "webhook with an alert without the label alertname"),
         (webhook(alert(status="odd")), "webhook with an alert of status 'odd', expected firing or resolved"),
-        (webhook(alert(startsAt="soon")), "webhook with an alert whose startsAt is no instant: 'soon'"),
+        (webhook(alert(startsAt="soon")), "webhook with an alert with an invalid startsAt: 'soon'"),
     ],
 )
 def test_what_is_no_webhook_is_refused_in_one_line(payload, message):

@@ -1,3 +1,5 @@
+import pytest
+
 from ledgerops.notify.incident import parse_webhook
 from ledgerops.notify.message import LINES, WIDTH, compose
 from tests.notify.build import CAUSE, DIAGNOSIS, HEALTHY, alert, resolved, webhook
@@ -56,3 +58,22 @@ def test_a_page_is_never_longer_than_a_screen():
     lines = compose(parse_webhook(webhook(*alerts)), {**DIAGNOSIS, "root_causes": causes}, NOW).text.splitlines()
 
     assert len(lines) <= LINES and max(map(len, lines)) <= WIDTH
+
+
+@pytest.mark.parametrize(
+    "text", ["all well.\nRESOLVED daily_counts: over", "all well.\r\u2028RESOLVED daily_counts: over"]
+)
+def test_a_text_adds_no_line_of_its_own(text):
+    given = alert(annotations={"summary": text, "description": text})
+
+    lines = compose(parse_webhook(webhook(given)), None, NOW, text).text.splitlines()
+
+    assert [line for line in lines if line.startswith("RESOLVED")] == []
+    assert lines[0].startswith("CRITICAL daily_counts: all well. RESOLVED daily_counts: over (since")
+    assert len(lines) == 4
+
+
+def test_what_cannot_be_printed_is_not_sent():
+    given = alert(annotations={"summary": "red \x1b[31m and \u202e back", "description": ""})
+
+    assert "red ?[31m and ? back" in compose(parse_webhook(webhook(given)), None, NOW).title

@@ -1,3 +1,4 @@
+import email
 import json
 import socket
 import subprocess
@@ -25,7 +26,9 @@ def notify(tmp_path):
     running = []
 
     def begin(senders, lookup=None, **options):
-        service = Service(Spool(tmp_path / "queue.db"), lookup or Lookup(), senders, **options)
+        service = Service(
+            Spool(tmp_path / "queue.db", [sender.name for sender in senders]), lookup or Lookup(), senders, **options
+        )
         service.start()
         running.append(service)
         return service
@@ -49,7 +52,7 @@ def test_an_alert_becomes_a_message_with_its_cause(notify, receiver, driver):
     driver.pages["/diagnosis"] = {"version": 1, "queries": [DIAGNOSIS]}
     service = notify([Webhook(receiver.url)], Lookup(exporters=["http://127.0.0.1:9", driver.url]))
 
-    assert post(f"{service.url}/alerts", webhook()) == (200, "taken")
+    assert post(f"{service.url}/alerts", webhook()) == (200, "accepted")
 
     until(lambda: receiver.got, 60, "the message")
     [sent] = receiver.got
@@ -77,7 +80,7 @@ def test_a_repeated_delivery_is_no_second_page(notify, receiver):
     post(f"{service.url}/alerts", webhook(alert("LedgerOther")))
 
     until(lambda: len(receiver.got) == 2, 60, "two messages")
-    assert (first, second) == ((200, "taken"), (200, "known already"))
+    assert (first, second) == ((200, "accepted"), (200, "already accepted"))
 
 
 def test_two_webhooks_of_one_host_are_two_senders(notify, receiver):
@@ -94,7 +97,7 @@ def test_an_end_takes_the_place_of_a_beginning_that_nobody_heard_of(notify, rece
     receiver.refuse = 1
     service = notify([Webhook(receiver.url)], clock=lambda: now)
     post(f"{service.url}/alerts", webhook())
-    until(lambda: "incident 1 is sent again in 5 s" in caplog.text, 60, "the end of the refused attempt")
+    until(lambda: "next attempt in 5 s" in caplog.text, 60, "the end of the refused attempt")
     post(f"{service.url}/alerts", resolved())
 
     until(lambda: receiver.got, 60, "the end")
@@ -113,7 +116,7 @@ def test_a_driver_that_answers_nonsense_costs_the_diagnosis_only(notify, receive
 
 
 def test_a_sender_that_fails_is_asked_again_and_the_others_are_not(notify, receiver, driver, monkeypatch):
-    monkeypatch.setattr(spool_module, "BACKOFF", (0.05,))
+    monkeypatch.setattr(spool_module, "BACKOFF_SECONDS", (0.05,))
     receiver.refuse = 2
     second = Webhook(driver.url)
     second.name = "second"
@@ -126,9 +129,57 @@ def test_a_sender_that_fails_is_asked_again_and_the_others_are_not(notify, recei
     assert (len(receiver.got), receiver.refused, len(driver.got)) == (1, 2, 1)
 
 
+def test_a_sender_that_never_delivers_holds_up_no_other(notify, receiver, driver):
+    driver.refuse = 1_000_000
+    service = notify(open_senders([driver.url, receiver.url]))
+
+    for payload in (webhook(), webhook(alert(), alert("LedgerOther")), resolved()):
+        assert post(f"{service.url}/alerts", payload) == (200, "accepted")
+        sent = len(receiver.got)
+        until(lambda sent=sent: len(receiver.got) > sent, 60, "the next message")
+
+    assert [each["resolved"] for each in receiver.got] == [False, False, True]
+    assert driver.got == []
+    assert service.waiting() == 1, "the latest state of the group waits for the one that fails"
+
+
+def test_pages_about_hung_drivers_go_out_together(notify, receiver):
+    """Each of twelve drivers takes the whole deadline of its lookup; one after the other they would take twelve."""
+    drivers = [socket.create_server(("127.0.0.1", 0)) for _ in range(12)]
+    urls = {f"query_{n}": f"http://127.0.0.1:{each.getsockname()[1]}" for n, each in enumerate(drivers)}
+
+    class HungDrivers(Lookup):
+        def diagnose(self, query, job):
+            return Lookup(exporters=[urls[query]], seconds=5.0).diagnose(query, job)
+
+    service = notify([Webhook(receiver.url)], HungDrivers())
+    began = time.monotonic()
+    for query in urls:
+        post(f"{service.url}/alerts", webhook(alert(query=query), groupKey=query))
+    until(lambda: len(receiver.got) == 12, 120, "twelve messages")
+    for each in drivers:
+        each.close()
+
+    assert time.monotonic() - began < 12 * 5.0 / 2
+    assert all("diagnosis: none (" in sent["body"] for sent in receiver.got)
+
+
+@pytest.mark.parametrize("cut", [float("inf"), "many", [1]])
+def test_a_number_that_is_none_is_a_bad_request(notify, receiver, cut):
+    service = notify([Webhook(receiver.url)])
+
+    assert post(f"{service.url}/alerts", webhook(truncatedAlerts=cut))[0] == 400
+
+
+def test_half_of_a_character_is_a_bad_request(notify, receiver):
+    service = notify([Webhook(receiver.url)])
+
+    assert post(f"{service.url}/alerts", webhook(groupKey="\ud800"))[0] == 400
+
+
 def test_nothing_is_lost_when_the_service_ends_before_it_could_send(notify, receiver, tmp_path):
     receiver.refuse = 1
-    first = Service(Spool(tmp_path / "queue.db"), Lookup(), [Webhook(receiver.url)])
+    first = Service(Spool(tmp_path / "queue.db", [Webhook(receiver.url).name]), Lookup(), [Webhook(receiver.url)])
     first.start()
     post(f"{first.url}/alerts", webhook())
     until(lambda: receiver.refused, 60, "the refused attempt")
@@ -160,9 +211,9 @@ def test_the_end_of_an_incident_says_what_changed(notify, receiver, driver):
         ("/alerts", b"[]", "t", (400, "not a webhook of Alertmanager: expected a JSON object")),
         ("/alerts", b"[" * 100_000, "t", (400, None)),
         ("/alerts", b"x" * 1_100_000, "t", (413, "at most 1048576 bytes")),
-        ("/alerts", b"{}", None, (401, "the bearer token is missing or wrong")),
-        ("/alerts", b"{}", "wrong", (401, "the bearer token is missing or wrong")),
-        ("/other", b"{}", "t", (404, "POST goes to /alerts")),
+        ("/alerts", b"{}", None, (401, "bearer token missing or wrong")),
+        ("/alerts", b"{}", "wrong", (401, "bearer token missing or wrong")),
+        ("/other", b"{}", "t", (404, "POST to /alerts")),
     ],
 )
 def test_bad_requests_are_told_and_nothing_is_queued(notify, receiver, path, body, token, answer):
@@ -208,6 +259,36 @@ def test_mail_goes_through_a_real_smtp_server(notify):
         assert b"CRITICAL daily_counts" in envelope.content
     finally:
         mail.stop()
+
+
+def test_markup_in_an_alert_reaches_nobody_as_markup(notify):
+    from aiosmtpd.controller import Controller
+
+    got = []
+
+    class Mailbox:
+        async def handle_DATA(self, server, session, envelope):
+            got.append(envelope)
+            return "250 OK"
+
+    port = free_port()
+    mail = Controller(Mailbox(), hostname="127.0.0.1", port=port, ready_timeout=60)
+    mail.start()
+    try:
+        url = f"mailto://127.0.0.1:{port}?from=ledgerops@example.com&to=oncall@example.com&mode=insecure&format=html"
+        service = notify(open_senders([url]))
+        annotations = {"summary": "Slow.", "description": "<img src=http://evil.example/x>"}
+        post(f"{service.url}/alerts", webhook(alert(annotations=annotations)))
+        until(lambda: got, 60, "the mail")
+    finally:
+        mail.stop()
+    [part] = [
+        each for each in email.message_from_bytes(got[0].content).walk() if each.get_content_type() == "text/html"
+    ]
+    html = part.get_payload(decode=True)
+
+    assert b"evil.example" in html
+    assert b"<img" not in html
 
 
 def test_alertmanager_routes_by_the_generated_configuration(notify, receiver, tmp_path):
@@ -261,7 +342,7 @@ def test_alertmanager_routes_by_the_generated_configuration(notify, receiver, tm
     [
         (
             "ftp-nonsense://x",
-            "apprise does not understand the ftp-nonsense:// URL of sender 1; see its list of services",
+            "apprise does not support the ftp-nonsense:// URL of sender 1; see its list of services",
         ),
         ("http://", "cannot send to http: a webhook is an http or https URL"),
     ],

@@ -1,31 +1,34 @@
+import json
+import sqlite3
+
 import pytest
 
 from ledgerops.errors import UserError
-from ledgerops.notify.spool import BACKOFF, Spool
+from ledgerops.notify.spool import BACKOFF_SECONDS, MAX_AGE_SECONDS, Spool
 
 
 @pytest.fixture
 def spool(tmp_path):
-    spool = Spool(tmp_path / "queue.db", most=3)
+    spool = Spool(tmp_path / "queue.db", ["chat"], most=3)
     yield spool
     spool.close()
 
 
-def test_what_was_taken_is_there_after_a_restart(tmp_path):
-    first = Spool(tmp_path / "queue.db")
+def test_what_was_accepted_is_there_after_a_restart(tmp_path):
+    first = Spool(tmp_path / "queue.db", ["chat"])
     first.put("a", "a", "critical", {"n": 1}, now=0.0)
     first.close()
 
-    second = Spool(tmp_path / "queue.db")
+    second = Spool(tmp_path / "queue.db", ["chat"])
 
-    assert second.due(0.0).payload == {"n": 1}
+    assert second.due("chat", 0.0).payload == {"n": 1}
     second.close()
 
 
-def test_the_same_incident_is_taken_once_while_it_waits_and_for_hours_after(spool):
+def test_the_same_incident_is_accepted_once_while_it_waits_and_for_hours_after(spool):
     assert spool.put("a", "a", "critical", {}, now=0.0) is True
     assert spool.put("a", "a", "critical", {}, now=1.0) is False
-    spool.done(spool.due(1.0).number, now=2.0)
+    spool.done("chat", spool.due("chat", 1.0).number, now=2.0)
     assert spool.put("a", "a", "critical", {}, now=3600.0) is False
     assert spool.put("a", "a", "critical", {}, now=5 * 3600.0) is True
 
@@ -34,52 +37,125 @@ def test_pages_go_before_tickets(spool):
     spool.put("ticket", "ticket", "warning", {"n": "ticket"}, now=0.0)
     spool.put("page", "page", "critical", {"n": "page"}, now=1.0)
 
-    assert spool.due(2.0).payload == {"n": "page"}
+    assert spool.due("chat", 2.0).payload == {"n": "page"}
 
 
-def test_a_full_queue_gives_a_tickets_place_to_a_page(spool):
+def test_a_full_queue_says_so_and_drops_nothing(spool):
     for name in ("a", "b", "c"):
         spool.put(name, name, "warning", {"n": name}, now=0.0)
 
-    assert spool.put("page", "page", "critical", {"n": "page"}, now=1.0) is True
+    with pytest.raises(OverflowError, match="the queue is full"):
+        spool.put("d", "d", "critical", {}, now=1.0)
     assert len(spool) == 3
-    with pytest.raises(OverflowError, match="3 incidents wait already"):
-        spool.put("d", "d", "warning", {}, now=1.0)
+    assert spool.put("a", "a", "warning", {}, now=1.0) is False
 
 
-def test_a_full_queue_of_pages_says_so_and_loses_none(spool):
+def test_a_full_queue_takes_the_newer_state_of_a_group_that_waits(spool):
     for name in ("a", "b", "c"):
         spool.put(name, name, "critical", {"n": name}, now=0.0)
 
-    with pytest.raises(OverflowError):
-        spool.put("d", "d", "critical", {}, now=1.0)
+    assert spool.put("a resolved", "a", "critical", {"n": "a resolved"}, now=1.0) is True
     assert len(spool) == 3
+
+
+def test_what_is_refused_leaves_the_older_state_of_its_group(tmp_path):
+    spool = Spool(tmp_path / "queue.db", ["chat"], most=1)
+    spool.put("a", "group", "critical", {"n": "a"}, now=0.0)
+    assert spool.due("chat", 0.0) is not None, "it is being sent, so it keeps its place"
+
+    with pytest.raises(OverflowError):
+        spool.put("b", "group", "critical", {"n": "b"}, now=1.0)
+    assert spool.due("chat", 1.0).payload == {"n": "a"}
+    spool.close()
 
 
 def test_attempts_wait_longer_and_longer(spool):
     spool.put("a", "a", "critical", {}, now=0.0)
     now, waits = 0.0, []
     for _ in range(7):
-        waiting = spool.due(now)
-        waits.append(spool.again(waiting.number, waiting.attempts, ("chat",), now))
-        assert spool.due(now + waits[-1] - 0.1) is None
+        waits.append(spool.again("chat", spool.due("chat", now).number, now))
+        assert spool.due("chat", now + waits[-1] - 0.1) is None
         now += waits[-1]
 
-    assert waits == [*BACKOFF, BACKOFF[-1], BACKOFF[-1]]
-    assert spool.due(now).delivered == ("chat",)
+    assert waits == [*BACKOFF_SECONDS, BACKOFF_SECONDS[-1], BACKOFF_SECONDS[-1]]
 
 
-def test_what_an_incident_began_with_is_told_once(spool):
-    spool.remember("group", {"health": 41}, now=0.0)
-    spool.remember("group", {"health": 10}, now=1.0)
+def test_a_delivery_that_is_too_old_is_given_up(spool):
+    spool.put("a", "a", "critical", {}, now=0.0)
 
+    assert spool.again("chat", spool.due("chat", 0.0).number, MAX_AGE_SECONDS) is not None
+    assert spool.again("chat", spool.due("chat", 2 * MAX_AGE_SECONDS).number, MAX_AGE_SECONDS + 1.0) is None
+    assert len(spool) == 0
+
+
+def test_each_sender_has_a_queue_of_its_own(tmp_path):
+    spool = Spool(tmp_path / "queue.db", ["chat", "mail"])
+    spool.put("a", "group", "critical", {"n": "firing"}, now=0.0)
+    spool.done("chat", spool.due("chat", 0.0).number, now=0.0)
+    spool.again("mail", spool.due("mail", 0.0).number, now=0.0)
+    spool.put("b", "group", "critical", {"n": "resolved"}, now=1.0)
+
+    assert spool.due("chat", 1.0).payload == {"n": "resolved"}
+    assert spool.due("mail", 1.0).payload == {"n": "resolved"}, "what it never sent is no longer true"
+    spool.close()
+
+
+def test_a_failed_attempt_gives_way_to_the_newer_state_of_its_group(spool):
+    spool.put("a", "group", "critical", {"n": "firing"}, now=0.0)
+    sending = spool.due("chat", 0.0)
+    spool.put("b", "group", "critical", {"n": "resolved"}, now=1.0)
+
+    assert spool.again("chat", sending.number, now=2.0) == 0.0
+    assert spool.due("chat", 2.0).payload == {"n": "resolved"}
+
+
+def test_what_waits_for_a_sender_that_is_gone_goes_to_the_others(tmp_path):
+    first = Spool(tmp_path / "queue.db", ["chat", "mail"])
+    first.put("a", "a", "critical", {"n": 1}, now=0.0)
+    first.done("mail", first.due("mail", 0.0).number, now=0.0)
+    first.close()
+
+    second = Spool(tmp_path / "queue.db", ["pager", "mail"])
+
+    assert second.due("pager", 0.0).payload == {"n": 1}
+    assert second.due("mail", 0.0) is None, "it has delivered this one"
+    assert second.due("chat", 0.0) is None
+    second.close()
+
+
+def test_what_an_older_version_accepted_is_still_sent(tmp_path):
+    old = sqlite3.connect(tmp_path / "queue.db")
+    old.execute(
+        "CREATE TABLE waiting (id INTEGER PRIMARY KEY, identity TEXT UNIQUE, grouped TEXT, severity TEXT, "
+        "payload TEXT, due REAL, attempts INTEGER, delivered TEXT)"
+    )
+    row = ("a", "group", "critical", json.dumps({"n": 1}), 5.0, 1, json.dumps(["mail"]))
+    old.execute(
+        "INSERT INTO waiting (identity, grouped, severity, payload, due, attempts, delivered) VALUES (?,?,?,?,?,?,?)",
+        row,
+    )
+    old.commit()
+    old.close()
+
+    for _ in range(2):
+        spool = Spool(tmp_path / "queue.db", ["chat", "mail"])
+        assert spool.due("chat", 5.0).payload == {"n": 1}
+        assert spool.due("mail", 5.0) is None
+        spool.close()
+
+
+def test_the_first_diagnosis_of_an_incident_is_kept(spool):
+    spool.remember("group", 1.0, {"health": 41}, now=0.0)
+    spool.remember("group", 1.0, {"health": 10}, now=1.0)
     assert spool.recall("group") == {"health": 41}
-    assert spool.recall("group") is None
+
+    spool.remember("group", 2.0, {"health": 5}, now=2.0)
+    assert spool.recall("group") == {"health": 5}
 
 
-def test_incidents_whose_end_is_never_told_leave_nothing_behind(spool):
+def test_incidents_that_never_end_leave_nothing_behind(spool):
     for day in range(30):
-        spool.remember(f"group {day}", {"health": day}, now=86400.0 * day)
+        spool.remember(f"group {day}", 0.0, {"health": day}, now=86400.0 * day)
 
     assert [day for day in range(30) if spool.recall(f"group {day}")] == list(range(22, 30))
 
@@ -88,23 +164,13 @@ def test_a_place_that_cannot_be_written_is_refused(tmp_path):
     (tmp_path / "file").write_text("")
 
     with pytest.raises(UserError, match="cannot keep the queue in"):
-        Spool(tmp_path / "file" / "queue.db")
-
-
-def test_of_a_group_the_oldest_goes_first_and_only_what_nobody_heard_of_is_replaced(spool):
-    spool.put("a", "group", "critical", {"n": "firing"}, now=0.0)
-    first = spool.due(0.0)
-    spool.again(first.number, first.attempts, ("chat",), now=0.0)
-    spool.put("b", "group", "critical", {"n": "resolved"}, now=1.0)
-
-    assert spool.due(1.0) is None, "the older one waits for its next attempt"
-    assert spool.due(10.0).payload == {"n": "firing"}
+        Spool(tmp_path / "file" / "queue.db", ["chat"])
 
 
 def test_two_services_cannot_share_a_queue(tmp_path):
-    first = Spool(tmp_path / "queue.db")
+    first = Spool(tmp_path / "queue.db", ["chat"])
 
     with pytest.raises(UserError, match="is in use by another ledgerops notify"):
-        Spool(tmp_path / "queue.db")
+        Spool(tmp_path / "queue.db", ["chat"])
     first.close()
-    Spool(tmp_path / "queue.db").close()
+    Spool(tmp_path / "queue.db", ["chat"]).close()
