@@ -10,7 +10,7 @@ import pytest
 
 from ledgerops.mixin.dashboards.pages import PAGES
 from ledgerops.mixin.dashboards.panels import expression as expression_of
-from ledgerops.mixin.reference import rule_pages
+from ledgerops.mixin.reference import metrics_page, rule_pages
 from ledgerops.mixin.runbooks import runbook_pages
 from ledgerops.mixin.site import Site
 from ledgerops.servers.process import Process, free_port
@@ -97,8 +97,8 @@ def test_every_panel_has_data_or_says_what_it_waits_for(stack, page):
 
 
 def spans():
-    """What stands as code in the runbooks of alerts and rules."""
-    pages = {**runbook_pages(Site()), **rule_pages()}
+    """What stands as code in the runbooks of alerts and rules, and where docs/metrics.md says how to ask."""
+    pages = {**runbook_pages(Site()), **rule_pages(), "metrics.md": metrics_page()}
     found = {
         span for page in pages.values() for span in re.findall(r"```[a-z]*\n(.+?)```|(?<!`)`([^`]+)`(?!`)", page, re.S)
     }
