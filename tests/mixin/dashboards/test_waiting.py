@@ -74,7 +74,10 @@ def test_nothing_is_shown_of_faults_where_there_is_none(tmp_path):
 
 def test_every_target_of_every_panel_shows_data_in_some_recording(tmp_path):
     left = {each for _, panel in PANELS for each in asked(panel)}
-    recordings = [*(DRILLS / name / "recording" for name in (*NAMES, "backlog")), RECORDED / "spark-3.5.7.jsonl"]
+    recordings = [
+        *(DRILLS / name / "recording" for name in (*NAMES, "backlog", "conflicting-duplicates")),
+        RECORDED / "spark-3.5.7.jsonl",
+    ]
     for number, recording in enumerate(recordings):
         folder = tmp_path / str(number)
         folder.mkdir()
