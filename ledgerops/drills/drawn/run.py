@@ -75,9 +75,11 @@ class Run:
         feeders = self._inputs()
         if case.trigger == -1.0 or case.options.get("start") == "earliest":
             self._wait(4.0)  # rows that are there before the query starts
+        started = time.time()
         self.process = self._start()
         self.opened.callback(self._kill)
         self._until(lambda: any((folder / "checkpoints").glob("*/metadata")), MAX_START_SECONDS)
+        started = time.time() - started
         limit = time.monotonic() + MAX_FIRST_BATCH_SECONDS
         while not any((folder / "checkpoints").glob("*/commits/0")) and time.monotonic() < limit:
             self._wait(0.2)
@@ -98,7 +100,7 @@ class Run:
             self._wait(origin + late + at - time.time())
             act()
         self._until_batches(onset, origin + late + case.seconds)
-        times = {"origin": origin, "onset": onset, "ended": time.time()}
+        times = {"start_seconds": started, "origin": origin, "onset": onset, "ended": time.time()}
         (folder / "times.json").write_text(json.dumps(times, indent=1) + "\n", "utf-8")
         ended.set()
         self.outside.set(block=None, sink=None, row=None, burn=None, region=None, gateway=None, stall=None)

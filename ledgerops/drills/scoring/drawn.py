@@ -20,7 +20,7 @@ from ledgerops.runtime.replay import verdicts
 
 MIN_OTHERS_SHARE = 0.3  # of the machine: from then on it is true that other processes use its cores
 OTHERS = ("cpu-saturated",)  # rules that say so
-SYMPTOMS = ("trigger-overrun", "falling-behind", "freshness-breach")  # true of whatever takes too long
+MAX_START_SECONDS = 40.0  # of Spark, which takes 10 on an idle machine; slower, other things than the fault do harm
 
 
 class Answer(NamedTuple):
@@ -65,6 +65,8 @@ def judge(folder: Path) -> Result:
         void = "the fault did no harm"
     elif batches.unwell(case, folder, ended if case.healthy else onset):
         void = "the machine was too slow for it"
+    elif times.get("start_seconds", 0.0) > MAX_START_SECONDS:
+        void = f"the machine was too slow: Spark took {times['start_seconds']:.0f} s to start"
     others = others_share(folder)
     ways = {}
     for way, read in WAYS.items():
