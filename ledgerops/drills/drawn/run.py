@@ -226,7 +226,7 @@ class Run:
         with (self.folder / "live.jsonl").open("w") as live, (self.folder / "machine.jsonl").open("w") as machine:
             while not ended.wait(POLL_SECONDS):
                 if not url:
-                    found = re.search(r"(http://\S+)", (self.folder / "app.log").read_text("utf-8", "replace"))
+                    found = re.search(r"(http://[\w.]+:\d+)", (self.folder / "app.log").read_text("utf-8", "replace"))
                     url = found.group(1) if found else ""
                     continue
                 line: dict[str, Any] = {"at": time.time()}
