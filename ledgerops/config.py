@@ -61,6 +61,9 @@ class Config:
     )
     tls_certificate: str | None = _setting(None, "PEM file with the exporter's certificate; turns TLS on.")
     tls_key: str | None = _setting(None, "PEM file with the certificate's private key.")
+    tls_client_ca: str | None = _setting(
+        None, "PEM file with the authority of client certificates; every request must then come with one."
+    )
     basic_auth_user: str | None = _setting(None, "User name that every request must give.")
     basic_auth_password_file: str | None = _setting(None, "File with the password of that user.")
     bearer_token_file: str | None = _setting(None, "File with a token that every request must give.")
@@ -168,6 +171,8 @@ def _checked(config: Config) -> Config:
         )
     if config.tls_key and not config.tls_certificate:
         raise UserError("tls_key is set without tls_certificate: name both or neither")
+    if config.tls_client_ca and not config.tls_certificate:
+        raise UserError("tls_client_ca is set without tls_certificate: client certificates need TLS")
     if bool(config.basic_auth_user) != bool(config.basic_auth_password_file):
         raise UserError("basic_auth_user and basic_auth_password_file belong together: set both or neither")
     return config

@@ -182,7 +182,7 @@ class SessionWatch(Watch):
 
     def close(self) -> None:
         hub, session = self._hub, self._session
-        self.abandon(None)
+        self.abandon(self.error)
         if hub is not None and session is not None:
             _detach(hub, session)
 

@@ -11,6 +11,8 @@ NO_ERRORS = dict.fromkeys(
     ("listener", "parse", "recording", "judge", "snapshot", "tasks", "plan", "host", "watchdog", "observer"), 0
 )
 
+NO_REFUSALS = dict.fromkeys(("address", "busy", "slow", "threads"), 0)
+
 METRICS: tuple[Metric[SelfStats], ...] = (
     Metric(
         "ledgerops_build_info",
@@ -75,6 +77,14 @@ METRICS: tuple[Metric[SelfStats], ...] = (
         "gauge",
         "How long the previous scrape of this endpoint took.",
         read=lambda stats: {} if stats.scrape_seconds is None else {(): stats.scrape_seconds},
+    ),
+    Metric(
+        "ledgerops_http_requests_refused_total",
+        "counter",
+        "Requests to this endpoint that were cut or turned away: slow, too many of one address, or too many at a time.",
+        labels=("reason",),
+        read=lambda stats: {(name,): float(count) for name, count in {**NO_REFUSALS, **stats.requests_refused}.items()},
+        unused="Grows when a client other than Prometheus takes the places of the exporter; it is for looking up.",
     ),
     Metric(
         "ledgerops_recording_bytes_total",

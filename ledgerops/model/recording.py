@@ -177,7 +177,7 @@ class Recorder:
         number = int(SEGMENT.fullmatch(segments[-1].name)[1]) if segments else 0  # type: ignore[index]
         if not segments or segments[-1].stat().st_size:
             number += 1
-        self._file = (self.folder / f"recording-{number:06}.jsonl").open("ab")
+        self._file = _open_private(self.folder / f"recording-{number:06}.jsonl")
         self._size = 0
         total = sum(segment.stat().st_size for segment in segments)
         for segment in segments:
@@ -185,3 +185,9 @@ class Recorder:
                 break
             total -= segment.stat().st_size
             segment.unlink()
+
+
+def _open_private(file: Path) -> IO[bytes]:
+    """Opens a file to append to that its owner alone may read. Raises OSError, also where it is a symbolic link."""
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
+    return os.fdopen(os.open(file, flags, 0o600), "ab")

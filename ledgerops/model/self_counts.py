@@ -22,11 +22,16 @@ class SelfStats:
     scrape_seconds: float | None = None  # the last scrape
     recording_errors: int = 0
     recording_bytes: int = 0
+    requests_refused: Counter[str] = field(default_factory=Counter)  # by reason: address, busy, slow, threads
     lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
     def error(self, collector: str) -> None:
         with self.lock:
             self.collector_errors[collector] += 1
+
+    def refuse(self, reason: str) -> None:
+        with self.lock:
+            self.requests_refused[reason] += 1
 
     def spent(self, step: str, seconds: float) -> None:
         with self.lock:
@@ -40,5 +45,6 @@ class SelfStats:
                 events=self.events.copy(),
                 worker_seconds=self.worker_seconds.copy(),
                 collector_errors=self.collector_errors.copy(),
+                requests_refused=self.requests_refused.copy(),
                 lock=threading.Lock(),
             )

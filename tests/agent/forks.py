@@ -22,9 +22,6 @@ def square(number: int) -> int:
 
 
 def main() -> None:
-    import faulthandler
-
-    faulthandler.dump_traceback_later(240, exit=True)
     from pyspark.sql import SparkSession
 
     import ledgerops

@@ -1,6 +1,7 @@
 import gzip
 import http.client
 import json
+import logging
 import os
 import shutil
 import socket
@@ -16,7 +17,9 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
 from ledgerops.agent import exporter as exporter_module
-from ledgerops.agent.exporter import REQUESTS, Exporter
+from ledgerops.agent import http_server
+from ledgerops.agent.exporter import Exporter
+from ledgerops.agent.http_server import MAX_REQUESTS, MAX_REQUESTS_PER_ADDRESS
 from ledgerops.agent.queue import Inbox
 from ledgerops.agent.worker import Worker
 from ledgerops.common.http import ask
@@ -379,10 +382,10 @@ def test_a_storm_of_scrapes_does_not_hold_the_worker_up(serve):
             try:
                 answers.append(scrape.result()[0])
             except (http.client.HTTPException, OSError):
-                answers.append(None)  # turned away: more than REQUESTS at once
+                answers.append(None)  # turned away before it had sent its request
     served.worker.stop(timeout=60)
 
-    assert set(answers) <= {200, None} and answers.count(200) >= REQUESTS
+    assert set(answers) <= {200, 503, None} and answers.count(200) >= MAX_REQUESTS
     assert served.stats.dropped == 0
     total = served.worker.snapshot.queries["daily_counts"].families["ledgerops_batches_total"].series
     assert total == (((), 493.0),) or total == (((), 500.0),)
@@ -390,10 +393,12 @@ def test_a_storm_of_scrapes_does_not_hold_the_worker_up(serve):
 
 def test_clients_that_say_nothing_are_cut_and_others_are_served(serve, monkeypatch):
     served = serve()
-    silent = [socket.create_connection(("127.0.0.1", served.exporter.port)) for _ in range(REQUESTS - 3)]
+    silent = [
+        socket.create_connection(("127.0.0.1", served.exporter.port)) for _ in range(MAX_REQUESTS_PER_ADDRESS - 3)
+    ]
     try:
         assert served.get("/healthz")[0] == 200
-        monkeypatch.setattr(exporter_module._Handler, "timeout", 0.2)
+        monkeypatch.setattr(http_server.Handler, "timeout", 0.2)
         silent.append(socket.create_connection(("127.0.0.1", served.exporter.port), timeout=60))
         assert silent[-1].recv(1) == b""
     finally:
@@ -402,7 +407,7 @@ def test_clients_that_say_nothing_are_cut_and_others_are_served(serve, monkeypat
 
 
 def test_a_client_that_trickles_is_cut(serve, monkeypatch):
-    monkeypatch.setattr(exporter_module, "REQUEST_SECONDS", 0.3)
+    monkeypatch.setattr(http_server, "HEADER_SECONDS", 0.3)
     served = serve()
     slow = socket.create_connection(("127.0.0.1", served.exporter.port))
     slow.settimeout(0.05)
@@ -422,19 +427,120 @@ def test_a_client_that_trickles_is_cut(serve, monkeypatch):
     assert served.get("/healthz")[0] == 200
 
 
-def test_when_all_places_are_taken_the_next_is_turned_away_at_once(serve, monkeypatch):
-    monkeypatch.setattr(exporter_module._Handler, "timeout", None)
-    monkeypatch.setattr(exporter_module, "REQUEST_SECONDS", 600.0)
+def opened(served, count):
+    return [socket.create_connection(("127.0.0.1", served.exporter.port), timeout=60) for _ in range(count)]
+
+
+def test_clients_that_never_finish_their_request_leave_room_for_those_that_do(serve, monkeypatch):
+    monkeypatch.setattr(http_server.Handler, "timeout", None)
+    monkeypatch.setattr(http_server, "HEADER_SECONDS", 600.0)
     served = serve()
     before = threading.active_count()
-    silent = [socket.create_connection(("127.0.0.1", served.exporter.port)) for _ in range(REQUESTS + 5)]
+    slow = opened(served, 2 * MAX_REQUESTS)
     try:
-        with pytest.raises(ConnectionError):
-            served.get("/healthz")
-        assert threading.active_count() - before < REQUESTS + 5
+        for each in slow:
+            each.settimeout(0.1)
+            try:
+                each.sendall(b"GET /metrics HTTP/1.1\r\nA: b\r\n")
+            except OSError:
+                pass
+        time.sleep(http_server.SPARED_SECONDS)  # for so long a new connection is not cut
+        assert [served.get("/metrics")[0] for _ in range(10)] == [200] * 10
+        assert threading.active_count() - before <= MAX_REQUESTS
+        assert served.stats.requests_refused["slow"] >= 1
     finally:
-        for each in silent:
+        for each in slow:
             each.close()
+
+
+def test_when_all_places_are_taken_by_requests_the_next_is_answered_503_and_counted(serve, monkeypatch):
+    served, ready, done = serve(), threading.Semaphore(0), threading.Event()
+    served.exporter._pages["/slow"] = lambda query, accept: (ready.release(), done.wait(60), http_server.Answer(b""))[2]
+    with ThreadPoolExecutor(MAX_REQUESTS_PER_ADDRESS) as pool:
+        waiting = [pool.submit(served.get, "/slow") for _ in range(MAX_REQUESTS_PER_ADDRESS)]
+        for _ in waiting:
+            assert ready.acquire(timeout=60)
+        with opened(served, 1)[0] as turned_away:
+            told = turned_away.makefile("rb").read()
+        done.set()
+        assert {each.result()[0] for each in waiting} == {200}
+
+    assert told.startswith(b"HTTP/1.1 503 ") and b"Retry-After: 1" in told
+    assert served.stats.requests_refused == {"address": 1}
+    line = 'ledgerops_http_requests_refused_total{reason="address"} 1.0'
+    assert line in served.get("/metrics")[2].decode()
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("localhost:9464", 200),
+        ("127.0.0.1:9464", 200),
+        ("[::1]:9464", 200),
+        ("LOCALHOST.", 200),
+        ("evil.example", 421),
+        ("evil.example:9464", 421),
+        ("127.0.0.1.evil.example", 421),
+        ("169.254.169.254", 421),
+        ("[::1", 421),
+    ],
+)
+@pytest.mark.parametrize("path", ["/metrics", "/recording", "/"])
+def test_on_loopback_a_name_that_is_not_this_machines_is_refused(serve, path, host, status):
+    assert serve().get(path, Host=host)[0] == status
+
+
+def test_an_exporter_that_is_open_to_the_network_takes_any_name(serve):
+    assert serve(host="0.0.0.0").get("/metrics", Host="driver.example")[0] == 200
+
+
+@pytest.mark.parametrize(
+    ("host", "warned"), [("0.0.0.0", True), ("", True), ("127.0.0.1", False), ("localhost", False)]
+)
+def test_an_open_exporter_without_authentication_is_warned_of(serve, caplog, host, warned):
+    with caplog.at_level(logging.WARNING, "ledgerops"):
+        serve(host=host)
+
+    assert ["without authentication" in record.getMessage() for record in caplog.records] == [True] * warned
+
+
+def test_an_open_exporter_with_a_token_is_not_warned_of(serve, tmp_path, caplog):
+    (tmp_path / "token").write_text("s3cret")
+    with caplog.at_level(logging.WARNING, "ledgerops"):
+        serve(host="0.0.0.0", bearer_token_file=str(tmp_path / "token"))
+
+    assert not caplog.records
+
+
+def test_a_token_is_read_again_when_its_file_changes(serve, tmp_path, caplog):
+    file = tmp_path / "token"
+    file.write_text("first")
+    served = serve(bearer_token_file=str(file))
+    assert served.get("/metrics", Authorization="Bearer first")[0] == 200
+
+    file.write_text("the second")
+    assert served.get("/metrics", Authorization="Bearer first")[0] == 401
+    assert served.get("/metrics", Authorization="Bearer the second")[0] == 200
+    file.unlink()
+    assert served.get("/metrics", Authorization="Bearer the second")[0] == 200
+    assert len(caplog.records) == 1
+
+
+@pytest.mark.parametrize("scheme", ["bearer", "BEARER", "Bearer"])
+def test_the_scheme_may_be_written_in_any_case(serve, tmp_path, scheme):
+    (tmp_path / "token").write_text("s3cret")
+    served = serve(bearer_token_file=str(tmp_path / "token"))
+
+    assert served.get("/metrics", Authorization=f"{scheme} s3cret")[0] == 200
+    assert served.get("/metrics", Authorization=f"{scheme} S3CRET")[0] == 401
+
+
+def test_a_probe_needs_no_credentials(serve, tmp_path):
+    (tmp_path / "token").write_text("s3cret")
+    served = serve(bearer_token_file=str(tmp_path / "token"))
+
+    assert served.get("/healthz")[0] == 200
+    assert served.get("/recording")[0] == 401
 
 
 @pytest.mark.parametrize(

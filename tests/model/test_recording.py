@@ -107,3 +107,24 @@ def test_a_disk_that_stays_full_gets_one_empty_file_and_not_one_at_each_try(tmp_
     recorder.close()
 
     assert [(each.name, each.read_bytes()) for each in tmp_path.iterdir()] == [("recording-000001.jsonl", b"{}\n")]
+
+
+def test_only_the_owner_may_read_a_recording(tmp_path):
+    recorder = Recorder(tmp_path / "new")
+    recorder.append(b"{}\n")
+    recorder.close()
+
+    [file] = (tmp_path / "new").iterdir()
+    assert file.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_link_that_waits_where_the_next_segment_goes_is_not_followed(tmp_path):
+    victim = tmp_path / "victim"
+    victim.write_text("")
+    (tmp_path / "new").mkdir()
+    (tmp_path / "new" / "recording-000001.jsonl").symlink_to(victim)
+    recorder = Recorder(tmp_path / "new")
+    with pytest.raises(OSError):
+        recorder.append(b"{}\n")
+
+    assert victim.read_text() == ""

@@ -1,0 +1,230 @@
+"""The HTTP server under the exporter: a bounded number of threads, each for a bounded time.
+
+A client that is slow to say what it wants makes room for one that asks; who is turned away gets a 503 and is counted.
+"""
+
+from __future__ import annotations
+
+import gzip
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, NamedTuple, cast
+
+import orjson
+
+from ledgerops.agent.http_access import Access
+from ledgerops.model.self_counts import SelfStats
+
+MAX_REQUESTS = 32  # at a time, so that a storm cannot take the driver's memory
+MAX_REQUESTS_PER_ADDRESS = 24  # the rest is left to others
+HEADER_SECONDS = 3.0  # until a request must have come in whole
+REQUEST_SECONDS = 10.0  # a request that takes longer is cut, however little it trickles
+QUIET_SECONDS = 5.0  # a client that says nothing for so long is cut
+SPARED_SECONDS = 0.25  # for which a new connection is not cut for a newer one
+ROOM_SECONDS = 0.2  # that a request waits for the place of one that was cut
+# the live page loads nothing but its figures, so nothing that slips into it could load more
+POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'; img-src data:"
+JSON, LINES, HTML = "application/json", "application/x-ndjson", "text/html; charset=utf-8"
+
+
+class Answer(NamedTuple):
+    """The answer to one request."""
+
+    body: bytes
+    kind: str = JSON
+    status: HTTPStatus = HTTPStatus.OK
+
+
+def problem(status: HTTPStatus, text: str) -> Answer:
+    """An answer that says in one line what is wrong."""
+    return Answer(orjson.dumps({"error": text}) + b"\n", JSON, status)
+
+
+@dataclass(slots=True)
+class Connection:
+    """One that is being served."""
+
+    address: str
+    began: float  # by the monotonic clock
+    asked: bool = False  # whether its request has come in whole
+
+
+class Server(ThreadingHTTPServer):
+    """Answers by `answer(target, accept)`. Raises OSError when the address is taken."""
+
+    daemon_threads = True
+    request_queue_size = 64
+
+    def __init__(
+        self,
+        address: tuple[str, int],
+        answer: Callable[[str, str], Answer],
+        access: Access,
+        stats: SelfStats,
+        secure: ssl.SSLContext | None,
+    ) -> None:
+        self.answer, self.access, self.stats, self.secure = answer, access, stats, secure
+        self._slots = threading.BoundedSemaphore(MAX_REQUESTS)
+        self._open: dict[socket.socket, Connection] = {}
+        if ":" in address[0]:
+            self.address_family = socket.AF_INET6
+        super().__init__(address, Handler)
+
+    def close_inherited(self) -> None:
+        """In a forked child: closes its copies of the sockets, which the parent goes on using."""
+        self.socket.close()
+        for request in list(self._open):
+            request.close()
+
+    def server_bind(self) -> None:
+        """Without the look-up of the host's name that HTTPServer does: it may hang for seconds."""
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self.socket.bind(self.server_address)
+        self.server_address = self.socket.getsockname()
+        self.server_name, self.server_port = str(self.server_address[0]), self.server_address[1]
+
+    def get_request(self) -> tuple[socket.socket, Any]:
+        request, address = super().get_request()
+        if self.secure is not None:
+            request = self.secure.wrap_socket(request, server_side=True, do_handshake_on_connect=False)
+        return request, address
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        address = str(client_address[0])
+        refused = self._no_room(address)
+        if refused is not None:
+            self._turn_away(request, refused)
+            return
+        self._open[request] = Connection(address, time.monotonic())
+        try:
+            super().process_request(request, client_address)
+        except RuntimeError:  # no more threads
+            self._release(request)
+            self._turn_away(request, "threads")
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._release(request)
+
+    def request_is_in(self, request: Any) -> None:
+        """Called once a request has come in whole: from now on it is not cut for another."""
+        connection = self._open.get(request)
+        if connection is not None:
+            connection.asked = True
+
+    def service_actions(self) -> None:
+        """Cuts what has taken too long; called between requests."""
+        now = time.monotonic()
+        for request, connection in list(self._open.items()):
+            if now - connection.began > (REQUEST_SECONDS if connection.asked else HEADER_SECONDS):
+                self._cut(request)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A broken connection is the client's affair: not a word in the job's output."""
+
+    def _no_room(self, address: str) -> str | None:
+        """Takes a place for a request; else why there is none: the one that was slowest to ask is cut for it."""
+        of_address = sum(connection.address == address for connection in list(self._open.values()))
+        if of_address >= MAX_REQUESTS_PER_ADDRESS:
+            if not self._cut_slowest(address):
+                return "address"
+            if self._slots.acquire(timeout=ROOM_SECONDS):
+                return None
+        if self._slots.acquire(blocking=False):
+            return None
+        if self._cut_slowest() and self._slots.acquire(timeout=ROOM_SECONDS):
+            return None
+        return "busy"
+
+    def _cut_slowest(self, address: str | None = None) -> bool:
+        """Cuts the oldest connection that has not asked yet, of an address where it is given; False without one."""
+        limit = time.monotonic() - SPARED_SECONDS
+        waiting = [
+            (connection.began, request)
+            for request, connection in list(self._open.items())
+            if not connection.asked and connection.began < limit and address in (None, connection.address)
+        ]
+        if not waiting:
+            return False
+        self._cut(min(waiting, key=lambda each: each[0])[1])
+        return True
+
+    def _cut(self, request: socket.socket) -> None:
+        connection = self._open.get(request)
+        if connection is None or connection.began == float("inf"):
+            return
+        connection.asked, connection.began = True, float("inf")  # once is enough
+        self.stats.refuse("slow")
+        try:
+            request.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass
+
+    def _turn_away(self, request: Any, reason: str) -> None:
+        """Says 503, as far as it can be said without waiting."""
+        self.stats.refuse(reason)
+        body = problem(HTTPStatus.SERVICE_UNAVAILABLE, "too many requests at a time; try again").body
+        head = f"HTTP/1.1 503 Service Unavailable\r\nContent-Type: {JSON}\r\nContent-Length: {len(body)}\r\n"
+        try:
+            if self.secure is None:  # a TLS client would have to shake hands first
+                request.settimeout(0.05)
+                request.sendall(f"{head}Retry-After: 1\r\nConnection: close\r\n\r\n".encode() + body)
+                request.shutdown(socket.SHUT_WR)
+                request.recv(65536)  # what is unread at the end would become a bare reset
+        except OSError:
+            pass
+        self.shutdown_request(request)
+
+    def _release(self, request: Any) -> None:
+        if self._open.pop(request, None) is not None:
+            self._slots.release()
+
+
+class Handler(BaseHTTPRequestHandler):
+    """One connection with one request."""
+
+    timeout = QUIET_SECONDS
+    protocol_version = "HTTP/1.1"
+    server_version = "ledgerops"
+    sys_version = ""
+
+    def setup(self) -> None:
+        super().setup()
+        if isinstance(self.request, ssl.SSLSocket):  # here, not in the accepting thread, which it would hold up
+            self.request.do_handshake()
+
+    def do_GET(self) -> None:
+        server = cast(Server, self.server)
+        server.request_is_in(self.request)
+        refusal = server.access.refusal(self.path, self.headers.get("Host", ""), self.headers.get("Authorization", ""))
+        answer = problem(*refusal) if refusal else server.answer(self.path, self.headers.get("Accept", ""))
+        body = answer.body
+        self.send_response(answer.status)
+        if answer.status is HTTPStatus.UNAUTHORIZED:
+            self.send_header("WWW-Authenticate", 'Basic realm="ledgerops"')
+        if len(body) > 1024 and "gzip" in self.headers.get("Accept-Encoding", ""):
+            body = gzip.compress(body, 1)  # level 9 takes twenty times as long for a fifth less
+            self.send_header("Content-Encoding", "gzip")
+        self.send_header("Content-Type", answer.kind)
+        self.send_header("X-Content-Type-Options", "nosniff")
+        if answer.kind == HTML:
+            self.send_header("Content-Security-Policy", POLICY)
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Connection", "close")
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    def do_HEAD(self) -> None:
+        self.do_GET()
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Requests are not the job's output."""

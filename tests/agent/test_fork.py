@@ -1,0 +1,120 @@
+"""A fork of the driver does not disturb it: no wrong answer of its JVM, no lost event, no port that is kept."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import types
+
+import pytest
+
+import ledgerops
+from ledgerops.agent.attach import SessionWatch
+from tests.paths import ROOT
+
+QUESTIONS = 20_000  # asked of the JVM beside the forks; without the hook some of them get the answer to another
+
+
+@pytest.mark.spark
+def test_a_driver_that_forks_in_every_way_gets_no_wrong_answer_and_stays_watched():
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.agent.forks", str(QUESTIONS), "watched"],
+        capture_output=True,
+        text=True,
+        timeout=280,
+        check=False,
+        cwd=ROOT,
+        env={**os.environ, "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": str(ROOT)},
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    found = json.loads(done.stdout.splitlines()[-1])
+
+    assert found["asked"] >= QUESTIONS
+    assert (found["bad"], found["squares"]) == ([], 2 * sum(n * n for n in range(20)))
+    assert sorted(set(found["codes"])) == [0, 1]  # exit and exception
+    assert found["heard"] and found["batches"]
+
+
+class Streams:
+    active = ()
+
+    def addListener(self, listener):
+        self.listener = listener
+
+    def removeListener(self, listener):
+        self.removed = True
+
+
+def connect_session(monkeypatch):
+    """A session of Spark Connect as far as attach asks."""
+    module = types.ModuleType("pyspark.sql.streaming.listener")
+    module.StreamingQueryListener = object
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    kind = type("Session", (), {"is_stopped": False, "conf": {}, "session_id": "forked"})
+    kind.__module__ = "pyspark.sql.connect.session"
+    made = kind()
+    made.streams = Streams()
+    return made
+
+
+def in_a_child(look):
+    """What `look` returns in a forked child, as JSON."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.write(writing, json.dumps(look()).encode())
+        finally:
+            os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading) as pipe:
+        text = pipe.read()
+    os.waitpid(child, 0)
+    return json.loads(text)
+
+
+@pytest.fixture
+def watch(monkeypatch, tmp_path):
+    made = ledgerops.attach(connect_session(monkeypatch), port=0, tasks_collector=False, recording=str(tmp_path))
+    assert isinstance(made, SessionWatch)
+    yield made
+    made.close()
+
+
+def test_in_the_child_the_watch_is_inert_and_closing_it_touches_no_session(watch):
+    session = watch._session
+
+    def look():
+        watch.close()
+        return [watch.url, watch.diagnose()["queries"], watch.error, getattr(session.spark.streams, "removed", False)]
+
+    assert in_a_child(look) == [None, [], "this process was forked from the one that is watched", False]
+    assert watch.url is not None
+
+
+def test_the_child_keeps_no_socket_of_the_exporter(watch):
+    descriptor = watch._hub.exporter._server.socket.fileno()
+
+    def look():
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            return "closed"
+        return "open"
+
+    assert in_a_child(look) == "closed"
+    with socket.create_connection(("127.0.0.1", watch.port), timeout=10):
+        pass
+
+
+def test_what_is_buffered_of_the_recording_is_written_once(watch, tmp_path):
+    recorder = watch._hub.worker._recorder
+    recorder.append(b'{"at": "2026-01-31T12:00:00.000Z", "kind": "idle", "query": "mine", "data": {}}\n')
+
+    assert in_a_child(lambda: recorder.close()) is None
+    recorder.close()
+    text = b"".join(file.read_bytes() for file in tmp_path.iterdir())
+    assert text.count(b'"mine"') == 1
