@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from ledgerops.agent.listener import EventSink, add_connect_listener, add_java_listener
 from ledgerops.agent.py4j_cleanup import Connections
 from ledgerops.agent.queue import Inbox
 
 REMOVE_SECONDS = 3.0
+CALL_SECONDS = 5.0  # for an answer of a Connect server
+T = TypeVar("T")
 
 
 class ActiveQuery(NamedTuple):
@@ -24,6 +26,8 @@ class ActiveQuery(NamedTuple):
 
 class Session:
     """Registers a listener when made; raises what Spark raises when that fails."""
+
+    _asking: threading.Thread | None = None
 
     def __init__(self, session: Any, inbox: Inbox) -> None:
         self.spark = session
@@ -60,8 +64,36 @@ class Session:
         return None if value is None else str(value)
 
     def active(self) -> list[ActiveQuery]:
-        """The queries that run now."""
-        return [ActiveQuery(str(each.id), str(each.runId), each.name, each) for each in self.spark.streams.active]
+        """The queries that run now. Raises what Spark raises, and TimeoutError; see `call`."""
+        return self.call(
+            lambda: [ActiveQuery(str(each.id), str(each.runId), each.name, each) for each in self.spark.streams.active]
+        )
+
+    def call(self, question: Callable[[], T]) -> T:
+        """The answer to a question to Spark.
+
+        Raises TimeoutError when a Connect server gives none within CALL_SECONDS: its client tries again for minutes
+        when the server is gone. While one question waits, no other is asked.
+        """
+        if self.classic:
+            return question()
+        if self._asking is not None and self._asking.is_alive():
+            raise TimeoutError("the Connect server still has not answered")
+        answers: list[T] = []
+        errors: list[BaseException] = []
+
+        def ask() -> None:
+            try:
+                answers.append(question())
+            except BaseException as error:
+                errors.append(error)
+
+        self._asking = threading.Thread(target=ask, name="ledgerops-ask", daemon=True)
+        self._asking.start()
+        self._asking.join(CALL_SECONDS)
+        if answers:
+            return answers[0]
+        raise errors[0] if errors else TimeoutError("the Connect server does not answer")
 
     def gone(self, run_id: str) -> None:
         """Lets go what is held for a run whose end Spark did not tell."""

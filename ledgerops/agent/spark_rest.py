@@ -1,4 +1,8 @@
-"""Spark's REST interface (the UI's /api/v1), asked with a short limit and no proxy."""
+"""Spark's REST interface (the UI's /api/v1), asked without a proxy and with patience.
+
+A request that is broken off makes Spark's Jetty log a stack trace in the job's output, and its answer is lost; only a
+collector's own thread waits for it.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +11,7 @@ from urllib.request import ProxyHandler, build_opener
 
 import orjson
 
-SECONDS = 2.0  # a UI that needs longer is busy, and has better things to do
-FIRST_SECONDS = 10.0  # the first answer is late: the UI sets its REST part up for it
+ANSWER_SECONDS = 60.0  # a driver on a busy machine takes many seconds; after a minute it will not answer
 
 
 class SparkRest:
@@ -17,12 +20,9 @@ class SparkRest:
     def __init__(self, ui_url: str, app_id: str) -> None:
         self.base = f"{ui_url.rstrip('/')}/api/v1/applications/{app_id}"
         self.requests = 0
-        self._warm = False
         self._opener = build_opener(ProxyHandler({}))
 
     def get(self, path: str) -> Any:
         self.requests += 1
-        with self._opener.open(self.base + path, timeout=SECONDS if self._warm else FIRST_SECONDS) as answer:
-            found = orjson.loads(answer.read())
-        self._warm = True
-        return found
+        with self._opener.open(self.base + path, timeout=ANSWER_SECONDS) as answer:
+            return orjson.loads(answer.read())

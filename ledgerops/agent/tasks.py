@@ -27,7 +27,8 @@ PAGE = 100  # executions asked for at once
 PAGES = 25  # Spark keeps 1,000 executions unless told otherwise
 STAGES = 8  # of one batch at most, the newest: a plan with more is read in part rather than slowly
 TASKS = 64  # up to this many tasks of a stage are read one by one
-REST_SECONDS = (5.0, 15.0, 60.0, 300.0)  # after the first, second ... failure in a row
+PAUSE_SECONDS = (5.0, 10.0, 20.0, 30.0)  # after the first, second ... look in a row in which nothing could be read
+UNREADABLE = (OSError, ValueError, KeyError, TypeError, IndexError)
 PYTHON = re.compile(r"time to run python workers", re.IGNORECASE)
 AMOUNT = re.compile(r"([\d.,]+) (ms|s|m|h)\b")
 AMOUNTS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
@@ -61,34 +62,52 @@ class TaskCollector:
         self._looked: dict[str, tuple[int, float]] = {}  # run id -> batch, when
         self._no_python: dict[str, int] = {}
         self._failures = 0
-        self._rests_until = 0.0
+        self._pauses_until = 0.0
 
     def look(self) -> None:
-        """Raises OSError or ValueError when the interface does not answer well; the next looks then do nothing."""
+        """Reads the newest finished batch of each query that is due, the queries that finished last first.
+
+        Raises the last OSError or ValueError of an interface that does not answer well, after all were tried. When
+        none could be read, the next looks do nothing for a while.
+        """
         now = self._clock()
         rest = self._rest()
         wanted = {run.run_id: run for run in self._runs.runs() if self._due(run, now)}
         # noted before the question: a batch that ends after it may be in the answer by half
         finished = {run_id: run.last_batch for run_id, run in wanted.items() if run.last_batch is not None}
-        if rest is None or not wanted or now < self._rests_until:
+        if rest is None or not wanted or now < self._pauses_until:
             return
+        problem: Exception | None = None
+        read = 0
         try:
             newest = newest_batches(self._page(rest), finished)
-            for run_id, found in newest.items():
+            for run_id in sorted(newest, key=lambda each: -wanted[each].last_seen):
+                found = newest[run_id]
                 if found.batch_id <= self._looked.get(run_id, (-1, 0.0))[0]:
                     continue
                 self._looked[run_id] = (found.batch_id, now)
-                summary = self._read(rest, run_id, found)
+                try:
+                    summary = self._read(rest, run_id, found)
+                except UNREADABLE as error:  # one batch's stages may be gone; the others are read all the same
+                    problem = error
+                    if isinstance(error, TimeoutError):
+                        break
+                    continue
+                read += 1
                 if summary.stages:
                     self._inbox.put("tasks", orjson.dumps(summary), wanted[run_id].query, wanted[run_id].session)
-            self._failures = 0
-        except (OSError, ValueError, KeyError, TypeError, IndexError):
-            self._rests_until = now + REST_SECONDS[min(self._failures, len(REST_SECONDS) - 1)]
+        except UNREADABLE as error:
+            problem = error
+        if problem is not None and not read:
+            self._pauses_until = now + PAUSE_SECONDS[min(self._failures, len(PAUSE_SECONDS) - 1)]
             self._failures += 1
-            raise
+            raise problem
+        self._failures = 0
         on = {run.run_id for run in self._runs.runs()}
         self._looked = {run_id: seen for run_id, seen in self._looked.items() if run_id in on}
         self._no_python = {run_id: count for run_id, count in self._no_python.items() if run_id in on}
+        if problem is not None:
+            raise problem
 
     def _due(self, run: Run, now: float) -> bool:
         batch, at = self._looked.get(run.run_id, (-1, 0.0))

@@ -23,6 +23,7 @@ INTERVALS = 2  # trigger intervals of silence that are normal
 REPEAT = 5.0  # seconds between two reports of the same batch
 LIST_SECONDS = 10.0
 GONE_SECONDS = 10.0  # a run must be missing for so long: its end may be under way to us, or its session just attached
+UNREACHABLE_SECONDS = 20.0  # without an answer of a session, after which its runs count as lost
 WORKING = "Processing new data"
 
 
@@ -41,6 +42,7 @@ class Watchdog:
         self._listed: dict[str, float] = {}  # session -> when
         self._missing: dict[str, float] = {}  # run id -> since when; infinity once its end was told
         self._reported: dict[str, float] = {}
+        self._unreachable: dict[str, float] = {}  # session -> since when it does not say what runs
 
     def look(self) -> None:
         """Raises the last error, after everything was looked at."""
@@ -53,8 +55,11 @@ class Watchdog:
             self._listed[session.key] = now
             try:
                 self._list(session, now)
+                self._unreachable.pop(session.key, None)
             except Exception as problem:  # the other sessions are looked at all the same
                 error = problem
+                if now - self._unreachable.setdefault(session.key, now) >= UNREACHABLE_SECONDS:
+                    self._lose(session)
         runs = self._runs.runs()
         for run in runs:
             if run.session not in sessions:  # detached; a query goes on as long as its session does
@@ -68,6 +73,7 @@ class Watchdog:
         self._reported = {run_id: at for run_id, at in self._reported.items() if run_id in on}
         self._missing = {run_id: at for run_id, at in self._missing.items() if run_id in on}
         self._listed = {each.key: self._listed.get(each.key, 0.0) for each in sessions}
+        self._unreachable = {key: since for key, since in self._unreachable.items() if key in self._listed}
         if error is not None:
             raise error
 
@@ -96,6 +102,12 @@ class Watchdog:
         if now - self._missing.setdefault(run.run_id, now) >= GONE_SECONDS:
             self._ended(run, unwatched)
 
+    def _lose(self, session: Session) -> None:
+        """For the runs of a session whose server or JVM has not answered for long; a sign of life brings them back."""
+        for run in self._runs.runs():
+            if run.session is session and self._missing.get(run.run_id) != math.inf:
+                self._tell_end(run, lost=True)
+
     def _ended(self, run: Run, unwatched: bool) -> None:
         """For a query that is gone without an event, or goes on `unwatched`. Sent again if the queue was full.
 
@@ -107,18 +119,30 @@ class Watchdog:
         if run.handle is not None and lost:
             self.calls += 1
             try:
-                problem = run.handle.exception()
+                problem = run.session.call(run.handle.exception)
                 lost = False
             except Exception:  # the query's JVM side is gone, too
                 problem = None
             if problem is not None:
                 exception = str(problem).strip() or "unknown"
                 error_class = getattr(problem, "getCondition", getattr(problem, "getErrorClass", lambda: None))()
-        data = {"id": run.query_id, "runId": run.run_id, "exception": exception, "errorClassOnException": error_class}
+        self._tell_end(run, exception, error_class, unwatched, lost)
+
+    def _tell_end(
+        self,
+        run: Run,
+        exception: str | None = None,
+        error_class: str | None = None,
+        unwatched: bool = False,
+        lost: bool = False,
+    ) -> None:
+        """Puts the end of a run on the queue, and lets go what is held for it unless it may go on."""
+        data: dict[str, object] = {"id": run.query_id, "runId": run.run_id}
+        data |= {"exception": exception, "errorClassOnException": error_class}
         data |= {"unwatched": True} if unwatched else {"lost": True} if lost else {}
         if self._inbox.put("terminated", orjson.dumps(data), run.query, run.session):
             self._missing[run.run_id] = math.inf
-        if not unwatched:
+        if not unwatched and not lost:
             run.session.gone(run.run_id)
 
     def _ask(self, run: Run, now: float) -> None:
@@ -126,7 +150,7 @@ class Watchdog:
             self._listed.pop(run.session.key, None)  # the next look fetches the handle
             return
         self.calls += 1
-        status = run.handle.status
+        status = run.session.call(lambda: run.handle.status)
         message = str(status.get("message", ""))
         if not status.get("isTriggerActive") or (message != WORKING and now - run.last_seen < IDLE_QUIET):
             return  # looking for new data is a trigger at work, too, and normally takes no time

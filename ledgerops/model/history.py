@@ -114,6 +114,8 @@ class History:
         A batch that is heard of after its run's end, or after the next run's start, does not begin its run again.
         """
         last = self.last
+        if self.ended is not None and self.ended.lost and progress.run_id == self.run_id:
+            self.ended = None  # it was out of sight only
         late = self.is_late(progress.run_id, progress.started)  # Spark tells of a start at once, of a batch in its turn
         if late and last is not None and last.run_id == self.run_id:
             return False  # out of order

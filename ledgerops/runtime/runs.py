@@ -55,7 +55,8 @@ class Runs:
             return
         with self._lock:
             if seen.kind == "terminated":
-                self._ended.append(run_id)
+                if seen.data.get("lost") is not True:  # a lost run may turn up again
+                    self._ended.append(run_id)
                 self._runs.pop(run_id, None)
                 return
             if seen.kind == "progress" and history.last is not None:

@@ -127,8 +127,6 @@ class FakeSpark:
 
 @pytest.fixture
 def spark(monkeypatch):
-    monkeypatch.setattr("ledgerops.agent.spark_rest.SECONDS", 60.0)
-    monkeypatch.setattr("ledgerops.agent.spark_rest.FIRST_SECONDS", 60.0)
     fake = FakeSpark()
     yield fake
     fake.server.shutdown()
@@ -243,7 +241,7 @@ def test_an_interface_that_is_away_is_left_alone_for_longer_and_longer():
             tried.append(round(bench.now - T0))
         bench.now += 1
 
-    assert tried == [0, 5, 20, 80]
+    assert tried == [0, 5, 15, 35, 65, 95]
 
 
 def test_an_answer_that_is_no_json_counts_as_away(spark):

@@ -1,8 +1,11 @@
+import contextlib
+import threading
+
 import pytest
 
 from ledgerops.agent.queue import Inbox
 from ledgerops.agent.sessions import ActiveQuery
-from ledgerops.agent.watchdog import Watchdog, trigger_began
+from ledgerops.agent.watchdog import UNREACHABLE_SECONDS, Watchdog, trigger_began
 from ledgerops.model.self_counts import SelfStats
 from tests.agent.fakes import FakeQuery, FakeSession, roster_of, run_of, taken
 from tests.build import T0
@@ -148,6 +151,61 @@ def test_a_run_that_vanished_is_lost_where_nobody_can_say_how_it_ended(handle, u
 
     [(_, kind, data)] = bench.look_until(40)
     assert (kind, data.get("lost", False)) == ("terminated", lost)
+
+
+class Dead(FakeSession):
+    """A session whose server was killed."""
+
+    def active(self):
+        raise TimeoutError("the Connect server does not answer")
+
+
+def test_the_runs_of_a_server_that_was_killed_are_lost_within_half_a_minute():
+    session = Dead()
+    bench = Bench(working(session, FakeQuery(working=False)), sessions=[session])
+    found = []
+    for _ in range(60):
+        bench.now += 1
+        with contextlib.suppress(TimeoutError):
+            bench.dog.look()
+        found += [(bench.now - T0, kind, data.get("lost")) for kind, data in taken(bench.inbox)]
+
+    [(after, kind, lost)] = found
+    assert (kind, lost) == ("terminated", True)
+    assert UNREACHABLE_SECONDS <= after <= 35
+
+
+def test_a_server_that_answers_again_in_time_loses_no_run():
+    session = Dead()
+    bench = Bench(working(session, FakeQuery(working=False)), sessions=[session])
+    found = []
+    for second in range(60):
+        bench.now += 1
+        if second == 15:
+            session.active = lambda: session.queries
+        with contextlib.suppress(TimeoutError):
+            bench.dog.look()
+        found += taken(bench.inbox)
+
+    assert found == []
+
+
+def test_a_question_to_a_connect_server_that_is_gone_is_given_up(monkeypatch):
+    monkeypatch.setattr("ledgerops.agent.sessions.CALL_SECONDS", 0.05)
+    session, answer = FakeSession(), threading.Event()
+
+    with pytest.raises(TimeoutError, match="does not answer"):
+        session.call(lambda: answer.wait(60))
+    with pytest.raises(TimeoutError, match="still has not answered"):
+        session.call(lambda: 1)
+    answer.set()
+    session._asking.join(60)
+    assert session.call(lambda: 1) == 1
+
+
+def test_what_a_question_raises_is_raised_here():
+    with pytest.raises(ZeroDivisionError):
+        FakeSession().call(lambda: 1 / 0)
 
 
 def test_an_end_that_finds_the_queue_full_is_reported_again():

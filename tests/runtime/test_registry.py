@@ -74,6 +74,19 @@ def test_a_run_that_vanished_is_remembered_as_lost():
     assert state.history.ended is not None and state.history.ended.lost
 
 
+def test_a_lost_run_that_reports_a_batch_was_out_of_sight_only():
+    made = Fleet(lambda: healthy)
+    run, name = spark_json()["runId"], spark_json()["name"]
+    for each in (progress(batchId=1), event("terminated", run, exception=None, lost=True)):
+        made.ingest(each, origin="session")
+    assert made.runs.runs() == []
+
+    made.ingest(progress(batchId=2), origin="session")
+    assert made.queries[name].history.ended is None
+    assert made.queries[name].history.restarts == 0
+    assert [each.run_id for each in made.runs.runs()] == [run]
+
+
 A, B, C = "aaaaaaaa-0000", "bbbbbbbb-0000", "cccccccc-0000"
 
 
