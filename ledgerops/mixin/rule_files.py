@@ -50,7 +50,8 @@ def _rule(alert: Alert, site: Site) -> dict[str, Any]:
 
 def texts(alert: Alert, site: Site) -> Mapping[str, str]:
     """Every link is an annotation of its own, so that chat and alert pages make links of them."""
-    query = "&var-query={{ $labels.query }}" if alert.of_query else ""
+    app = "{{ with $labels.app }}&var-app={{ . }}{{ end }}"  # a driver of before the label has none
+    query = f"{app}&var-query={{{{ $labels.query }}}}" if alert.of_query else ""
     return {
         "summary": alert.summary,
         "description": alert.description.replace(CAUSE, cause(site)),

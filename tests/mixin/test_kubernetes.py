@@ -59,5 +59,5 @@ def test_the_command_writes_them_into_a_folder(tmp_path, capsys):
 def test_a_checkout_is_no_place_for_them(capsys):
     assert main(["render", "--format", "kubernetes"]) == 2
     assert capsys.readouterr().err == (
-        "ledgerops: --format kubernetes needs --out FOLDER: its files do not belong into a checkout\n"
+        "ledgerops: --format kubernetes needs --out FOLDER: these files do not belong in a checkout\n"
     )

@@ -1,0 +1,63 @@
+"""What an alert says when it is sent: Prometheus fills in the cause, the first step and the links."""
+
+import re
+import subprocess
+
+import pytest
+import yaml
+
+from ledgerops.mixin.rule_files import rule_files
+from ledgerops.mixin.site import Site
+from tests.programs import needed
+
+CAUSE = (
+    'ledgerops_root_cause_info{job="ledgerops", instance="d:1", query="orders"%s, rule="slow-sink", severity="info", '
+    'rank="%d", summary="Writing to the sink is slow.", action="Time one write at the target."}'
+)
+
+
+def described(folder, *series):
+    """The description and the link of LedgerQueryDown for `orders`, which ended, by application."""
+    for name, text in rule_files(Site()).items():
+        (folder / name).write_text(text, "utf-8")
+    ended = {
+        name: value
+        for app in ("", ', app="a"')
+        for name, value in (
+            (f'ledgerops_query_expected{{job="ledgerops", instance="d:1", query="orders"{app}}}', "1x40"),
+            (f'ledgerops_query_active{{job="ledgerops", instance="d:1", query="orders"{app}}}', "1x8 0x32"),
+        )
+    }
+    test = {
+        "interval": "15s",
+        "input_series": [{"series": name, "values": value} for name, value in ended.items()]
+        + [{"series": each, "values": "1x40"} for each in series],
+        "alert_rule_test": [{"eval_time": "5m", "alertname": "LedgerQueryDown", "exp_alerts": []}],
+    }
+    (folder / "test.yaml").write_text(yaml.safe_dump({"rule_files": ["symptoms.yaml"], "tests": [test]}, width=10_000))
+    done = subprocess.run(
+        [needed("promtool"), "test", "rules", "test.yaml"], cwd=folder, capture_output=True, text=True
+    )
+    got = re.findall(r'Labels:\{(.*?)\}\s+Annotations:\{.*?description="(.*?)", runbook', done.stdout + done.stderr)
+    links = re.findall(r'dashboard_url="(.*?)"', done.stdout + done.stderr)
+    return {"a" if 'app="a"' in labels else "": (text, link) for (labels, text), link in zip(got, links, strict=True)}
+
+
+DOWN = "orders has no active run, so its results are getting older. "
+NAMED = "Root cause: Writing to the sink is slow. First step: Time one write at the target. (slow-sink)"
+
+
+@pytest.mark.parametrize(
+    ("series", "first", "second"),
+    [
+        pytest.param([], "No cause is known yet.", "No cause is known yet.", id="no cause"),
+        pytest.param([CAUSE % ("", 1)], NAMED, "No cause is known yet.", id="a cause in one application"),
+        pytest.param([CAUSE % (', app="a"', 1)], "No cause is known yet.", NAMED, id="a cause in the other"),
+        pytest.param([CAUSE % ("", 2)], "No cause is known yet.", "No cause is known yet.", id="not the first cause"),
+    ],
+)
+def test_an_alert_names_the_first_cause_of_its_own_application_and_what_to_do(tmp_path, series, first, second):
+    found = described(tmp_path, *series)
+
+    assert {app: text for app, (text, _) in found.items()} == {"": DOWN + first, "a": DOWN + second}
+    assert "&var-app=" not in found[""][1] and "&var-app=a&var-query=orders&" in found["a"][1]
