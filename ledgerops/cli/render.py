@@ -55,11 +55,12 @@ def _format(value: str) -> str:
 def run(args: argparse.Namespace) -> int:
     os.environ["COLUMNS"] = "100"  # argparse wraps help to the terminal; the pages must not depend on it
     from ledgerops import mixin
+    from ledgerops.cli.architecture_picture import architecture_picture
     from ledgerops.cli.reference_page import cli_page
     from ledgerops.mixin.site import read_site
 
     site = read_site(args.config)
-    ours = {"docs/cli.md": cli_page}
+    ours = {"docs/cli.md": cli_page, "docs/architecture.svg": architecture_picture}
     if args.format != "files" and args.check:
         raise UserError(f"--check compares the committed files and cannot be combined with --format {args.format}")
     if args.format != "files" and args.out == Path():

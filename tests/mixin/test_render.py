@@ -8,6 +8,7 @@ import pytest
 
 from ledgerops import mixin
 from ledgerops.cli import main
+from ledgerops.cli.architecture_picture import architecture_picture
 from ledgerops.cli.reference_page import cli_page
 from ledgerops.diagnosis.rules import RULES
 from ledgerops.diagnosis.runbook import SECTIONS, evidence_of, on_call
@@ -15,7 +16,7 @@ from ledgerops.metrics import METRICS
 from ledgerops.mixin.reference import evidence_list, runbook_body
 from tests.paths import ROOT
 
-PAGES = {"docs/cli.md": cli_page}
+PAGES = {"docs/cli.md": cli_page, "docs/architecture.svg": architecture_picture}
 
 
 @pytest.fixture(autouse=True)
