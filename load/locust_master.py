@@ -119,7 +119,7 @@ class Lead:
                     if gone(clients, member):
                         conductor.lost(member)
             if not conductor.begun and time.monotonic() - self._since > CONNECT:
-                self._fail(f"not all of {self.workers} workers could begin within {CONNECT:.0f} s")
+                self._fail(f"not all of {self.workers} workers could start within {CONNECT:.0f} s")
                 return
         if conductor.failure is not None:
             self._fail(conductor.failure)

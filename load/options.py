@@ -30,21 +30,21 @@ def add_options(parser: Any, **_: Any) -> None:
         action.is_secret = action.is_required = action.is_multiple = False
 
     option("--plan", f"a load plan's file or name ({', '.join(PLANS)}), or replay", default="default")
-    option("--bootstrap-servers", "send to Kafka here: HOST:PORT", default="")
+    option("--bootstrap-servers", "send to this Kafka cluster: HOST:PORT", default="")
     option("--kafka-config", "properties of the Kafka client (security)", default="")
-    option("--topic-prefix", "before the name of the topic", default="")
+    option("--topic-prefix", "prefix of the topic name", default="")
     option("--to", "write JSON lines to FOLDER/TABLE instead of Kafka", default="")
     option("--table", "what to send", choices=TABLES, default="transactions")
     option("--data", "folder of transactions.csv, for replay", default="")
     option("--records", "send the first N records of the stream", default="")
-    option("--duration", "send what is due in this time: 90, 2m, 1h (or --run-time)", default="")
+    option("--duration", "send what is due within this time: 90, 2m, 1h (or --run-time)", default="")
     option("--rate-scale", "multiply every rate by this", default="")
-    option("--at-once", "send as fast as the target takes it", action="store_true", default=False)
-    option("--late-budget", "INVALID when p99 of lateness is above it", default=f"{LATE_BUDGET * 1000:g}ms")
-    option("--samples", "write the times of some records here, on each worker", default="")
-    option("--sample-every", "of every N-th record (about 100 a second)", default="")
-    option("--manifest", "where to write what was sent (runs/manifest.json)", default="")
-    option("--metrics-port", "serve the load's own metrics here", default="")
+    option("--at-once", "send as fast as the target accepts records", action="store_true", default=False)
+    option("--late-budget", "INVALID if the p99 of lateness exceeds this", default=f"{LATE_BUDGET * 1000:g}ms")
+    option("--samples", "write the times of some records to this file, on each worker", default="")
+    option("--sample-every", "sample every N-th record (default: about 100 per second)", default="")
+    option("--manifest", "file for the manifest (default runs/manifest.json)", default="")
+    option("--metrics-port", "serve the metrics of the load on this port", default="")
 
 
 def read(options: Namespace) -> tuple[LoadRequest, float]:

@@ -6,7 +6,7 @@ counts from the scheduled time. A warm-up is not measured. An objective that cou
 
 An objective is a measure, a comparison and a value. Measures: lag, lag slope, batch, p95 batch, max batch, state, state
 rows, state growth, processed, and p50, p90, p95, p99, p99.9 or max of latency, waiting or working (the two parts of a
-row's latency: before its batch began, and in it).
+row's latency: before its batch began, and within it).
 
 On failure the summary names the cause that `ledgerops diagnose` finds in the recording of the run. The results go to a
 new folder: test.html (a single file with plots), test.json, test.csv (one line per batch), and the recording.

@@ -59,7 +59,9 @@ class KafkaClient:
                 raise UserError(f"the Kafka option {name} cannot be used: {REFUSED[name]}")
         mechanism = self._mechanism
         if "sasl.username" in self.options and mechanism not in LOGIN:
-            raise UserError(f"sasl.mechanism {mechanism} takes no user and password; those that do: {', '.join(LOGIN)}")
+            raise UserError(
+                f"sasl.mechanism {mechanism} does not use a user and password; these do: {', '.join(LOGIN)}"
+            )
 
     @property
     def _mechanism(self) -> str:
@@ -143,7 +145,7 @@ def read_properties(path: Path) -> dict[str, str]:
         if not value:
             raise UserError(f"{where}: {name} has no value")
         if name in options:
-            raise UserError(f"{where}: {name} is given a second time")
+            raise UserError(f"{where}: {name} is given twice")
         if name in REFUSED:
             raise UserError(f"{where}: {name} cannot be used here: {REFUSED[name]}")
         options[name] = value
@@ -168,7 +170,7 @@ def reach(client: KafkaClient, seconds: float = 8.0) -> Any:
     try:
         admin = AdminClient(settings)
     except KafkaException as error:
-        raise UserError(f"Kafka's client refuses the options: {_reason(client, error)}") from None
+        raise UserError(f"the Kafka client rejects the options: {_reason(client, error)}") from None
     began = time.monotonic()
     end = began + seconds
     while True:
@@ -246,7 +248,7 @@ def _private_key(path: str) -> str:
     text = _pem("ssl.key.location", path)
     if not re.search(r"-----BEGIN (ENCRYPTED )?PRIVATE KEY-----", text):
         raise UserError(
-            f"ssl.key.location {path} is no PKCS#8 key, the only kind that Spark's client reads; "
+            f"ssl.key.location {path} is not a PKCS#8 key, the only format that Spark's client reads; "
             "convert it: openssl pkcs8 -topk8 -in OLD -out NEW"
         )
     return text

@@ -49,7 +49,7 @@ def retrieve(
         finally:
             limit.cancel()
     if process.returncode:
-        raise UserError(f"cannot fetch the jars: {problem(lines)}")
+        raise UserError(f"cannot download the jars: {problem(lines)}")
 
 
 def problem(lines: Sequence[str]) -> str:

@@ -99,14 +99,14 @@ def check(folder: Path) -> None:
         except OSError as error:
             raise UserError(f"cannot read {folder / name}: {(error.strerror or str(error)).lower()}") from None
         if found != expected:
-            raise UserError(f"the jar {name} is not the one that was tried (sha256 {found[:12]}...); {remedy}")
+            raise UserError(f"the jar {name} is not the tested one (sha256 {found[:12]}...); {remedy}")
 
 
 def _present(kind: str) -> list[Path]:
     folder = jars_folder()
     jars = [folder / name for name in hashes() if name.startswith(f"{kind}/")]
     if not all(jar.is_file() for jar in jars):
-        raise UserError(f"the {kind} jars are not in {folder}; run ledgerops jars, which fetches them")
+        raise UserError(f"the {kind} jars are not in {folder}; run ledgerops jars to download them")
     return jars
 
 
@@ -132,7 +132,7 @@ def _lock(root: Path, say: Callable[[str], None]) -> Iterator[None]:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            say("waiting for another ledgerops that fetches them")
+            say("waiting for another ledgerops that downloads them")
             fcntl.flock(handle, fcntl.LOCK_EX)
         yield
 

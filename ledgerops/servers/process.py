@@ -77,7 +77,7 @@ class Process:
         end = time.monotonic() + seconds
         while not ready():
             if not self.alive:
-                raise UserError(f"{self.name} ended at its start: {self.last_words()}")
+                raise UserError(f"{self.name} stopped while starting: {self.last_words()}")
             if time.monotonic() > end:
                 self.kill()
                 raise UserError(f"{self.name} was not ready after {seconds:.0f} s: {self.last_words()}")
@@ -91,7 +91,7 @@ class Process:
                 lines = filter(str.strip, file.read_text("utf-8", "replace").splitlines())
                 said += [(bool(_ERROR.search(line)), f"{line.strip()} (see {file})") for line in lines]
         errors = [line for error, line in said if error]
-        return (errors or [line for _, line in said] or [f"it said nothing (see {self._printed})"])[-1]
+        return (errors or [line for _, line in said] or [f"it printed nothing (see {self._printed})"])[-1]
 
     def stop(self, gently: signal.Signals = signal.SIGTERM, seconds: float = 30.0) -> None:
         """Asks it to end, and kills what is left after so many seconds."""

@@ -58,7 +58,7 @@ def producer(say: Callable[[str], None], records: int = RECORDS, rounds: int = R
     ours, again, tool = seen.values()
     yield Line("records", f"{records:,} transactions of {size:.0f} bytes, 5 partitions, acks=all, lz4")
     for what, one, two, other, unit in (
-        ("records a second", *([each.rate for each in kind] for kind in (ours, again, tool)), ",.0f"),
+        ("records per second", *([each.rate for each in kind] for kind in (ours, again, tool)), ",.0f"),
         ("CPU seconds per million records", *([each.cpu for each in kind] for kind in (ours, again, tool)), ".2f"),
     ):
         found = compare(cast("list[float]", one), cast("list[float]", two), cast("list[float]", other))

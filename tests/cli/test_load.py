@@ -298,8 +298,8 @@ def test_a_load_that_is_later_than_its_budget_is_invalid(load, plan, tmp_path, c
 
     late = manifest.sent["late_seconds"]["p99"]
     why = (
-        f"one record of a hundred was later than {spent(late)} (budget 0 ms): this generator cannot keep up; "
-        "take more --workers or less --rate-scale, see ledgerops load calibrate"
+        f"1 % of the records were sent later than {spent(late)} (budget 0 ms): this generator cannot keep up; "
+        "use more --workers or a lower --rate-scale, see ledgerops load calibrate"
     )
     out = capsys.readouterr().out
     assert (code, manifest.exact, manifest.sent["valid"]) == (1, True, False)
@@ -401,9 +401,7 @@ def test_a_load_at_once_ends_now(load, plan, tmp_path):
 @pytest.mark.parametrize(
     ("argv", "message"),
     [
-        pytest.param(
-            ["default"], "where to? give --bootstrap-servers HOST:PORT or --to FOLDER, one of them", id="nowhere"
-        ),
+        pytest.param(["default"], "no target; give either --bootstrap-servers HOST:PORT or --to FOLDER", id="nowhere"),
         pytest.param(
             ["default", "--to", "x", "--topic-prefix", "a."],
             "--kafka-config and --topic-prefix are for Kafka, not for --to",
@@ -411,11 +409,11 @@ def test_a_load_at_once_ends_now(load, plan, tmp_path):
         ),
         pytest.param(
             ["default", "--to", "x", "--at-once"],
-            "this plan has no end, and --at-once no clock; add --records N or --duration TIME",
+            "this plan never ends, and --at-once ignores its schedule; add --records N or --duration TIME",
             id="endless",
         ),
         pytest.param(
-            ["default", "--to", "x", "--data", "y"], "--data is for replay; a plan makes its own rows", id="data"
+            ["default", "--to", "x", "--data", "y"], "--data is for replay; a plan generates its own rows", id="data"
         ),
         pytest.param(
             ["default", "--to", "x", "--sample-every", "9"], "--sample-every is for --samples FILE", id="no file"
@@ -427,27 +425,27 @@ def test_a_load_at_once_ends_now(load, plan, tmp_path):
         ),
         pytest.param(
             ["default", "--to", "x", "--at-once", "--records", "9" * 22],
-            "more records than a load can number; give less --records, --duration or --rate-scale",
+            "too many records for one load; reduce --records, --duration or --rate-scale",
             id="records without number",
         ),
         pytest.param(
             ["default", "--to", "x", "--duration", "60", "--rate-scale", "1e308"],
-            "at 1e+308 times its rates plan default sends more than 1,000,000,000 records a second; give less",
+            "at 1e+308 times its rates plan default sends more than 1,000,000,000 records per second; give less",
             id="an absurd rate",
         ),
         pytest.param(
             ["default", "--to", "x", "--duration", "1", "--rate-scale", "1e300"],
-            "at 1e+300 times its rates plan default sends more than 1,000,000,000 records a second; give less",
+            "at 1e+300 times its rates plan default sends more than 1,000,000,000 records per second; give less",
             id="a rate nearly as absurd",
         ),
         pytest.param(
             ["default", "--to", "x", "--duration", "365d", "--rate-scale", "1e5"],
-            "more records than a load can number; give less --records, --duration or --rate-scale",
+            "too many records for one load; reduce --records, --duration or --rate-scale",
             id="too many records",
         ),
         pytest.param(
             ["default", "--to", "x", "--at-once", "--records", "10", "--rate-scale", "1e-300"],
-            "at this rate the records begin before 1970; give a larger --rate-scale or fewer --records",
+            "at this rate the records would start before 1970; give a larger --rate-scale or fewer --records",
             id="a rate next to nothing",
         ),
         pytest.param(

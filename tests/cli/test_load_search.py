@@ -86,7 +86,7 @@ def test_each_trial_is_a_line_of_the_table(command, tmp_path):
 def test_no_rate_is_exit_code_1_and_says_why(command):
     code, out, _ = command(System(overhead=3.0, noise=0.0), "--quick")
     assert code == 1
-    assert "daily_counts: no rate was found that it sustains (even " in out
+    assert "daily_counts: found no rate that it sustains (even " in out
     assert "next:" not in out
 
 

@@ -87,9 +87,9 @@ def test_the_table_marks_what_was_measured(command):
 
 
 def test_a_run_that_dies_on_the_way_fails(command):
-    code, out, _ = command(System(fails="the driver was ended by signal 9"), *DAILY, "--rate", "12000")
+    code, out, _ = command(System(fails="the driver was killed by signal 9"), *DAILY, "--rate", "12000")
     assert code == 1
-    assert "FAILED: the run failed: the driver was ended by signal 9; cause: query-failed" in out
+    assert "FAILED: the run failed: the driver was killed by signal 9; cause: query-failed" in out
 
 
 def test_a_run_that_cannot_begin_is_no_verdict(tmp_path):
@@ -98,11 +98,11 @@ def test_a_run_that_cannot_begin_is_no_verdict(tmp_path):
     def perform(wanted, folder, say):
         from ledgerops.load.test.trial import Trial
 
-        return Trial(folder, wanted, None, {"daily_counts": "the driver ended with code 2: no java"})
+        return Trial(folder, wanted, None, {"daily_counts": "the driver exited with code 2: no java"})
 
     with pytest.raises(UserError) as told:
         load_test(args, perform)
-    assert str(told.value) == "cannot run daily_counts: the driver ended with code 2: no java"
+    assert str(told.value) == "cannot run daily_counts: the driver exited with code 2: no java"
 
 
 def test_nonsense_is_refused_before_anything_starts(refused, tmp_path):
@@ -115,7 +115,7 @@ def test_nonsense_is_refused_before_anything_starts(refused, tmp_path):
     assert refused(*DAILY, "--rate", "5", "--duration", "3") == (
         "--duration 3s is too short for 6 batches at a trigger interval of 2 s; give at least 12s"
     )
-    assert refused(*DAILY, "--rate", "5", "--slo", "lag<5").startswith("--slo 'lag<5': '5' is no value for it")
+    assert refused(*DAILY, "--rate", "5", "--slo", "lag<5").startswith("--slo 'lag<5': '5' is not a valid value")
     assert refused("--load", "0.9") == "--load needs exactly one --job"
     assert refused(*DAILY, "--load", "0.9") == (
         "no runs/search-daily_counts/search.json: run ledgerops load search daily_counts first, or give --rate"

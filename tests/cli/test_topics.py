@@ -117,7 +117,7 @@ def test_a_check_says_what_is_missing_and_makes_nothing(topics, make, prefix):
         assert (code, err) == (1, "")
         assert out.splitlines()[:2] == [
             f"missing  {prefix}transactions  5 partitions, transactions, by customer_id",
-            f"there    {prefix}customers  1 partitions, customers, by customer_id",
+            f"exists   {prefix}customers  1 partitions, customers, by customer_id",
         ]
     topics()
     assert topics("--check")[0] == 0
@@ -257,7 +257,7 @@ def test_nothing_to_load_into_postgres_is_refused(capsys):
 def test_a_prefix_that_no_topic_may_have_is_refused(capsys):
     assert main(["topics", "--bootstrap-servers", "127.0.0.1:1", "--prefix", "a b"]) == 2
     assert capsys.readouterr().err == (
-        "ledgerops: not a prefix of topics: 'a b'; use letters, digits, dots, hyphens and underscores\n"
+        "ledgerops: invalid topic prefix: 'a b'; use letters, digits, dots, hyphens and underscores\n"
     )
 
 

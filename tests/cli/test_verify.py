@@ -97,7 +97,7 @@ def test_the_manifest_beside_a_run_of_the_embedded_source_is_another_runs(tmp_pa
     assert verify(capsys, tmp_path / "default") == (
         2,
         "",
-        f"ledgerops: no manifest in {tmp_path}/default, so nothing to compare with; give --manifest FILE",
+        f"ledgerops: no manifest in {tmp_path}/default, so there is nothing to compare with; give --manifest FILE",
     )
 
 
@@ -108,8 +108,7 @@ def test_the_manifest_beside_a_run_of_the_embedded_source_is_another_runs(tmp_pa
         pytest.param(["{}/none"], "no run at {}/none; give the folder of a run, such as runs/default", id="no run"),
         pytest.param(
             ["{}/empty"],
-            "no output in {}/empty; a run that wrote to Kafka or Postgres is found with --bootstrap-servers or "
-            "--postgres",
+            "no output in {}/empty; for a run that wrote to Kafka or Postgres add --bootstrap-servers or --postgres",
             id="no output",
         ),
         pytest.param(["{}", "--jobs", "account_lookup"], "no output of account_lookup found", id="another job"),
@@ -138,9 +137,9 @@ def test_what_cannot_be_looked_at_is_exit_2(tmp_path, capsys, argv, message):
     [
         (
             {"exact": False},
-            "the manifest is of a load in which records were refused: what arrived is not known; load anew",
+            "the manifest is of a load with rejected records, so it is not known what arrived; repeat the load",
         ),
-        ({"table": "debits"}, "the manifest is of debits; verify compares with one of transactions"),
+        ({"table": "debits"}, "the manifest is of debits; verify needs one of transactions"),
     ],
     ids=["not exact", "another table"],
 )

@@ -118,7 +118,7 @@ def test_a_key_that_java_cannot_read_is_refused(pem):
         KafkaClient("a:1", {"ssl.key.location": path}).spark()
 
     assert str(error.value) == (
-        f"ssl.key.location {path} is no PKCS#8 key, the only kind that Spark's client reads; "
+        f"ssl.key.location {path} is not a PKCS#8 key, the only format that Spark's client reads; "
         "convert it: openssl pkcs8 -topk8 -in OLD -out NEW"
     )
 
@@ -158,7 +158,7 @@ def test_a_properties_file_is_read_with_its_comments_and_blanks(properties):
         pytest.param("client.id=x\nopen sesame\n", "2: not a line of the form name=value", id="no sign"),
         pytest.param("Client Id=x\n", "1: not a line of the form name=value", id="no name"),
         pytest.param("client.id=\n", "1: client.id has no value", id="no value"),
-        pytest.param("client.id=a\nclient.id=b\n", "2: client.id is given a second time", id="twice"),
+        pytest.param("client.id=a\nclient.id=b\n", "2: client.id is given twice", id="twice"),
         pytest.param(
             "sasl.jaas.config=x password=y;\n",
             "1: sasl.jaas.config cannot be used here: write sasl.username and sasl.password",
@@ -191,7 +191,7 @@ def test_a_bad_line_is_named_and_not_quoted(properties, text, said):
         ),
         pytest.param(
             "sasl.username=u\nsasl.password=p\n",
-            "{}: sasl.mechanism GSSAPI takes no user and password; those that do: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512",
+            "{}: sasl.mechanism GSSAPI does not use a user and password; these do: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512",
             id="a user without a mechanism",
         ),
         pytest.param(

@@ -71,7 +71,7 @@ def test_a_broker_that_cannot_start_says_why(server_jars, tmp_path):
     with pytest.raises(UserError) as error, Kafka(tmp_path / "kafka", {"log.dirs": "/dev/null/x"}):
         pass
 
-    assert "failed: " in str(error.value) or "ended at its start" in str(error.value)
+    assert "failed: " in str(error.value) or "stopped while starting" in str(error.value)
 
 
 OWNER = """

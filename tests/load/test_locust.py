@@ -216,7 +216,7 @@ def test_texts_of_the_web_interface_are_read():
         ({"rate_scale": "fast"}, "--rate-scale: not a positive number: 'fast'"),
         ({"records": "-3"}, "--records: not a positive whole number: '-3'"),
         ({"plan": "defualt"}, "no plan defualt (did you mean default?); give the path of a YAML file, or one of: "),
-        ({"to": ""}, "where to? give --bootstrap-servers HOST:PORT or --to FOLDER, one of them"),
+        ({"to": ""}, "no target; give either --bootstrap-servers HOST:PORT or --to FOLDER"),
     ],
 )
 def test_what_does_not_fit_is_told_as_by_ledgerops_load(given, message):

@@ -71,7 +71,7 @@ def test_jars_that_were_never_fetched_are_asked_for(root):
         jars.connector_jars()
 
     assert str(error.value) == (
-        f"the connector jars are not in {jars.jars_folder()}; run ledgerops jars, which fetches them"
+        f"the connector jars are not in {jars.jars_folder()}; run ledgerops jars to download them"
     )
 
 
@@ -94,7 +94,7 @@ def test_a_jar_that_was_changed_is_named(real, root, capsys):
 
     assert main(["jars"]) == 2
     assert capsys.readouterr().err == (
-        "ledgerops: the jar connector/postgresql-42.7.7.jar is not the one that was tried (sha256 e3b0c44298fc...); "
+        "ledgerops: the jar connector/postgresql-42.7.7.jar is not the tested one (sha256 e3b0c44298fc...); "
         f"remove {folder} and run ledgerops jars\n"
     )
 
@@ -133,7 +133,7 @@ def test_of_two_that_fetch_at_once_one_waits_and_nothing_is_left_over(real, root
 
     assert calls == [("connector", "broker")]
     assert sorted(results) == [False, True]
-    assert waiting == ["waiting for another ledgerops that fetches them"]
+    assert waiting == ["waiting for another ledgerops that downloads them"]
     assert sorted(each.name for each in root.iterdir()) == sorted([jars.jars_folder().name, "lock"])
 
 
@@ -146,7 +146,7 @@ def test_jars_that_are_not_the_tried_ones_are_not_kept(root):
     with pytest.raises(UserError) as error:
         jars.fetch(retrieve=wrong)
 
-    assert str(error.value).endswith("is not the one that was tried (sha256 e3b0c44298fc...); nothing was kept")
+    assert str(error.value).endswith("is not the tested one (sha256 e3b0c44298fc...); nothing was kept")
     assert [each.name for each in root.iterdir()] == ["lock"]
 
 
@@ -160,7 +160,7 @@ def test_without_a_network_one_line_says_so(root, monkeypatch, capsys):
     assert out == ""
     first, second = err.splitlines()
     assert first == "downloading 52 jars ..."
-    assert second.startswith("ledgerops: cannot fetch the jars: https://")
+    assert second.startswith("ledgerops: cannot download the jars: https://")
     assert second.endswith(
         " is not reached (connection refused); behind a mirror, give its ivysettings.xml with --settings FILE"
     )

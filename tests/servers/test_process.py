@@ -98,7 +98,7 @@ def test_a_process_that_ends_at_its_start_is_quoted(tmp_path):
     with pytest.raises(UserError) as error:
         process.wait_until(lambda: False, 60)
 
-    assert str(error.value) == f"Snake ended at its start: FATAL no luck (see {tmp_path / 'log'})"
+    assert str(error.value) == f"Snake stopped while starting: FATAL no luck (see {tmp_path / 'log'})"
 
 
 def test_a_process_that_never_gets_ready_is_ended(tmp_path):
@@ -107,7 +107,7 @@ def test_a_process_that_never_gets_ready_is_ended(tmp_path):
     with pytest.raises(UserError) as error:
         process.wait_until(lambda: False, 0.2)
 
-    assert str(error.value) == f"Snake was not ready after 0 s: it said nothing (see {tmp_path / 'log'})"
+    assert str(error.value) == f"Snake was not ready after 0 s: it printed nothing (see {tmp_path / 'log'})"
     assert not process.alive
 
 

@@ -84,7 +84,7 @@ def choose_jobs(names: Iterable[str], offered: Collection[str] | None = None) ->
         chosen = {job.name: job for job in (*DEFAULT_JOBS, *((dead_letters.JOB,) if rejects else ()))}
     fitting = tuple(job for job in chosen.values() if not missing_inputs(job, offered))
     if not fitting:
-        raise UserError(f"none of the jobs can run: the source offers {_listed(offered or ())}")
+        raise UserError(f"none of the jobs can run: the source provides {_listed(offered or ())}")
     return fitting
 
 
@@ -104,7 +104,7 @@ def _offered(job: Job, offered: Collection[str] | None) -> Job:
     missing = missing_inputs(job, offered)
     if missing:
         raise UserError(
-            f"{job.name} reads {_listed(missing)}, which the source does not offer; it has {_listed(offered or ())}"
+            f"{job.name} reads {_listed(missing)}, which the source does not provide; it has {_listed(offered or ())}"
         )
     return job
 

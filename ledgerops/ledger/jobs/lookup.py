@@ -83,7 +83,7 @@ class Lookup:
                 if self._clock() + pause > end:
                     raise LookupFailed(
                         f"cannot look up {self._label}: no answer in {self._patience:g} s ({problem}); "
-                        "start the query again when the database is back, it loses nothing"
+                        "start the query again when the database is back; nothing is lost"
                     ) from None
             self._wait(pause * random.uniform(0.5, 1.0))  # or all workers would come back at the same instant
             pause = min(2 * pause, longest)

@@ -93,8 +93,8 @@ class RunSetup:
                 number = (self.source.partitions or {}).get(topic)
                 if number is not None and int(partition) >= number:
                     raise UserError(
-                        f"topic {topic} has {number} partitions and the checkpoint of {job.name} knows more: it was "
-                        "made anew, since Kafka takes none away; add --fresh to start_run anew, or --out another folder"
+                        f"topic {topic} has {number} partitions and the checkpoint of {job.name} has more: it was "
+                        "deleted and created again; add --fresh to start over, or --out another folder"
                     )
 
 
@@ -255,6 +255,6 @@ def _read_all(sources: Sequence[Mapping[str, Any]], totals: Mapping[str, int]) -
 
 def _check_watch(watch: Watch, wanted: int | None) -> None:
     if watch.error is not None:
-        raise UserError(f"cannot watch: {watch.error}")
+        raise UserError(f"cannot attach the observer: {watch.error}")
     if wanted and watch.port != wanted:
         raise UserError(f"port {wanted} is in use; give another --port, or 0 for any free one")

@@ -42,8 +42,8 @@ def incompatible(job: str, checkpoint: Path, error: str) -> str | None:
         return None
     what = next((words for start, words in CHANGED.items() if found[0].startswith(start)), "the form of its state")
     return (
-        f"{job} cannot go on with {checkpoint}: {what} changed since it was written{_details(error)}; "
-        "go back to the job as it was, or begin with fresh state: --fresh (with Kafka also --start TIME)"
+        f"{job} cannot resume from {checkpoint}: {what} changed since it was written{_details(error)}; "
+        "restore the earlier version of the job, or start over with empty state: --fresh (with Kafka also --start TIME)"
     )
 
 
@@ -84,8 +84,8 @@ def cause(error: str) -> str:
         )
     if "KAFKA_DATA_LOSS" in error:
         return (
-            f"{first.rstrip(';')}; records were deleted before they were read: --allow-data-loss goes on without them"
+            f"{first.rstrip(';')}; records were deleted before they were read; --allow-data-loss continues without them"
         )
     if re.search(r"kafka.*TimeoutException|Call\(callName=\w+.*timed out", error, re.S | re.I):
-        return f"Kafka did not answer for too long ({first}); start again when the broker is back, nothing is lost"
+        return f"Kafka did not answer in time ({first}); start again when the broker is back; nothing is lost"
     return first

@@ -92,7 +92,7 @@ class RunDir:
 
     def _compare(self, earlier: RunNote, wanted: RunNote) -> None:
         """Refuses to go on with checkpoints that mean other rows, or that were written elsewhere."""
-        remedy = "add --fresh to begin anew, or --out another folder"
+        remedy = "add --fresh to start over, or --out another folder"
         if earlier.source != wanted.source:
             raise UserError(
                 f"{self.path} holds a run on another source ({earlier.source}, now {wanted.source}); {remedy}"
@@ -105,7 +105,8 @@ class RunDir:
         anew = sorted(name for name, id in wanted.topics.items() if earlier.topics.get(name, id) != id)
         if anew:
             raise UserError(
-                f"topic {', '.join(anew)} was made anew since the last run, whose offsets mean nothing in it; {remedy}"
+                f"topic {', '.join(anew)} was deleted and created again since the last run, so the offsets in the "
+                f"checkpoint are not valid; {remedy}"
             )
         if (earlier.sink, earlier.target) != (wanted.sink, wanted.target):
             was, now = (f"{note.sink} {note.target}".strip() for note in (earlier, wanted))
@@ -138,7 +139,7 @@ class RunDir:
         except FileNotFoundError:
             return None
         except (OSError, ValueError, TypeError) as error:
-            raise UserError(f"cannot read {file} ({error}); add --fresh to begin anew") from None
+            raise UserError(f"cannot read {file} ({error}); add --fresh to start over") from None
 
     def _write(self, note: RunNote) -> None:
         # whole or not at all: a crash must not leave half a note beside good checkpoints

@@ -93,5 +93,5 @@ def _check_http(name: str, url: str) -> None:
         reason = (error.strerror or str(error)).lower()
         raise UserError(
             f"cannot reach the {name} service at {address.hostname}:{port}: {reason}; "
-            f"start it, or leave --{name}-url away for a local one"
+            f"start it, or omit --{name}-url to use a local one"
         ) from None

@@ -101,7 +101,7 @@ def choose_source(
         return RunSource(kind, name, _digest(loaded.text.encode()), plan=loaded)
     if kind in ("kafka", "files"):
         if plan is not None or scale is not None or rate is not None:
-            raise UserError(f"--plan, --rate-scale and --rate are not for --source {kind}, which has its own pace")
+            raise UserError(f"--plan, --rate-scale and --rate are not for --source {kind}, which sets its own rate")
         if kind == "kafka":
             if kafka is None:
                 raise UserError("--source kafka needs --bootstrap-servers HOST:PORT")

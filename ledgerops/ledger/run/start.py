@@ -96,7 +96,7 @@ def _claim(job: Job, checkpoint: Path, output: Sink, fingerprint: str) -> None:
     except FileNotFoundError:
         found = None
     except (OSError, ValueError, TypeError) as error:
-        raise UserError(f"cannot read {note} ({error}); move {checkpoint} and {output} away to begin anew") from None
+        raise UserError(f"cannot read {note} ({error}); move {checkpoint} and {output} away to start over") from None
     if planned is not None and found is None:
         raise UserError(
             f"{checkpoint} is the checkpoint of an unknown query, without {note.name}; choose another folder"
@@ -108,7 +108,7 @@ def _claim(job: Job, checkpoint: Path, output: Sink, fingerprint: str) -> None:
     if found is not None and found != wanted and planned is not None:
         raise UserError(
             f"{checkpoint} belongs to another source ({found.get('fingerprint')}, now {fingerprint}); "
-            f"choose another folder, or move it and {output} away to begin anew"
+            f"choose another folder, or move it and {output} away to start over"
         )
     if output.remembers:
         _compare(checkpoint, planned, done, output, output.last_batch(job, checkpoint))
@@ -120,6 +120,8 @@ def _claim(job: Job, checkpoint: Path, output: Sink, fingerprint: str) -> None:
 def _compare(checkpoint: Path, planned: int | None, done: int | None, output: Sink, written: int | None) -> None:
     # the sink skips batches that it has: if it has more than were planned, new rows would be taken for written ones
     if written is not None and (planned is None or written > planned):
-        raise UserError(f"{output} holds batches that {checkpoint} knows nothing of; move the output away")
+        raise UserError(f"{output} has batches that {checkpoint} does not have; move the output away")
     if done is not None and (written is None or written < done):
-        raise UserError(f"{output} lacks batches that {checkpoint} has done; put it back, or move the checkpoint away")
+        raise UserError(
+            f"{output} lacks batches that {checkpoint} has committed; put the output back, or move the checkpoint away"
+        )

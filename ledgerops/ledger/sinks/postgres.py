@@ -129,12 +129,12 @@ class PostgresSink:
                 reason = _line(error)
                 answering += self._answers()
             except psycopg.Error as error:
-                raise UserError(f"{self} refuses {what}: {_line(error)}") from None
+                raise UserError(f"{self} rejects {what}: {_line(error)}") from None
             if answering == ATTEMPTS:
-                raise UserError(f"{self} refuses {what}: {reason}")
+                raise UserError(f"{self} rejects {what}: {reason}")
             if time.monotonic() - since > self.patience:
                 raise UserError(
-                    f"{self} has not taken {what} in {self.patience:.0f} s: {reason}; nothing of it is written, "
+                    f"{self} did not accept {what} within {self.patience:.0f} s: {reason}; none of it is written; "
                     "start again when the server is back"
                 )
             time.sleep(PAUSES[min(tries, len(PAUSES) - 1)])

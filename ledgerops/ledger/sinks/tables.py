@@ -45,7 +45,7 @@ def _type(name: str, found: DataType) -> str:
     if kind in NESTED:
         return JSON
     if kind not in SIMPLE:
-        raise UserError(f"column {name} is of type {kind}, which Postgres has no column for; cast it in the job")
+        raise UserError(f"column {name} is of type {kind}, which has no equivalent in Postgres; cast it in the job")
     return SIMPLE[kind]
 
 

@@ -60,7 +60,7 @@ class RowOrder:
         if self.offsets(position) != list(offsets):
             raise UserError(
                 f"the offsets {list(offsets)} are not of this file of {self.total} rows: the checkpoint was "
-                "written with another one; take that, or start anew"
+                "written with another one; use that, or start over"
             )
         return position
 

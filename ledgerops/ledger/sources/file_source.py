@@ -68,7 +68,7 @@ def _number(options: Mapping[str, str], name: str, least: float, default: float 
     except ValueError:
         value = float("nan")
     if not least <= value < float("inf"):
-        raise UserError(f"option {name} must be a number from {least:g} up, not {options[name]!r}")
+        raise UserError(f"option {name} must be a number of at least {least:g}, not {options[name]!r}")
     return value
 
 

@@ -97,7 +97,7 @@ def read_start(text: str) -> Start:
     except (ValueError, OverflowError):
         milliseconds = -1.0
     if milliseconds < 0:
-        raise UserError(f"not a place to start: {text!r}; write earliest, latest or a time like 2024-03-01T10:00:00Z")
+        raise UserError(f"invalid start: {text!r}; write earliest, latest or a time like 2024-03-01T10:00:00Z")
     return Start(round(milliseconds))
 
 

@@ -28,7 +28,7 @@ REJECTS = "rejects"
 def tables_in(folder: Path) -> frozenset[str]:
     """The tables that the folder offers: those that have a folder. Raises UserError when there is none."""
     if not folder.is_dir():
-        raise UserError(f"no landing folder {folder}; make it, with a folder for each table: {', '.join(FOLDERS)}")
+        raise UserError(f"no landing folder {folder}; create it, with a folder for each table: {', '.join(FOLDERS)}")
     found = {name for name in FOLDERS if (folder / name).is_dir()}
     if not found:
         raise UserError(f"nothing to read in {folder}: it has none of the folders {', '.join(FOLDERS)}")

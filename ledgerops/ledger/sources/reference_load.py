@@ -89,9 +89,11 @@ def to_kafka(
     except KafkaException as error:
         raise UserError(f"cannot load the reference data into {client.servers}: {error}") from None
     if failures:
-        raise UserError(f"{client.servers} did not take {len(failures)} records; the first, {failures[0]}")
+        raise UserError(f"{client.servers} rejected {len(failures)} records; the first: {failures[0]}")
     if left:
-        raise UserError(f"{client.servers} did not take {left} records within {seconds:.0f} s; is the broker well?")
+        raise UserError(
+            f"{client.servers} did not accept {left} records within {seconds:.0f} s; is the broker healthy?"
+        )
 
 
 def _records(prefix: str, tables: Mapping[str, pa.Table]) -> Iterator[tuple[str, bytes, bytes]]:

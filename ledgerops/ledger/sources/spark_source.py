@@ -93,7 +93,7 @@ def count_at(rows: Generator, offsets: Offsets) -> int:
     if offsets_at(rows, count) != offsets:
         raise UserError(
             f"the offsets {json.dumps(offsets)} are not of this plan: the checkpoint was written with another one; "
-            "take that, or start anew"
+            "use that, or start over"
         )
     return count
 
@@ -184,7 +184,8 @@ class LedgerStreamReader(_Rows, DataSourceStreamReader, SupportsTriggerAvailable
     def _due(self) -> int:
         if self.options.origin is None:
             raise UserError(
-                "a stream of the source ledger needs the option origin: the second at which its clock starts"
+                "a stream of the source ledger needs the option origin: the time at which its clock starts, in seconds "
+                "since the epoch"
             )
         due = self.rows.due(time.time() - self.options.origin)
         return due if self.options.limit is None else min(due, self.options.limit)

@@ -47,7 +47,7 @@ class TopicCheck:
 def named(prefix: str = "") -> dict[str, Topic]:
     """The topics by their name on the broker. UserError for a prefix that no topic may begin with."""
     if not re.fullmatch(r"[A-Za-z0-9._-]{0,200}", prefix):
-        raise UserError(f"not a prefix of topics: {prefix!r}; use letters, digits, dots, hyphens and underscores")
+        raise UserError(f"invalid topic prefix: {prefix!r}; use letters, digits, dots, hyphens and underscores")
     return {prefix + topic.name: topic for topic in TOPICS}
 
 
@@ -95,7 +95,7 @@ def _made(name: str, done: Any, client: KafkaClient) -> None:
     except KafkaException as error:
         # somebody else was quicker; whether it is as it must be is looked at afterwards
         if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
-            raise UserError(f"cannot make topic {name} at {client.servers}: {told(error)}") from None
+            raise UserError(f"cannot create topic {name} at {client.servers}: {told(error)}") from None
 
 
 def _found_all(admin: Any, client: KafkaClient, wanted: Mapping[str, Topic]) -> TopicCheck:
@@ -106,7 +106,9 @@ def _found_all(admin: Any, client: KafkaClient, wanted: Mapping[str, Topic]) -> 
         if not found.missing:
             return found
         if time.monotonic() > end:
-            raise UserError(f"{client.servers} made topic {found.missing[0]} and does not list it; is the broker well?")
+            raise UserError(
+                f"{client.servers} created topic {found.missing[0]} but does not list it; is the broker healthy?"
+            )
         time.sleep(0.1)
 
 
@@ -118,7 +120,7 @@ def _found(admin: Any, client: KafkaClient, wanted: Mapping[str, Topic]) -> Topi
         present = [name for name in wanted if name in listed and listed[name].error is None]
         policies = _policies(admin, present)
     except KafkaException as error:
-        raise UserError(f"cannot look at the topics of {client.servers}: {told(error)}") from None
+        raise UserError(f"cannot describe the topics of {client.servers}: {told(error)}") from None
     problems = (
         problem
         for name in present

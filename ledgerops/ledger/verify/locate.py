@@ -24,9 +24,11 @@ def find_manifest(run: Path | None, given: Path | None, data: Path | None) -> Ma
     """
     manifest = _find(run, given, data)
     if not manifest.exact:
-        raise UserError("the manifest is of a load in which records were refused: what arrived is not known; load anew")
+        raise UserError(
+            "the manifest is of a load with rejected records, so it is not known what arrived; repeat the load"
+        )
     if manifest.table != "transactions":
-        raise UserError(f"the manifest is of {manifest.table}; verify compares with one of transactions")
+        raise UserError(f"the manifest is of {manifest.table}; verify needs one of transactions")
     return manifest
 
 
@@ -34,7 +36,7 @@ def _find(run: Path | None, given: Path | None, data: Path | None) -> Manifest:
     if given is not None:
         return read_manifest(given)
     if run is None:
-        raise UserError("nothing to compare with; give --manifest FILE, which ledgerops load wrote")
+        raise UserError("nothing to compare with; give --manifest FILE, as written by ledgerops load")
     if (run / "manifest.json").is_file():
         return read_manifest(run / "manifest.json")
     source = _source(run)
@@ -45,7 +47,7 @@ def _find(run: Path | None, given: Path | None, data: Path | None) -> Manifest:
 
         return replay_manifest(ReplayStream(data / "transactions.csv", 1.0))
     wanted = "set LEDGEROPS_DATA or give --data FOLDER" if source == "replay" else "give --manifest FILE"
-    raise UserError(f"no manifest in {run}, so nothing to compare with; {wanted}")
+    raise UserError(f"no manifest in {run}, so there is nothing to compare with; {wanted}")
 
 
 def _source(run: Path) -> str | None:
@@ -63,7 +65,7 @@ def in_folder(run: Path) -> list[Found]:
     folders = sorted(folder for folder in (run / "output").glob("[!._]*") if folder.is_dir())
     if not folders:
         raise UserError(
-            f"no output in {run}; a run that wrote to Kafka or Postgres is found with --bootstrap-servers or --postgres"
+            f"no output in {run}; for a run that wrote to Kafka or Postgres add --bootstrap-servers or --postgres"
         )
     return [(folder.name, lambda folder=folder: ParquetOutput(folder)) for folder in folders]  # type: ignore[misc]
 
@@ -79,7 +81,7 @@ def in_kafka(client: KafkaClient, prefix: str, wanted: Collection[str]) -> list[
         if topics:
             found.append((job, lambda topics=topics: KafkaOutput(client, topics)))  # type: ignore[misc]
     if not found:
-        raise UserError(f"no topic of a job at {client.servers}; is --topic-prefix right?")
+        raise UserError(f"no topic of a job at {client.servers}; check --topic-prefix")
     return found
 
 

@@ -101,7 +101,7 @@ class KafkaOutput:
             # JSON has no instants: a text under such a name is one
             return array.cast(_MICROS) if pa.types.is_string(array.type) and name.endswith(_INSTANTS) else array
         except pa.ArrowException:
-            raise UserError(f"cannot read topic {self._topics}: the values of {name} are not of one type") from None
+            raise UserError(f"cannot read topic {self._topics}: the values of {name} have different types") from None
 
     def _values(self) -> Iterator[list[dict[str, Any]]]:
         from confluent_kafka import Consumer, TopicPartition
@@ -146,7 +146,7 @@ def _object(message: Any) -> dict[str, Any]:
         found = None
     if not isinstance(found, dict):
         place = f"offset {message.offset()} of partition {message.partition()}"
-        raise UserError(f"cannot read topic {message.topic()}: the record at {place} is no JSON object")
+        raise UserError(f"cannot read topic {message.topic()}: the record at {place} is not a JSON object")
     return found
 
 

@@ -125,7 +125,7 @@ def attempt_on(
             late_p50=sent.late(0.5),
             late_p99=sent.late(0.99),
             cores=used / seconds,
-            why="it was ended before its time" if wait(0.0) and sent.records < wanted else judge(sent, late_budget),
+            why="it stopped early" if wait(0.0) and sent.records < wanted else judge(sent, late_budget),
         )
 
     return attempt
@@ -151,7 +151,7 @@ def own_topic(client: KafkaClient, partitions: int, say: Callable[[str], None]) 
         while name not in admin.list_topics(timeout=ANSWER).topics and time.monotonic() < limit:
             time.sleep(0.1)
     except KafkaException as error:
-        raise UserError(f"cannot make topic {name} at {client.servers}: {told(error)}") from None
+        raise UserError(f"cannot create topic {name} at {client.servers}: {told(error)}") from None
     try:
         yield name
     finally:

@@ -73,7 +73,7 @@ class Coordinator:
         if member in self._members and member not in self._done:
             self._lost.add(member)
             if not self.begun and not self._stopping:
-                self.failure = self.failure or "a sender ended before it could begin"
+                self.failure = self.failure or "a sender stopped before it could start"
             self._agree()
 
     def stop(self) -> None:
@@ -105,10 +105,10 @@ class Coordinator:
         missing = len(self._members) - len(parts)
         if missing and self.begun:
             whole.problem = (
-                f"{missing} of {len(self._members)} senders ended without a word; what they sent is not known"
+                f"{missing} of {len(self._members)} senders stopped without a report, so it is not known what they sent"
             )
         elif len({part.records for part in parts}) > 1:
-            whole.problem = whole.problem or "the senders did not end at the same record"
+            whole.problem = whole.problem or "the senders did not stop at the same record"
         return whole
 
     def legs(self) -> dict[str, Any]:

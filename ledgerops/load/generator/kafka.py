@@ -68,7 +68,7 @@ class KafkaTarget:
         try:
             self._producer = Producer(client.librdkafka(**SETTINGS, error_cb=self._heard))
         except KafkaException as error:
-            raise UserError(f"Kafka's client refuses the options: {self._told(error.args[0])}") from None
+            raise UserError(f"the Kafka client rejects the options: {self._told(error.args[0])}") from None
 
     def send(self, records: Records, start: int, end: int) -> int:
         place = start
@@ -118,7 +118,7 @@ class KafkaTarget:
             # purged records come back as refused: those in flight may have arrived, so nobody can tell
             self._producer.purge()
             self._producer.flush(1.0)
-            self.problem = f"no broker answered at the end; what became of {left:,} records is not known"
+            self.problem = f"no broker answered at the end; it is not known whether {left:,} records arrived"
 
     def _delivered(self, error: Any, message: Any) -> None:
         if error is None:
@@ -162,8 +162,8 @@ def _check(client: KafkaClient, topic: str, partitions: int, say: Callable[[str]
     if cluster.partitions[topic] < partitions:
         raise UserError(
             f"topic {topic} has {cluster.partitions[topic]} partitions and the load {partitions}; "
-            "make it anew with as many, or change partitions in the plan"
+            "create it again with as many, or change partitions in the plan"
         )
     held = sum(read_heads(client, cluster.partitions).values())
     if held:
-        say(f"topic {topic} is not empty ({held:,} records so far): the manifest tells only what this load adds")
+        say(f"topic {topic} is not empty ({held:,} records so far): the manifest counts only what this load adds")

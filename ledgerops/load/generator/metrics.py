@@ -21,13 +21,13 @@ LABELS = ("plan", "worker")
 # seconds; the budget of 50 ms and half and double of it are among them
 BUCKETS = (0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 COUNTERS: tuple[tuple[str, str, Callable[[SentCounts], float]], ...] = (
-    ("planned_records", "Records that were due by the schedule until now, poison included.", lambda s: s.planned),
-    ("produced_records", "Records that were handed over to the target.", lambda s: s.produced),
-    ("acknowledged_records", "Records that all replicas have.", lambda s: s.acknowledged),
-    ("refused_records", "Records that the target refused for good.", lambda s: s.refused),
+    ("planned_records", "Records due so far by the schedule, including poison.", lambda s: s.planned),
+    ("produced_records", "Records handed over to the target.", lambda s: s.produced),
+    ("acknowledged_records", "Records acknowledged by all replicas.", lambda s: s.acknowledged),
+    ("refused_records", "Records permanently rejected by the target.", lambda s: s.refused),
     (
         "backpressure_seconds",
-        "Time in which the target was full, so that records had to wait.",
+        "Time during which the target was full and records had to wait.",
         lambda s: s.backpressure_seconds,
     ),
 )
@@ -52,11 +52,15 @@ class LoadMetrics(Collector):
                 counter.add_metric((self._plan, worker), read(sent))
             yield counter
         late = HistogramMetricFamily(
-            "ledgerops_load_lateness_seconds", "How long after it was due each record was handed over.", labels=LABELS
+            "ledgerops_load_lateness_seconds",
+            "Delay between the time a record was due and the time it was handed over.",
+            labels=LABELS,
         )
-        rate = GaugeMetricFamily("ledgerops_load_planned_rate", "Records a second that are due now.", labels=LABELS)
+        rate = GaugeMetricFamily(
+            "ledgerops_load_planned_rate", "Current scheduled rate in records per second.", labels=LABELS
+        )
         valid = GaugeMetricFamily(
-            "ledgerops_load_valid", "Whether the generator has kept to its plan until now.", labels=LABELS
+            "ledgerops_load_valid", "Whether the generator has kept to its schedule so far.", labels=LABELS
         )
         for worker, sent in books:
             labels = (self._plan, worker)
@@ -85,7 +89,7 @@ def serving(port: int | None, board: LoadMetrics, say: Callable[[str], None]) ->
         server, thread = start_http_server(port, registry=registry)
     except OSError as error:
         told = (error.strerror or str(error)).lower()
-        raise UserError(f"cannot serve metrics on port {port}: {told}; take another --metrics-port") from None
+        raise UserError(f"cannot serve metrics on port {port}: {told}; choose another --metrics-port") from None
     say(f"metrics of the load on port {server.server_port}, path /metrics")
     try:
         yield

@@ -98,7 +98,7 @@ def lines(
         yield f"poison    {poison:,} ({', '.join(f'{kind} {count:,}' for kind, count in manifest.poison.items())})"
     counts = f"{sent.acknowledged:,} acknowledged, {sent.refused:,} refused"
     yield f"records   {sent.planned:,} due, {sent.produced:,} sent, {counts}"
-    yield f"rate      {sent.produced / max(sent.seconds, 1e-9):,.0f} records a second"
+    yield f"rate      {sent.produced / max(sent.seconds, 1e-9):,.0f} records per second"
     if sent.backpressured:
         times = "once" if sent.backpressured == 1 else f"{sent.backpressured:,} times"
         yield f"full      the target {times}, for {spent(sent.backpressure_seconds)} in all"

@@ -146,7 +146,7 @@ def read_request(options: Namespace) -> LoadRequest:
 
     servers, to = given("bootstrap_servers"), given("to")
     if (servers is None) == (to is None):
-        raise UserError("where to? give --bootstrap-servers HOST:PORT or --to FOLDER, one of them")
+        raise UserError("no target; give either --bootstrap-servers HOST:PORT or --to FOLDER")
     if to is not None and (given("kafka_config") or given("topic_prefix")):
         raise UserError("--kafka-config and --topic-prefix are for Kafka, not for --to")
     if given("sample_every") and not given("samples"):
@@ -170,7 +170,7 @@ def read_request(options: Namespace) -> LoadRequest:
         order = replace(order, data=str(data), rate=REPLAY_RATE * (scale or 1.0))
     else:
         if given("data") is not None:
-            raise UserError("--data is for replay; a plan makes its own rows")
+            raise UserError("--data is for replay; a plan generates its own rows")
         plan = load_plan(options.plan, scale)
         order = replace(order, plan=plan.name, text=plan.text)
     if order.rate > FASTEST:
@@ -180,15 +180,19 @@ def read_request(options: Namespace) -> LoadRequest:
     limits = [stream.total, given("records"), None if duration is None else stream.due(duration)]
     last = min((limit for limit in limits if limit is not None), default=None)
     if last is not None and last > MOST_RECORDS:
-        raise UserError("more records than a load can number; give less --records, --duration or --rate-scale")
+        raise UserError("too many records for one load; reduce --records, --duration or --rate-scale")
     origin = time.time()
     if order.at_once and order.text is not None:
         # as if it had been sent until now: rows from the future would move every watermark with them
         if last is None:
-            raise UserError("this plan has no end, and --at-once no clock; add --records N or --duration TIME")
+            raise UserError(
+                "this plan never ends, and --at-once ignores its schedule; add --records N or --duration TIME"
+            )
         origin -= float(stream.due_time(np.array([last - 1]))[0]) if last else 0.0
         if origin < 0:
-            raise UserError("at this rate the records begin before 1970; give a larger --rate-scale or fewer --records")
+            raise UserError(
+                "at this rate the records would start before 1970; give a larger --rate-scale or fewer --records"
+            )
     return replace(order, records=last, origin=round(origin, 3))
 
 

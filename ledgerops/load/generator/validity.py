@@ -2,7 +2,7 @@
 
 A test with a generator that could not keep up measures the generator. k6 counts such iterations as dropped and Spark's
 own benchmark refuses a run that produced less than 95 % of its plan; here a load is INVALID when less than 99 % of what
-was due was acknowledged, or when more than one record of a hundred was later than the budget.
+was due was acknowledged, or when more than 1 % of the records were sent later than the budget.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def _late(sent: SentCounts, late_budget: float) -> str | None:
     late = sent.late(0.99)
     if late <= late_budget:
         return None
-    return f"one record of a hundred was later than {spent(late)} (budget {spent(late_budget)}): {_why_late(sent)}"
+    return f"1 % of the records were sent later than {spent(late)} (budget {spent(late_budget)}): {_why_late(sent)}"
 
 
 def spent(seconds: float) -> str:
@@ -53,5 +53,6 @@ def _why_missing(sent: SentCounts) -> str:
 
 def _why_late(sent: SentCounts) -> str:
     if sent.backpressure_seconds > 0.01 * sent.seconds:
-        return f"the target was full for {spent(sent.backpressure_seconds)}; ask for less, or give it more"
-    return "this generator cannot keep up; take more --workers or less --rate-scale, see ledgerops load calibrate"
+        full = spent(sent.backpressure_seconds)
+        return f"the target was full for {full}; lower the rate, or give the target more resources"
+    return "this generator cannot keep up; use more --workers or a lower --rate-scale, see ledgerops load calibrate"

@@ -43,7 +43,7 @@ class Spec:
 
 
 def run(spec: Spec) -> int:
-    """0 after a clean run, 1 when a query failed. Raises UserError when it could not start_run."""
+    """0 after a clean run, 1 when a query failed. Raises UserError when it could not start."""
     from ledgerops.common.shutdown import Stop
     from ledgerops.ledger.jobs import choose_jobs
     from ledgerops.ledger.plan.plan import parse_plan

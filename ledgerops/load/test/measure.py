@@ -147,7 +147,7 @@ class Measured:
 
     @cached_property
     def lag(self) -> float | None:
-        """The age of the oldest row that is not finished, at its highest: right before a batch ends, or at the end."""
+        """The peak age of the oldest unfinished row: right before a batch ends, or at the end."""
         if self.untold:
             return None
         firsts = self.arrivals.instants(np.array([float(each.first) for each in self.inside]))

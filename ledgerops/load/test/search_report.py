@@ -38,10 +38,10 @@ class SearchSummary:
         """The answer in a sentence."""
         job, low, high = self.options.job, self.found.low, self.found.high
         if low is None:
-            return f"{job}: no rate was found that it sustains"
+            return f"{job}: found no rate that it sustains"
         if high is None:
             return f"{job} sustains at least {low.rate:,.0f} rows/s"
-        return f"{job} sustains {low.rate:,.0f} rows/s, and not {high.rate:,.0f}"
+        return f"{job} sustains {low.rate:,.0f} rows/s but not {high.rate:,.0f}"
 
 
 def text(searched: SearchSummary) -> str:

@@ -98,7 +98,7 @@ class SearchRun:
         folder = self.folder / "trials" / f"{self.count:02}"
         trial = self.perform(wanted, folder, self.progress.say)
         if trial.origin is None and self.count == 1:
-            raise UserError(f"cannot run {self.options.job}: {trial.errors.get(self.options.job, 'it did not begin')}")
+            raise UserError(f"cannot run {self.options.job}: {trial.errors.get(self.options.job, 'it did not start')}")
         measured = trial.measured()[self.options.job]
         tidy(trial)
         return measured

@@ -57,7 +57,7 @@ def _latency(leg: str, share: float) -> Callable[[Measured], float | None]:
 
 
 MEASURES: dict[str, Measure] = {
-    "lag": Measure("seconds", "age of the oldest row that is not finished, at its highest", lambda m: m.lag),
+    "lag": Measure("seconds", "peak age of the oldest unfinished row", lambda m: m.lag),
     "lag slope": Measure(
         "ratio", "growth of that age in seconds a second: rows of backlog for each row that comes", lambda m: m.slope
     ),
@@ -67,10 +67,10 @@ MEASURES: dict[str, Measure] = {
         for name, share in PERCENTILES.items()
     },
     "batch": Measure("seconds", "median duration of a batch", lambda m: m.batch(0.5)),
-    "p95 batch": Measure("seconds", "what one batch in twenty exceeds", lambda m: m.batch(0.95)),
+    "p95 batch": Measure("seconds", "95th percentile of the batch duration", lambda m: m.batch(0.95)),
     "max batch": Measure("seconds", "the longest batch", lambda m: m.batch(1.0)),
-    "state": Measure("bytes", "memory of all state operators, at its highest", lambda m: m.state_bytes),
-    "state rows": Measure("rows", "rows of all state operators, at their highest", lambda m: m.state_rows),
+    "state": Measure("bytes", "peak memory of all state operators", lambda m: m.state_bytes),
+    "state rows": Measure("rows", "peak number of rows in all state operators", lambda m: m.state_rows),
     "state growth": Measure(
         "ratio",
         "rows of state that a typical batch adds for each row read, late in the run more than early in it",
@@ -94,7 +94,7 @@ class Slo:
         value = MEASURES[self.measure].read(measured)
         limit = measured.trigger if self.limit is None else self.limit
         if value is None or limit is None or not math.isfinite(value):
-            return Outcome(self, None, limit, "unknown", measured.untold or "no figure of it in this run")
+            return Outcome(self, None, limit, "unknown", measured.untold or "not measured in this run")
         return Outcome(self, value, limit, "held" if COMPARE[self.comparison](value, limit) else "failed")
 
     def show(self, value: float | None) -> str:
@@ -178,7 +178,7 @@ def _limit(text: str, unit: Unit, value: str) -> float | None:
     found = _VALUE.fullmatch(value)
     if not found or found[2] not in UNITS[unit]:
         also = " or trigger" if unit == "seconds" else ""
-        raise UserError(f"--slo {text!r}: {value!r} is no value for it; write {EXAMPLES[unit]}{also}")
+        raise UserError(f"--slo {text!r}: {value!r} is not a valid value; write {EXAMPLES[unit]}{also}")
     return float(found[1]) * UNITS[unit][found[2]]
 
 

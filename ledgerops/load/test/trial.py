@@ -61,7 +61,7 @@ class Trial:
 
     folder: Path
     wanted: Wanted
-    origin: float | None  # None: it did not begin
+    origin: float | None  # None: it did not start
     errors: dict[str, str]  # job -> why it failed, in one line
     place: Path | None = None  # of a recording that was made elsewhere
     sent: Sent | None = None  # what its jobs read; None: the embedded source
@@ -210,7 +210,7 @@ def _failures(folder: Path) -> dict[str, str]:
 
 def _last_words(folder: Path, code: int) -> str:
     """The last line that the driver wrote, with how it ended."""
-    how = f"the driver was ended by signal {-code}" if code < 0 else f"the driver ended with code {code}"
+    how = f"the driver was killed by signal {-code}" if code < 0 else f"the driver exited with code {code}"
     for file in (folder / ERRORS, folder / NAME / "spark.log"):
         lines = [line.strip() for line in file.read_text("utf-8", "replace").splitlines()] if file.exists() else []
         told = next((line for line in reversed(lines) if line), None)

@@ -180,6 +180,6 @@ def test_a_postgres_that_stays_away_fails_the_lookup_in_one_line(own):
 
     assert re.fullmatch(
         rf"cannot look up accounts in {own.url}: no answer in 0.5 s \(.*Connection refused.*\); "
-        "start the query again when the database is back, it loses nothing",
+        "start the query again when the database is back; nothing is lost",
         str(failed.value),
     )

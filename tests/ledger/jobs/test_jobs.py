@@ -104,17 +104,17 @@ def claim(tmp_path, text):
         pytest.param(
             '{"job": "large_credits", "fingerprint": "plan b"}', [0], [0], [0],
             "{c} belongs to another source (plan b, now plan a); choose another folder, "
-            "or move it and {o} away to begin anew",
+            "or move it and {o} away to start over",
             id="another source's",
         ),
         pytest.param(
             '{"job": "large_credits", "fingerprint": "plan a"}', [], [], [0],
-            "{o} holds batches that {c} knows nothing of; move the output away",
+            "{o} has batches that {c} does not have; move the output away",
             id="the checkpoint was deleted, the output not",
         ),
         pytest.param(
             '{"job": "large_credits", "fingerprint": "plan a"}', [0, 1, 2], [0, 1], [0],
-            "{o} lacks batches that {c} has done; put it back, or move the checkpoint away",
+            "{o} lacks batches that {c} has committed; put the output back, or move the checkpoint away",
             id="the output was replaced by an older one",
         ),
     ],

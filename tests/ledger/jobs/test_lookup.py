@@ -97,7 +97,7 @@ def test_a_database_that_stays_away_fails_in_one_line():
 
     assert str(failed.value) == (
         "cannot look up accounts in postgresql://me@db/bank: no answer in 120 s (connection refused); "
-        "start the query again when the database is back, it loses nothing"
+        "start the query again when the database is back; nothing is lost"
     )
     assert 100 < world.now - 1000 <= 120
 

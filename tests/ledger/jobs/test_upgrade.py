@@ -41,13 +41,14 @@ def test_what_changed_in_a_job_is_told_by_name_with_the_two_ways_on(feed):
             case.run()
         told[transform] = incompatible(JOB.name, case.checkpoint, str(failed.value))
 
-    ways = "; go back to the job as it was, or begin with fresh state: --fresh (with Kafka also --start TIME)"
+    ways = "; restore the earlier version of the job, or start over with empty state: --fresh "
+    ways += "(with Kafka also --start TIME)"
     assert told[by_account] == (
-        f"daily_counts cannot go on with {case.checkpoint}: the keys of its state (what it groups or joins by) changed "
-        "since it was written (window <start timestamp, end timestamp>, customer_id string; now window "
+        f"daily_counts cannot resume from {case.checkpoint}: the keys of its state (what it groups or joins by) "
+        "changed since it was written (window <start timestamp, end timestamp>, customer_id string; now window "
         f"<start timestamp, end timestamp>, customer_id string, account_id string){ways}"
     )
     assert told[not_grouped] == (
-        f"daily_counts cannot go on with {case.checkpoint}: its stateful operators changed since it was written "
+        f"daily_counts cannot resume from {case.checkpoint}: its stateful operators changed since it was written "
         f"(stateStoreSave; now none){ways}"
     )

@@ -19,7 +19,9 @@ value_schema=StructType(StructField(count,LongType,false))."""
 OPERATORS = """[STREAMING_STATEFUL_OPERATOR_NOT_MATCH_IN_STATE_METADATA] Streaming stateful operator does not match.
 Stateful operators in the metadata: [(OperatorId: 0 -> OperatorName: stateStoreSave)]; Stateful operators in current \
 batch: []. SQLSTATE: 42K03"""
-WAYS = "; go back to the job as it was, or begin with fresh state: --fresh (with Kafka also --start TIME)"
+WAYS = (
+    "; restore the earlier version of the job, or start over with empty state: --fresh (with Kafka also --start TIME)"
+)
 
 
 @pytest.mark.parametrize(
@@ -46,7 +48,7 @@ WAYS = "; go back to the job as it was, or begin with fresh state: --fresh (with
 )
 def test_state_of_another_version_is_told_with_what_changed_and_the_two_ways_on(error, what):
     assert (
-        incompatible("daily_counts", CHECKPOINT, error) == f"daily_counts cannot go on with {CHECKPOINT}: {what}{WAYS}"
+        incompatible("daily_counts", CHECKPOINT, error) == f"daily_counts cannot resume from {CHECKPOINT}: {what}{WAYS}"
     )
 
 
@@ -79,8 +81,8 @@ def test_a_broker_that_stayed_away_is_told_with_what_to_do():
         "=== Streaming Query ===\nIdentifier: large_credits"
     )
     assert cause(error) == (
-        "Kafka did not answer for too long (Timed out waiting for a node assignment. Call: listNodes); "
-        "start again when the broker is back, nothing is lost"
+        "Kafka did not answer in time (Timed out waiting for a node assignment. Call: listNodes); "
+        "start again when the broker is back; nothing is lost"
     )
 
 
@@ -89,4 +91,6 @@ def test_records_that_were_deleted_unread_are_told_with_the_flag():
         "[KAFKA_DATA_LOSS.COULD_NOT_READ_OFFSET_RANGE] Some data may have been lost because they are not available "
         "in Kafka any more;\neither the data was aged out by Kafka or ..."
     )
-    assert cause(error).endswith("; records were deleted before they were read: --allow-data-loss goes on without them")
+    assert cause(error).endswith(
+        "; records were deleted before they were read; --allow-data-loss continues without them"
+    )

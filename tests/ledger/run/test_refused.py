@@ -127,17 +127,17 @@ GONE = "127.0.0.1:1"  # where nothing listens
         ),
         pytest.param(
             [*KAFKA, GONE, "--plan", "whale"],
-            "--plan, --rate-scale and --rate are not for --source kafka, which has its own pace",
+            "--plan, --rate-scale and --rate are not for --source kafka, which sets its own rate",
             id="a plan for Kafka",
         ),
         pytest.param(
             ["--source", "files", "--landing", "nowhere"],
-            "no landing folder nowhere; make it, with a folder for each table: transactions, customers, ad_events",
+            "no landing folder nowhere; create it, with a folder for each table: transactions, customers, ad_events",
             id="a landing folder that is not there",
         ),
         pytest.param(
             ["--source", "files"],
-            "--source files needs to know where: add --landing FOLDER",
+            "--source files needs a folder: add --landing FOLDER",
             id="files without a folder",
         ),
         pytest.param(
@@ -158,7 +158,7 @@ GONE = "127.0.0.1:1"  # where nothing listens
         ),
         pytest.param(
             ["dead_letters"],
-            "dead_letters reads rejects, which the source does not offer; it has ad_events, credits, customers, "
+            "dead_letters reads rejects, which the source does not provide; it has ad_events, credits, customers, "
             "debits, transactions",
             id="a job whose input the source has not",
         ),
@@ -185,7 +185,7 @@ def test_a_broker_that_is_not_there_is_refused_before_spark_starts(refused, serv
 def test_missing_jars_are_refused_with_the_command_that_fetches_them(refused, tmp_path, monkeypatch):
     monkeypatch.setenv("LEDGEROPS_JARS", str(tmp_path / "jars"))
 
-    assert refused(*KAFKA, GONE).endswith("; run ledgerops jars, which fetches them")
+    assert refused(*KAFKA, GONE).endswith("; run ledgerops jars to download them")
 
 
 def test_a_topic_that_is_not_there_is_refused(refused, kafka):

@@ -102,7 +102,7 @@ def test_another_plan_is_refused_and_the_earlier_run_left_alone(root):
 def test_a_note_that_cannot_be_read_is_refused_and_fresh_helps(root, text):
     opened(root, FIRST)
     (root / "default" / "run.json").write_text(text)
-    with pytest.raises(UserError, match=r"cannot read .*run\.json .*; add --fresh to begin anew"):
+    with pytest.raises(UserError, match=r"cannot read .*run\.json .*; add --fresh to start over"):
         opened(root, LATER)
 
     assert opened(root, LATER, fresh=True) == (LATER, False)
@@ -139,7 +139,8 @@ def test_an_address_that_changed_and_a_topic_more_are_noted(root):
         pytest.param({"source": "files"}, "holds a run on another source (kafka, now files)", id="source"),
         pytest.param(
             {"topics": {"transactions": "id9"}},
-            "topic transactions was made anew since the last run, whose offsets mean nothing in it",
+            "topic transactions was deleted and created again since the last run, so the offsets in the checkpoint are "
+            "not valid",
             id="topic",
         ),
         pytest.param({"sink": "kafka", "target": "one:9092"}, "wrote to parquet, not to kafka one:9092", id="sink"),
@@ -151,7 +152,7 @@ def test_what_a_checkpoint_means_nothing_for_is_refused(root, changed, message):
         opened(root, replace(KAFKA, **changed))
 
     assert message in str(refused.value)
-    assert str(refused.value).endswith("; add --fresh to begin anew, or --out another folder")
+    assert str(refused.value).endswith("; add --fresh to start over, or --out another folder")
 
 
 def test_a_note_of_before_there_were_sinks_is_still_read(root):

@@ -92,7 +92,7 @@ def test_given_services_are_used_and_not_stopped(tmp_path, bank, monkeypatch):
         pytest.param(
             {"risk": "http://me:secret@127.0.0.1:1"},
             "cannot reach the risk service at 127.0.0.1:1: connection refused; "
-            "start it, or leave --risk-url away for a local one",
+            "start it, or omit --risk-url to use a local one",
             id="nobody listens",
         ),
         pytest.param(

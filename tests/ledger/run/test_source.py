@@ -108,9 +108,9 @@ def test_jobs_that_the_source_cannot_feed_are_left_out_unless_they_are_named():
     assert {job.name for job in chosen} & {"large_credits", "dead_letters"} == {"large_credits"}
     assert dead_letters.JOB in left_out(["all"], some)
     assert left_out(["large_credits"], some) == ()
-    with pytest.raises(UserError, match="enriched_transactions reads customers, which the source does not offer"):
+    with pytest.raises(UserError, match="enriched_transactions reads customers, which the source does not provide"):
         choose_jobs(["enriched_transactions"], some)
-    with pytest.raises(UserError, match="none of the jobs can run: the source offers customers"):
+    with pytest.raises(UserError, match="none of the jobs can run: the source provides customers"):
         choose_jobs(["windows"], {"customers"})
 
 

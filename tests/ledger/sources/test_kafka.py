@@ -43,7 +43,7 @@ def test_a_start_that_is_none_is_refused(text):
     with pytest.raises(UserError) as refused:
         source.read_start(text)
     assert str(refused.value) == (
-        f"not a place to start: {text!r}; write earliest, latest or a time like 2024-03-01T10:00:00Z"
+        f"invalid start: {text!r}; write earliest, latest or a time like 2024-03-01T10:00:00Z"
     )
 
 

@@ -21,7 +21,7 @@ def test_a_folder_that_is_not_there_or_has_nothing_is_refused(tmp_path):
         landing.tables_in(tmp_path)
 
     assert str(missing.value) == (
-        f"no landing folder {tmp_path / 'no'}; make it, with a folder for each table: "
+        f"no landing folder {tmp_path / 'no'}; create it, with a folder for each table: "
         "transactions, customers, ad_events"
     )
     assert str(empty.value) == (

@@ -33,5 +33,5 @@ def test_all_rows_are_taken(options):
 
 def test_a_broker_that_takes_nothing_is_told_once_the_first_record_was_given_up():
     full = {"queue.buffering.max.messages": "1000", "test.mock.broker.rtt": "60000"}
-    with pytest.raises(UserError, match=r"^mock:9092 did not take \d+ records; the first, topic Bank\.customers: "):
+    with pytest.raises(UserError, match=r"^mock:9092 rejected \d+ records; the first: topic Bank\.customers: "):
         to_kafka(client(**full), "Bank.", {"customers": CUSTOMERS}, lambda rows: None, seconds=2.0)

@@ -237,7 +237,7 @@ def test_offsets_of_another_file_are_refused() -> None:
         order_of([0, 1, 2]).position([0, 0, 1, 0, 0])
     assert str(caught.value) == (
         "the offsets [0, 0, 1, 0, 0] are not of this file of 3 rows: the checkpoint was written with another one; "
-        "take that, or start anew"
+        "use that, or start over"
     )
 
 

@@ -142,7 +142,7 @@ def test_offsets_of_another_plan_are_refused(start):
 
     assert str(caught.value) == (
         f"the offsets {json.dumps(start)} are not of this plan: the checkpoint was written with another one; "
-        "take that, or start anew"
+        "use that, or start over"
     )
 
 

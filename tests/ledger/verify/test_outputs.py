@@ -70,11 +70,11 @@ def test_a_record_that_is_no_object_is_told_with_its_place(output, topic, value)
     with pytest.raises(UserError) as caught:
         output(topic, ['{"a": 1}', value])
 
-    assert str(caught.value) == f"cannot read topic {topic}: the record at offset 1 of partition 0 is no JSON object"
+    assert str(caught.value) == f"cannot read topic {topic}: the record at offset 1 of partition 0 is not a JSON object"
 
 
 def test_values_that_are_no_column_are_told(output):
     found = output("mixed", ['{"amount": 1.5}', '{"amount": "x"}'])
 
-    with pytest.raises(UserError, match=r"^cannot read topic mixed: the values of amount are not of one type$"):
+    with pytest.raises(UserError, match=r"^cannot read topic mixed: the values of amount have different types$"):
         list(found.batches(["amount"]))

@@ -86,7 +86,7 @@ def test_a_step_that_is_cut_off_holds_nothing():
 
     step = attempt_on(mock_target, MOCK_PARTITIONS, wait, late_budget=9.0)(2_000.0)
 
-    assert step.why == "it was ended before its time"
+    assert step.why == "it stopped early"
 
 
 def test_the_table_ends_with_what_to_ask_for(capsys, monkeypatch):

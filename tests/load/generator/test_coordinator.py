@@ -91,7 +91,7 @@ def test_a_member_that_is_lost_makes_the_books_unknown(tmp_path):
     team.conductor.lost(1)
     sent = team.run()
 
-    assert sent.problem == "1 of 3 senders ended without a word; what they sent is not known"
+    assert sent.problem == "1 of 3 senders stopped without a report, so it is not known what they sent"
 
 
 def test_a_member_that_is_lost_does_not_keep_the_others_from_stopping(tmp_path):
@@ -112,7 +112,7 @@ def test_a_member_that_is_lost_before_the_beginning_ends_the_load(tmp_path):
     team.conductor.lost(1)
 
     assert team.conductor.over
-    assert team.conductor.failure == "a sender ended before it could begin"
+    assert team.conductor.failure == "a sender stopped before it could start"
 
 
 def test_a_member_that_is_done_while_it_is_asked_to_pause_keeps_nobody_waiting():

@@ -68,7 +68,7 @@ def test_they_are_served_while_the_load_lasts():
 
     assert said == [f"metrics of the load on port {port}, path /metrics"]
     assert str(told.value) == (
-        f"cannot serve metrics on port {port}: address already in use; take another --metrics-port"
+        f"cannot serve metrics on port {port}: address already in use; choose another --metrics-port"
     )
 
 

@@ -179,7 +179,7 @@ def test_a_slow_target_makes_the_load_invalid():
     settle(sent, target)
 
     assert sent.acknowledged == sent.produced == sent.planned
-    assert judge(sent).startswith("one record of a hundred was later than ")
+    assert judge(sent).startswith("1 % of the records were sent later than ")
     assert so_far(sent) == judge(sent)
 
 

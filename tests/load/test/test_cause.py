@@ -86,8 +86,8 @@ def test_without_a_capacity_what_was_left_over_tells_the_overload():
 
 
 def test_a_failed_run_failed_of_that():
-    found = causes(at(12_000, fails="the driver was ended by signal 9"), [], CARRIES)
-    assert found[0].text == "query-failed (the driver was ended by signal 9)"
+    found = causes(at(12_000, fails="the driver was killed by signal 9"), [], CARRIES)
+    assert found[0].text == "query-failed (the driver was killed by signal 9)"
 
 
 def test_the_load_is_what_was_offered_for_ten_seconds_and_not_a_moment():

@@ -75,11 +75,11 @@ def test_more_than_was_sent_is_refused(tmp_path):
 
 
 def test_a_load_that_is_invalid_tells_nothing_of_the_jobs(tmp_path):
-    file = manifest(tmp_path, sent={"valid": False, "invalid_because": "one record of a hundred was later than 2 s"})
+    file = manifest(tmp_path, sent={"valid": False, "invalid_because": "1 % of the records were sent later than 2 s"})
     with pytest.raises(UserError) as told:
         sent_load(file)
     assert str(told.value) == (
-        f"cannot judge by {file}: the load is INVALID (one record of a hundred was later than 2 s), and tells nothing "
+        f"cannot judge by {file}: the load is INVALID (1 % of the records were sent later than 2 s), and tells nothing "
         "of the jobs"
     )
 

@@ -48,14 +48,14 @@ def test_an_unknown_measure_is_told_which_there_are():
 @pytest.mark.parametrize(
     ("text", "hint"),
     [
-        ("lag < 10", "'10' is no value for it; write 5s or 200ms or trigger"),
-        ("lag < 5%", "'5%' is no value for it; write 5s or 200ms or trigger"),
-        ("state < 200", "'200' is no value for it; write 200MB"),
-        ("state < trigger", "'trigger' is no value for it; write 200MB"),
-        ("lag < -1s", "'-1s' is no value for it; write 5s or 200ms or trigger"),
-        ("lag < nan", "'nan' is no value for it; write 5s or 200ms or trigger"),
-        ("lag slope <= 1s", "'1s' is no value for it; write 1%"),
-        ("lag < 1s; rm", "'1s; rm' is no value for it; write 5s or 200ms or trigger"),
+        ("lag < 10", "'10' is not a valid value; write 5s or 200ms or trigger"),
+        ("lag < 5%", "'5%' is not a valid value; write 5s or 200ms or trigger"),
+        ("state < 200", "'200' is not a valid value; write 200MB"),
+        ("state < trigger", "'trigger' is not a valid value; write 200MB"),
+        ("lag < -1s", "'-1s' is not a valid value; write 5s or 200ms or trigger"),
+        ("lag < nan", "'nan' is not a valid value; write 5s or 200ms or trigger"),
+        ("lag slope <= 1s", "'1s' is not a valid value; write 1%"),
+        ("lag < 1s; rm", "'1s; rm' is not a valid value; write 5s or 200ms or trigger"),
     ],
 )
 def test_a_value_without_its_unit_is_refused(text, hint):
@@ -103,7 +103,7 @@ def test_a_run_with_too_few_batches_is_unknown_and_not_fast(calm):
 
 
 def test_a_run_that_failed_holds_nothing_whatever_it_did_before(calm):
-    died = replace(calm, error="the driver was ended by signal 9")
+    died = replace(calm, error="the driver was killed by signal 9")
     assert {each.status for each in judge(default_slos(60.0), died)} == {"unknown"}
 
 
