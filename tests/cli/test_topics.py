@@ -88,8 +88,8 @@ def rows(url, query):
 
 @broker
 def test_all_topics_are_made_as_they_must_be_and_a_second_time_left_alone(topics, kafka, prefix):
-    assert topics() == (0, f"topics at {kafka.servers}: 7 made, 0 already present\n", "")
-    assert topics() == (0, f"topics at {kafka.servers}: 0 made, 7 already present\n", "")
+    assert topics() == (0, f"topics at {kafka.servers}: 7 created, 0 already present\n", "")
+    assert topics() == (0, f"topics at {kafka.servers}: 0 created, 7 already present\n", "")
 
     admin = reach(kafka.client)
     listed = admin.list_topics(timeout=10).topics
@@ -117,7 +117,7 @@ def test_a_check_says_what_is_missing_and_makes_nothing(topics, make, prefix):
         assert (code, err) == (1, "")
         assert out.splitlines()[:2] == [
             f"missing  {prefix}transactions  5 partitions, transactions, by customer_id",
-            f"exists   {prefix}customers  1 partitions, customers, by customer_id",
+            f"present  {prefix}customers  1 partitions, customers, by customer_id",
         ]
     topics()
     assert topics("--check")[0] == 0
@@ -173,7 +173,7 @@ def test_reference_data_are_loaded_into_both_and_loading_again_changes_nothing(
     for made, there in ((7, 0), (0, 7)):
         assert topics("--data", str(reference), "--postgres", database) == (
             0,
-            f"topics at {kafka.servers}: {made} made, {there} already present\n"
+            f"topics at {kafka.servers}: {made} created, {there} already present\n"
             f"{loaded} {kafka.servers}\n{loaded} {where}\n",
             "",
         )

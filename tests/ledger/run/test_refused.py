@@ -88,7 +88,7 @@ def test_a_port_in_use_is_refused_before_spark_starts(refused):
         port = taken.getsockname()[1]
 
         assert refused("--port", str(port)) == (
-            f"cannot use port {port}: address already in use; give another --port, or 0 for any free one"
+            f"cannot use port {port}: address already in use; give another --port, or 0 for any free port"
         )
 
 
