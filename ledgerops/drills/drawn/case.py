@@ -66,5 +66,3 @@ class Case:
         trigger = "no trigger" if self.trigger is None else f"{self.trigger:g} s"
         when = f", {self.onset}, {self.strength}" if not self.healthy else ""
         return f"{self.kind}: {self.app} from {self.source}, {trigger}{when}"
-
-    said = summary

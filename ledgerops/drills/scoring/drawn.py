@@ -65,7 +65,7 @@ def judge(folder: Path) -> Result:
         void = "the fault did no harm"
     elif batches.unwell(case, folder, ended if case.healthy else onset):
         void = "the machine was too slow for it"
-    elif times.get("start_seconds", 0.0) > MAX_START_SECONDS:
+    elif (case.trigger is None or case.onset == "birth") and times.get("start_seconds", 0.0) > MAX_START_SECONDS:
         void = f"the machine was too slow: Spark took {times['start_seconds']:.0f} s to start"
     others = others_share(folder)
     ways = {}
