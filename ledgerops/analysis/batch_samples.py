@@ -9,7 +9,7 @@ from ledgerops.model.records import Observation, Progress
 from ledgerops.runtime.replay import Replay
 from ledgerops.signals.query_view import QueryView
 
-SETTLING = 30.0  # seconds from the start of a run that are left out: the JVM compiles, what waited is worked off
+WARM_UP_SECONDS = 30.0  # of a run that are left out: the JVM compiles, and a backlog may be processed
 
 
 class Sample(NamedTuple):
@@ -28,7 +28,7 @@ class Sample(NamedTuple):
 
 
 def samples(observations: Iterable[Observation]) -> dict[str, list[Sample]]:
-    """By query, oldest first; without the start of each run. What is no record is passed over."""
+    """By query, oldest first; without the start of each run. Records that cannot be read are skipped."""
     replay, found = Replay(), dict[str, list[Sample]]()
     before: dict[str, Progress] = {}
     for seen in observations:
@@ -40,7 +40,7 @@ def samples(observations: Iterable[Observation]) -> dict[str, list[Sample]]:
             continue  # a batch that was known
         made = _sample(before.get(query), last, replay.fleet.view(state, last.ended))
         before[query] = last
-        if last.started >= (state.history.started_at or 0.0) + SETTLING:
+        if last.started >= (state.history.started_at or 0.0) + WARM_UP_SECONDS:
             found.setdefault(query, []).append(made)
     return found
 

@@ -1,7 +1,7 @@
-"""Before and after a change: is a query better, worse, or is there no effect, or can that not be told?
+"""Before and after a change: is a query better, is it worse, is there no effect, or do the batches not tell?
 
 Batches of the same number of rows are compared: what one takes longer because it has more to do is no effect. Of each
-measure the difference is told with an interval (see `shift`), which must hold for all measures of all queries together
+measure the difference has an interval (see `shift`), which must hold for all measures of all queries together
 (Bonferroni: the error is shared out among them). So the verdicts are
 
 - better, worse: the interval leaves no effect out, and the difference is large enough to matter;
@@ -28,12 +28,14 @@ from ledgerops.analysis.effect_size import Shift, independent, shift, slope
 from ledgerops.common import format
 
 Answer = Literal["better", "worse", "no effect", "cannot tell"]
-ERROR = 0.05  # that any of all the verdicts is wrong
-SMALL = 0.1  # share of the value before that does not matter
-ENOUGH = 8.0  # independent values of a side: below, the normal approximation of Mann and Whitney's test is not close
-EDGES = (0.05, 0.95)  # quantiles of the rows: the range that both sides share is taken without outliers
-ALIKE = 0.05  # rows that differ by this share count as equal: a steady load has a range without width
-LOAD = 0.15  # a difference of the rows a second beyond this explains one of the lag
+MAX_ERROR = 0.05  # probability that any of the verdicts is wrong
+SMALL_SHARE = 0.1  # of the value before: a smaller difference does not matter
+MIN_INDEPENDENT = (
+    8.0  # independent values of a side: below, the normal approximation of Mann and Whitney's test is not close
+)
+ROW_QUANTILES = (0.05, 0.95)  # quantiles of the rows: the range that both sides share is taken without outliers
+EQUAL_ROWS_SHARE = 0.05  # rows that differ by this share count as equal: a steady load has a range without width
+MAX_LOAD_DIFFERENCE_SHARE = 0.15  # a difference of the rows a second beyond this explains one of the lag
 
 
 class Kind(NamedTuple):
@@ -101,7 +103,7 @@ def compare(
     names = sorted(name for name in {*before, *after} if query in (None, name))
     pairs = {name: (before.get(name, ()), after.get(name, ())) for name in names}
     tests = sum(1 + sum(_has(kind, *pair) for kind in OTHERS) for pair in pairs.values())
-    level = 1 - ERROR / max(1, tests)
+    level = 1 - MAX_ERROR / max(1, tests)
     return [_compared(name, *pair, level) for name, pair in pairs.items()]
 
 
@@ -120,7 +122,7 @@ def _compared(query: str, before: Sequence[Sample], after: Sequence[Sample], lev
     phases: tuple[Measure, ...] = ()
     if duration.verdict in ("better", "worse"):  # the gate: phases explain a difference that is there
         names = sorted({name for sample in (*before, *after) for name in sample.phases})
-        inner = 1 - ERROR / len(names) if names else level
+        inner = 1 - MAX_ERROR / len(names) if names else level
         phases = tuple(_measured(_phase(name), before, after, inner) for name in names)
     verdict, because = _together(measures)
     return Comparison(query, verdict, because, *sides, measures, phases)
@@ -152,14 +154,14 @@ def _measured(kind: Kind, before: Sequence[Sample], after: Sequence[Sample], lev
     if because:
         return blank
     worth = [independent(side) for side in values]
-    if min(map(len, values)) < ENOUGH:
+    if min(map(len, values)) < MIN_INDEPENDENT:
         alike = " with as many rows" if kind.by_rows else ""
         return replace(blank, because=f"too few batches{alike}: {len(values[0])} before, {len(values[1])} after")
-    if min(worth) < ENOUGH:
+    if min(worth) < MIN_INDEPENDENT:
         return replace(
             blank,
-            because=f"too few batches: neighbours resemble each other so much that the {len(values[0])} before and "
-            f"{len(values[1])} after are worth {worth[0]:.0f} and {worth[1]:.0f} independent ones",
+            because=f"too few independent batches: consecutive ones are so alike that the {len(values[0])} before and "
+            f"{len(values[1])} after count as {worth[0]:.0f} and {worth[1]:.0f}",
         )
     return _judged(kind, shift(*values, level), level)
 
@@ -175,11 +177,11 @@ def _at_equal_rows(
     sides = [[sample for sample in side if sample.rows > 0] for side in (before, after)]
     if not all(sides):
         return ([], []), "no batch with rows " + ("before" if not sides[0] else "after")
-    ranges = [np.quantile([sample.rows for sample in side], EDGES) for side in sides]
-    low = max(first for first, _ in ranges) * (1 - ALIKE)
-    high = min(last for _, last in ranges) * (1 + ALIKE)
+    ranges = [np.quantile([sample.rows for sample in side], ROW_QUANTILES) for side in sides]
+    low = max(first for first, _ in ranges) * (1 - EQUAL_ROWS_SHARE)
+    high = min(last for _, last in ranges) * (1 + EQUAL_ROWS_SHARE)
     shared = [[sample for sample in side if low <= sample.rows <= high] for side in sides]
-    if min(map(len, sides)) >= ENOUGH > min(map(len, shared)):
+    if min(map(len, sides)) >= MIN_INDEPENDENT > min(map(len, shared)):
         rows = [median(sample.rows for sample in side) for side in sides]
         return (
             [],
@@ -197,7 +199,7 @@ def _at_equal_rows(
 
 
 def _judged(kind: Kind, found: Shift, level: float) -> Measure:
-    enough = max(kind.least, SMALL * abs(found.before))
+    enough = max(kind.least, SMALL_SHARE * abs(found.before))
     verdict: Answer = "cannot tell"
     because = ""
     if found.low > 0 and found.difference >= enough:
@@ -209,7 +211,7 @@ def _judged(kind: Kind, found: Shift, level: float) -> Measure:
     elif math.isinf(found.low) or math.isinf(found.high):
         because = "too few batches"
     else:
-        because = "the batches vary too much for their number"
+        because = "too much variation for so few batches"
     return Measure(
         kind.name,
         kind.unit,
@@ -227,7 +229,7 @@ def _judged(kind: Kind, found: Shift, level: float) -> Measure:
 def _excused(measure: Measure, before: Side, after: Side) -> Measure:
     """A lag that grew with the load, or shrank with it, says nothing about the change."""
     first, second = before.rows_per_second, after.rows_per_second
-    if not first or second is None or abs(second - first) <= LOAD * first:
+    if not first or second is None or abs(second - first) <= MAX_LOAD_DIFFERENCE_SHARE * first:
         return measure
     if (measure.verdict == "worse" and second > first) or (measure.verdict == "better" and second < first):
         told = f"the load differs: {format.count(first)} rows/s before, {format.count(second)} after"
@@ -236,11 +238,11 @@ def _excused(measure: Measure, before: Side, after: Side) -> Measure:
 
 
 def _together(measures: Sequence[Measure]) -> tuple[Answer, str]:
-    """The batch duration leads: without a word of it, only another measure that is better or worse decides."""
+    """The batch duration decides, unless only another measure is better or worse."""
     changed = {each.verdict for each in measures} & {"better", "worse"}
     if len(changed) == 2:
         told = ", ".join(f"{each.name} {each.verdict}" for each in measures if each.verdict in changed)
-        return "cannot tell", f"it depends on what counts: {told}"
+        return "cannot tell", f"measures disagree: {told}"
     if changed:
         [verdict] = changed
         return verdict, ", ".join(each.name for each in measures if each.verdict == verdict)

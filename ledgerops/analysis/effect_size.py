@@ -1,4 +1,4 @@
-"""By how much two series of batches differ, honestly: neighbours in time resemble each other and must not count twice.
+"""By how much two series of batches differ. Consecutive batches are alike, and must not count as independent.
 
 - The estimate is Hodges and Lehmann's: the median of all differences between a later and an earlier value. Durations
   have a heavy tail, which a mean would follow (Hodges, Lehmann 1963, Annals of Mathematical Statistics 34).
@@ -22,9 +22,9 @@ from ledgerops.signals.theil_sen import pair_slopes
 
 Floats = npt.NDArray[np.float64]
 
-WINDOW = 5.0  # times the autocorrelation time: Sokal's choice, where bias and noise are about even
-MOST = 800  # values of a side whose differences are formed: enough for 1 % of the spread, and a moment's work
-HIGHEST = 0.99  # a correlation above this is a trend
+SOKAL_WINDOW = 5.0  # times the autocorrelation time: Sokal's choice, where bias and noise are about even
+MAX_VALUES = 800  # of a side whose differences are formed: enough for 1 % of the spread
+MAX_CORRELATION = 0.99  # a correlation above this is a trend
 
 
 class Shift(NamedTuple):
@@ -38,7 +38,7 @@ class Shift(NamedTuple):
 
 
 def independent(values: Sequence[float] | Floats) -> float:
-    """How many independent values a series in the order of time is worth; at most as many as it has, at least 1."""
+    """The number of independent values that a series in the order of time is equal to; from 1 to its length."""
     count = len(values)
     if count < 4:
         return float(count)
@@ -48,9 +48,9 @@ def independent(values: Sequence[float] | Floats) -> float:
     if spread == 0:
         return float(count)
     first = float(ranks[1:] @ ranks[:-1]) / spread
-    first = min(HIGHEST, first + (1 + 3 * first) / count)
+    first = min(MAX_CORRELATION, first + (1 + 3 * first) / count)
     tau, lag = 1.0, 0
-    while lag < count // 2 and lag < WINDOW * tau:
+    while lag < count // 2 and lag < SOKAL_WINDOW * tau:
         lag += 1
         tau += 2 * (float(ranks[lag:] @ ranks[:-lag]) / spread + 1 / count)
     tau = max(1.0, tau, (1 + first) / (1 - first))
@@ -97,8 +97,8 @@ def _ranks(values: Floats) -> Floats:
 
 
 def _some(values: Floats) -> Floats:
-    """At most MOST values, evenly over the series."""
-    if len(values) <= MOST:
+    """At most MAX_VALUES values, evenly over the series."""
+    if len(values) <= MAX_VALUES:
         return values
-    some: Floats = values[np.linspace(0, len(values) - 1, MOST).astype(int)]
+    some: Floats = values[np.linspace(0, len(values) - 1, MAX_VALUES).astype(int)]
     return some

@@ -29,7 +29,7 @@ def is_exporter(place: str) -> bool:
 
 
 def open_source(place: str, seconds: float | None = None) -> Source:
-    """Raises UserError at once, or while it is read, when the place cannot be looked at.
+    """Raises UserError at once, or while it is read, when the place cannot be read.
 
     An exporter is asked for the latest `seconds` only, where they are given.
     """

@@ -1,4 +1,4 @@
-"""Looks at a place, once or again and again: what is wrong now, what was since a moment, and how it came about."""
+"""Diagnoses a place, once or repeatedly: what is wrong now, what was wrong since a moment, and the timeline."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from ledgerops.model.records import Observation
 from ledgerops.model.spark_progress import format_instant, parse_instant
 from ledgerops.runtime.replay import Replay
 
-TICK = 5.0  # seconds: the observer of a running query judges as often when nothing happens
-CONTEXT = 3600.0  # seconds before `since` that are read, too: a query is judged by its past, which spans an hour
-OVERLAP = 10.0  # seconds that are asked for twice by one who asks again: what is late is not missed
+TICK_SECONDS = 5.0  # the observer of a running query judges as often when nothing happens
+CONTEXT_SECONDS = 3600.0  # before `since` that are read as well: a query is judged by its past hour
+OVERLAP_SECONDS = 10.0  # that an exporter is asked for twice, so that late records are not missed
 
 
 @dataclass(frozen=True)
 class Moment:
-    """An instant, or so many seconds before the moment that is looked at."""
+    """An instant, or so many seconds before the moment of the diagnosis."""
 
     instant: float | None = None
     ago: float = 0.0
@@ -37,17 +37,17 @@ class Moment:
 
 
 def complain(bad: int, name: str) -> None:
-    """Says on stderr that so many records of a place were none."""
+    """Says on stderr that so many records of a place could not be read."""
     print(
-        f"ledgerops: {bad} {'record' if bad == 1 else 'records'} of {name} could not be read; passed over",
+        f"ledgerops: skipped {bad} {'record' if bad == 1 else 'records'} of {name} that could not be read",
         file=sys.stderr,
     )
 
 
 class Investigation:
-    """`at` is the instant that is looked at (the newest one when None), `since` leaves out what was over before it.
+    """`at` is the instant of the diagnosis (the newest one when None), `since` leaves out what was over before it.
 
-    With `story` the document tells the timeline, with `plots` the figures of each batch are kept in `tracks`.
+    With `story` the document has a timeline, with `plots` the figures of each batch are kept in `tracks`.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class Investigation:
         self.since = since
         self.plots = plots
         self.tells = story
-        self._told_bad = 0
+        self._reported_bad = 0
         self._begin()
 
     def _begin(self) -> None:
@@ -78,7 +78,7 @@ class Investigation:
     def look(self, now: float | None = None) -> dict[str, Any]:
         """The diagnosis document. Raises UserError when there is nothing to judge; `now` is the caller's clock.
 
-        An exporter that is asked again is asked for what is new only; a file is read anew.
+        An exporter is asked only for what is new since the last time; a file is read anew.
         """
         exporter = is_exporter(self.place)
         if not exporter and self.replay.at is not None:
@@ -86,7 +86,7 @@ class Investigation:
         source = open_source(self.place, self._seconds(now) if exporter else None)
         self._asked = now
         seen = self._new(source.observations) if exporter else source.observations
-        every = TICK if self.tells or self.since is not None else None
+        every = TICK_SECONDS if self.tells or self.since is not None else None
         for verdict in self.replay.verdicts(seen, self.at, every):
             self._take(verdict.query, verdict.at)
         self._complain(source.name)
@@ -105,18 +105,18 @@ class Investigation:
         if now is None:
             return None
         if self._asked is not None:  # by the caller's clock alone: the driver's may be another
-            return max(0.0, now - self._asked) + OVERLAP
-        return None if self.since is None else max(0.0, now - self.since.before(now)) + CONTEXT
+            return max(0.0, now - self._asked) + OVERLAP_SECONDS
+        return None if self.since is None else max(0.0, now - self.since.before(now)) + CONTEXT_SECONDS
 
     def _new(self, observations: Iterator[Observation]) -> Iterator[Observation]:
-        """Without what an earlier look has seen."""
+        """Without the observations of earlier calls."""
         for seen in observations:
             key = (seen.at, seen.kind, seen.query, _fingerprint(seen.data))
             if key not in self._known:
                 self._known[key] = None
                 yield seen
         newest = max((key[0] for key in self._known), default=0.0)
-        self._known = {key: None for key in self._known if key[0] >= newest - 6 * OVERLAP}
+        self._known = {key: None for key in self._known if key[0] >= newest - 6 * OVERLAP_SECONDS}
 
     def _take(self, query: str, at: float) -> None:
         state = self.replay.fleet.queries[query]
@@ -128,9 +128,9 @@ class Investigation:
             self.tracks.setdefault(query, Track()).take(self.replay.fleet.view(state, at))
 
     def _complain(self, name: str) -> None:
-        if self.replay.bad > self._told_bad:
-            complain(self.replay.bad - self._told_bad, name)
-            self._told_bad = self.replay.bad
+        if self.replay.bad > self._reported_bad:
+            complain(self.replay.bad - self._reported_bad, name)
+            self._reported_bad = self.replay.bad
 
     def _when(self) -> str:
         return "" if self.at is None else f" before {format_instant(self.at)}"
@@ -144,7 +144,7 @@ class Investigation:
             if state.verdict is not None and self._alive(query, since)
         }
         if not shown:
-            raise UserError(f"nothing happened in {name} since {format_instant(since)}; nothing can be said")
+            raise UserError(f"nothing was recorded in {name} since {format_instant(since)}")
         found = document(shown.values(), moment, name)
         if self.since is not None:
             for query in found["queries"]:

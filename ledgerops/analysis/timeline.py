@@ -1,7 +1,7 @@
-"""The story of an incident: what began when, what explained it, what ended; as events, as text and as JSON.
+"""The timeline of incidents: what began when, what explained it, what ended; as events and as JSON.
 
-An incident is a time in which something at warning or above held; what lies less than QUIET apart is one incident.
-Times are told twice: in UTC, and from the beginning of the incident that they belong to.
+An incident is a time with findings at warning or above; findings less than MAX_GAP_SECONDS apart belong to one.
+Each event has its time in UTC, and the seconds since the beginning of the incident that it belongs to.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from ledgerops.common import format
 from ledgerops.model.finding import Severity
 from ledgerops.model.spark_progress import format_instant
 
-QUIET = 300.0  # seconds; as long as Alertmanager waits before it sends what is new of a group
-BEFORE = 60.0  # seconds before an incident whose events are told with it
-TOLD = 5.0  # seconds from the beginning to the first word of it that are worth saying
+MAX_GAP_SECONDS = 300.0  # between findings of one incident: as long as Alertmanager waits before it sends a group again
+MARGIN_SECONDS = 60.0  # before and after an incident: events in it belong to the incident
+MIN_DELAY_SECONDS = 5.0  # from beginning to detection: a shorter delay is not shown
 LOOP = ("fail", "restart")
-FIRST, LAST = 5, 2  # events of a crash loop that are told, at its beginning and at its end
+FIRST_EVENTS, LAST_EVENTS = 5, 2  # of a crash loop that are listed
 CALM = ("healthy", "idle", "starting")
 What = Literal["start", "restart", "stop", "fail", "begin", "end", "status", "root"]
 ORDER: tuple[What, ...] = ("start", "restart", "begin", "root", "end", "status", "fail", "stop")
@@ -46,9 +46,9 @@ class Incident(NamedTuple):
 
 
 def events(story: Story, since: float = 0.0, query: str | None = None) -> list[Event]:
-    """All events of a story from `since` on, in the order of their times."""
-    told = [each for name, one in story.queries.items() if query in (None, name) for each in _of(one)]
-    return sorted((each for each in told if each.at >= since), key=lambda each: (each.at, ORDER.index(each.what)))
+    """All events from `since` (epoch seconds) on, in the order of their times."""
+    found = [each for name, one in story.queries.items() if query in (None, name) for each in _of(one)]
+    return sorted((each for each in found if each.at >= since), key=lambda each: (each.at, ORDER.index(each.what)))
 
 
 def _of(story: QueryStory) -> Iterator[Event]:
@@ -59,7 +59,7 @@ def _of(story: QueryStory) -> Iterator[Event]:
     statuses = settled(story.statuses, alike=CALM)
     for before, after in pairwise(statuses):
         if after.value not in ("failed", "stopped") and before.value not in ("failed", "stopped"):
-            yield Event(after.at, name, "status", f"is now {after.value}".replace("_", " "))
+            yield Event(after.at, name, "status", f"status changed to {after.value}".replace("_", " "))
     lasting = [
         each
         for each, after in pairwise([*story.roots, Change(story.last + BRIEF, "")])
@@ -68,7 +68,7 @@ def _of(story: QueryStory) -> Iterator[Event]:
     roots = [each for each in settled(lasting) if each.value]
     for before, after in pairwise(roots):
         if before.value != after.value:
-            yield Event(after.at, name, "root", f"root cause is now {after.value}, was {before.value}", after.value)
+            yield Event(after.at, name, "root", f"root cause changed from {before.value} to {after.value}", after.value)
 
 
 def _life(story: QueryStory) -> Iterator[Event]:
@@ -77,17 +77,17 @@ def _life(story: QueryStory) -> Iterator[Event]:
     for run in story.runs:
         first = run.number == 1
         yield Event(
-            run.at, name, "start" if first else "restart", "starts" if first else f"starts again, run {run.number}"
+            run.at, name, "start" if first else "restart", "started" if first else f"restarted, run {run.number}"
         )
     for at, reason in story.ends:
-        yield Event(at, name, "stop", "stops") if reason is None else Event(at, name, "fail", f"fails: {reason}")
+        yield Event(at, name, "stop", "stopped") if reason is None else Event(at, name, "fail", f"failed: {reason}")
 
 
-def _folded(told: Sequence[Event]) -> Iterator[Event]:
-    """Starts and failures; of many in a row the first and the last, and in one line how many there were between."""
+def _folded(events: Sequence[Event]) -> Iterator[Event]:
+    """Starts and failures; of many in a row the first and the last, and one line with the number of those between."""
     streak: list[Event] = []
-    for event in told:
-        if streak and (event.what not in LOOP or event.at - streak[-1].at > QUIET):
+    for event in events:
+        if streak and (event.what not in LOOP or event.at - streak[-1].at > MAX_GAP_SECONDS):
             yield from _short(streak)
             streak = []
         streak.append(event)
@@ -95,15 +95,15 @@ def _folded(told: Sequence[Event]) -> Iterator[Event]:
 
 
 def _short(streak: Sequence[Event]) -> Iterator[Event]:
-    hidden = streak[FIRST:-LAST]
+    hidden = streak[FIRST_EVENTS:-LAST_EVENTS]
     if len(hidden) <= 2:
         yield from streak
         return
-    yield from streak[:FIRST]
+    yield from streak[:FIRST_EVENTS]
     failed = sum(event.what == "fail" for event in hidden)
-    text = f"fails {failed} more times in {format.duration(hidden[-1].at - hidden[0].at)}"
+    text = f"failed {failed} more times within {format.duration(hidden[-1].at - hidden[0].at)}"
     yield Event(hidden[0].at, hidden[0].query, "fail", text)
-    yield from streak[-LAST:]
+    yield from streak[-LAST_EVENTS:]
 
 
 def _stretch(stretch: Stretch) -> Iterator[Event]:
@@ -111,12 +111,12 @@ def _stretch(stretch: Stretch) -> Iterator[Event]:
     causes = stretch.causes
     why = f", explained by {causes[0]}" if causes else ""
     later = stretch.seen - stretch.began
-    told = f" (told {format.duration(later)} later)" if later >= TOLD else ""
-    text = f"{finding.severity} {finding.rule} begins{why}{told}: {finding.summary}"
+    delay = f", detected {format.duration(later)} later" if later >= MIN_DELAY_SECONDS else ""
+    text = f"{finding.severity} {finding.rule} began{why}{delay}: {finding.summary}"
     yield Event(stretch.began, stretch.query, "begin", text, finding.rule, finding.severity, causes)
     if stretch.until is not None and not stretch.with_run:
-        again = f", having come {stretch.times} times" if stretch.times > 1 else ""
-        text = f"{finding.rule} ends after {format.duration(stretch.until - stretch.began)}{again}"
+        again = f" ({stretch.times} times)" if stretch.times > 1 else ""
+        text = f"{finding.rule} ended after {format.duration(stretch.until - stretch.began)}{again}"
         yield Event(stretch.until, stretch.query, "end", text, finding.rule, finding.severity, causes)
 
 
@@ -131,7 +131,7 @@ def incidents(story: Story, since: float = 0.0, query: str | None = None) -> lis
     )
     merged: list[tuple[float, float, list[str]]] = []
     for began, until, name in spans:
-        if merged and began - merged[-1][1] < QUIET:
+        if merged and began - merged[-1][1] < MAX_GAP_SECONDS:
             first, last, names = merged[-1]
             merged[-1] = (first, max(last, until), names if name in names else [*names, name])
         else:
@@ -154,7 +154,11 @@ def _until(stretch: Stretch, story: QueryStory) -> float:
 def incident_of(event: Event, found: Sequence[Incident]) -> Incident | None:
     """The incident that an event belongs to; None for one that lies apart from all."""
     for incident in found:
-        if incident.began - BEFORE <= event.at <= (float("inf") if incident.ended is None else incident.ended + BEFORE):
+        if (
+            incident.began - MARGIN_SECONDS
+            <= event.at
+            <= (float("inf") if incident.ended is None else incident.ended + MARGIN_SECONDS)
+        ):
             return incident
     return None
 

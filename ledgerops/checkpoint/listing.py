@@ -15,7 +15,7 @@ from ledgerops.model import recording
 from ledgerops.model.records import Progress
 from ledgerops.model.spark_progress import BadRecord, parse_progress
 
-SEGMENTS = 2  # of the recording, the newest: hours
+MAX_SEGMENTS = 2  # of the recording, the newest: hours
 
 
 def checkpoints_in(path: Path) -> list[Path]:
@@ -53,9 +53,9 @@ def listing(path: Path, checkpoints: list[Path]) -> dict[str, Any]:
 def _rows(checkpoint: Checkpoint, operator: Operator, progress: Progress | None) -> tuple[int | None, int | None]:
     """(batch, rows): of the newest batch of which both are known without reading the state."""
     # the record has names and no ids: two operators of one name cannot be told apart
-    told = [seen for seen in progress.operators if seen.name.split("-")[0] == operator.name] if progress else []
-    if progress is not None and len(told) == 1:
-        return progress.batch_id, told[0].rows
+    named = [seen for seen in progress.operators if seen.name.split("-")[0] == operator.name] if progress else []
+    if progress is not None and len(named) == 1:
+        return progress.batch_id, named[0].rows
     counted = {view.store for view in operator.views if view.counted}
     stores = [files for (_, store), files in checkpoint.of(operator).items() if store in counted]
     common = set.intersection(*({*files.snapshots} for files in stores)) if stores else set()
@@ -69,7 +69,7 @@ def _rows(checkpoint: Checkpoint, operator: Operator, progress: Progress | None)
 def _progress(run: Path) -> dict[str, Progress]:
     """The last batch of each query id in the run's recording."""
     newest: dict[str, Progress] = {}
-    for segment in sorted((run / "recording").glob("recording-*.jsonl"))[-SEGMENTS:]:
+    for segment in sorted((run / "recording").glob("recording-*.jsonl"))[-MAX_SEGMENTS:]:
         try:
             for seen in recording.read(segment):
                 if seen.kind == "progress" and (progress := _parsed(seen.data)) is not None:

@@ -68,14 +68,14 @@ def _read(folder: Path, number: int, batch: int) -> Operator:
         known = [entry for entry in newer if int(entry.name) <= batch]
         if not known:
             raise UserError(
-                f"{folder} does not say which operator it belongs to: it was written by a Spark before 4.0, or is "
+                f"{folder} does not name its operator: it was written by a Spark before 4.0, or is "
                 "incomplete; run the query once on Spark 4"
             )
         file = max(known, key=lambda entry: int(entry.name))
     try:
         version, _, text = file.read_text("utf-8").partition("\n")
         if version not in ("v1", "v2"):
-            raise UserError(f"{file} is of version {version:.10}, which only a newer ledgerops reads")
+            raise UserError(f"{file} has version {version:.10}, which needs a newer ledgerops")
         return _parse(json.loads(text), number)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise UserError(f"cannot read {file} ({type(error).__name__}: {error}); the checkpoint is damaged") from None

@@ -1,4 +1,4 @@
-"""A checkpoint as its files tell it: batches, settings, operators and which batches' state can be read.
+"""A checkpoint, from its files: batches, settings, operators, and the batches whose state can be read.
 
 Read without Spark and without writing. The query may go on meanwhile: what is read is what was there at the time.
 """

@@ -31,13 +31,13 @@ from ledgerops.model.spark_progress import format_instant
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-ATTEMPTS = 3  # against a query that removes batches while they are read
-SERIES = 100  # batches; as many as Spark keeps unless told otherwise
+MAX_ATTEMPTS = 3  # to read what a query is removing
+MAX_SERIES_BATCHES = 100  # as many as Spark keeps by default
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """What to look at; None: all, or the newest."""
+    """What to read; None: all, or the newest."""
 
     operator: int | None = None
     store: str | None = None
@@ -66,10 +66,10 @@ def choose(checkpoint: Checkpoint, wanted: Wanted) -> Choice:
     batch = checkpoint.kept[-1] if wanted.batch is None else wanted.batch
     for number in (batch, *(() if wanted.since is None else (wanted.since,))):
         if number not in checkpoint.kept:
-            raise UserError(f"no state of batch {number} in {checkpoint.path}; it keeps {checkpoint.span}")
+            raise UserError(f"no state of batch {number} in {checkpoint.path}; it has {checkpoint.span}")
     if wanted.since is not None and wanted.since >= batch:
-        raise UserError(f"--since {wanted.since} is not before batch {batch}, which is looked at")
-    earlier = [number for number in checkpoint.kept if number < batch][-SERIES:]
+        raise UserError(f"--since {wanted.since} must be before batch {batch}, which is shown")
+    earlier = [number for number in checkpoint.kept if number < batch][-MAX_SERIES_BATCHES:]
     chosen = [operator for operator in checkpoint.operators if wanted.operator in (None, operator.id)]
     found = [(operator, _views(operator, wanted.store)) for operator in chosen]
     if wanted.store is not None and not any(views for _, views in found):
@@ -83,7 +83,7 @@ def choose(checkpoint: Checkpoint, wanted: Wanted) -> Choice:
 
 def survey(path: Path, wanted: Wanted, session: SparkSession) -> dict[str, Any]:
     """The document. Raises UserError when something wanted is not there or cannot be read."""
-    for _ in range(ATTEMPTS):
+    for _ in range(MAX_ATTEMPTS):
         checkpoint = open_checkpoint(path)
         choice = choose(checkpoint, wanted)
         _check_schemas(checkpoint, choice)
@@ -95,8 +95,8 @@ def survey(path: Path, wanted: Wanted, session: SparkSession) -> dict[str, Any]:
             if choice.batch in now and choice.since in (None, *now):
                 raise UserError(f"Spark cannot read the state in {path}: {reason(error)}") from None
     raise UserError(
-        f"{path} is cleaned up faster than it can be read; look at fewer things at once (--store, --top 0), or keep "
-        "more batches (spark.sql.streaming.minBatchesToRetain)"
+        f"the query removes batches from {path} faster than they can be read; read less at once (--store, --top 0), "
+        "or keep more batches (spark.sql.streaming.minBatchesToRetain)"
     )
 
 

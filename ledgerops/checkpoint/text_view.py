@@ -1,4 +1,4 @@
-"""The state documents as text for a terminal: bars of rows by partition, growth as a spark line, top keys."""
+"""The state documents as text for a terminal: bars of rows by partition, growth as a sparkline, top keys."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from ledgerops.common.format import UNKNOWN, clean, count, ratio, size
 from ledgerops.common.terminal import ASCII_SPARKS, BLUE, ORANGE, SKY, SPARKS, sparkline
 
 Document = Mapping[str, Any]
-PARTITIONS = 12  # shown, the largest; a state of 200 partitions would fill several screens
-SKEWED = 2.0  # as in the rule source-partition-skew: one partition does twice the work of the median
+MAX_PARTITIONS = 12  # shown, the largest; a state of 200 partitions would fill several screens
+MIN_SKEW_RATIO = 2.0  # as in the rule source-partition-skew: one partition does twice the work of the median
 PROVIDERS = {"rocksdb": "RocksDB", "hdfs": "HDFS-backed store"}
 KINDS = {
     "store": "store",
@@ -68,19 +68,19 @@ def _files(operator: Document, rows: str) -> Iterator[Text]:
     whole, changes = (sum(file[part] for file in operator["files"]) for part in ("snapshot_bytes", "change_bytes"))
     known = [age for age in ages if age is not None]
     if not known:
-        told = "no snapshot yet: a restart replays every change"
+        age = "no snapshot yet: a restart replays every change"
     elif len(known) < len(ages):
-        told = f"{len(ages) - len(known)} of {len(ages)} stores without a snapshot yet"
+        age = f"{len(ages) - len(known)} of {len(ages)} stores without a snapshot yet"
     else:
-        told = f"oldest snapshot {_times(max(known), 'batch', 'batches')} old"
+        age = f"oldest snapshot {_times(max(known), 'batch', 'batches')} old"
     yield Text(f"  {rows}{size(operator['bytes'])} of files (snapshots {size(whole)}, changes {size(changes)})")
-    yield Text(f"  {told}", style="dim")
+    yield Text(f"  {age}", style="dim")
 
 
 def _store(store: Document, operator: Document, width: int, ascii_only: bool) -> Iterator[Text]:
     kind = KINDS[store["kind"]] + (", with TTL" if store["ttl"] else "")
     keys = "" if not store["keys"] else f" of {_times(store['keys'], 'key', 'keys')}"
-    uneven = store["skew"] is not None and store["skew"] > SKEWED
+    uneven = store["skew"] is not None and store["skew"] > MIN_SKEW_RATIO
     parts: list[str | tuple[str, str]] = ["  ", (clean(store["store"]), "bold"), f"  {kind}; "]
     parts.append(f"{_times(store['rows'], 'row', 'rows')}{keys}")
     if store["skew"] is not None:
@@ -109,7 +109,7 @@ def _bars(store: Document, operator: Document, width: int, ascii_only: bool) -> 
     own = [file for file in operator["files"] if file["store"] == store["folder"] == store["store"]]
     stored = {file["partition"]: file for file in own}
     partitions = sorted(store["partitions"], key=lambda one: (-one["rows"], one["partition"]))
-    shown = sorted(partitions[:PARTITIONS], key=lambda one: one["partition"])
+    shown = sorted(partitions[:MAX_PARTITIONS], key=lambda one: one["partition"])
     most = max(one["rows"] for one in partitions)
     room = max(0, min(60, width - 56))  # the texts before and after the bar
     for number, one in enumerate(shown):
@@ -125,7 +125,7 @@ def _bars(store: Document, operator: Document, width: int, ascii_only: bool) -> 
             ("." if ascii_only else "·") * (room - length),
             tail,
         )
-    rest = partitions[PARTITIONS:]
+    rest = partitions[MAX_PARTITIONS:]
     if rest:
         least, largest = rest[-1]["rows"], rest[0]["rows"]
         yield Text(f"    {'':7}{len(rest)} more with {least:,} to {largest:,} rows each", style="dim")
@@ -196,7 +196,7 @@ class Listing:
                     f"{job['batch']:>6} {count(one['rows']) + '*' * behind:>10} {size(one['bytes']):>8} {age:>8}"
                 )
         if earlier:
-            yield Text("* of an earlier batch; give the job's checkpoint to count the newest", style="dim")
+            yield Text("* rows of an earlier batch; name the job's checkpoint to count the newest", style="dim")
 
 
 def _folded(head: str, text: str, width: int, style: str = "") -> Iterator[Text]:

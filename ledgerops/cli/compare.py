@@ -57,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
             f"{', '.join(sorted(side)) or 'none'} in {name}"
             for side, name in ((before, args.before), (after, args.after))
         )
-        raise UserError(f"no query ran for long enough on both sides: {told}")
+        raise UserError(f"no query ran long enough on both sides: {told}")
     found = document(compare(before, after, args.query), args.before, args.after, args.change_at)
     if args.json:
         sys.stdout.write(json.dumps(found) + "\n")

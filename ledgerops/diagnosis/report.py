@@ -161,9 +161,9 @@ def figures_of(query: Mapping[str, Any]) -> str:
         parts.append(f"lag {format.duration(known['lag_seconds'])}")
     drain, breach = query["forecast"]["drain_seconds"], query["forecast"]["seconds_to_slo_breach"]
     if drain:
-        parts.append(f"gone in {format.duration(drain)}")
+        parts.append(f"backlog clears in {format.duration(drain)}")
     if breach is not None:
-        parts.append(f"promise broken in {format.duration(breach)}" if breach > 0 else "promise broken")
+        parts.append(f"objective missed in {format.duration(breach)}" if breach > 0 else "objective missed")
     return ", ".join(parts)
 
 

@@ -41,7 +41,7 @@ class Replay:
         """The queries, or only the one that is asked for. Raises UserError when there is none."""
         queries = self.fleet.queries
         if not queries:
-            raise UserError(f"no query in {place}{when}; nothing can be said")
+            raise UserError(f"no query in {place}{when}")
         if query is not None and query not in queries:
             raise UserError(f"no query {query!r} in {place}; there are {', '.join(sorted(queries))}")
         return {name: state for name, state in queries.items() if query in (None, name)}

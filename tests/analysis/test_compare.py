@@ -15,7 +15,7 @@ SEEDS = 120
 
 
 def made(random, count=60, rows=1000, spread=0.2, cost=0.0005, fixed=0.3, noise=0.1, correlation=0.5, slower=1.0, **of):
-    """Batches every 2 s: a fixed time and a cost for each row, with noise in which neighbours resemble each other."""
+    """Batches every 2 s: a fixed time and a cost for each row, with noise in which consecutive ones are so alike."""
     found = []
     wander = 0.0
     for number in range(count):
@@ -129,7 +129,7 @@ def test_phases_are_not_told_where_the_duration_did_not_change():
         (
             made(np.random.default_rng(1), noise=0.5, correlation=0.0),
             made(np.random.default_rng(2), noise=0.5, correlation=0.0, slower=1.02),
-            "the batches vary",
+            "too much variation",
         ),
     ],
     ids=["too few", "another load", "only after", "too much noise"],
@@ -147,7 +147,7 @@ def test_a_trend_is_worth_few_batches():
     after = [each._replace(state_bytes=2e7 + 1e5 * number) for number, each in enumerate(after)]
     state = next(each for each in verdict(before, after).measures if each.name == "state memory")
 
-    assert state.verdict == "cannot tell" and "neighbours resemble each other" in state.because
+    assert state.verdict == "cannot tell" and "consecutive ones are so alike" in state.because
 
 
 def lagging(random, lag, **more):
@@ -171,4 +171,4 @@ def test_what_is_better_and_worse_at_once_is_left_to_the_reader():
     random = np.random.default_rng(4)
     found = verdict(lagging(random, 4.0, count=90), lagging(random, 30.0, count=90, slower=0.6))
     assert found.verdict == "cannot tell"
-    assert found.because == "it depends on what counts: batch duration better, lag worse"
+    assert found.because == "measures disagree: batch duration better, lag worse"

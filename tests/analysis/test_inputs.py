@@ -95,6 +95,6 @@ def test_a_dead_exporter_is_not_taken_for_a_healthy_query(capsys):
     shown, said = capsys.readouterr()
     assert shown == ""
     assert said == (
-        f"ledgerops: no exporter answers at {url}: [errno 111] connection refused; nothing is known of its queries: "
-        "start it, or give a recording with --from\n"
+        f"ledgerops: cannot reach an exporter at {url}: [errno 111] connection refused; "
+        "start the application, or give a recording with --from\n"
     )

@@ -57,16 +57,16 @@ def test_the_story_tells_what_began_what_explains_it_and_what_ended():
 
     assert lines(story) == [
         "incident at 2027-01-15 08:01:00 UTC, until 08:02:40, 1 query",
-        "  08:00:00     -1:00  daily_counts  starts",
-        "  08:01:00     +0:00  daily_counts  warning slow-sink begins (told 6.0 s later): slow-sink it is",
-        "  08:01:06     +0:06  daily_counts  is now pressured",
-        "  08:01:12     +0:12  daily_counts  critical falling-behind begins, explained by slow-sink: "
+        "  08:00:00     -1:00  daily_counts  started",
+        "  08:01:00     +0:00  daily_counts  warning slow-sink began, detected 6.0 s later: slow-sink it is",
+        "  08:01:06     +0:06  daily_counts  status changed to pressured",
+        "  08:01:12     +0:12  daily_counts  critical falling-behind began, explained by slow-sink: "
         "falling-behind it is",
-        "  08:01:12     +0:12  daily_counts  is now falling behind",
-        "  08:02:20     +1:20  daily_counts  falling-behind ends after 68 s",
-        "  08:02:20     +1:20  daily_counts  is now catching up",
-        "  08:02:40     +1:40  daily_counts  slow-sink ends after 1.7 min",
-        "  08:02:40     +1:40  daily_counts  is now healthy",
+        "  08:01:12     +0:12  daily_counts  status changed to falling behind",
+        "  08:02:20     +1:20  daily_counts  falling-behind ended after 68 s",
+        "  08:02:20     +1:20  daily_counts  status changed to catching up",
+        "  08:02:40     +1:40  daily_counts  slow-sink ended after 1.7 min",
+        "  08:02:40     +1:40  daily_counts  status changed to healthy",
     ]
 
 
@@ -78,8 +78,8 @@ def test_a_finding_that_comes_and_goes_is_one_trouble():
     told = events(tell(*looks))
 
     assert [each.text for each in told if each.rule] == [
-        "warning slow-sink begins: slow-sink it is",
-        "slow-sink ends after 2.2 min, having come 5 times",
+        "warning slow-sink began: slow-sink it is",
+        "slow-sink ended after 2.2 min (5 times)",
     ]
 
 
@@ -94,10 +94,10 @@ def test_the_same_finding_after_a_long_quiet_is_a_second_incident():
 
     assert [(each.began - T0, each.ended - T0) for each in incidents(story)] == [(60, 90), (1000, 1030)]
     assert lines(story)[-4:] == [
-        "  08:16:40     +0:00  daily_counts  warning slow-sink begins: slow-sink it is",
-        "  08:16:40     +0:00  daily_counts  is now pressured",
-        "  08:17:10     +0:30  daily_counts  slow-sink ends after 30 s",
-        "  08:17:10     +0:30  daily_counts  is now healthy",
+        "  08:16:40     +0:00  daily_counts  warning slow-sink began: slow-sink it is",
+        "  08:16:40     +0:00  daily_counts  status changed to pressured",
+        "  08:17:10     +0:30  daily_counts  slow-sink ended after 30 s",
+        "  08:17:10     +0:30  daily_counts  status changed to healthy",
     ]
 
 
@@ -116,7 +116,7 @@ def test_a_change_of_the_root_cause_is_told_and_its_flapping_is_not():
     )
 
     assert [each.text for each in events(steady) if each.what == "root"] == [
-        "root cause is now key-skew, was slow-sink"
+        "root cause changed from slow-sink to key-skew"
     ]
     assert [each.text for each in events(flapping) if each.what == "root"] == []
 
@@ -130,9 +130,9 @@ def test_a_restart_and_why_the_run_before_it_ended_are_told():
     tell((50, [], [], "healthy"), history=history, story=story)
 
     assert [(each.at - T0, each.text) for each in events(story)] == [
-        (0, "starts"),
-        (30, "fails: BOOM"),
-        (40, "starts again, run 2"),
+        (0, "started"),
+        (30, "failed: BOOM"),
+        (40, "restarted, run 2"),
     ]
 
 
@@ -145,14 +145,14 @@ def test_of_a_crash_loop_the_first_and_last_failures_are_told_and_how_many_there
         tell((10 * number + 8, [], [], "failed"), history=history, story=story)
 
     assert [(each.at - T0, each.text) for each in events(story)] == [
-        (0, "starts"),
-        (8, "fails: BOOM"),
-        (10, "starts again, run 2"),
-        (18, "fails: BOOM"),
-        (20, "starts again, run 3"),
-        (28, "fails 37 more times in 6.0 min"),
-        (390, "starts again, run 40"),
-        (398, "fails: BOOM"),
+        (0, "started"),
+        (8, "failed: BOOM"),
+        (10, "restarted, run 2"),
+        (18, "failed: BOOM"),
+        (20, "restarted, run 3"),
+        (28, "failed 37 more times within 6.0 min"),
+        (390, "restarted, run 40"),
+        (398, "failed: BOOM"),
     ]
 
 
@@ -171,7 +171,7 @@ def test_what_ends_with_its_run_is_over_but_not_told_to_have_ended():
     history.end(T0 + 30, "run-1", None, None)
     tell((40, [found("slow-sink", 10)], [], "stopped"), (400, [], [], "stopped"), history=history, story=story)
 
-    assert [each.text for each in events(story)][-1] == "stops"
+    assert [each.text for each in events(story)][-1] == "stopped"
     assert [each.ended - T0 for each in incidents(story)] == [30]
 
 
@@ -214,7 +214,7 @@ def test_an_event_in_json_carries_both_times():
         "rule": "slow-sink",
         "severity": "warning",
         "explained_by": [],
-        "text": "warning slow-sink begins (told 6.0 s later): slow-sink it is",
+        "text": "warning slow-sink began, detected 6.0 s later: slow-sink it is",
     }
 
 

@@ -131,7 +131,7 @@ def broken(folder, case):
         ),
         (
             "no operator metadata",
-            "{path}/state/0 does not say which operator it belongs to: it was written by a Spark before 4.0, or is "
+            "{path}/state/0 does not name its operator: it was written by a Spark before 4.0, or is "
             "incomplete; run the query once on Spark 4",
         ),
         (
@@ -141,7 +141,7 @@ def broken(folder, case):
         ),
         (
             "newer metadata",
-            "{path}/state/0/_metadata/metadata is of version v3, which only a newer ledgerops reads",
+            "{path}/state/0/_metadata/metadata has version v3, which needs a newer ledgerops",
         ),
         (
             "changes are missing",
@@ -168,9 +168,9 @@ def test_what_cannot_be_read_is_said_in_one_line(tmp_path, case, said):
     ("wanted", "said"),
     [
         (Wanted(operator=3), "no operator 3 in {path}; there are 0"),
-        (Wanted(batch=0), "no state of batch 0 in {path}; it keeps batches 1 to 2"),
-        (Wanted(since=7), "no state of batch 7 in {path}; it keeps batches 1 to 2"),
-        (Wanted(since=2), "--since 2 is not before batch 2, which is looked at"),
+        (Wanted(batch=0), "no state of batch 0 in {path}; it has batches 1 to 2"),
+        (Wanted(since=7), "no state of batch 7 in {path}; it has batches 1 to 2"),
+        (Wanted(since=2), "--since 2 must be before batch 2, which is shown"),
         (Wanted(store="defualt"), "no store 'defualt' in {path}; did you mean default? there are default"),
         (Wanted(store="x"), "no store 'x' in {path}; there are default"),
     ],

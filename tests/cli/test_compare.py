@@ -114,5 +114,5 @@ def test_two_places_without_a_query_in_common_cannot_be_compared(tmp_path, capsy
 
     assert main(["compare", here, there]) == 2
     assert capsys.readouterr().err == (
-        f"ledgerops: no query ran for long enough on both sides: daily_counts in {here} and renamed in {there}\n"
+        f"ledgerops: no query ran long enough on both sides: daily_counts in {here} and renamed in {there}\n"
     )

@@ -74,7 +74,7 @@ def test_what_fails_and_what_is_shown_are_two_knobs(tmp_path, capsys):
         (["--from", "http://127.0.0.1:9"], "cannot reach an exporter at http://127.0.0.1:9"),
         (["--from", CRASH, "--query", "nobody"], "no query 'nobody' in"),
         (["--from", CRASH, "--at", "yesterday"], "--at yesterday: not a time"),
-        (["--from", CRASH, "--at", "2020-01-01"], "nothing can be said"),
+        (["--from", CRASH, "--at", "2020-01-01"], f"no query in {CRASH} before 2020-01-01"),
         (["--from", CRASH, "--fail-on", "terrible"], "argument --fail-on: invalid choice"),
     ],
     ids=["no file", "no exporter", "no such query", "no time", "before the first line", "no severity"],

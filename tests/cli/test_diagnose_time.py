@@ -48,7 +48,7 @@ def test_the_timeline_is_printed_above_the_sum(capsys):
 
     out = capsys.readouterr().out.splitlines()
     assert out[2] == "incident at 2026-11-21 12:35:51 UTC, until 12:36:08, 1 query"
-    assert re.fullmatch(r"  12:36:08 +\+0:18  outage  source-unreachable ends after 1\d s", out[-5])
+    assert re.fullmatch(r"  12:36:08 +\+0:18  outage  source-unreachable ended after 1\d s", out[-5])
     assert out[-1].startswith("1 query at ")
 
 
@@ -81,7 +81,7 @@ def test_without_being_asked_for_nothing_is_added(capsys):
         ),
         (
             ["--since", "2030-01-01"],
-            f"nothing happened in {OUTAGE} since 2030-01-01T00:00:00.000Z; nothing can be said",
+            f"nothing was recorded in {OUTAGE} since 2030-01-01T00:00:00.000Z",
         ),
         (
             ["--watch", "--at", "2026-11-21T12:36:00Z"],
@@ -131,13 +131,13 @@ def test_a_record_that_cannot_be_read_is_told_once_however_often_a_file_is_looke
     looks = Investigation(str(place))
 
     looks.look()
-    assert capsys.readouterr().err == f"ledgerops: 1 record of {place} could not be read; passed over\n"
+    assert capsys.readouterr().err == f"ledgerops: skipped 1 record of {place} that could not be read\n"
     looks.look()
     assert capsys.readouterr().err == ""
 
     place.write_text(place.read_text() + bad)
     looks.look()
-    assert capsys.readouterr().err == f"ledgerops: 1 record of {place} could not be read; passed over\n"
+    assert capsys.readouterr().err == f"ledgerops: skipped 1 record of {place} that could not be read\n"
 
 
 def test_watching_on_a_terminal_redraws_in_place():

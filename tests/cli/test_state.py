@@ -117,7 +117,7 @@ def test_the_folder_of_several_runs_is_not_one(run, capsys):
     ("options", "said"),
     [
         (["--operator", "4"], "no operator 4 in {path}; there are 0"),
-        (["--batch", "9"], "no state of batch 9 in {path}; it keeps batches 0 to 2"),
+        (["--batch", "9"], "no state of batch 9 in {path}; it has batches 0 to 2"),
         (["--store", "left"], "no store 'left' in {path}; there are default"),
         (["--batch", "new"], "argument --batch: not a whole number: 'new'; see ledgerops state --help"),
         (["--top", "-1"], "argument --top: not a whole number: '-1'; see ledgerops state --help"),

@@ -35,7 +35,7 @@ def test_a_cause_takes_six_lines_and_a_healthy_query_one():
     document = report.document([WELL, SICK], NOW, "a recording")
 
     assert report.text(document) == (
-        "daily_counts             falling behind  health  41  lag 12 s, promise broken in 2.0 min\n"
+        "daily_counts             falling behind  health  41  lag 12 s, objective missed in 2.0 min\n"
         "  critical key-skew  daily_counts, stage shuffle by customer_id (customer_id)  since 14:12:20 UTC, 93% sure\n"
         "    one of 2 tasks of stage 7 reads 90% of the records\n"
         "    evidence: largest_task_share 0.90 (expected < 0.75); largest_task_records 48k rows (expected even)\n"

@@ -24,10 +24,10 @@ import numpy as np
 from ledgerops.analysis.capacity.bottleneck import Limit, limit
 from ledgerops.analysis.capacity.fit import Estimate, Fit, Numbers
 from ledgerops.analysis.capacity.situation import Situation
-from ledgerops.analysis.capacity.stages import MANY
+from ledgerops.analysis.capacity.stages import MAX_CORES_FACTOR
 
 Behaviour = Literal["keeps_up", "outlasts", "grows", "unknown"]
-ENDLESS = 1e9  # seconds of a batch, or rows: stands for one that would get longer for ever
+UNBOUNDED = 1e9  # seconds of a batch, or its rows, where each batch would be longer than the one before
 
 
 class Question(NamedTuple):
@@ -54,7 +54,7 @@ class Question(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """None = cannot be told, for a reason in `untold`."""
+    """None = unknown, for a reason in `unknown_because`."""
 
     question: Question
     arrival: float | None
@@ -64,14 +64,14 @@ class Answer:
     batch: Estimate | None = None  # seconds of a typical one
     slow: float | None = None  # seconds that one batch in twenty exceeds
     sustainable: Estimate | None = None  # rows a second
-    at_least: float | None = None  # rows a second that can be sustained, where no more can be said
+    at_least: float | None = None  # rows a second that are sustained, where the rate itself is unknown
     behaviour: Behaviour = "unknown"
-    sure: bool = False  # the whole interval says the same of the backlog
+    sure: bool = False  # whether the behaviour is the same over the whole interval
     growth: float | None = None  # rows a second by which the backlog grows
     drain: float | None = None  # seconds until the backlog is gone
     breach: float | None = None  # seconds until results are older than the objective; 0 = they are, or will be at once
     limit: Limit | None = None
-    untold: tuple[str, ...] = ()
+    unknown_because: tuple[str, ...] = ()
 
     @property
     def headroom(self) -> float | None:
@@ -84,7 +84,7 @@ class Answer:
 
 
 def answer(known: Situation, question: Question) -> Answer:
-    """One question. What the data do not support is None, with the reason."""
+    """The answer to one question. What the data do not support is None, with the reason."""
     arrival = known.arrival
     if question.rows is not None:
         arrival = question.rows
@@ -98,30 +98,30 @@ def answer(known: Situation, question: Question) -> Answer:
     if known.fit is None:
         carried = known.shown if question.trigger is None and question.cores is None else None
         keeps: Behaviour = "keeps_up" if carried and not known.backlog and question.text == "now" else "unknown"
-        reason = (f"cannot tell the capacity: {known.reason}",)
-        return replace(told, at_least=carried, behaviour=keeps, untold=reason, limit=bound)
+        reason = (f"capacity unknown: {known.reason}",)
+        return replace(told, at_least=carried, behaviour=keeps, unknown_because=reason, limit=bound)
     scaled = _scaled(known, question.cores)
     if isinstance(scaled, str):
-        return replace(told, untold=(scaled,))
+        return replace(told, unknown_because=(scaled,))
     return _carry(known, told, scaled)
 
 
 def _scaled(known: Situation, cores: int | None) -> Fit | str:
-    """The line with so many cores; or why that cannot be told."""
+    """The line with so many cores; or the reason why it is unknown."""
     assert known.fit is not None
     if cores is None:
         return known.fit
     stages = known.stages
     if stages is None:
-        return "cannot tell what other cores do: the tasks of too few batches are known"
+        return "effect of other core counts unknown: tasks were recorded for too few batches"
     if stages.cores is None:
-        return "cannot tell what other cores do: the present number of cores is not known"
+        return "effect of other core counts unknown: the current number of cores is not known"
     if cores == stages.cores:
         return known.fit
-    if cores > MANY * stages.cores:
+    if cores > MAX_CORES_FACTOR * stages.cores:
         return (
-            f"cannot tell what {cores} cores do: {cores / stages.cores:.1f} times the {stages.cores} there are, and "
-            f"beyond {MANY:g} times nothing measured says how memory, disk and network are shared"
+            f"effect of {cores} cores unknown: estimates go up to {MAX_CORES_FACTOR:g} times the current "
+            f"{stages.cores}, because the measurements do not show how more cores share memory, disk and network"
         )
     factor = stages.factor(cores)
     of_overhead = 1 - stages.of_overhead * (1 - factor)
@@ -141,11 +141,11 @@ def _with_line(line: Fit, of_overhead: float, of_slope: float) -> Fit:
 
 
 def _carry(known: Situation, told: Answer, line: Fit) -> Answer:
-    untold: list[str] = []
+    reasons: list[str] = []
     cap = known.cap[1] if known.cap else None
     interval = told.trigger
     if interval is None:
-        untold.append("cannot tell the sustainable rate: the trigger interval is not known; give it with --trigger")
+        reasons.append("sustainable rate unknown: the trigger interval is not known; give it with --trigger")
     span = interval or known.freshness / 2
     sustainable, at_least = None, None
     if interval is not None:
@@ -153,21 +153,23 @@ def _carry(known: Situation, told: Answer, line: Fit) -> Answer:
         size = sustainable.value * span
         if line.reach(size) > line.trusted:
             at_least = line.trusted * line.largest / span
-            untold.append(_too_far("the sustainable rate", size, line))
+            reasons.append(_too_far("sustainable rate", size, line))
             sustainable = None
     utmost = line.estimate(lambda a, b: _utmost(a, b, interval or 0.0, cap))
     told = replace(told, sustainable=sustainable, at_least=at_least)
     if told.arrival is None:
-        untold.append("cannot tell how it carries the load: no arrival is known; give it with --load, in rows a second")
-        return replace(told, untold=tuple(untold), limit=limit(known, told.cores, None, line))
+        reasons.append(
+            "behaviour under load unknown: no arrival rate is known; give it with --load, in rows per second"
+        )
+        return replace(told, unknown_because=tuple(reasons), limit=limit(known, told.cores, None, line))
     arrival = told.arrival
     batch = line.estimate(lambda a, b: _batch_seconds(a, b, arrival, interval or 0.0, cap))
     rows = _rows(batch.value, arrival, interval or 0.0, cap)
     grows = arrival >= utmost.value
     if cap is None and grows:
-        untold.append("cannot tell a batch time: each batch would be longer than the one before")
+        reasons.append("batch time unknown: each batch would take longer than the one before")
     elif line.reach(rows) > line.trusted:
-        untold.append(_too_far("the batch time", rows, line))
+        reasons.append(_too_far("batch time", rows, line))
     else:
         told = replace(told, rows=rows, batch=batch, slow=batch.value * line.slow)
     behaviour: Behaviour = "unknown"
@@ -180,13 +182,13 @@ def _carry(known: Situation, told: Answer, line: Fit) -> Answer:
         behaviour, sure = "keeps_up", arrival <= sustainable.low
     elif sustainable is not None and told.batch is not None:
         behaviour, sure = "outlasts", sustainable.high < arrival < utmost.low
-    told = replace(told, behaviour=behaviour, sure=sure, untold=tuple(untold))
+    told = replace(told, behaviour=behaviour, sure=sure, unknown_because=tuple(reasons))
     told = replace(told, **_times(known, told, utmost.value))
-    return replace(told, limit=limit(known, told.cores, rows if rows < ENDLESS else None, line))
+    return replace(told, limit=limit(known, told.cores, rows if rows < UNBOUNDED else None, line))
 
 
 def _times(known: Situation, told: Answer, utmost: float) -> dict[str, Any]:
-    """What happens to the backlog, and when the objective is broken."""
+    """What happens to the backlog, and when the freshness objective is missed."""
     assert told.arrival is not None
     best = told.sustainable.value if told.sustainable else told.at_least
     match told.behaviour:
@@ -204,7 +206,7 @@ def _times(known: Situation, told: Answer, utmost: float) -> dict[str, Any]:
 
 def _too_far(what: str, rows: float, line: Fit) -> str:
     return (
-        f"cannot tell {what}: it takes batches of {rows:,.0f} rows, {line.reach(rows):.1f} times the largest seen "
+        f"{what} unknown: it needs batches of {rows:,.0f} rows, {line.reach(rows):.1f} times the largest observed "
         f"({line.largest:,} rows), and the line is trusted up to {line.trusted:g} times"
     )
 
@@ -223,7 +225,7 @@ def _utmost(overhead: Numbers, slope: Numbers, interval: float, cap: float | Non
 def _batch_seconds(overhead: Numbers, slope: Numbers, arrival: float, interval: float, cap: float | None) -> Numbers:
     within = overhead + slope * arrival * interval
     left = 1 - arrival * slope
-    back_to_back = np.where(left > 0, overhead / np.where(left > 0, left, 1.0), ENDLESS)
+    back_to_back = np.where(left > 0, overhead / np.where(left > 0, left, 1.0), UNBOUNDED)
     seconds = np.where(within <= interval, within, back_to_back)
     return seconds if cap is None else np.minimum(seconds, overhead + slope * cap)
 

@@ -21,7 +21,7 @@ PIECES = {
     "driver": (DRIVER, ("driver",)),
     "planning": ("planning and the checkpoint", ("query_planning", "wal_commit", "commit_offsets", "unclaimed")),
 }  # fmt: skip
-MOSTLY = 0.5  # of the overhead: then it goes by the name of that
+MIN_OVERHEAD_SHARE = 0.5  # of the overhead in one place: then the limit has the name of that place
 
 
 class Limit(NamedTuple):
@@ -42,7 +42,7 @@ def limit(known: Situation, cores: int | None, rows: float | None, line: Fit | N
     if known.cap is not None and rows is not None and rows >= known.cap[1]:
         return Limit("source_limit", f"{known.cap[0]} allows {known.cap[1]:,.0f} rows a batch")
     if not known.parts:
-        return Limit("unknown", "no settled batch")
+        return Limit("unknown", "no batch after the warm-up")
     if "tasks_unknown" in known.parts or known.stages is None:
         return _without_tasks(known, rows, line)
     outside = {name: sum(known.parts.get(part, 0.0) for part in parts) for name, (_, parts) in PIECES.items()}
@@ -56,9 +56,9 @@ def limit(known: Situation, cores: int | None, rows: float | None, line: Fit | N
     in_tasks = growing * task_share
     if overhead >= max(in_tasks, growing - in_tasks):
         share = overhead / (overhead + growing)
-        fixed = f"{overhead:.2f} s, {share:.0%} of a batch of {rows:,.0f} rows, pass whatever its rows"
+        fixed = f"{overhead:.2f} s, {share:.0%} of a batch of {rows:,.0f} rows, do not depend on its rows"
         largest = max(outside, key=lambda name: outside[name])
-        if largest != "planning" and outside[largest] >= MOSTLY * overhead:
+        if largest != "planning" and outside[largest] >= MIN_OVERHEAD_SHARE * overhead:
             return Limit(largest, f"{fixed}; most of it in {PIECES[largest][0]}")
         return Limit("fixed_overhead", fixed)
     if in_tasks >= growing - in_tasks:
@@ -80,11 +80,11 @@ def _in_tasks(known: Situation, cores: int | None) -> Limit:
 def _named(outside: dict[str, float], total: float) -> Limit:
     largest = max(outside, key=lambda name: outside[name])
     what = "fixed_overhead" if largest == "planning" else largest
-    return Limit(what, f"{outside[largest]:.2f} s of a batch of {total:.2f} s pass in {PIECES[largest][0]}")
+    return Limit(what, f"{outside[largest]:.2f} s of a batch of {total:.2f} s are spent in {PIECES[largest][0]}")
 
 
 def _without_tasks(known: Situation, rows: float | None, line: Fit | None) -> Limit:
     if line is not None and rows is not None and line.overhead >= line.slope * rows:
         whole = line.overhead + line.slope * rows
-        return Limit("fixed_overhead", f"{line.overhead:.2f} s of a batch of {whole:.2f} s pass whatever its rows")
-    return Limit("unknown", "the tasks of the batches are not known")
+        return Limit("fixed_overhead", f"{line.overhead:.2f} s of a batch of {whole:.2f} s do not depend on its rows")
+    return Limit("unknown", "no task metrics were recorded")

@@ -4,10 +4,10 @@ The line is that of Theil and Sen: its slope is the median of the slopes between
 median of what is left (Sen, "Estimates of the regression coefficient based on Kendall's tau", 1968). A third of the
 batches may be anything without bending it, so a pause of the machine does not.
 
-The interval is a percentile bootstrap over the batches (Efron, 1979): the batches are drawn anew with replacement DRAWS
-times, by a fixed seed so that the same recording gives the same answer, and a line is laid through each. Whatever is
-computed of the line is computed of all these lines, and the middle LEVEL of the results is the interval. It holds for
-the query as it was observed: what changes with time (state that grows, another neighbour) is not in it.
+The interval is a percentile bootstrap over the batches (Efron, 1979): the batches are drawn with replacement
+BOOTSTRAP_DRAWS times, with a fixed seed so that the same recording gives the same answer, and a line is fitted to each
+draw. Whatever is computed of the line is computed of all these lines, and the middle LEVEL of the results is the
+interval. It holds for the query as it was observed: changes over time (state that grows, other load) are not in it.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from numpy.typing import NDArray
 from ledgerops.signals.capacity import MIN_FIT_BATCHES, MIN_FIT_SPREAD
 from ledgerops.signals.theil_sen import fit_line
 
-DRAWS = 400  # the ends of a 90 % interval then rest on 20 draws each; more change them by less than they mean
+BOOTSTRAP_DRAWS = 400  # the ends of a 90 % interval then rest on 20 draws each; more change them by less than they mean
 LEVEL = 0.90
 SEED = 0
-REACH = 3.0  # batches this many times the largest seen are beyond what a straight line can be trusted for
-NEAR = 1.25  # and this many, where all batches were of one size
-DRIFT_BATCHES = 4  # in each third, so that a single slow batch is no drift
-FLAT = 1e-12  # seconds a row: a draw that finds no growth stands for a rate beyond all that matters
-SOURCE = f"Theil-Sen line, {LEVEL:.0%} interval by {DRAWS} bootstrap draws"
+MAX_EXTRAPOLATION = 3.0  # times the largest batch seen: beyond it a straight line is not trusted
+MAX_EXTRAPOLATION_ONE_SIZE = 1.25  # the same, where all batches were of one size
+MIN_DRIFT_BATCHES = 4  # in each third, so that a single slow batch is no drift
+MIN_SLOPE_SECONDS = 1e-12  # a row, of a draw that finds no growth: a rate beyond all that matters
+SOURCE = f"Theil-Sen line, {LEVEL:.0%} interval by {BOOTSTRAP_DRAWS} bootstrap draws"
 
 Numbers = NDArray[np.float64]
 
@@ -57,7 +57,7 @@ class Fit:
     rows: tuple[int, ...]
     seconds: tuple[float, ...]
     slow: float  # the 95th percentile of batch time over the line: how much longer a slow batch takes
-    trusted: float = REACH  # up to so many times the largest batch seen
+    trusted: float = MAX_EXTRAPOLATION  # up to so many times the largest batch seen
     source: str = SOURCE
 
     @property
@@ -65,7 +65,7 @@ class Fit:
         """Batch time over the line in the newest third of the batches, against the oldest third; None for few."""
         third = len(self.rows) // 3
         over = np.asarray(self.seconds) / (self.overhead + self.slope * np.asarray(self.rows, np.float64))
-        return float(np.median(over[-third:]) / np.median(over[:third])) if third >= DRIFT_BATCHES else None
+        return float(np.median(over[-third:]) / np.median(over[:third])) if third >= MIN_DRIFT_BATCHES else None
 
     @property
     def largest(self) -> int:
@@ -98,26 +98,26 @@ def fit(rows: Sequence[int], seconds: Sequence[float]) -> Fit | str:
     spread = float((high - low) / x.mean())
     if spread < MIN_FIT_SPREAD:
         return (
-            f"batches are of nearly one size (the middle 80% of them spread over {spread:.0%} of the mean, "
+            f"batches have nearly the same size (the middle 80% spread over {spread:.0%} of the mean, "
             f"{MIN_FIT_SPREAD:.0%} is needed)"
         )
     overhead, slope = _line(rows, seconds)
     generator = np.random.default_rng(SEED)
     drawn = []
-    for _ in range(DRAWS):
+    for _ in range(BOOTSTRAP_DRAWS):
         chosen = generator.integers(0, count, count)
         if len(set(x[chosen])) > 1:
             drawn.append(_line(x[chosen].tolist(), y[chosen].tolist()))
     overheads, slopes = np.array(drawn).T
     certain = np.quantile(slopes, (1 - LEVEL) / 2) > 0
     if slope <= 0 or not certain:
-        return "batch time does not grow with the rows by more than chance"
+        return "batch time does not grow significantly with the rows"
     line = overhead + slope * x
     return Fit(
         overhead,
         slope,
         overheads,
-        np.maximum(slopes, FLAT),
+        np.maximum(slopes, MIN_SLOPE_SECONDS),
         tuple(int(each) for each in rows),
         tuple(float(each) for each in seconds),
         max(1.0, float(np.quantile(y / line, 0.95))),
@@ -127,18 +127,18 @@ def fit(rows: Sequence[int], seconds: Sequence[float]) -> Fit | str:
 def observed(rows: Sequence[int], seconds: Sequence[float]) -> Fit:
     """Of a saturated query whose batches are all of one size: seconds a row at that size, and no word on others."""
     x, y = np.asarray(rows, np.float64), np.asarray(seconds, np.float64)
-    chosen = np.random.default_rng(SEED).integers(0, len(x), (DRAWS, len(x)))
+    chosen = np.random.default_rng(SEED).integers(0, len(x), (BOOTSTRAP_DRAWS, len(x)))
     middle = float(np.median(y / x))
     return Fit(
         0.0,
         middle,
-        np.zeros(DRAWS),
+        np.zeros(BOOTSTRAP_DRAWS),
         np.median((y / x)[chosen], axis=1),
         tuple(int(each) for each in rows),
         tuple(float(each) for each in seconds),
         max(1.0, float(np.quantile(y / x, 0.95)) / middle),
-        NEAR,
-        f"median of {len(x)} saturated batches of one size, {LEVEL:.0%} interval by {DRAWS} bootstrap draws",
+        MAX_EXTRAPOLATION_ONE_SIZE,
+        f"median of {len(x)} saturated batches of one size, {LEVEL:.0%} interval by {BOOTSTRAP_DRAWS} bootstrap draws",
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ledgerops.analysis.capacity.answer import ENDLESS, Answer
+from ledgerops.analysis.capacity.answer import UNBOUNDED, Answer
 from ledgerops.analysis.capacity.bottleneck import Limit
 from ledgerops.analysis.capacity.fit import LEVEL, Estimate, Fit
 from ledgerops.analysis.capacity.plot import plot
@@ -16,13 +16,13 @@ from ledgerops.model.spark_progress import format_instant
 
 VERSION = 1
 DIGITS = 6
-WORTH = 1.0  # seconds of draining from which it is worth a word
+MIN_DRAIN_SECONDS = 1.0  # a shorter time to clear the backlog is not shown
 HEADS = ("question", "rows/s", "batch", "sustainable rows/s", "headroom", "backlog", "limited by")
 Told = tuple[Situation, Sequence[Answer]]
 
 
 def document(told: Sequence[Told], at: float, source: str) -> dict[str, Any]:
-    """Plain JSON types; what cannot be told is null, with the reasons in `cannot_tell`."""
+    """Plain JSON types; what is unknown is null, with the reasons in `cannot_tell`."""
     return {
         "version": VERSION,
         "at": format_instant(at),
@@ -86,7 +86,7 @@ def _answer(each: Answer) -> dict[str, Any]:
             "breach_seconds": _rounded(each.breach),
         },
         "limited_by": None if each.limit is None else {"what": each.limit.what, "detail": each.limit.detail},
-        "cannot_tell": list(each.untold),
+        "cannot_tell": list(each.unknown_because),
     }
 
 
@@ -94,7 +94,7 @@ def _estimate(found: Estimate | None) -> dict[str, float | None] | None:
     if found is None:
         return None
     ends = zip(("value", "low", "high"), found, strict=True)
-    return {name: round(value, DIGITS) if value < ENDLESS else None for name, value in ends}
+    return {name: round(value, DIGITS) if value < UNBOUNDED else None for name, value in ends}
 
 
 def _rounded(value: float | None) -> float | None:
@@ -111,7 +111,7 @@ def _block(known: Situation, answers: Sequence[Answer], at: float) -> list[str]:
     known_facts = [
         None if known.trigger is None else f"trigger {known.trigger:g} s" if known.trigger else "batches back to back",
         None if not known.stages or not known.stages.cores else f"{known.stages.cores} cores",
-        None if known.arrival is None else f"{format.count(known.arrival)} rows/s arrive",
+        None if known.arrival is None else f"arrival {format.count(known.arrival)} rows/s",
         None if not known.backlog else f"backlog {format.count(known.backlog)} rows",
         None if known.cap is None else f"{known.cap[0]} {known.cap[1]:,.0f} rows",
     ]
@@ -133,7 +133,7 @@ def _block(known: Situation, answers: Sequence[Answer], at: float) -> list[str]:
         lines.append("  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)))
     said = [
         *((_limited(each.limit), each) for each in answers if each.limit),
-        *((reason, each) for each in answers for reason in each.untold),
+        *((reason, each) for each in answers for reason in each.unknown_because),
     ]
     lines.append("")
     for sentence in dict.fromkeys(sentence for sentence, _ in said):
@@ -143,7 +143,7 @@ def _block(known: Situation, answers: Sequence[Answer], at: float) -> list[str]:
 
 
 def _limited(found: Limit) -> str:
-    what = "cannot tell what limits it" if found.what == "unknown" else f"limited by {found.name}"
+    what = "limit unknown" if found.what == "unknown" else f"limited by {found.name}"
     return f"{what}: {clean(found.detail)}"
 
 
@@ -168,21 +168,25 @@ def _backlog(each: Answer) -> str:
     perhaps = "" if each.sure else "probably "
     match each.behaviour:
         case "keeps_up":
-            drained = f", drained in {format.duration(each.drain)}" if each.drain and each.drain >= WORTH else ""
+            drained = (
+                f", backlog clears in {format.duration(each.drain)}"
+                if each.drain and each.drain >= MIN_DRAIN_SECONDS
+                else ""
+            )
             return f"{perhaps}keeps up{drained}"
         case "outlasts":
-            broken = ", objective broken" if each.breach is not None else ""
-            return f"{perhaps}batches outlast the trigger{broken}"
+            missed = ", objective missed" if each.breach is not None else ""
+            return f"{perhaps}batches exceed the trigger{missed}"
         case "grows":
-            breach = f", objective broken in {format.duration(each.breach)}" if each.breach is not None else ""
+            breach = f", objective missed in {format.duration(each.breach)}" if each.breach is not None else ""
             return f"{perhaps}grows by {format.count(each.growth)} rows/s{breach}"
-    return "cannot tell"
+    return "unknown"
 
 
 def _seconds(value: float) -> str:
-    """With two digits where an interval would be lost in one."""
-    if value >= ENDLESS:
-        return "without end"
+    """With two digits, where one would hide the interval."""
+    if value >= UNBOUNDED:
+        return "unbounded"
     return f"{value:.2f} s" if 1 <= value < 10 else format.duration(value)
 
 

@@ -1,4 +1,4 @@
-"""What is known of a query that bears on what it can carry: read once from a view, then asked many questions."""
+"""What is known of a query that bears on what it can sustain: read once from a view, then used for many questions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ledgerops.signals.capacity import FIT_BATCHES, OBSERVED
 from ledgerops.signals.query_view import QueryView
 from ledgerops.signals.trigger import BUSY_BATCHES
 
-DRIFTS = 0.2  # share by which batch time at equal rows changes before the reader is told
+MIN_DRIFT_SHARE = 0.2  # change of batch time at equal rows that is noted
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Situation:
 
 
 def situation(view: QueryView) -> Situation:
-    """The run's newest FIT_BATCHES batches with rows are looked at, without its start."""
+    """From the run's newest FIT_BATCHES batches with rows, without its warm-up."""
     batches = [batch for batch in view.baseline.steady[-FIT_BATCHES:] if batch.rows > 0]
     found = fit([batch.rows for batch in batches], [batch.duration for batch in batches])
     if isinstance(found, str) and view.capacity.estimate.reason == OBSERVED:
@@ -50,12 +50,12 @@ def situation(view: QueryView) -> Situation:
     arrival, notes = view.rates.arrival, []
     if arrival is None and view.rates.read_by_source:
         arrival = sum(view.rates.read_by_source.values())
-        notes.append("no source says how far its head is: the arrival is what was read")
-    if not isinstance(found, str) and found.drift is not None and abs(found.drift - 1) > DRIFTS:
+        notes.append("no source reports its head offsets: the arrival rate is the input rate")
+    if not isinstance(found, str) and found.drift is not None and abs(found.drift - 1) > MIN_DRIFT_SHARE:
         change = f"{abs(found.drift - 1):.0%} {'longer' if found.drift > 1 else 'shorter'}"
         notes.append(
-            f"the newest third of the batches takes {change} than the oldest at equal rows: "
-            "the line is a mixture, and what comes may differ by as much again"
+            f"at equal rows the newest third of the batches takes {change} than the oldest: "
+            "the line mixes both, and these estimates may be off by as much"
         )
     factor = min(view.rates.rows_per_offset.values(), default=1.0)
     return Situation(

@@ -17,8 +17,8 @@ from ledgerops.diagnosis import batch_time
 from ledgerops.model.records import Progress, StageSummary, TaskSummary
 from ledgerops.signals.query_view import QueryView
 
-UNEVEN = 1.5  # times an even share of the work: a longest task below it is chance
-MANY = 4.0  # times the present cores: beyond that nothing measured says how memory, disks and network are shared
+MIN_UNEVEN_RATIO = 1.5  # longest task over an even share: below it is chance
+MAX_CORES_FACTOR = 4.0  # times the current cores: beyond that, contention for memory, disk and network is not known
 
 
 class Bound(NamedTuple):
@@ -65,18 +65,18 @@ class Stages:
     def _bound(self, stage: StageSummary, cores: int) -> Bound:
         even = stage.run_seconds / min(cores, stage.tasks)
         tasks = f"{stage.tasks} {'task' if stage.tasks == 1 else 'tasks'}"
-        if stage.tasks > 1 and stage.seconds_max >= UNEVEN * even:
+        if stage.tasks > 1 and stage.seconds_max >= MIN_UNEVEN_RATIO * even:
             share = stage.records_max / stage.records if stage.records else 0.0
-            if share * min(cores, stage.tasks) >= UNEVEN:
+            if share * min(cores, stage.tasks) >= MIN_UNEVEN_RATIO:
                 what = "hot_key" if stage.reads_shuffle else "source_skew"
                 return Bound(what, f"one of {tasks} reads {share:.0%} of the rows of its stage")
-            longest = f"{stage.seconds_max:.1f} s, an even share {even:.1f} s"
+            longest = f"{stage.seconds_max:.1f} s, an even share would be {even:.1f} s"
             return Bound("straggler", f"the longest of {tasks} takes {longest}")
         if stage.tasks <= cores:
             if not stage.reads_shuffle:
-                return Bound("source_partitions", f"the stage that reads has {tasks}")
+                return Bound("source_partitions", f"the source stage has {tasks}")
             if self.stateful:
-                return Bound("state_partitions", f"the stage with the state has {tasks}, fixed by the checkpoint")
+                return Bound("state_partitions", f"the state stage has {tasks}, fixed by the checkpoint")
             return Bound("shuffle_partitions", f"the stage after the shuffle has {tasks}")
         return Bound("cores", f"{tasks} share {cores} {'core' if cores == 1 else 'cores'}")
 
@@ -95,7 +95,7 @@ def stages_of(view: QueryView, batches: Sequence[Progress]) -> Stages | None:
     """None when the tasks of too few batches are known, or not those of all their stages.
 
     The line's parts that pass in tasks come from a line through the task time of these batches alone, where there are
-    enough of them; else the tasks' share of a typical batch stands for both.
+    enough of them; else the tasks' share of a typical batch is taken for both.
     """
     known = [
         (batch, tasks, inside[0])

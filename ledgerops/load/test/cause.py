@@ -80,7 +80,7 @@ def _findings(looked: Investigation, measured: Measured) -> Findings:
     stretches = [each for each in stretches if each.until is None or each.until >= measured.begin]
     known = answer(_situation(view, measured), Question())
     sustainable = known.sustainable
-    untold = "; ".join(known.untold)
+    untold = "; ".join(known.unknown_because)
     return Findings(stretches, looked.tracks.get(job), sustainable, untold, causes(measured, stretches, sustainable))
 
 

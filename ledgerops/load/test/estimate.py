@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ledgerops.analysis.capacity.fit import REACH, fit
+from ledgerops.analysis.capacity.fit import MAX_EXTRAPOLATION, fit
 from ledgerops.load.test.plan_batches import PlanBatch
 
 COLD = 2  # batches that pay for the start
@@ -23,7 +23,7 @@ def estimate(done: Sequence[PlanBatch], trigger: float) -> float | None:
     rows, seconds = [each.last - each.first for each in batches], [each.batch.duration for each in batches]
     line = fit(rows, seconds)
     if not isinstance(line, str) and line.overhead < trigger:
-        return min((trigger - line.overhead) / line.slope, REACH * max(rows)) / trigger
+        return min((trigger - line.overhead) / line.slope, MAX_EXTRAPOLATION * max(rows)) / trigger
     within = [size for size, took in zip(rows, seconds, strict=True) if took <= trigger]
     beyond = [size / took for size, took in zip(rows, seconds, strict=True) if took > trigger]
     return max(max(within, default=0) / trigger, min(beyond, default=0.0)) or None

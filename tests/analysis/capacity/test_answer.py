@@ -16,7 +16,7 @@ def test_a_query_with_room_keeps_up(situation):
     assert told.rows == pytest.approx(2000)
     assert told.sustainable is not None and told.sustainable.value == pytest.approx(8000 / 2)
     assert told.headroom == pytest.approx(4.0)
-    assert (told.behaviour, told.sure, told.untold) == ("keeps_up", True, ())
+    assert (told.behaviour, told.sure, told.unknown_because) == ("keeps_up", True, ())
 
 
 def test_a_backlog_is_drained_by_what_is_left_over(situation):
@@ -51,7 +51,7 @@ def test_a_load_beyond_the_utmost_rate_grows_and_breaks_the_objective(situation)
     assert told.growth == pytest.approx(10_000 - 5000)
     assert told.breach == pytest.approx((60 - 10) / (1 - 5000 / 10_000))
     assert told.batch is None
-    assert told.untold == ("cannot tell a batch time: each batch would be longer than the one before",)
+    assert told.unknown_because == ("batch time unknown: each batch would take longer than the one before",)
 
 
 def test_a_cap_bounds_the_batch_and_the_rate(situation):
@@ -108,45 +108,45 @@ def test_the_present_cores_change_nothing(situation):
     [
         pytest.param(
             {"fit": None, "reason": "3 batches with rows, 8 are needed"}, NOW,
-            "cannot tell the capacity: 3 batches with rows, 8 are needed", id="no line",
+            "capacity unknown: 3 batches with rows, 8 are needed", id="no line",
         ),
         pytest.param(
             {"fit": exact_line(2000)}, NOW,
-            "cannot tell the sustainable rate: it takes batches of 8,000 rows, 4.0 times the largest seen (2,000 "
+            "sustainable rate unknown: it needs batches of 8,000 rows, 4.0 times the largest observed (2,000 "
             "rows), and the line is trusted up to 3 times", id="far beyond what was seen",
         ),
         pytest.param(
             {"fit": exact_line(2000)}, Question(rows=3500),
-            "cannot tell the batch time: it takes batches of 7,000 rows, 3.5 times the largest seen (2,000 rows), "
+            "batch time unknown: it needs batches of 7,000 rows, 3.5 times the largest observed (2,000 rows), "
             "and the line is trusted up to 3 times", id="a load far beyond what was seen",
         ),
         pytest.param(
             {"arrival": None}, Question(load=2.0),
-            "cannot tell how it carries the load: no arrival is known; give it with --load, in rows a second",
+            "behaviour under load unknown: no arrival rate is known; give it with --load, in rows per second",
             id="no arrival",
         ),
         pytest.param(
             {"trigger": None}, NOW,
-            "cannot tell the sustainable rate: the trigger interval is not known; give it with --trigger",
+            "sustainable rate unknown: the trigger interval is not known; give it with --trigger",
             id="no trigger",
         ),
         pytest.param(
             {"stages": None}, Question(cores=4),
-            "cannot tell what other cores do: the tasks of too few batches are known", id="no tasks",
+            "effect of other core counts unknown: tasks were recorded for too few batches", id="no tasks",
         ),
         pytest.param(
             {"stages": stages(stage([0.4] * 8), cores=None)}, Question(cores=4),
-            "cannot tell what other cores do: the present number of cores is not known", id="no cores",
+            "effect of other core counts unknown: the current number of cores is not known", id="no cores",
         ),
         pytest.param(
             {}, Question(cores=16),
-            "cannot tell what 16 cores do: 8.0 times the 2 there are, and beyond 4 times nothing measured says how "
-            "memory, disk and network are shared", id="far more cores",
+            "effect of 16 cores unknown: estimates go up to 4 times the current 2, because the measurements do not "
+            "show how more cores share memory, disk and network", id="far more cores",
         ),
     ],
 )  # fmt: skip
 def test_what_the_data_do_not_support_is_not_told(situation, known, question, reason):
-    assert reason in answer(situation(**known), question).untold
+    assert reason in answer(situation(**known), question).unknown_because
 
 
 def test_too_far_beyond_it_tells_at_least_what_the_line_is_trusted_for(situation):
@@ -158,13 +158,13 @@ def test_too_far_beyond_it_tells_at_least_what_the_line_is_trusted_for(situation
 
 
 def test_without_a_line_it_carries_what_it_carries_now(situation):
-    told = answer(situation(fit=None, reason="batches are of nearly one size", shown=1000.0), NOW)
+    told = answer(situation(fit=None, reason="batches have nearly the same size", shown=1000.0), NOW)
 
     assert (told.at_least, told.behaviour, told.batch) == (1000.0, "keeps_up", None)
 
 
 def test_without_a_line_another_load_is_not_told(situation):
-    known = situation(fit=None, reason="batches are of nearly one size", shown=1000.0)
+    known = situation(fit=None, reason="batches have nearly the same size", shown=1000.0)
 
     more = answer(known, Question(load=1.1))
     assert (more.behaviour, more.at_least, more.headroom) == ("unknown", 1000.0, None)

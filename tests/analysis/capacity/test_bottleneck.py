@@ -13,24 +13,24 @@ COUNTS = {"query_planning": 0.2, "wal_commit": 0.1, "cpu": 0.5}
     ("known", "rows", "what", "detail"),
     [
         pytest.param(
-            {}, 1000, "fixed_overhead", "0.40 s, 67% of a batch of 1,000 rows, pass whatever its rows",
+            {}, 1000, "fixed_overhead", "0.40 s, 67% of a batch of 1,000 rows, do not depend on its rows",
             id="small batches",
         ),
         pytest.param(
             {"parts": {"after_tasks": 0.35, "cpu": 0.3}}, 1000, "sink",
-            "0.40 s, 67% of a batch of 1,000 rows, pass whatever its rows; "
+            "0.40 s, 67% of a batch of 1,000 rows, do not depend on its rows; "
             "most of it in the sink outside Spark's tasks",
             id="a sink that takes its time whatever it gets",
         ),
         pytest.param(
             {"parts": {"latest_offset": 0.35, "cpu": 0.3}}, 1000, "source",
-            "0.40 s, 67% of a batch of 1,000 rows, pass whatever its rows; most of it in the source",
+            "0.40 s, 67% of a batch of 1,000 rows, do not depend on its rows; most of it in the source",
             id="a source that takes long to answer",
         ),
         pytest.param({}, 6000, "cores", "8 tasks share 2 cores", id="large batches"),
         pytest.param(
             {"stages": stages(stage([0.4] * 2)), "parts": COUNTS}, 6000, "state_partitions",
-            "the stage with the state has 2 tasks, fixed by the checkpoint", id="state partitions",
+            "the state stage has 2 tasks, fixed by the checkpoint", id="state partitions",
         ),
         pytest.param(
             {"stages": stages(stage([2.0, 0.1], records=[950, 50])), "key": "customer_id"}, 6000, "hot_key",
@@ -38,24 +38,26 @@ COUNTS = {"query_planning": 0.2, "wal_commit": 0.1, "cpu": 0.5}
         ),
         pytest.param(
             {"stages": stages(stage([0.4] * 8), slope=0.1), "parts": {"after_tasks": 1.1, "cpu": 0.2}}, 6000, "sink",
-            "1.10 s of a batch of 1.30 s pass in the sink outside Spark's tasks", id="a sink that grows with the rows",
+            "1.10 s of a batch of 1.30 s are spent in the sink outside Spark's tasks",
+            id="a sink that grows with the rows",
         ),
         pytest.param(
             {"stages": stages(stage([0.4] * 8), slope=0.1), "parts": {"driver": 1.1, "cpu": 0.2}}, 6000, "driver",
-            "1.10 s of a batch of 1.30 s pass in the driver, while no task runs", id="rows collected in the driver",
+            "1.10 s of a batch of 1.30 s are spent in the driver, while no task runs",
+            id="rows collected in the driver",
         ),
         pytest.param(
             {"cap": ("maxOffsetsPerTrigger", 6000.0)}, 6000, "source_limit",
             "maxOffsetsPerTrigger allows 6,000 rows a batch", id="a cap of the source",
         ),
         pytest.param(
-            {"parts": {"tasks_unknown": 1.0}}, 6000, "unknown", "the tasks of the batches are not known", id="no tasks"
+            {"parts": {"tasks_unknown": 1.0}}, 6000, "unknown", "no task metrics were recorded", id="no tasks"
         ),
         pytest.param(
-            {"stages": None}, 1000, "fixed_overhead", "0.40 s of a batch of 0.60 s pass whatever its rows",
+            {"stages": None}, 1000, "fixed_overhead", "0.40 s of a batch of 0.60 s do not depend on its rows",
             id="no tasks, but small batches",
         ),
-        pytest.param({"parts": {}}, 6000, "unknown", "no settled batch", id="no batch"),
+        pytest.param({"parts": {}}, 6000, "unknown", "no batch after the warm-up", id="no batch"),
     ],
 )  # fmt: skip
 def test_what_limits(situation, known, rows, what, detail):
@@ -66,7 +68,7 @@ def test_without_a_line_the_largest_part_of_a_typical_batch_limits(situation):
     known = situation(parts={"after_tasks": 0.2, "query_planning": 0.9, "cpu": 0.3})
 
     assert limit(known, 2, None, None) == (
-        "fixed_overhead", "0.90 s of a batch of 1.40 s pass in planning and the checkpoint",
+        "fixed_overhead", "0.90 s of a batch of 1.40 s are spent in planning and the checkpoint",
     )  # fmt: skip
 
 

@@ -95,7 +95,7 @@ def test_too_few_batches_are_no_line():
 
 def test_batches_of_one_size_are_no_line():
     assert fit([1000, 1010] * 10, [0.6, 0.61] * 10) == (
-        "batches are of nearly one size (the middle 80% of them spread over 1% of the mean, 20% is needed)"
+        "batches have nearly the same size (the middle 80% spread over 1% of the mean, 20% is needed)"
     )
 
 
@@ -110,7 +110,7 @@ def test_batches_of_one_size_are_no_line():
 def test_time_that_does_not_grow_with_the_rows_is_no_line(seconds):
     rows = [1000 + 100 * n for n in range(20)]
 
-    assert fit(rows, seconds) == "batch time does not grow with the rows by more than chance"
+    assert fit(rows, seconds) == "batch time does not grow significantly with the rows"
 
 
 def test_saturated_batches_of_one_size_tell_of_that_size_only():

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from ledgerops.analysis.capacity.answer import ENDLESS, Answer, Question, answer
+from ledgerops.analysis.capacity.answer import UNBOUNDED, Answer, Question, answer
 from ledgerops.analysis.capacity.bottleneck import Limit
 from ledgerops.analysis.capacity.fit import Estimate
 from ledgerops.analysis.capacity.plot import plot
@@ -16,29 +16,29 @@ def test_the_text_is_a_line_a_question_and_says_what_limits_once(situation):
 
     assert lines[:3] == [
         "daily_counts  at 2027-01-15 08:00:00 UTC",
-        "  trigger 2 s, 2 cores, 800 rows/s arrive, backlog 6,000 rows",
+        "  trigger 2 s, 2 cores, arrival 800 rows/s, backlog 6,000 rows",
         "  batch time = 0.40 s (0.40 s to 0.40 s) + rows / 5,000 (5,000 to 5,000) rows/s",
     ]
     table = [line.split("  ") for line in lines[lines.index("") + 1 :]]
     assert any(row[0:2] == ["", "now"] for row in table)
     shown = "\n".join(lines)
-    assert "keeps up, drained in 1.9 s" in shown
-    assert "grows by 15k rows/s, objective broken in 80 s" in shown
-    assert "  now: limited by fixed overhead: 0.40 s, 56% of a batch of 1,600 rows, pass whatever its rows" in lines
-    assert "  load 20,000/s: cannot tell a batch time: each batch would be longer than the one before" in lines
+    assert "keeps up, backlog clears in 1.9 s" in shown
+    assert "grows by 15k rows/s, objective missed in 80 s" in shown
+    assert "  now: limited by fixed overhead: 0.40 s, 56% of a batch of 1,600 rows, do not depend on its rows" in lines
+    assert "  load 20,000/s: batch time unknown: each batch would take longer than the one before" in lines
     assert lines[-1] == "  note: no source says how far its head is"
 
 
-def test_what_has_no_end_is_null_and_without_end(situation):
+def test_what_has_no_end_is_null_and_unbounded(situation):
     open_end = Answer(
-        Question(), 1000.0, 2.0, 2, rows=2000.0, batch=Estimate(1.0, 0.5, ENDLESS), limit=Limit("unknown", "no tasks")
+        Question(), 1000.0, 2.0, 2, rows=2000.0, batch=Estimate(1.0, 0.5, UNBOUNDED), limit=Limit("unknown", "no tasks")
     )
     found = document([(situation(), [open_end])], T0, "a recording")
 
     assert found["queries"][0]["answers"][0]["batch_seconds"] == {"value": 1.0, "low": 0.5, "high": None}
     shown = text([(situation(), [open_end])], T0)
-    assert "1.00 s (0.50 s to without end)" in shown
-    assert "now: cannot tell what limits it: no tasks" in shown
+    assert "1.00 s (0.50 s to unbounded)" in shown
+    assert "now: limit unknown: no tasks" in shown
 
 
 def test_control_characters_in_a_name_do_not_reach_the_terminal(situation):

@@ -69,7 +69,7 @@ def test_a_query_at_ease_whose_batches_are_of_one_size_is_not():
     known = situation(view([0.5, 0.6] * 15, [1000] * 30))
 
     assert known.fit is None
-    assert known.reason.startswith("batches are of nearly one size")
+    assert known.reason.startswith("batches have nearly the same size")
     assert known.shown == pytest.approx(500)
 
 
@@ -77,4 +77,6 @@ def test_batches_that_get_slower_are_noted():
     took = [(0.4 + n / 5000) * (1 + number / 50) for number, n in enumerate(ROWS)]
     [note] = situation(view(took, ROWS)).notes
 
-    assert note.startswith("the newest third of the batches takes 47%") and "longer than the oldest" in note
+    assert (
+        note.startswith("at equal rows the newest third of the batches takes 47%") and "longer than the oldest" in note
+    )
