@@ -26,15 +26,13 @@ if TYPE_CHECKING:
 
 MakeTopic = Callable[..., str]
 
-JVM_OPTIONS = "SPARK_SUBMIT_OPTS"  # what Spark gives to each JVM that it starts
-
 # how long an example takes is the machine's affair: Hypothesis would fail one that takes 200 ms
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
 
-# a run that a test starts lives for a minute and would spend 40 % of its JVM's CPU on Java's second compiler, which
-# pays off later: in the session that all tests share
-os.environ.setdefault(JVM_OPTIONS, "-XX:TieredStopAtLevel=1")
+# A JVM of a test lives for some minutes and would spend a third of its CPU on Java's second compiler, which pays off
+# later, and some of it on collecting garbage beside the work: with a test process for each core, there is no core left.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
 
 @pytest.fixture(scope="session")
@@ -150,9 +148,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         .config("spark.driver.memory", "2g")
         .config("spark.jars", _connector())
     )
-    with pytest.MonkeyPatch.context() as environ:
-        environ.delenv(JVM_OPTIONS)
-        session = builder.getOrCreate()
+    session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     yield session
     session.stop()
