@@ -58,18 +58,20 @@ class Investigation:
         since: Moment | None = None,
         story: bool = False,
         plots: bool = False,
+        trigger_interval: float | None = None,
     ) -> None:
         self.place = place
         self.query = query
         self.at = at
         self.since = since
         self.plots = plots
+        self.trigger_interval = trigger_interval
         self.tells = story
         self._reported_bad = 0
         self._begin()
 
     def _begin(self) -> None:
-        self.replay = Replay(brief=True)
+        self.replay = Replay(brief=True, trigger_interval=self.trigger_interval)
         self.story = Story()
         self.tracks: dict[str, Track] = {}
         self._known: dict[tuple[float, str, str | None, int], None] = {}

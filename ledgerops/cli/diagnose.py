@@ -46,6 +46,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="TIME|LENGTH",
         help="also list findings that ended since this time, or within this duration (90s, 15m, 2h, 1d)",
     )
+    parser.add_argument(
+        "--trigger",
+        metavar="SECONDS",
+        type=seconds,
+        help="the trigger interval, where it is not recorded: an event log has none (2s, 1m)",
+    )
     parser.add_argument("--html", metavar="FILE", help="also write a report with plots as a single HTML file")
     parser.add_argument("--timeline", action="store_true", help="show what started when, and what followed from it")
     parser.add_argument(
@@ -80,6 +86,7 @@ def run(args: argparse.Namespace) -> int:
         _since(args.since),
         story=args.timeline or args.html is not None,
         plots=args.html is not None,
+        trigger_interval=args.trigger,
     )
     if args.watch is not None:
         stop = Stop()

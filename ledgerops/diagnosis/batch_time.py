@@ -50,7 +50,8 @@ def pairs(view: QueryView) -> Pairs:
         found = with_tasks(view, reversed(newest))
         if len(found) >= ENOUGH:
             return found
-    return found
+    # batches of minutes: of a run of two, the first is half of what is known
+    return with_tasks(view, [batch for batch in reversed(view.batches) if batch.rows > 0])
 
 
 @once
@@ -185,6 +186,9 @@ def sink_blocks(view: QueryView, outside: Outside) -> bool:
         return True
     usual = usually_outside(view)
     more = outside.seconds - (usual.seconds if usual is not None else outside.seconds)
+    if machine_busy(view) and not view.baseline.usual and not _keeps_itself_busy(view):
+        alone = outside.seconds >= ALONE * (outside.duration - outside.seconds)
+        return alone and not _slots_taken(view) and not _crowded(view)
     return (outside.share >= MOSTLY or more >= max(GREW, PART * outside.duration)) and not starved(view)
 
 
@@ -198,7 +202,11 @@ def starved(view: QueryView) -> bool:
         return True
     if not machine_busy(view) or _keeps_itself_busy(view):
         return False
-    if _slots_taken(view) or _crowded(view):
+    if _crowded(view):
+        return True
+    if not view.baseline.usual:
+        return False  # a busy machine slows all parts of a batch alike: which of them is largest still tells the cause
+    if _slots_taken(view):
         return True
     usual, latest = view.baseline.usual, [batch for batch, _ in pairs(view)] or view.baseline.steady[-RECENT_BATCHES:]
     if not usual or not latest:

@@ -13,10 +13,10 @@ from ledgerops.diagnosis.attribution import attribution
 from ledgerops.diagnosis.harm import harm
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.diagnosis.rules import RULES
+from ledgerops.diagnosis.symptom import alone
 from ledgerops.model.finding import SEVERITIES, Finding, Forecast, RuledOut, Severity, Status, Verdict
 from ledgerops.model.history import backlog
 from ledgerops.signals.query_view import QueryView
-from ledgerops.signals.trigger import SATURATED_RATIO
 
 WEIGHTS: Mapping[Severity, float] = {"critical": 0.6, "warning": 0.25, "info": 0.05}
 CATCH_UP = 5.0  # seconds of backlog that must be there to speak of catching up
@@ -138,7 +138,7 @@ class Diagnoser:
                 continue
             if because:
                 ruled_out.append(RuledOut(rule.slug, because))
-        return replace(finding, severity=worst, ruled_out=tuple(ruled_out))
+        return replace(alone(finding, view), severity=worst, ruled_out=tuple(ruled_out))
 
 
 def _share(value: float) -> float:
@@ -194,12 +194,7 @@ def _status(view: QueryView, active: set[str]) -> Status:
         return "idle"
     if (view.lag.seconds or 0.0) > max(CATCH_UP, 2 * (view.trigger.interval or 0.0)) and _shrinks(view):
         return "catching_up"
-    # with room to spare a skew does no harm yet; but no query is healthy of which something is found
-    if active & PRESSED:
-        return "pressured"
-    if (view.trigger.interval or 0) > 0 and (view.trigger.busy_ratio or 0) >= SATURATED_RATIO:
-        return "pressured"
-    return "healthy"
+    return "pressured" if active & PRESSED else "healthy"
 
 
 def _shrinks(view: QueryView) -> bool:

@@ -5,7 +5,6 @@ No past and no known trigger are needed for any of this. Without harm a cause is
 
 from __future__ import annotations
 
-from itertools import takewhile
 from statistics import median
 from typing import Literal, NamedTuple
 
@@ -20,9 +19,7 @@ MIN_TREND = 4  # of them that must agree
 OVER_RATIO = 1.05  # of the interval; nearer to it the start of a batch is only a matter of alignment
 MIN_TREND_SECONDS = 20.0  # that these batches must add up to: a burst of rows is over by then
 STILL_LONG = 0.8  # of the longest of them: below it the query is recovering
-LONG_RATIO = 3.0  # of the interval
-MIN_LONG = 2  # batches
-LONG_ROW_SECONDS = 40.0  # that they add up to
+VERY_LONG_SECONDS = 20.0  # of each batch, where there are only two: more proof would take minutes
 MIN_LONG_SECONDS = 1.0  # of a batch that is worth a word although nothing is known to suffer
 
 
@@ -54,24 +51,13 @@ def _overrun(view: QueryView) -> Harm | None:
         return None
     durations = [batch.duration for batch in latest]
     if overload.strained(view):
-        return Harm("overrun", max(1.0, median(durations) / interval), latest[0].started)
-    if _long_row(view, interval):
-        return Harm("overrun", max(1.0, view.batches[-1].duration / interval), view.batches[-1].started)
+        newest = latest or view.baseline.settled[-1:]
+        return Harm("overrun", max(1.0, median(each.duration for each in newest) / interval), newest[0].started)
     over = sum(each > OVER_RATIO * interval for each in durations)
     lasts = sum(durations) >= min(MIN_TREND_SECONDS, TREND_BATCHES * interval * OVER_RATIO)
     if len(latest) < TREND_BATCHES or over < MIN_TREND or not lasts or durations[-1] < STILL_LONG * max(durations):
         return None
     return Harm("overrun", median(durations) / interval, latest[0].started)
-
-
-def _long_row(view: QueryView, interval: float) -> bool:
-    """Two batches in a row, the one that runs now included, that outlast the interval so far that more proof would
-    take minutes; not while they get shorter, as after a restart."""
-    durations = [batch.duration for batch in view.baseline.settled[-TREND_BATCHES:]]
-    if view.run.running_seconds is not None:
-        durations.append(view.run.running_seconds)
-    row = list(takewhile(lambda each: each > LONG_RATIO * interval, reversed(durations)))
-    return len(row) >= MIN_LONG and sum(row) >= LONG_ROW_SECONDS and row[0] >= STILL_LONG * max(row)
 
 
 def _late(view: QueryView) -> Harm | None:
@@ -90,8 +76,11 @@ def examined(view: QueryView) -> bool:
     """Whether it is worth saying where the time goes: the query is harmed, or its batches are long and never pause."""
     if harm(view) is not None or overload.strained(view):
         return True
-    latest = view.baseline.steady[-RECENT_BATCHES:]
-    if len(latest) < RECENT_BATCHES or view.run.is_idle or view.plan.trigger in overload.ENDS_BY_ITSELF:
+    if view.run.is_idle or view.plan.trigger in overload.ENDS_BY_ITSELF:
         return False
+    latest = view.baseline.steady[-RECENT_BATCHES:]
+    if len(latest) < RECENT_BATCHES:
+        started = [batch for batch in view.batches if batch.rows > 0]
+        return len(started) >= 2 and min(batch.duration for batch in started) > VERY_LONG_SECONDS
     seconds = median(batch.duration for batch in latest)
     return (view.trigger.busy_ratio or 0.0) >= SATURATED_RATIO and seconds > MIN_LONG_SECONDS

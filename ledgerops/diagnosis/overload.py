@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from math import prod
 from statistics import median
 from typing import NamedTuple
@@ -40,8 +40,30 @@ def strained(view: QueryView) -> bool:
     running = view.run.running_seconds
     if running is not None and running > OVERRUN_RATIO * interval:
         latest = [*latest[-RECENT_BATCHES:], running]
+    if _far_over(view, interval):
+        return True
     over = sum(each > OVERRUN_RATIO * interval for each in latest)
     return over >= RECENT_BATCHES and median(latest) > 1.33 * interval
+
+
+FAR_RATIO = 3.0  # of the interval
+FAR_BATCHES = 2  # in a row, the one that runs now included
+FAR_SECONDS = 40.0  # that they add up to
+HOPELESS_RATIO = 10.0  # of the interval, from which on a single batch proves it
+HOPELESS_SECONDS = 20.0
+RECOVERING = 0.8  # of the longest: batches that get shorter are catching up, as after a restart
+
+
+def _far_over(view: QueryView, interval: float) -> bool:
+    """Whether batches outlast the interval so far that more proof would take minutes; not while they get shorter."""
+    durations = [batch.duration for batch in view.baseline.settled[-5:] if batch.rows > 0]
+    if view.run.running_seconds is not None:
+        durations.append(view.run.running_seconds)
+    row = list(takewhile(lambda each: each > FAR_RATIO * interval, reversed(durations)))
+    if not row or row[0] < RECOVERING * max(row):
+        return False
+    hopeless = row[0] >= max(HOPELESS_RATIO * interval, HOPELESS_SECONDS)
+    return hopeless or (len(row) >= FAR_BATCHES and sum(row) >= FAR_SECONDS)
 
 
 class Growth(NamedTuple):
@@ -136,10 +158,13 @@ def _rising_trend(view: QueryView) -> Growth | None:
     arrive in a second x seconds that a row takes. From 1 on it grows without end.
     """
     batches = [batch for batch in view.baseline.settled[-SERIES:] if batch.rows > 0]
-    if view.trigger.interval or len(batches) <= TREND_BATCHES or view.last is None or view.last.rows == 0:
+    if len(batches) <= TREND_BATCHES or view.last is None or view.last.rows == 0:
         return None
+    if view.trigger.interval and view.baseline.usual:
+        return None  # the interval and the batches that kept it say more
     turns = [Turn(batch.started, batch.duration, head_table.looked_at(batch)) for batch in batches]
-    came = [turn.came_in(before) for before, turn in pairwise(turns)]
+    interval = view.trigger.interval or 0.0
+    came = [max(interval, turn.came_in(before)) for before, turn in pairwise(turns)]
     ratios = [turn.seconds / gap for turn, gap in zip(turns[1:], came, strict=True) if gap > 0][-TREND_BATCHES:]
     if len(ratios) < TREND_BATCHES or sum(each > 1 for each in ratios) < MIN_RISING or median(ratios) < RISING_RATIO:
         return None

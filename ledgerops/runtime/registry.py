@@ -67,8 +67,9 @@ class Fleet:
     """Not thread-safe: one worker owns it. `judge` makes the diagnoser of a new query; without `counts` the running
     totals are not kept, which only the exporter needs."""
 
-    def __init__(self, judge: Callable[[], Judge], counts: bool = True) -> None:
+    def __init__(self, judge: Callable[[], Judge], counts: bool = True, trigger_interval: float | None = None) -> None:
         self._judge, self._counts = judge, counts
+        self._trigger_interval = trigger_interval
         self._names: dict[str, str] = {}  # run id -> query: idle and terminated events carry no name
         self._apart: dict[str, str] = {}  # run id -> the name that it was given, for Spark's belongs to another run
         self.queries: dict[str, QueryState] = {}
@@ -137,7 +138,14 @@ class Fleet:
     def view(self, state: QueryState, now: float) -> QueryView:
         """The signals of one query at an instant (seconds since the epoch)."""
         others = [other.history for other in self.queries.values() if other is not state]
-        return QueryView(state.history, now, self.hosts, others, observer=self.observer)
+        return QueryView(
+            state.history,
+            now,
+            self.hosts,
+            others,
+            observer=self.observer,
+            trigger_interval=self._trigger_interval,
+        )
 
     def judge(self, state: QueryState, now: float, brief: bool = False) -> Verdict:
         """A fresh verdict on one query, which is also kept."""

@@ -22,9 +22,9 @@ class Replay:
     A `brief` one keeps no running totals, and its verdicts on the way say what was found and nothing else.
     """
 
-    def __init__(self, brief: bool = False) -> None:
+    def __init__(self, brief: bool = False, trigger_interval: float | None = None) -> None:
         self.brief = brief
-        self.fleet = Fleet(Diagnoser, counts=not brief)
+        self.fleet = Fleet(Diagnoser, counts=not brief, trigger_interval=trigger_interval)
         self.at: float | None = None
         self.bad = 0
 

@@ -35,8 +35,9 @@ class Slowdown(NamedTuple):
 class Baseline:
     """The batches of one run that later ones are compared with."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Run, trigger_interval: float | None = None) -> None:
         self._run = run
+        self._trigger_interval = trigger_interval
 
     @cached_property
     def settled(self) -> Sequence[Progress]:
@@ -67,7 +68,7 @@ class Baseline:
     @cached_property
     def trigger(self) -> Trigger:
         """The rhythm of the run's batches."""
-        return Trigger(self._run, self.settled)
+        return Trigger(self._run, self.settled, self._trigger_interval)
 
     @cached_property
     def usual_duration(self) -> float | None:

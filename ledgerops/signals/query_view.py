@@ -23,7 +23,8 @@ class QueryView:
     """All signals of a history at `now`, by topic. Reads only; make a new one when either changes.
 
     `hosts` are looks at the driver's machine and `observer` looks of ledgerops at itself, oldest first; `others` are
-    the driver's other queries; `freshness` is the objective: how old results may be, in seconds.
+    the driver's other queries; `freshness` is the objective: how old results may be, in seconds; `trigger_interval`
+    is that of somebody who knows it, where neither plan nor log has it.
     """
 
     def __init__(
@@ -34,6 +35,7 @@ class QueryView:
         others: Sequence[History] = (),
         freshness: float = FRESHNESS_OBJECTIVE_SECONDS,
         observer: Sequence[Observer] = (),
+        trigger_interval: float | None = None,
     ) -> None:
         self.history = history
         self.now = now
@@ -42,8 +44,9 @@ class QueryView:
         self.others = others
         self.observer = observer
         self.freshness = freshness
+        self._trigger_interval = trigger_interval
         self.run = Run(history, now)
-        self.baseline = Baseline(self.run)
+        self.baseline = Baseline(self.run, trigger_interval)
         self.rates = Rates(self.run)
         self.lag = Lag(self.run)
         self.capacity = Capacity(self.baseline, self.rates, self.lag)
@@ -54,7 +57,7 @@ class QueryView:
     def at(self, now: float, freshness: float | None = None) -> QueryView:
         """The same query at another moment, or held to another objective."""
         kept = self.freshness if freshness is None else freshness
-        return QueryView(self.history, now, self.hosts, self.others, kept, self.observer)
+        return QueryView(self.history, now, self.hosts, self.others, kept, self.observer, self._trigger_interval)
 
     @property
     def query(self) -> str:

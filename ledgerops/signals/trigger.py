@@ -19,18 +19,21 @@ MIN_ALIGNED_SHARE = 0.8  # of the waits that must agree on one interval
 
 
 class Trigger:
-    """The rhythm of one run. `settled` are its batches without the first one."""
+    """The rhythm of one run. `settled` are its batches without the first one, `given` an interval that is known."""
 
-    def __init__(self, run: Run, settled: Sequence[Progress]) -> None:
+    def __init__(self, run: Run, settled: Sequence[Progress], given: float | None = None) -> None:
         self._run = run
         self._settled = settled
+        self._given = given
 
     @cached_property
     def interval(self) -> float | None:
-        """Seconds between triggers: from the plan, else from the starts of batches that had time to wait.
+        """Seconds between triggers: as given, else from the plan, else from batches that had time to wait.
 
         0.0 means back to back; None that it is not known.
         """
+        if self._given is not None:
+            return self._given
         if self._run.plan.trigger_interval is not None:
             return self._run.plan.trigger_interval
         waited = [

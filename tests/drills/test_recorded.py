@@ -8,6 +8,7 @@ import pytest
 from ledgerops.diagnosis.rules import RULES
 from ledgerops.drills import BY_NAME
 from ledgerops.drills.scoring.score import score
+from tests.diagnosis.contradictions import contradictions
 from tests.drills.saved import NAMES, bundle, verdicts
 
 drills = pytest.mark.parametrize("name", NAMES)
@@ -28,6 +29,12 @@ def test_no_finding_is_without_evidence_and_health_is_a_percentage(name):
         assert all(finding.evidence for finding in verdict.findings)
 
 
+@drills
+def test_status_findings_and_remedies_agree_with_the_figures(name):
+    for verdict in verdicts(name):
+        assert contradictions(verdict) == []
+
+
 def test_every_drill_has_a_recording():
     assert {name for name, drill in BY_NAME.items() if not drill.limit} <= set(NAMES) <= set(BY_NAME)
 
@@ -40,6 +47,6 @@ def test_what_no_drill_exercises_is_known():
 
 
 UNDRILLED = {
-    "catching-up", "falling-behind", "freshness-breach", "partition-time-spread", "retention-risk", "rows-dropped",
-    "trigger-overrun",
+    "catching-up", "executor-lost", "falling-behind", "freshness-breach", "partition-time-spread", "retention-risk",
+    "rows-dropped", "trigger-overrun",
 }  # fmt: skip

@@ -203,9 +203,16 @@ class Tape:
     @property
     def late_with_tasks(self) -> list[Batch]:
         """Of these the ones that outlast the interval in a row up to now, where there are two of them."""
-        late = list(takewhile(self.overran, reversed(self._without_first()[-10:])))
-        known = self.with_tasks(batches=late[::-1])
-        return known if len(known) >= 2 else self.with_tasks()
+        for far in (10, 60):
+            late = list(takewhile(self.overran, reversed(self._without_first()[-far:])))
+            known = [batch for batch in late if self.stages(batch)][:5]
+            if len(known) >= 2:
+                return known
+            known = [batch for batch in reversed(self._without_first()[-far:]) if self.stages(batch)][:5]
+            if len(known) >= 2:
+                return known
+        whole = [batch for batch in self.all if batch.run == self.run_id and batch.rows > 0]
+        return [batch for batch in reversed(whole) if self.stages(batch)][:5]
 
     def wall(self, batch: Batch) -> float:
         """Seconds in which at least one stage was at work."""

@@ -36,6 +36,8 @@ AS_MUCH = 0.5  # of the slowdown of the whole batch: missing cores slow down eve
 LEAST = 0.05  # seconds of a phase below which its ratio is chance: that of planning is told too small, if anything
 OWN_PHASES = ("wal_commit", "commit_offsets", "add_batch")  # none of them waits for a source
 FOREIGN = 0.25  # of all cores, used by other processes: less does not explain a slowdown
+MIN_RUN_SECONDS = 60.0  # that the query must have run before: everything is slow at its start
+MOST_FOREIGN = 0.5  # the same where no past says how much slower the query became
 OWN = 0.6  # of all cores, used by the driver and its workers: tasks that sleep fill the slots, too, and need no core
 FILLED = 0.8  # of the slots, while the query's stages are at work: it is its own tasks that need the cores
 MOSTLY = 0.5  # of a batch its stages are at work, and of that time its tasks compute
@@ -63,6 +65,8 @@ def check(view: QueryView) -> Iterator[Finding]:
     if view.last is None or not harm.examined(view):
         return
     use, lost = cpu_contention.used(view), view.baseline.slowdown
+    if lost is None and use is not None and harm.harm(view) is not None:
+        yield from _from_birth(view, use)
     if (
         use is None
         or lost is None
@@ -94,6 +98,28 @@ def check(view: QueryView) -> Iterator[Finding]:
         confidence=min(0.95, 0.5 + 0.15 * (use.busy >= 0.97) + 0.15 * (stretched >= STRETCHED) + 0.15 * foreign),
         began=view.baseline.steady[-RECENT_BATCHES].started,
         share=max(0.0, 1 - 1 / lost.factor),
+    )
+
+
+def _from_birth(view: QueryView, use: cpu_contention.Use) -> Iterator[Finding]:
+    """Without a past nothing says how long a batch takes on a free machine, but others have most of this one."""
+    taken = use.by[cpu_contention.OTHER]
+    began = view.batches[0].started if view.batches else view.now
+    if view.last is not None and view.last.duration <= (view.trigger.interval or 0.0):
+        return
+    if use.busy < BUSY or taken < MOST_FOREIGN * use.cores or view.last is None or view.now - began < MIN_RUN_SECONDS:
+        return
+    yield Finding(
+        f"{use.busy:.0%} of {use.cores} cores are busy, {taken:.1f} of them with {cpu_contention.OTHER}, since the "
+        f"query began: a batch takes {view.last.duration:.1f} s",
+        Component("host", "the driver's machine", cpu_contention.OTHER),
+        (
+            Evidence("cpu_busy_ratio", use.busy, "ratio", f"< {BUSY:g}", use.at),
+            Evidence("cores_of_the_heaviest", taken, "cores", f"< {MOST_FOREIGN * use.cores:g}", use.at),
+        ),
+        (REMEDIES[cpu_contention.OTHER],),
+        confidence=0.5,
+        share=0.0,  # what a batch would take without them is not known: any cause that says so comes first
     )
 
 

@@ -61,8 +61,8 @@ def check(view: QueryView) -> Iterator[Finding]:
         evidence,
         (
             Remedy(
-                "remove the root cause that is named; if there is none, give the query more cores",
-                "a backlog shrinks only when more is worked off than arrives",
+                "remove the root cause that is named",
+                "a backlog shrinks only when more rows are processed than arrive",
             ),
         ),
         confidence=min(0.95, 0.7 + 0.25 * grown.batches / SURE_AFTER),

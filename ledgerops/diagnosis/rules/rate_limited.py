@@ -32,6 +32,7 @@ from ledgerops.signals.query_view import QueryView
 
 CAPS = ("maxoffsetspertrigger", "maxrowspertrigger")  # counted in offsets; a cap in bytes or files is not
 BATCHES = 5
+ONE_SIZE = 0.98  # of the largest: Spark shares a cap out over the partitions, and rounds
 UNKNOWN_OPTION = "the limit of the source"
 AT_CAP = 0.9  # Spark shares the cap out over the partitions and rounds
 ROOM = 0.7  # of the interval: a batch that takes less has room for a larger one, whatever its time goes into
@@ -137,13 +138,12 @@ def cap_of(view: QueryView) -> tuple[str, int] | None:
 
 
 def _seen_cap(view: QueryView) -> tuple[str, int] | None:
-    """Five batches of exactly one size that each leave something behind are capped, whatever the option is called."""
+    """Five batches of one size that each leave something behind are capped, whatever the option is called."""
     latest = view.baseline.steady[-BATCHES:]
-    sizes = {sum(read_by_partition(batch).values()) for batch in latest}
-    if len(latest) < BATCHES or len(sizes) > 1 or not all(backlog(batch) for batch in latest):
+    sizes = [sum(read_by_partition(batch).values()) for batch in latest]
+    if len(latest) < BATCHES or not all(backlog(batch) for batch in latest) or min(sizes) < ONE_SIZE * max(sizes):
         return None
-    size = sizes.pop()
-    return (UNKNOWN_OPTION, size) if size > 0 else None
+    return (UNKNOWN_OPTION, max(sizes)) if min(sizes) > 0 else None
 
 
 def acquit(view: QueryView) -> str | None:

@@ -31,7 +31,7 @@ from ledgerops.signals.query_view import QueryView
 
 BATCHES = 10  # looked at
 SHARE = 0.8  # of them must overrun: a garbage collection or a compaction lengthens one in five at most
-FACTOR = 1.5  # the median batch against the interval; below it a batch only misses the next tick
+FACTOR = 1.1  # the median batch against the interval; below it a batch only misses the next tick
 EXCESS = 1.0  # seconds over the interval; nobody waits for less
 ROW = 3  # batches in a row, the running one included, that prove it when they are long
 STILL = 0.8  # below this share of the longest of them the query works itself free
@@ -57,7 +57,7 @@ def check(view: QueryView) -> Iterator[Finding]:
         return
     counted = durations if enough else row
     middle = median(counted)
-    if middle < FACTOR * interval or middle < interval + EXCESS:
+    if middle < FACTOR * interval:
         return
     over = sum(each > OVERRUN_RATIO * interval for each in counted)
     told = latest[-finished:] if (finished := min(len(latest), len(counted) - running)) else []

@@ -59,11 +59,11 @@ def test_others_are_not(history, case):
     assert list(RULE.check(history(**case))) == []
 
 
-@pytest.mark.parametrize(("tasks", "found"), [(200, True), (40, False)])
-def test_on_a_busy_machine_only_tasks_without_number_are_named(history, tasks, found):
-    """Their own starting and ending keeps every core busy, so a busy machine acquits only what is less blatant."""
+@pytest.mark.parametrize(("tasks", "past", "found"), [(200, 14, True), (40, 14, False), (40, 0, True)])
+def test_on_a_busy_machine_a_past_acquits_all_but_tasks_without_number(history, tasks, past, found):
+    """Their own starting and ending keeps every core busy; without a past, most of a batch is theirs."""
     stages = [stage("save", records=[1] * tasks, seconds=[0.03] * tasks, wall=4.0)]
-    view = history(seconds=[5] * 4, stages=[stages] * 4, cores=2)
+    view = history(warm=past, seconds=[5] * (4 if past else 8), stages=[stages] * (4 if past else 8), cores=2)
     busy = [replace(view.hosts[-1], at=view.now - ago, cpu_busy_ratio=1.0) for ago in (4, 2, 0)]
     full = [replace(each, executors=tuple(replace(e, active_tasks=2) for e in each.executors)) for each in busy]
 

@@ -1,0 +1,92 @@
+"""Executor lost: an executor died or was replaced while the query ran.
+
+Meaning: Spark removed an executor that nobody had released. Its tasks run again elsewhere, its cached blocks and
+    shuffle files are gone, and another executor loads the state stores that it held from the checkpoint.
+Impact: the batch at that moment takes longer, often by far. While cores are missing, all batches do. Where executors
+    die again and again, batches may never end.
+Diagnosis: 1. Read the reason in the finding. "Container killed", "exit code 137" or "OutOfMemory" mean too little
+    memory: see `memory-spill` and `gc-pressure`. "heartbeat" or "lost" means a machine or a network that is away.
+    2. Compare `sum(ledgerops_executor_cores)` with what the application asked for: were they replaced?
+    3. See on the cluster manager's page whether other applications lost executors on the same machine.
+Mitigation: first let the query go on: Spark repeats the lost tasks by itself. If executors die for want of memory,
+    raise `spark.executor.memoryOverhead` (Python workers and RocksDB live there) at the next start. If it is always
+    the same machine, take it out of the cluster.
+Evidence:
+    executors_lost: removed executors of the newest look at the host that were removed in the 300 s before now, without
+        those that were released: reasons that say idle, killed by driver, or decommissioned.
+    seconds_since_executor_lost: now less the newest removed_at of these.
+    failed_tasks_of_lost_executors: sum of their failed_tasks.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from ledgerops.diagnosis.rule import Rule
+from ledgerops.model.finding import Component, Evidence, Finding, Remedy
+from ledgerops.model.records import RemovedExecutor
+from ledgerops.signals.query_view import QueryView
+
+FRESH_SECONDS = 300.0  # after which a replaced executor no longer explains what a batch takes
+RELEASED = ("idle", "killed by driver", "decommission", "requested")  # in the reasons of executors that were let go
+MEMORY = ("137", "outofmemory", "out of memory", "memory limit", "oom")
+MEMORY_REMEDY = Remedy(
+    "raise spark.executor.memoryOverhead at the next start",
+    "the reason speaks of memory; Python workers and RocksDB live outside the heap",
+    safe=False,
+)
+OTHER_REMEDY = Remedy(
+    "see on the cluster manager's page what became of the executor's machine",
+    "Spark repeats the lost tasks by itself; a machine that stays away must be replaced",
+)
+
+
+def check(view: QueryView) -> Iterator[Finding]:
+    lost = _lost(view)
+    if not lost or view.last is None:
+        return
+    newest = lost[-1]
+    reason = newest.reason or "no reason is reported"
+    which = ", ".join(dict.fromkeys(each.executor_id for each in lost))
+    by_memory = any(sign in reason.lower() for sign in MEMORY)
+    yield Finding(
+        f"{len(lost)} {'executor was' if len(lost) == 1 else 'executors were'} lost in the last "
+        f"{FRESH_SECONDS / 60:.0f} min ({which}): {reason}",
+        Component("executor", newest.executor_id, reason),
+        (
+            Evidence("executors_lost", float(len(lost)), "count", "0", view.now),
+            Evidence("seconds_since_executor_lost", view.now - newest.removed_at, "seconds", "none lost", view.now),
+            Evidence(
+                "failed_tasks_of_lost_executors", float(sum(each.failed_tasks for each in lost)), "count", "0", view.now
+            ),
+        ),
+        (MEMORY_REMEDY if by_memory else OTHER_REMEDY,),
+        confidence=min(0.95, 0.6 + 0.1 * len(lost)),
+        began=lost[0].removed_at,
+    )
+
+
+def _lost(view: QueryView) -> Sequence[RemovedExecutor]:
+    """The executors that died lately, oldest first; while this run was on."""
+    newest = next((look for look in reversed(view.hosts) if look.removed_executors), None)
+    since = max(view.now - FRESH_SECONDS, view.history.started_at or 0.0)
+    return [
+        each
+        for each in (newest.removed_executors if newest is not None else ())
+        if since <= each.removed_at <= view.now and not any(sign in (each.reason or "").lower() for sign in RELEASED)
+    ]
+
+
+def acquit(view: QueryView) -> str | None:
+    known = any(len(look.executors) > 1 for look in view.hosts)
+    return "no executor was lost in the last 5 min" if known and not _lost(view) else None
+
+
+RULE = Rule(
+    slug="executor-lost",
+    severity="warning",
+    check=check,
+    runbook=__doc__,
+    explains=("falling-behind", "trigger-overrun", "query-stuck"),
+    acquit=acquit,
+    linger=30.0,
+    needs_harm=True,
+)

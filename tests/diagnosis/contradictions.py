@@ -1,0 +1,35 @@
+"""What in a verdict cannot be true beside the rest of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ledgerops.model.finding import Verdict
+
+NEED_NO_FINDING = ("healthy", "idle", "starting", "stopped", "catching_up")
+MIN_BUSY_RATIO = 0.3  # of the interval: below it more cores cannot be what a query needs
+MAX_SUM_ERROR = 0.05  # of a batch, for the parts of its time
+
+
+def contradictions(verdict: Verdict) -> Sequence[str]:
+    """One line each; empty when status, health, findings, remedies and parts agree."""
+    found = []
+    causes = {root.rule for root in verdict.root_causes}
+    if verdict.status not in NEED_NO_FINDING and not verdict.findings:
+        found.append(f"{verdict.status} without a finding")
+    if verdict.status not in NEED_NO_FINDING and verdict.health == 100:
+        found.append(f"{verdict.status} with health 100")
+    total = sum(part.share for part in verdict.attribution)
+    if verdict.attribution and abs(total - 1) > MAX_SUM_ERROR:
+        found.append(f"the parts of a batch add up to {total:.0%}")
+    interval, seconds = (verdict.figures.get(name) for name in ("trigger_interval_seconds", "batch_seconds"))
+    for root in verdict.root_causes:
+        for remedy in root.remedies:
+            if "root cause that is named" in remedy.action:
+                found.append(f"{root.rule} is the root cause and points to another")
+            cores = remedy.action.startswith(("add cores", "give the query more cores"))
+            if cores and interval and seconds is not None and seconds < MIN_BUSY_RATIO * interval:
+                found.append(f"{root.rule} asks for cores at {seconds:.1f} of {interval:g} s")
+            if cores and "rate-limited" in causes:
+                found.append(f"{root.rule} asks for cores while the source is capped")
+    return found

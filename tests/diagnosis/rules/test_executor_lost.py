@@ -1,0 +1,62 @@
+from dataclasses import replace
+
+import pytest
+
+from ledgerops.diagnosis.engine import Diagnoser
+from ledgerops.diagnosis.rules.executor_lost import RULE
+from ledgerops.model.records import RemovedExecutor
+from ledgerops.signals.query_view import QueryView
+
+KILLED = "Container killed by YARN, exit code 137"
+
+
+def lost(view, reason=KILLED, ago=20.0, names=("3",)):
+    """The view whose newest look at the machines knows of executors that were removed so long ago."""
+    removed = tuple(RemovedExecutor(name, view.now - ago, reason=reason, cores=2, failed_tasks=4) for name in names)
+    hosts = [*view.hosts[:-1], replace(view.hosts[-1], removed_executors=removed)]
+    return QueryView(view.history, view.now, hosts, view.others)
+
+
+def test_an_executor_that_died_is_found_with_its_reason(history):
+    [finding] = RULE.check(lost(history(seconds=[5] * 6)))
+
+    assert finding.summary == "1 executor was lost in the last 5 min (3): Container killed by YARN, exit code 137"
+    assert finding.remedies[0].action == "raise spark.executor.memoryOverhead at the next start"
+
+
+def test_several_are_counted_and_without_memory_the_machine_is_asked_for(history):
+    [finding] = RULE.check(lost(history(seconds=[5] * 6), "heartbeat timed out", names=("1", "2")))
+
+    assert finding.summary.startswith("2 executors were lost in the last 5 min (1, 2)")
+    assert finding.remedies[0].action.startswith("see on the cluster manager's page")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "severity"),
+    [pytest.param(5.0, "warning", id="batches are late"), pytest.param(1.0, "info", id="nothing suffers")],
+)
+def test_it_is_a_warning_only_with_harm(history, seconds, severity):
+    verdict = Diagnoser()(lost(history(seconds=[seconds] * 8)))
+
+    assert [(root.rule, root.severity) for root in verdict.root_causes if root.rule == "executor-lost"] == [
+        ("executor-lost", severity)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("reason", "ago"),
+    [
+        pytest.param("Executor 3 was removed due to being idle", 20.0, id="released because it was idle"),
+        pytest.param("Executor killed by driver.", 20.0, id="released by the driver"),
+        pytest.param("Executor decommission finished", 20.0, id="decommissioned"),
+        pytest.param(KILLED, 400.0, id="long ago"),
+        pytest.param(KILLED, -5.0, id="after this moment"),
+    ],
+)
+def test_others_are_not(history, reason, ago):
+    assert list(RULE.check(lost(history(seconds=[5] * 6), reason, ago))) == []
+
+
+def test_it_is_ruled_out_only_where_executors_are_known(history):
+    assert RULE.acquit(history(seconds=[5] * 6)) is None
+    assert RULE.acquit(history(seconds=[5] * 6, cores={"1": 2, "2": 2})) == "no executor was lost in the last 5 min"
