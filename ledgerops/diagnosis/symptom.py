@@ -84,8 +84,8 @@ def largest_part(view: QueryView) -> Part | None:
 
 def alone(finding: Finding, view: QueryView) -> Finding:
     """A symptom that stands for itself, with the largest part of a batch and a remedy that fits it."""
-    part = largest_part(view)
-    if finding.rule not in SYMPTOMS or part is None:
+    part = largest_part(view) if finding.rule in SYMPTOMS else None
+    if part is None:
         return finding
     interval, duration = view.trigger.interval or 0.0, part.seconds / part.share if part.share else 0.0
     words, step, why = PARTS[part.part]

@@ -50,7 +50,7 @@ def check(view: QueryView) -> Iterator[Finding]:
     row = _row(durations, interval)
     enough = (
         len(latest) == BATCHES
-        and sum(durations) >= ROW_SECONDS
+        and (sum(durations) >= ROW_SECONDS or _goes_on(view, interval))
         and sum(each > OVERRUN_RATIO * interval for each in durations) >= SHARE * BATCHES
     )
     if not enough and not (len(row) >= ROW and sum(row) >= ROW_SECONDS and row[0] >= STILL * max(row)):
@@ -87,6 +87,13 @@ def check(view: QueryView) -> Iterator[Finding]:
         confidence=min(0.95, 0.6 + 0.1 * middle / interval),
         began=latest[-min(len(latest), len(counted))].started if latest else None,
     )
+
+
+def _goes_on(view: QueryView, interval: float) -> bool:
+    """Whether short batches have been outlasting the interval for long: twice as many, and they get no shorter."""
+    latest = [batch.duration for batch in view.baseline.steady[-2 * BATCHES :]]
+    over = sum(each > OVERRUN_RATIO * interval for each in latest)
+    return sum(latest) >= ROW_SECONDS and over >= SHARE * 2 * BATCHES and latest[-1] >= STILL * median(latest)
 
 
 def _row(durations: list[float], interval: float) -> list[float]:
