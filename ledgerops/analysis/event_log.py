@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import math
 import re
+from collections import deque
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import orjson
 
+from ledgerops.agent.host import MAX_REASON_LENGTH, MAX_REMOVED_EXECUTORS
 from ledgerops.agent.plan import STATEFUL, parse_keys, parse_watermarks
 from ledgerops.analysis.stage_tasks import StageTasks
 from ledgerops.common.bounded_lines import ZSTD_MAGIC, numbered_lines, read_head
@@ -27,6 +29,7 @@ from ledgerops.model.records import (
     Observation,
     Plan,
     Process,
+    RemovedExecutor,
     StageSummary,
     TaskSummary,
 )
@@ -124,6 +127,7 @@ class Log:
         self._plans: dict[str, tuple[int, Plan | None]] = {}
         self._settings: dict[str, Any] = {}
         self._executors: dict[str, int] = {}  # id -> cores
+        self._removed: deque[RemovedExecutor] = deque(maxlen=MAX_REMOVED_EXECUTORS)
 
     def read(self, path: Path) -> Iterator[Observation]:
         """The observations in one file of the log. Raises UserError that names file and line."""
@@ -160,7 +164,7 @@ class Log:
                     self._executors[str(event["Executor ID"])] = int(_object(event, "Executor Info")["Total Cores"])
                     yield from self._host(event["Timestamp"])
                 case "SparkListenerExecutorRemoved":
-                    self._executors.pop(str(event["Executor ID"]), None)
+                    self._removed.append(self._removal(event))
                     yield from self._host(event["Timestamp"])
                 case "SparkListenerJobStart":
                     self._job(event)
@@ -268,12 +272,22 @@ class Log:
         if plan != known and (known is None or plan.keys or plan.stateful):
             yield self._seen("plan", event["time"] / 1000, run_id, _plain_data(plan))
 
+    def _removal(self, event: Mapping[str, Any]) -> RemovedExecutor:
+        executor = str(event["Executor ID"])
+        reason = event.get("Removed Reason")
+        return RemovedExecutor(
+            executor,
+            event["Timestamp"] / 1000,
+            reason=mask(reason)[:MAX_REASON_LENGTH] if isinstance(reason, str) and reason else None,
+            cores=self._executors.pop(executor, 0),
+        )
+
     def _host(self, milliseconds: float) -> Iterator[Observation]:
         """The executors' cores: how many tasks run at once decides what skew costs."""
         executors = tuple(
             Executor(name, True, cores, 0, 0, 0, 0.0, 0.0, 0, 0) for name, cores in self._executors.items()
         )
-        host = Host(milliseconds / 1000, None, None, None, None, None, None, (), executors)
+        host = Host(milliseconds / 1000, None, None, None, None, None, None, (), executors, tuple(self._removed))
         data = {name: value for name, value in _plain_data(host).items() if name != "at"}
         yield Observation(milliseconds / 1000, "host", None, data)
 

@@ -41,6 +41,23 @@ def test_the_plan_is_read_from_the_physical_plan():
     assert plan.spark_version == "4.2.0" and plan.shuffle_partitions == 2
 
 
+def test_an_executor_that_was_removed_is_known_with_its_reason(tmp_path):
+    lines = PLAIN.read_bytes().splitlines()
+    gone = {
+        "Event": "SparkListenerExecutorRemoved",
+        "Timestamp": 1_790_000_000_000,
+        "Executor ID": "7",
+        "Removed Reason": "Container killed, exit code 137",
+    }
+    log = tmp_path / "local-3"
+    log.write_bytes(b"\n".join([lines[0], orjson.dumps(gone), *lines[1:]]) + b"\n")
+    [host] = [each for each in event_log.read(log) if each.kind == "host" and each.data["removed_executors"]][:1]
+
+    assert [(each["executor_id"], each["removed_at"], each["reason"]) for each in host.data["removed_executors"]] == [
+        ("7", 1_790_000_000.0, "Container killed, exit code 137")
+    ]
+
+
 def test_tasks_are_summed_up_by_stage():
     history = replay(event_log.read(ROLLING)).fleet.queries["dedup_customers"].history
     tasks = history.tasks_of(history.last)
@@ -198,7 +215,8 @@ def test_an_application_that_never_knew_ledgerops_is_diagnosed_from_its_event_lo
     before = replay(event_log.read(log), at=SKEW_BEGINS).fleet.queries["account_ratings"].verdict
     after = replay(event_log.read(log)).fleet.queries["account_ratings"].verdict
 
-    assert (before.status, before.findings) == ("healthy", ())
+    # its batches of 5 s never pause, which harms nobody, and Python is what they consist of
+    assert (before.status, {finding.severity for finding in before.findings}) == ("healthy", {"info"})
     [cause] = after.root_causes
     assert (cause.rule, cause.severity, cause.component.detail) == ("key-skew", "critical", "account")
     assert cause.explains == ("falling-behind",)

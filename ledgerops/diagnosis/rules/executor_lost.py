@@ -50,7 +50,7 @@ def check(view: QueryView) -> Iterator[Finding]:
     yield Finding(
         f"{len(lost)} {'executor was' if len(lost) == 1 else 'executors were'} lost in the last "
         f"{FRESH_SECONDS / 60:.0f} min ({which}): {reason}",
-        Component("executor", newest.executor_id, reason),
+        Component("executor", "lost executors", f"{newest.executor_id}: {reason}"),
         (
             Evidence("executors_lost", float(len(lost)), "count", "0", view.now),
             Evidence("seconds_since_executor_lost", view.now - newest.removed_at, "seconds", "none lost", view.now),

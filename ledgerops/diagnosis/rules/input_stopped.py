@@ -30,7 +30,7 @@ FLOOR = 60.0  # seconds of silence; producers restart in less
 TIMES_LONGEST = 3.0  # the longest pause so far
 TIMES_USUAL = 10.0  # the usual pause
 MOVES = 20  # looks in which the topic had grown, to call it flowing: reference data come in a few
-STEADY_FLOWED = 45.0  # the same where no other topic goes on, of a flow whose pauses were all short
+STEADY_FLOWED = 30.0  # the same where no other topic goes on, of a flow whose pauses were all short
 STEADY_PAUSE = 5.0  # seconds that the longest of them may take then
 FLOWED = 120.0  # seconds over which they must spread: a load of reference data is done in less
 
