@@ -48,7 +48,7 @@ def test_the_timeline_is_printed_above_the_sum(capsys):
 
     out = capsys.readouterr().out.splitlines()
     assert out[2] == "incident at 2026-11-21 12:35:51 UTC, until 12:36:08, 1 query"
-    assert re.fullmatch(r"  12:36:08 +\+0:18  outage  source-unreachable ended after 1\d s", out[-5])
+    assert re.fullmatch(r"  12:36:08 +\+0:18  outage  source-unreachable ended after 1\d s", out[-4])
     assert out[-1].startswith("1 query at ")
 
 
@@ -56,7 +56,7 @@ def test_the_timeline_is_an_added_key_of_the_document(capsys):
     assert main(["diagnose", "--from", OUTAGE, "--timeline", "--since", "5m", "--json"]) == 1
 
     document = json.loads(capsys.readouterr().out)
-    assert {each["what"] for each in document["timeline"]["events"]} == {"start", "begin", "end", "status", "stop"}
+    assert {each["what"] for each in document["timeline"]["events"]} == {"start", "begin", "end", "stop"}
     [ended] = document["queries"][0]["ended"]
     assert (ended["rule"], ended["explained_by"], ended["until"][:19]) == (
         "source-unreachable",
