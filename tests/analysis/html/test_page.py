@@ -213,7 +213,7 @@ def test_the_command_writes_the_file_and_prints_the_report(tmp_path, capsys):
     ("arguments", "said"),
     [
         (["--html", "absent/report.html"], "cannot write absent/report.html: no such file or directory"),
-        (["--html", "x.html", "--watch"], "--watch and --html exclude each other"),
+        (["--html", "x.html", "--watch"], "--watch cannot be combined with --html"),
     ],
 )
 def test_a_page_that_cannot_be_written_is_said_in_one_line(arguments, said, capsys):
