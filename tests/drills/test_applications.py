@@ -55,9 +55,11 @@ def outside(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_an_application_processes_rows(spark, outside, monkeypatch, name):
+def test_an_application_processes_rows(spark, outside, monkeypatch, tmp_path, name):
     source = "files" if name in ("merged", "payments") else "rate"
     argv = [f"{name}.py", "--source", source, "--trigger", "500 milliseconds", "--name", f"app_{name}"]
+    for place in ("input", "second", "checkpoint", "output"):  # the JVM has a working directory of its own
+        argv += [f"--{place}", str(tmp_path / place)]
     monkeypatch.setattr(sys, "argv", argv)
     shuffle = spark.conf.get("spark.sql.shuffle.partitions")
 
@@ -70,6 +72,7 @@ def test_an_application_processes_rows(spark, outside, monkeypatch, name):
 def test_a_function_that_meets_a_bad_row_ends_its_query(spark, outside, monkeypatch, tmp_path):
     (tmp_path / "outside.json").write_text('{"bad": true}')
     monkeypatch.setattr(sys, "argv", ["features.py", "--rate", "200", "--name", "app_bad"])
+    sys.argv += ["--checkpoint", str(tmp_path / "checkpoint"), "--output", str(tmp_path / "output")]
     failed = []
 
     def serve(spark, opts, begin):
