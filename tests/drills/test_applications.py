@@ -67,22 +67,3 @@ def test_an_application_processes_rows(spark, outside, monkeypatch, tmp_path, na
 
     spark.conf.set("spark.sql.shuffle.partitions", shuffle)
     assert len(outside.served) == (2 if name == "reports" else 1)
-
-
-def test_a_function_that_meets_a_bad_row_ends_its_query(spark, outside, monkeypatch, tmp_path):
-    (tmp_path / "outside.json").write_text('{"bad": true}')
-    monkeypatch.setattr(sys, "argv", ["features.py", "--rate", "200", "--name", "app_bad"])
-    sys.argv += ["--checkpoint", str(tmp_path / "checkpoint"), "--output", str(tmp_path / "output")]
-    failed = []
-
-    def serve(spark, opts, begin):
-        query = begin()
-        limit = time.monotonic() + MAX_BATCH_SECONDS
-        while query.isActive and time.monotonic() < limit:
-            time.sleep(0.05)
-        failed.append(str(query.exception()))
-
-    monkeypatch.setattr(outside, "serve", serve)
-    runpy.run_path(str(APPLICATIONS / "features.py"), run_name="__main__")
-
-    assert "ValueError" in failed[0]
