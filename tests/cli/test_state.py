@@ -49,7 +49,22 @@ def test_a_run_is_told_by_its_files_and_its_recording(run, capsys):
         ["daily_counts", "stateStoreSave", "2", "2", "12k", "60", "B", "none"],
         ["large_credits", "keeps", "no", "state"],
         ["sums", "flatMapGroupsWithState", "2", "2", "2,001*", "320", "B", "1", "old"],
-        ["*", "of", "an", "earlier", "batch;", "give", "the", "job's", "checkpoint", "to", "count", "the", "newest"],
+        [
+            "*",
+            "rows",
+            "of",
+            "an",
+            "earlier",
+            "batch;",
+            "name",
+            "the",
+            "job's",
+            "checkpoint",
+            "to",
+            "count",
+            "the",
+            "newest",
+        ],
     ]
 
 

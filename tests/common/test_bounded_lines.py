@@ -146,7 +146,7 @@ def bombs(folder):
     plain = {
         "deep.jsonl": (deep + RECORD, ":1: not a recording line (no JSON that is nested so deep)"),
         "deep-log": (EVENT + deep + EVENT, ":2: not a line of an event log"),
-        "just-deep.jsonl": (RECORD.replace(b'{"runId":"r"}', shallow), ": 1 record of "),
+        "just-deep.jsonl": (RECORD.replace(b'{"runId":"r"}', shallow), ": skipped 1 record of "),
         "long.jsonl": (b'{"at":"' + b"x" * (20 * MIB), ":1: a line of more than 8 MiB"),
         "long-log": (EVENT + b'{"Event":"SparkListenerTaskEnd","x":"' + b"x" * (20 * MIB), ":2: a line of more than"),
         "lists.jsonl": (b"[" + b"[]," * (2 * MIB) + b"[]]\n" + RECORD, ":1: not a recording line (no kind)"),
