@@ -116,6 +116,7 @@ class Calls:
             raise CallFailed("answer is not JSON") from None
 
     def close(self) -> None:
+        """Cancels the calls that have not started and drops the connections. Does not wait for running calls."""
         self._threads.shutdown(wait=False, cancel_futures=True)
         self._connections.clear()
 

@@ -49,7 +49,9 @@ class Database(Protocol):
         """The rows of those keys that are there, in one question. Raises Unreachable."""
         ...
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Closes the connection, if there is one. The next `fetch` opens a new one."""
+        ...
 
 
 class Sqlite:
@@ -62,6 +64,7 @@ class Sqlite:
         self._dates = [place for place, column in enumerate(table.columns, start=1) if column in table.dates]
 
     def fetch(self, keys: Sequence[str]) -> Mapping[str, Values]:
+        """The columns of each key found, dates parsed. Raises Unreachable if the file is locked, else LookupFailed."""
         try:
             with closing(sqlite3.connect(f"file:{quote(self._path)}?mode=ro", timeout=1.0, uri=True)) as connection:
                 rows = [list(row) for row in connection.execute(self._question, [json.dumps(keys)])]
@@ -88,6 +91,10 @@ class Postgres:
         self._connection: psycopg.Connection[tuple[Any, ...]] | None = None
 
     def fetch(self, keys: Sequence[str]) -> Mapping[str, Values]:
+        """The columns of each key found.
+
+        Raises Unreachable if the connection cannot be made or breaks, and LookupFailed if the statement is refused.
+        """
         import psycopg
 
         try:
@@ -104,6 +111,7 @@ class Postgres:
         return {row[0]: tuple(row[1:]) for row in rows}
 
     def close(self) -> None:
+        """Closes the connection, if one is open. The next `fetch` opens a new one."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None

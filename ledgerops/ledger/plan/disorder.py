@@ -65,6 +65,7 @@ class Disorder:
         return found
 
     def conflict_bits(self, records: Ints) -> NDArray[np.uint64]:
+        """64 random bits for each record, always the same for one seed and record number."""
         return hashes(self._seed, _CONFLICT, records)
 
     def delays(self, numbers: Ints) -> Floats:

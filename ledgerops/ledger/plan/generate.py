@@ -61,6 +61,7 @@ class Manifest:
 
     @property
     def duplicates(self) -> int:
+        """Number of rows that are copies of a transaction."""
         return self.rows - self.distinct
 
 

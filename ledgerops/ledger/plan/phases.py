@@ -28,9 +28,11 @@ class Constant:
     duration: float
 
     def amount(self, seconds: Floats) -> Floats:
+        """Records due by each instant, counted from the start of the phase. Arrays of equal shape."""
         return self.rate * seconds
 
     def when(self, amount: Floats) -> Floats:
+        """Seconds from the start of the phase at which each amount is due; 0 if the rate is 0."""
         return amount / self.rate if self.rate else np.zeros_like(amount)
 
 
@@ -43,9 +45,11 @@ class Ramp:
     duration: float
 
     def amount(self, seconds: Floats) -> Floats:
+        """Records due by each instant, counted from the start of the phase. Arrays of equal shape."""
         return seconds * (self.low + (self.high - self.low) / self.duration * seconds / 2)
 
     def when(self, amount: Floats) -> Floats:
+        """Seconds from the start of the phase at which each amount is due: the inverse of `amount`."""
         growth = (self.high - self.low) / self.duration
         # the root in the form that does not subtract near-equal numbers
         root = self.low + np.sqrt(np.maximum(self.low**2 + 2 * growth * amount, 0.0))
@@ -62,11 +66,13 @@ class Sine:
     duration: float
 
     def amount(self, seconds: Floats) -> Floats:
+        """Records due by each instant, counted from the start of the phase. Arrays of equal shape."""
         middle, swing = (self.high + self.low) / 2, (self.high - self.low) / 2
         turn = 2 * math.pi / self.period
         return middle * seconds - swing / turn * np.sin(turn * seconds)
 
     def when(self, amount: Floats) -> Floats:
+        """Seconds from the start of the phase at which each amount is due; 0 if both rates are 0."""
         each = (self.high + self.low) / 2 * self.period
         if not each:
             return np.zeros_like(amount)
@@ -100,12 +106,14 @@ class Burst:
     duration: float
 
     def amount(self, seconds: Floats) -> Floats:
+        """Records due by each instant, counted from the start of the phase. Arrays of equal shape."""
         periods = np.floor(seconds / self.every)
         rest = seconds - periods * self.every
         calm = self.every - self.length
         return periods * self._each + self.base * np.minimum(rest, calm) + self.peak * np.maximum(rest - calm, 0.0)
 
     def when(self, amount: Floats) -> Floats:
+        """Earliest second of the phase at which each amount is due; 0 if both rates are 0."""
         if not self._each:
             return np.zeros_like(amount)
         periods = np.maximum(np.ceil(amount / self._each) - 1, 0.0)

@@ -109,6 +109,7 @@ class Plan:
 
     @cached_property
     def schedule(self) -> Schedule:
+        """When records are due: all phases in order, repeated without end if `repeat` is set."""
         return Schedule(self.phases, self.repeat)
 
     @property

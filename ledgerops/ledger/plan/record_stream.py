@@ -63,7 +63,10 @@ class Stream(Protocol):
     table: Table
 
     @property
-    def partitions(self) -> int: ...
+    def partitions(self) -> int:
+        """Number of source partitions that the records are spread over."""
+        ...
+
     @property
     def total(self) -> int | None:
         """How many records there are; None: as many as are asked for."""
@@ -97,21 +100,26 @@ class PlanStream:
 
     @property
     def total(self) -> int | None:
+        """Number of records in the plan; None if the plan repeats without end."""
         return self._generator.total
 
     def poison(self, records: Ints, kinds: Sequence[str]) -> NDArray[np.intp]:
+        """Index in REASONS of the poison after each record, -1 for none; shape of `records`. Only `kinds` are used."""
         found = np.empty(len(records), np.intp)
         for i, mine in self._poison.at(records):
             found[mine] = kinds_after(self._poison.values[i], self.plan.seed, records[mine], kinds)
         return found
 
     def due(self, seconds: float) -> int:
+        """Number of records due within `seconds` of the start of the plan."""
         return self._generator.due(seconds)
 
     def due_time(self, records: Ints) -> NDArray[np.float64]:
+        """Seconds from the start of the plan at which each record is due; shape of `records`."""
         return self.plan.schedule.due_time(records)
 
     def rows(self, start: int, end: int, step: int = 1) -> Rows:
+        """Rows of records `start` to `end` (excluded), in steps of `step`, without the rows of other tables."""
         numbers = np.arange(start, end, step, dtype=np.int64)
         carried = self._generator.carried(numbers)
         partitions, _ = self._generator.layout.places(numbers)
@@ -150,18 +158,23 @@ class ReplayStream:
 
     @property
     def total(self) -> int | None:
+        """Number of good rows in the file."""
         return len(self._first)
 
     def poison(self, records: Ints, kinds: Sequence[str]) -> NDArray[np.intp]:
+        """-1 for each record: a replay sends no poison."""
         return np.full(len(records), -1, np.intp)
 
     def due(self, seconds: float) -> int:
+        """Number of records due within `seconds` of the start, at `rate` rows a second."""
         return math.floor(seconds * self.rate + 1e-6)
 
     def due_time(self, records: Ints) -> NDArray[np.float64]:
+        """Seconds from the start at which each record is due; shape of `records`. The first is due after 1 / `rate`."""
         return (records + 1) / self.rate
 
     def rows(self, start: int, end: int, step: int = 1) -> Rows:
+        """Rows `start` to `end` (excluded) of the file, in steps of `step`; all on time, as a file has no delays."""
         numbers = np.arange(start, min(end, len(self._first)), step, dtype=np.int64)
         part = slice(start, end, step)
         # delays are unknown: the file tells when a transaction happened, and not when it came

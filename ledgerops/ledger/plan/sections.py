@@ -176,6 +176,7 @@ def partitions(entry: Entry, own: Partitions | None = None) -> Partitions:
 
 
 def disorder(entry: Entry) -> tuple[Late, Future]:
+    """Reads `disorder`: the shares of late and future transactions. Raises UserError on bad keys or values."""
     section = entry.section(("late", "future"))
     if not section.entries:
         raise entry.error("expected late or future, or both")
@@ -212,6 +213,7 @@ def _future(entry: Entry) -> Future:
 
 
 def duplicates(entry: Entry) -> Duplicates:
+    """Reads `duplicates`: the share of copies, at most 0.5, and their delay. Raises UserError on bad keys or values."""
     section = entry.section(("share", "within", "conflicting"))
     # above a half, most copies would be copies of copies
     share = section.need("share").number(0.0, 0.5)
@@ -223,6 +225,7 @@ def duplicates(entry: Entry) -> Duplicates:
 
 
 def amounts(entry: Entry) -> Amounts:
+    """Reads `amounts`: median, spread and upper limit of an amount of money. Raises UserError on bad keys or values."""
     section = entry.section(("median", "sigma", "max"))
     median = item.number(0.01, 1e12) if (item := section.get("median")) else Amounts.median
     sigma = item.number(0.0, 10.0) if (item := section.get("sigma")) else Amounts.sigma
@@ -231,6 +234,7 @@ def amounts(entry: Entry) -> Amounts:
 
 
 def poison(entry: Entry) -> Poison:
+    """Reads `poison`: the share of records followed by a bad one, at most 0.5, and the kinds. Raises UserError."""
     section = entry.section(("share", "kinds"))
     share = section.need("share").number(0.0, 0.5)
     found = section.get("kinds")

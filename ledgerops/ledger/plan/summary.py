@@ -29,6 +29,7 @@ class Tally:
     digests: dict[str, int] = field(default_factory=dict)
 
     def add(self, rows: pa.RecordBatch, hashes: dict[str, NDArray[np.uint64]], mask: NDArray[np.bool_] | None) -> None:
+        """Adds the rows that `mask` selects; None selects all. `hashes` has, for each column, one hash per row."""
         self.rows += rows.num_rows if mask is None else int(np.count_nonzero(mask))
         for name, each in hashes.items():
             self.digests[name] = (self.digests.get(name, 0) + total(each if mask is None else each[mask])) % WORD
@@ -49,6 +50,7 @@ class Tally:
                 self.amounts[kind] = self.amounts.get(kind, 0) + int(cents[mine].sum())
 
     def document(self) -> dict[str, Any]:
+        """The tally as JSON: money as decimal text, digests as 16 hexadecimal digits."""
         return {
             "rows": self.rows,
             "amounts": {kind: money(cents) for kind, cents in sorted(self.amounts.items())},
@@ -58,6 +60,7 @@ class Tally:
 
     @classmethod
     def read(cls, document: dict[str, Any]) -> Tally:
+        """The inverse of `document`. Raises KeyError or ValueError if the document has another form."""
         return cls(
             document["rows"],
             {kind: cents(text) for kind, text in document["amounts"].items()},

@@ -26,10 +26,12 @@ class Entry:
         self.node = node
 
     def error(self, problem: str) -> UserError:
+        """A UserError that begins with file, line and key. It is returned, not raised."""
         place = f"{self.path}: " if self.path else ""
         return UserError(f"{self.file}:{self.node.start_mark.line + 1}: {place}{problem}")
 
     def value(self) -> Any:
+        """The value as a Python object: a scalar, list or dict. Raises UserError if YAML cannot construct it."""
         try:
             return yaml.constructor.SafeConstructor().construct_object(self.node, deep=True)
         except (yaml.YAMLError, ValueError) as error:
@@ -53,18 +55,21 @@ class Entry:
         return value
 
     def integer(self, low: int = 0, high: int = 2**31 - 1) -> int:
+        """The value as an int from `low` to `high`, both included. Raises UserError for anything else."""
         value = self.value()
         if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
             raise self.error(f"expected a whole number from {low} to {high}, got {value!r}")
         return value
 
     def boolean(self) -> bool:
+        """The value as a bool. Raises UserError for anything but true and false."""
         value = self.value()
         if not isinstance(value, bool):
             raise self.error(f"expected true or false, got {value!r}")
         return value
 
     def choice(self, options: Iterable[str]) -> str:
+        """The value as one of `options`. Raises UserError for others, with the closest option as a suggestion."""
         value, known = self.value(), list(options)
         if value not in known:
             raise self.error(f"expected one of {', '.join(known)}; got {value!r}{_guess(str(value), known)}")
@@ -105,6 +110,7 @@ class Entry:
         return (value if value.tzinfo else value.replace(tzinfo=UTC)).timestamp()
 
     def items(self) -> list[Entry]:
+        """One entry for each element of the list. Raises UserError if the value is not a list."""
         if not isinstance(self.node, yaml.SequenceNode):
             raise self.error(f"expected a list, got {self.value()!r}")
         return [Entry(self.file, f"{self.path}[{i}]", node) for i, node in enumerate(self.node.value)]
@@ -146,9 +152,11 @@ class Section:
             self.entries[key] = Entry(entry.file, path, node)
 
     def get(self, key: str) -> Entry | None:
+        """The entry of an optional key, or None."""
         return self.entries.get(key)
 
     def need(self, key: str) -> Entry:
+        """The entry of a required key. Raises UserError if it is missing."""
         if key not in self.entries:
             raise self.entry.error(f"the key {key} is missing")
         return self.entries[key]

@@ -39,14 +39,17 @@ class RunDir:
 
     @property
     def checkpoints(self) -> Path:
+        """Folder with one checkpoint folder for each job."""
         return self.path / "checkpoints"
 
     @property
     def outputs(self) -> Path:
+        """Folder with one output folder for each job, used by the Parquet sink."""
         return self.path / "output"
 
     @property
     def recording(self) -> Path:
+        """Folder of the recording that `ledgerops diagnose` reads."""
         return self.path / "recording"
 
     @property
@@ -56,6 +59,7 @@ class RunDir:
 
     @property
     def log(self) -> Path:
+        """File with the log of Spark's JVM."""
         return self.path / "spark.log"
 
     def open(self, wanted: RunNote, fresh: bool) -> tuple[RunNote, bool]:
@@ -71,6 +75,7 @@ class RunDir:
             raise
 
     def close(self) -> None:
+        """Releases the lock, if it is held. The files stay."""
         if self._lock is not None:
             self._lock.close()
             self._lock = None

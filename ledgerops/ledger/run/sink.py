@@ -40,6 +40,7 @@ class RunSink:
         return ""
 
     def for_job(self, job: Job, folder: RunDir) -> Sink:
+        """The sink for one job. Parquet files go to the job's own folder under `folder.outputs`."""
         from ledgerops.ledger.sinks import KafkaSink, ParquetSink, PostgresSink
 
         if self.kind == "kafka":

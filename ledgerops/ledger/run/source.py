@@ -74,6 +74,7 @@ class RunSource:
         return ROWS | {REJECTS} if self.kind == "kafka" else ROWS
 
     def note(self, now: float) -> RunNote:
+        """The note to store with a run that starts at `now`, in seconds since the epoch."""
         return RunNote(self.kind, self.title, self.digest, now, topics=dict(self.topics or {}))
 
 

@@ -42,9 +42,11 @@ class KafkaSink:
         return f"Kafka at {self.client.servers}"
 
     def last_batch(self, job: Job, checkpoint: Path) -> int | None:
+        """None: a topic does not record which batches were written."""
         return None
 
     def write(self, job: Job, rows: DataFrame, checkpoint: Path) -> DataStreamWriter:
+        """Creates missing topics and returns the writer of `rows`. Raises UserError if the broker cannot be reached."""
         self._make_topics(job)
         if job.on_batch is None:
             return self._records(job, rows).writeStream.format("kafka").options(**self.client.spark())

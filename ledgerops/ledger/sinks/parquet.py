@@ -33,9 +33,11 @@ class ParquetSink:
         return str(self.folder)
 
     def last_batch(self, job: Job, checkpoint: Path) -> int | None:
+        """Number of the newest batch committed to the folder; None if there is none."""
         return last_batch(self.folder)
 
     def write(self, job: Job, rows: DataFrame, checkpoint: Path) -> DataStreamWriter:
+        """The writer of `rows`: Spark's file sink, or one folder for each batch where the job needs it."""
         if job.upsert or job.on_batch is not None or job.output_mode != "append":
             return by_batch(job, rows, checkpoint, lambda batch_rows, batch: self.write_batch(job, batch_rows, batch))
         writer = rows.writeStream.format("parquet").option("path", str(self.folder))

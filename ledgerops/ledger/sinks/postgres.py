@@ -71,6 +71,10 @@ class PostgresSink:
         return describe(self.url)
 
     def last_batch(self, job: Job, checkpoint: Path) -> int | None:
+        """Number of the newest recorded batch of this query; None if there is none.
+
+        Raises UserError if the server cannot be reached.
+        """
         with self._reached() as connection:
             create(connection, CREATE_BATCHES)
             try:
@@ -79,6 +83,10 @@ class PostgresSink:
                 return None
 
     def write(self, job: Job, rows: DataFrame, checkpoint: Path) -> DataStreamWriter:
+        """Prepares the tables and returns the writer of `rows`.
+
+        Raises UserError if the JDBC driver is missing or the server cannot be reached.
+        """
         check_driver(rows.sparkSession)
         if job.on_batch is None:  # else the columns are known with the first batch
             with self._reached() as connection:

@@ -33,6 +33,7 @@ class Prepared:
 
     @property
     def rows(self) -> int:
+        """Number of rows in the file, without the rejected ones."""
         return sum(self.counts)
 
 

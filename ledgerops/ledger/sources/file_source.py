@@ -56,6 +56,7 @@ class Options:
 
     @property
     def total(self) -> int:
+        """Number of rows to deliver: those in the file, at most `limit`."""
         rows = arrow_file.order(self.path).total
         return rows if self.limit is None else min(rows, self.limit)
 

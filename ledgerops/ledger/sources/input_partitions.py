@@ -28,6 +28,7 @@ class Split(InputPartition):  # type: ignore[misc]
 
     @property
     def rows(self) -> int:
+        """Number of rows that the task reads."""
         return sum(each.end - each.start for each in self.slices)
 
 

@@ -57,6 +57,7 @@ class Start:
 
     @property
     def options(self) -> dict[str, str]:
+        """The options of Spark's Kafka source that select this start."""
         if isinstance(self.at, str):
             return {"startingOffsets": self.at}
         # a partition that has no record since then begins with the next one that comes

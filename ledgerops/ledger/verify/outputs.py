@@ -35,7 +35,10 @@ class Output(Protocol):
         ...
 
     @property
-    def columns(self) -> Sequence[str]: ...
+    def columns(self) -> Sequence[str]:
+        """Names of the columns found in the output, in its order."""
+        ...
+
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Those of `columns` that there are, in that order."""
         ...
@@ -66,6 +69,7 @@ class ParquetOutput:
         self.columns: Sequence[str] = list(names)
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """The columns of `columns` that each file has, in that order, in batches of at most BATCH rows."""
         import pyarrow.parquet as pq
 
         for file in self._files:
@@ -91,6 +95,10 @@ class KafkaOutput:
         self.columns: Sequence[str] = list(first[0]) if first else []
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """All of `columns`, in batches of at most BATCH rows; a value that a record lacks is null.
+
+        Raises UserError if the broker does not answer or the values of one column have different types.
+        """
         for values in self._values():
             arrays = {name: self._column(name, [value.get(name) for value in values]) for name in columns}
             yield pa.RecordBatch.from_arrays(list(arrays.values()), names=list(arrays))
@@ -166,6 +174,7 @@ class PostgresOutput:
                 self.rows += connection.execute(_select(table, "count(*)")).fetchone()[0]
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """The columns of `columns` that the tables have, in that order, in batches of at most BATCH rows."""
         from psycopg import sql
 
         wanted = [name for name in columns if name in self.columns]

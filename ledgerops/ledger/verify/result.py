@@ -25,6 +25,7 @@ class Result:
     examples: dict[str, Sequence[str]] = field(default_factory=dict)  # of lost, repeated and changed: at most five each
 
     def document(self) -> Mapping[str, Any]:
+        """The result as JSON, with the names of the fields as keys."""
         return vars(self)
 
 

@@ -42,6 +42,7 @@ class Difference:
     ids: dict[str, list[int]] = field(default_factory=dict)  # hashes of some ids, by what is wrong with them
 
     def note(self, what: str, ids: Hashes) -> None:
+        """Keeps hashes of ids as examples of the problem `what`, at most EXAMPLES for each problem."""
         known = self.ids.setdefault(what, [])
         known += [int(each) for each in ids[: EXAMPLES - len(known)]]
 
@@ -98,6 +99,7 @@ class Sources:
     keep: object = None  # from Rows to Rows
 
     def rows(self) -> Iterator[Rows]:
+        """The rows sent, in chunks in the order of the stream, after `keep`."""
         for _, rows in chunks(self.stream, self.records):
             yield self.keep(rows) if callable(self.keep) else rows
 

@@ -56,9 +56,11 @@ class Step:
 
     @property
     def holds(self) -> bool:
+        """Whether the generator kept to this rate."""
         return self.why is None
 
     def document(self) -> dict[str, Any]:
+        """The step as JSON: all fields, and `holds`."""
         return {**vars(self), "holds": self.holds}
 
 

@@ -43,10 +43,12 @@ class Coordinator:
         self._stopping = False
 
     def start(self) -> None:
+        """Sends each member the order and its share. The load begins when all of them have reported ready."""
         for number, member in enumerate(self._members):
             self._send(member, "order", {"order": asdict(self.order), "share": [number, len(self._members)]})
 
     def heard(self, member: Hashable, kind: str, data: Any) -> None:
+        """Handles one message from a member: said, ready, books, position, done or failed. Ignores unknown members."""
         if member not in self._members:
             return
         if kind == "said":

@@ -71,6 +71,7 @@ class KafkaTarget:
             raise UserError(f"the Kafka client rejects the options: {self._told(error.args[0])}") from None
 
     def send(self, records: Records, start: int, end: int) -> int:
+        """Hands over records [start, end); returns the first place not taken: `end`, or less if the queue is full."""
         place = start
         for sample in records.samples:
             if start <= sample.place < end and not self.refused:
@@ -83,11 +84,13 @@ class KafkaTarget:
         return self._produce(records, place, end, self._delivered)
 
     def serve(self) -> None:
+        """Handles the acknowledgements that have arrived, and reports when the broker is back. Does not wait."""
         self._producer.poll(0)
         self._look()
 
     @property
     def waiting(self) -> int:
+        """Number of records that are neither acknowledged nor refused yet."""
         return len(self._producer)
 
     def _produce(self, records: Records, start: int, end: int, heard: Callable[[Any, Any], None]) -> int:
@@ -107,6 +110,7 @@ class KafkaTarget:
         return place
 
     def close(self) -> None:
+        """Waits up to CLOSE_SECONDS for acknowledgements; records still open then are dropped and set `problem`."""
         limit = time.monotonic() + CLOSE_SECONDS
         while len(self._producer) and time.monotonic() < limit:
             self._producer.flush(0.5)

@@ -43,6 +43,7 @@ class LandingTarget:
             raise self._problem(error) from None
 
     def send(self, records: Records, start: int, end: int) -> int:
+        """Takes all records [start, end) and returns `end`. Raises UserError if the file cannot be written."""
         if not self._lines:
             self._since = time.monotonic()
         self._lines += [value for value in records.values[start:end] if value is not None]
@@ -54,10 +55,12 @@ class LandingTarget:
         return end
 
     def serve(self) -> None:
+        """Writes a file if enough records or time have accumulated. Raises UserError if it cannot be written."""
         if len(self._lines) >= FILE_RECORDS or time.monotonic() - self._since >= FILE_SECONDS:
             self._write()
 
     def close(self) -> None:
+        """Writes the remaining records. Raises UserError if the file cannot be written."""
         self._write()
 
     def _write(self) -> None:

@@ -106,6 +106,10 @@ class Sampler:
             raise cannot_write(self._file, error) from None
 
     def keep(self, sample: LatencySample, acknowledged: float, appended: float | None) -> None:
+        """Writes one sample. Times are seconds since the epoch; `appended` is None if the broker did not report it.
+
+        Raises UserError if the file cannot be written.
+        """
         row = {
             "number": sample.number,
             "transaction_id": sample.transaction_id,
@@ -119,6 +123,7 @@ class Sampler:
         _record(self.legs, row)
 
     def close(self) -> None:
+        """Closes the file. Raises UserError if its last lines cannot be written."""
         with self._told():
             self._out.close()
 

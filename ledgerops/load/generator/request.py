@@ -51,6 +51,7 @@ class LoadRequest:
     sample_every: int | None = None
 
     def stream(self) -> PlanStream | ReplayStream:
+        """The records to send. Raises UserError if the plan or the replayed file cannot be read."""
         table = cast("Table", self.table)
         if self.text is None:
             return _replay(Path(self.data or "") / "transactions.csv", self.rate, table)
@@ -58,6 +59,7 @@ class LoadRequest:
 
     @property
     def topic(self) -> str | None:
+        """Name of the Kafka topic, with its prefix; None for a landing folder."""
         return None if self.servers is None else self.prefix + TOPICS[self.table]
 
     def target(

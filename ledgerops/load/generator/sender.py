@@ -41,6 +41,7 @@ class ShareSender:
         self._sampler: Sampler | None = None
 
     def heard(self, kind: str, data: Any) -> None:
+        """Handles one message from the conductor: order, begin, pause or limit."""
         if kind == "order":
             self._order, self._share = LoadRequest(**data["order"]), Share(*data["share"])
         elif kind == "begin" and self._order is not None:
@@ -79,6 +80,7 @@ class ShareSender:
         self._send("ready", None)
 
     def step(self) -> float:
+        """Sends what is due and returns the seconds until the next call. An error is reported and ends the sender."""
         try:
             return self._step()
         except UserError as error:  # the target or the file of samples takes no more

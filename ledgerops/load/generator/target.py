@@ -22,16 +22,25 @@ class Target(Protocol):
         """Hears what became of earlier records. Does not wait."""
         ...
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Waits until every record is acknowledged or refused, or sets `problem`."""
+        ...
+
     @property
     def waiting(self) -> int:
         """Records of which it is not known yet what becomes of them; 0 when `close` would not wait."""
         ...
 
     @property
-    def acknowledged(self) -> int: ...
+    def acknowledged(self) -> int:
+        """Number of records that the target has confirmed."""
+        ...
+
     @property
-    def refused(self) -> int: ...
+    def refused(self) -> int:
+        """Number of records that the target has rejected for good."""
+        ...
+
     @property
     def problem(self) -> str | None:
         """Why the first record was refused."""

@@ -45,6 +45,7 @@ class Cause:
 
     @property
     def text(self) -> str:
+        """`input-overload (120% of the capacity was offered)`"""
         return f"{self.rule} ({self.because})"
 
 

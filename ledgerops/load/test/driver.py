@@ -34,10 +34,12 @@ class Spec:
     cores: int = 2
 
     def write(self, file: Path) -> None:
+        """Writes the spec to `file` as JSON."""
         file.write_text(json.dumps(asdict(self)) + "\n", "utf-8")
 
     @classmethod
     def read(cls, file: Path) -> Spec:
+        """The spec in `file`. Raises OSError, ValueError or TypeError if the file is missing or has another form."""
         told = json.loads(file.read_text("utf-8"))
         return cls(**{**told, "jobs": tuple(told["jobs"])})
 

@@ -37,6 +37,7 @@ class Weighted:
 
     @classmethod
     def of(cls, values: Floats, weights: Floats) -> Weighted:
+        """Sorts the values and their weights; both are arrays of equal length, in any order."""
         order = np.argsort(values, kind="stable")
         return cls(values[order], weights[order])
 
@@ -60,6 +61,7 @@ class Rows:
 
     @classmethod
     def none(cls) -> Rows:
+        """No rows: four empty arrays."""
         return cls(np.empty(0), np.empty(0), np.empty(0), np.empty(0))
 
     @classmethod
@@ -74,6 +76,7 @@ class Rows:
 
     @classmethod
     def together(cls, parts: Iterable[Rows]) -> Rows:
+        """All parts joined, in their order."""
         known = [cls.none(), *parts]
         return cls(
             np.concatenate([each.due for each in known]),
@@ -83,6 +86,7 @@ class Rows:
         )
 
     def where(self, chosen: NDArray[np.bool_]) -> Rows:
+        """The rows whose entry in `chosen` is true; `chosen` has one entry for each row."""
         return Rows(self.due[chosen], self.start[chosen], self.end[chosen], self.weight[chosen])
 
     @property

@@ -57,6 +57,7 @@ class Measured:
 
     @cached_property
     def untold(self) -> str:
+        """Why the run gives no figures; empty if it does."""
         if self.error:
             return self.error
         if len(self.inside) < LEAST_BATCHES:
@@ -114,14 +115,17 @@ class Measured:
 
     @cached_property
     def latency(self) -> Weighted:
+        """Seconds from the time a row was due to the end of its batch."""
         return self.rows.latency
 
     @cached_property
     def waiting(self) -> Weighted:
+        """Seconds from the time a row was due to the start of its batch."""
         return self.rows.waiting
 
     @cached_property
     def working(self) -> Weighted:
+        """Seconds from the start of a row's batch to its end."""
         return self.rows.working
 
     def of(self, each: PlanBatch) -> BatchFigures:
@@ -203,6 +207,7 @@ class Measured:
 
     @cached_property
     def state_rows(self) -> float | None:
+        """Rows in all state operators at their highest; 0 for a query without state, None if unknown."""
         return self._state(lambda each: each.rows)
 
     def _state(self, read: Callable[[StateOperator], int]) -> float | None:

@@ -36,6 +36,7 @@ class JobResult:
 
     @property
     def passed(self) -> bool:
+        """Whether the run ended without an error and met every objective."""
         return not self.measured.error and all(each.held for each in self.outcomes)
 
     @property
@@ -64,6 +65,7 @@ class Result:
 
     @property
     def passed(self) -> bool:
+        """Whether every job passed."""
         return all(each.passed for each in self.jobs)
 
 
@@ -172,6 +174,7 @@ def _job(job: JobResult) -> dict[str, Any]:
 
 
 def outcome(each: Outcome) -> dict[str, Any]:
+    """One objective and its value as JSON; `value` and `limit` are in the unit of the objective."""
     return {
         "slo": each.slo.text,
         "value": each.value,

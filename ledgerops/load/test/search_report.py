@@ -76,6 +76,7 @@ def middle(rate: Rate, read: Any) -> float | None:
 
 
 def percent(value: float | None) -> str:
+    """The share as signed percent, such as `+12.5%`; a dash if it is None."""
     return format.UNKNOWN if value is None else f"{value:+.1%}"
 
 

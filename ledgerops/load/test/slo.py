@@ -114,6 +114,7 @@ class Outcome:
 
     @property
     def held(self) -> bool:
+        """Whether the objective was met. An unknown value does not meet it."""
         return self.status == "held"
 
     @property
@@ -124,6 +125,7 @@ class Outcome:
 
     @property
     def wanted(self) -> str:
+        """The limit as text, with its unit."""
         limit = self.slo.show(self.limit)
         return f"{limit}, the trigger interval" if self.slo.limit is None else limit
 

@@ -68,6 +68,7 @@ class Trial:
 
     @property
     def recording(self) -> Path:
+        """Folder of the recording that was made during the trial."""
         return self.place or self.folder / NAME / "recording"
 
     @property
@@ -77,6 +78,7 @@ class Trial:
 
     @property
     def end(self) -> float:
+        """The last instant that is measured, in seconds since the epoch."""
         return self.begin + self.wanted.seconds
 
     def measured(self) -> dict[str, Measured]:
