@@ -156,13 +156,16 @@ class SessionWatch(Watch):
 
     @property
     def url(self) -> str | None:
+        """Address of the exporter, such as http://127.0.0.1:9464; None once the watch is closed."""
         return self._hub.exporter.url if self._hub else None
 
     @property
     def port(self) -> int | None:
+        """TCP port of the exporter; None once the watch is closed."""
         return self._hub.exporter.port if self._hub else None
 
     def diagnose(self) -> dict[str, Any]:
+        """The diagnosis document of all sessions of this driver, as `ledgerops diagnose --json` prints it."""
         if self._hub is None:
             return super().diagnose()
         from ledgerops.diagnosis.report import document
@@ -170,17 +173,20 @@ class SessionWatch(Watch):
         return document(self._hub.worker.snapshot.verdicts(), time.time(), self._hub.exporter.url)
 
     def status(self) -> dict[str, Any]:
+        """The document that the exporter serves at /status; without queries once the watch is closed."""
         if self._hub is None:
             return super().status()
         return status_document(self._hub.worker.snapshot, time.time())
 
     def collector(self) -> Collector:
+        """A collector for a prometheus_client registry. It yields no family once the watch is closed."""
         from ledgerops.runtime.prometheus_collector import Collector
 
         hub = self._hub
         return Collector(hub.families if hub else tuple)
 
     def close(self) -> None:
+        """Detaches from the session; the exporter ends with the last one. May be called twice."""
         hub, session = self._hub, self._session
         self.abandon(self.error)
         if hub is not None and session is not None:

@@ -49,6 +49,7 @@ class Exporter:
         )
 
     def start(self) -> None:
+        """Begins to answer on a daemon thread. Call it once."""
         self._thread.start()
 
     def close(self) -> None:

@@ -97,7 +97,7 @@ class HostCollector:
 class Spent:
     """Processor time of one role. It is exported as a counter: what processes that are gone have used stays counted.
 
-    It is told by tree: that of a child which has ended goes over to its parent.
+    It is kept by process tree: the time of a child that has ended is added to its parent.
     """
 
     def __init__(self) -> None:

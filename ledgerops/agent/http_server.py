@@ -90,12 +90,14 @@ class Server(ThreadingHTTPServer):
         self.server_name, self.server_port = str(self.server_address[0]), self.server_address[1]
 
     def get_request(self) -> tuple[socket.socket, Any]:
+        """The accepted socket, wrapped in TLS where that is configured, and the client's address. Raises OSError."""
         request, address = super().get_request()
         if self.secure is not None:
             request = self.secure.wrap_socket(request, server_side=True, do_handshake_on_connect=False)
         return request, address
 
     def process_request(self, request: Any, client_address: Any) -> None:
+        """Starts a thread for the request. Where there is no room for another, the client is refused at once."""
         address = str(client_address[0])
         refused = self._no_room(address)
         if refused is not None:
@@ -109,6 +111,7 @@ class Server(ThreadingHTTPServer):
             self._turn_away(request, "threads")
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Handles the request on its own thread, and makes room for another at the end."""
         try:
             super().process_request_thread(request, client_address)
         finally:
@@ -197,6 +200,7 @@ class Handler(BaseHTTPRequestHandler):
     sys_version = ""
 
     def setup(self) -> None:
+        """Prepares the streams and completes the TLS handshake. Raises OSError when the handshake fails."""
         super().setup()
         if isinstance(self.request, ssl.SSLSocket):  # here, not in the accepting thread, which it would hold up
             self.request.do_handshake()

@@ -56,6 +56,7 @@ def observed(
 
 
 def hashed(top: Column) -> Column:
+    """A struct (`item`, `count`) in which `item` is the first HASH_LENGTH hex digits of the SHA-256 of the key."""
     from pyspark.sql import functions as F
 
     digest = F.substring(F.sha2(top["item"], 256), 1, HASH_LENGTH)
@@ -69,4 +70,5 @@ def _count(condition: Column) -> Column:
 
 
 def version(text: str) -> tuple[int, ...]:
+    """The major and minor number of a version, such as (3, 5) of "3.5.1"; a part that is no number is left out."""
     return tuple(int(part) for part in text.split(".")[:2] if part.isdecimal())

@@ -32,7 +32,7 @@ class KafkaCollector:
         self._inbox, self._runs, self._broker, self._clock = inbox, runs, broker, clock
         self._closing = False
         self._settings: dict[str, tuple[float, Mapping[str, str]]] = {}  # topic -> when asked, its settings
-        self._since: dict[str, float] = {}  # query -> when the first of its vain looks began
+        self._since: dict[str, float] = {}  # query -> when the first of its failed attempts began
 
     def look(self) -> None:
         """Raises UserError for settings, and BrokerError for a topic that is gone or forbidden, after the rest."""

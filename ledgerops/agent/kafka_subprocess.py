@@ -47,6 +47,7 @@ class Asker:
             raise UserError(f"cannot ask {client.servers}: {reason}") from None
 
     def answer(self, question: Mapping[str, Any]) -> dict[str, Any]:
+        """The answer to a question, whose `ask` is "offsets" or "commit". Raises KeyError when a field is missing."""
         if question["ask"] == "offsets":
             return self._offsets(question)
         return self._commit(question)
@@ -125,7 +126,7 @@ class Asker:
         return {"failed": failed, "later": later, "refused": refusals}
 
     def _reason(self) -> str:
-        """Why there was no answer, as librdkafka told it."""
+        """Why there was no answer, as librdkafka reported it."""
         told = next((each for each in self._told if "brokers are down" not in each), None)
         self._told.clear()
         return "timed out" if told is None else plain(without_secrets(self._client, told))

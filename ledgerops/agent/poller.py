@@ -21,6 +21,7 @@ class Periodic:
         self._thread = threading.Thread(target=self._run, name=f"ledgerops-{name}", daemon=True)
 
     def start(self) -> None:
+        """Starts the thread, which looks at once and then every `interval` seconds. Call it once."""
         self._thread.start()
 
     def stop(self, timeout: float = 3.0) -> None:

@@ -17,6 +17,7 @@ class ObserverCollector:
         self._inbox = inbox
 
     def look(self) -> None:
+        """Queues one `observer` record: the length of the queue, and counts and seconds since the start."""
         stats = self._inbox.stats.copy()
         seen = Observer(
             at=time.time(),

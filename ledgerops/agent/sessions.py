@@ -51,6 +51,7 @@ class Session:
 
     @property
     def app_id(self) -> str | None:
+        """Spark's id of the application; None where a Connect server does not give it. Raises what Spark raises."""
         return str(self.spark.sparkContext.applicationId) if self.classic else self.setting("spark.app.id")
 
     @property
@@ -60,6 +61,7 @@ class Session:
         return str(url) if url else None
 
     def setting(self, key: str) -> str | None:
+        """The value of a setting of the session as text; None where it is not set. Raises what Spark raises."""
         value = self.spark.conf.get(key, None)
         return None if value is None else str(value)
 
@@ -124,6 +126,7 @@ class Session:
 
 
 def is_classic(session: Any) -> bool:
+    """Whether a session runs in this driver's JVM: False for Spark Connect."""
     return "connect" not in type(session).__module__.split(".")
 
 

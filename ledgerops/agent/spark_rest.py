@@ -23,6 +23,7 @@ class SparkRest:
         self._opener = build_opener(ProxyHandler({}))
 
     def get(self, path: str) -> Any:
+        """The decoded JSON at `path`, which is appended to the application's address. Waits at most ANSWER_SECONDS."""
         self.requests += 1
         with self._opener.open(self.base + path, timeout=ANSWER_SECONDS) as answer:
             return orjson.loads(answer.read())

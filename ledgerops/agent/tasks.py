@@ -24,7 +24,7 @@ from ledgerops.signals.skew import skew_score
 
 BATCH = re.compile(r"\bid = [0-9a-f-]+\s*(?:<br/>)?\s*runId = ([0-9a-f-]+)\s*(?:<br/>)?\s*batch = (\d+)")
 PAGE = 100  # executions asked for at once
-PAGES = 25  # Spark keeps 1,000 executions unless told otherwise
+PAGES = 25  # Spark keeps 1,000 executions by default
 STAGES = 8  # of one batch at most, the newest: a plan with more is read in part rather than slowly
 TASKS = 64  # up to this many tasks of a stage are read one by one
 PAUSE_SECONDS = (5.0, 10.0, 20.0, 30.0)  # after the first, second ... look in a row in which nothing could be read
@@ -68,7 +68,7 @@ class TaskCollector:
         """Reads the newest finished batch of each query that is due, the queries that finished last first.
 
         Raises the last OSError or ValueError of an interface that does not answer well, after all were tried. When
-        none could be read, the next looks do nothing for a while.
+        none could be read, the next calls do nothing for a while.
         """
         now = self._clock()
         rest = self._rest()

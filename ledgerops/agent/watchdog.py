@@ -40,7 +40,7 @@ class Watchdog:
         self.calls = 0
         self._inbox, self._runs, self._sessions, self._clock = inbox, runs, sessions, clock
         self._listed: dict[str, float] = {}  # session -> when
-        self._missing: dict[str, float] = {}  # run id -> since when; infinity once its end was told
+        self._missing: dict[str, float] = {}  # run id -> since when; infinity once its end was reported
         self._reported: dict[str, float] = {}
         self._unreachable: dict[str, float] = {}  # session -> since when it does not say what runs
 

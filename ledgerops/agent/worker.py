@@ -75,10 +75,11 @@ class Worker:
         self._thread = threading.Thread(target=self._run, name="ledgerops-worker", daemon=True)
 
     def start(self) -> None:
+        """Starts the worker's thread. Call it once."""
         self._thread.start()
 
     def stop(self, timeout: float = 5.0) -> None:
-        """Works off what is queued, then ends. May be called twice."""
+        """Processes what is queued, then ends. May be called twice."""
         self._stopping.set()
         self._inbox.wake()
         if self._thread.is_alive() and self._thread is not threading.current_thread():

@@ -64,7 +64,7 @@ class Measure:
     name: str
     unit: str
     verdict: Answer
-    because: str  # why it cannot be told; empty otherwise
+    because: str  # why there is no clear answer; empty otherwise
     before: float | None = None
     after: float | None = None
     difference: float | None = None

@@ -38,14 +38,14 @@ class Stretch:
     """One finding from when it began until it was gone; `until` is None while it holds."""
 
     query: str
-    finding: Finding  # as it was first told; severity is the highest that it had
+    finding: Finding  # as it was first reported; severity is the highest that it had
     began: float
-    seen: float  # when it was first told: the rules need some batches to be sure
+    seen: float  # when it was first reported: the rules need some batches to be sure
     until: float | None = None
     times: int = 1  # how often it came, short gaps left out
     by: dict[str, int] = field(default_factory=dict)  # root cause that explained it -> in how many verdicts
     rooted: int = 0  # verdicts in which it was a root cause itself
-    root: Finding | None = None  # as it was told as a root cause when it was surest, with what was ruled out
+    root: Finding | None = None  # as reported as a root cause when it was surest, with what was ruled out
     with_run: bool = False  # it was gone because its run had ended
 
     @property
@@ -71,6 +71,7 @@ class QueryStory:
         self._open: dict[tuple[str, str, str], Stretch] = {}
 
     def take(self, verdict: Verdict, history: History) -> None:
+        """Adds one verdict, newer than those before, and the runs and ends that `history` has at that time."""
         self.last = verdict.at
         self._lives(history)
         _note(self.statuses, verdict.at, verdict.status)
@@ -131,6 +132,7 @@ class Story:
         self.queries: dict[str, QueryStory] = {}
 
     def take(self, verdict: Verdict, history: History) -> None:
+        """Adds one verdict to the story of its query, which begins with the first."""
         story = self.queries.get(verdict.query)
         if story is None:
             story = self.queries[verdict.query] = QueryStory(verdict.query)

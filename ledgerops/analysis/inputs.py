@@ -25,6 +25,7 @@ class Source(NamedTuple):
 
 
 def is_exporter(place: str) -> bool:
+    """Whether a place is the address of an exporter (http or https), and not a file or folder."""
     return place.startswith(("http://", "https://"))
 
 

@@ -45,10 +45,11 @@ class Track:
         self.skew: dict[str, list[Sample]] = {}  # max over median, by kind
         self.interval: float | None = None
         self._last: Progress | None = None
-        self._fresh: float | None = None  # all that came before this instant was worked off by the last batch
+        self._fresh: float | None = None  # all that came before this instant was processed by the last batch
         self._skewed: Mapping[str, object] = {}
 
     def take(self, view: QueryView) -> None:
+        """Adds the newest batch, the age of results in seconds and the skew; ignored once the query has ended."""
         last = view.last
         if last is None or (view.history.ended is not None and view.now > view.history.ended.at):
             return

@@ -33,6 +33,7 @@ class Moment:
     ago: float = 0.0
 
     def before(self, now: float) -> float:
+        """The moment in epoch seconds, for a diagnosis at `now` (epoch seconds, too)."""
         return self.instant if self.instant is not None else now - self.ago
 
 

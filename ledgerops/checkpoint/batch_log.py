@@ -93,10 +93,12 @@ class BatchLog:
 
     @property
     def newest_planned(self) -> int | None:
+        """The number of the newest planned batch; None before the first."""
         return max(self.planned, default=None)
 
     @property
     def newest_committed(self) -> int | None:
+        """The number of the newest committed batch; None before the first."""
         return max(self.committed, default=None)
 
     def batch(self, number: int) -> PlannedBatch:

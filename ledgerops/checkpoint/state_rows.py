@@ -95,6 +95,7 @@ class Reader:
 
     @cached_property
     def rows(self) -> DataFrame:
+        """The rows at the reader's own batch, not collected. Raises `spark_errors()`."""
         return self.frame()
 
     @cached_property
@@ -103,10 +104,12 @@ class Reader:
 
     @cached_property
     def key_types(self) -> dict[str, Any]:
+        """Spark's data type of each column of the key, by its name. Raises `spark_errors()`."""
         return {field.name: field.dataType for field in self._fields["key"].fields}
 
     @property
     def value(self) -> str:
+        """The name of the column that holds the value, which depends on the kind of the view."""
         return VALUES.get(self.view.kind, "value")
 
     def schema(self) -> dict[str, list[dict[str, str]]]:
@@ -135,6 +138,7 @@ class Reader:
         return {partition: counts.get(partition, (0, 0)) for partition in range(self.operator.partitions)}
 
     def total(self, batch: int) -> int:
+        """The number of rows at a batch. Runs a Spark job; raises `spark_errors()`."""
         return int(self.frame(batch).count())
 
     def key_columns(self, chosen: str | None) -> list[str]:

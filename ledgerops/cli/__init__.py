@@ -94,6 +94,7 @@ class Parser(argparse.ArgumentParser):
         super().__init__(**options)  # type: ignore[arg-type]
 
     def error(self, message: str) -> NoReturn:
+        """Raises UserError with the message and a hint to --help, in place of argparse's usage and exit."""
         raise UserError(f"{message[:1].lower()}{message[1:]}; see {self.prog} --help")
 
 

@@ -20,6 +20,7 @@ class Redraw:
         self._shown: list[str] = []
 
     def show(self, text: str) -> None:
+        """Replaces the last report on a terminal; elsewhere appends the text."""
         if not self._in_place:
             self._out.write(f"\n{text}" if self._begun and text.count("\n") > 1 else text)
             self._out.flush()
@@ -36,6 +37,7 @@ class Redraw:
             self._draw([*self._shown, line])
 
     def close(self) -> None:
+        """Leaves the last report on the terminal and turns line wrapping on again. May be called without a report."""
         if self._in_place and self._begun:
             self._out.write(f"{WRAP}\n")
             self._out.flush()

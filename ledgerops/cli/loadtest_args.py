@@ -110,6 +110,7 @@ class Shown(AbstractContextManager["Shown"]):
             self.bar.stop()
 
     def begin(self, trial: int, of: int, what: str) -> None:
+        """A trial begins, the `trial`-th of about `of`; `what` is its line or the text of its bar."""
         passed = clock(time.monotonic() - self.began)
         self.what, self.doing = f"trial {trial} of about {of}: {what}" if of > 1 else what, ""
         if self.bar is None:
@@ -120,6 +121,7 @@ class Shown(AbstractContextManager["Shown"]):
         self.task = self.bar.add_task(self.what, total=1.0)
 
     def say(self, what: str, share: float) -> None:
+        """The trial is at the step `what`, with `share` (0 to 1) of it done."""
         if self.bar is not None and self.task is not None:
             self.bar.update(self.task, description=f"{self.what}: {what}", completed=share)
         elif what != self.doing:

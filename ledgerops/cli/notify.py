@@ -112,7 +112,7 @@ def _serve(args: argparse.Namespace, lookup: Lookup, senders: Sequence[Sender]) 
 
 
 def _test(query: str, lookup: Lookup, senders: Sequence[Sender]) -> int:
-    """Sends at once, past the queue, so that what fails is told here."""
+    """Sends at once, past the queue, so that what fails is shown here."""
     import time
 
     from ledgerops.notify.incident import Firing, Incident

@@ -1,4 +1,4 @@
-"""How a Kafka cluster is reached: addresses and security, told once and given to librdkafka and to Spark.
+"""How a Kafka cluster is reached: addresses and security, given once and passed to librdkafka and to Spark.
 
 Options have librdkafka's names, as in a client.properties of kcat: `security.protocol`, `sasl.mechanism`,
 `sasl.username`, `sasl.password`, `ssl.ca.location`, ... Spark's Kafka client is Java's, whose names differ;
@@ -224,6 +224,7 @@ def _reason(client: KafkaClient, error: Exception) -> str:
 
 
 def without_secrets(client: KafkaClient, text: str) -> str:
+    """The text with each password, user name, secret and token of the client's options replaced by ***."""
     for name, value in client.options.items():
         if "password" in name or "username" in name or "secret" in name or "token" in name:
             text = text.replace(value, "***")

@@ -34,12 +34,14 @@ class Stop:
         self._calm = False
 
     def ask(self, reason: str) -> None:
+        """Ends the run. The first reason is kept. May be called from a signal handler."""
         if self.reason is None:
             self.reason = reason
         self._asked.put(None)
 
     @property
     def asked(self) -> bool:
+        """Whether somebody has asked the run to end."""
         return self.reason is not None
 
     def wait(self, seconds: float) -> bool:
@@ -50,6 +52,7 @@ class Stop:
 
     @contextmanager
     def on_signals(self) -> Iterator[None]:
+        """Handles SIGINT and SIGTERM within the context and restores the handlers before. Main thread only."""
         before = {number: signal.signal(number, self._heard) for number in SIGNALS}
         try:
             yield

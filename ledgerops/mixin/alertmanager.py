@@ -79,4 +79,5 @@ def alertmanager(site: Site) -> dict[str, Any]:
 
 
 def alertmanager_file(site: Site) -> str:
+    """The text of alerts/alertmanager.yml for a site."""
     return document(alertmanager(site))

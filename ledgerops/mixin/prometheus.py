@@ -37,4 +37,5 @@ def prometheus(site: Site) -> dict[str, Any]:
 
 
 def prometheus_file(site: Site) -> str:
+    """The text of alerts/prometheus.yml for a site."""
     return document(prometheus(site))

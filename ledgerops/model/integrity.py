@@ -40,6 +40,7 @@ class Book(NamedTuple):
 
     @property
     def balanced(self) -> bool:
+        """Whether neither rows nor an amount are missing or surplus; an unknown amount counts as balanced."""
         return not self.rows and not self.amount
 
 
@@ -72,7 +73,7 @@ def plainly_balanced(batch: Progress) -> bool:
 
 
 def conflicts_of(batch: Progress) -> Conflicts | None:
-    """None where nobody looks for them."""
+    """None where the job does not check for them."""
     found = [row for name, row in batch.observed.items() if name.startswith(CONFLICTS) and _count(row, COUNT)]
     if not found:
         return None

@@ -29,6 +29,7 @@ Record = TypeVar("Record")
 
 
 def decode_tasks(data: Mapping[str, Any]) -> TaskSummary:
+    """The stages of one batch, with each executor's share. Raises BadRecord."""
     stages = tuple(
         _build(
             StageSummary,
@@ -43,6 +44,7 @@ def decode_tasks(data: Mapping[str, Any]) -> TaskSummary:
 
 
 def decode_plan(data: Mapping[str, Any]) -> Plan:
+    """The plan of a run, durations in seconds. Raises BadRecord, also for a negative trigger interval."""
     plan = _build(
         Plan,
         data,
@@ -56,10 +58,12 @@ def decode_plan(data: Mapping[str, Any]) -> Plan:
 
 
 def decode_running(data: Mapping[str, Any], at: float) -> Running:
+    """The batch that was running at `at` (epoch seconds). Raises BadRecord."""
     return _build(Running, data, at=at)
 
 
 def decode_host(data: Mapping[str, Any], at: float) -> Host:
+    """The driver's machine, its processes and its executors at `at` (epoch seconds). Raises BadRecord."""
     return _build(
         Host,
         data,
@@ -71,11 +75,16 @@ def decode_host(data: Mapping[str, Any], at: float) -> Host:
 
 
 def decode_observer(data: Mapping[str, Any], at: float) -> Observer:
+    """What ledgerops counted about itself until `at` (epoch seconds). Raises BadRecord."""
     errors = _object(data.get("collector_errors", {}))
     return _build(Observer, data, at=at, collector_errors={str(name): _int(count) for name, count in errors.items()})
 
 
 def decode_heads(data: Mapping[str, Any], at: float) -> Heads:
+    """What a source itself reported at `at` (epoch seconds): offsets by (topic, partition), retention by topic.
+
+    Raises BadRecord.
+    """
     return _build(
         Heads,
         data,

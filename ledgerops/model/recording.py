@@ -142,6 +142,7 @@ class Recorder:
         self._size = 0
 
     def append(self, line: bytes) -> None:
+        """Buffers one line, which ends with its newline; begins a new segment when the present one is full."""
         if self._file is None or self._size + len(line) > self.segment_bytes:
             self._next_segment()
         assert self._file is not None
@@ -149,10 +150,12 @@ class Recorder:
         self._size += len(line)
 
     def flush(self) -> None:
+        """Hands the buffer to the operating system, without a sync to disk."""
         if self._file is not None:
             self._file.flush()
 
     def close(self) -> None:
+        """Flushes and closes the segment; a later `append` begins a new one. May be called twice."""
         if self._file is not None:
             try:
                 self._file.close()

@@ -110,6 +110,7 @@ class Progress:
 
     @property
     def ended(self) -> float:
+        """When the batch ended, in epoch seconds."""
         return self.started + self.duration
 
 
@@ -147,6 +148,7 @@ class StageSummary:
 
     @property
     def wall_seconds(self) -> float | None:
+        """Seconds from the stage's start to its end, never negative; None when either is unknown."""
         if self.started is None or self.ended is None:
             return None
         return max(0.0, self.ended - self.started)
@@ -293,5 +295,5 @@ class Heads:
     retention_seconds: Mapping[str, float] = field(default_factory=dict)  # absent = without limit, or unknown
     retention_bytes: Mapping[str, int] = field(default_factory=dict)  # of each partition
     error: str | None = None  # why the source could not be asked
-    unreachable_since: float | None = None  # when the first of the vain looks began
+    unreachable_since: float | None = None  # when the first of the failed attempts began
     seconds: float | None = None  # that the answer took

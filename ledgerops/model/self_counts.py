@@ -26,14 +26,17 @@ class SelfStats:
     lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
     def error(self, collector: str) -> None:
+        """Counts one failure of a collector. Safe for several threads."""
         with self.lock:
             self.collector_errors[collector] += 1
 
     def refuse(self, reason: str) -> None:
+        """Counts one refused request by its reason. Safe for several threads."""
         with self.lock:
             self.requests_refused[reason] += 1
 
     def spent(self, step: str, seconds: float) -> None:
+        """Adds seconds of the worker to a step. Safe for several threads."""
         with self.lock:
             self.worker_seconds[step] = self.worker_seconds.get(step, 0.0) + seconds
 

@@ -26,7 +26,7 @@ PHASES = {
     "commitOffsets": "commit_offsets",
 }
 WHOLE = "triggerExecution"
-RESOLUTION = 0.001  # seconds: a batch that is told to have taken 0 ms took less than one
+RESOLUTION = 0.001  # seconds: a batch reported as 0 ms took less than one
 TOPICS, PARTITIONS = 200, 10_000  # that are remembered, the latter of each topic
 LARGEST = 2.0**63  # nothing that Spark counts or times is beyond it
 LATEST = 253_402_300_799.0  # the last second that a date can say: a record may claim any time

@@ -42,10 +42,12 @@ class Incident:
 
     @property
     def worst(self) -> Firing:
+        """The first alert: the most severe one. Raises IndexError without alerts."""
         return self.alerts[0]
 
     @property
     def began(self) -> float:
+        """When the first of the alerts began, in epoch seconds. Raises ValueError without alerts."""
         return min(alert.began for alert in self.alerts)
 
     @property

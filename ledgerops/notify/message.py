@@ -29,6 +29,7 @@ class Message:
 
     @property
     def text(self) -> str:
+        """Title and body as plain text, one below the other; the title alone when there is no body."""
         return f"{self.title}\n{self.body}" if self.body else self.title
 
 

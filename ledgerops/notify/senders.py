@@ -43,6 +43,7 @@ class Webhook:
         self.name = f"webhook {parts.hostname} {number}"
 
     def send(self, message: Message) -> None:
+        """Returns once the server has answered 2xx. Raises OSError: HTTPError for any other status, a redirect too."""
         content = {
             "title": message.title,
             "body": message.body,
@@ -76,6 +77,7 @@ class Apprise:
         self.name = f"{scheme} {number}"
 
     def send(self, message: Message) -> None:
+        """Returns once apprise reports success. Raises ConnectionError otherwise; the reason is in apprise's log."""
         kinds = self._apprise.NotifyType
         kind = kinds.SUCCESS if message.resolved else kinds.FAILURE if message.severity == "critical" else kinds.WARNING
         delivered = self._sender.notify(

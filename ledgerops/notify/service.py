@@ -76,14 +76,17 @@ class Service:
 
     @property
     def url(self) -> str:
+        """The address on which it listens, such as http://127.0.0.1:9465, without a path."""
         host, port = self._server.server_address[:2]
         return f"http://{host!s}:{port}"
 
     def start(self) -> None:
+        """Begins to accept webhooks and to send, on daemon threads. Call it once."""
         for thread in self._threads:
             thread.start()
 
     def close(self) -> None:
+        """Stops accepting, waits up to 30 s for deliveries under way, and closes the queue. Requires `start`."""
         self._stop.set()
         for wake in self._wake.values():
             wake.set()
@@ -115,6 +118,7 @@ class Service:
         return HTTPStatus.OK, "accepted" if new else "already accepted"
 
     def waiting(self) -> int:
+        """The number of incidents that at least one sender has not delivered."""
         return len(self._spool)
 
     def _work(self, sender: Sender) -> None:

@@ -164,6 +164,7 @@ class Spool:
         return json.loads(row[0]) if row else None
 
     def close(self) -> None:
+        """Closes the database and releases the file for another process."""
         with self._lock:
             self._db.close()
             self._held.close()

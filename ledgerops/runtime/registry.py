@@ -33,7 +33,7 @@ Look = TypeVar("Look", Host, Observer)
 
 
 class Judge(Protocol):
-    """Keeps what it needs between looks at one query (since when, how long)."""
+    """Keeps what it needs between two judgements of a query (since when, how long)."""
 
     def __call__(self, view: QueryView, brief: bool = False) -> Verdict:
         """`brief`: findings, status and health will do."""
@@ -180,7 +180,7 @@ class Fleet:
     def _tell_apart(self, state: QueryState, run_id: str, at: float, begins: bool) -> None:
         """Two sessions may each run a query of one name: Spark wants names to differ within a session only.
 
-        A new run is taken for a restart, until the one before, whose end nobody told, does something after it began.
+        A new run counts as a restart until the one before, whose end was not reported, does something after it began.
         """
         history = state.history
         if history.run_id in (None, run_id) or history.is_late(run_id, at):
@@ -238,6 +238,6 @@ def _text(data: Mapping[str, Any], key: str) -> str | None:
 
 
 def _add(looks: deque[Look], look: Look) -> None:
-    """Keeps looks in order: one that is not newer than the newest says nothing of the time since."""
+    """Keeps readings in order: one that is not newer than the newest is dropped."""
     if not looks or look.at > looks[-1].at:
         looks.append(look)

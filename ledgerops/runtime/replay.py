@@ -13,7 +13,7 @@ from ledgerops.model.spark_progress import BadRecord
 from ledgerops.runtime.registry import Fleet, QueryState
 
 JUDGED = ("progress", "terminated", "tasks", "batch_running")  # kinds after which a verdict may change at once
-SILENCE = 900.0  # seconds after the last observation for which `every` is kept up: later looks see nothing new
+SILENCE = 900.0  # seconds after the last observation for which `every` is kept up: later evaluations see nothing new
 
 
 class Replay:

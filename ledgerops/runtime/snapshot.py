@@ -111,6 +111,7 @@ def fit_queries(
 
 
 def snapshot_driver(host: Host | None, failed: Callable[[str, Exception], None]) -> dict[str, Family]:
+    """The families of the driver's machine by metric name, none without a `host`; `failed` as in `snapshot_query`."""
     return {family.metric.name: family for family in _families(DRIVER_METRICS, host, None, failed)} if host else {}
 
 

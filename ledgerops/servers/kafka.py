@@ -37,7 +37,7 @@ class Kafka:
     It listens on `port` of 127.0.0.1, or on any free one. A folder with data of an earlier broker is used again.
 
     `properties` are added to its server.properties or replace what is there; the listener for clients is called
-    CLIENT. `options` are the client's (see `KafkaClient`), for a broker that was told to ask for a password. With
+    CLIENT. `options` are the client's (see `KafkaClient`), for a broker that is configured to ask for a password. With
     `proxied` it has a second listener on the port `behind`, whose clients are sent to the port `proxied`: a proxy there
     has all of their traffic, and the traffic of others is not touched.
     Raises UserError when jars or Java are missing, or when the broker does not start.
@@ -109,6 +109,7 @@ class Kafka:
             self._process.pause()
 
     def resume(self) -> None:
+        """Lets a paused broker answer again; changes nothing otherwise."""
         if self._process:
             self._process.resume()
 

@@ -91,6 +91,7 @@ class Postgres:
             self._process.pause()
 
     def resume(self) -> None:
+        """Lets a paused server answer again; changes nothing otherwise."""
         if self._process:
             self._process.resume()
 

@@ -63,10 +63,12 @@ class Process:
 
     @property
     def pid(self) -> int:
+        """The process id, also after the end."""
         return self._process.pid
 
     @property
     def alive(self) -> bool:
+        """Whether the process still runs. It is reaped, and its guard released, once it has ended."""
         if self._process.poll() is None:
             return True
         self._guard.release()

@@ -82,6 +82,7 @@ class Fate:
         self._draw = random.Random(self.behaviour.seed)
 
     def next(self) -> str:
+        """What becomes of the next call: "hang", "fail" or "answer". Safe for several threads."""
         with self._lock:
             drawn = self._draw.random()
         if drawn < self.behaviour.hang_share:
@@ -99,6 +100,7 @@ class Server(ThreadingHTTPServer):
 
     @property
     def url(self) -> str:
+        """The address of the service, without a path."""
         return f"http://127.0.0.1:{self.server_port}"
 
     def handle_error(self, request: Any, client_address: Any) -> None:
@@ -228,6 +230,7 @@ def _end_with(parent: int) -> None:
 
 
 def main(arguments: list[str] | None = None) -> None:
+    """Prints its address, then serves until it is interrupted or its parent is gone."""
     parser = argparse.ArgumentParser(prog="python -m ledgerops.servers.risk", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("--port", type=int, default=0, help="0 takes any free one (default)")

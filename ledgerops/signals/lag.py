@@ -29,6 +29,7 @@ class Lag:
 
     @cached_property
     def backlog_by_partition(self) -> Mapping[Partition, int]:
+        """The same by (topic, partition), none of them negative; empty before the first batch."""
         return backlog_by_partition(self._run.last) if self._run.last else {}
 
     @cached_property

@@ -22,7 +22,7 @@ from ledgerops.signals.trigger import Trigger
 class QueryView:
     """All signals of a history at `now`, by topic. Reads only; make a new one when either changes.
 
-    `hosts` are looks at the driver's machine and `observer` looks of ledgerops at itself, oldest first; `others` are
+    `hosts` are readings of the driver's machine and `observer` those of ledgerops itself, oldest first; `others` are
     the driver's other queries; `freshness` is the objective: how old results may be, in seconds; `trigger_interval`
     is that of somebody who knows it, where neither plan nor log has it.
     """
@@ -61,6 +61,7 @@ class QueryView:
 
     @property
     def query(self) -> str:
+        """The name of the query, as in its history."""
         return self.history.query
 
     @property

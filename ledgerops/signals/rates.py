@@ -13,7 +13,7 @@ FACTOR_BATCHES = 60  # newest batches that rows per offset are taken over
 
 
 def growth(earlier: Offsets, later: Offsets) -> int:
-    """How far the heads moved between two looks, over the partitions in both."""
+    """How many offsets the heads moved between two readings, over the partitions in both."""
     return sum([moved for each, head in later.items() if (moved := head - earlier.get(each, head)) > 0])
 
 
@@ -32,8 +32,8 @@ def rows_per_offset(batches: Sequence[Progress]) -> dict[str, float]:
 def arrival_between(earlier: Progress, later: Progress, factors: Mapping[str, float]) -> dict[str, float]:
     """Rows a second that arrived at each source between two batches, by the growth of its heads.
 
-    The time is that between the two looks at the heads. `factors` are the rows per offset, 1 where absent. Empty when
-    the looks are not in order; a source whose heads are unknown is absent. Every rate of arrival is taken here.
+    The time is that between the two readings of the heads. `factors` are the rows per offset, 1 where absent. Empty
+    when the readings are not in order; a source whose heads are unknown is absent. Every rate of arrival is taken here.
     """
     span = head_table.looked_at(later) - head_table.looked_at(earlier)
     if span <= 0:
@@ -54,6 +54,7 @@ class Rates:
 
     @cached_property
     def rows_per_offset(self) -> Mapping[str, float]:
+        """Rows per offset by source, over the last FACTOR_BATCHES batches; a source that read nothing is absent."""
         return rows_per_offset(self._run.batches[-FACTOR_BATCHES:])
 
     @cached_property

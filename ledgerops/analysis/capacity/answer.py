@@ -40,6 +40,7 @@ class Question(NamedTuple):
 
     @property
     def text(self) -> str:
+        """The question in a few words, such as "load 2x, trigger 10s"; "now" when it changes nothing."""
         parts = []
         if self.load is not None:
             parts.append(f"load {self.load:g}x")

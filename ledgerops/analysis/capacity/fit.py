@@ -43,6 +43,7 @@ class Estimate(NamedTuple):
 
     @property
     def exact(self) -> bool:
+        """Whether the interval has no width."""
         return self.low == self.value == self.high
 
 

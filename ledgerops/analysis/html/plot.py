@@ -42,6 +42,7 @@ class Bar(NamedTuple):
 
     @property
     def height(self) -> float:
+        """The height of the whole stack, in the unit of the panel's axis."""
         return sum(height for _, height in self.parts)
 
 
@@ -67,6 +68,7 @@ class Panel(NamedTuple):
 
     @property
     def values(self) -> list[float]:
+        """The heights of all lines, bars and points, in the unit of the axis; without gaps and without the limit."""
         of_lines = [value for line in self.lines for _, value in line.points if value is not None]
         return of_lines + [bar.height for bar in self.bars] + [p.y for p in self.points if p.y is not None]
 

@@ -26,7 +26,7 @@ def total(site: Site, metric: str, *more: str) -> str:
 
 
 def told(site: Site, metric: str, rule: str) -> str:
-    """1 for each query of which the rule is told: `metric` is that of findings or of root causes."""
+    """1 for each query for which the rule is reported: `metric` is that of findings or of root causes."""
     matcher = f'rule="{rule}"'
     return f"{worst(site, metric, matcher)} == 1"
 

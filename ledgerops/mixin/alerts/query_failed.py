@@ -10,7 +10,7 @@ from ledgerops.mixin.site import Site
 
 def _expression(site: Site) -> str:
     failures = site.series("ledgerops_query_failures_total")
-    # what worked off all there was, and failed once before that, is expected no more
+    # a query that processed all there was, and failed once before that, is expected no more
     expected = f"{worst(site, 'ledgerops_query_expected')} == 1"
     return (
         f"sum by (job, app, query, error_class) ({failures}) > 0 and on (job, app, query) {expected} "

@@ -23,6 +23,7 @@ class Variable(NamedTuple):
 
     @property
     def label(self) -> str:
+        """What the page shows beside the choice."""
         return "Application" if self.name == "app" else self.name.capitalize()
 
 

@@ -144,10 +144,12 @@ def recorded(name: str) -> str:
 
 
 def rate(selector: str) -> str:
+    """PromQL: the increase a second of each counter that is selected, over the interval that Grafana chooses."""
     return f"rate({selector}[$__rate_interval])"
 
 
 def by(function: str, labels: str, expression: str) -> str:
+    """PromQL: an aggregation such as `sum`, with one value for each set of the labels (separated by commas)."""
     return f"{function} by ({labels}) ({expression})"
 
 

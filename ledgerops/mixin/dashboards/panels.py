@@ -65,6 +65,7 @@ def expression(target: Target, site: Site) -> str:
 
 
 def is_instant(panel: Panel) -> bool:
+    """Whether a panel shows the values of one moment and not a series over time."""
     return panel.kind in ("stat", "table", "bargauge")
 
 

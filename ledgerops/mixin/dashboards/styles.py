@@ -29,6 +29,7 @@ def styled(made: Any, panel: Panel, site: Site) -> Any:
 
 
 def limited(panel: Panel | Column) -> bool:
+    """Whether a panel or column has a limit for warning or for bad."""
     return panel.warn is not None or panel.bad is not None
 
 
