@@ -71,6 +71,7 @@ def read(path: Path) -> Iterator[Observation]:
     log = Log()
     for part in _files(path):
         yield from log.read(part)
+    yield from log.unfinished()
 
 
 def _files(path: Path) -> list[Path]:
@@ -121,6 +122,8 @@ class Log:
         self._now = 0.0
         self._names: dict[str, str] = {}  # run id -> query
         self._batches: dict[int, tuple[str, int]] = {}  # stage id -> run id, batch id
+        self._finished: dict[str, int] = {}  # run id -> newest batch with a progress record
+        self._begun: dict[str, tuple[int, float]] = {}  # run id -> newest batch with a job, when its first job began
         self._tasks: dict[tuple[int, int], StageTasks] = {}  # by stage id and attempt
         self._stages: dict[tuple[str, int], list[StageSummary]] = {}
         self._python: dict[tuple[str, int], float] = {}
@@ -194,6 +197,7 @@ class Log:
             case "QueryTerminatedEvent":
                 exception = _text(event, "exception")
                 told = event if exception is None else {**event, "exception": mask(exception)}
+                yield from self._unfinished(run_id)
                 yield self._seen("terminated", None, run_id, told)
                 self._forget(run_id)
             case "QueryProgressEvent":
@@ -207,6 +211,7 @@ class Log:
             self._names[run_id] = progress["name"]
         yield self._seen("progress", ended, run_id, progress)
         key = run_id, int(progress["batchId"])
+        self._finished[run_id] = key[1]
         stages = self._stages.pop(key, None)
         if stages:
             python = self._python.pop(key, None)
@@ -228,10 +233,24 @@ class Log:
         self._now = max(self._now, at or 0.0)
         return Observation(self._now if at is None else at, kind, self._names.get(run_id), data)
 
+    def unfinished(self) -> Iterator[Observation]:
+        """The batches at work where the log ends, of runs of which it reports no end."""
+        for run_id in list(self._begun):
+            yield from self._unfinished(run_id)
+
+    def _unfinished(self, run_id: str) -> Iterator[Observation]:
+        batch, since = self._begun.pop(run_id, (-1, 0.0))
+        if batch > self._finished.pop(run_id, -1) and run_id in self._names:
+            data = {"run_id": run_id, "since": since, "message": "unfinished where the log ends"}
+            yield self._seen("batch_running", None, run_id, data)
+
     def _job(self, event: Mapping[str, Any]) -> None:
         settings = _object(event, "Properties")
         run_id, batch = settings.get("spark.jobGroup.id"), settings.get("streaming.sql.batchId")
         if isinstance(run_id, str) and isinstance(batch, str) and batch.isdecimal():
+            if self._begun.get(run_id, (-1, 0.0))[0] < int(batch):
+                self._now = max(self._now, event.get("Submission Time", 0) / 1000)
+                self._begun[run_id] = int(batch), self._now
             for stage_id in event["Stage IDs"]:
                 self._batches[int(stage_id)] = run_id, int(batch)
 

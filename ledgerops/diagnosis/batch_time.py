@@ -37,6 +37,16 @@ Pairs = Sequence[tuple[Progress, TaskSummary]]
 
 
 @once
+def needed(view: QueryView) -> int:
+    """How many batches with tasks it takes to say anything: two, or the only one of a query that falls behind with it.
+
+    A batch of minutes speaks for itself, and a second one would end when everybody knows.
+    """
+    alone = len([batch for batch in view.batches if batch.rows > 0]) < ENOUGH
+    return 1 if alone and overload.growth(view) is not None else ENOUGH
+
+
+@once
 def pairs(view: QueryView) -> Pairs:
     """The newest settled batches with their tasks, newest first; of those that outlast the interval in a row when the
     query is under strain and there are enough of them: the batches before them say how it was."""
@@ -107,7 +117,7 @@ class Outside(NamedTuple):
 @once
 def outside_tasks(view: QueryView) -> Outside | None:
     """None when the tasks of too few batches are known."""
-    return _outside(pairs(view))
+    return _outside(pairs(view), needed(view))
 
 
 @once
@@ -116,7 +126,7 @@ def usually_outside(view: QueryView) -> Outside | None:
     return _outside(usual_pairs(view))
 
 
-def _outside(known: Pairs) -> Outside | None:
+def _outside(known: Pairs, least: int = ENOUGH) -> Outside | None:
     found = []
     for batch, tasks in known:
         inside = stage_seconds(tasks)
@@ -126,7 +136,7 @@ def _outside(known: Pairs) -> Outside | None:
         outside = max(0.0, batch.phases["add_batch"] - seconds)
         after = batch.ended - batch.phases.get("commit_offsets", 0.0) - last
         found.append((outside, min(max(0.0, after), outside), batch.duration))
-    if len(found) < ENOUGH:
+    if len(found) < least:
         return None
     seconds, after, duration = (median(each) for each in zip(*found, strict=True))
     return Outside(seconds, after, duration, len(found))
@@ -253,7 +263,7 @@ def _waiting(view: QueryView, known: Pairs) -> Waiting | None:
         if stage.run_seconds / slots(view, stage.tasks) < TOGETHER * wall:
             continue  # one task is what the others wait for
         found.append(Waiting(f"stage {stage.stage_id}", wall, min(1.0, busy / stage.run_seconds), batch.duration))
-    if len(found) < ENOUGH:
+    if len(found) < needed(view):
         return None
     return sorted(found, key=lambda each: each.cpu_share)[len(found) // 2]
 

@@ -37,7 +37,7 @@ def strained(view: QueryView) -> bool:
             and bool(usual)
             and median(latest) > 2 * median(each.duration for each in usual)
         )
-    running = view.run.running_seconds
+    running = view.run.unfinished_seconds
     if running is not None and running > OVERRUN_RATIO * interval:
         latest = [*latest[-RECENT_BATCHES:], running]
     if _far_over(view, interval):
@@ -57,8 +57,8 @@ RECOVERING = 0.8  # of the longest: batches that get shorter are catching up, as
 def _far_over(view: QueryView, interval: float) -> bool:
     """Whether batches outlast the interval so far that more proof would take minutes; not while they get shorter."""
     durations = [batch.duration for batch in view.baseline.settled[-5:] if batch.rows > 0]
-    if view.run.running_seconds is not None:
-        durations.append(view.run.running_seconds)
+    if view.run.unfinished_seconds is not None:
+        durations.append(view.run.unfinished_seconds)
     row = list(takewhile(lambda each: each > FAR_RATIO * interval, reversed(durations)))
     if not row or row[0] < RECOVERING * max(row):
         return False
@@ -131,14 +131,18 @@ def _growing_batches(view: QueryView) -> Growth | None:
     then what the batches before it proved still holds.
     """
     interval = view.trigger.interval or 0.0
-    times = [
-        Turn(batch.started, batch.duration, head_table.looked_at(batch)) for batch in view.baseline.settled[-SERIES:]
-    ]
-    if not times or view.batches[-1].rows == 0:
+    if not view.batches or view.batches[-1].rows == 0:
         return None
-    running = view.run.running_seconds
+    settled = view.baseline.settled[-SERIES:]
+    # of batches of minutes there are few: then the first one says at least when the rows of the second began to come
+    times = [
+        Turn(batch.started, batch.duration, head_table.looked_at(batch))
+        for batch in (settled if len(settled) >= CHAIN else view.batches[-CHAIN:])
+    ]
+    running = view.run.unfinished_seconds
     if running is not None:
-        began = max(view.now - running, view.batches[-1].ended)
+        ended = view.history.ended
+        began = max((ended.at if ended is not None else view.now) - running, view.batches[-1].ended)
         if running >= max(interval, began - times[-1].began):  # and it still runs
             grown = _chain(view, [*times, Turn(began, running, None)], unfinished=True)
             if grown is not None:
@@ -209,6 +213,13 @@ def _chain(view: QueryView, times: Sequence[Turn], unfinished: bool = False) -> 
     patience = 1.0 if interval else 2.0  # without an interval nobody was promised a rhythm
     several = (
         len(chain) >= CHAIN and prod(ratios) >= 2 and sum(each.seconds for each in chain) >= CHAIN_SECONDS * patience
+    )
+    # of a run of few batches two are enough, once more proof would take minutes: it has no past to return to
+    several = several or (
+        len(view.baseline.settled) < CHAIN
+        and len(chain) >= 2
+        and prod(ratios) >= 2 * patience
+        and sum(each.seconds for each in chain) >= FAR_SECONDS
     )
     alone = ratios[0] >= 1.5 and chain[-1].seconds >= ALONE_SECONDS * patience and _swelled(view, chain[-1].began)
     before = times[-2]  # the oldest row of a batch came when the one before it had asked for its offsets

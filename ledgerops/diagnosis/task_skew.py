@@ -48,7 +48,7 @@ def uneven_stage(view: QueryView, shuffle: bool) -> Uneven | None:
             batches=len(found), cost=median(each.cost for each in found)
         )
         for found in by_place.values()
-        if len(found) >= batch_time.ENOUGH
+        if len(found) >= batch_time.needed(view)
     ]
     return max(worst, key=lambda each: each.factor, default=None)
 

@@ -69,6 +69,7 @@ class History:
         self.earliest_times: HeadTable = {}  # of the oldest offset that the source still has
         self.plan: Plan | None = None
         self.running: Running | None = None  # None as soon as something newer was heard
+        self.interrupted: Running | None = None  # the batch at work when the run ended: it never finished
         self.started_at: float | None = None  # of the current run
         self.first_batch: int | None = None  # batch id of the first batch heard of in the current run
         self.ended: Ended | None = None  # None while a run is on
@@ -106,7 +107,7 @@ class History:
             self.former.append(self.run_id)
         self.query_id, self.run_id = query_id, run_id
         self.started_at = self.last_seen = at
-        self.ended = self.running = self.idle_since = self.first_batch = None
+        self.ended = self.running = self.interrupted = self.idle_since = self.first_batch = None
 
     def add(self, progress: Progress) -> bool:
         """Remembers a batch. False when it was known: a batch counts once for each (run id, batch id).
@@ -161,7 +162,7 @@ class History:
         self.run_id = run_id
         self.ended = Ended(at, run_id, exception, error_class, unwatched, lost)
         self.ends.append(self.ended)
-        self.running = None
+        self.interrupted, self.running = self.running, None
         if exception is not None:
             kind = error_class or "unclassified"
             self.failures[kind] = self.failures.get(kind, 0) + 1

@@ -53,6 +53,14 @@ class Run:
         return max(0.0, self.now - running.since) if running else None
 
     @cached_property
+    def unfinished_seconds(self) -> float | None:
+        """Seconds that a batch has been at work without an end, or had been when the run ended; None without one."""
+        cut, ended = self.history.interrupted, self.history.ended
+        if self.running_seconds is None and cut is not None and ended is not None:
+            return max(0.0, ended.at - cut.since)
+        return self.running_seconds
+
+    @cached_property
     def stateful(self) -> bool:
         return bool(self.plan.stateful) or bool(self.last and self.last.operators)
 

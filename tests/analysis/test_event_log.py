@@ -221,3 +221,42 @@ def test_an_application_that_never_knew_ledgerops_is_diagnosed_from_its_event_lo
     assert (cause.rule, cause.severity, cause.component.detail) == ("key-skew", "critical", "account")
     assert cause.explains == ("falling-behind",)
     assert {each.rule for each in cause.ruled_out} >= {"slow-sink", "input-overload"}
+
+
+def cut_in_batch(target, *, ended):
+    """A log that ends 30 s after the second batch of a query began; with the end of its run or without it."""
+    events = [orjson.loads(line) for line in PLAIN.read_bytes().splitlines()]
+    is_job = [each["Event"] == "SparkListenerJobStart" for each in events]
+    run_id = next(
+        each["Properties"]["spark.jobGroup.id"]
+        for each, job in zip(events, is_job, strict=True)
+        if job and each["Properties"].get("streaming.sql.batchId") == "1"
+    )
+    started = next(
+        index
+        for index, each in enumerate(events)
+        if is_job[index]
+        and (each["Properties"]["spark.jobGroup.id"], each["Properties"].get("streaming.sql.batchId")) == (run_id, "1")
+    )
+    kept = [*events[:started], {**events[started], "Submission Time": 1_800_000_000_000}]
+    kept += [
+        each for each in events[started:] if ended and each.get("runId") == run_id and "Terminated" in each["Event"]
+    ]
+    target.write_bytes(b"\n".join(map(orjson.dumps, kept)) + b"\n")
+    return run_id
+
+
+@pytest.mark.parametrize("ended", [False, True], ids=["log still written", "run stopped"])
+def test_a_batch_that_never_finished_is_reported_where_the_log_ends(tmp_path, ended):
+    log = tmp_path / "log"
+    run_id = cut_in_batch(log, ended=ended)
+
+    [running] = [each for each in event_log.read(log) if each.kind == "batch_running" and each.data["run_id"] == run_id]
+
+    assert running.data["since"] == 1_800_000_000.0
+
+
+def test_of_batches_that_finished_none_is_reported_as_at_work():
+    running = {each.query for each in event_log.read(PLAIN) if each.kind == "batch_running"}
+
+    assert running <= {"crashes"}

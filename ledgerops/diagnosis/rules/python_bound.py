@@ -66,7 +66,7 @@ def _bound(view: QueryView, known: batch_time.Pairs) -> Bound | None:
         width = batch_time.slots(view, max(stage.tasks for stage in tasks.stages))
         saving = min(inside[0], tasks.python_seconds / width)
         found.append(Bound(tasks.python_seconds, share, cpu, inside[0], saving, per_row, batch.duration))
-    if len(found) < batch_time.ENOUGH:
+    if len(found) < batch_time.needed(view):
         return None
     return Bound(*(median(each) for each in zip(*found, strict=True)))
 

@@ -72,7 +72,7 @@ def tiny_tasks(view: QueryView) -> Tiny | None:
             reading = sum(stage.tasks for stage in stages if not stage.reads_shuffle)
             records = sum(stage.records for stage in stages) / count
             found.append(Tiny(count, widest.seconds_median, records, wall, batch.duration, reading))
-    if len(found) < max(batch_time.ENOUGH, 0.6 * len(batch_time.pairs(view))):
+    if len(found) < max(batch_time.needed(view), 0.6 * len(batch_time.pairs(view))):
         return None
     return Tiny(*(median(each) for each in zip(*found, strict=True)))
 

@@ -17,7 +17,9 @@ def growing(count, factor, first=4.0):
     [
         pytest.param({"warm": 0, "seconds": [2.68] * 16}, "overrun", id="1.34 times the interval from birth"),
         pytest.param({"warm": 0, "seconds": [18.0] * 5}, "overrun", id="nine times the interval from birth"),
-        pytest.param({"warm": 0, "seconds": [6.0, 21.0], "running": 60.0}, "overrun", id="a batch that never ends"),
+        pytest.param(
+            {"warm": 0, "seconds": [6.0, 21.0], "running": 60.0}, "behind", id="longer and longer, the last without end"
+        ),
         pytest.param(
             {
                 "warm": 0,
@@ -76,3 +78,27 @@ def test_without_harm_nothing_is_a_warning(history):
 
     assert {finding.severity for finding in verdict.findings} <= {"info"}
     assert verdict.status == "healthy"
+
+
+FEW_AND_LONG = {"warm": 0, "interval": 0.0, "plan": {"trigger": None}}
+
+
+@pytest.mark.parametrize("stopped", [False, True], ids=["while it runs", "when it was stopped in mid-batch"])
+def test_two_batches_of_a_run_without_a_past_are_enough_when_they_last_so_long(history, stopped):
+    found = harm(history(**FEW_AND_LONG, seconds=[5.0, 20.0], rows=[1, 1500], running=30.0, stopped=stopped))
+
+    assert found is not None
+    assert found.kind == "behind"
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param({"seconds": [5.0, 4.0], "rows": [1, 1500], "running": 4.0}, id="quick after a slow start"),
+        pytest.param({"seconds": [5.0, 8.0], "rows": [1, 1500], "running": 8.0}, id="still warming up"),
+        pytest.param({"seconds": [60.0, 9.0], "rows": [90_000, 1500], "running": 3.0}, id="a backlog that is gone"),
+        pytest.param({"seconds": [5.0], "rows": [1], "running": 60.0}, id="only one batch so far"),
+    ],
+)
+def test_few_batches_are_no_harm_otherwise(history, case):
+    assert harm(history(**FEW_AND_LONG, **case)) is None
