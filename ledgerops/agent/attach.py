@@ -165,7 +165,7 @@ class SessionWatch(Watch):
         return self._hub.exporter.port if self._hub else None
 
     def diagnose(self) -> dict[str, Any]:
-        """The diagnosis document of all sessions of this driver, as `ledgerops diagnose --json` prints it."""
+        """The diagnosis document of all sessions of this driver, without queries once the watch is closed."""
         if self._hub is None:
             return super().diagnose()
         from ledgerops.diagnosis.report import document
@@ -179,7 +179,7 @@ class SessionWatch(Watch):
         return status_document(self._hub.worker.snapshot, time.time())
 
     def collector(self) -> Collector:
-        """A collector for a prometheus_client registry. It yields no family once the watch is closed."""
+        """A collector for a prometheus_client registry; one that is asked for after `close` yields nothing."""
         from ledgerops.runtime.prometheus_collector import Collector
 
         hub = self._hub

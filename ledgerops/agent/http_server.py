@@ -97,7 +97,7 @@ class Server(ThreadingHTTPServer):
         return request, address
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Starts a thread for the request. Where there is no room for another, the client is refused at once."""
+        """Starts a thread for the request. Without room, the slowest other client is cut or this one is refused."""
         address = str(client_address[0])
         refused = self._no_room(address)
         if refused is not None:

@@ -34,7 +34,7 @@ class Stop:
         self._calm = False
 
     def ask(self, reason: str) -> None:
-        """Ends the run. The first reason is kept. May be called from a signal handler."""
+        """Asks the run to end; the first reason is kept. May be called from a signal handler."""
         if self.reason is None:
             self.reason = reason
         self._asked.put(None)
@@ -52,7 +52,7 @@ class Stop:
 
     @contextmanager
     def on_signals(self) -> Iterator[None]:
-        """Handles SIGINT and SIGTERM within the context and restores the handlers before. Main thread only."""
+        """Handles SIGINT and SIGTERM within the context; restores the earlier handlers after it. Main thread only."""
         before = {number: signal.signal(number, self._heard) for number in SIGNALS}
         try:
             yield

@@ -82,6 +82,7 @@ class History:
 
     @property
     def last(self) -> Progress | None:
+        """The newest remembered batch, of any run; None before the first."""
         return self.batches[-1] if self.batches else None
 
     @property
@@ -100,6 +101,7 @@ class History:
         return still
 
     def start(self, at: float, query_id: str, run_id: str) -> None:
+        """A run began at `at` (epoch seconds). A new run id counts as a restart; ignored when this run is on."""
         if run_id == self.run_id and self.ended is None:
             return
         if self.run_id is not None and run_id != self.run_id:
@@ -142,6 +144,7 @@ class History:
         return run_id != self.run_id and run_id in self.former and at <= (self.started_at or 0.0)
 
     def idle(self, at: float) -> None:
+        """The query had nothing to read at `at` (epoch seconds)."""
         self.last_seen = max(self.last_seen or 0.0, at)
         self.idle_since = at if self.idle_since is None else self.idle_since
         self.running = None
@@ -155,6 +158,7 @@ class History:
         unwatched: bool = False,
         lost: bool = False,
     ) -> None:
+        """The run ended at `at` (epoch seconds). The end of another run, or a second one, is ignored."""
         if self.run_id is not None and run_id != self.run_id:
             return
         if self.ended is not None:
@@ -168,6 +172,7 @@ class History:
             self.failures[kind] = self.failures.get(kind, 0) + 1
 
     def set_running(self, running: Running) -> None:
+        """Keeps the batch that is running; ignored when it is of another run or the run has ended."""
         if running.run_id == self.run_id and self.ended is None:
             self.running = running
 
@@ -180,9 +185,11 @@ class History:
         note_heads(self.earliest_times, heads.at, heads.earliest.items())
 
     def add_tasks(self, tasks: TaskSummary) -> None:
+        """Keeps the stages of one batch; the oldest go once there are more than TASKS."""
         self.tasks.append(tasks)
 
     def tasks_of(self, progress: Progress) -> TaskSummary | None:
+        """The stages of a batch, by its run id and batch id; None when they were not read or are forgotten."""
         for tasks in reversed(self.tasks):
             if tasks.batch_id == progress.batch_id and tasks.run_id == progress.run_id:
                 return tasks

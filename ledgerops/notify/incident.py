@@ -42,7 +42,7 @@ class Incident:
 
     @property
     def worst(self) -> Firing:
-        """The first alert: the most severe one. Raises IndexError without alerts."""
+        """The most severe alert, of those that are firing if any is. Raises IndexError without alerts."""
         return self.alerts[0]
 
     @property

@@ -62,6 +62,7 @@ class Run:
 
     @cached_property
     def stateful(self) -> bool:
+        """Whether the run keeps state, by its plan or by the operators of its last batch."""
         return bool(self.plan.stateful) or bool(self.last and self.last.operators)
 
     @cached_property
