@@ -53,7 +53,7 @@ class Pacing:
             self._running = False
 
     def abandon(self) -> None:
-        """The user is ended: what is not sent until now stays unsent, and the conductor hears how far it came."""
+        """The user is ended: what is not sent until now stays unsent, and the conductor is informed how far it came."""
         member, self._member = self._member, None
         if member is not None and not member.over:
             member.abandon()

@@ -44,11 +44,13 @@ class PacerUser(User):
 
     @task
     def send(self) -> None:
+        """Sends the worker's share, then waits until locust ends the user."""
         self.environment.pacing.run()
         while True:  # until locust ends the user
             gevent.sleep(1.0)
 
     def on_stop(self) -> None:
+        """Abandons what was not sent when locust ends the user early."""
         self.environment.pacing.abandon()
 
 

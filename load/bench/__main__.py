@@ -105,6 +105,7 @@ neither held nor broken ("{unknown}"). One section is measured anew by
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
+    """Measures the parts and writes the page. Returns the exit code: 0, 1 over a budget, 2 if a part failed."""
     names = [part.name for part in PARTS]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="+", choices=names, metavar="NAME", help=f"of {', '.join(names)}")

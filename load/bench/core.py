@@ -29,7 +29,7 @@ from load.bench.lines import Line, least, limit
 
 T0 = 1_800_000_000.0
 PARTITIONS = 5
-LOOKS = 5  # batches between two looks at the machine and at the broker
+LOOKS = 5  # batches between two samples of the machine and the broker
 ROCKSDB = [row[0] for row in CUSTOM if row[0].startswith("rocksdb")]
 
 

@@ -103,10 +103,12 @@ class Fed:
 
     @property
     def mean(self) -> float:
+        """Mean milliseconds for one event."""
         return statistics.fmean(self.spent)
 
     @property
     def p99(self) -> float:
+        """99th percentile of the milliseconds for one event."""
         return sorted(self.spent)[int(len(self.spent) * 0.99)]
 
     def _events(self, query: int) -> list[tuple[Kind, bytes]]:

@@ -36,6 +36,7 @@ class Measured:
     lines: list[Line] = field(default_factory=list)
 
     def write(self, folder: Path) -> None:
+        """Writes the figures to `folder` as PART.json, and creates the folder."""
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"{self.part}.json").write_text(json.dumps(asdict(self), indent=1) + "\n", "utf-8")
 
@@ -79,12 +80,15 @@ class Compared:
 
     @property
     def floor(self) -> str:
+        """The noise floor as text: the ratio of equal runs and its spread."""
         return f"{self.noise:.3f} ± {self.spread:.3f}"
 
     def at_least(self, bound: float) -> str:
+        """Whether the ratio is at least `bound`: YES, NO, or UNKNOWN if the noise is greater than the difference."""
         return self._told(bound - self.ratio)
 
     def at_most(self, bound: float) -> str:
+        """Whether the ratio is at most `bound`: YES, NO, or UNKNOWN if the noise is greater than the difference."""
         return self._told(self.ratio - bound)
 
     def _told(self, missing: float) -> str:

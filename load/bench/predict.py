@@ -52,10 +52,12 @@ class Check(NamedTuple):
 
     @property
     def error(self) -> float:
+        """How far the prediction is above the measured value, as a share of it; negative if it is below."""
         return self.predicted.value / self.measured - 1
 
     @property
     def inside(self) -> bool:
+        """Whether the measured value lies in the 90 % interval."""
         return self.predicted.low <= self.measured <= self.predicted.high
 
 
@@ -231,6 +233,7 @@ def _say(text: str) -> None:
 
 
 def table(found: Sequence[Check]) -> str:
+    """The checks as a Markdown table, one row for each."""
     rows = ["| job | what | predicted | 90 % interval | measured | error | inside |", "|---|---|---|---|---|---|---|"]
     for each in found:
         show = "{:,.0f}" if each.unit == "rows/s" else "{:.2f}"
@@ -243,6 +246,7 @@ def table(found: Sequence[Check]) -> str:
 
 
 def main() -> int:
+    """Runs the jobs, or backtests a recording, and prints the table. Returns 0."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--write", type=Path, metavar="FILE", help="put the table into this page")
     parser.add_argument(

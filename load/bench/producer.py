@@ -38,6 +38,7 @@ class Sending(NamedTuple):
 
 
 def producer(say: Callable[[str], None], records: int = RECORDS, rounds: int = ROUNDS) -> Iterator[Line]:
+    """Yields the lines of the part. Starts a broker and sends `records` records with each tool in every round."""
     from ledgerops.ledger.sources.topics import create
     from ledgerops.servers.kafka import Kafka
 
@@ -163,6 +164,7 @@ def _sample(file: Path) -> float:
 
 
 def main() -> int:
+    """Sends from a process of its own and prints the outcome as JSON. Returns 0, or 2 for wrong arguments."""
     if len(sys.argv) != 6 or sys.argv[1] != "send":
         print(__doc__, file=sys.stderr)
         return 2

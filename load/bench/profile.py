@@ -24,6 +24,7 @@ STEPS = {"parse": "decode and take in", "record": "record", "judge": "signals an
 
 
 def profile(say: Callable[[str], None], queries: int = QUERIES, events: int = EVENTS) -> Iterator[Line]:
+    """Yields the lines of the part: shares of time over `events` events and five scrapes with `queries` queries."""
     with tempfile.TemporaryDirectory() as name:
         fed = Fed(queries, PARTITIONS, Path(name)).remember(60)
         before = dict(fed.stats.worker_seconds)

@@ -19,7 +19,7 @@ from load.bench.usage import Cpu, Meter, heap
 
 SCRAPE_SECONDS = 5.0
 EVENTS_MS = 60_000  # for Spark's listeners to hear of all that has happened
-BATCHES = 10  # of a run, unless it is told otherwise
+BATCHES = 10  # of a run, by default
 BARE, AGAIN, ATTACHED, INSTRUMENTED = "bare", "bare again", "attached", "instrumented"
 Open = Callable[[Path, int, int], Mapping[str, Any]]  # folder, rows and rows of a batch -> a job's inputs
 
@@ -37,6 +37,7 @@ class Run:
 
     @property
     def rate(self) -> float:
+        """Rows a second over the whole run."""
         return self.rows / self.seconds
 
 
@@ -53,6 +54,7 @@ class Runs:
     count: int = 0
 
     def run(self, kind: str, rows: int) -> Run:
+        """Runs the job once on `rows` rows. `kind` says whether it is bare, attached or instrumented."""
         import ledgerops
         from ledgerops.ledger.jobs import find_job
         from ledgerops.ledger.run.start import start
@@ -119,7 +121,7 @@ class Runs:
         scraper.start()
         try:
             yield
-            # an event is told some moments after its batch has ended
+            # an event arrives some moments after its batch has ended
             self.spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty(EVENTS_MS)
         finally:
             stop.set()
@@ -153,6 +155,7 @@ def embedded(spark: Any, tables: Sequence[str]) -> Open:
 
 
 def rates(runs: Sequence[Run]) -> list[float]:
+    """Rows a second of each run, in the order of the runs."""
     return [run.rate for run in runs]
 
 

@@ -48,6 +48,7 @@ class Page(NamedTuple):
 
 
 def servlet(say: Callable[[str], None], queries: int = QUERIES, scrapes: int = SCRAPES) -> Iterator[Line]:
+    """Yields the lines of the part: time and size of a scrape, for both endpoints, with `queries` queries."""
     import ledgerops
 
     with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
@@ -88,7 +89,7 @@ def _start(spark: Any, folder: Path, number: int) -> Any:
 
 
 def _await(running: list[Any]) -> None:
-    """Until each query has told of a batch with rows."""
+    """Waits until each query has reported a batch with rows."""
     end = time.monotonic() + READY_SECONDS
     while not all(query.lastProgress and query.lastProgress.numInputRows for query in running):
         assert time.monotonic() < end, "the queries do not begin"

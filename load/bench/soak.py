@@ -120,6 +120,7 @@ def _run(length: float, churn: Churn, scraper: Scraper, recording: Path, samples
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the soak and writes its samples. Returns 0, 1 if a figure grows, or 2 if the soak could not be judged."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     length = parser.add_mutually_exclusive_group()
     length.add_argument("--duration", type=seconds, default=HOUR, metavar="TIME", help="90s, 10m, 1h (default 1h)")

@@ -40,6 +40,7 @@ class Churn:
 
     @property
     def alive(self) -> int:
+        """Number of queries that run now, the steady one included."""
         return len(self._running()) + bool(self._steady and self._steady.isActive)
 
     @property
@@ -48,6 +49,7 @@ class Churn:
         return bool(self._steady and self._steady.isActive)
 
     def begin(self) -> None:
+        """Starts the steady query."""
         from ledgerops.ledger.jobs import find_job
         from ledgerops.ledger.plan.plan import load_plan
         from ledgerops.ledger.run.start import start
@@ -74,6 +76,7 @@ class Churn:
         return act
 
     def end(self) -> None:
+        """Stops all queries."""
         for query in [*self._queries.values(), self._steady]:
             if query is not None:
                 query.stop()

@@ -1,4 +1,4 @@
-"""What a soak looks at: the driver, its JVM, a scrape each second, and the recording on disk."""
+"""What a soak samples: the driver, its JVM, a scrape each second, and the recording on disk."""
 
 from __future__ import annotations
 
@@ -85,6 +85,7 @@ def read(body: bytes) -> tuple[int, int, int]:
 
 
 def look(at: float, scraper: Scraper, recording: Path, queries: int) -> Sample:
+    """One sample of this process and its JVM. Memory and recording are in MiB; `at` is seconds since the start."""
     driver = psutil.Process()
     jvm = spark_jvm(driver)
     return Sample(

@@ -32,8 +32,8 @@ class Flatness(NamedTuple):
     growth: float  # over the judged time, by the slope
     an_hour: float  # the same slope over an hour
     allowed: str
-    flat: bool | None  # None: told, not judged
-    sure: bool  # whether the growth is told from none
+    flat: bool | None  # None: reported, not judged
+    sure: bool  # whether the growth differs from none
 
     @property
     def share(self) -> str:
@@ -68,9 +68,9 @@ def warm(times: Sequence[float], share: float = WARM_SHARE) -> int:
 
 
 def grows(name: str, unit: str, times: Sequence[float], values: Sequence[float], share: float | None) -> Flatness:
-    """Flat when the growth over the judged time is at most `share` of the median, or not told from none.
+    """Flat when the growth over the judged time is at most `share` of the median, or does not differ from none.
 
-    With `share` None the figure is told and not judged. Raises ValueError with fewer than FEWEST judged samples.
+    With `share` None the figure is reported and not judged. Raises ValueError with fewer than FEWEST judged samples.
     """
     start = warm(times)
     x, y = times[start:], values[start:]

@@ -59,6 +59,7 @@ def generated_per_second(rows: int = 2_000_000) -> float:
 
 
 def source(say: Callable[[str], None], rows: int = 4_000_000) -> Iterator[Line]:
+    """Yields the lines of the part: rows a second of generation alone, and through a windowed count of `rows` rows."""
     alone = generated_per_second()
     yield Line("generation alone, on one core", f"{alone:,.0f} rows/s")
     with tempfile.TemporaryDirectory() as folder:

@@ -19,20 +19,22 @@ class Cpu(NamedTuple):
 
     @property
     def total(self) -> float:
+        """CPU seconds of all processes."""
         return sum(self)
 
 
 class Meter:
     """CPU that this process and the JVM below it use from now on.
 
-    Worker by worker, for one that idled for a minute is ended by Spark and takes its whole past with it: pyspark's
-    daemon ignores SIGCHLD, so no `children_*` time keeps it. What a worker used that ends before `used()` is not told.
+    Workers are measured one by one: Spark ends one that was idle for a minute, and pyspark's daemon ignores SIGCHLD, so
+    no `children_*` time keeps what it used. A worker that ends before `used()` is not counted.
     """
 
     def __init__(self) -> None:
         self._began = self._look()
 
     def used(self) -> Cpu:
+        """CPU seconds since the meter was created."""
         (driver, jvm, workers), (driver0, jvm0, workers0) = self._look(), self._began
         spent = sum(seconds - workers0.get(worker, 0.0) for worker, seconds in workers.items())
         return Cpu(driver - driver0, jvm - jvm0, spent)

@@ -23,6 +23,7 @@ CORES = 2  # of the session
 
 
 def views(say: Callable[[str], None], rows: Mapping[str, int] = ROWS, rounds: int = ROUNDS) -> Iterator[Line]:
+    """Yields the lines of the part: rows a second and core for each source, over `rounds` rounds."""
     from ledgerops.ledger.sources.topics import create
     from ledgerops.servers.jars import connector_jars
     from ledgerops.servers.kafka import Kafka

@@ -13,6 +13,7 @@ pieces = []
 
 
 def fill():
+    """Allocates memory in the JVM until only `heap_left` MiB are free. Runs once that value is set."""
     jvm = spark.sparkContext._jvm
     comma, text = jvm.java.util.regex.Pattern.compile(","), "text," * 250_000
     machine = jvm.java.lang.Runtime.getRuntime()

@@ -12,6 +12,7 @@ spark = outside.session("features", opts)
 
 @F.udf("double")
 def feature(key, amount):
+    """A number for each row, after `row` seconds. Raises ValueError for key 7 when `bad` is set."""
     time.sleep(outside.now("row"))
     if outside.now("bad") and key == "7":
         raise ValueError("card number 4111-1111-1111-1111 is bad")

@@ -57,6 +57,7 @@ def options(**defaults):
 
 
 def session(name, opts):
+    """A Spark session with `opts.shuffle` shuffle partitions; its Python workers can import this module."""
     spark = SparkSession.builder.appName(name).config("spark.sql.shuffle.partitions", str(opts.shuffle)).getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     spark.sparkContext.addPyFile(__file__)

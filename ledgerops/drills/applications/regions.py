@@ -10,6 +10,7 @@ spark = outside.session("regions", opts)
 
 
 def ask(parts):
+    """Passes the rows on; partition 1 first waits for `region` seconds."""
     from pyspark import TaskContext
 
     if TaskContext.get().partitionId() == 1:

@@ -12,6 +12,7 @@ spark.conf.set("spark.sql.shuffle.partitions", "2")
 
 
 def rebuild(parts):
+    """Passes the rows on after `burn` seconds of computing in each partition."""
     until = time.monotonic() + outside.now("burn")
     while time.monotonic() < until:
         sum(range(1000))
@@ -23,10 +24,12 @@ heavy = source.repartition(4).mapInPandas(rebuild, source.schema)
 
 
 def small():
+    """The report's query, started."""
     return outside.start(outside.rows(spark, opts).where("amount > 5").writeStream.format("noop"), opts, "small_report")
 
 
 def large():
+    """The rebuild's query, started."""
     return outside.start(heavy.writeStream.format("noop"), copy.copy(opts), "nightly_rebuild")
 
 

@@ -13,6 +13,7 @@ spark = outside.session("scoring", opts)
 
 @F.pandas_udf("double")
 def score(amount: pd.Series) -> pd.Series:
+    """Standard scores of the amounts, after `row` seconds for each row."""
     time.sleep(outside.now("row") * len(amount))
     return (amount - amount.mean()) / (amount.std() + 1.0)
 

@@ -11,6 +11,7 @@ spark = outside.session("sessions", opts)
 
 
 def total(key, parts, state):
+    """Yields the number of rows seen so far for a key, after `row` seconds for each new row."""
     count = sum(len(part) for part in parts)
     time.sleep(outside.now("row") * count)
     seen = count + (state.get[0] if state.exists else 0)

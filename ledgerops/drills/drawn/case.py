@@ -50,6 +50,7 @@ class Case:
     proxied: bool = False
 
     def save(self, folder: Path) -> None:
+        """Writes the case to `folder/case.json`."""
         (folder / "case.json").write_text(json.dumps(asdict(self), indent=1) + "\n", "utf-8")
 
     @staticmethod

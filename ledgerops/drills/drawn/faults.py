@@ -30,16 +30,19 @@ class Chance:
         onsets: tuple[str, ...] = ("birth", "later"),
         sources: tuple[str, ...] = ("rate", "files", "kafka"),
     ) -> None:
+        """Draws trigger interval (seconds, None: back to back), onset, strength and source from the choices given."""
         self.trigger = self.random.choice(triggers)
         self.onset = self.random.choice(onsets)
         self.strength = self.random.choice(("just", "clear", "gross"))
         self.source = self.random.choice(sources)
 
     def pick(self, *choices: Any) -> Any:
+        """One of `choices`, all equally likely."""
         return self.random.choice(choices)
 
     @property
     def scale(self) -> float:
+        """The trigger interval in seconds, or NO_TRIGGER_SECONDS without one."""
         return self.trigger or NO_TRIGGER_SECONDS
 
     @property
@@ -49,10 +52,12 @@ class Chance:
 
     @property
     def factor(self) -> float:
+        """How long a fault delays a batch, as a multiple of `scale`; at most 1.8 if `scale` is 10 s or more."""
         return min(FACTOR[self.strength], 1.8 if self.scale >= 10 else 9.0)
 
     @property
     def utilisation(self) -> float:
+        """Share of the capacity that a fault demands, by the strength drawn; 1 is saturated."""
         return UTILISATION[self.strength]
 
     def when(self, **values: Any) -> dict[str, Any]:
@@ -70,18 +75,21 @@ Parts = dict[str, Any]
 
 
 def slow_sink(c: Chance) -> Parts:
+    """Each write to the sink takes longer than the trigger interval."""
     c.draw()
     app = c.pick("warehouse", "counts", "dedup", "ledger_job")
     return {"app": app, "expected": ("slow-sink",), **c.when(sink=round(c.factor * c.scale, 2))}
 
 
 def stuck_sink(c: Chance) -> Parts:
+    """A write to the sink blocks and does not return."""
     c.draw()
     expected = ("query-stuck", "slow-sink")
     return {"app": c.pick("warehouse", "counts", "dedup"), "expected": expected, **c.when(block=True)}
 
 
 def flaky_sink(c: Chance) -> Parts:
+    """Every fifth write to the sink stalls; the others are quick."""
     c.draw(triggers=(None, 1.0, 2.0))
     values = {"stall": round(2.5 * c.factor * c.scale, 2), "every": 5}
     expected = ("intermittent-sink", "slow-sink")
@@ -91,6 +99,7 @@ def flaky_sink(c: Chance) -> Parts:
 
 
 def python_udf(c: Chance) -> Parts:
+    """A Python function takes more time for each row than its tasks have."""
     c.draw(sources=("rate", "kafka"))
     rate, tasks = 40, 2
     app = c.pick("features", "scoring")
@@ -104,6 +113,7 @@ def python_udf(c: Chance) -> Parts:
 
 
 def key_skew(c: Chance) -> Parts:
+    """Three quarters of the rows have the same key, and each row costs time in Python state."""
     c.draw(sources=("files", "kafka"), triggers=(None, 2.0, 2.0, 10.0))
     rate, hot = 60, 0.75
     before, after = {"rate": rate}, {"rate": rate, "hot": hot}
@@ -114,12 +124,14 @@ def key_skew(c: Chance) -> Parts:
 
 
 def straggler(c: Chance) -> Parts:
+    """One of the tasks waits for a slow server."""
     c.draw()
     parts = {"app": "regions", "master": "local[6]", "expected": ("straggler",)}
     return {**parts, **c.when(region=round(c.factor * c.scale, 2))}
 
 
 def too_many_tasks(c: Chance) -> Parts:
+    """Small batches are split into 150 to 450 shuffle tasks."""
     c.draw(triggers=(None, 1.0, 2.0), onsets=("birth",))
     count = {"just": 150, "clear": 300, "gross": 450}[c.strength]
     expected = ("too-many-tasks", "small-batch-overhead")
@@ -127,6 +139,7 @@ def too_many_tasks(c: Chance) -> Parts:
 
 
 def overload(c: Chance) -> Parts:
+    """More rows arrive than the application can process."""
     onset = c.pick("birth", "later")
     c.draw(onsets=(onset,), sources=("files", "kafka") if onset == "later" else ("rate", "files", "kafka"))
     rate = 200
@@ -142,6 +155,7 @@ def overload(c: Chance) -> Parts:
 
 
 def binding_cap(c: Chance) -> Parts:
+    """A limit on rows or files per batch is lower than what arrives."""
     c.draw(triggers=(1.0, 2.0, 2.0), sources=("files", "kafka"))
     over = {"just": 1.5, "clear": 2.0, "gross": 4.0}[c.strength]
     assert c.trigger is not None
@@ -163,6 +177,7 @@ def binding_cap(c: Chance) -> Parts:
 
 
 def slow_broker(c: Chance) -> Parts:
+    """The connection to the broker has a high latency."""
     c.draw(triggers=(None, 1.0, 2.0), sources=("kafka",), onsets=("later",))
     latency = round(c.scale * {"just": 0.5, "clear": 0.8, "gross": 1.5}[c.strength], 2)
     parts = {"app": c.pick("warehouse", "dedup"), "proxied": True, "expected": ("slow-source",)}
@@ -170,11 +185,13 @@ def slow_broker(c: Chance) -> Parts:
 
 
 def slow_gateway(c: Chance) -> Parts:
+    """A data source written in Python waits long for its newest offset."""
     c.draw(sources=("own",))
     return {"app": "devices", "expected": ("slow-source",), **c.when(gateway=round(c.factor * c.scale, 2))}
 
 
 def late_rows(c: Chance) -> Parts:
+    """A share of the rows is 60 s late, more than the watermark delay."""
     c.draw(triggers=(None, 1.0, 2.0), sources=("files", "kafka"))
     share = {"just": 0.05, "clear": 0.2, "gross": 0.5}[c.strength]
     load = c.load({"rate": 150}, {"rate": 150, "late": share, "late_by": 60.0})
@@ -183,6 +200,7 @@ def late_rows(c: Chance) -> Parts:
 
 
 def future_row(c: Chance) -> Parts:
+    """One row is dated an hour ahead and moves the watermark past the others."""
     c.draw(triggers=(None, 1.0, 2.0), sources=("files", "kafka"), onsets=("later",))
     load = c.load({"rate": 150}, {"rate": 150, "future": True})
     parts = {"app": c.pick("dedup", "counts"), "expected": ("watermark-jump",), "may": ("rows-dropped", "late-data")}
@@ -190,6 +208,7 @@ def future_row(c: Chance) -> Parts:
 
 
 def idle_branch(c: Chance) -> Parts:
+    """One of two inputs has no rows, so the watermark does not advance."""
     c.draw(triggers=(None, 1.0, 2.0, 10.0), sources=("files", "kafka"))
     busy, idle = {"rate": 100}, {"rate": 0}
     parts = {"app": c.pick("merged", "payments"), "two_inputs": True, "expected": ("watermark-stalled",)}
@@ -200,6 +219,7 @@ def idle_branch(c: Chance) -> Parts:
 
 
 def silent_producer(c: Chance) -> Parts:
+    """The producer stops sending; the query itself works."""
     c.draw(triggers=(None, 1.0, 2.0), sources=("kafka", "files"), onsets=("later",))
     rate = c.pick(150, 600)
     load = c.load({"rate": rate}, {"rate": 0})
@@ -208,6 +228,7 @@ def silent_producer(c: Chance) -> Parts:
 
 
 def heap(c: Chance) -> Parts:
+    """The driver's heap is filled until only 45 to 70 MiB are free."""
     c.draw(triggers=(1.0, 2.0), onsets=("later",), sources=("rate", "files"))
     left = {"just": 70, "clear": 55, "gross": 45}[c.strength]
     conf = {"spark.driver.memory": "600m"}
@@ -215,12 +236,14 @@ def heap(c: Chance) -> Parts:
 
 
 def planning(c: Chance) -> Parts:
+    """A query with hundreds of columns takes most of each batch to plan."""
     c.draw(triggers=(None, 1.0), onsets=("birth",))
     columns = {"just": 500, "clear": 900, "gross": 1400}[c.strength]
     return {"app": "wide", "options": {"keys": columns, "rate": 20}, "expected": ("small-batch-overhead",)}
 
 
 def unbounded_state(c: Chance) -> Parts:
+    """Removes duplicates without a watermark, so the state grows with every row."""
     c.draw(triggers=(None, 2.0), onsets=("birth",), sources=("rate",))
     rate = {"just": 1000, "clear": 3000, "gross": 8000}[c.strength]
     parts = {"app": "dedup", "options": {"rate": rate, "delay": ""}, "expected": ("unbounded-state", "state-growth")}
@@ -228,6 +251,7 @@ def unbounded_state(c: Chance) -> Parts:
 
 
 def executor_lost(c: Chance) -> Parts:
+    """One, two or four executors are killed, 10 seconds apart."""
     c.draw(triggers=(1.0, 2.0), onsets=("later",), sources=("rate", "files"))
     kills = {"just": 1, "clear": 2, "gross": 4}[c.strength]
     actions = tuple((c.at + 10.0 * number, "kill_executor", 0.0) for number in range(kills))
@@ -245,6 +269,7 @@ def executor_lost(c: Chance) -> Parts:
 
 
 def cpu_taken(c: Chance) -> Parts:
+    """Processes outside the application occupy the cores."""
     c.draw(triggers=(1.0,), sources=("rate", "files"))
     count = {"just": 6, "clear": 9, "gross": 14}[c.strength]
     parts = {"app": c.pick("counts", "dedup"), "options": {"shuffle": 6}, "expected": ("cpu-saturated",)}
@@ -252,24 +277,28 @@ def cpu_taken(c: Chance) -> Parts:
 
 
 def crash_loop(c: Chance) -> Parts:
+    """The query fails, and is restarted and fails again."""
     c.draw()
     parts = {"app": "features", "options": {"restart": True}, "expected": ("crash-loop", "query-failed")}
     return {**parts, "harm": "failure", **c.when(bad=True)}
 
 
 def failing(c: Chance) -> Parts:
+    """The query fails once, in a Python function or in the sink."""
     c.draw()
     app, values = c.pick(("features", {"bad": True}), ("warehouse", {"fail": "no route to host"}))
     return {"app": app, "expected": ("query-failed",), "harm": "failure", "after": 30.0, **c.when(**values)}
 
 
 def neighbour(c: Chance) -> Parts:
+    """Another query of the same application occupies the cores."""
     c.draw(triggers=(1.0, 2.0), sources=("rate", "files"))
     parts = {"app": "reports", "blamed": "small_report", "query": "reports", "expected": ("noisy-neighbour",)}
     return {**parts, **c.when(burn=round(0.7 * c.factor * c.scale, 2))}
 
 
 def partition_skew(c: Chance) -> Parts:
+    """85 % of the rows arrive in one source partition, and each row costs time."""
     c.draw(triggers=(None, 2.0, 10.0), sources=("kafka",))
     rate, pinned = 60, 0.85
     load = c.load({"rate": rate}, {"rate": rate, "pinned": pinned})
@@ -278,6 +307,7 @@ def partition_skew(c: Chance) -> Parts:
 
 
 def broker_down(c: Chance) -> Parts:
+    """The broker is killed."""
     c.draw(triggers=(None, 2.0), sources=("kafka",), onsets=("later",))
     parts = {"app": c.pick("warehouse", "dedup"), "expected": ("source-unreachable",), "may": ("query-failed",)}
     return {**parts, "actions": ((c.at, "kill_broker", 0.0),), "harm": "given", "harm_after": 5.0}

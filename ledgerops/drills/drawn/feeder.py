@@ -34,6 +34,7 @@ class Feeder:
         self._thread.start()
 
     def close(self) -> None:
+        """Stops the thread and waits for its end."""
         self._closed.set()
         self._thread.join()
 

@@ -71,6 +71,7 @@ class Run:
         self.process: subprocess.Popen[bytes]
 
     def whole(self) -> None:
+        """Runs the case to its end and writes times.json. Raises UserError if the query cannot start or is stopped."""
         case, folder = self.case, self.folder
         feeders = self._inputs()
         if case.trigger == -1.0 or case.options.get("start") == "earliest":

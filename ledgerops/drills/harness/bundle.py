@@ -63,6 +63,7 @@ class Bundle:
 
     @property
     def recording(self) -> Path:
+        """Folder of the recording."""
         return self.folder / "recording"
 
     @cached_property
@@ -71,10 +72,12 @@ class Bundle:
 
     @property
     def drill(self) -> str:
+        """Name of the drill."""
         return str(self._drill["drill"])
 
     @property
     def seed(self) -> int:
+        """Seed of the random names and data."""
         return int(self._drill["seed"])
 
     @property
@@ -102,6 +105,7 @@ class Bundle:
         return dict(self._json("queries.json").get(role, {}))
 
     def checkpoint(self, role: str = "main") -> Path:
+        """Checkpoint folder of the query with this role."""
         return self.folder / "work" / "checkpoints" / role
 
     def commits(self, role: str = "main") -> Sequence[Commit]:

@@ -77,9 +77,11 @@ class ControlledSink:
         return "a sink whose faults are controlled by a file"
 
     def last_batch(self, job: Job, checkpoint: Path) -> int | None:
+        """None: the sink keeps no rows, so it has no batch to name."""
         return None
 
     def write(self, job: Job, rows: DataFrame, checkpoint: Path) -> DataStreamWriter:
+        """The writer of `rows`, which calls `write_batch` for each batch."""
         return by_batch(job, rows, checkpoint, self.write_batch)
 
     def write_batch(self, rows: DataFrame, batch: int) -> None:

@@ -90,6 +90,7 @@ class BrokerFixture:
         return {each.partition: found.result(10).low_watermark for each, found in done.items()}
 
     def close(self) -> None:
+        """Stops the producers, the broker and the proxy."""
         for producer in self.producers.values():
             producer.stop()
         self.kafka.__exit__()

@@ -159,10 +159,12 @@ class TargetApp:
         return query
 
     def sink(self, role: str = "main", before: Any = None) -> ControlledSink:
+        """The sink of one role, logged to ROLE.sink.jsonl. `before` replaces the function that applies faults."""
         log = self.folder / f"{role}.sink.jsonl"
         return ControlledSink(self.control, log, before) if before else ControlledSink(self.control, log)
 
     def checkpoint(self, role: str = "main") -> Path:
+        """Checkpoint folder of the query with this role."""
         return self.folder / "work" / "checkpoints" / role
 
     def turn(self) -> None:
@@ -182,6 +184,7 @@ class TargetApp:
             act()
 
     def outcomes(self) -> dict[str, Any]:
+        """By role: the text of the last exception, None without one, and the times of failures (epoch seconds)."""
         return {role: {"exception": kept.exception, "deaths": kept.deaths} for role, kept in self.kept.items()}
 
 

@@ -36,6 +36,7 @@ def repair(injector: Injector) -> None:
 
 
 def end(processes: list[subprocess.Popen[bytes]]) -> None:
+    """Kills the processes and waits for their end."""
     for process in processes:
         process.kill()
         process.wait()

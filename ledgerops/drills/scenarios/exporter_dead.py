@@ -55,6 +55,7 @@ def inject(injector: Injector) -> None:
 
 
 def ask(injector: Injector) -> subprocess.CompletedProcess[str]:
+    """Exit code and output of `ledgerops diagnose`. Raises TimeoutExpired after LIMIT seconds."""
     command = [sys.executable, "-m", "ledgerops", "diagnose", "--from", injector.url]
     return subprocess.run(command, capture_output=True, text=True, timeout=LIMIT)
 

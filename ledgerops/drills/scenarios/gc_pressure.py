@@ -26,6 +26,7 @@ class Cache:
         self._pieces: list[Any] | None = None
 
     def turn(self) -> None:
+        """Fills or releases the cache if the control file asks for another state than the present one."""
         wanted = bool(self._app.control("cache"))
         if wanted == (self._pieces is not None):
             return

@@ -52,6 +52,7 @@ def repair(injector: Injector) -> None:
 
 
 def effect(bundle: Bundle) -> float | None:
+    """When the fault takes effect, in epoch seconds: SILENCE seconds after the injection."""
     return bundle.times["injected"] + SILENCE
 
 

@@ -22,6 +22,7 @@ phases: [{shape: constant, rate: 200}]
 
 
 def files(folder: Any) -> SlowFiles:
+    """The slow file system whose files lie in `folder/files`."""
     return SlowFiles(folder / "files")
 
 

@@ -119,6 +119,10 @@ def _replayed(place: Path) -> Iterator[Answer]:
 
 
 def judge_answers(case: Case, harm: Harm | None, onset: float, answers: Sequence[Answer], others: float) -> Judged:
+    """Compares the answers with the case: time of the first correct finding, root cause, and false alarms.
+
+    Without harm `harm` is None; `onset` is in the clock of the answers; `others` is a share of the machine (0 to 1).
+    """
     early = [answer for answer in answers if case.healthy or (case.onset == "later" and answer.at < onset)]
     alarms = tuple(sorted({rule for answer in early for rule in _serious(answer.findings)}))
     if others >= MIN_OTHERS_SHARE:

@@ -127,6 +127,7 @@ def machine() -> str:
 
 
 def today() -> str:
+    """The date in UTC as YYYY-MM-DD."""
     return time.strftime("%Y-%m-%d", time.gmtime())
 
 

@@ -31,6 +31,7 @@ class Sums(NamedTuple):
 
 
 def sums(scored: Sequence[Scored]) -> Sums:
+    """Counts, shares and seconds over `scored`. Void drills count neither as found nor as missed."""
     named = [each for drill, score in scored if not score.void for each in score.named]
     times = [each.seconds for each in named if each.seconds is not None]
     controls = [score for drill, score in scored if drill.kind == "control"]
@@ -96,6 +97,7 @@ def details(drill: Drill, bundle: Bundle, score: Score) -> str:
 
 
 def state(score: Score) -> str:
+    """`void`, `passed` or `FAILED`."""
     return "void" if score.void else "passed" if score.passed else "FAILED"
 
 

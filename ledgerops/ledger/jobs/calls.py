@@ -58,7 +58,7 @@ class CallFailed(Exception):
 
 
 class Calls:
-    """Threads and connections to the service at `url`. User and password in it are sent, and never said."""
+    """Threads and connections to the service at `url`. User and password in it are sent, and appear in no message."""
 
     def __init__(self, url: str, limits: Limits) -> None:
         address = urllib3.util.parse_url(url)

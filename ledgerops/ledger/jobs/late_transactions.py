@@ -1,4 +1,4 @@
-"""Late transactions: what a job with this watermark would drop, kept, and told apart from what is on time.
+"""Late transactions: keeps what a job with this watermark would drop, apart from what is on time.
 
 Reads `transactions`, writes each of its rows unchanged: to `transactions.late` if a stateful job with the same lateness
 and the same batches would drop it, else to `transactions.on_time`. Spark itself only counts such rows

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 SCORED, FAILED = "risk_scores", "risk_scores.failed"
 CHUNK = 50  # transactions a call: the service takes 1000, but all of a call fail together
 LIMITS = Limits()
-ASKED = ("transaction_id", "type", "amount")  # all that the service is told
+ASKED = ("transaction_id", "type", "amount")  # all that is sent to the service
 OUTPUT = f"{TRANSACTIONS}, score DOUBLE, reason STRING, output STRING"
 
 Question = Sequence[Mapping[str, Any]]

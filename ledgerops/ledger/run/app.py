@@ -126,7 +126,7 @@ class ActiveRun:
         return not any(query.isActive for query in self.queries)
 
     def dry(self) -> bool:
-        """Whether every query has worked off all rows of a bounded source, or all that were there at the start."""
+        """Whether every query has processed all rows of a bounded source, or all that were there at the start."""
         if self._headway is not None:
             return self._headway.over()
         if not self._totals:

@@ -50,7 +50,7 @@ def start(
 ) -> StreamingQuery:
     """The running query of `job`, named after it, fed by `inputs` (by name, at least those that the job reads).
 
-    `available_now` works off what is there and ends; otherwise a batch starts every `trigger_seconds`, or without
+    `available_now` reads what is there and ends; otherwise a batch starts every `trigger_seconds`, or without
     these as soon as the last has ended. `fingerprint` says where the rows come from (kind of source and plan): the
     offsets in a checkpoint mean nothing for another source. `lateness` replaces the job's own allowance, where it has
     one. `services` are the URLs, by name, of what the job asks besides Spark. Raises UserError, before anything is

@@ -32,7 +32,7 @@ def by_batch(job: Job, rows: DataFrame, checkpoint: Path, write: Write) -> DataS
 
 
 def pass_over(rows: DataFrame) -> None:
-    """Works off a batch that is written already, without writing: its state and its watermark are needed."""
+    """Processes a batch that is already written, without writing it: its state and watermark are needed."""
     rows.write.format("noop").mode("overwrite").save()
 
 

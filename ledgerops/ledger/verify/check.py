@@ -26,7 +26,7 @@ from ledgerops.ledger.verify.outputs import Output
 from ledgerops.ledger.verify.result import Result, judge
 from ledgerops.ledger.verify.rows import Sources, Wanted
 
-Show = Callable[[int], None]  # told how many rows were read
+Show = Callable[[int], None]  # called with the number of rows read
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ EXAMPLES = 5
 
 @dataclass
 class Result:
-    """Of one job. None: the check does not tell, or cannot."""
+    """The result for one job. None: not checked, or unknown."""
 
     job: str
     verdict: Verdict

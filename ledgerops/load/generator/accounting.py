@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ledgerops.ledger.plan.partitioning import Ints
 from ledgerops.ledger.plan.summary import WORD, Bucket, Summary, Tally
 
-MOST_LATE = 60_000  # ms; what is later is counted as this, and still told as the latest
+MOST_LATE = 60_000  # ms; anything later is counted as this, but reported in full as the latest
 
 
 def _no_lateness() -> Ints:

@@ -24,7 +24,7 @@ from ledgerops.load.generator.target import Target
 from ledgerops.load.generator.validity import LATE_BUDGET, judge
 
 FIRST = 25_000.0  # records a second; a machine that cannot do this carries no load test
-SECONDS = 2.5  # of a step: 250 looks at the clock, so that its p99 is no single one
+SECONDS = 2.5  # of a step: 250 readings of the clock, so that its p99 does not rest on one
 MOST = 38.0  # seconds in all
 ENOUGH = 1.15  # the highest rate that holds is known within 15 %
 SAFE = 0.8  # of the ceiling: what a load may ask while jobs and a broker share the machine

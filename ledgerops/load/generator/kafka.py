@@ -31,7 +31,7 @@ SETTINGS = {
     "batch.size": 1_000_000,
     "queue.buffering.max.messages": HELD_RECORDS,
     "queue.buffering.max.kbytes": HELD_KBYTES,
-    "log_level": 0,  # what goes wrong is told by error_cb; librdkafka's own lines would go to stderr
+    "log_level": 0,  # errors are reported by error_cb; librdkafka's own lines would go to stderr
 }
 ANSWER_SECONDS = 8.0  # of the broker at the start
 CLOSE_SECONDS = 60.0  # for the broker to come back when the load is over

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ledgerops.ledger.plan.record_stream import Rows, Stream
     from ledgerops.load.generator.records import Records
 
-A_SECOND = 100  # samples a second unless told otherwise: 9,000 in 90 s give a p99.9 of nine
+A_SECOND = 100  # samples a second by default: 9,000 in 90 s give a p99.9 of nine
 _MOST_MICROS = 3_600_000_000  # an hour; what took longer counts as that
 _DIGITS = 3
 # name -> from which time to which

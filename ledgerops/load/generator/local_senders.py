@@ -20,7 +20,7 @@ from ledgerops.load.generator.coordinator import Coordinator
 from ledgerops.load.generator.request import LoadRequest
 from ledgerops.load.generator.sender import ShareSender
 
-_LOOK = 0.1  # seconds between two looks at the stop
+_LOOK = 0.1  # seconds between two checks for a stop
 _LEAVE = 5.0  # seconds for a process to end when its work is done
 
 

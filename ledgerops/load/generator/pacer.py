@@ -23,12 +23,12 @@ from ledgerops.load.generator.latency_samples import Sampler
 from ledgerops.load.generator.records import Records, encode
 from ledgerops.load.generator.target import ALL, Share, Target
 
-TICK = 0.01  # seconds between two looks at the clock; the bound of lateness on purpose
+TICK = 0.01  # seconds between two readings of the clock; the intended bound of lateness
 AHEAD = 0.3  # seconds of the schedule that are made before they are due: longer than any pause of a busy machine
 AHEAD_CHUNKS = 12  # at most: 100,000 records, some 30 MB
-_LOOK = 0.25  # seconds between two looks while nothing is due
+_LOOK = 0.25  # seconds between two checks while nothing is due
 _BOOKS = 0.1  # seconds between two entries of what is due
-_AT_ONCE = 2_048  # records between two looks at the stop
+_AT_ONCE = 2_048  # records between two checks for a stop
 _SUMS = 16  # chunks that may wait to be summed up while there is more urgent work
 
 

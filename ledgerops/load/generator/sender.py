@@ -34,7 +34,7 @@ class ShareSender:
         self._target: Target | None = None
         self._share = ALL
         self._paused = False
-        self._limit_at: float | None = None  # when it was told where to end
+        self._limit_at: float | None = None  # when the limit arrived
         self._closing_since: float | None = None
         self._reported = 0.0
         self._stopped = False

@@ -19,7 +19,7 @@ class Target(Protocol):
         ...
 
     def serve(self) -> None:
-        """Hears what became of earlier records. Does not wait."""
+        """Handles the acknowledgements that have arrived. Does not wait."""
         ...
 
     def close(self) -> None:
@@ -28,7 +28,7 @@ class Target(Protocol):
 
     @property
     def waiting(self) -> int:
-        """Records of which it is not known yet what becomes of them; 0 when `close` would not wait."""
+        """Number of records neither acknowledged nor refused yet; 0 when `close` would not wait."""
         ...
 
     @property

@@ -10,7 +10,9 @@ from __future__ import annotations
 from ledgerops.load.generator.accounting import SentCounts
 
 ACKNOWLEDGED = 0.99  # of what was due
-LATE_BUDGET = 0.05  # seconds, of the 99th percentile of lateness: five looks at the clock, and far below a trigger
+LATE_BUDGET = (
+    0.05  # seconds, of the 99th percentile of lateness: five readings of the clock, and far below a trigger interval
+)
 
 
 def judge(sent: SentCounts, late_budget: float = LATE_BUDGET) -> str | None:

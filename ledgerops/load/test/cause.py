@@ -55,7 +55,7 @@ class Findings:
 
     stretches: Sequence[Stretch]  # findings with begin and end, at warning or above
     track: Track | None  # the figures of its batches
-    sustainable: Estimate | None  # rows a second; None where it cannot be told, for `untold`
+    sustainable: Estimate | None  # rows a second; None where it is unknown, for the reason in `untold`
     untold: str
     causes: Sequence[Cause]  # best first; empty where nothing explains anything
 

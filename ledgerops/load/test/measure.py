@@ -40,7 +40,7 @@ class BatchFigures(NamedTuple):
 
 @dataclass(frozen=True)
 class Measured:
-    """The part of a run from `begin` to `end`. A figure that cannot be told is None, `untold` says why."""
+    """The part of a run from `begin` to `end`. An unknown figure is None; `untold` says why."""
 
     job: str
     trigger: float | None

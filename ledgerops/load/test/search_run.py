@@ -1,4 +1,4 @@
-"""A search at work: trial after trial in folders of their own, each measured and told, until the rate is known."""
+"""Runs a search: trial after trial in folders of their own, each measured and reported, until the rate is known."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ledgerops.load.test.measure import Measured
 from ledgerops.load.test.search import Found, Rate, Settings, planned, search
 from ledgerops.load.test.trial import Say, Trial, Wanted, perform
 
-SPARK = 12.0  # seconds that Spark takes to start and to stop, for the plan that is told beforehand
+SPARK = 12.0  # seconds that Spark takes to start and to stop, for the estimate shown beforehand
 BULKY = ("output", "checkpoints", "input", "warehouse")  # of a trial's run: nothing that is measured is in them
 
 Perform = Callable[[Wanted, Path, Say], Trial]

@@ -45,7 +45,7 @@ _VALUE = re.compile(r"(\d+(?:\.\d+)?)\s*([A-Za-z%]*)")
 
 
 class Measure(NamedTuple):
-    """What can be asked for. `read` gives None for what the run does not tell."""
+    """A measure that an objective can use. `read` returns None if the run has no value for it."""
 
     unit: Unit
     summary: str
