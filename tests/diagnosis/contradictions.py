@@ -25,7 +25,7 @@ def contradictions(verdict: Verdict) -> Sequence[str]:
     interval, seconds = (verdict.figures.get(name) for name in ("trigger_interval_seconds", "batch_seconds"))
     for root in verdict.root_causes:
         for remedy in root.remedies:
-            if "root cause that is named" in remedy.action:
+            if "named root cause" in remedy.action:
                 found.append(f"{root.rule} is the root cause and points to another")
             cores = remedy.action.startswith(("add cores", "give the query more cores"))
             if cores and interval and seconds is not None and seconds < MIN_BUSY_RATIO * interval:

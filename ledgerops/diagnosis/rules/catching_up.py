@@ -1,18 +1,18 @@
-"""Catching up: the query works off what had piled up before it began, and will be done.
+"""Catching up: the query processes a backlog from before its start, and the backlog shrinks.
 
-Meaning: the run began with a backlog, after a restart or from the earliest offsets, and the backlog shrinks. It is the
-    consequence of the pause, not a fault of its own.
-Impact: results are late until the backlog is gone; the finding says when that will be.
-Diagnosis: `sum(ledgerops_source_backlog_offsets{query="QUERY"})` falls since
-    `ledgerops_query_start_timestamp_seconds{query="QUERY"}`; `ledgerops_backlog_drain_seconds` is an estimate from the
-    capacity, the finding's own one from the pace of the last batches. Ask why the query was away:
+Meaning: the run started with a backlog, after a restart or from the earliest offsets, and the backlog shrinks. This
+    follows from the pause; the query itself is healthy.
+Impact: results are late until the backlog is gone. The finding estimates when that will be.
+Diagnosis: `sum(ledgerops_source_backlog_offsets{query="QUERY"})` has been falling since
+    `ledgerops_query_start_timestamp_seconds{query="QUERY"}`. `ledgerops_backlog_drain_seconds` estimates the remaining
+    time from the capacity; the finding estimates it from the last batches. Find out why the query was down:
     `ledgerops_query_restarts_total{query="QUERY"}`.
-Mitigation: wait. If it takes too long, give the query more cores for the time being, at most as many as the source has
-    partitions, and compare with what the topic keeps: `ledgerops_retention_headroom_seconds`.
+Mitigation: wait. If it takes too long, give the query more cores until it is done, at most as many as the source has
+    partitions. Check `ledgerops_retention_headroom_seconds`: the time until the topic deletes unread rows.
 Evidence:
     ledgerops_source_backlog_offsets: sum over the partitions of latestOffset - endOffset, of the newest batch.
     backlog_falls_by: that sum of the batch twelve before the newest (or of the first of the run) less that of the
-        newest, over the time between their ends; a batch without a latestOffset, repeated after a crash, is none.
+        newest, over the time between their ends; a batch without a latestOffset, repeated after a crash, is left out.
     seconds_to_drain: the first / the second.
     away_seconds: `started` of this run less `terminated` of the run before it; absent for a first run.
 """
@@ -28,9 +28,9 @@ from ledgerops.model.history import Ended, backlog
 from ledgerops.signals.query_view import QueryView
 
 BATCHES = 4  # over which the backlog must fall, each time: a single larger batch is no trend
-PACE = 12  # batches back to which the pace is taken
-FROM_START = 3  # the most must have been there by this batch of the run: what piled up later is another matter
-SILENT = 3  # intervals and batches without another batch: by then nothing is worked off
+PACE = 12  # batches over which the rate of shrinking is taken
+FROM_START = 3  # the maximum must be reached by this batch of the run: a backlog that piled up later does not count
+SILENT = 3  # intervals and batches without another batch: by then the query no longer processes anything
 LAG_SECONDS = 5.0  # of backlog that must be there to speak of catching up
 
 
@@ -66,21 +66,21 @@ def check(view: QueryView) -> Iterator[Finding]:
     if away is not None:
         gone, end = away
         evidence.append(Evidence("away_seconds", gone, "seconds", "0", last.ended))
-        failed = f", for it had failed ({end.error_class or 'no error class'})" if end.exception is not None else ""
-        why = f"; the query was away for {gone:.0f} s{failed}"
+        failed = f" after a failure ({end.error_class or 'no error class'})" if end.exception is not None else ""
+        why = f"; the query was down for {gone:.0f} s{failed}"
     yield Finding(
-        f"{latest[-1]:,} of {most:,} offsets are left of what had piled up; {pace:,.0f} fewer a second: "
-        f"done in about {seconds:,.0f} s{why}",
+        f"catching up: {latest[-1]:,} of {most:,} offsets are left, {pace:,.0f} fewer per second; "
+        f"backlog clears in about {seconds:,.0f} s{why}",
         Component("query", view.query),
         tuple(evidence),
-        (Remedy("wait until it is worked off", "the backlog came from the time before the query began, and shrinks"),),
+        (Remedy("wait until the backlog is processed", "it dates from before the start of the query, and shrinks"),),
         confidence=0.9,
         began=view.batches[0].started,
     )
 
 
 def _away(view: QueryView) -> tuple[float, Ended] | None:
-    """How long no run was on before this one, and how the one before it ended; None for a first run."""
+    """Seconds without a run before this one, and the end of the run before it; None for a first run."""
     ends, began = view.history.ends, view.history.started_at
     if not ends or began is None or ends[-1].run_id == view.history.run_id:
         return None

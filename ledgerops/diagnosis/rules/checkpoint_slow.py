@@ -1,16 +1,17 @@
-"""Checkpoint slow: writing down what a batch read and that it is done takes a large part of it.
+"""Checkpoint slow: writing the checkpoint takes a large part of each batch.
 
-Meaning: before a batch Spark writes its offsets into the checkpoint (`wal_commit`), after it that it is done
-    (`commit_offsets`), one small file each. That takes much longer than it should, or than it used to.
-Impact: every batch pays for it, however few rows it has, so batches outlast their interval. The state store and file
-    sinks often write to the same place and get slower with it.
+Meaning: before a batch Spark writes its offsets to the checkpoint (`wal_commit`), and after it a commit
+    (`commit_offsets`), one small file each. These writes take much longer than they should, or than they used to.
+Impact: every batch takes longer, however few rows it has, so batches outlast the trigger interval. The state store and
+    file sinks often write to the same storage and slow down as well.
 Diagnosis: `sum by (phase) (rate(ledgerops_batch_phase_seconds_total{query="QUERY",
     phase=~"wal_commit|commit_offsets"}[5m]))` over `rate(ledgerops_batches_total{query="QUERY"}[5m])` is the time of
-    each. Write a small file there by hand and take the time; on an object store look for throttling, on HDFS at the
-    name node, on a disk at its queue (`iostat -x`).
-Mitigation: put the checkpoint on storage that answers fast (local disk or HDFS rather than an object store without a
-    fast committer), lift the limit, clear a full disk. A longer trigger interval pays less often. For a stateless
-    query `asyncProgressTrackingEnabled` takes it out of the batch's way. More cores do not help.
+    each. Time the writing of a small file there by hand. On an object store check for throttling, on HDFS check the
+    name node, on a disk check its queue (`iostat -x`).
+Mitigation: put the checkpoint on storage with a low latency (local disk or HDFS rather than an object store without a
+    fast committer), raise the rate limit, or clear a full disk. A longer trigger interval means fewer writes. For a
+    stateless query `asyncProgressTrackingEnabled` writes the offsets in parallel with the batch. More cores do not
+    help.
 Evidence:
     checkpoint_seconds_median: median of (durationMs.walCommit + durationMs.commitOffsets) / 1000 over the newest 3
         batches of the run (without those of its first 10 s)
@@ -63,8 +64,8 @@ def check(view: QueryView) -> Iterator[Finding]:
     if before is not None:
         evidence.append(Evidence("usual_checkpoint_seconds", before, "seconds", "the usual", at))
     yield Finding(
-        f"{now:.1f} s of a batch of {duration:.1f} s pass in writing the checkpoint"
-        + (f"; usual are {before:.1f} s" if before is not None else ""),
+        f"{now:.1f} s of a batch of {duration:.1f} s are spent writing the checkpoint"
+        + (f"; the usual is {before:.1f} s" if before is not None else ""),
         Component("query", view.query, "checkpoint"),
         tuple(evidence),
         _remedies(view),
@@ -80,7 +81,7 @@ def _seconds(batch: Progress) -> float:
 
 def _remedies(view: QueryView) -> tuple[Remedy, ...]:
     storage = Remedy(
-        "look at the storage of the checkpoint: latency of small writes, throttling, free space",
+        "check the storage of the checkpoint: latency of small writes, throttling, free space",
         "two small files are written for each batch; more cores do not help",
     )
     if view.run.stateful:
@@ -88,7 +89,7 @@ def _remedies(view: QueryView) -> tuple[Remedy, ...]:
     else:
         rarer = Remedy(
             "set asyncProgressTrackingEnabled at the next start if the sink is Kafka",
-            "the offsets are then written beside the batches; after a failure rows may be repeated",
+            "the offsets are then written in parallel with the batches; after a failure rows may be repeated",
             safe=False,
         )
     return storage, rarer

@@ -1,23 +1,23 @@
 """Falling behind: the backlog of a query grows batch after batch.
 
-Meaning: more rows arrive than the query works off. Where the source limits its batches, rows pile up in the source;
-    where it does not, each batch takes all there is and becomes longer than the one before.
+Meaning: more rows arrive than the query processes. If the source limits its batches, rows pile up in the source. If it
+    does not, each batch reads all available rows and takes longer than the one before.
 Impact: results are late, by more every minute. Once the retention of the topic is reached, rows are lost.
-Diagnosis: read the root cause that is named beside this finding; without one, compare the phases of a batch with
+Diagnosis: read the root cause named with this finding. Without one, compare the phases of a batch with
     `sum by (phase) (rate(ledgerops_batch_phase_seconds_total{query="QUERY"}[5m]))`, and arrival with capacity with
     `sum(ledgerops_arrival_rows_per_second{query="QUERY"}) / ledgerops_capacity_rows_per_second{query="QUERY"}`.
-    `ledgerops diagnose --query QUERY` says what was ruled out.
-Mitigation: remove the cause. If there is none but load, add cores up to the number of source partitions, then
-    partitions. A higher limit on rows for each trigger helps only while batches end well within their interval.
+    `ledgerops diagnose --query QUERY` lists the causes that were ruled out.
+Mitigation: remove the cause. If the load is the only cause, add cores up to the number of source partitions, then add
+    partitions. A higher limit on rows per trigger helps only if batches end well within the trigger interval.
 Evidence:
     ledgerops_source_backlog_offsets: sum over the partitions of latestOffset - endOffset, of the newest batch.
     ledgerops_source_lag_seconds: now less the instant at which the endOffset of the newest batch was the head of its
         partition (interpolated between the latestOffset of earlier batches, each seen at timestamp plus
         durationMs.latestOffset), the largest over the partitions.
-    batch_seconds: durationMs.triggerExecution of the newest batch, or now less the start of the one at work where that
+    batch_seconds: durationMs.triggerExecution of the newest batch, or now less the start of the running one where that
         is longer than its rows took to arrive.
     result_delay_seconds: now less the instant at which the batch before that one asked for its offsets (timestamp plus
-        durationMs.latestOffset): its oldest row came then.
+        durationMs.latestOffset): its oldest row arrived then.
 """
 
 from collections.abc import Iterator
@@ -61,7 +61,7 @@ def check(view: QueryView) -> Iterator[Finding]:
         evidence,
         (
             Remedy(
-                "remove the root cause that is named",
+                "remove the named root cause",
                 "a backlog shrinks only when more rows are processed than arrive",
             ),
         ),

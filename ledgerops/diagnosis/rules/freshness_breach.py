@@ -1,30 +1,31 @@
-"""Freshness breach: results are older than the objective while rows keep coming.
+"""Freshness breach: results are older than the objective while rows keep arriving.
 
-Meaning: the time from a row's arrival to its result exceeds what was promised to the readers. Three ages are looked
-    at: of the oldest row that waits in the source or in the batch at work, of the rows that `ledgerops.instrument`
-    observed, and of the watermark, which holds back the results of windows and joins. A replay of old rows, a query
-    that works off what waited before its start, or will have worked it off within the objective, and a query without
-    input break no promise.
-Impact: whoever reads the results reads the past: balances, limits and reports lag behind the books.
+Meaning: the time from a row's arrival to its result exceeds the freshness objective. Three ages are checked: that of
+    the oldest row waiting in the source or in the running batch, that of the rows observed by `ledgerops.instrument`,
+    and that of the watermark, which delays the results of windows and joins. The rule does not report a replay of old
+    rows, a query without input, or a query that is catching up: its backlog is older than the run, or will be processed
+    within the objective.
+Impact: readers see outdated results: balances, limits and reports lag behind the books.
 Diagnosis: `max(ledgerops_source_lag_seconds{query="QUERY"})` is the age of the oldest unread row,
-    `ledgerops_watermark_lag_seconds{query="QUERY"}` that of the watermark,
-    `ledgerops_event_latency_seconds{query="QUERY"}` has that of the rows as a histogram.
-    This is a symptom: the cause is named beside it.
-Mitigation: remove the cause. With none named, and a backlog that shrinks, wait: `ledgerops_backlog_drain_seconds`.
+    `ledgerops_watermark_lag_seconds{query="QUERY"}` is the age of the watermark, and
+    `ledgerops_event_latency_seconds{query="QUERY"}` is a histogram of the age of the rows.
+    This finding is a symptom: look for the root cause named with it.
+Mitigation: remove the cause. If none is named and the backlog shrinks, wait: `ledgerops_backlog_drain_seconds`
+    estimates how long.
 Evidence:
     ledgerops_source_lag_seconds: now less the instant at which the endOffset of the newest batch was the head of its
         partition (interpolated between the latestOffset of earlier batches, each seen at timestamp plus
         durationMs.latestOffset), the largest over the partitions.
     result_delay_seconds: while a batch runs, now less the instant at which the batch before it asked for its offsets
-        (timestamp plus durationMs.latestOffset), for its oldest row came then (where it began later than an interval
+        (timestamp plus durationMs.latestOffset), when its oldest row arrived (where it began later than an interval
         after the end of that one, less its own start less the interval); else the same of the end of a batch (timestamp
         plus durationMs.triggerExecution) in place of now, the smaller of the latest two.
     event_latency_seconds: the median age of the rows by the buckets latency_le_N of the observation of `instrument`, as
-        PromQL's histogram_quantile(0.5) has it (linear within a bucket; N counts the bounds of
+        PromQL's histogram_quantile(0.5) computes it (linear within a bucket; N counts the bounds of
         ledgerops_event_latency_seconds), median over the latest 3 batches.
     watermark_lag_seconds: the end of the newest batch less eventTime.watermark, less the allowed lateness.
-    freshness_objective_seconds: the setting, with two trigger intervals on top: no query can be fresher. Where no
-        trigger is told or seen: two of the longest pause between two batches.
+    freshness_objective_seconds: the setting plus two trigger intervals, because no query can be fresher. Where the
+        trigger is not known: plus two of the longest pause between two batches.
 """
 
 from collections.abc import Iterator
@@ -46,10 +47,10 @@ from ledgerops.signals.trigger import ALIGNMENT_SECONDS
 
 LATEST = 3  # batches of which each must be too old: one long pause is not the way it is now
 FRESH = 0.5  # of the objective: rows that were this young at the median of the run's past are not a replay
-SHRINKS = 0.9  # a backlog below this share of its most is being worked off
+SHRINKS = 0.9  # a backlog below this share of its maximum is shrinking
 NO_ROWS = "No new data"  # Spark's message of a batch that only cleans up state
-PACE = 6  # batches from which the pace of working it off is taken
-AT_START = 3  # the most was there by this batch: it had piled up before the run began
+PACE = 6  # batches from which the rate of shrinking is taken
+AT_START = 3  # the maximum was reached by this batch: it had piled up before the run began
 
 
 class Age(NamedTuple):
@@ -62,7 +63,7 @@ def check(view: QueryView) -> Iterator[Finding]:
     last = view.last
     if last is None or view.history.idle_since is not None or view.plan.trigger in overload.ENDS_BY_ITSELF:
         return
-    # where no trigger is told, the longest pause seen stands for it
+    # where the trigger is not known, the longest pause seen replaces it
     interval = view.trigger.interval if view.trigger.known else view.trigger.longest_pause
     limit = view.freshness + 2 * (interval or 0.0)
     if view.now - view.batches[0].started < limit:
@@ -75,14 +76,10 @@ def check(view: QueryView) -> Iterator[Finding]:
     evidence = [Evidence(age.what, age.seconds, "seconds", f"<= {limit:g}", at) for age in ages if age.seconds > limit]
     evidence.append(Evidence("freshness_objective_seconds", limit, "seconds", "the objective", at))
     yield Finding(
-        f"{worst.words} {worst.seconds:.0f} s, and {limit:g} s are allowed",
+        f"{worst.words} {worst.seconds:.0f} s; the limit is {limit:g} s",
         Component("query", view.query, worst.what),
         tuple(evidence),
-        (
-            Remedy(
-                "remove the root cause that is named", "results get fresh again only when more is worked off than comes"
-            ),
-        ),
+        (Remedy("remove the named root cause", "results catch up only when more rows are processed than arrive"),),
         confidence=min(0.95, 0.6 + 0.1 * len(evidence) + 0.1 * min(2.0, worst.seconds / limit - 1)),
     )
 
@@ -101,7 +98,7 @@ def _works_it_off(view: QueryView, limit: float) -> bool:
 
 
 def _waiting(view: QueryView) -> Age | None:
-    """The age of the oldest row that is left in the source, if rows were left in each of the latest batches."""
+    """The age of the oldest row left in the source, if each of the latest batches left rows there."""
     lag = view.lag.seconds
     if lag is None or any(not backlog(batch) for batch in view.batches[-LATEST:]):
         return None
@@ -109,7 +106,7 @@ def _waiting(view: QueryView) -> Age | None:
 
 
 def _delay(view: QueryView) -> Age | None:
-    """How old the oldest row is of the batch at work, or was, at least, of each of the newest two when it was done."""
+    """Age of the oldest row of the running batch; else the least that it was at the end of the newest two batches."""
     newest = view.baseline.steady[-LATEST:]
     running, interval = view.history.running, view.trigger.interval or 0.0
     if running is not None and newest and newest[-1].rows and not running.message.startswith(NO_ROWS):
@@ -122,15 +119,15 @@ def _delay(view: QueryView) -> Age | None:
 
 
 def _since(before: Progress, started: float, interval: float) -> float:
-    """From when on the oldest row of a batch may have waited: where it began at its turn, from when the batch before it
-    asked for its offsets; after a pause, in which there was nothing to read, from when it would have been due."""
+    """Since when the oldest row of a batch may have waited: if the batch started on time, since the batch before it
+    asked for its offsets; after a pause without rows, since it would have been due."""
     at_its_turn = started <= before.ended + interval + ALIGNMENT_SECONDS
     asked = looked_at(before)
     return asked if at_its_turn else max(asked, started - interval)
 
 
 def _observed(view: QueryView, limit: float) -> Age | None:
-    """The median age of the rows of the latest batches, if rows were young once in this run: else it is a replay."""
+    """The median age of the rows of the latest batches, if rows were recent once in this run: else it is a replay."""
     if not any(name.startswith(OBSERVATION) for name in view.batches[-1].observed):
         return None
     newest = [age for batch in view.baseline.steady[-LATEST:] if (age := median_age(batch)) is not None]
@@ -143,8 +140,8 @@ def _observed(view: QueryView, limit: float) -> Age | None:
 
 
 def median_age(batch: Progress) -> float | None:
-    """Seconds from event time to the batch, of the row in the middle; of all that `instrument` observed. A few rows
-    that are very late move a mean, and break no promise to the others."""
+    """Median seconds from event time to the batch, of all rows that `instrument` observed. A few very late rows would
+    move a mean without making the other rows late."""
     buckets = [0] * (len(EVENT_BOUNDS) + 1)
     for counts, _ in event_latencies(batch):
         buckets = [held + more for held, more in zip(buckets, counts, strict=True)]
@@ -158,7 +155,7 @@ def median_age(batch: Progress) -> float | None:
 
 
 def _watermark(view: QueryView, limit: float) -> Age | None:
-    """How far the watermark is behind beyond the lateness that it allows; only where it was close once in this run."""
+    """How far the watermark is behind, less the allowed lateness; only if it was close once in this run."""
     delay = max(view.plan.watermarks.values(), default=None)
     newest = view.baseline.steady[-LATEST:]
     if delay is None or len(newest) < LATEST or any(b.watermark is None or b.rows == 0 for b in newest):
@@ -167,7 +164,7 @@ def _watermark(view: QueryView, limit: float) -> Age | None:
     earlier = [_behind(batch, delay) for batch in view.batches[:-LATEST] if batch.watermark is not None]
     if not earlier or min(earlier) > FRESH * limit or min(behind) <= limit:
         return None
-    return Age("watermark_lag_seconds", behind[-1], "the watermark holds results back by")
+    return Age("watermark_lag_seconds", behind[-1], "the watermark delays results by")
 
 
 def _behind(batch: Progress, delay: float) -> float:

@@ -1,17 +1,18 @@
-"""Input overload: rows arrive faster than the query can work them off.
+"""Input overload: rows arrive faster than the query can process them.
 
-Meaning: the arrival rate is above what the query does while it works without a pause, and the query itself is as
-    fast as it was. The load changed, not the query.
-Impact: the backlog grows by the difference for as long as the load stays; every result is later than the one before.
+Meaning: the arrival rate is above the rate that the query reaches without pauses between batches. The query itself
+    is as fast as before: the load changed.
+Impact: the backlog grows by the difference between the two rates while the load lasts. Each result is later than the
+    one before it.
 Diagnosis: compare `sum(ledgerops_arrival_rows_per_second{query="QUERY"})` with
-    `ledgerops_capacity_rows_per_second{query="QUERY"}`; the ratio is `ledgerops_pressure_ratio`. Look which source
-    brings the rows with the `source` label, and ask its producer whether that is meant.
-Mitigation: give the query more cores, at most as many as the source has partitions; or take the load away at the
-    producer. If batches end well within their interval, the limit of the source holds the query back: raise it.
+    `ledgerops_capacity_rows_per_second{query="QUERY"}`; the ratio is `ledgerops_pressure_ratio`. The
+    `source` label shows which source the rows come from. Ask its producer whether this load is intended.
+Mitigation: give the query more cores, at most as many as the source has partitions, or reduce the load at the
+    producer. If batches end well within the trigger interval, the rate limit of the source is too low: raise it.
 Evidence:
     arrival_rows_per_second: growth of the sum of sources[].latestOffset from the third newest batch to the newest, over
-        the time between these looks, each at timestamp plus durationMs.latestOffset (times the rows for each offset,
-        where a source has not one).
+        the time between these samples, each taken at timestamp plus durationMs.latestOffset (times the rows for each
+        offset, where a source has not exactly one).
     worked_off_rows_per_second: numInputRows of these three batches over their time, each with its
         durationMs.triggerExecution or the trigger interval, whichever is more.
     arrival_ratio: the first / the second.
@@ -19,9 +20,9 @@ Evidence:
         partition (interpolated between the latestOffset of earlier batches, each seen at timestamp plus
         durationMs.latestOffset), the largest over the partitions; where rows are left in the source.
     result_delay_seconds: now less the instant (timestamp plus durationMs.latestOffset) at which the batch before the
-        one at work, or before the newest one, asked for its offsets; where each batch takes all there is.
+        running one, or before the newest one, asked for its offsets; where each batch reads all available rows.
     seconds_to_breach: (the freshness objective less that lag) / (1 - 1 / arrival_ratio), at least 0: while R times
-        as much arrives as is worked off, the lag grows by 1 - 1/R seconds a second.
+        as many rows arrive as are processed, the lag grows by 1 - 1/R seconds per second.
     slowdown_at_equal_rows: median duration of the latest 3 batches with rows over that of the earlier ones that did not
         outlast their interval, the latter times the ratio of their median rows where the latest have more.
 """
@@ -90,7 +91,7 @@ def check(view: QueryView) -> Iterator[Finding]:
     if lost is not None:
         evidence.append(Evidence("slowdown_at_equal_rows", lost.factor, "ratio", f"< {SLOWER:g}", at))
     yield Finding(
-        f"{load.arrival:,.0f} rows/s arrive, {ratio:.1f} times the {load.processed:,.0f} rows/s that are worked off; "
+        f"{load.arrival:,.0f} rows/s arrive, {ratio:.1f} times the {load.processed:,.0f} rows/s that are processed; "
         + (
             f"results will be {view.freshness:g} s late in {breach:.0f} s" if breach else "results are too late already"
         ),
@@ -106,7 +107,7 @@ def check(view: QueryView) -> Iterator[Finding]:
 def _remedies(view: QueryView, held_back: bool) -> tuple[Remedy, ...]:
     if held_back:
         limits = ", ".join(sorted(view.plan.rate_limits)) or "the limit of the source on a batch"
-        return (Remedy(f"raise {limits}", "batches end well within the interval: the limit holds the query back"),)
+        return (Remedy(f"raise {limits}", "batches end well within the interval: the limit is the bottleneck"),)
     partitions = len(view.lag.backlog_by_partition)
     return (
         Remedy(
@@ -115,16 +116,16 @@ def _remedies(view: QueryView, held_back: bool) -> tuple[Remedy, ...]:
             safe=False,
         ),
         Remedy(
-            "ask the producer whether the load is meant, and spread or reduce it", "only fewer rows or more cores help"
+            "ask the producer whether the load is intended; spread or reduce it", "only fewer rows or more cores help"
         ),
     )
 
 
 def _other_cause(view: QueryView, ratio: float) -> str | None:
-    """What took the capacity away, if the query would keep up without it."""
+    """The cause of the lost capacity, if the query would keep up without it."""
     interval = view.trigger.interval or 0.0
     if all(batch.duration < interval for batch in view.batches[-RECENT_BATCHES:]):
-        return None  # the query rests between its batches: no time is wasted
+        return None  # the query pauses between its batches: no time is wasted
     lost = view.baseline.slowdown
     if lost is not None and lost.factor >= SLOWER and ratio / lost.factor < OVERLOADED:
         return (
@@ -133,10 +134,10 @@ def _other_cause(view: QueryView, ratio: float) -> str | None:
         )
     waste = task_skew.wasted(view)
     if waste is not None and ratio / waste.factor < OVERLOADED:
-        return f"{waste.seconds:.1f} s of a batch of {waste.duration:.1f} s go into {waste.what}"
+        return f"{waste.seconds:.1f} s of a batch of {waste.duration:.1f} s are spent on {waste.what}"
     found = _largest_saving(view) if not view.baseline.usual else None
     if found is not None and ratio * (1 - (found.share or 0.0)) < OVERLOADED:
-        return f"{found.summary}, and without that it would keep up"
+        return f"{found.summary}; without this the query would keep up"
     return None
 
 
@@ -153,7 +154,7 @@ def _largest_saving(view: QueryView) -> Finding | None:
 
 
 def _too_much_work(view: QueryView) -> Iterator[Finding]:
-    """Batches that outlast their interval with work on their rows, while each still reads all there is."""
+    """Batches that outlast the interval because of the work on their rows, while each reads all available rows."""
     interval, found = view.trigger.interval, harm.harm(view)
     if not interval or found is None or found.kind != "overrun" or view.last is None:
         return
@@ -175,7 +176,7 @@ def _too_much_work(view: QueryView) -> Iterator[Finding]:
     at = view.last.ended
     yield Finding(
         f"the work on {view.last.rows:,} rows takes {work:.0%} of a batch of {view.last.duration:.1f} s, and the "
-        f"trigger interval is {interval:g} s: more comes in an interval than the query can process in it",
+        f"trigger interval is {interval:g} s: more rows arrive in an interval than the query can process in it",
         Component("source", where.name if where else view.query),
         (
             Evidence(LAST_BATCH.name, view.last.duration, "seconds", f"<= {interval:g}", at),
@@ -194,7 +195,7 @@ def acquit(view: QueryView) -> str | None:
         return None
     ratio = load.arrival / load.processed
     if ratio < OVERLOADED:
-        return f"{load.arrival:,.0f} rows/s arrive and {load.processed:,.0f} rows/s are worked off"
+        return f"{load.arrival:,.0f} rows/s arrive and {load.processed:,.0f} rows/s are processed"
     return _other_cause(view, ratio)
 
 

@@ -1,19 +1,21 @@
-"""Input stopped: an input that used to flow is silent while others go on.
+"""Input stopped: an input that used to receive rows is silent while others still receive them.
 
-Meaning: the heads of a topic moved steadily and have not moved for far longer than ever before; other inputs of this
-    driver go on moving. So it is not night, and not the driver that fails to look.
-Impact: results that need this input are missing. In a join the watermark of the silent input stands still: no window
-    closes, and the state of the other input grows.
-Diagnosis: `ledgerops_arrival_rows_per_second{query="QUERY"}` is 0 for this source and above 0 for others. Ask the
-    producer; look whether it writes to another topic (`kafka-topics.sh --list`) or is refused (its own log).
-Mitigation: repair the producer. If the input may rightly pause for so long, nothing is to be done; for a join, think of
-    a time limit on the state.
+Meaning: the heads of a topic advanced steadily and have not advanced for far longer than ever before, while other
+    inputs of this driver still advance. So this is neither a quiet period nor a failure of the driver to sample the
+    topic.
+Impact: results that need this input are missing. In a join the watermark of the silent input does not advance: no
+    window closes, and the state of the other input grows.
+Diagnosis: `ledgerops_arrival_rows_per_second{query="QUERY"}` is 0 for this source and above 0 for others. Check
+    the producer: does it write to another topic (`kafka-topics.sh --list`), or does its log show rejected writes?
+Mitigation: repair the producer. If the input may legitimately pause for so long, no action is needed; for a join,
+    consider a time limit on the state.
 Evidence:
     seconds_without_arrival: its `at`, which is the start of the newest batch, the newest `offsets` record that is an
         answer or the newest idle record, whichever is latest, less the time at which the topic's heads (latestOffset of
         batches, latest of `offsets` records) had last grown
-    longest_pause_seconds: the longest time between two looks at which the topic's heads had grown, over the newest 200
-        looks at each partition; a batch tells of its look when it has ended, which counts if no later look was heard of
+    longest_pause_seconds: the longest time between two samples at which the topic's heads had grown, over the newest
+        200 samples of each partition; a batch reports its sample when it has ended, and it counts if there is no later
+        one
 """
 
 from collections.abc import Iterator
@@ -52,19 +54,15 @@ def check(view: QueryView) -> Iterator[Finding]:
         flowed = moves[-1] - moves[0] >= FLOWED if going_on else longest <= STEADY_PAUSE and _is_only_input(view, topic)
         if silent < limit or not flowed:
             continue
-        other = f", and {going_on[0]} goes on" if going_on else ""
+        other = f", and {going_on[0]} still receives rows" if going_on else ""
         yield Finding(
-            f"nothing has come into {topic} for {silent:.0f} s; its longest pause was {longest:.0f} s{other}",
+            f"no row has arrived in {topic} for {silent:.0f} s; its longest pause was {longest:.0f} s{other}",
             Component("source", topic),
             (
                 Evidence("seconds_without_arrival", silent, "seconds", f"< {limit:.0f}", known),
                 Evidence("longest_pause_seconds", longest, "seconds", "the longest so far", last),
             ),
-            (
-                Remedy(
-                    f"ask the producer of {topic}", "the query reads all there is; what does not come cannot be read"
-                ),
-            ),
+            (Remedy(f"check the producer of {topic}", "the query has read all available rows; none arrive"),),
             confidence=min(0.9, 0.5 + 0.1 * silent / limit),
             began=last,
             harmless=not going_on,  # whoever sends may simply have nothing to send

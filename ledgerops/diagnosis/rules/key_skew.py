@@ -1,15 +1,16 @@
 """Key skew: one key holds so many rows that one task does most of the work.
 
-Meaning: rows of one key go to one task. A key with the share s of the rows gives its task at least s of them, so the
-    stage can never be faster than 1/s of one task, however many cores there are.
-Impact: one task runs while the others are done. Batches take longer, and adding cores does not help.
-Diagnosis: `ledgerops_hot_key_share{query="QUERY"}` is the share of the hottest key (with `ledgerops.instrument`), and
-    `ledgerops_skew_ratio{query="QUERY", kind="task_records"}` how uneven the tasks of the longest stage are (with two
-    tasks it cannot exceed 2). In the Spark UI, open the stage and compare median and maximum of "Shuffle Read
+Meaning: all rows of one key go to the same task. If one key holds the share s of the rows, its task processes at least
+    that share, so the stage can never run more than 1/s times faster than on a single core.
+Impact: one task still runs when the others are done. Batches take longer, and adding cores does not help.
+Diagnosis: `ledgerops_hot_key_share{query="QUERY"}` is the share of the hottest key (with `ledgerops.instrument`).
+    `ledgerops_skew_ratio{query="QUERY", kind="task_records"}` shows how uneven the tasks of the longest stage are (with
+    two tasks it cannot exceed 2). In the Spark UI, open the stage and compare median and maximum of "Shuffle Read
     Records".
 Mitigation: split the key: add a random suffix to it (a salt), aggregate twice, first with the salt and then without.
-    Set a key that stands for "unknown" aside. More cores, more shuffle partitions and adaptive execution do not help:
-    a stateful query has its number of partitions from its checkpoint, and runs without adaptive execution.
+    Process a placeholder key such as "unknown" separately. More cores, more shuffle partitions and adaptive execution
+    do not help: the checkpoint fixes the number of partitions of a stateful query, which runs without adaptive
+    execution.
 Evidence:
     ledgerops_hot_key_share: of the newest batch whose hottest key (first of observedMetrics hot_keys) has 100 rows
         and 0.3 of the observed rows: its count over the observed rows
@@ -38,7 +39,7 @@ from ledgerops.signals.query_view import QueryView
 HOT = 0.3  # share of one key; a Zipf exponent of 0.8 over some thousands of keys gives the hottest less than 0.05
 SLOWER = 1.5  # the stage takes so much longer than with an even split; by chance it stays below 1.2
 FEW_KEYS = 2.0  # so much longer it takes by chance where some dozens of keys fall on four tasks and more
-HARMLESS = 2.5  # without a hot key, and while batches are in time, that is worth a word from here on
+HARMLESS = 2.5  # without a hot key, and while batches are in time, it is reported from here on
 BALANCED = 1.25  # tasks this even prove that no key weighs on them
 COMBINED = 0.5  # fewer records shuffled than this share of the rows: rows are combined before, keys do not matter
 BATCHES = 3  # that must show it
@@ -67,8 +68,8 @@ def check(view: QueryView) -> Iterator[Finding]:
         evidence.append(Evidence("hot_key_rows", float(hot.rows), "rows", f"< {HOT:.0%} of the rows", at))
         evidence.append(Evidence("slower_by_hot_key", _factor(hot.share, width), "ratio", f"< {SLOWER:g}", at))
         told.append(
-            f"key {hot.key}{f' of {column}' if column else ''} holds {hot.share:.0%} of the rows, "
-            f"which caps the speed-up of any number of tasks at {1 / hot.share:.2f}"
+            f"key {hot.key}{f' of {column}' if column else ''} holds {hot.share:.0%} of the rows; "
+            f"more tasks cannot make this stage more than {1 / hot.share:.2f}x faster"
         )
     if proven is not None:
         stage = proven.stage
@@ -84,8 +85,8 @@ def check(view: QueryView) -> Iterator[Finding]:
         tuple(evidence),
         (
             Remedy(
-                "salt the key and aggregate in two steps, or set the hot key aside",
-                "only splitting the key spreads its rows over tasks",
+                "salt the key and aggregate in two steps, or process the hot key separately",
+                "only splitting the key spreads its rows over several tasks",
                 safe=False,
             ),
             *_no_use(view),
@@ -118,8 +119,8 @@ def _no_use(view: QueryView) -> tuple[Remedy, ...]:
         return ()
     return (
         Remedy(
-            "do not add cores or shuffle partitions for this",
-            "one key stays in one task, and the checkpoint fixes the partitions of a stateful query",
+            "do not add cores or shuffle partitions to fix this",
+            "a key stays in one task, and the checkpoint fixes the partitions of a stateful query",
         ),
     )
 

@@ -1,14 +1,15 @@
-"""Late data: rows come later than the watermark allows, and are dropped.
+"""Late data: rows arrive later than the watermark allows, and are dropped.
 
-Meaning: the watermark follows the newest event time at the distance given to `withWatermark`. Some rows come with an
-    event time that is older than that; the operators that keep state discard them, without an error.
-Impact: counts and sums are too low, pairs are missing. The rows are not in any output.
-Diagnosis: `sum by (operator) (increase(ledgerops_rows_dropped_by_watermark_total{query="QUERY"}[5m]))` says how many;
-    for aggregations it is a lower bound, because Spark counts after it has combined rows. Ask which producer or
-    partition is behind: `ledgerops_watermark_lag_seconds` that falls below the allowed lateness means that a few
-    rows are ahead of their time (see `watermark-jump`); a lag that stays means that many are late.
-Mitigation: repair the producer that sends late. If rows may rightly be that late, give `withWatermark` more: state
-    grows in proportion, and the change holds from the next start of the query. What was dropped must be replayed.
+Meaning: the watermark follows the newest event time at the delay given to `withWatermark`. Some rows have an
+    event time older than the watermark; stateful operators discard them without an error.
+Impact: counts and sums are too low, joined pairs are missing. The rows are in no output.
+Diagnosis: `sum by (operator) (increase(ledgerops_rows_dropped_by_watermark_total{query="QUERY"}[5m]))` shows how many;
+    for aggregations it is a lower bound, because Spark counts after it has combined rows. Find the producer or
+    partition that is behind. If `ledgerops_watermark_lag_seconds` falls below the allowed lateness, a few rows have
+    an event time in the future (see `watermark-jump`); if it stays, many rows are late.
+Mitigation: repair the producer that sends late. If rows may legitimately be that late, raise the delay of
+    `withWatermark`: state grows in proportion, and the change applies from the next start of the query. Replay the
+    rows that were dropped.
 Evidence:
     rows_dropped_last_minute: sum of stateOperators[].numRowsDroppedByWatermark of one operator over the batches that
         ended in the last 60 s.
@@ -27,7 +28,7 @@ from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.records import StateOperator
 from ledgerops.signals.query_view import QueryView
 
-SHARE = 0.001  # of the rows read in the last minute: with fewer no producer is behind, rows are
+SHARE = 0.001  # of the rows read in the last minute: below it single rows are late, not a producer
 BEHIND = 1.0  # seconds by which the oldest row must be behind; less is the rounding of clocks
 
 
@@ -59,11 +60,11 @@ def check(view: QueryView) -> Iterator[Finding]:
         Component("operator", operator),
         tuple(evidence),
         (
-            Remedy("find the producer that sends late", "the rows are lost for this query"),
+            Remedy("find the producer that sends late", "the dropped rows are lost for this query"),
             Remedy(
                 "allow more lateness with withWatermark"
                 + (f", at least {delay + lateness:.0f} s" if delay is not None and lateness else ""),
-                "if rows may rightly be that late; state grows in proportion",
+                "only if rows may legitimately be that late; state grows in proportion",
                 safe=False,
             ),
         ),
@@ -77,7 +78,7 @@ def _of(operators: tuple[StateOperator, ...]) -> int:
 
 
 def _lateness(view: QueryView) -> float | None:
-    """How far the oldest row of a batch that dropped some was behind that batch's watermark."""
+    """Seconds by which the oldest row of a batch with dropped rows was behind that batch's watermark."""
     found = [
         batch.watermark - batch.event_time_min
         for batch in view.run.recent
@@ -87,11 +88,11 @@ def _lateness(view: QueryView) -> float | None:
 
 
 def acquit(view: QueryView) -> str | None:
-    """Rows that are on time, behind a watermark that ran ahead, are not late."""
+    """Rows that arrive on time behind a watermark that is too far ahead are not late."""
     found = jump(view)
     if found is None:
         return None
-    return f"the watermark leapt {found.seconds:,.0f} s ahead of the clock: rows that are dropped came on time"
+    return f"the watermark jumped {found.seconds:,.0f} s ahead of the clock: the dropped rows arrived on time"
 
 
 RULE = Rule(

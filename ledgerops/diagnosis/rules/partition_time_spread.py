@@ -1,13 +1,13 @@
 """Partition time spread: a partition that is read ahead makes the rows of another late.
 
 Meaning: a query has one watermark, which follows the newest event time of all partitions. One partition has been read
-    up to now, another only up to some time ago; the rows of the second are older than the watermark when they come.
-Impact: the rows of the slow partition are dropped, without an error. Nothing is wrong with their producer.
+    up to now, another only up to some time ago. The rows of the second are older than the watermark when they are read.
+Impact: the rows of the slow partition are dropped without an error. Their producer is correct.
 Diagnosis: compare the partitions: `ledgerops_source_lag_seconds{query="QUERY"}` differs between them by more than the
     allowed lateness, while `increase(ledgerops_rows_dropped_by_watermark_total{query="QUERY"}[5m])` is above 0.
-Mitigation: even the partitions out: a cap on the batch that shares itself out over them (`maxOffsetsPerTrigger` gives
-    each partition its share of the backlog), or the cause of the lag of the one that is behind. Until then allow as
-    much lateness as the partitions are apart; state grows in proportion, and it holds from the query's next start.
+Mitigation: set `maxOffsetsPerTrigger`, which divides a batch among the partitions by their backlog, or remove the
+    cause of the lag of the slow partition. Until then allow as much lateness as the partitions are apart; state grows
+    in proportion, and the change applies from the query's next start.
 Evidence:
     partitions_apart_seconds: of the newest batch and one topic, the latest less the earliest of the instants at which
         each partition's endOffset was its head (interpolated between the heads seen), at most timestamp plus
@@ -57,18 +57,18 @@ def check(view: QueryView) -> Iterator[Finding]:
     if delay is not None:
         evidence.append(Evidence("allowed_lateness_seconds", delay, "seconds", f"> {spread.seconds:.0f}", at))
     yield Finding(
-        f"partition {partition} of {topic} is read {spread.seconds:.0f} s behind the foremost of {spread.partitions}"
-        f"{allowed}, and {count:,} rows were dropped as late in the last minute",
+        f"partition {partition} of {topic} is read {spread.seconds:.0f} s behind the most advanced of "
+        f"{spread.partitions}{allowed}, and {count:,} rows were dropped as late in the last minute",
         Component("partition", f"{topic}-{partition}", topic),
         tuple(evidence),
         (
             Remedy(
-                "bring the partitions to the same time: work off or even out the one that is behind",
-                "the watermark follows the foremost partition",
+                "bring the partitions to the same time: let the slow partition catch up, or balance the load",
+                "the watermark follows the most advanced partition",
             ),
             Remedy(
                 f"allow more lateness with withWatermark, at least {spread.seconds + (delay or 0.0):.0f} s",
-                "the rows of the slow partition then count; state grows in proportion",
+                "the rows of the slow partition are then no longer late; state grows in proportion",
                 safe=False,
             ),
         ),

@@ -1,14 +1,14 @@
-"""Python bound: Python workers take most of the time in which the tasks of a batch run.
+"""Python bound: Python workers take most of the run time of a batch's tasks.
 
-Meaning: rows go from the JVM to a Python worker and back for a user-defined function. The tasks wait for the workers:
-    they hardly use a CPU of the JVM themselves, and the workers' time is most of theirs.
-Impact: batches outlast their interval. A faster JVM, more memory or a better plan change nothing.
-Diagnosis: `rate(ledgerops_process_cpu_seconds_total{kind="python_workers"}[5m])` near the number of cores: the
-    functions compute. Near zero: they wait, such as for a service they call. In the Spark UI, page "SQL", the metric
-    "time to run Python workers" of each Python node says which function it is.
-Mitigation: express the function in Spark SQL where that is possible. Else make it vectorised (`pandas_udf`, or
-    `udf(useArrow=True)`), take what is loaded for each row out of the loop, and call services for many rows at once.
-    More cores help as long as the source or the shuffle has more partitions than the query has cores.
+Meaning: a user-defined function sends each row from the JVM to a Python worker and back. The tasks spend most of their
+    time waiting for the Python workers and use little JVM CPU.
+Impact: batches outlast the trigger interval. A faster JVM, more memory or a better plan does not help.
+Diagnosis: check `rate(ledgerops_process_cpu_seconds_total{kind="python_workers"}[5m])`. Near the number of cores, the
+    functions compute. Near zero, they wait, for example for a service that they call. In the Spark UI, page "SQL", the
+    metric "time to run Python workers" of each Python node shows which function takes the time.
+Mitigation: write the function in Spark SQL where possible. Otherwise vectorise it (`pandas_udf`, or
+    `udf(useArrow=True)`), load models and connections once instead of for each row, and call services for many rows at
+    once. More cores help as long as the source or the shuffle has more partitions than the query has cores.
 Evidence:
     python_seconds: median over P of the task summary's python_seconds; P = the newest 5 batches (not the run's first)
         whose tasks were read, only those that outlast 1.1 times the interval in a row up to now where there are 2 of
@@ -91,21 +91,21 @@ def check(view: QueryView) -> Iterator[Finding]:
     slower = ""
     if before is not None:
         evidence.append(Evidence("usual_python_seconds_per_row", before.per_row, "seconds", "the usual", at))
-        slower = f"; a row takes {now.per_row / before.per_row:.1f} times as long there as it used to"
+        slower = f"; a row takes {now.per_row / before.per_row:.1f} times as long as usual"
     yield Finding(
-        f"Python workers take {now.share:.0%} of the task time of a batch of {now.duration:.1f} s, the JVM computes "
+        f"Python workers take {now.share:.0%} of the task time of a batch of {now.duration:.1f} s; the JVM computes "
         f"for {now.cpu:.0%} of it{slower}",
         Component("stage", "Python workers"),
         tuple(evidence),
         (
             Remedy(
                 "write the function in Spark SQL, or vectorise it with pandas_udf",
-                "each row that goes to a Python worker is copied, converted and computed one at a time",
+                "rows sent to a Python worker are copied, converted and processed one at a time",
                 safe=False,
             ),
             Remedy(
-                "look what the function waits for where the workers use little CPU",
-                "a call for each row is slow on any number of cores",
+                "if the workers use little CPU, find out what the function waits for",
+                "one call per row is slow on any number of cores",
             ),
         ),
         confidence=min(0.95, 0.5 + 0.3 * now.share + (0.15 if before is not None else 0.0)),

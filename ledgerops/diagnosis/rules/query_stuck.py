@@ -1,17 +1,17 @@
-"""Query stuck: a batch runs, or nothing is heard, for far longer than usual.
+"""Query stuck: a batch has run, or the query has reported nothing, for far longer than usual.
 
 Meaning: Spark reports a batch only when it has ended. A batch that hangs reports nothing, and every gauge keeps its
-    last, good value. The watchdog asks the query itself and saw one trigger at work for far too long.
-Impact: no result comes out. The backlog grows unseen; watermark and state stand still.
+    last, healthy value. The watchdog polls the query itself and found that one trigger has run for far too long.
+Impact: the query writes no results. The backlog grows without being reported; watermark and state do not change.
 Diagnosis: `ledgerops_batch_running_seconds{query="QUERY"}` and `time() -
-    ledgerops_last_seen_timestamp_seconds{query="QUERY"}` say for how long. Open the Spark UI, page "Stages": a stage
-    with running tasks hangs in its tasks (thread dump of the executor), none means that the driver or the sink hangs
-    (thread dump of the driver: `jstack PID`).
-Mitigation: repair what the batch waits for (sink, broker, external service). If it does not come back, stop the query
-    and start it again from its checkpoint: the batch is repeated, nothing is lost.
+    ledgerops_last_seen_timestamp_seconds{query="QUERY"}` show for how long. Open the Spark UI, page "Stages". If a
+    stage has running tasks, they hang: take a thread dump of the executor. If no stage runs, the driver or the sink
+    hangs: take a thread dump of the driver (`jstack PID`).
+Mitigation: repair what the batch waits for (sink, broker, external service). If the batch does not continue, stop the
+    query and start it again from its checkpoint: the batch is repeated and nothing is lost.
 Evidence:
     ledgerops_batch_running_seconds: now less `since` of the newest batch_running record of the run, as long as
-        nothing newer was heard
+        there is no newer event
     seconds_since_last_seen: now less the newest of start, end of the newest batch, idle and terminated events
     batch_seconds_median: median of durationMs.triggerExecution / 1000 over the batches of the run without its first,
         if there are 3
@@ -32,11 +32,11 @@ TIMES_USUAL = 10.0  # the median batch
 TIMES_LONGEST = 4.0  # the longest of the latest batches; under overload each may well be twice the one before
 FIRST = 300.0  # seconds for the first batch of a run: it may read a long backlog, restore state, start executors
 TIMES_ROWS = 3.0  # the time that so many rows usually take
-ASKED = 5.0  # seconds between the start of a batch and a look at its source that tells what it reads
+ASKED = 5.0  # seconds between the start of a batch and a sample of its source that shows what it reads
 TIMES_PAUSE = 3.0  # the longest pause seen, where the trigger is not known
-ONE_BATCH = 3600.0  # a trigger that takes all there is in one run may rightly work for long
+ONE_BATCH = 3600.0  # a trigger that reads all available rows in one run may rightly run for long
 LATEST = 10
-SILENCE = 60.0  # seconds without progress and without word of being idle, which comes each 10 s
+SILENCE = 60.0  # seconds without progress and without an idle event, which Spark sends every 10 s
 
 
 def check(view: QueryView) -> Iterator[Finding]:
@@ -44,7 +44,7 @@ def check(view: QueryView) -> Iterator[Finding]:
     if history.ended is not None or history.last_seen is None:
         return
     if unseen(view) >= SILENT:
-        return  # nobody looked: whether the query is stuck is not known, which observer-degraded says
+        return  # no samples: whether the query is stuck is not known, and observer-degraded reports that
     running, limit = view.run.running_seconds, _limit(view)
     if history.running is not None and running is not None:
         if running > limit:
@@ -52,7 +52,7 @@ def check(view: QueryView) -> Iterator[Finding]:
             phase = history.running.message.strip() or "no message"
             yield _finding(
                 view,
-                f"a batch has run for {running:.0f} s{usual}; Spark says: {phase}",
+                f"a batch has run for {running:.0f} s{usual}; Spark reports: {phase}",
                 Evidence(RUNNING.name, running, "seconds", f"<= {limit:.0f}", view.now),
                 phase,
                 history.running.since,
@@ -67,7 +67,7 @@ def check(view: QueryView) -> Iterator[Finding]:
     if silent > limit:
         yield _finding(
             view,
-            f"neither a batch nor word of being idle for {silent:.0f} s{_usual(view)}",
+            f"no batch and no idle event for {silent:.0f} s{_usual(view)}",
             Evidence("seconds_since_last_seen", silent, "seconds", f"<= {limit:.0f}", view.now),
             None,
             history.last_seen,
@@ -89,9 +89,9 @@ def _limit(view: QueryView) -> float:
 
 
 def _rhythm(view: QueryView) -> float | None:
-    """Seconds of silence that the query's trigger alone explains; None while nothing tells how often it comes.
+    """Seconds of silence that the query's trigger alone explains; None while the trigger is not known.
 
-    An event log and Spark Connect tell no trigger: a query that has paused for an hour may do so thrice as long.
+    An event log and Spark Connect report no trigger: a query that has paused for an hour may pause for three.
     """
     if view.trigger.known:
         return 0.0
@@ -99,9 +99,9 @@ def _rhythm(view: QueryView) -> float | None:
 
 
 def _times_usual_rows(view: QueryView) -> float:
-    """How many times the usual rows the batch at work reads, where its source was asked when it began; else 0.
+    """How many times the usual rows the running batch reads, if its source was sampled when it began; else 0.
 
-    A producer that was held up may send minutes of rows at once, which then take their time.
+    A producer that was delayed may send the rows of several minutes at once, which then take long to process.
     """
     running, rows = view.history.running, [batch.rows for batch in view.baseline.settled if batch.rows > 0]
     if running is None or not rows or view.plan.rate_limits:
@@ -114,7 +114,7 @@ def _times_usual_rows(view: QueryView) -> float:
 
 
 def _usual(view: QueryView) -> str:
-    return f"; usual are {view.baseline.usual_duration:.1f} s" if view.baseline.usual_duration is not None else ""
+    return f"; the usual is {view.baseline.usual_duration:.1f} s" if view.baseline.usual_duration is not None else ""
 
 
 def _finding(view: QueryView, summary: str, evidence: Evidence, phase: str | None, since: float) -> Finding:

@@ -1,20 +1,20 @@
-"""Rate limited: the cap of the source holds the query back while there is room.
+"""Rate limited: the rate limit of the source slows a query that has spare capacity.
 
-Meaning: each batch reads exactly as much as `maxOffsetsPerTrigger` (or its like) allows, leaves rows behind, and ends
-    well before the next trigger. The query could do more than it may.
-Impact: the backlog stays or grows although nothing is short: neither cores nor the sink.
+Meaning: each batch reads exactly as much as `maxOffsetsPerTrigger` (or a similar option) allows, leaves rows behind,
+    and ends well before the next trigger. The query could process more than the limit allows.
+Impact: the backlog stays or grows although neither the cores nor the sink is the bottleneck.
 Diagnosis: `ledgerops_busy_ratio{query="QUERY"}` is well below 1 while
-    `sum(ledgerops_source_backlog_offsets{query="QUERY"})` does not fall. The trigger's interval times
-    `sum(ledgerops_arrival_rows_per_second{query="QUERY"})` is what a batch must be allowed to read at least.
-Mitigation: raise the cap so that a batch takes most of its interval; it holds from the next start of the query, with
-    the same checkpoint. A cap is there to bound the first batch after a pause: keep one.
+    `sum(ledgerops_source_backlog_offsets{query="QUERY"})` does not fall. The limit must be at least the trigger
+    interval times `sum(ledgerops_arrival_rows_per_second{query="QUERY"})`.
+Mitigation: raise the limit so that a batch takes most of the interval. The change applies from the next start of the
+    query, with the same checkpoint. Keep a limit: it bounds the first batch after a pause.
 Evidence:
     batch_offsets: the sum over sources and partitions of endOffset - startOffset of the newest batch
     batch_seconds_median: median of durationMs.triggerExecution / 1000 over the newest 5 batches of the run, without
         those of its first 10 s
     backlog_offsets: the sum over partitions of latestOffset - endOffset of the newest batch
     ledgerops_source_lag_seconds: now less the time at which the endOffset of the newest batch was the head of its
-        partition, interpolated between the heads that batches and `offsets` records tell; the largest over partitions
+        partition, interpolated between the heads that batches and `offsets` records give; the largest over partitions
 """
 
 from collections.abc import Iterator
@@ -73,7 +73,7 @@ def check(view: QueryView) -> Iterator[Finding]:
         (
             Remedy(
                 f"raise {_named(held.option)} to about {max(better, 2 * held.cap):,.0f} and start the query again",
-                "a batch ends well within the interval: there is room for more rows",
+                "batches end well within the interval: there is time for more rows",
                 safe=False,
             ),
         ),
@@ -114,7 +114,7 @@ def _named(option: str) -> str:
 
 
 def _cheap(view: QueryView, seconds: float, interval: float, load: overload.Load | None) -> bool:
-    """Whether as many rows as arrive would fit into the interval: most of a batch's time does not go into its rows.
+    """Whether as many rows as arrive would fit into the interval: most of a batch's time is not spent on its rows.
 
     Told by the smaller batches of the run: what the larger ones take longer is what rows cost.
     """
@@ -138,7 +138,7 @@ def cap_of(view: QueryView) -> tuple[str, int] | None:
 
 
 def _seen_cap(view: QueryView) -> tuple[str, int] | None:
-    """Five batches of one size that each leave something behind are capped, whatever the option is called."""
+    """Five batches of one size that each leave rows behind are limited, whatever the option is called."""
     latest = view.baseline.steady[-BATCHES:]
     sizes = [sum(read_by_partition(batch).values()) for batch in latest]
     if len(latest) < BATCHES or not all(backlog(batch) for batch in latest) or min(sizes) < ONE_SIZE * max(sizes):
@@ -155,7 +155,7 @@ def acquit(view: QueryView) -> str | None:
     if most < AT_CAP * cap[1]:
         return f"batches read at most {most:,} of the {cap[1]:,} offsets that {cap[0]} allows"
     if view.trigger.interval and seconds > FULL * view.trigger.interval:
-        return f"batches take {seconds:.1f} s of {view.trigger.interval:g} s: there is no room for larger ones"
+        return f"batches take {seconds:.1f} s of {view.trigger.interval:g} s: there is no time for larger ones"
     return None
 
 

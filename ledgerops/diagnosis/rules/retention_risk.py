@@ -1,13 +1,14 @@
 """Retention risk: the broker will soon delete rows that the query has not read.
 
-Meaning: a topic keeps its records for a time, or up to a size. The oldest record of a partition that the query has not
-    read yet is near that limit, and the query does not come away from it.
-Impact: what is deleted before it is read is lost: the query fails, or goes on without it, as `failOnDataLoss` says.
-Diagnosis: `min by (topic, partition) (ledgerops_retention_headroom_seconds{query="QUERY"})` is the time that is left.
+Meaning: a topic keeps its records for a limited time, or up to a size. The oldest unread record of a partition is near
+    that limit, and the query is not catching up.
+Impact: records that are deleted before they are read are lost. The query fails or continues without them, depending on
+    `failOnDataLoss`.
+Diagnosis: `min by (topic, partition) (ledgerops_retention_headroom_seconds{query="QUERY"})` is the time left.
     Compare `ledgerops_source_lag_seconds{query="QUERY"}` with the topic's `retention.ms`
     (`kafka-configs.sh --describe --entity-type topics --entity-name TOPIC`).
-Mitigation: raise the topic's `retention.ms` (and `retention.bytes`) now, it holds at once and needs no restart; then
-    repair what keeps the query from reading. Lower it again when the backlog is gone.
+Mitigation: raise the topic's `retention.ms` (and `retention.bytes`) now; this takes effect at once and needs no
+    restart. Then repair what keeps the query from reading. Lower the retention again when the backlog is gone.
 Evidence:
     ledgerops_retention_headroom_seconds: the smaller of two, for the partition: retention_seconds of its topic less the
         lag below; and (endOffset of the newest batch less earliest) over the rate at which earliest advances, both by
@@ -78,30 +79,30 @@ def check(view: QueryView) -> Iterator[Finding]:
     more = f" (and {len(risks) - 1} more)" if len(risks) > 1 else ""
     yield Finding(
         f"the oldest unread row of partition {partition} of {topic}{more} is deleted in {left:,.0f} s, "
-        f"{share:.0%} of what the topic keeps, and the query does not come away from it",
+        f"{share:.0%} of what the topic keeps, and the query is not catching up",
         Component("partition", f"{topic}-{partition}", topic),
         tuple(evidence),
         (
             Remedy(
                 f"raise retention.ms of {topic} now, and retention.bytes if it is set",
-                "it holds at once and needs no restart of the query",
+                "this takes effect at once and needs no restart of the query",
                 command="kafka-configs.sh --bootstrap-server SERVERS --alter --entity-type topics "
                 f"--entity-name {topic} --add-config retention.ms=MILLISECONDS",
             ),
-            Remedy("remove what keeps the query from reading", "a larger retention only buys time"),
+            Remedy("remove what keeps the query from reading", "a longer retention only gains time"),
         ),
         confidence=min(0.95, 0.7 + 0.25 * (1 - share)),
     )
 
 
 def _worst(risks: Sequence[Risk]) -> Risk:
-    """Of partitions that are about as near the end the first: two that take turns would look like two troubles."""
+    """The first of the partitions about as near the limit: two that alternate would appear as two findings."""
     least = min(risk.share for risk in risks)
     return min((risk for risk in risks if risk.share <= least + ALIKE), key=lambda risk: risk.partition)
 
 
 def _keeps(view: QueryView, partition: Partition) -> float | None:
-    """Seconds that the topic keeps: its retention, else the length of the log over the pace at which it is deleted."""
+    """Seconds that the topic keeps: its retention, else the length of the log over the rate at which it is deleted."""
     assert view.lag.heads is not None
     told = view.lag.heads.retention_seconds.get(partition[0])
     offsets, times = view.history.earliest_times.get(partition, ((), ()))

@@ -1,14 +1,15 @@
 """Rows dropped: stateful operators discard rows that are older than the watermark.
 
-Meaning: rows came behind the watermark, and the operators that keep state threw them away, without an error. Why they
-    are behind is another question: see the cause that is named beside this finding.
-Impact: counts and sums are too low, pairs are missing, and for ever: the rows are in no output of this query.
-Diagnosis: `sum by (operator) (increase(ledgerops_rows_dropped_by_watermark_total{query="QUERY"}[5m]))` says how many;
+Meaning: rows arrived behind the watermark, and stateful operators discarded them without an error. This finding does
+    not explain why the rows are behind: see the root cause named with it.
+Impact: counts and sums are too low, joined pairs are missing. This is permanent: the rows are in no output of this
+    query.
+Diagnosis: `sum by (operator) (increase(ledgerops_rows_dropped_by_watermark_total{query="QUERY"}[5m]))` shows how many;
     for aggregations it is a lower bound, because Spark counts after it has combined the rows of a batch.
-    `late-data` means rows that are truly old, `watermark-jump` a watermark that ran ahead, `partition-time-spread` a
-    partition that is read behind the others.
-Mitigation: remove the cause first: a longer lateness does not help against a watermark that ran ahead. What was dropped
-    can only be had again by a run with fresh state over the same input.
+    `late-data` means that the rows are old, `watermark-jump` that the watermark is too far ahead, and
+    `partition-time-spread` that one partition is read later than the others.
+Mitigation: remove the cause first: a longer lateness does not help if the watermark is too far ahead. To recover the
+    dropped rows, run the query over the same input again with fresh state.
 Evidence:
     rows_dropped_last_minute: sum of stateOperators[].numRowsDroppedByWatermark of one operator over the batches that
         ended in the last 60 s.
@@ -58,8 +59,8 @@ def check(view: QueryView) -> Iterator[Finding]:
         ),
         (
             Remedy(
-                "remove the named cause, then run the lost stretch again with fresh state",
-                "what was dropped is in no output; the input may still have it",
+                "remove the named cause, then process the affected time range again with fresh state",
+                "the dropped rows are in no output; the input may still have them",
                 safe=False,
             ),
         ),
@@ -69,13 +70,13 @@ def check(view: QueryView) -> Iterator[Finding]:
 
 
 def at_least(operator: str) -> str:
-    """What to put before a number of dropped rows: operators that combine rows first count too few."""
+    """The words before a number of dropped rows: operators that combine rows first count too few."""
     return "" if operator.split("-")[0] in EXACT else "at least "
 
 
 @once
 def dropped_rows(view: QueryView) -> tuple[dict[str, int], int]:
-    """Rows dropped by operator, and rows read, by the batches of the last minute; nothing once it is over."""
+    """Rows dropped by each operator and rows read in the batches of the last minute; empty once no rows are dropped."""
     dropped: dict[str, int] = {}
     if view.last is None or not view.last.operators:
         return dropped, 0

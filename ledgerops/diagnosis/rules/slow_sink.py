@@ -1,14 +1,14 @@
 """Slow sink: a batch spends most of its time writing, not computing.
 
-Meaning: the phase `add_batch` takes long, and Spark's tasks do not explain it: the time passes in the driver while
-    the sink is at work (`foreachBatch`, a commit), or in the tasks that write, which wait instead of computing.
-Impact: batches outlast their interval and the query falls behind, although there are cores to spare.
+Meaning: the phase `add_batch` takes long, and the run time of Spark's tasks does not explain it. The time is spent in
+    the driver while the sink writes (`foreachBatch`, a commit), or in writing tasks that wait instead of computing.
+Impact: batches outlast the trigger interval and the query falls behind, although cores are free.
 Diagnosis: compare `rate(ledgerops_batch_phase_seconds_total{query="QUERY", phase="add_batch"}[5m])` with the run time
-    of the tasks, `sum(rate(ledgerops_executor_run_seconds_total[5m]))`: much of the first and little of the second is
-    waiting. Time a write by hand at the target (`\\timing` in psql, `time hadoop fs -put`), look for locks and
-    limits.
-Mitigation: repair or scale the target. Write in larger pieces, from the executors rather than the driver, with a
-    bounded number of connections. More cores do not help while everything waits for the same target.
+    of the tasks, `sum(rate(ledgerops_executor_run_seconds_total[5m]))`. If the first is high and the second is low,
+    the batch waits for the sink. Time one write at the target by hand (`\\timing` in psql, `time hadoop fs -put`).
+    Check the target for locks and rate limits.
+Mitigation: repair or scale the target. Write larger batches, from the executors rather than the driver, with a
+    limited number of connections. More cores do not help while all tasks wait for the same target.
 Evidence:
     add_batch_seconds_outside_tasks: median over P of durationMs.addBatch / 1000 less the wall time in which at least
         one stage was at work (union of the stages' [started, ended]), at least 0; P = the newest 5 batches (not the
@@ -40,7 +40,7 @@ MIN_SECONDS = 1.0  # outside tasks; planning, scheduling and a file commit take 
 
 
 class Slow(NamedTuple):
-    """What was found, and how sure that is."""
+    """A slow sink: the description, the evidence and the confidence."""
 
     what: str
     seconds: float
@@ -62,8 +62,10 @@ def check(view: QueryView) -> Iterator[Finding]:
         Component("sink", sink),
         tuple(Evidence(name, value, unit, expected, view.last.ended) for name, value, unit, expected in slow.evidence),
         (
-            Remedy("time one write at the target of the sink", "more cores do not help while all wait for one target"),
-            Remedy("write larger pieces from the executors", "each round trip from the driver stops the whole batch"),
+            Remedy(
+                "time one write at the target of the sink", "more cores do not help while tasks wait for the target"
+            ),
+            Remedy("write larger batches from the executors", "each round trip from the driver blocks the whole batch"),
         ),
         confidence=slow.confidence,
         began=view.baseline.steady[-RECENT_BATCHES].started if len(view.baseline.steady) >= RECENT_BATCHES else None,
@@ -86,7 +88,7 @@ def _outside(view: QueryView) -> Slow | None:
         evidence.append(("usual_seconds_outside_tasks", before, "seconds", "the usual"))
     grew = 0.1 if usual is not None and outside.seconds > batch_time.MORE_THAN_USUAL * before else 0.0
     return Slow(
-        "pass in the sink while no task runs",
+        "are spent in the sink while no task runs",
         outside.seconds,
         outside.duration,
         tuple(evidence),
@@ -100,7 +102,7 @@ def _waiting(view: QueryView) -> Slow | None:
     if waiting is None or not batch_time.sink_waits(view, waiting):
         return None
     return Slow(
-        f"pass in {waiting.stage}, which writes, whose tasks compute for {waiting.cpu_share:.0%} of it",
+        f"are spent in {waiting.stage}, which writes; its tasks compute for {waiting.cpu_share:.0%} of that time",
         waiting.seconds,
         waiting.duration,
         (
@@ -133,7 +135,7 @@ def _slower_than_usual(view: QueryView) -> Slow | None:
     if others_before > 0 and others > batch_time.OTHERS * others_before:
         return None
     return Slow(
-        f"pass in add_batch, which took {before:.1f} s at as many rows; the tasks are not known",
+        f"are spent in add_batch, which used to take {before:.1f} s for as many rows; no task times are available",
         now,
         duration,
         (
@@ -151,7 +153,7 @@ def acquit(view: QueryView) -> str | None:
         return None
     spent = f"no task runs in {outside.seconds:.1f} s of a batch of {outside.duration:.1f} s"
     if outside.share >= batch_time.MOSTLY:
-        return f"{spent}, but other queries hold the cores then" if batch_time.machine_busy(view) else None
+        return f"{spent}, but other queries use the cores meanwhile" if batch_time.machine_busy(view) else None
     return f"{spent} ({outside.share:.0%})"
 
 

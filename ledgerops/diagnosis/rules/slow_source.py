@@ -1,20 +1,20 @@
 """Slow source: a batch spends its time asking the source and waiting for its rows.
 
-Meaning: the phases `latest_offset` and `get_batch`, and the tasks that read, wait several times as long as they used
-    to, and that is what the batch got longer by. The query itself is as fast as it was.
-Impact: batches outlast their interval although the cores are idle; the query falls behind.
-Diagnosis: `sum by (phase) (rate(ledgerops_batch_phase_seconds_total{query="QUERY"}[5m]))`: much of `latest_offset` or
-    `get_batch` is the broker's answer to a question. Much of `add_batch` while the reading stage hardly uses its CPU is
-    fetching; each task asks several times, so what a single answer takes is multiplied. Look at the broker's request
-    latency and its quotas (`kafka-configs.sh --describe --entity-type clients`), and at the network between it and the
-    query (`ping`, a transfer of a large file).
-Mitigation: relieve the broker, lift the quota, or bring the query nearer. Until then a longer trigger interval asks
-    less often; more cores do not help.
+Meaning: the phases `latest_offset` and `get_batch`, and the tasks that read, wait several times as long as before, and
+    this explains why the batch takes longer. The query itself is as fast as before.
+Impact: batches outlast the trigger interval although the cores are idle; the query falls behind.
+Diagnosis: `sum by (phase) (rate(ledgerops_batch_phase_seconds_total{query="QUERY"}[5m]))`. A long `latest_offset` or
+    `get_batch` means that the broker takes long to answer a request. A long `add_batch` while the reading stage hardly
+    uses its CPU means slow fetching; each task sends several requests, so the latency of one request adds up. Check the
+    broker's request latency and its quotas (`kafka-configs.sh --describe --entity-type clients`), and the network
+    between the broker and the query (`ping`, a transfer of a large file).
+Mitigation: reduce the load on the broker, raise the quota, or move the query closer to the broker. Until then a longer
+    trigger interval sends fewer requests. More cores do not help.
 Evidence:
     source_phases_seconds_median: median over the latest batches of (durationMs.latestOffset + durationMs.getBatch)
         / 1000. The latest are the newest, one after the other, that took more than 1.33 times the interval, at most
-        3 (without an interval: the newest 3); where reading_wait_seconds_median is told, only those of them that have a
-        `tasks` record
+        3 (without an interval: the newest 3); where reading_wait_seconds_median is given, only those of them that have
+        a `tasks` record
     usual_source_phases_seconds: the same over the usual batches: all remembered ones of the run, without those of its
         first 10 s and the newest 4, that had rows and did not outlast 1.1 times the interval; where these are fewer
         than 5, the half of those with rows that took the least time
@@ -22,10 +22,10 @@ Evidence:
         shuffle and has records, times 1 less (its cpu_seconds + gc_seconds + the batch's python_seconds) over its
         run_seconds
     usual_reading_wait_seconds: the same over the usual batches that have a `tasks` record
-    source_share: median over the latest batches of source phases and reading wait, as far as these are told, over
+    source_share: median over the latest batches of source phases and reading wait, as far as these are given, over
         durationMs.triggerExecution / 1000
-    ledgerops_batch_running_seconds: now less `since` of the newest `batch_running` record; told in place of the above
-        while the first slow batch is not over
+    ledgerops_batch_running_seconds: now less `since` of the newest `batch_running` record; given in place of the above
+        while the first slow batch still runs
     broker_answer_seconds: median of `seconds` of the newest 3 `offsets` records that have it
     usual_broker_answer_seconds: median of `seconds` of the `offsets` records before the newest 15, of at most 60
 """
@@ -52,10 +52,10 @@ PATIENCE = 2.0  # times the interval, and MORE times the usual: a batch that has
 ALONE = 2.0  # times what makes an answer slow, when nothing else tells why; as much again on a busy machine
 REMEDIES = (
     Remedy(
-        "look at the broker's request latency, at its quotas for this client, and at the network to it",
+        "check the broker's request latency, its quotas for this client, and the network to it",
         "more cores do not help while the query waits for the source",
     ),
-    Remedy("make the trigger interval longer if results may be that old", "the source is asked less often"),
+    Remedy("make the trigger interval longer if results may be that old", "the query then sends fewer requests"),
 )
 
 
@@ -107,7 +107,7 @@ def check(view: QueryView) -> Iterator[Finding]:
 
 
 def _while_running(view: QueryView) -> Iterator[Finding]:
-    """The first slow batch may take minutes; until it is over only the broker's answers to ledgerops tell why."""
+    """The first slow batch may take minutes; while it runs, only the broker's answers to ledgerops show the cause."""
     usual, running = source_wait.usual(view), view.run.running_seconds
     if not usual or running is None:
         return
@@ -119,8 +119,8 @@ def _while_running(view: QueryView) -> Iterator[Finding]:
     if answer is None or answer.now < certain * max(source_wait.ANSWER, source_wait.SLOWER * answer.usual):
         return
     yield Finding(
-        f"a batch has run for {running:.0f} s, where {usually:.1f} s are usual, and the broker answers ledgerops in "
-        f"{answer.now:.2f} s, usually in {answer.usual:.2f} s",
+        f"a batch has run for {running:.0f} s (usually {usually:.1f} s), and the broker answers ledgerops in "
+        f"{answer.now:.2f} s (usually {answer.usual:.2f} s)",
         _component(view),
         (
             Evidence(RUNNING.name, running, "seconds", f"< {source_wait.MORE * usually:.1f}", view.now),
@@ -145,19 +145,19 @@ def _limit(wait: source_wait.Wait) -> str:
 def _summary(slow: Slow) -> str:
     usual = slow.asking.usual
     if slow.rows is None:
-        what = "pass asking the source"
+        what = "are spent asking the source"
     else:
-        what = f"pass waiting for the source: {slow.asking.now:.1f} s for offsets, {slow.rows.now:.1f} s for rows"
+        what = f"are spent waiting for the source: {slow.asking.now:.1f} s for offsets, {slow.rows.now:.1f} s for rows"
         usual += slow.rows.usual
     answer = ""
     if slow.answer is not None:
-        answer = f"; it answers ledgerops in {slow.answer.now:.2f} s, usually in {slow.answer.usual:.2f} s"
-    return f"{slow.seconds:.1f} s of a batch of {slow.duration:.1f} s {what}; usual are {usual:.1f} s{answer}"
+        answer = f"; it answers ledgerops in {slow.answer.now:.2f} s (usually {slow.answer.usual:.2f} s)"
+    return f"{slow.seconds:.1f} s of a batch of {slow.duration:.1f} s {what}; the usual is {usual:.1f} s{answer}"
 
 
 @once
 def _slow(view: QueryView) -> Slow | None:
-    """Three of the latest batches waited long, or two if more than one witness says so."""
+    """Three of the latest batches waited long, or two if more than one measurement shows it."""
     latest = _latest(view)
     usual = source_wait.usual(view) if len(latest) > 1 else []
     if not usual:
@@ -176,7 +176,7 @@ def _latest(view: QueryView) -> Sequence[Progress]:
 
 
 def _judged(view: QueryView, usual: Sequence[Progress], latest: Sequence[Progress], alone: bool) -> Slow | None:
-    """`alone`: whether one witness is enough."""
+    """`alone`: whether one measurement is enough."""
     asked = [source_wait.asked(batch) for batch in latest]
     usually = median(source_wait.asked(batch) for batch in usual)
     long = source_wait.Wait(median(asked), usually).long and min(asked[-2:]) >= source_wait.MIN_SECONDS

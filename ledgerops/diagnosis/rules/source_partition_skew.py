@@ -1,21 +1,21 @@
 """Source partition skew: one partition of the source gets most of the rows.
 
-Meaning: a source partition is read by one task. The task of the heavy partition works on while the others are done.
+Meaning: one task reads each source partition. The task of the largest partition still runs when the others are done.
 Impact: the batch takes as long as its largest partition; more cores do not help. The backlog of that one partition
     grows while the others are up to date.
-Diagnosis: `topk(3, sum by (topic, partition) (ledgerops_source_backlog_offsets{query="QUERY"}))` and
-    `ledgerops_skew_ratio{query="QUERY", kind="source_partition"}`. Ask how the producer chooses the partition: by a
-    key that few values share, or always the same by mistake.
-Mitigation: repair the producer's choice of partition, then wait until the partition is worked off. Until then let the
-    query repartition after reading, if the work after reading is what takes long. More partitions help only new rows,
-    and only if their keys differ.
+Diagnosis: check `topk(3, sum by (topic, partition) (ledgerops_source_backlog_offsets{query="QUERY"}))` and
+    `ledgerops_skew_ratio{query="QUERY", kind="source_partition"}`. Find out how the producer chooses the partition: by
+    a key with few distinct values, or always the same one by mistake.
+Mitigation: repair the producer's choice of partition, then wait until the backlog of the partition is processed. Until
+    then repartition after reading, if the work after reading takes long. More partitions help only new rows, and only
+    if their keys differ.
 Evidence:
     partition_rows: growth of sources[].latestOffset of that partition from the first batch of W to the newest, where
-        the source tells it, else the sum of endOffset - startOffset over W; W = the batches that began in the last 60
+        the source reports it, else the sum of endOffset - startOffset over W; W = the batches that began in the last 60
         s and ended in the last window_seconds, without those of the run's first 10 s
     partition_share: partition_rows over the same of all partitions of the topic
     slower_than_even: partition_share x min(partitions of the topic, cores of active executors)
-    window_seconds: 15 where the query suffers, else 60
+    window_seconds: 15 where the query is harmed, else 60
     ledgerops_source_backlog_offsets: latestOffset - endOffset of that partition in the newest batch
 """
 
@@ -63,11 +63,12 @@ def check(view: QueryView) -> Iterator[Finding]:
             tuple(evidence),
             (
                 Remedy(
-                    "repair how the producer chooses the partition", "one task reads a partition, whatever the cores"
+                    "repair how the producer chooses the partition",
+                    "only one task reads a partition, however many cores there are",
                 ),
                 Remedy(
                     "repartition after reading",
-                    "spreads the work behind the source, at the cost of a shuffle",
+                    "spreads the work after reading, at the cost of a shuffle",
                     safe=False,
                 ),
             ),
@@ -112,7 +113,7 @@ def _uneven(view: QueryView, window: float, least: float) -> dict[str, Uneven]:
 
 
 def _even_by_now(view: QueryView, topic: str) -> bool:
-    """Whether the latest rows deny what the last minute says."""
+    """Whether the latest rows contradict the last minute."""
     arrived = _by_topic(_batches(view, SOON)).get(topic, {})
     return sum(arrived.values()) >= SOON_ROWS and max(arrived.values()) < SHARE * sum(arrived.values())
 

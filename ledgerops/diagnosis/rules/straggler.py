@@ -1,15 +1,16 @@
 """Straggler: one task, or all tasks of one executor, take far longer than the others without more data.
 
-Meaning: a stage ends with its last task. One that is slow for no reason of its data holds up the whole batch: a slow
-    disk, a throttled or paused machine, a bad executor, a row that is costly to compute.
-Impact: batches take as long as the slowest task while the other cores wait.
-Diagnosis: `ledgerops_skew_ratio{query="QUERY", kind="task_time"}` far above `ledgerops_skew_ratio{query="QUERY",
+Meaning: a stage ends with its last task, so one slow task delays the whole batch. The amount of data is not the reason:
+    the slow task has about as many records as the others. Usual reasons are a slow disk, a throttled or paused
+    machine, a bad executor, or a row that is expensive to process.
+Impact: batches take as long as their slowest task while the other cores wait.
+Diagnosis: `ledgerops_skew_ratio{query="QUERY", kind="task_time"}` is far above `ledgerops_skew_ratio{query="QUERY",
     kind="task_records"}`. Compare `rate(ledgerops_executor_run_seconds_total[5m]) /
-    rate(ledgerops_executor_tasks_total[5m])` over the executors: one far above the rest names the machine. On it look
-    at CPU steal, disk latency and other processes.
-Mitigation: take the slow machine out (decommission the executor, exclude its node). With a healthy rest of the
-    cluster `spark.speculation=true` runs a second copy of a slow task; not with a sink that must not write twice.
-    When it is always the same partition on whichever executor, look at its rows.
+    rate(ledgerops_executor_tasks_total[5m])` between executors: if one is far above the rest, its machine is slow.
+    Check that machine for CPU steal, disk latency and other processes.
+Mitigation: remove the slow machine (decommission the executor, exclude its node). If the rest of the cluster is
+    healthy, `spark.speculation=true` runs a second copy of a slow task; do not use it with a sink that must not write
+    twice. If the same partition is slow on every executor, inspect its rows.
 Evidence:
     slowest_task_seconds: median over P of the seconds_max of the stage that waited longest for one task; P = the
         newest 5 batches (not the run's first) whose tasks were read, only those that outlast 1.1 times the interval
@@ -63,8 +64,8 @@ def _slow_task(view: QueryView) -> Finding | None:
     which = f"task {newest.stage.slowest_task}" if newest.stage.slowest_task is not None else "one task"
     at = view.last.ended
     return Finding(
-        f"{which} of stage {newest.stage.stage_id} takes {seconds:.1f} s where the others take {others:.1f} s for as "
-        f"many records{f', on executor {executor}' if executor else ''}",
+        f"{which} of stage {newest.stage.stage_id} takes {seconds:.1f} s, the others {others:.1f} s for as many records"
+        f"{f', on executor {executor}' if executor else ''}",
         Component("executor", executor, which) if executor else Component("stage", newest.stage.name or "stage", which),
         (
             Evidence("slowest_task_seconds", seconds, "seconds", f"< {SLOW * others:.1f}", at),
@@ -110,8 +111,8 @@ def _slow_executor(view: QueryView) -> Finding | None:
         return None
     at = view.last.ended
     return Finding(
-        f"a task takes {seconds:.2f} s on executor {slow.executor} where it takes {others:.2f} s on the others, for as "
-        "many records",
+        f"a task takes {seconds:.2f} s on executor {slow.executor} and {others:.2f} s on the others "
+        "for as many records",
         Component("executor", slow.executor),
         (
             Evidence("executor_task_seconds", seconds, "seconds", f"< {SLOW_EXECUTOR * others:.2f}", at),
@@ -131,14 +132,14 @@ def _began(view: QueryView) -> float | None:
 
 def _remedies(executor: str | None) -> tuple[Remedy, ...]:
     look = Remedy(
-        f"look at the machine of executor {executor}, and take it out if it stays slow"
+        f"check the machine of executor {executor}, and remove it if it stays slow"
         if executor
-        else "see on which executor and for which partition it happens; always the same machine: take it out",
-        "the stage waits for its slowest task, whatever the others do",
+        else "find out on which executor and for which partition it happens; remove a machine that is always slow",
+        "a stage ends only with its slowest task",
     )
     again = Remedy(
         "set spark.speculation=true at the next start",
-        "a second copy of a slow task runs elsewhere; not for a sink that must not write twice",
+        "Spark runs a second copy of a slow task elsewhere; unsafe if the sink must not write twice",
         safe=False,
     )
     return look, again

@@ -1,22 +1,22 @@
-"""Too many tasks: a batch is cut into so many tiny tasks that starting them takes longer than their work.
+"""Too many tasks: a batch has so many tiny tasks that starting them takes longer than their work.
 
-Meaning: each shuffle partition, and each partition of the source, is a task, however few rows it has. A task costs
-    some milliseconds to start and to end, with state also the loading and committing of its store. With far more
-    tasks than cores that is what the batch consists of.
-Impact: batches outlast their interval at low load, and more rows would hardly make them longer.
-Diagnosis: `ledgerops_state_partitions{query="QUERY"}` against `sum(ledgerops_executor_cores)`, and
-    `sum(rate(ledgerops_executor_tasks_total[5m]))` over `rate(ledgerops_batches_total{query="QUERY"}[5m])`, the tasks
-    of a batch. In the Spark UI, page "Stages", tasks of a few milliseconds with a handful of records each.
-Mitigation: two or three tasks a core are enough. Without state set `spark.sql.shuffle.partitions` lower and start the
-    query again. With state the number is fixed by the checkpoint: start with a new checkpoint and the lower number,
-    or repartition the state offline (`ledgerops state` shows what it holds). Tasks that come from the source need
-    fewer source partitions or a smaller `minPartitions`.
+Meaning: each shuffle partition and each source partition is a task, however few rows it has. Starting and ending a task
+    takes some milliseconds; a task with state also loads and commits its store. With far more tasks than cores, this
+    overhead takes most of the batch.
+Impact: batches outlast the trigger interval at low load, and more rows would hardly make them longer.
+Diagnosis: compare `ledgerops_state_partitions{query="QUERY"}` with `sum(ledgerops_executor_cores)`.
+    `sum(rate(ledgerops_executor_tasks_total[5m]))` over `rate(ledgerops_batches_total{query="QUERY"}[5m])` is the
+    number of tasks per batch. In the Spark UI, page "Stages", the tasks take a few milliseconds and have few records.
+Mitigation: two or three tasks per core are enough. For a query without state, lower `spark.sql.shuffle.partitions` and
+    restart the query. For a stateful query the checkpoint fixes the number: start with a new checkpoint and the lower
+    number, or repartition the state offline (`ledgerops state` shows what it holds). If the tasks read the source,
+    reduce the source partitions or `minPartitions`.
 Evidence:
     tasks: median over P of the sum of tasks over the stages with tiny tasks; P = the newest 5 batches (not the run's
         first) whose tasks were read, only those that outlast 1.1 times the interval in a row up to now where there
         are 2 of them; tiny = at least 10 tasks for each core, median task seconds at most 0.25, fewer than 500
         records a task
-    tasks_per_core: tasks over the cores of all active executors by the newest look at the machines
+    tasks_per_core: tasks over the cores of all active executors in the newest sample of the machines
     task_seconds_median: median over P of the seconds_median of the largest of those stages
     records_per_task: median over P of the records over the tasks of those stages
     tiny_task_stage_seconds: median over P of the wall time of those stages in sum, at most the batch duration
@@ -122,7 +122,7 @@ def _remedy(view: QueryView, tiny: Tiny, cores: int) -> Remedy:
         )
     return Remedy(
         f"set spark.sql.shuffle.partitions to {few} and start the query again",
-        "two or three tasks a core keep all cores busy",
+        "two or three tasks per core keep all cores busy",
     )
 
 

@@ -1,12 +1,13 @@
 """Trigger overrun: batches outlast the trigger interval.
 
-Meaning: a batch takes longer than the time between triggers, so the next one begins late. The query has no rest left.
-Impact: results come later than the interval promises. With a little more load the backlog begins to grow.
-Diagnosis: look which phase takes the time with `sum by (phase)
+Meaning: a batch takes longer than the trigger interval, so the next batch starts late. The query has no spare time
+    left.
+Impact: results are later than the trigger interval suggests. With slightly more load, the backlog starts to grow.
+Diagnosis: find the phase that takes the time with `sum by (phase)
     (rate(ledgerops_batch_phase_seconds_total{query="QUERY"}[5m]))`. Mostly `add_batch`: see `slow-sink`, `key-skew`,
-    `input-overload`. Mostly `query_planning`, `wal_commit` or `commit_offsets`: fixed costs of each batch,
-    `ledgerops_batch_overhead_seconds` shows them. `ledgerops diagnose --query QUERY` compares them.
-Mitigation: remove the root cause if one is named. Otherwise make the interval as long as a batch really takes, if
+    `input-overload`. Mostly `query_planning`, `wal_commit` or `commit_offsets`: these are fixed costs of each batch;
+    see `ledgerops_batch_overhead_seconds`. `ledgerops diagnose --query QUERY` compares them.
+Mitigation: remove the root cause if one is named. Otherwise set the interval to the time that a batch takes, if
     results may be that old, or give the query more cores.
 Evidence:
     batch_seconds_median: median of durationMs.triggerExecution / 1000 over the newest 10 batches of the run (without
@@ -34,8 +35,8 @@ SHARE = 0.8  # of them must overrun: a garbage collection or a compaction length
 FACTOR = 1.1  # the median batch against the interval; below it a batch only misses the next tick
 EXCESS = 1.0  # seconds over the interval; nobody waits for less
 ROW = 3  # batches in a row, the running one included, that prove it when they are long
-STILL = 0.8  # below this share of the longest of them the query works itself free
-ROW_SECONDS = 40.0  # what they must add up to; a burst of 20 s is worked off in that time
+STILL = 0.8  # below this share of the longest of them the query is recovering
+ROW_SECONDS = 40.0  # what they must add up to; a burst of 20 s is processed in that time
 
 
 def check(view: QueryView) -> Iterator[Finding]:
@@ -81,7 +82,7 @@ def check(view: QueryView) -> Iterator[Finding]:
         (
             Remedy(
                 f"set the trigger interval to {middle * 1.5:.0f} s if results may be that old",
-                "fewer, larger batches pay the fixed cost of a batch less often",
+                "fewer, larger batches spend less time on the fixed cost of each batch",
             ),
         ),
         confidence=min(0.95, 0.6 + 0.1 * middle / interval),

@@ -1,16 +1,16 @@
 """Watermark jump: a row dated far ahead pushed the watermark past the rows that are on time.
 
-Meaning: the watermark follows the newest event time at the distance given to `withWatermark`, and never goes back. One
-    row with a date in the future, or one producer with a fast clock, moves it for all. Rows that are on time then count
-    as late, until time itself has come as far.
-Impact: rows are dropped by the operators that keep state, windows close too early; nothing is wrong with the rows that
-    are lost, nor with the producers that sent them.
-Diagnosis: `ledgerops_watermark_timestamp_seconds{query="QUERY"}` leapt by more than the time that passed, and
+Meaning: the watermark follows the newest event time at the delay given to `withWatermark`, and never goes back. One row
+    dated in the future, or one producer with a fast clock, moves it for all inputs. Rows that are on time then count
+    as late until the clock reaches the watermark.
+Impact: stateful operators drop rows, and windows close too early. The dropped rows and their producers are correct.
+Diagnosis: `ledgerops_watermark_timestamp_seconds{query="QUERY"}` jumped by more than the time that passed, and
     `ledgerops_watermark_lag_seconds{query="QUERY"}` fell below the allowed lateness. The finding names the batch with
-    the row: look in its offsets for the newest event time.
-Mitigation: drop or set aside rows dated ahead before `withWatermark`, such as `event_time <= current_timestamp() +
-    INTERVAL 1 MINUTE`, and mend the clock of the producer. The watermark is in the checkpoint and stays where it is
-    over restarts: wait until time has caught up, or run again from before that batch with fresh state.
+    the row: search its offsets for the newest event time.
+Mitigation: filter out rows dated in the future before `withWatermark`, for example with `event_time <=
+    current_timestamp() + INTERVAL 1 MINUTE`, and correct the clock of the producer. The watermark is stored in the
+    checkpoint and survives restarts: wait until the clock reaches it, or run again from before that batch with fresh
+    state.
 Evidence:
     watermark_jump_seconds: eventTime.watermark of the first batch after the jump less that of the batch before it, less
         the difference of their timestamps.
@@ -71,14 +71,14 @@ def check(view: QueryView) -> Iterator[Finding]:
         ),
         (
             Remedy(
-                "set aside rows dated ahead of the clock before withWatermark, and mend the producer's clock",
-                "the newest event time of all rows moves the watermark for all",
+                "filter out rows dated in the future before withWatermark, and correct the producer's clock",
+                "the newest event time of any row moves the watermark for all rows",
                 command='df.where("event_time <= current_timestamp() + INTERVAL 1 MINUTE")',
                 safe=False,
             ),
             Remedy(
                 f"wait {found.over + delay:,.0f} s, or run again from before batch {batch.batch_id} with fresh state",
-                "the watermark is in the checkpoint and never goes back; more allowed lateness changes nothing now",
+                "the watermark is in the checkpoint and never goes back; more allowed lateness no longer helps",
                 safe=False,
             ),
         ),
@@ -93,7 +93,7 @@ def _start(batch: Progress, topic: str, number: str) -> int:
 
 @once
 def jump(view: QueryView) -> Jump | None:
-    """The newest leap of the watermark that the rows have not caught up with; None when they are in front of it."""
+    """The newest jump of the watermark that the rows have not caught up with; None when they are ahead of it."""
     last = view.last
     if last is None or last.watermark is None:
         return None
@@ -104,7 +104,7 @@ def jump(view: QueryView) -> Jump | None:
 
 
 def _leap(batches: Sequence[Progress], over: float) -> Jump | None:
-    """Where the watermark outran the clock, and by which batch."""
+    """The batch by which the watermark moved ahead of the clock, and by how much."""
     for index in range(len(batches) - 1, 0, -1):
         after, before = batches[index], batches[index - 1]
         if after.watermark is None or before.watermark is None:

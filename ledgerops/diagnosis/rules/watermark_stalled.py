@@ -1,14 +1,14 @@
-"""Watermark stalled: the watermark stands still although rows come in.
+"""Watermark stalled: the watermark does not advance although rows arrive.
 
-Meaning: a query with several inputs takes the least of their watermarks. One input sends nothing, or nothing newer, so
-    it holds the watermark of the whole query where it is, while the rows of the others go on in event time.
-Impact: windows and outer joins give no results, state that waits for the watermark is not removed and grows; memory and
-    batch time follow. Nothing is lost: once the input sends again, all of it comes at once.
+Meaning: a query with several inputs uses the minimum of their watermarks. One input sends nothing, or nothing newer, so
+    the watermark of the whole query stops, while the event time of the other inputs advances.
+Impact: windows and outer joins emit no results. State that waits for the watermark is not removed, so state, memory
+    and batch time grow. Nothing is lost: once the input sends again, all delayed results are emitted at once.
 Diagnosis: `ledgerops_watermark_timestamp_seconds{query="QUERY"}` is flat while
-    `sum by (source) (ledgerops_input_rows_per_second{query="QUERY"})` is not zero for each source; the source that is
-    zero holds it. `ledgerops_state_rows{query="QUERY"}` grows meanwhile.
-Mitigation: find out why that input is silent, and let its producer send a heartbeat row when it has nothing else. Where
-    results without it are better than none, start the query anew with
+    `sum by (source) (ledgerops_input_rows_per_second{query="QUERY"})` is above zero for other sources; the source at
+    zero stops the watermark. `ledgerops_state_rows{query="QUERY"}` grows meanwhile.
+Mitigation: find out why that input is silent, and have its producer send a heartbeat row when it has no data. If
+    results without that input are better than none, restart the query with
     `spark.sql.streaming.multipleWatermarkPolicy=max`: late rows of the silent input are then dropped.
 Evidence:
     watermark_still_seconds: timestamp of the newest batch less that of the first batch of the run that had the same
@@ -19,7 +19,8 @@ Evidence:
         has them, less that of the named one, where an observed input is to blame.
     watermark_behind_rows_seconds: eventTime.max of the newest batch less eventTime.watermark less the largest allowed
         lateness; absent where the first watermark of the plan belongs to the silent input.
-    watermark_usually_still_seconds: the longest time for which the watermark stood before, computed as the first.
+    watermark_usually_still_seconds: the longest time for which the watermark had not advanced before, computed as the
+        first.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -35,22 +36,22 @@ from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
 
 STILL = 8.0  # seconds at least: an input may be silent for a batch or two
-TIMES_USUAL = 2.0  # the longest that it stood still before: a sparse input is as it was
+TIMES_USUAL = 2.0  # the longest earlier time without an advance: an input with few rows is often silent
 BRANCH_SECONDS = 30.0  # that the watermark must be behind the rows beyond its delay, where no input looks silent
 BRANCH_BATCHES = 8
 BATCHES = 4  # with rows in them, after the first that had this watermark: so it takes four intervals, too
 
 
 class Stall(NamedTuple):
-    batches: Sequence[Progress]  # with rows, since the watermark stands
+    batches: Sequence[Progress]  # with rows, since the watermark stopped
     seconds: float
     rows: int
-    usual: float  # seconds for which it stood before
+    usual: float  # longest seconds without an advance before
     ahead: float | None  # of the newest row before what the watermark would have to be
 
 
 class Silent(NamedTuple):
-    """The input that holds the watermark."""
+    """The input that stops the watermark."""
 
     kind: str  # "source", or "input" for an observation
     name: str
@@ -81,17 +82,17 @@ def check(view: QueryView) -> Iterator[Finding]:
     rows = [sum(operator.rows for operator in batch.operators) for batch in (stall.batches[0], newest)]
     grows = f"; state grew from {rows[0]:,} to {rows[1]:,} rows meanwhile" if rows[1] > rows[0] else ""
     yield Finding(
-        f"the watermark has stood still for {stall.seconds:.0f} s while {stall.rows:,} rows came in: "
-        f"{silent.name}{known}{silent.words} holds it{grows}",
-        Component(silent.kind, silent.name, f"holds the minimum of the watermarks{known}"),
+        f"the watermark has not advanced for {stall.seconds:.0f} s while {stall.rows:,} rows arrived: "
+        f"{silent.name}{known}{silent.words} stops it{grows}",
+        Component(silent.kind, silent.name, f"has the lowest watermark{known}"),
         tuple(evidence),
         (
             Remedy(
-                f"find out why {silent.name}{known} sends nothing new; let its producer send a heartbeat row",
-                "the watermark of the query is the least of its inputs'",
+                f"find out why {silent.name}{known} sends nothing new; have its producer send a heartbeat row",
+                "the watermark of the query is the lowest of its inputs' watermarks",
             ),
             Remedy(
-                "start the query anew with the policy max, if results without that input are better than none",
+                "restart the query with the policy max, if results without that input are better than none",
                 "late rows of the silent input are then dropped",
                 command="spark.conf.set('spark.sql.streaming.multipleWatermarkPolicy', 'max')",
                 safe=False,
@@ -104,7 +105,7 @@ def check(view: QueryView) -> Iterator[Finding]:
 
 @once
 def _stall(view: QueryView) -> Stall | None:
-    """The time for which the watermark stands, if that is longer than it ever did and rows came in all the while."""
+    """The time without an advance of the watermark, if it is longer than ever before and rows arrived throughout."""
     last = view.last
     if last is None or last.watermark is None or view.history.idle_since is not None:
         return None
@@ -122,7 +123,7 @@ def _stall(view: QueryView) -> Stall | None:
     delay = max(view.plan.watermarks.values(), default=0.0)
     ahead = last.event_time_max - last.watermark - delay if last.event_time_max is not None else None
     if ahead is not None and ahead < STILL:
-        return None  # the rows themselves do not go on
+        return None  # the event time of the rows does not advance
     return Stall(with_rows, seconds, sum(batch.rows for batch in standing[1:]), usual, ahead)
 
 
@@ -138,7 +139,7 @@ def _stood(batches: Sequence[Progress], following: Sequence[Progress]) -> float:
 
 
 def _silent_source(stall: Stall) -> Silent | None:
-    """The only source without a row since then, while the others had some."""
+    """The sources without a row since then, while others had some."""
     rows: dict[str, int] = {}
     for batch in stall.batches[1:]:
         for source in batch.sources:
@@ -174,8 +175,8 @@ def _silent_observation(view: QueryView, stall: Stall) -> Silent | None:
 
 
 def _newest_by_input(batch: Progress) -> Mapping[str, float]:
-    """Newest event time of each input that `instrument` observes under a name of its own; their zone is the session's,
-    so that only differences mean something."""
+    """Newest event time of each input that `instrument` observes under its own name. They are in the session's time
+    zone, so only their differences are meaningful."""
     return {
         name.removeprefix(f"{OBSERVATION}_"): at
         for name, row in batch.observed.items()
@@ -184,10 +185,10 @@ def _newest_by_input(batch: Progress) -> Mapping[str, float]:
 
 
 def _silent_branch(view: QueryView, stall: Stall) -> Silent | None:
-    """No input is seen to be silent, yet newer rows come in: a branch of the query passes none of them on.
+    """No input is silent and newer rows arrive, but one branch of the query passes none of them on.
 
-    A filter that lets nothing through, or a topic whose rows are all of another kind, holds the watermark as a silent
-    source does, and only the plan of the query shows which one it is.
+    A filter that lets no row through, or a topic whose rows are all of another kind, stops the watermark like a silent
+    source. Only the plan of the query shows which branch it is.
     """
     if stall.ahead is None or stall.ahead < BRANCH_SECONDS or len(stall.batches) < BRANCH_BATCHES:
         return None

@@ -15,8 +15,8 @@ def restarted(**changes):
 def test_a_backlog_that_is_worked_off_after_a_start_is_found(history):
     [finding] = RULE.check(history(**restarted()))
 
-    assert finding.summary == "24,000 of 60,000 offsets are left of what had piled up; 2,000 fewer a second: " + (
-        "done in about 12 s"
+    assert finding.summary == "catching up: 24,000 of 60,000 offsets are left, 2,000 fewer per second; " + (
+        "backlog clears in about 12 s"
     )
 
 
@@ -25,7 +25,9 @@ def test_it_says_that_the_query_had_failed_before(history):
     view.history.ends.append(Ended(view.history.started_at - 31.0, "run-0", "boom", "SOME_CLASS"))
     [finding] = RULE.check(view)
 
-    assert finding.summary.endswith("done in about 12 s; the query was away for 31 s, for it had failed (SOME_CLASS)")
+    assert finding.summary.endswith(
+        "backlog clears in about 12 s; the query was down for 31 s after a failure (SOME_CLASS)"
+    )
     assert (finding.evidence[-1].name, finding.evidence[-1].value) == ("away_seconds", 31.0)
 
 
@@ -33,7 +35,7 @@ def test_a_planned_restart_is_told_as_one(history):
     view = history(**restarted())
     view.history.ends.append(Ended(view.history.started_at - 5.0, "run-0", None, None))
 
-    assert next(RULE.check(view)).summary.endswith("; the query was away for 5 s")
+    assert next(RULE.check(view)).summary.endswith("; the query was down for 5 s")
 
 
 def test_the_pace_is_that_since_twelve_batches_ago(history):

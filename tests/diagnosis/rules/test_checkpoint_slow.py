@@ -14,14 +14,14 @@ def view(history, seconds=4, told=SLOW, **more):
 def test_a_checkpoint_that_became_slow_is_compared_with_its_past(history):
     [finding] = RULE.check(view(history))
 
-    assert finding.summary == "3.1 s of a batch of 4.0 s pass in writing the checkpoint; usual are 0.1 s"
+    assert finding.summary == "3.1 s of a batch of 4.0 s are spent writing the checkpoint; the usual is 0.1 s"
     assert finding.share == pytest.approx(0.75)
 
 
 def test_one_that_was_always_slow_is_told_without_a_past(history):
     [finding] = RULE.check(history(warm=0, seconds=[4] * 10, phases=[SLOW] * 10))
 
-    assert finding.summary == "3.1 s of a batch of 4.0 s pass in writing the checkpoint"
+    assert finding.summary == "3.1 s of a batch of 4.0 s are spent writing the checkpoint"
 
 
 def test_what_is_valid_without_state_is_not_told_to_a_stateful_query(history):

@@ -12,7 +12,7 @@ def test_arrival_above_what_is_worked_off_is_found(history):
     [finding] = RULE.check(history(**CAPPED))
 
     assert finding.summary == (
-        "1,000 rows/s arrive, 2.0 times the 500 rows/s that are worked off; results will be 60 s late in 100 s"
+        "1,000 rows/s arrive, 2.0 times the 500 rows/s that are processed; results will be 60 s late in 100 s"
     )
 
 
@@ -20,7 +20,7 @@ def test_it_shows_as_longer_batches_where_nothing_limits_them(history):
     [finding] = RULE.check(history(**HEAVY))
 
     assert finding.summary == (
-        "1,000 rows/s arrive, 2.0 times the 500 rows/s that are worked off; results will be 60 s late in 72 s"
+        "1,000 rows/s arrive, 2.0 times the 500 rows/s that are processed; results will be 60 s late in 72 s"
     )
 
 
@@ -71,8 +71,8 @@ def test_a_sink_that_takes_the_time_is_the_cause_instead(history):
     view = history(**HEAVY, stages=quick)
 
     assert list(RULE.check(view)) == []
-    assert RULE.acquit(view) == "6.1 s of a batch of 8.0 s go into the sink, outside Spark's tasks"
+    assert RULE.acquit(view) == "6.1 s of a batch of 8.0 s are spent on the sink, outside Spark's tasks"
 
 
 def test_it_is_ruled_out_with_its_numbers(history):
-    assert RULE.acquit(history(seconds=[1] * 8)) == "500 rows/s arrive and 500 rows/s are worked off"
+    assert RULE.acquit(history(seconds=[1] * 8)) == "500 rows/s arrive and 500 rows/s are processed"

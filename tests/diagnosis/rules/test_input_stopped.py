@@ -45,7 +45,10 @@ def view(past: History, *others: History) -> QueryView:
 def test_an_input_that_stops_while_the_other_goes_on_is_found():
     [finding] = RULE.check(view(run(400, debits=ever, credits=until(300))))
 
-    assert finding.summary == "nothing has come into credits for 98 s; its longest pause was 2 s, and debits goes on"
+    assert (
+        finding.summary
+        == "no row has arrived in credits for 98 s; its longest pause was 2 s, and debits still receives rows"
+    )
     assert (finding.component.name, finding.began) == ("credits", T0 + 300)
 
 
@@ -93,7 +96,7 @@ def test_a_steady_input_that_stops_is_worth_knowing_without_others_that_flow():
     [finding] = RULE.check(QueryView(silent, T0 + 900))
 
     assert (finding.summary, finding.harmless) == (
-        "nothing has come into transactions for 602 s; its longest pause was 2 s",
+        "no row has arrived in transactions for 602 s; its longest pause was 2 s",
         True,
     )
 

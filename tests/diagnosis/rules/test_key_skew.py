@@ -15,7 +15,7 @@ def test_a_hot_key_is_named_with_its_share(history):
     [finding] = RULE.check(history(seconds=[1] * 4, observed=[hot(0.8)] * 4, plan=KEYED))
 
     assert finding.summary == (
-        "key 3fa2 of customer_id holds 80% of the rows, which caps the speed-up of any number of tasks at 1.25"
+        "key 3fa2 of customer_id holds 80% of the rows; more tasks cannot make this stage more than 1.25x faster"
     )
 
 

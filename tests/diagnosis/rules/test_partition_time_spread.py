@@ -17,8 +17,10 @@ def apart(**changes):
 def test_a_partition_that_is_read_behind_another_is_found(history):
     [finding] = RULE.check(history(**apart()))
 
-    assert finding.summary == "partition 1 of transactions is read 38 s behind the foremost of 2 (allowed lateness " + (
-        "10 s), and 1,000 rows were dropped as late in the last minute"
+    assert (
+        finding.summary
+        == "partition 1 of transactions is read 38 s behind the most advanced of 2 (allowed lateness "
+        + ("10 s), and 1,000 rows were dropped as late in the last minute")
     )
     assert finding.remedies[1].action == "allow more lateness with withWatermark, at least 48 s"
 

@@ -11,7 +11,7 @@ def test_workers_that_take_the_time_of_the_tasks_are_named(history):
     [finding] = RULE.check(history(seconds=[5] * 4, stages=[UDF] * 4, python=7.2))
 
     assert finding.summary == (
-        "Python workers take 90% of the task time of a batch of 5.0 s, the JVM computes for 10% of it"
+        "Python workers take 90% of the task time of a batch of 5.0 s; the JVM computes for 10% of it"
     )
     assert finding.share == pytest.approx(7.2 / 2 / 5)  # two tasks share its seconds
 
@@ -21,7 +21,7 @@ def test_a_function_that_became_slower_is_compared_with_its_past(history):
     view = history(warm=14, warm_stages=quick, seconds=[5] * 4, stages=[UDF] * 4, python=7.2, rows=250)
     [finding] = RULE.check(view)
 
-    assert finding.summary.endswith("; a row takes 4.0 times as long there as it used to")
+    assert finding.summary.endswith("; a row takes 4.0 times as long as usual")
 
 
 @pytest.mark.parametrize(

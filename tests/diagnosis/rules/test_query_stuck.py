@@ -10,13 +10,13 @@ from tests.diagnosis.rules.retelling import retold
 def test_a_batch_that_runs_far_too_long_is_found(history):
     [finding] = RULE.check(history(running=31, message="Processing new data"))
 
-    assert finding.summary == "a batch has run for 31 s; usual are 1.0 s; Spark says: Processing new data"
+    assert finding.summary == "a batch has run for 31 s; the usual is 1.0 s; Spark reports: Processing new data"
 
 
 def test_silence_is_found(history):
     [finding] = RULE.check(history(quiet_for=61))
 
-    assert finding.summary == "neither a batch nor word of being idle for 61 s; usual are 1.0 s"
+    assert finding.summary == "no batch and no idle event for 61 s; the usual is 1.0 s"
 
 
 def test_a_first_batch_may_hang_too(history):

@@ -101,7 +101,7 @@ def test_others_are_not(history, case):
     [
         pytest.param({}, None, id="no cap"),
         pytest.param(held(rows=500), "batches read at most 500 of the 1,000 offsets that maxOffsetsPerTrigger allows"),
-        pytest.param(held(seconds=[1.9] * 12), "batches take 1.9 s of 2 s: there is no room for larger ones"),
+        pytest.param(held(seconds=[1.9] * 12), "batches take 1.9 s of 2 s: there is no time for larger ones"),
     ],
 )
 def test_a_cap_is_acquitted_with_its_number(history, case, because):

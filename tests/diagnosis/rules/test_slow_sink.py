@@ -11,7 +11,7 @@ ADD_BATCH = {"add_batch": 4.4, "query_planning": 0.1}
 def test_time_outside_tasks_is_found(history):
     [finding] = RULE.check(history(seconds=[5] * 4, phases=[ADD_BATCH] * 4, stages=[[QUICK]] * 4))
 
-    assert finding.summary == "3.9 s of a batch of 5.0 s pass in the sink while no task runs"
+    assert finding.summary == "3.9 s of a batch of 5.0 s are spent in the sink while no task runs"
 
 
 def test_writing_tasks_that_wait_are_found(history):
@@ -19,7 +19,7 @@ def test_writing_tasks_that_wait_are_found(history):
     [finding] = RULE.check(history(warm=14, seconds=[5] * 4, phases=[ADD_BATCH] * 4, stages=[[QUICK, writing]] * 4))
 
     assert finding.summary == (
-        "4.1 s of a batch of 5.0 s pass in stage 1, which writes, whose tasks compute for 5% of it"
+        "4.1 s of a batch of 5.0 s are spent in stage 1, which writes; its tasks compute for 5% of that time"
     )
 
 
@@ -29,7 +29,8 @@ def test_without_tasks_the_past_decides(history):
     )
 
     assert finding.summary == (
-        "4.6 s of a batch of 4.9 s pass in add_batch, which took 0.8 s at as many rows; the tasks are not known"
+        "4.6 s of a batch of 4.9 s are spent in add_batch, which used to take 0.8 s for as many rows; "
+        "no task times are available"
     )
 
 
@@ -38,7 +39,8 @@ def test_a_stage_that_only_writes_and_waits_is_the_sink_without_a_past_too(histo
     [finding] = RULE.check(history(seconds=[5] * 4, stages=[[writing]] * 4))
 
     assert (
-        finding.summary == "4.1 s of a batch of 5.0 s pass in stage 0, which writes, whose tasks compute for 5% of it"
+        finding.summary
+        == "4.1 s of a batch of 5.0 s are spent in stage 0, which writes; its tasks compute for 5% of that time"
     )
 
 

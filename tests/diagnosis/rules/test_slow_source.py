@@ -39,7 +39,7 @@ def busy(view):
 def test_a_broker_that_answers_slowly_is_found(history):
     [finding] = RULE.check(history(seconds=[1.0] * 5 + [3.1] * 3, phases=[QUICK] * 5 + [SLOW] * 3))
 
-    assert finding.summary == "2.2 s of a batch of 3.1 s pass asking the source; usual are 0.0 s"
+    assert finding.summary == "2.2 s of a batch of 3.1 s are spent asking the source; the usual is 0.0 s"
     assert finding.component.name == "transactions"
     assert finding.share == pytest.approx((2.2 - 0.03) / 3.1)
 
@@ -50,7 +50,8 @@ def test_tasks_that_wait_for_the_source_are_found(history):
     )
 
     assert finding.summary == (
-        "2.8 s of a batch of 3.5 s pass waiting for the source: 0.0 s for offsets, 2.8 s for rows; usual are 0.1 s"
+        "2.8 s of a batch of 3.5 s are spent waiting for the source: 0.0 s for offsets, 2.8 s for rows; "
+        "the usual is 0.1 s"
     )
 
 
@@ -58,14 +59,15 @@ def test_two_long_batches_are_enough_when_offsets_and_rows_come_slowly(history):
     [finding] = RULE.check(history(**FAR))
 
     assert finding.summary == (
-        "5.0 s of a batch of 6.0 s pass waiting for the source: 1.2 s for offsets, 3.8 s for rows; usual are 0.1 s"
+        "5.0 s of a batch of 6.0 s are spent waiting for the source: 1.2 s for offsets, 3.8 s for rows; "
+        "the usual is 0.1 s"
     )
 
 
 def test_the_answer_that_ledgerops_waits_for_is_a_witness(history):
     [finding] = RULE.check(answers(history(**FAR)))
 
-    assert finding.summary.endswith("; it answers ledgerops in 0.30 s, usually in 0.01 s")
+    assert finding.summary.endswith("; it answers ledgerops in 0.30 s (usually 0.01 s)")
     assert finding.confidence > 0.9
 
 
@@ -81,7 +83,7 @@ def test_while_the_first_slow_batch_runs_the_answers_to_ledgerops_tell_why(histo
     [finding] = RULE.check(view)
 
     assert finding.summary == (
-        "a batch has run for 12 s, where 1.0 s are usual, and the broker answers ledgerops in 2.40 s, usually in 0.01 s"
+        "a batch has run for 12 s (usually 1.0 s), and the broker answers ledgerops in 2.40 s (usually 0.01 s)"
     )
 
 
@@ -110,7 +112,7 @@ def test_a_query_that_was_hardly_in_time_before_is_compared_with_its_quicker_bat
     stages = [[READS, WRITES]] * 18 + [[WAITS_LONG, WRITES]] * 2
     [finding] = RULE.check(history(**before, stages=stages, warm=1))
 
-    assert finding.summary.startswith("5.0 s of a batch of 6.0 s pass waiting for the source")
+    assert finding.summary.startswith("5.0 s of a batch of 6.0 s are spent waiting for the source")
 
 
 def test_larger_batches_do_not_hide_it(history):

@@ -15,7 +15,7 @@ def on(first: tuple[int, float], second: tuple[int, float], **told) -> list:
 def test_one_slow_task_is_told_with_what_the_others_take(history):
     [finding] = RULE.check(history(seconds=[5] * 4, stages=[LONE] * 4))
 
-    assert finding.summary == "one task of stage 0 takes 4.0 s where the others take 0.4 s for as many records"
+    assert finding.summary == "one task of stage 0 takes 4.0 s, the others 0.4 s for as many records"
     assert finding.component.kind == "stage"
     assert finding.share == pytest.approx((4.0 - 0.8) / 5, abs=0.1)
 
@@ -32,9 +32,7 @@ def test_an_executor_whose_tasks_are_all_slow_is_named(history):
     slow = on((2, 0.8), (2, 4.0), seconds=[0.4, 0.4, 2, 2])
     [finding] = RULE.check(history(seconds=[5] * 4, stages=[slow] * 4, cores=TWO))
 
-    assert finding.summary == (
-        "a task takes 2.00 s on executor 2 where it takes 0.40 s on the others, for as many records"
-    )
+    assert finding.summary == ("a task takes 2.00 s on executor 2 and 0.40 s on the others for as many records")
 
 
 @pytest.mark.parametrize(

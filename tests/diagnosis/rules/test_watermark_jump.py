@@ -52,7 +52,7 @@ def test_it_explains_the_rows_that_are_dropped_and_late_producers_are_ruled_out(
 
     assert (root.rule, root.explains) == ("watermark-jump", ("rows-dropped",))
     assert [each.because for each in root.ruled_out if each.rule == "late-data"] == [
-        "the watermark leapt 3,600 s ahead of the clock: rows that are dropped came on time"
+        "the watermark jumped 3,600 s ahead of the clock: the dropped rows arrived on time"
     ]
 
 

@@ -58,7 +58,7 @@ def test_the_silent_input_of_a_join_is_found(history):
     [finding] = RULE.check(joined(history))
 
     assert finding.summary == (
-        "the watermark has stood still for 18 s while 4,500 rows came in: accounts, which sent none, holds it"
+        "the watermark has not advanced for 18 s while 4,500 rows arrived: accounts, which sent none, stops it"
     )
     assert finding.component.name == "accounts"
 
@@ -82,7 +82,7 @@ def test_it_is_found_within_five_batches(history):
 def test_state_that_grows_meanwhile_is_told(history):
     [finding] = RULE.check(joined(history, state=50))
 
-    assert finding.summary.endswith("holds it; state grew from 500 to 950 rows meanwhile")
+    assert finding.summary.endswith("stops it; state grew from 500 to 950 rows meanwhile")
 
 
 @pytest.mark.parametrize("names", ["all", "with rows"])
@@ -90,14 +90,14 @@ def test_an_input_is_told_apart_by_its_observation(history, names):
     [finding] = RULE.check(joined(history, names=names, one=True))
 
     assert finding.component.name == "accounts"
-    assert "accounts, observed 20 s behind the other, holds it" in finding.summary
+    assert "accounts, observed 20 s behind the other, stops it" in finding.summary
 
 
 def test_a_source_bears_the_name_of_its_observation_too(history):
     [finding] = RULE.check(joined(history, names="all"))
 
-    assert "accounts (observed as accounts), which sent none, holds it" in finding.summary
-    assert finding.component.detail == "holds the minimum of the watermarks (observed as accounts)"
+    assert "accounts (observed as accounts), which sent none, stops it" in finding.summary
+    assert finding.component.detail == "has the lowest watermark (observed as accounts)"
 
 
 @pytest.mark.parametrize(
