@@ -39,7 +39,7 @@ class Lead:
         self._conductor: Coordinator | None = None
         self._budget, self._file = 0.0, Path()
         self._serving = ExitStack()
-        self._signals: list[Any] = []  # that are heard while a load without the web interface runs
+        self._signals: list[Any] = []  # that are handled while a load without the web interface runs
         self._board: LoadMetrics | None = None
         self._since = 0.0
         environment.runner.register_message(f"{MESSAGE}-to-lead", self._heard)
@@ -109,7 +109,7 @@ class Lead:
             self._conductor.lost(client_id)
 
     def _watch(self, conductor: Coordinator) -> None:
-        """Until the load is over: shows the books, and misses workers that went away."""
+        """Updates the statistics until the load is over, and detects workers that are gone."""
         while not conductor.over and self._conductor is conductor:
             gevent.sleep(0.2)
             self._publish(conductor)
@@ -132,7 +132,7 @@ class Lead:
                 self._board.publish(sent, conductor.number(member))
 
     def _stop(self, **_: Any) -> None:
-        """Before locust ends the users: all come to an end at one record, and tell what became of it."""
+        """Before locust ends the users: all senders stop at one record and report the outcome."""
         conductor = self._conductor
         if conductor is None or conductor.over:
             return

@@ -19,7 +19,7 @@ RECORD_BYTES = 220  # of a transaction's value, on average: locust shows bytes
 
 
 class Statistics:
-    """Enters what is new in the books since it looked last."""
+    """Adds what is new in the counts of the senders to the statistics of locust."""
 
     def __init__(self, stats: Any, table: str) -> None:
         self._stats, self._table = stats, table

@@ -30,7 +30,7 @@ class Pacing:
         self._running = False
         self._hub = gevent.get_hub()
         if isinstance(environment.runner, WorkerRunner) or not environment.parsed_options.headless:
-            self._signal = gevent.signal_handler(SIGINT, self._interrupted)  # else the lead hears it
+            self._signal = gevent.signal_handler(SIGINT, self._interrupted)  # else the lead handles it
         environment.runner.register_message(f"{MESSAGE}-to-member", self._heard)
         environment.events.quitting.add_listener(self._quitting)
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming import StreamingQuery
 
 # For the session and not for single queries: Spark reads these from the session that starts the query, and a listener
-# hears only the queries of its own session.
+# receives events only of the queries of its own session.
 SESSION_CONF: dict[str, str] = {
     # transformWithState works with this provider only; for the others it bounds the memory
     "spark.sql.streaming.stateStore.providerClass": (

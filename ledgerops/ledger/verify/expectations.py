@@ -40,7 +40,7 @@ class Unique:
     """No two rows of the same key."""
 
     key: tuple[str, ...]
-    copies: bool = False  # a transaction that was sent twice makes two such rows: then nothing can be said
+    copies: bool = False  # a transaction that was sent twice makes two such rows, and no check is possible
 
 
 @dataclass(frozen=True)

@@ -71,7 +71,7 @@ def in_folder(run: Path) -> list[Found]:
 
 
 def in_kafka(client: KafkaClient, prefix: str, wanted: Collection[str]) -> list[Found]:
-    """The jobs whose topics are there. Raises UserError when none is."""
+    """The jobs whose topics exist. Raises UserError if there are none."""
     from ledgerops.common.kafka import reach
 
     there = {name: len(topic.partitions) for name, topic in reach(client).list_topics(timeout=10).topics.items()}
@@ -86,7 +86,7 @@ def in_kafka(client: KafkaClient, prefix: str, wanted: Collection[str]) -> list[
 
 
 def in_postgres(url: str, wanted: Collection[str]) -> list[Found]:
-    """The jobs whose tables are there. Raises UserError when none is, or no server answers."""
+    """The jobs whose tables exist. Raises UserError if there are none, or if no server answers."""
     with postgres(url) as connection:
         rows = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = current_schema()").fetchall()
     there = {name for (name,) in rows}

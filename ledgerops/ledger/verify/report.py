@@ -11,7 +11,7 @@ HEADINGS = ("job", "rows", "lost", "repeated", "changed", "money", "verdict")
 
 
 def lines(results: Iterable[Result]) -> Iterator[str]:
-    """A line for each job, and below it what is to be said about it."""
+    """One line for each job, with its notes and examples below."""
     results = list(results)
     table = [HEADINGS, *(_cells(result) for result in results)]
     widths = [max(len(row[column]) for row in table) for column in range(len(HEADINGS))]

@@ -58,7 +58,7 @@ class SentCounts:
         self.late_seconds += float(behind.sum())
 
     def document(self, summed: bool = True) -> dict[str, Any]:
-        """For JSON, to be sent to whoever adds the books up; not `summed`: without the summary of the rows."""
+        """The counts as JSON, for the process that adds them up. Without `summed`, no summary of the rows."""
         plain = {name: value for name, value in vars(self).items() if name not in ("lateness", "summary", "poison")}
         late = np.flatnonzero(self.lateness)
         return {

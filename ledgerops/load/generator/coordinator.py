@@ -101,7 +101,7 @@ class Coordinator:
         return self._members.index(member)
 
     def result(self) -> SentCounts:
-        """The books of all, added up. They are not exact when a member is lost or they did not end together."""
+        """The counts of all members, added up. Not exact if a member is lost or they did not end together."""
         parts = [self.books[member] for member in self._members if member in self._done]
         whole = together(parts)
         missing = len(self._members) - len(parts)

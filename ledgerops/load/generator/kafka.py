@@ -149,7 +149,7 @@ class KafkaTarget:
         self.problem = self.problem or self._told(error)
 
     def _heard(self, error: Any) -> None:
-        """Of the connection. librdkafka repeats what it can by itself."""
+        """Handles an error of the connection. librdkafka repeats what it can."""
         from confluent_kafka import KafkaError
 
         if error.code() == KafkaError._ALL_BROKERS_DOWN and not self._away:

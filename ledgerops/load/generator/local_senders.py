@@ -72,7 +72,7 @@ def conduct(
 
 @contextmanager
 def _unheard() -> Iterator[None]:
-    """What is started within hears neither Ctrl-C, which reaches the whole group, nor SIGTERM: the parent decides."""
+    """Processes started within ignore Ctrl-C, which reaches the whole group, and SIGTERM: the parent decides."""
     resource_tracker.ensure_running()  # its own start would let the signals through again
     before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
     try:

@@ -24,7 +24,7 @@ Send = Callable[[str, Any], None]
 
 
 class ShareSender:
-    """One sender. `heard` takes what the conductor says, `step` works and returns how many seconds it may rest."""
+    """One sender, driven by the conductor's messages and by calls of `step`."""
 
     def __init__(self, send: Send, clock: Callable[[], float] = time.monotonic) -> None:
         self.over = False

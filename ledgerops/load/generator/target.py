@@ -10,7 +10,7 @@ from ledgerops.load.generator.records import Records
 
 
 class Target(Protocol):
-    """Where records go. `close` returns when it is known what became of each."""
+    """Where records go."""
 
     kinds: Sequence[str]  # of poison that it can hold
 

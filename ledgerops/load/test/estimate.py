@@ -11,7 +11,7 @@ COLD = 2  # batches that pay for the start
 
 
 def estimate(done: Sequence[PlanBatch], trigger: float) -> float | None:
-    """Rows a second whose batches fill the trigger interval; None when nothing can be said.
+    """Rows a second whose batches fill the trigger interval; None if it is unknown.
 
     By the line through the batches (`ledgerops.analysis.capacity.fit`), no further than it is trusted. Where they are
     too few for a line, because the job was overwhelmed early: by the largest batch that ended within the interval, or
