@@ -1,11 +1,11 @@
-"""Checkpoint full: the query failed because the storage of its checkpoint takes no more writes.
+"""Checkpoint full: the query failed because the storage of its checkpoint rejects writes.
 
-Meaning: while Spark wrote the offsets of a batch, that it is done, or its state, the file system refused: no space is
-    left, a quota is used up, or the right to write is gone. Neither the rows nor the query are at fault.
-Impact: no batch can begin before there is room. Nothing is lost: the checkpoint still tells where to go on.
-Diagnosis: `ledgerops_query_failures_total{query="QUERY"}` rises with each start; the finding has the file system's own
-    words. Look at the folder's storage with `df -h` and `df -i` (files may run out before bytes do), with
-    `hdfs dfs -count -q` for a quota, and at the rights and the bill of a bucket.
+Meaning: the file system rejected a write of a batch's offsets, its commit or its state: no space is left, a quota is
+    used up, or the write permission is gone. Neither the rows nor the query is the cause.
+Impact: no batch can start before there is space. Nothing is lost: the checkpoint still has the offsets to resume from.
+Diagnosis: `ledgerops_query_failures_total{query="QUERY"}` rises with each start; the finding quotes the error of the
+    file system. Check the folder's storage with `df -h` and `df -i` (files may run out before bytes do), a quota with
+    `hdfs dfs -count -q`, and the permissions and billing of a bucket.
 Mitigation: make room or lift the quota, then start the query with the same checkpoint. Delete nothing inside a
     checkpoint by hand. Keep less of it: lower `spark.sql.streaming.minBatchesToRetain`, and bound the state.
 Evidence:

@@ -1,14 +1,14 @@
 """Crash loop: the query fails, is started again, and fails again.
 
-Meaning: at least three runs of the query ended with an exception within a quarter of an hour, and something started it
-    anew each time. If each of them failed in the same batch, a row of that batch or the sink cannot be dealt with.
-Impact: nothing, or little, is committed. Each start takes cores from other queries, and results grow old.
+Meaning: at least three runs of the query ended with an exception within a quarter of an hour, and something restarted
+    it each time. If all of them failed in the same batch, a row of that batch cannot be processed, or the sink fails.
+Impact: little or nothing is committed. Each start takes cores from other queries, and results become outdated.
 Diagnosis: `sum by (error_class) (ledgerops_query_failures_total{query="QUERY"})` and
-    `ledgerops_query_restarts_total{query="QUERY"}` rise together. The finding says which batch repeats and names the
+    `ledgerops_query_restarts_total{query="QUERY"}` rise together. The finding names the repeated batch and the
     exception; `query-failed` has its first line.
-Mitigation: stop whatever starts the query. Mend the cause: a row that cannot be read belongs in a dead-letter output,
-    a sink that is full or away must come back. Then start it with the same checkpoint. Never delete the checkpoint to
-    get past a batch: that loses state and place.
+Mitigation: stop whatever restarts the query. Repair the cause: write rows that cannot be read to a dead-letter output;
+    bring back a sink that is full or unreachable. Then start the query with the same checkpoint. Never delete the
+    checkpoint to skip a batch: that loses the state and the offsets.
 Evidence:
     failures_in_window: `terminated` records of the query with an exception, at most 900 s older than the newest one.
     ledgerops_query_restarts_total: `started` records of the query that began another run id than the one before.

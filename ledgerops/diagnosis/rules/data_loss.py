@@ -2,9 +2,10 @@
 
 Meaning: the offset from which the query goes on is older than the oldest that the topic still has, or the query failed
     because it found that out itself (`failOnDataLoss`), or a batch has gone over offsets that were not there any more.
-Impact: the rows are in no output, now or later. With `failOnDataLoss` = false the query goes on without a word.
+Impact: the rows are in no output, now or later. With `failOnDataLoss` = false the query continues silently.
 Diagnosis: `ledgerops_retention_headroom_seconds{query="QUERY"}` is 0 for the partition. The finding names topic,
-    partition and gap. Ask why the query was so far behind: `ledgerops_source_lag_seconds{query="QUERY"}` before it.
+    partition and gap. Find out why the query was so far behind: `ledgerops_source_lag_seconds{query="QUERY"}` before
+    it.
 Mitigation: read the missing rows again from where else they are (the producer's own store, a mirror, an archive), with
     a query or a load of its own. To let a query that failed go on, start it with `failOnDataLoss` = false once, and
     back to true after that; a new checkpoint would lose the state, too. Give the topic a larger retention.

@@ -2,14 +2,14 @@
 
 Meaning: the watermark passed the end of many windows, sessions or time limits in a single step. The batch that does so
     removes far more rows than usual, and the removal takes most of it.
-Impact: that batch is many times as long as usual, and all results wait for it; rows pile up meanwhile. It comes again
+Impact: that batch takes many times as long as usual and delays all results; rows pile up meanwhile. It happens again
     with the next window (at midnight, for windows of a day) or the next jump of the watermark.
 Diagnosis: `increase(ledgerops_state_removed_rows_total{query="QUERY"}[1m])` has a spike where
-    `ledgerops_batch_duration_seconds` has one. See `ledgerops_watermark_timestamp_seconds{query="QUERY"}`: a step says
-    that event time jumped, a slope that many keys share one end.
-Mitigation: spread the ends: shorter windows, or an offset by key; for sessions and deduplication a lateness that
-    differs by no more than needed. Limit what one batch reads after a pause (`maxOffsetsPerTrigger`), so that event
-    time does not leap. RocksDB removes by scanning; give it block cache for that.
+    `ledgerops_batch_duration_seconds` has one. See `ledgerops_watermark_timestamp_seconds{query="QUERY"}`: a step means
+    that event time jumped, a slope that many keys expire at the same time.
+Mitigation: spread the expiry over time: use shorter windows or an offset by key; for sessions and deduplication use no
+    more lateness than needed. Limit what one batch reads after a pause (`maxOffsetsPerTrigger`), so that event time
+    does not jump. RocksDB removes rows by scanning: give it more block cache.
 Evidence:
     state_rows_removed: numRowsRemoved of the operator in the batch that the finding names, the newest such batch among
         the latest 3

@@ -1,11 +1,11 @@
 """Executor lost: an executor died or was replaced while the query ran.
 
-Meaning: Spark removed an executor that nobody had released. Its tasks run again elsewhere, its cached blocks and
+Meaning: Spark removed an executor that had not been released. Its tasks run again elsewhere, its cached blocks and
     shuffle files are gone, and another executor loads the state stores that it held from the checkpoint.
 Impact: the batch at that moment takes longer, often by far. While cores are missing, all batches do. Where executors
     die again and again, batches may never end.
 Diagnosis: 1. Read the reason in the finding. "Container killed", "exit code 137" or "OutOfMemory" mean too little
-    memory: see `memory-spill` and `gc-pressure`. "heartbeat" or "lost" means a machine or a network that is away.
+    memory: see `memory-spill` and `gc-pressure`. "heartbeat" or "lost" means an unreachable machine or network.
     2. Compare `sum(ledgerops_executor_cores)` with what the application asked for: were they replaced?
     3. See on the cluster manager's page whether other applications lost executors on the same machine.
 Mitigation: first let the query go on: Spark repeats the lost tasks by itself. If executors die for want of memory,

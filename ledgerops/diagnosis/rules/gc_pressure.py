@@ -1,9 +1,8 @@
-"""GC pressure: the tasks stand still for garbage collection.
+"""GC pressure: garbage collection stops the tasks for much of their time.
 
-Meaning: the heap is nearly full of things that live long (state of the HDFS-backed store, caches, broadcasts), or
-    tasks make garbage quicker than it is collected. The collector then runs again and again, and all tasks wait for
-    it.
-Impact: every batch is longer, the query falls behind; soon an executor is lost with an OutOfMemoryError.
+Meaning: long-lived objects nearly fill the heap (state of the HDFS-backed store, caches, broadcasts), or tasks create
+    garbage faster than it is collected. The collector then runs again and again, and all tasks wait for it.
+Impact: every batch takes longer, and the query falls behind. Soon an executor is lost with an OutOfMemoryError.
 Diagnosis: `rate(ledgerops_executor_gc_seconds_total[5m]) / rate(ledgerops_executor_run_seconds_total[5m])` is the
     share of run time. If `ledgerops_state_memory_bytes{query="QUERY"}` is a large part of the heap, state is what
     fills it; `jcmd PID GC.class_histogram` names the rest. Several queries of one driver share its heaps.
@@ -16,7 +15,7 @@ Evidence:
     gc_seconds_per_batch: the same sum of jvmGcTime in seconds, over the tasks that run at once (the most tasks of a
         stage, at most the cores of the active executors), over the number of these batches
     gc_share_of_executors: growth of the executors' totalGCTime over that of totalDuration (REST /executors; records
-        `host`: gc_seconds, run_seconds of all executors) between the oldest look of the last 30 s and the newest
+        `host`: gc_seconds, run_seconds of all executors) between the oldest sample of the last 30 s and the newest
     state_share_of_heap: sum over stateOperators of memoryUsedBytes of the newest batch, over the heap: the sum of
         maxMemory (memory_max_bytes) / 0.6 + 300 MiB over the active executors
 """

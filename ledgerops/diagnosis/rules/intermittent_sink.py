@@ -1,12 +1,12 @@
-"""Intermittent sink: most batches are quick, but now and then one waits long for the sink.
+"""Intermittent sink: most batches are fast, but some wait long for the sink.
 
 Meaning: a few batches take several times as long as the rest, at as many rows, and the excess is in `add_batch` while
     no task computes: the target of the sink stalls now and then (a lock, a throttle, a leader that changes, a flush).
-Impact: medians look well and the freshness that is promised is missed all the same: the rows of a slow batch, and
-    those that come meanwhile, are late. A second trouble on top makes the query fall behind.
+Impact: medians look healthy, but the freshness objective is missed: the rows of a slow batch, and those that arrive
+    meanwhile, are late. Any further problem makes the query fall behind.
 Diagnosis: compare the median and the 0.95 quantile of `ledgerops_batch_duration_seconds{query="QUERY"}` (panel "Batch
-    duration"). Look at the target at the instants of the slow batches: its slow log, locks, vacuum or compaction,
-    throttling. A regular spacing points to a timer there, an irregular one to other clients.
+    duration"). Check the target at the times of the slow batches: its slow log, locks, vacuum or compaction,
+    throttling. Regular intervals point to a timer there, irregular ones to other clients.
 Mitigation: repair the target, or write with a timeout and a retry to another node of it. Smaller connection pools and
     bounded concurrency help where it throttles. More cores do not help.
 Evidence:
@@ -97,7 +97,7 @@ def check(view: QueryView) -> Iterator[Finding]:
         ),
         (
             Remedy(
-                "look at the target of the sink at the instants of the slow writes: slow log, locks, throttling",
+                "check the target of the sink at the times of the slow writes: slow log, locks, throttling",
                 "more cores do not help while the write waits",
             ),
             Remedy("write with a timeout and a retry", "a stalled write is repeated instead of waited for", safe=False),

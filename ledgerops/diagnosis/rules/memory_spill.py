@@ -1,11 +1,11 @@
 """Memory spill: tasks run out of execution memory and sort or aggregate on disk.
 
-Meaning: what a sort, an aggregation or a join holds at once does not fit into the task's share of the execution
-    memory, so Spark writes it to local disk and reads it back, some of it several times.
+Meaning: the rows that a sort, an aggregation or a join holds at once do not fit into the task's share of the execution
+    memory, so Spark writes them to local disk and reads them back, some of them several times.
 Impact: a stage takes many times as long as in memory; the query falls behind when the batches of a peak spill.
 Diagnosis: `rate(ledgerops_batch_phase_seconds_total{query="QUERY", phase="add_batch"}[5m])` has most of the time. In
     Spark's UI the stage shows "Spill (Memory)" and "Spill (Disk)"; if a single task spills, see `key-skew`.
-Mitigation: more memory for each task: fewer cores an executor, more `spark.executor.memory`, a larger
+Mitigation: give each task more memory: fewer cores per executor, more `spark.executor.memory`, a larger
     `spark.memory.fraction`. Smaller batches (`maxOffsetsPerTrigger`) spill less, but the backlog then waits in the
     source. More shuffle partitions make each task smaller; for a stateful query their number is fixed by its
     checkpoint.

@@ -4,9 +4,9 @@ Meaning: all queries of a driver share its task slots. The stages of this query 
     the tasks of another query run on most of them, which takes more of them than it used to.
 Impact: batches of this query outlast their interval although nothing is wrong with it: neither its rows, nor its sink.
 Diagnosis: compare `rate(ledgerops_batch_phase_seconds_total{phase="add_batch"}[5m])` of the queries of the driver, and
-    look at the findings of the one that is named. In the Spark UI its jobs fill the timeline of the executors.
-Mitigation: repair the query that is named, or give it a driver of its own. Until then bound what it reads in a batch,
-    or put the queries into fair scheduling pools of their own (spark.scheduler.mode FAIR, spark.scheduler.pool).
+    check the findings of the named one. In the Spark UI its jobs fill the timeline of the executors.
+Mitigation: repair the named query, or run it in a separate driver. Until then limit what it reads in a batch, or put
+    the queries into separate fair scheduling pools (spark.scheduler.mode FAIR, spark.scheduler.pool).
 Evidence:
     neighbour_cores: cores that the tasks of the named query took, from the start of the third latest batch of this
         query until now: the sum of run_seconds of the stages over the sum of the durations of its batches that
@@ -49,7 +49,7 @@ def check(view: QueryView) -> Iterator[Finding]:
         Component("query", found.query, "shares the driver's cores"),
         tuple(evidence),
         (
-            Remedy(f"look at what became of {found.query}", "this query would keep up if it had the cores"),
+            Remedy(f"check the findings of {found.query}", "this query would keep up if it had the cores"),
             Remedy(
                 "put both queries into fair scheduling pools, or into drivers of their own",
                 "first come, first served lets one query's tasks fill all slots",

@@ -1,11 +1,10 @@
-"""Observer degraded: what ledgerops says about this query may be incomplete.
+"""Observer degraded: the data of ledgerops about this query may be incomplete.
 
-Meaning: ledgerops itself, in this driver, does not see all: events were thrown away because its worker could not keep
-    up, a collector fails again and again, the worker needs nearly all of its thread's time, or it has stopped and
-    nothing at all is seen any more.
-Impact: figures have gaps, and a cause may not be found for want of evidence. The query itself is not touched.
-    The finding is told of every query that runs in the driver, for what is said of each of them rests on what is
-    missing; the alert LedgerObserverDegraded is raised once for the driver.
+Meaning: ledgerops misses data in this driver: its worker could not keep up and dropped events, a collector fails again
+    and again, the worker uses nearly all of its thread's time, or it has stopped and reports nothing.
+Impact: metrics have gaps, and causes may be missed. The query itself is not affected. The finding is reported for every
+    query in the driver, because the missing data concerns them all; the alert LedgerObserverDegraded fires once for the
+    driver.
 Diagnosis: `increase(ledgerops_collector_errors_total[10m])` by `collector`, `ledgerops_listener_dropped_total`,
     `ledgerops_listener_queue_size` and `rate(ledgerops_worker_seconds_total[5m])` by `step`. The driver's log says
     once, in a line that begins with `ledgerops`, what fails.
@@ -93,7 +92,11 @@ def _nothing_seen(view: QueryView, seconds: float) -> Finding:
         f"nothing was seen of this driver for {seconds:.0f} s: whether its queries are well is not known",
         Component("observer", "ledgerops", "worker"),
         (Evidence("seconds_since_last_look", seconds, "seconds", f"< {SILENT:g}", view.now),),
-        (Remedy("see whether the driver runs, and start its observer again", "the verdict is of the last look"),),
+        (
+            Remedy(
+                "check whether the driver runs, and restart its observer", "the findings are those of the last sample"
+            ),
+        ),
         confidence=0.8,
         began=at,
     )

@@ -1,10 +1,10 @@
 """Query failed: the query ended with an exception.
 
-Meaning: Spark stopped the query because of an error. A query that was stopped on purpose, or that had read all there
-    was with an `availableNow` trigger, has not failed.
-Impact: no result comes out until it is started again. Rows wait in the source for as long as that keeps them.
-Diagnosis: the error class, the first line of the exception, the batch and, where the exception tells it, the file or
-    the offset are in the finding. How often it happened:
+Meaning: Spark stopped the query because of an error. A query that was stopped on purpose, or that read all available
+    rows with an `availableNow` trigger, has not failed.
+Impact: the query writes no results until it is started again. Rows wait in the source for as long as it keeps them.
+Diagnosis: the finding has the error class, the first line of the exception, the batch and, if the exception names them,
+    the file or the offset. How often it happened:
     `sum by (error_class) (increase(ledgerops_query_failures_total{query="QUERY"}[1h]))`. The whole stack is in the
     driver's log; in a recording: `grep '"terminated"' RECORDING | tail -1`.
 Mitigation: repair what the exception names, then start the query with the same checkpoint: it repeats the batch that

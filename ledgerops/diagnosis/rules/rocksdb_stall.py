@@ -1,8 +1,8 @@
-"""RocksDB stall: writers of the state store stand still, because flushes or compactions do not keep up.
+"""RocksDB stall: writes to the state store stall because flushes or compactions do not keep up.
 
-Meaning: RocksDB holds its writers back when its write buffers are full, or when too many files wait for compaction.
-    Meanwhile the tasks of the query wait with a row in their hand.
-Impact: batches become longer with the same rows; when it lasts, the query falls behind.
+Meaning: RocksDB stalls writes when its write buffers are full, or when too many files wait for compaction. Meanwhile
+    the tasks of the query wait.
+Impact: batches take longer for as many rows; if it lasts, the query falls behind.
 Diagnosis: `rate(ledgerops_rocksdb_writer_stall_seconds_total{query="QUERY"}[5m])` is above 0 (in task seconds), while
     `ledgerops_state_rows{query="QUERY"}` grows as before. Look at the disk under `spark.local.dir` (`iostat -x`).
 Mitigation: put `spark.local.dir` on a local SSD. With `boundedMemoryUsage` give RocksDB more (`maxMemoryUsageMB`,

@@ -1,4 +1,4 @@
-"""Scheduler skew: one executor does most of the work while others rest.
+"""Scheduler skew: one executor does most of the work while others are idle.
 
 Meaning: the tasks of a stage are not spread over the executors that there are. Most often they wait for the executor
     that holds their state store or their cached data (locality): after the loss of an executor all state is on the
@@ -72,7 +72,7 @@ def check(view: QueryView) -> Iterator[Finding]:
                 else "tasks then take any free core instead of waiting for the executor with their data",
                 safe=False,
             ),
-            Remedy("do not add executors for this", "those that are there are not used"),
+            Remedy("do not add executors to fix this", "the existing ones are idle"),
         ),
         confidence=min(0.95, 0.5 + 0.3 * share + 0.03 * batches),
         began=view.baseline.steady[-RECENT_BATCHES].started if len(view.baseline.steady) >= RECENT_BATCHES else None,

@@ -1,11 +1,12 @@
-"""Slow creep: the load rises steadily, and will soon be more than the query can work off.
+"""Slow creep: the load rises steadily, and will soon exceed what the query can process.
 
-Meaning: arrival has risen in each part of the time looked at, and batches fill most of their interval. At this pace
-    they will outlast it: from then on the query falls behind. A step, a burst, or a load that levels off is no creep.
-Impact: none yet. Once the limit is passed results are later with every batch, and a restart does not help.
+Meaning: the arrival rate has risen in each part of the observed time, and batches take most of the trigger interval. At
+    this rate they will outlast it, and the query will fall behind. The rule does not report a step, a burst, or a load
+    that levels off.
+Impact: none yet. Once the limit is passed, results are later with every batch, and a restart does not help.
 Diagnosis: `sum(ledgerops_arrival_rows_per_second{query="QUERY"})` over the last hours against
-    `ledgerops_capacity_rows_per_second{query="QUERY"}`; `ledgerops_busy_ratio{query="QUERY"}` nears 1. The finding says
-    when the limit is reached.
+    `ledgerops_capacity_rows_per_second{query="QUERY"}`; `ledgerops_busy_ratio{query="QUERY"}` approaches 1. The finding
+    estimates when the limit is reached.
 Mitigation: give the query more cores before that, at most as many as the source has partitions; where a limit on the
     rows of a batch is what is reached first, raise it. Ask the producer how far the load will rise.
 Evidence:
@@ -15,7 +16,7 @@ Evidence:
         60.
     arrival_rows_per_second: growth of the sum of the head offsets over the newest fifth of the window, a second; a head
         is interpolated between the latestOffset of batches, each seen at timestamp plus durationMs.latestOffset. The
-        newest fifth ends with the last of these looks.
+        newest fifth ends with the last of these samples.
     arrival_growth: that number / the same of the oldest fifth, less 1.
     seconds_to_capacity: from the newest batch on, by a straight line through the fifths, bent as the last three are.
     window_seconds: the window: 50, 300 or 1,800 s, in stretches of 10 s that end on multiples of 10 s.

@@ -1,16 +1,16 @@
-"""Small batch overhead: what each batch costs whatever its rows takes longer than the trigger interval.
+"""Small batch overhead: the fixed cost of each batch takes longer than the trigger interval.
 
 Meaning: planning the query, starting its stages and writing the checkpoint take the same time for one row as for
-    thousands. Here they are nearly all of the batch, and the interval is shorter than they are.
-Impact: the query is at work without a pause at a load that it could do with ease, and results come later than the
-    interval promises. It takes cores and the driver's time from its neighbours.
+    thousands. Here they take nearly the whole batch, and longer than the trigger interval.
+Impact: the query runs without a pause at a low load, and results are later than the interval suggests. It takes cores
+    and driver time from other queries.
 Diagnosis: `ledgerops_batch_overhead_seconds{query="QUERY"}` against
     `ledgerops_trigger_interval_seconds{query="QUERY"}`, and `sum by (phase)
     (rate(ledgerops_batch_phase_seconds_total{query="QUERY"}[5m]))`: much of `query_planning` is the size of the plan,
     much of `add_batch` with tasks that run hardly at all is starting stages.
-Mitigation: a longer trigger interval: fewer, larger batches pay it less often and freshness hardly suffers. Smaller
-    plans: fewer columns, unions and joins, no list of many files. More cores do not help: it is the driver that
-    works.
+Mitigation: set a longer trigger interval: fewer, larger batches have less fixed cost, and freshness hardly changes. Use
+    smaller plans: fewer columns, unions and joins, no list of many files. More cores do not help: the driver does this
+    work.
 Evidence:
     overhead_seconds: median over P of the duration less task_seconds; P = the newest 5 batches (not the run's first)
         whose tasks were read, only those that outlast 1.1 times the interval in a row up to now where there are 2 of
@@ -92,9 +92,9 @@ def check(view: QueryView) -> Iterator[Finding]:
         (
             Remedy(
                 f"set the trigger interval to {max(1.0, 2 * now.duration):.0f} s if results may be that old",
-                "fewer, larger batches pay the fixed cost less often",
+                "fewer, larger batches spend less time on the fixed cost",
             ),
-            Remedy("do not add cores for this", "planning and scheduling are the driver's work"),
+            Remedy("do not add cores to fix this", "planning and scheduling run in the driver"),
         ),
         confidence=min(0.9, 0.4 + 0.5 * now.share),
         began=view.baseline.steady[-RECENT_BATCHES].started if len(view.baseline.steady) >= RECENT_BATCHES else None,

@@ -1,14 +1,14 @@
 """Source unreachable: the broker does not answer.
 
-Meaning: ledgerops asks the broker itself for its offsets and gets no answer, or the query waits for offsets that do not
-    come, or it has just failed because they did not.
-Impact: nothing is read, and nobody knows what has arrived. Spark's Kafka source gives up after about a minute unless
-    its options allow it more, and the query fails.
+Meaning: ledgerops asks the broker for its offsets and gets no answer, or the query waits for offsets without an answer,
+    or it has just failed because of that.
+Impact: nothing is read, and the number of new rows is unknown. Spark's Kafka source gives up after about a minute
+    unless its options allow more, and the query fails.
 Diagnosis: `ledgerops_source_reachable{query="QUERY"}` is 0 while the broker does not answer ledgerops, and
-    `ledgerops_batch_running_seconds{query="QUERY"}` tells how long the query has waited. Ask from the driver's machine:
-    `kafka-broker-api-versions.sh --bootstrap-server SERVERS`. No answer there either: the broker or the network. An
-    answer: name resolution, the firewall, or the credentials of the query.
-Mitigation: bring the broker back; the query goes on by itself if it has not failed yet. If it has, start it with the
+    `ledgerops_batch_running_seconds{query="QUERY"}` shows how long the query has waited. On the driver's machine run
+    `kafka-broker-api-versions.sh --bootstrap-server SERVERS`. If there is no answer either, check the broker and the
+    network. If there is one, check name resolution, the firewall, and the credentials of the query.
+Mitigation: bring the broker back; the query continues by itself if it has not failed yet. If it has, start it with the
     same checkpoint: nothing is lost as long as the topic keeps the records.
 Evidence:
     ledgerops_source_reachable: 0, for the newest `offsets` record has an `error`
@@ -64,7 +64,7 @@ def check(view: QueryView) -> Iterator[Finding]:
         (
             Remedy(
                 "bring the broker back, or the network to it",
-                "the query goes on by itself unless it has failed already",
+                "the query continues by itself unless it has failed already",
             ),
             Remedy(
                 "let the source wait longer: raise kafka.default.api.timeout.ms and kafka.request.timeout.ms",

@@ -1,12 +1,12 @@
-"""State commit slow: saving the state takes most of a batch, or most of what it became longer by.
+"""State commit slow: saving the state takes most of a batch, or most of its extra time.
 
 Meaning: after its rows are processed a batch saves what changed in its state: RocksDB flushes and uploads files or a
     changelog, the HDFS-backed store writes a delta file, for each partition. That now takes a large part of the batch.
-Impact: batches outlast their interval although few rows come and the tasks hardly compute.
+Impact: batches outlast the trigger interval although few rows arrive and the tasks hardly compute.
 Diagnosis: `rate(ledgerops_state_commit_seconds_total{query="QUERY"}[5m])` is in task seconds: divide it by the tasks
     that run at once. For RocksDB `ledgerops_rocksdb_commit_file_sync_seconds_total` is the upload to the checkpoint,
     `ledgerops_rocksdb_commit_flush_seconds_total` and `ledgerops_rocksdb_commit_compact_seconds_total` are local disk.
-Mitigation: a quicker checkpoint folder (a local or regional file system, not a remote one). With RocksDB set
+Mitigation: use a faster checkpoint folder (a local or regional file system, not a remote one). With RocksDB set
     `spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled` and leave `compactOnCommit` off; both may
     be changed at a restart. Fewer state partitions make fewer files, but their number is fixed by the checkpoint.
 Evidence:

@@ -1,16 +1,16 @@
-"""State growth: the state grows towards the memory or disk that there is, or has stopped to shrink.
+"""State growth: the state will soon fill the available memory or disk, or has stopped shrinking.
 
-Meaning: the state of an operator grows in a straight line and would reach the heap, the memory or the disk soon; or it
-    used to forget rows in a rhythm, and for far longer than that rhythm has forgotten none while its watermark stands
-    still.
+Meaning: the state of an operator grows steadily and will soon fill the heap, the memory or the disk. Or it used to
+    remove rows at regular intervals, and has removed none for far longer than that while its watermark does not
+    advance.
 Impact: garbage collection, then lost executors (HDFS-backed store), or a killed container and a full disk (RocksDB). A
-    restart does not help, the state comes back from the checkpoint.
+    restart does not help: the state is loaded from the checkpoint.
 Diagnosis: `ledgerops_state_rows{query="QUERY"}` rises without a fall,
     `predict_linear(ledgerops_state_memory_bytes{query="QUERY"}[10m], 3600)` is its size in an hour. See
-    `ledgerops_watermark_timestamp_seconds{query="QUERY"}`: if it stands still, one input holds it back.
-Mitigation: bring the watermark to move (an input that is idle holds it; see `watermark-stalled`), or bound the state
-    (see `unbounded-state`). RocksDB instead of the HDFS-backed store, and more memory, buy time; the provider is fixed
-    by the checkpoint.
+    `ledgerops_watermark_timestamp_seconds{query="QUERY"}`: if it does not advance, one input stops it.
+Mitigation: get the watermark moving (an idle input stops it; see `watermark-stalled`), or bound the state (see
+    `unbounded-state`). More memory, or RocksDB instead of the HDFS-backed store, gains time; the checkpoint fixes the
+    provider, so a change needs a new one.
 Evidence:
     ledgerops_state_rows: numRowsTotal of the operator, of the newest batch
     state_bytes: what is limited, of the newest batch: memoryUsedBytes; or for the disk
@@ -100,13 +100,13 @@ def _stopped(view: QueryView, told: Told) -> Finding | None:
     ]
     return Finding(
         f"the state of {operator.name} grew to {operator.rows:,} rows, {before:,} before: for {pause:.0f} s none was "
-        f"removed ({usual:.0f} s at most before), and the watermark stands still",
+        f"removed ({usual:.0f} s at most before), and the watermark does not advance",
         Component("operator", operator.name),
         (*evidence, *(_evidence(limit, newest.ended) if limit else ())),
         (
             Remedy(
-                "find the input that holds the watermark back and bring it to move",
-                "the operator forgets a row only when the watermark has passed it",
+                "find the input that stops the watermark, and get the watermark moving",
+                "the operator removes a row only when the watermark has passed it",
             ),
         ),
         confidence=0.8,
@@ -134,7 +134,7 @@ def _towards(view: QueryView, told: Told) -> Finding | None:
         (
             Remedy(
                 "bound the state with a watermark or a time to live; until then, give it more memory",
-                "it grows in a straight line; only what is forgotten stops that",
+                "the state grows steadily until rows are removed from it",
                 safe=False,
             ),
         ),

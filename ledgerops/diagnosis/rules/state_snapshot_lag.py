@@ -1,12 +1,12 @@
 """State snapshot lag: whole snapshots of the state are not uploaded, only changes.
 
 Meaning: each batch saves what it changed, and a background task uploads a whole snapshot now and then. For at least
-    one store that has not happened for far longer than Spark means it to: maintenance does not run, does not keep up
-    or fails.
+    one store there has been no upload for far longer than configured: maintenance does not run, does not keep up or
+    fails.
 Impact: none until the query, or an executor, starts again: then every change since the last snapshot is loaded and
     replayed, which takes minutes instead of seconds, and old files of the checkpoint cannot be cleaned up.
-Diagnosis: `ledgerops_state_snapshot_lag_batches{query="QUERY"}` rises by one a batch. Look in the executors' logs for
-    "maintenance" (an upload that fails says so there), and at `spark.sql.streaming.stateStore.maintenanceInterval`.
+Diagnosis: `ledgerops_state_snapshot_lag_batches{query="QUERY"}` rises by one a batch. Search the executors' logs for
+    "maintenance" (failed uploads are logged there), and check `spark.sql.streaming.stateStore.maintenanceInterval`.
 Mitigation: repair what the log names; set `maintenanceInterval` (60s) and `minDeltasForSnapshot` (10) back to their
     defaults; give maintenance more threads (`numStateStoreMaintenanceThreads`). All of it works with the same
     checkpoint.

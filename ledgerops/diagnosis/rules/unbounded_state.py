@@ -1,9 +1,9 @@
-"""Unbounded state: an operator remembers ever more rows and forgets none.
+"""Unbounded state: an operator adds rows to its state and removes none.
 
 Meaning: the operator adds a row to its state for nearly every row that it reads and removes none, because no watermark
-    (or no time to live) tells it when a row is no longer needed.
-Impact: memory, checkpoint and batch time grow without end; the query fails or crawls in hours or days. A restart does
-    not help, the state comes back from the checkpoint.
+    (or time to live) defines when a row is no longer needed.
+Impact: memory, checkpoint and batch time grow without limit; the query fails or becomes very slow in hours or days. A
+    restart does not help: the state is loaded from the checkpoint.
 Diagnosis: `ledgerops_state_rows{query="QUERY"}` rises in a straight line, and
     `rate(ledgerops_state_removed_rows_total{query="QUERY"}[10m])` is zero.
     `predict_linear(ledgerops_state_memory_bytes{query="QUERY"}[30m], 6 * 3600)` is the size in six hours.

@@ -71,7 +71,7 @@ def check(view: QueryView) -> Iterator[Finding]:
         ),
         (
             Remedy(
-                "filter out rows dated in the future before withWatermark, and correct the producer's clock",
+                "filter out rows dated ahead of the clock before withWatermark, and correct the producer's clock",
                 "the newest event time of any row moves the watermark for all rows",
                 command='df.where("event_time <= current_timestamp() + INTERVAL 1 MINUTE")',
                 safe=False,

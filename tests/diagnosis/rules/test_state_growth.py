@@ -48,7 +48,7 @@ def test_an_operator_that_forgets_no_longer_is_found(history):
 
     assert finding.summary == (
         "the state of stateStoreSave grew to 17,000 rows, 3,000 before: for 32 s none was removed (6 s at most "
-        "before), and the watermark stands still"
+        "before), and the watermark does not advance"
     )
 
 
