@@ -94,6 +94,8 @@ def _read(client: KafkaClient, topics: Mapping[str, int], end: End) -> dict[tupl
         KafkaError.UNKNOWN_TOPIC_OR_PART,
         KafkaError.NOT_LEADER_FOR_PARTITION,
         KafkaError.LEADER_NOT_AVAILABLE,
+        KafkaError.UNKNOWN_LEADER_EPOCH,
+        KafkaError.FENCED_LEADER_EPOCH,
     )
     limit = time.monotonic() + ANSWER_SECONDS
     while True:

@@ -20,6 +20,7 @@ from ledgerops.errors import UserError
 # below what Linux gives to outgoing connections: a port from there may be taken by one while its server is down, and a
 # client that knocks on a free port of that range can be connected to itself
 PORTS = range(20_000, 32_000)
+STOP_SECONDS = 10.0  # that a signal to stop may take to reach all threads of a process on a busy machine
 _given: set[int] = set()  # ports: who was given one may not listen yet
 # reads a line from the process that started the server; the end of the file instead means that this process is gone
 _GUARD = ("/bin/sh", "-c", 'read -r released || kill -s KILL -- "-$1"', "guard")
@@ -116,9 +117,13 @@ class Process:
         self._guard.release()
 
     def pause(self) -> None:
-        """SIGSTOP: connections stay open, nothing is answered."""
-        for member in self._family():
+        """SIGSTOP: connections stay open, nothing is answered. Returns once every process stands still."""
+        family = self._family()
+        for member in family:
             _send(member, signal.SIGSTOP)
+        end = time.monotonic() + STOP_SECONDS
+        while any(_runs(member) for member in family) and time.monotonic() < end:
+            time.sleep(0.01)
 
     def resume(self) -> None:
         """SIGCONT, after `pause`; changes nothing otherwise."""
@@ -155,6 +160,13 @@ def is_free(port: int) -> bool:
         except OSError:
             return False
     return True
+
+
+def _runs(member: psutil.Process) -> bool:
+    try:
+        return member.status() not in (psutil.STATUS_STOPPED, psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False
 
 
 def _send(member: psutil.Process, what: signal.Signals) -> None:

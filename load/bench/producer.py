@@ -23,7 +23,7 @@ from load.bench.lines import Line, compare
 
 RECORDS = 1_000_000
 ROUNDS = 3
-ROOT = Path(__file__).resolve().parent.parent  # where `load` can be imported
+ROOT = Path(__file__).resolve().parents[2]  # where `load` can be imported
 SAMPLE = 10_000  # records in the tool's file
 TOOL = "org.apache.kafka.tools.ProducerPerformance"
 SENT = re.compile(r"^(\d+) records sent, ([\d.]+) records/sec")

@@ -16,7 +16,7 @@ from pathlib import Path
 from load.bench.growth import Fed
 from load.bench.lines import Line
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 QUERIES, PARTITIONS = 50, 5
 EVENTS = 1500
 TOP = 6

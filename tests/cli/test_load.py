@@ -232,7 +232,7 @@ def test_a_missing_topic_and_one_of_too_few_partitions_are_told(kafka, capsys, p
         f"ledgerops: no topic none.transactions at {kafka.servers}; ledgerops topics creates the ledger's topics"
     )
     assert told(capsys, str(plan), *to(kafka, "few.")) == (
-        "ledgerops: topic few.transactions has 2 partitions and the load 5; make it anew with as many, or change "
+        "ledgerops: topic few.transactions has 2 partitions and the load 5; create it again with as many, or change "
         "partitions in the plan"
     )
 
@@ -244,7 +244,7 @@ def test_a_topic_that_is_not_empty_is_pointed_out(kafka, load, capsys):
     sent = manifest.sent["planned"]
 
     assert capsys.readouterr().err == (
-        f"ledgerops: topic full.transactions is not empty ({sent} records so far): the manifest tells only what this "
+        f"ledgerops: topic full.transactions is not empty ({sent} records so far): the manifest counts only what this "
         "load adds\n"
     )
 

@@ -159,7 +159,7 @@ def test_more_replicas_than_brokers_is_one_line(topics, kafka):
     code, out, err = topics("--replication", "3")
 
     assert (code, out) == (2, "")
-    assert err.startswith("ledgerops: cannot make topic ")
+    assert err.startswith("ledgerops: cannot create topic ")
     assert "replica" in err
     assert err.count("\n") == 1
 

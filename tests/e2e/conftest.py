@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.ledger.conftest import feed, job_session
+
+__all__ = ["feed", "job_session"]  # the fixtures of jobs, for those whose driver is killed
 HERE = Path(__file__).parent
 
 

@@ -117,7 +117,7 @@ GONE = "127.0.0.1:1"  # where nothing listens
         ),
         pytest.param(
             [*KAFKA, GONE, "--start", "yesterday"],
-            "not a place to start: 'yesterday'; write earliest, latest or a time like 2024-03-01T10:00:00Z",
+            "invalid start: 'yesterday'; write earliest, latest or a time like 2024-03-01T10:00:00Z",
             id="a start that is none",
         ),
         pytest.param(
@@ -137,7 +137,7 @@ GONE = "127.0.0.1:1"  # where nothing listens
         ),
         pytest.param(
             ["--source", "files"],
-            "--source files needs a folder: add --landing FOLDER",
+            "--source files needs --landing FOLDER",
             id="files without a folder",
         ),
         pytest.param(

@@ -174,7 +174,7 @@ def test_a_row_that_the_table_refuses_ends_the_query_with_the_reason(feed, url):
     case = feed(TYPES)
     case.add([transaction("nobody's", "10:00", None)])
 
-    with pytest.raises(Exception, match="refuses batch 0 of types: null value in column") as failed:
+    with pytest.raises(Exception, match="rejects batch 0 of types: null value in column") as failed:
         case.run(sink=PostgresSink(url))
 
     assert "geheim" not in str(failed.value)
@@ -208,7 +208,7 @@ def test_a_server_that_is_killed_and_comes_back_loses_and_repeats_nothing(feed, 
 
     case.add([transaction("last", "10:00")])
     gone = Disturbed(own.url, patience=0.2, staged=lambda batch: own.stop())
-    with pytest.raises(Exception, match=r"has not taken batch 4 of split_transactions in 0 s: .*; nothing of it is"):
+    with pytest.raises(Exception, match=r"did not accept batch 4 of split_transactions within 0 s: .*; none of it is"):
         case.run(sink=gone)
     own.start()
     case.run(sink=sink)
