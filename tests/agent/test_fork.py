@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import socket
 import subprocess
@@ -13,6 +14,7 @@ import pytest
 
 import ledgerops
 from ledgerops.agent.attach import SessionWatch
+from ledgerops.model.recording import Recorder
 from tests.paths import ROOT
 
 QUESTIONS = 20_000  # asked of the JVM beside the forks; without the hook some of them get the answer to another
@@ -111,10 +113,13 @@ def test_the_child_keeps_no_socket_of_the_exporter(watch):
 
 
 def test_what_is_buffered_of_the_recording_is_written_once(watch, tmp_path):
-    recorder = watch._hub.worker._recorder
+    watch._hub.worker._record_from = math.inf  # a recorder belongs to one thread: the worker leaves this one alone
+    served, recorder = watch._hub.worker._recorder, Recorder(tmp_path / "own")
+    watch._hub.worker._recorder = recorder
     recorder.append(b'{"at": "2026-01-31T12:00:00.000Z", "kind": "idle", "query": "mine", "data": {}}\n')
 
     assert in_a_child(lambda: recorder.close()) is None
     recorder.close()
-    text = b"".join(file.read_bytes() for file in tmp_path.iterdir())
+    served.close()
+    text = b"".join(file.read_bytes() for file in (tmp_path / "own").iterdir())
     assert text.count(b'"mine"') == 1
