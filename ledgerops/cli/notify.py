@@ -60,6 +60,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--exporter-token-file", type=Path, metavar="FILE", help="file with the bearer token to send to exporters"
     )
     parser.add_argument(
+        "--token-host",
+        action="append",
+        default=[],
+        metavar="PATTERN",
+        help="host found through Prometheus that may be sent this token, such as *.spark.svc; repeatable",
+    )
+    parser.add_argument(
         "--queue", type=Path, default=Path("notify.db"), metavar="FILE", help="file of the queue (default notify.db)"
     )
     parser.add_argument("--test", metavar="QUERY", help="send a test alert about this query and exit")
