@@ -6,8 +6,8 @@ drill's origin: the moment at which the first query starts, which is also time z
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
@@ -51,23 +51,36 @@ class Truth:
     elsewhere: tuple[str, ...] = ()
 
 
+def cause(
+    *rules: str,
+    component: tuple[str, ...] = (),
+    remedy: str,
+    may: tuple[str, ...] = (),
+    elsewhere: tuple[str, ...] = (),
+) -> Truth:
+    """The truth of a drill with a single fault, in its main query."""
+    return Truth(faults=(Fault(rules=rules, component=component, remedy=remedy),), may=may, elsewhere=elsewhere)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Drill:
-    """One drill. `start` runs in the driver and starts the queries; `inject` and `repair` act on it from outside.
+    """One drill. `start` runs in the driver and starts the queries.
 
-    A drill whose load plan changes at ONSET_SECONDS by itself needs neither. `effect` must not use what the diagnosis
-    reads.
+    The fault is `control`, settings of the control file while it lasts, or `inject` and `repair`, which act on the
+    driver from outside. A drill whose load plan changes at ONSET_SECONDS by itself needs none of them. `effect` must
+    not use what the diagnosis reads.
     """
 
     name: str
     id: str  # in the catalogue of faults: F03, X1, H7
-    kind: Kind
+    kind: Kind = "fault"
     summary: str
-    start: Callable[[TargetApp], None]
+    start: Callable[[TargetApp], object]
     # before the driver starts, where a server or a topic must be there first; gives settings for the driver
     prepare: Callable[[Injector], dict[str, Any]] | None = None
-    inject: Callable[[Injector], None] | None = None
-    repair: Callable[[Injector], None] | None = None
+    control: Mapping[str, Any] = field(default_factory=dict)
+    inject: Callable[[Injector], object] | None = None
+    repair: Callable[[Injector], object] | None = None
     effect: Effect | None = None  # None for controls only
     truth: Truth = Truth()
     roles: tuple[str, ...] = ("main",)  # the queries, each of which gets a random name

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ledgerops.drills.harness.drill import Drill, Fault, Truth
+from ledgerops.drills.harness.drill import LATE_SYMPTOMS, Drill, cause
 from ledgerops.drills.harness.effects import batches_outlast
 from ledgerops.drills.harness.injector import Injector
 from ledgerops.drills.harness.kafka_fixture import broker_of, open_broker, rows
-from ledgerops.drills.harness.target_app import TargetApp
 
 TOPIC = "transactions"
 PLAN = """
@@ -29,35 +28,22 @@ def prepare(injector: Injector) -> dict[str, Any]:
     return settings
 
 
-def start(app: TargetApp) -> None:
-    app.job("dedup_transactions", {TOPIC: rows(app)}, lateness="5 seconds")
-
-
-def inject(injector: Injector) -> None:
-    broker_of(injector).proxy.set(latency=0.3, upload=UPLOAD)
-
-
-def repair(injector: Injector) -> None:
-    broker_of(injector).proxy.heal()
-
-
 DRILL = Drill(
     name="broker-and-late",
     id="X3",
     kind="combined",
     summary="a slow broker delays the query and makes one producer's rows late",
     prepare=prepare,
-    start=start,
-    inject=inject,
-    repair=repair,
+    start=lambda app: app.job("dedup_transactions", {TOPIC: rows(app)}, lateness="5 seconds"),
+    inject=lambda injector: broker_of(injector).proxy.set(latency=0.3, upload=UPLOAD),
+    repair=lambda injector: broker_of(injector).proxy.heal(),
     effect=batches_outlast(2.0),
     recovery_seconds=45.0,
     onset=60.0,  # the first batches take 20 s on a busy machine
-    truth=Truth(
-        faults=(Fault(rules=("slow-source",), component=("source",), remedy="broker|network"),),
-        may=(
-            "late-data", "rows-dropped", "partition-time-spread",
-            "query-stuck", "trigger-overrun", "falling-behind", "freshness-breach",
-        ),
+    truth=cause(
+        "slow-source",
+        component=("source",),
+        remedy="broker|network",
+        may=(*LATE_SYMPTOMS, "late-data", "rows-dropped", "partition-time-spread", "query-stuck"),
     ),
-)  # fmt: skip
+)

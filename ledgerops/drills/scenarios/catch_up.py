@@ -3,9 +3,8 @@
 The crash caused the backlog. Neither the load nor the cap on the batch size may be named as the cause.
 """
 
-from ledgerops.drills.harness.drill import Drill, Fault, Truth
+from ledgerops.drills.harness.drill import Drill, cause
 from ledgerops.drills.harness.effects import dies
-from ledgerops.drills.harness.injector import Injector
 from ledgerops.drills.harness.target_app import TargetApp
 
 CAP = 1200  # rows a batch: twice what comes
@@ -33,27 +32,15 @@ def start(app: TargetApp) -> None:
     app.each_turn.append(turn)
 
 
-def inject(injector: Injector) -> None:
-    injector.control.set(fail="disk quota exceeded")
-
-
-def repair(injector: Injector) -> None:
-    injector.control.set(fail=None)
-
-
 DRILL = Drill(
     name="catch-up",
     id="X2",
     kind="combined",
     summary="a crash, 30 s of downtime, and the backlog that results",
     start=start,
-    inject=inject,
-    repair=repair,
+    control={"fail": "disk quota exceeded"},
     effect=dies(),
     fault_seconds=30.0,
     recovery_seconds=60.0,
-    truth=Truth(
-        faults=(Fault(rules=("query-failed",), component=("query",), remedy="same checkpoint"),),
-        may=("freshness-breach",),
-    ),
+    truth=cause("query-failed", component=("query",), remedy="same checkpoint", may=("freshness-breach",)),
 )

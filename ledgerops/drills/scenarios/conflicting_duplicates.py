@@ -8,8 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from ledgerops.drills.harness.bundle import Bundle
-from ledgerops.drills.harness.drill import FAULT_SECONDS, ONSET_SECONDS, Drill, Fault, Truth
-from ledgerops.drills.harness.target_app import TargetApp
+from ledgerops.drills.harness.drill import FAULT_SECONDS, ONSET_SECONDS, Drill, cause
 from ledgerops.ledger.plan.plan import parse_plan
 from ledgerops.ledger.plan.record_stream import PlanStream, chunks
 
@@ -26,10 +25,6 @@ TRIGGER = 4.0  # seconds: its state is in Python, and other drills may share the
 RECORDS = round(200 * (ONSET_SECONDS + FAULT_SECONDS))
 
 
-def start(app: TargetApp) -> None:
-    app.job("conflicting_transactions", {"transactions": app.rows(PLAN)}, trigger=TRIGGER)
-
-
 def effect(bundle: Bundle) -> float | None:
     """When the first copy with another amount is sent."""
     stream = PlanStream(parse_plan(PLAN), bundle.times["origin"])
@@ -43,12 +38,9 @@ def effect(bundle: Bundle) -> float | None:
 DRILL = Drill(
     name="conflicting-duplicates",
     id="F20",
-    kind="fault",
     summary="one row in 200 repeats a transaction with a different amount",
-    start=start,
+    start=lambda app: app.job("conflicting_transactions", {"transactions": app.rows(PLAN)}, trigger=TRIGGER),
     effect=effect,
     recovery_seconds=40.0,  # a finding about a wrong batch stays for half a minute
-    truth=Truth(
-        faults=(Fault(rules=("conflicting-duplicates",), component=("source",), remedy="producer"),),
-    ),
+    truth=cause("conflicting-duplicates", component=("source",), remedy="producer"),
 )

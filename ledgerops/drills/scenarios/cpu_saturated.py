@@ -7,32 +7,19 @@ import sys
 
 import psutil
 
-from ledgerops.drills.harness.drill import Drill, Fault, Truth
+from ledgerops.drills.harness.drill import LATE_SYMPTOMS, Drill, cause
 from ledgerops.drills.harness.effects import batches_outlast
 from ledgerops.drills.harness.injector import Injector
-from ledgerops.drills.harness.target_app import TargetApp
 
-PLAN = """
-seed: 26
-start: now
-phases: [{shape: constant, rate: 500}]
-"""
+PLAN = "{seed: 26, start: now, phases: [{shape: constant, rate: 500}]}"
 BUSY = "import os\nconductor = os.getppid()\nwhile os.getppid() == parent: sum(range(100_000))"
 EACH = 10  # processes for each core: the driver, with two or three running threads, keeps a tenth
-
-
-def start(app: TargetApp) -> None:
-    app.job("dedup_transactions", {"transactions": app.rows(PLAN)})
 
 
 def inject(injector: Injector) -> None:
     busy = [subprocess.Popen([sys.executable, "-c", BUSY]) for _ in range(EACH * (psutil.cpu_count() or 1))]
     injector.held["busy"] = busy
     injector.closing.append(lambda: end(busy))
-
-
-def repair(injector: Injector) -> None:
-    end(injector.held["busy"])
 
 
 def end(processes: list[subprocess.Popen[bytes]]) -> None:
@@ -45,15 +32,16 @@ def end(processes: list[subprocess.Popen[bytes]]) -> None:
 DRILL = Drill(
     name="cpu-saturated",
     id="R3",
-    kind="fault",
     summary="other processes use every core of the machine",
-    start=start,
+    start=lambda app: app.job("dedup_transactions", {"transactions": app.rows(PLAN)}),
     inject=inject,
-    repair=repair,
+    repair=lambda injector: end(injector.held["busy"]),
     effect=batches_outlast(2.0),
     heavy=True,
-    truth=Truth(
-        faults=(Fault(rules=("cpu-saturated",), component=("host=other processes",), remedy="processes"),),
-        may=("trigger-overrun", "falling-behind", "freshness-breach", "observer-degraded", "checkpoint-slow"),
+    truth=cause(
+        "cpu-saturated",
+        component=("host=other processes",),
+        remedy="processes",
+        may=(*LATE_SYMPTOMS, "observer-degraded", "checkpoint-slow"),
     ),
 )

@@ -3,9 +3,8 @@
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from ledgerops.drills.harness.drill import Drill, Fault, Truth
+from ledgerops.drills.harness.drill import Drill, cause
 from ledgerops.drills.harness.effects import dies
-from ledgerops.drills.harness.target_app import TargetApp
 
 # the one row that is dated an hour ahead is the poison: the same at each attempt, as a bad record in a topic is
 PLAN = """
@@ -27,22 +26,16 @@ def parsed(rows: DataFrame) -> DataFrame:
     return cut.select(read.alias("row")).select("row.*")
 
 
-def start(app: TargetApp) -> None:
-    app.query(parsed(app.rows(PLAN)))
-
-
 DRILL = Drill(
     name="crash",
     id="F14a",
-    kind="fault",
     summary="one record that cannot be parsed ends the query",
-    start=start,
+    start=lambda app: app.query(parsed(app.rows(PLAN))),
     effect=dies(),
     fault_seconds=20.0,
     recovery_seconds=5.0,
     recovers=False,
-    truth=Truth(
-        faults=(Fault(rules=("query-failed",), component=("query=MALFORMED_RECORD",), remedy="same checkpoint"),),
-        may=("freshness-breach",),
+    truth=cause(
+        "query-failed", component=("query=MALFORMED_RECORD",), remedy="same checkpoint", may=("freshness-breach",)
     ),
 )

@@ -6,10 +6,9 @@ import pandas as pd
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from ledgerops.drills.harness.drill import Drill, Fault, Truth
+from ledgerops.drills.harness.drill import Drill, cause
 from ledgerops.drills.harness.effects import dies
 from ledgerops.drills.harness.fault_control import FaultControl
-from ledgerops.drills.harness.injector import Injector
 from ledgerops.drills.harness.target_app import TargetApp
 from ledgerops.drills.scenarios.crash import PLAN, POISON
 
@@ -34,21 +33,15 @@ def start(app: TargetApp) -> None:
     app.query(rows.mapInPandas(scored(app.control), "transaction_id string, poison boolean"), keep=True)
 
 
-def repair(injector: Injector) -> None:
-    injector.control.set(skip=True)
-
-
 DRILL = Drill(
     name="crash-loop",
     id="F14b",
-    kind="fault",
     summary="a function raises on one row, and the query is restarted each time",
     start=start,
-    repair=repair,
+    repair=lambda injector: injector.control.set(skip=True),
     effect=dies(times=LOOP),
     fault_seconds=40.0,
-    truth=Truth(
-        faults=(Fault(rules=("crash-loop",), component=("query",), remedy="dead-letter|restarts"),),
-        may=("query-failed", "freshness-breach"),
+    truth=cause(
+        "crash-loop", component=("query",), remedy="dead-letter|restarts", may=("query-failed", "freshness-breach")
     ),
 )

@@ -4,10 +4,9 @@ As in the overload drill, each row waits 10 ms. Batches fill the 2 s interval at
 s.
 """
 
-from ledgerops.drills.harness.drill import Drill, Fault, Truth
+from ledgerops.drills.harness.drill import LATE_SYMPTOMS, Drill, cause
 from ledgerops.drills.harness.effects import batches_outlast
-from ledgerops.drills.harness.target_app import TargetApp
-from ledgerops.drills.scenarios.overload import asked
+from ledgerops.drills.harness.slow_udf import waiting
 
 PLAN = """
 seed: 32
@@ -18,23 +17,13 @@ phases:
   - {shape: constant, rate: 20}
 partitions: {count: 2}
 """
-
-
-def start(app: TargetApp) -> None:
-    app.query(asked(app.rows(PLAN)))
-
-
 DRILL = Drill(
     name="creep",
     id="F02",
-    kind="fault",
     summary="the load rises steadily past the capacity of the query",
-    start=start,
+    start=lambda app: app.query(waiting(app.rows(PLAN), 10)),
     effect=batches_outlast(2.2),
     fault_seconds=130.0,
     heavy=True,  # the fixed cost of a batch must not depend on other drills
-    truth=Truth(
-        faults=(Fault(rules=("slow-creep",), component=("query",), remedy="cores|producer"),),
-        may=("input-overload", "trigger-overrun", "falling-behind", "freshness-breach"),
-    ),
+    truth=cause("slow-creep", component=("query",), remedy="cores|producer", may=(*LATE_SYMPTOMS, "input-overload")),
 )

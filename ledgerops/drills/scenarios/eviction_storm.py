@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ledgerops.drills.harness.drill import LATE_SYMPTOMS, Drill, Fault, Truth
+from ledgerops.drills.harness.drill import LATE_SYMPTOMS, Drill, cause
 from ledgerops.drills.harness.effects import batches_outlast
 from ledgerops.drills.harness.target_app import TargetApp
 
@@ -29,14 +29,10 @@ def start(app: TargetApp) -> None:
 DRILL = Drill(
     name="eviction-storm",
     id="F25",
-    kind="fault",
     summary="a window with very many keys closes, and one batch removes them all",
     start=start,
     effect=batches_outlast(4.0),  # twice the interval: a spike below that hurts nobody
-    truth=Truth(
-        faults=(Fault(rules=("eviction-storm",), component=("operator",), remedy="spread"),),
-        may=LATE_SYMPTOMS,
-    ),
+    truth=cause("eviction-storm", component=("operator",), remedy="spread", may=LATE_SYMPTOMS),
     fault_seconds=25.0,
     conf=(("spark.driver.memory", "2g"),),
     heavy=True,

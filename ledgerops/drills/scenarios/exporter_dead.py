@@ -15,11 +15,7 @@ from ledgerops.drills.harness.injector import Injector
 from ledgerops.drills.harness.target_app import TargetApp
 from ledgerops.errors import UserError
 
-PLAN = """
-seed: 21
-start: now
-phases: [{shape: constant, rate: 200}]
-"""
+PLAN = "{seed: 21, start: now, phases: [{shape: constant, rate: 200}]}"
 UNKNOWN = "nothing is known of its queries"
 PATIENCE = 10.0  # seconds for the driver to close its endpoint
 LIMIT = 60.0  # seconds for a command on a busy machine

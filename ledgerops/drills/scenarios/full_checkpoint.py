@@ -9,17 +9,13 @@ from __future__ import annotations
 import resource
 
 from ledgerops.checkpoint.batch_log import BatchLog
-from ledgerops.drills.harness.drill import Drill, Fault, Truth
+from ledgerops.drills.harness.drill import Drill, cause
 from ledgerops.drills.harness.effects import dies
 from ledgerops.drills.harness.injector import Injector
 from ledgerops.drills.harness.target_app import TargetApp
 from ledgerops.errors import UserError
 
-PLAN = """
-seed: 11
-start: now
-phases: [{shape: constant, rate: 200}]
-"""
+PLAN = "{seed: 11, start: now, phases: [{shape: constant, rate: 200}]}"
 
 
 def start(app: TargetApp) -> None:
@@ -37,10 +33,6 @@ def inject(injector: Injector) -> None:
     _limit(injector, 0)
 
 
-def repair(injector: Injector) -> None:
-    _limit(injector, None)
-
-
 def _limit(injector: Injector, size: int | None) -> None:
     """The largest size of a file, in bytes, that the driver's JVM may write: beyond it a write fails."""
     found = injector.children("java")
@@ -54,16 +46,17 @@ def _limit(injector: Injector, size: int | None) -> None:
 DRILL = Drill(
     name="full-checkpoint",
     id="F18b",
-    kind="fault",
     summary="the checkpoint storage is full; the query fails and is restarted",
     start=start,
     inject=inject,
-    repair=repair,
+    repair=lambda injector: _limit(injector, None),
     effect=dies(),
     onset=60.0,  # the first batches take 20 s on a busy machine
     fault_seconds=30.0,
-    truth=Truth(
-        faults=(Fault(rules=("checkpoint-full",), component=("query=checkpoint",), remedy="storage|room|quota"),),
+    truth=cause(
+        "checkpoint-full",
+        component=("query=checkpoint",),
+        remedy="storage|room|quota",
         may=("query-failed", "crash-loop", "falling-behind", "freshness-breach"),
     ),
 )

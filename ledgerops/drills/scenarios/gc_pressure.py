@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from ledgerops.drills.harness.drill import Drill, Fault, Truth
+from ledgerops.drills.harness.drill import LATE_SYMPTOMS, Drill, cause
 from ledgerops.drills.harness.effects import batches_outlast
-from ledgerops.drills.harness.injector import Injector
 from ledgerops.drills.harness.target_app import TargetApp
 
 LEFT = 60  # MiB of the heap that the cache leaves
 PIECE = 250_000  # texts of a few letters; many small things take the collector long
-PLAN = """
-seed: 11
-start: now
-phases: [{shape: constant, rate: 400}]
-"""
+PLAN = "{seed: 11, start: now, phases: [{shape: constant, rate: 400}]}"
 
 
 class Cache:
@@ -52,27 +47,19 @@ def start(app: TargetApp) -> None:
     app.each_turn.append(Cache(app).turn)
 
 
-def inject(injector: Injector) -> None:
-    injector.control.set(cache=True)
-
-
-def repair(injector: Injector) -> None:
-    injector.control.set(cache=None)
-
-
 DRILL = Drill(
     name="gc-pressure",
     id="R1",
-    kind="fault",
     summary="a cache occupies nearly all of the heap",
     start=start,
-    inject=inject,
-    repair=repair,
+    control={"cache": True},
     effect=batches_outlast(2.0),
-    truth=Truth(
-        faults=(Fault(rules=("gc-pressure",), component=("executor",), remedy="memory"),),
+    truth=cause(
+        "gc-pressure",
+        component=("executor",),
+        remedy="memory",
         # the collector's threads take the cores, too
-        may=("trigger-overrun", "falling-behind", "freshness-breach", "cpu-saturated"),
+        may=(*LATE_SYMPTOMS, "cpu-saturated"),
     ),
     recovery_seconds=45.0,
     conf=(("spark.driver.memory", "600m"),),

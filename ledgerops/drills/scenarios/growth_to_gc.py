@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from ledgerops.drills.harness.drill import Drill, Fault, Truth
+from ledgerops.drills.harness.drill import LATE_SYMPTOMS, Drill, cause
 from ledgerops.drills.harness.effects import batches_outlast
 from ledgerops.drills.harness.new_keys import with_key
 from ledgerops.drills.harness.target_app import TargetApp
+from ledgerops.drills.scenarios.state_store_pressure import SMALL_HEAP
 
 SECONDS = 74.0  # of new keys
 FULL = 16.0  # seconds after them in which the heap stays as full as it is; a twentieth more would not fit into it
@@ -33,28 +34,15 @@ DRILL = Drill(
     summary="state that grows with each row fills the heap, and GC makes batches slow",
     start=start,
     effect=batches_outlast(1.5, times=3),
-    truth=Truth(
-        faults=(
-            Fault(rules=("unbounded-state", "state-growth"), component=("operator",), remedy="watermark|time to live"),
-        ),
-        may=(
-            "unbounded-state",
-            "state-growth",
-            "gc-pressure",
-            "trigger-overrun",
-            "falling-behind",
-            "freshness-breach",
-            "cpu-saturated",
-        ),
+    truth=cause(
+        "unbounded-state",
+        "state-growth",
+        component=("operator",),
+        remedy="watermark|time to live",
+        may=(*LATE_SYMPTOMS, "unbounded-state", "state-growth", "gc-pressure", "cpu-saturated"),
     ),
     fault_seconds=SECONDS + FULL,
     recovers=False,
     recovery_seconds=15.0,
-    conf=(
-        ("spark.driver.memory", "480m"),
-        (
-            "spark.sql.streaming.stateStore.providerClass",
-            "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider",
-        ),
-    ),
+    conf=SMALL_HEAP,
 )

@@ -6,11 +6,7 @@ It reads ten times faster than rows arrive, so the lag shrinks with each batch.
 from ledgerops.drills.harness.drill import Drill
 from ledgerops.drills.harness.target_app import TargetApp
 
-PLAN = """
-seed: 111
-start: now
-phases: [{shape: constant, rate: 200}]
-"""
+PLAN = "{seed: 111, start: now, phases: [{shape: constant, rate: 200}]}"
 BEHIND = 300.0  # seconds
 MOST = 4000  # rows a batch
 

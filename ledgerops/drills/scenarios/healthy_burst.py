@@ -1,7 +1,6 @@
 """H1, burst: three times the usual load for 20 s. The query has enough spare capacity for it."""
 
 from ledgerops.drills.harness.drill import Drill
-from ledgerops.drills.harness.target_app import TargetApp
 
 PLAN = """
 seed: 101
@@ -12,17 +11,11 @@ phases:
   - {shape: constant, rate: 200}
 duplicates: {share: 0.01, within: 5s}
 """
-
-
-def start(app: TargetApp) -> None:
-    app.job("dedup_transactions", {"transactions": app.rows(PLAN)})
-
-
 DRILL = Drill(
     name="burst",
     id="H1",
     kind="control",
     summary="three times the load for 20 s",
-    start=start,
+    start=lambda app: app.job("dedup_transactions", {"transactions": app.rows(PLAN)}),
     fault_seconds=20.0,
 )

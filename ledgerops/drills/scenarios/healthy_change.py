@@ -8,11 +8,7 @@ the planned rows, so the query has less to do.
 from ledgerops.drills.harness.drill import Drill
 from ledgerops.drills.harness.target_app import TargetApp
 
-STEADY = """
-seed: 109
-start: now
-phases: [{shape: constant, rate: 200}]
-"""
+STEADY = "{seed: 109, start: now, phases: [{shape: constant, rate: 200}]}"
 SCALED = """
 seed: 112
 start: now

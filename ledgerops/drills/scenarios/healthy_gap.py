@@ -2,7 +2,6 @@
 
 import ledgerops
 from ledgerops.drills.harness.drill import Drill
-from ledgerops.drills.harness.injector import Injector
 from ledgerops.drills.harness.target_app import TargetApp
 
 PLAN = """
@@ -29,22 +28,13 @@ def start(app: TargetApp) -> None:
     app.each_turn.append(turn)
 
 
-def inject(injector: Injector) -> None:
-    injector.control.set(blind=True)
-
-
-def repair(injector: Injector) -> None:
-    injector.control.set(blind=None)
-
-
 DRILL = Drill(
     name="gap",
     id="H14",
     kind="control",
     summary="20 s without observations",
     start=start,
-    inject=inject,
-    repair=repair,
+    control={"blind": True},
     fault_seconds=20.0,
     recovery_seconds=40.0,
 )

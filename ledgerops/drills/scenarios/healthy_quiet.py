@@ -15,11 +15,7 @@ seed: 103
 start: now
 phases: [{shape: constant, rate: 100, duration: 20s}, {shape: constant, rate: 0}]
 """
-STEADY = """
-seed: 104
-start: now
-phases: [{shape: constant, rate: 100}]
-"""
+STEADY = "{seed: 104, start: now, phases: [{shape: constant, rate: 100}]}"
 ONCE, FRESH = 20.0, 60.0  # seconds after the origin at which these start
 
 

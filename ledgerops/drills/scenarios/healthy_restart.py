@@ -3,14 +3,9 @@
 from pyspark.errors import PySparkException
 
 from ledgerops.drills.harness.drill import Drill
-from ledgerops.drills.harness.injector import Injector
 from ledgerops.drills.harness.target_app import TargetApp
 
-PLAN = """
-seed: 102
-start: now
-phases: [{shape: constant, rate: 200}]
-"""
+PLAN = "{seed: 102, start: now, phases: [{shape: constant, rate: 200}]}"
 
 
 def start(app: TargetApp) -> None:
@@ -31,22 +26,13 @@ def start(app: TargetApp) -> None:
     app.each_turn.append(turn)
 
 
-def inject(injector: Injector) -> None:
-    injector.control.set(away=True)
-
-
-def repair(injector: Injector) -> None:
-    injector.control.set(away=None)
-
-
 DRILL = Drill(
     name="restart",
     id="H2",
     kind="control",
     summary="a planned stop of 25 s and the catch-up",
     start=start,
-    inject=inject,
-    repair=repair,
+    control={"away": True},
     fault_seconds=25.0,
     recovery_seconds=50.0,
 )

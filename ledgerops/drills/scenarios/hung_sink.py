@@ -3,16 +3,11 @@
 Spark reports no more progress, and all gauges keep their last values.
 """
 
-from ledgerops.drills.harness.drill import LATE_SYMPTOMS, Drill, Fault, Truth
+from ledgerops.drills.harness.drill import LATE_SYMPTOMS, Drill, cause
 from ledgerops.drills.harness.effects import nothing_done_for
-from ledgerops.drills.harness.injector import Injector
 from ledgerops.drills.harness.target_app import TargetApp
 
-PLAN = """
-seed: 131
-start: now
-phases: [{shape: constant, rate: 100}]
-"""
+PLAN = "{seed: 131, start: now, phases: [{shape: constant, rate: 100}]}"
 SILENCE = 10.0  # seconds without a result, where one comes each two: whoever reads them notices
 
 
@@ -20,27 +15,14 @@ def start(app: TargetApp) -> None:
     app.job("dedup_transactions", {"transactions": app.rows(PLAN)})
 
 
-def inject(injector: Injector) -> None:
-    injector.control.set(block=True)
-
-
-def repair(injector: Injector) -> None:
-    injector.control.set(block=None)
-
-
 DRILL = Drill(
     name="hung-sink",
     id="F13",
-    kind="fault",
     summary="the sink blocks forever",
     start=start,
-    inject=inject,
-    repair=repair,
+    control={"block": True},
     effect=nothing_done_for(SILENCE),
     fault_seconds=60.0,
     recovery_seconds=30.0,
-    truth=Truth(
-        faults=(Fault(rules=("query-stuck",), component=("query={main}",), remedy="thread dump|restart"),),
-        may=LATE_SYMPTOMS,
-    ),
+    truth=cause("query-stuck", component=("query={main}",), remedy="thread dump|restart", may=LATE_SYMPTOMS),
 )

@@ -4,7 +4,7 @@ import signal
 
 import psutil
 
-from ledgerops.drills.harness.drill import LATE_SYMPTOMS, Drill, Fault, Truth
+from ledgerops.drills.harness.drill import LATE_SYMPTOMS, Drill, cause
 from ledgerops.drills.harness.effects import nothing_done_for
 from ledgerops.drills.harness.injector import Injector
 from ledgerops.drills.scenarios.hung_sink import SILENCE, start
@@ -33,7 +33,6 @@ def _signal(injector: Injector, number: signal.Signals) -> None:
 DRILL = Drill(
     name="hung-worker",
     id="F13b",
-    kind="fault",
     summary="the Python workers are stopped in the middle of a batch",
     start=start,
     inject=inject,
@@ -41,8 +40,5 @@ DRILL = Drill(
     effect=nothing_done_for(SILENCE),
     fault_seconds=60.0,
     recovery_seconds=30.0,
-    truth=Truth(
-        faults=(Fault(rules=("query-stuck",), component=("query={main}",), remedy="thread dump|restart"),),
-        may=LATE_SYMPTOMS,
-    ),
+    truth=cause("query-stuck", component=("query={main}",), remedy="thread dump|restart", may=LATE_SYMPTOMS),
 )

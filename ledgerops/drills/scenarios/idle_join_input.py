@@ -3,7 +3,7 @@
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from ledgerops.drills.harness.drill import Drill, Fault, Truth
+from ledgerops.drills.harness.drill import Drill, cause
 from ledgerops.drills.harness.effects import at_once
 from ledgerops.drills.harness.target_app import TargetApp
 
@@ -43,13 +43,14 @@ def start(app: TargetApp) -> None:
 DRILL = Drill(
     name="idle-join-input",
     id="F10",
-    kind="fault",
     summary="one of two joined streams stops sending and holds back the watermark",
     start=start,
     effect=at_once,
     fault_seconds=60.0,
-    truth=Truth(
-        faults=(Fault(rules=("watermark-stalled",), component=("source=accounts",), remedy="silent|sends nothing"),),
+    truth=cause(
+        "watermark-stalled",
+        component=("source=accounts",),
+        remedy="silent|sends nothing",
         may=("state-growth", "freshness-breach"),
     ),
 )

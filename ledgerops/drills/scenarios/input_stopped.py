@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ledgerops.drills.harness.bundle import Bundle
-from ledgerops.drills.harness.drill import Drill, Fault, Truth
+from ledgerops.drills.harness.drill import Drill, cause
 from ledgerops.drills.harness.injector import Injector
 from ledgerops.drills.harness.kafka_fixture import broker_of, open_broker, rows
 from ledgerops.drills.harness.target_app import TargetApp
@@ -41,10 +41,6 @@ def start(app: TargetApp) -> None:
     app.query(both(rows(app, "debits"), rows(app, "credits")))
 
 
-def inject(injector: Injector) -> None:
-    broker_of(injector).producers["transactions.credits"].stop()
-
-
 def repair(injector: Injector) -> None:
     broker = broker_of(injector)
     del broker.producers["transactions.credits"]
@@ -59,18 +55,15 @@ def effect(bundle: Bundle) -> float | None:
 DRILL = Drill(
     name="input-stopped",
     id="F24",
-    kind="fault",
     summary="one of two inputs stops while the other continues",
     prepare=prepare,
     start=start,
-    inject=inject,
+    inject=lambda injector: broker_of(injector).producers["transactions.credits"].stop(),
     repair=repair,
     effect=effect,
     onset=150.0,  # the topic must have been seen to flow for two minutes
     fault_seconds=85.0,
     deadline=60.0,
     recovery_seconds=20.0,
-    truth=Truth(
-        faults=(Fault(rules=("input-stopped",), component=("source=transactions[.]credits",), remedy="producer"),),
-    ),
+    truth=cause("input-stopped", component=("source=transactions[.]credits",), remedy="producer"),
 )

@@ -37,7 +37,6 @@ def start(app: TargetApp) -> None:
 DRILL = Drill(
     name="late-flood",
     id="F08",
-    kind="fault",
     summary="a fifth of the rows arrive minutes after their event time",
     start=start,
     effect=at_once,

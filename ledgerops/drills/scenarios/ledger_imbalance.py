@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING
 
 import ledgerops
 from ledgerops.drills.harness.bundle import Bundle
-from ledgerops.drills.harness.drill import Drill, Fault, Truth
+from ledgerops.drills.harness.drill import Drill, cause
 from ledgerops.drills.harness.fault_control import FaultControl
-from ledgerops.drills.harness.injector import Injector
 from ledgerops.drills.harness.target_app import TargetApp
 from ledgerops.ledger.sources.workers import make_importable
 
@@ -21,11 +20,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
-PLAN = """
-seed: 25
-start: now
-phases: [{shape: constant, rate: 200}]
-"""
+PLAN = "{seed: 25, start: now, phases: [{shape: constant, rate: 200}]}"
 EVERY = 50  # rows, of which one is lost
 
 
@@ -55,14 +50,6 @@ def start(app: TargetApp) -> None:
     app.job("masked_transactions", {"transactions": app.rows(PLAN)}, transform=transform)
 
 
-def inject(injector: Injector) -> None:
-    injector.control.set(lose=True)
-
-
-def repair(injector: Injector) -> None:
-    injector.control.set(lose=None)
-
-
 def effect(bundle: Bundle) -> float | None:
     """When the first batch that was planned after the injection is done: its rows were lost."""
     done = (each.done for each in bundle.commits() if each.planned >= bundle.times["injected"] and each.done)
@@ -72,14 +59,10 @@ def effect(bundle: Bundle) -> float | None:
 DRILL = Drill(
     name="ledger-imbalance",
     id="F20b",
-    kind="fault",
     summary="a job that conserves money loses one row in 50",
     start=start,
-    inject=inject,
-    repair=repair,
+    control={"lose": True},
     effect=effect,
     recovery_seconds=40.0,  # a finding about a wrong batch stays for half a minute
-    truth=Truth(
-        faults=(Fault(rules=("ledger-imbalance",), component=("query",), remedy="stop the query"),),
-    ),
+    truth=cause("ledger-imbalance", component=("query",), remedy="stop the query"),
 )

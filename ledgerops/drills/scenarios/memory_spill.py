@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ledgerops.drills.harness.drill import LATE_SYMPTOMS, Drill, Fault, Truth
+from ledgerops.drills.harness.drill import LATE_SYMPTOMS, Drill, cause
 from ledgerops.drills.harness.effects import batches_outlast
-from ledgerops.drills.harness.injector import Injector
 from ledgerops.drills.harness.target_app import TargetApp
 
 if TYPE_CHECKING:
@@ -15,11 +14,7 @@ if TYPE_CHECKING:
 COPIES = 1800  # of each row
 COLUMNS = 16  # of random numbers, which cannot be compressed, in each row of the cache
 SLICES, ROWS = 20, 200_000  # more than there is room for; each by one task, so that the query keeps a core
-PLAN = """
-seed: 11
-start: now
-phases: [{shape: constant, rate: 300}]
-"""
+PLAN = "{seed: 11, start: now, phases: [{shape: constant, rate: 300}]}"
 
 
 def start(app: TargetApp) -> None:
@@ -48,27 +43,14 @@ def start(app: TargetApp) -> None:
     app.each_turn.append(turn)
 
 
-def inject(injector: Injector) -> None:
-    injector.control.set(cache=True)
-
-
-def repair(injector: Injector) -> None:
-    injector.control.set(cache=None)
-
-
 DRILL = Drill(
     name="memory-spill",
     id="R2",
-    kind="fault",
     summary="a cache takes the memory in which each batch sorts its rows",
     start=start,
-    inject=inject,
-    repair=repair,
+    control={"cache": True},
     effect=batches_outlast(2.0),
-    truth=Truth(
-        faults=(Fault(rules=("memory-spill",), component=("stage",), remedy="memory"),),
-        may=LATE_SYMPTOMS,
-    ),
+    truth=cause("memory-spill", component=("stage",), remedy="memory", may=LATE_SYMPTOMS),
     heavy=True,
     conf=(
         # cached blocks keep nearly all of the memory that they once have

@@ -10,21 +10,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ledgerops.drills.harness.drill import Drill, Fault, Truth
+from ledgerops.drills.harness.drill import LATE_SYMPTOMS, Drill, cause
 from ledgerops.drills.harness.effects import batches_outlast
 from ledgerops.drills.harness.fault_control import FaultControl
-from ledgerops.drills.harness.injector import Injector
 from ledgerops.drills.harness.target_app import TargetApp
 from ledgerops.ledger.sources.workers import make_importable
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-PLAN = """
-seed: 55
-start: now
-phases: [{shape: constant, rate: 100}]
-"""
+PLAN = "{seed: 55, start: now, phases: [{shape: constant, rate: 100}]}"
 TASKS = 4  # two rounds on two cores: whoever asks for a core meanwhile waits for the second, too
 BURN = 2.2  # seconds of computing in each of them
 
@@ -49,28 +44,21 @@ def start(app: TargetApp) -> None:
     app.query(rows.mapInArrow(hungry(app.folder / "control.json"), rows.schema), role="hog")
 
 
-def inject(injector: Injector) -> None:
-    injector.control.set(burn=BURN)
-
-
-def repair(injector: Injector) -> None:
-    injector.control.set(burn=None)
-
-
 DRILL = Drill(
     name="noisy-neighbour",
     id="X5",
     kind="combined",
     summary="another query of the driver starts to use every core",
     start=start,
-    inject=inject,
-    repair=repair,
+    control={"burn": BURN},
     effect=batches_outlast(2.0),
     roles=("main", "hog"),
     heavy=True,
-    truth=Truth(
-        faults=(Fault(rules=("noisy-neighbour",), component=("query={hog}",), remedy="fair|{hog}"),),
-        may=("trigger-overrun", "falling-behind", "freshness-breach", "cpu-saturated"),
-        elsewhere=("trigger-overrun", "falling-behind", "freshness-breach", "cpu-saturated", "python-bound"),
+    truth=cause(
+        "noisy-neighbour",
+        component=("query={hog}",),
+        remedy="fair|{hog}",
+        may=(*LATE_SYMPTOMS, "cpu-saturated"),
+        elsewhere=(*LATE_SYMPTOMS, "cpu-saturated", "python-bound"),
     ),
 )

@@ -6,9 +6,8 @@ The query does not use foreachBatch, behind which Spark reports no Python time.
 from __future__ import annotations
 
 from ledgerops.drills.harness import slow_udf
-from ledgerops.drills.harness.drill import LATE_SYMPTOMS, Drill, Fault, Truth
+from ledgerops.drills.harness.drill import LATE_SYMPTOMS, Drill, cause
 from ledgerops.drills.harness.effects import batches_outlast
-from ledgerops.drills.harness.injector import Injector
 from ledgerops.drills.harness.target_app import TargetApp
 from ledgerops.ledger.sources.workers import make_importable
 
@@ -28,25 +27,12 @@ def start(app: TargetApp) -> None:
     app.query(asked, sink="noop")
 
 
-def inject(injector: Injector) -> None:
-    injector.control.set(row=0.025)
-
-
-def repair(injector: Injector) -> None:
-    injector.control.set(row=None)
-
-
 DRILL = Drill(
     name="python-bound",
     id="P01",
-    kind="fault",
     summary="a Python function takes 25 ms per row",
     start=start,
-    inject=inject,
-    repair=repair,
+    control={"row": 0.025},
     effect=batches_outlast(2.0),
-    truth=Truth(
-        faults=(Fault(rules=("python-bound",), component=("stage=Python",), remedy="pandas_udf"),),
-        may=LATE_SYMPTOMS,
-    ),
+    truth=cause("python-bound", component=("stage=Python",), remedy="pandas_udf", may=LATE_SYMPTOMS),
 )

@@ -13,10 +13,9 @@ import time
 from typing import Any
 
 from ledgerops.drills.harness.bundle import Bundle
-from ledgerops.drills.harness.drill import Drill, Fault, Truth
+from ledgerops.drills.harness.drill import Drill, cause
 from ledgerops.drills.harness.injector import Injector
 from ledgerops.drills.harness.kafka_fixture import broker_of, open_broker, rows
-from ledgerops.drills.harness.target_app import TargetApp
 
 TOPIC = "transactions"
 INTERVAL = 4.0  # seconds
@@ -32,10 +31,6 @@ INTERVALS = 2  # of what comes must have been left
 
 def prepare(injector: Injector) -> dict[str, Any]:
     return open_broker(injector, {TOPIC: 5}, {"retention.ms": "20000"}, {TOPIC: PLAN.format(seed=11, rate=BEFORE)})
-
-
-def start(app: TargetApp) -> None:
-    app.job("dedup_transactions", {TOPIC: rows(app, max_rows=CAP)}, trigger=INTERVAL)
 
 
 def inject(injector: Injector) -> None:
@@ -61,18 +56,19 @@ def effect(bundle: Bundle) -> float | None:
 DRILL = Drill(
     name="rate-limited",
     id="F23",
-    kind="fault",
     summary="a cap of 200 records per second where 400 arrive",
     prepare=prepare,
-    start=start,
+    start=lambda app: app.job("dedup_transactions", {TOPIC: rows(app, max_rows=CAP)}, trigger=INTERVAL),
     inject=inject,
     repair=repair,
     effect=effect,
     onset=60.0,  # the first batches take 20 s on a busy machine
     fault_seconds=32.0,
     recovery_seconds=60.0,
-    truth=Truth(
-        faults=(Fault(rules=("rate-limited",), component=("source",), remedy="maxOffsetsPerTrigger"),),
+    truth=cause(
+        "rate-limited",
+        component=("source",),
+        remedy="maxOffsetsPerTrigger",
         may=("input-overload", "falling-behind", "freshness-breach", "retention-risk"),
     ),
 )

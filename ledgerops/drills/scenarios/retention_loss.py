@@ -7,26 +7,16 @@ from __future__ import annotations
 
 import json
 import time
-from typing import Any
 
 from ledgerops.checkpoint.batch_log import BatchLog
 from ledgerops.drills.harness.bundle import Bundle
-from ledgerops.drills.harness.drill import Drill, Fault, Truth
+from ledgerops.drills.harness.drill import Drill, cause
 from ledgerops.drills.harness.injector import Injector
 from ledgerops.drills.harness.kafka_fixture import PLAN, broker_of, open_broker, rows
-from ledgerops.drills.harness.target_app import TargetApp
 
 TOPIC = "transactions"
 INTERVAL = 10.0  # seconds
 LATEST = 6.0  # seconds after a batch was planned: with a batch of some seconds, this is after its end
-
-
-def prepare(injector: Injector) -> dict[str, Any]:
-    return open_broker(injector, {TOPIC: 5}, load={TOPIC: PLAN})
-
-
-def start(app: TargetApp) -> None:
-    app.job("dedup_transactions", {TOPIC: rows(app, lossy=True)}, trigger=INTERVAL)
 
 
 def inject(injector: Injector) -> None:
@@ -55,15 +45,14 @@ def effect(bundle: Bundle) -> float | None:
 DRILL = Drill(
     name="retention-loss",
     id="F17",
-    kind="fault",
     summary="the topic loses records that the query has not read",
-    prepare=prepare,
-    start=start,
+    prepare=lambda injector: open_broker(injector, {TOPIC: 5}, load={TOPIC: PLAN}),
+    start=lambda app: app.job("dedup_transactions", {TOPIC: rows(app, lossy=True)}, trigger=INTERVAL),
     inject=inject,
     effect=effect,
     onset=60.0,
     fault_seconds=50.0,
     recovery_seconds=5.0,
     recovers=False,  # what is lost stays lost
-    truth=Truth(faults=(Fault(rules=("data-loss",), component=("partition=transactions",), remedy="retention"),)),
+    truth=cause("data-loss", component=("partition=transactions",), remedy="retention"),
 )

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from ledgerops.drills.harness.drill import FAULT_SECONDS, ONSET_SECONDS, Drill, Fault, Truth
+from ledgerops.drills.harness.drill import FAULT_SECONDS, LATE_SYMPTOMS, ONSET_SECONDS, Drill, cause
 from ledgerops.drills.harness.effects import batches_outlast
 from ledgerops.drills.harness.target_app import TargetApp
 
 LARGE = 40_000  # bytes that each key keeps
-PLAN = """
-seed: 11
-start: now
-phases: [{shape: constant, rate: 800}]
-"""
+PLAN = "{seed: 11, start: now, phases: [{shape: constant, rate: 800}]}"
 
 
 def start(app: TargetApp) -> None:
@@ -29,13 +25,11 @@ def start(app: TargetApp) -> None:
 DRILL = Drill(
     name="rocksdb-stall",
     id="F27",
-    kind="fault",
     summary="large values overflow the small write buffers of RocksDB",
     start=start,
     effect=batches_outlast(2.0),
-    truth=Truth(
-        faults=(Fault(rules=("rocksdb-stall",), component=("operator",), remedy="write buffers|SSD"),),
-        may=("trigger-overrun", "falling-behind", "freshness-breach", "state-commit-slow"),
+    truth=cause(
+        "rocksdb-stall", component=("operator",), remedy="write buffers|SSD", may=(*LATE_SYMPTOMS, "state-commit-slow")
     ),
     conf=(
         ("spark.sql.streaming.stateStore.rocksdb.writeBufferSizeMB", "1"),

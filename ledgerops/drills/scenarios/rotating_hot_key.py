@@ -4,7 +4,7 @@ The rows are shuffled by customer, and each waits 10 ms. The finding must stay t
 """
 
 from ledgerops.drills.harness import slow_udf
-from ledgerops.drills.harness.drill import LATE_SYMPTOMS, Drill, Fault, Truth
+from ledgerops.drills.harness.drill import LATE_SYMPTOMS, Drill, cause
 from ledgerops.drills.harness.effects import batches_outlast
 from ledgerops.drills.harness.target_app import TargetApp
 
@@ -25,7 +25,6 @@ def start(app: TargetApp) -> None:
 DRILL = Drill(
     name="rotating-hot-key",
     id="F07",
-    kind="fault",
     summary="60 % of the rows belong to one customer, a different one every 10 s",
     start=start,
     effect=batches_outlast(2.0),
@@ -33,8 +32,5 @@ DRILL = Drill(
     recovery_seconds=50.0,
     conf=slow_udf.CONF,
     master=slow_udf.MASTER,
-    truth=Truth(
-        faults=(Fault(rules=("key-skew",), component=("stage=customer_id", "key=customer_id"), remedy="salt"),),
-        may=LATE_SYMPTOMS,
-    ),
+    truth=cause("key-skew", component=("stage=customer_id", "key=customer_id"), remedy="salt", may=LATE_SYMPTOMS),
 )

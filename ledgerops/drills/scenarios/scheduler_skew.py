@@ -5,16 +5,11 @@ takes. Each row waits 8 ms, so both executors are needed.
 """
 
 from ledgerops.drills.harness import slow_udf
-from ledgerops.drills.harness.drill import LATE_SYMPTOMS, Drill, Fault, Truth
+from ledgerops.drills.harness.drill import LATE_SYMPTOMS, Drill, cause
 from ledgerops.drills.harness.effects import batches_outlast
-from ledgerops.drills.harness.injector import Injector
 from ledgerops.drills.harness.target_app import TargetApp
 
-PLAN = """
-seed: 231
-start: now
-phases: [{shape: constant, rate: 110}]
-"""
+PLAN = "{seed: 231, start: now, phases: [{shape: constant, rate: 110}]}"
 EXECUTOR = "CoarseGrainedExecutorBackend"
 PARTITIONS = 6
 
@@ -24,17 +19,12 @@ def start(app: TargetApp) -> None:
     app.query(slow_udf.waiting(rows.dropDuplicatesWithinWatermark(["transaction_id"]), 8))
 
 
-def inject(injector: Injector) -> None:
-    max(injector.children(EXECUTOR), key=lambda each: each.pid).kill()
-
-
 DRILL = Drill(
     name="scheduler-skew",
     id="P04",
-    kind="fault",
     summary="after the loss of an executor all state, and so all work, is on the other",
     start=start,
-    inject=inject,
+    inject=lambda injector: max(injector.children(EXECUTOR), key=lambda each: each.pid).kill(),
     effect=batches_outlast(2.0),
     onset=60.0,  # time for two executors to start and to process what arrived meanwhile
     fault_seconds=60.0,
@@ -44,8 +34,5 @@ DRILL = Drill(
     heavy=True,
     conf=(("spark.sql.shuffle.partitions", str(PARTITIONS)), ("spark.locality.wait", "8s")),
     master="local-cluster[2,1,1024]",
-    truth=Truth(
-        faults=(Fault(rules=("scheduler-skew",), component=("executor",), remedy="restart|again|locality"),),
-        may=LATE_SYMPTOMS,
-    ),
+    truth=cause("scheduler-skew", component=("executor",), remedy="restart|again|locality", may=LATE_SYMPTOMS),
 )

@@ -3,7 +3,6 @@
 from ledgerops.drills.harness import slow_udf
 from ledgerops.drills.harness.drill import LATE_SYMPTOMS, Drill, Fault, Truth
 from ledgerops.drills.harness.effects import batches_outlast
-from ledgerops.drills.harness.injector import Injector
 from ledgerops.drills.harness.target_app import TargetApp
 
 PLAN = """
@@ -20,22 +19,13 @@ def start(app: TargetApp) -> None:
     app.query(slow_udf.waiting(rows, 4))
 
 
-def inject(injector: Injector) -> None:
-    injector.control.set(sleep=4.0)
-
-
-def repair(injector: Injector) -> None:
-    injector.control.set(sleep=None)
-
-
 DRILL = Drill(
     name="sink-and-whale",
     id="X1",
     kind="combined",
     summary="each write takes 4 s, and 60 % of the rows belong to one customer",
     start=start,
-    inject=inject,
-    repair=repair,
+    control={"sleep": 4.0},
     effect=batches_outlast(2.0),
     recovery_seconds=50.0,
     conf=slow_udf.CONF,

@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from ledgerops.drills.harness.bundle import Bundle
-from ledgerops.drills.harness.drill import LATE_SYMPTOMS, Drill, Fault, Truth
+from ledgerops.drills.harness.drill import LATE_SYMPTOMS, Drill, cause
 from ledgerops.drills.harness.injector import Injector
 from ledgerops.drills.harness.slowfs import SlowFiles
 from ledgerops.drills.harness.target_app import TRIGGER, TargetApp
@@ -14,11 +14,7 @@ from ledgerops.drills.harness.target_app import TRIGGER, TargetApp
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-PLAN = """
-seed: 11
-start: now
-phases: [{shape: constant, rate: 200}]
-"""
+PLAN = "{seed: 11, start: now, phases: [{shape: constant, rate: 200}]}"
 
 
 def files(folder: Any) -> SlowFiles:
@@ -42,10 +38,6 @@ def start(app: TargetApp) -> None:
     query(app, app.rows(PLAN).where("amount > 100"))
 
 
-def inject(injector: Injector) -> None:
-    files(injector.folder).slow(0.6)
-
-
 def repair(injector: Injector) -> None:
     files(injector.folder).heal()
 
@@ -65,16 +57,12 @@ def effect(bundle: Bundle) -> float | None:
 DRILL = Drill(
     name="slow-checkpoint",
     id="F18",
-    kind="fault",
     summary="the checkpoint file system takes 0.6 s for each file created or renamed",
     prepare=prepare,
     start=start,
-    inject=inject,
+    inject=lambda injector: files(injector.folder).slow(0.6),
     repair=repair,
     effect=effect,
     onset=60.0,  # the first batches take 20 s on a busy machine
-    truth=Truth(
-        faults=(Fault(rules=("checkpoint-slow",), remedy="checkpoint|storage|disk"),),
-        may=LATE_SYMPTOMS,
-    ),
+    truth=cause("checkpoint-slow", remedy="checkpoint|storage|disk", may=LATE_SYMPTOMS),
 )

@@ -6,16 +6,12 @@ import threading
 import psutil
 
 from ledgerops.drills.harness import slow_udf
-from ledgerops.drills.harness.drill import LATE_SYMPTOMS, Drill, Fault, Truth
+from ledgerops.drills.harness.drill import LATE_SYMPTOMS, Drill, cause
 from ledgerops.drills.harness.effects import batches_outlast
 from ledgerops.drills.harness.injector import Injector
 from ledgerops.drills.harness.target_app import TargetApp
 
-PLAN = """
-seed: 221
-start: now
-phases: [{shape: constant, rate: 60}]
-"""
+PLAN = "{seed: 221, start: now, phases: [{shape: constant, rate: 60}]}"
 EXECUTOR = "CoarseGrainedExecutorBackend"
 STOPPED, RUNS = 1.2, 0.3  # seconds
 
@@ -54,7 +50,6 @@ def repair(injector: Injector) -> None:
 DRILL = Drill(
     name="slow-executor",
     id="P03",
-    kind="fault",
     summary="one of two executors is stopped for most of the time",
     start=start,
     inject=inject,
@@ -62,8 +57,5 @@ DRILL = Drill(
     effect=batches_outlast(2.0),
     heavy=True,
     master="local-cluster[2,1,1024]",
-    truth=Truth(
-        faults=(Fault(rules=("straggler",), component=("executor",), remedy="machine"),),
-        may=LATE_SYMPTOMS,
-    ),
+    truth=cause("straggler", component=("executor",), remedy="machine", may=LATE_SYMPTOMS),
 )

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from ledgerops.drills.harness.drill import LATE_SYMPTOMS, Drill, Fault, Truth
+from ledgerops.drills.harness.drill import LATE_SYMPTOMS, Drill, cause
 from ledgerops.drills.harness.effects import batches_outlast
-from ledgerops.drills.harness.injector import Injector
 from ledgerops.drills.harness.target_app import TargetApp
 from ledgerops.drills.scenarios.slow_checkpoint import PLAN, files, prepare, query, repair
 
@@ -14,24 +13,16 @@ def start(app: TargetApp) -> None:
     query(app, rows.dropDuplicatesWithinWatermark(["transaction_id"]))
 
 
-def inject(injector: Injector) -> None:
-    files(injector.folder).slow(1.2, within="/state/")
-
-
 DRILL = Drill(
     name="slow-state-commit",
     id="F28",
-    kind="fault",
     summary="each state file takes 1.2 s to create or rename",
     prepare=prepare,
     start=start,
-    inject=inject,
+    inject=lambda injector: files(injector.folder).slow(1.2, within="/state/"),
     repair=repair,
     effect=batches_outlast(2.0),
-    truth=Truth(
-        faults=(Fault(rules=("state-commit-slow",), component=("operator",), remedy="checkpoint|file system"),),
-        may=LATE_SYMPTOMS,
-    ),
+    truth=cause("state-commit-slow", component=("operator",), remedy="checkpoint|file system", may=LATE_SYMPTOMS),
     # each batch then saves whole files, which is all in its commit
     conf=(("spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled", "false"),),
 )

@@ -9,19 +9,14 @@ import time
 from math import sqrt
 from typing import TYPE_CHECKING
 
-from ledgerops.drills.harness.drill import Drill, Fault, Truth
+from ledgerops.drills.harness.drill import Drill, cause
 from ledgerops.drills.harness.effects import batches_outlast
-from ledgerops.drills.harness.injector import Injector
 from ledgerops.drills.harness.target_app import TargetApp
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-PLAN = """
-seed: 241
-start: now
-phases: [{shape: constant, rate: 5}]
-"""
+PLAN = "{seed: 241, start: now, phases: [{shape: constant, rate: 5}]}"
 PLANNING = 2.0  # seconds
 LONG, SHORT = 10.0, 0.2  # seconds between triggers
 
@@ -57,27 +52,19 @@ def start(app: TargetApp) -> None:
     app.each_turn.append(deploy)
 
 
-def inject(injector: Injector) -> None:
-    injector.control.set(short=True)
-
-
-def repair(injector: Injector) -> None:
-    injector.control.set(short=None)
-
-
 DRILL = Drill(
     name="small-batch-overhead",
     id="P05",
-    kind="fault",
     summary="a query whose planning takes 2 s is deployed with a trigger of 0.2 s",
     start=start,
-    inject=inject,
-    repair=repair,
+    control={"short": True},
     effect=batches_outlast(SHORT + 1.0),
     fault_seconds=50.0,
     recovery_seconds=40.0,
-    truth=Truth(
-        faults=(Fault(rules=("small-batch-overhead",), component=("query=planning",), remedy="interval"),),
+    truth=cause(
+        "small-batch-overhead",
+        component=("query=planning",),
+        remedy="interval",
         may=("trigger-overrun", "freshness-breach"),
     ),
 )

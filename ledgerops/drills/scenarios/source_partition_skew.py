@@ -4,9 +4,8 @@ Each partition is a task, and each row waits 8 ms in it. The keys are as even as
 """
 
 from ledgerops.drills.harness import slow_udf
-from ledgerops.drills.harness.drill import LATE_SYMPTOMS, Drill, Fault, Truth
+from ledgerops.drills.harness.drill import LATE_SYMPTOMS, Drill, cause
 from ledgerops.drills.harness.effects import batches_outlast
-from ledgerops.drills.harness.target_app import TargetApp
 
 PLAN = """
 seed: 61
@@ -15,25 +14,15 @@ phases: [{shape: constant, rate: 160}]
 partitions: {count: 8}
 changes: [{from: 45s, to: 75s, partitions: {pinned: {partition: 2, share: 0.8}}}]
 """
-
-
-def start(app: TargetApp) -> None:
-    app.query(slow_udf.waiting(slow_udf.by_partition(app, PLAN), 8))
-
-
 DRILL = Drill(
     name="source-partition-skew",
     id="F06",
-    kind="fault",
     summary="80 % of the rows arrive in one of eight source partitions",
-    start=start,
+    start=lambda app: app.query(slow_udf.waiting(slow_udf.by_partition(app, PLAN), 8)),
     effect=batches_outlast(2.0),
     fault_seconds=30.0,
     recovery_seconds=70.0,
     conf=slow_udf.CONF,
     master=slow_udf.MASTER,
-    truth=Truth(
-        faults=(Fault(rules=("source-partition-skew",), component=("partition=-2$|-2 ",), remedy="producer"),),
-        may=LATE_SYMPTOMS,
-    ),
+    truth=cause("source-partition-skew", component=("partition=-2$|-2 ",), remedy="producer", may=LATE_SYMPTOMS),
 )

@@ -3,19 +3,10 @@
 from __future__ import annotations
 
 from ledgerops.drills.harness.bundle import Bundle
-from ledgerops.drills.harness.drill import Drill, Fault, Truth
-from ledgerops.drills.harness.target_app import TargetApp
+from ledgerops.drills.harness.drill import Drill, cause
 
 SECONDS = 180.0  # three times Spark's own interval
-PLAN = """
-seed: 11
-start: now
-phases: [{shape: constant, rate: 200}]
-"""
-
-
-def start(app: TargetApp) -> None:
-    app.job("dedup_transactions", {"transactions": app.rows(PLAN)})
+PLAN = "{seed: 11, start: now, phases: [{shape: constant, rate: 200}]}"
 
 
 def effect(bundle: Bundle) -> float | None:
@@ -30,11 +21,10 @@ def effect(bundle: Bundle) -> float | None:
 DRILL = Drill(
     name="stale-snapshots",
     id="F26",
-    kind="fault",
     summary="no snapshot of the state is uploaded, because maintenance runs once an hour",
-    start=start,
+    start=lambda app: app.job("dedup_transactions", {"transactions": app.rows(PLAN)}),
     effect=effect,
-    truth=Truth(faults=(Fault(rules=("state-snapshot-lag",), component=("operator",), remedy="maintenance"),)),
+    truth=cause("state-snapshot-lag", component=("operator",), remedy="maintenance"),
     onset=165.0,
     fault_seconds=45.0,
     recovery_seconds=0.0,

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from ledgerops.drills.harness.drill import ONSET_SECONDS, Drill, Fault, Truth
+from ledgerops.drills.harness.drill import LATE_SYMPTOMS, ONSET_SECONDS, Drill, cause
 from ledgerops.drills.harness.effects import batches_outlast
 from ledgerops.drills.harness.target_app import TargetApp
 
 COPIES = 26  # keys that each row brings
 LASTS = 52.0  # seconds, in which they are 810,000: more than half of the heap, and no more, so that it holds out
+SMALL_HEAP = (
+    ("spark.driver.memory", "480m"),
+    (
+        "spark.sql.streaming.stateStore.providerClass",
+        "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider",
+    ),
+)
 PLAN = """
 seed: 11
 start: now
@@ -31,29 +38,17 @@ def start(app: TargetApp) -> None:
 DRILL = Drill(
     name="state-store-pressure",
     id="F12",
-    kind="fault",
     summary="very many keys of a long window on a small heap",
     start=start,
     effect=batches_outlast(2.0, times=3),
-    truth=Truth(
-        faults=(Fault(rules=("gc-pressure",), component=("executor",), remedy="RocksDB"),),
-        may=(
-            "state-growth",
-            "state-commit-slow",
-            "trigger-overrun",
-            "falling-behind",
-            "freshness-breach",
-            "cpu-saturated",
-        ),
+    truth=cause(
+        "gc-pressure",
+        component=("executor",),
+        remedy="RocksDB",
+        may=(*LATE_SYMPTOMS, "state-growth", "state-commit-slow", "cpu-saturated"),
     ),
     fault_seconds=LASTS,
     recovers=False,
     recovery_seconds=10.0,
-    conf=(
-        ("spark.driver.memory", "480m"),
-        (
-            "spark.sql.streaming.stateStore.providerClass",
-            "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider",
-        ),
-    ),
+    conf=SMALL_HEAP,
 )

@@ -1,17 +1,12 @@
 """Straggler: from the onset, one of eight tasks takes 4 s longer than the others for as many rows."""
 
 from ledgerops.drills.harness import slow_udf
-from ledgerops.drills.harness.drill import LATE_SYMPTOMS, Drill, Fault, Truth
+from ledgerops.drills.harness.drill import LATE_SYMPTOMS, Drill, cause
 from ledgerops.drills.harness.effects import batches_outlast
-from ledgerops.drills.harness.injector import Injector
 from ledgerops.drills.harness.target_app import TargetApp
 from ledgerops.ledger.sources.workers import make_importable
 
-PLAN = """
-seed: 211
-start: now
-phases: [{shape: constant, rate: 200}]
-"""
+PLAN = "{seed: 211, start: now, phases: [{shape: constant, rate: 200}]}"
 
 
 def start(app: TargetApp) -> None:
@@ -20,26 +15,13 @@ def start(app: TargetApp) -> None:
     app.query(rows.mapInArrow(slow_udf.one_task(app.folder / "control.json", 1), rows.schema))
 
 
-def inject(injector: Injector) -> None:
-    injector.control.set(straggle=4.0)
-
-
-def repair(injector: Injector) -> None:
-    injector.control.set(straggle=None)
-
-
 DRILL = Drill(
     name="straggler",
     id="P02",
-    kind="fault",
     summary="one of eight tasks takes 4 s longer for as many rows",
     start=start,
-    inject=inject,
-    repair=repair,
+    control={"straggle": 4.0},
     effect=batches_outlast(2.0),
     master=slow_udf.MASTER,
-    truth=Truth(
-        faults=(Fault(rules=("straggler",), component=("stage=task 1",), remedy="partition|machine"),),
-        may=LATE_SYMPTOMS,
-    ),
+    truth=cause("straggler", component=("stage=task 1",), remedy="partition|machine", may=LATE_SYMPTOMS),
 )

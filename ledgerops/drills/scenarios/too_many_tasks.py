@@ -7,19 +7,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ledgerops.drills.harness.drill import LATE_SYMPTOMS, Drill, Fault, Truth
+from ledgerops.drills.harness.drill import LATE_SYMPTOMS, Drill, cause
 from ledgerops.drills.harness.effects import batches_outlast
-from ledgerops.drills.harness.injector import Injector
 from ledgerops.drills.harness.target_app import TargetApp
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-PLAN = """
-seed: 191
-start: now
-phases: [{shape: constant, rate: 60}]
-"""
+PLAN = "{seed: 191, start: now, phases: [{shape: constant, rate: 60}]}"
 USUAL, MANY = 2, 500
 TRIGGER = 1.0
 
@@ -32,25 +27,12 @@ def start(app: TargetApp) -> None:
     app.query(app.rows(PLAN), write=write, trigger=TRIGGER)
 
 
-def inject(injector: Injector) -> None:
-    injector.control.set(partitions=MANY)
-
-
-def repair(injector: Injector) -> None:
-    injector.control.set(partitions=None)
-
-
 DRILL = Drill(
     name="too-many-tasks",
     id="F19",
-    kind="fault",
     summary="a few rows are shuffled into 500 partitions at a trigger of 1 s",
     start=start,
-    inject=inject,
-    repair=repair,
+    control={"partitions": MANY},
     effect=batches_outlast(TRIGGER * 1.33),
-    truth=Truth(
-        faults=(Fault(rules=("too-many-tasks",), component=("stage",), remedy="partitions"),),
-        may=LATE_SYMPTOMS,
-    ),
+    truth=cause("too-many-tasks", component=("stage",), remedy="partitions", may=LATE_SYMPTOMS),
 )

@@ -1,6 +1,6 @@
 """F11, unbounded state: a deduplication without a watermark, where from the onset each row has a new key."""
 
-from ledgerops.drills.harness.drill import FAULT_SECONDS, Drill, Fault, Truth
+from ledgerops.drills.harness.drill import FAULT_SECONDS, Drill, cause
 from ledgerops.drills.harness.new_keys import new_keys, with_key
 from ledgerops.drills.harness.target_app import TargetApp
 
@@ -20,10 +20,9 @@ def start(app: TargetApp) -> None:
 DRILL = Drill(
     name="unbounded-state",
     id="F11",
-    kind="fault",
     summary="a deduplication without a watermark, where each row has a new key",
     start=start,
     effect=new_keys(4000),
-    truth=Truth(faults=(Fault(rules=("unbounded-state",), component=("operator",), remedy="watermark|time to live"),)),
+    truth=cause("unbounded-state", component=("operator",), remedy="watermark|time to live"),
     recovery_seconds=45.0,
 )

@@ -5,9 +5,8 @@ hot key takes four times as long, and longer with each batch.
 """
 
 from ledgerops.drills.harness import slow_udf
-from ledgerops.drills.harness.drill import LATE_SYMPTOMS, Drill, Fault, Truth
+from ledgerops.drills.harness.drill import LATE_SYMPTOMS, Drill, cause
 from ledgerops.drills.harness.effects import batches_outlast
-from ledgerops.drills.harness.target_app import TargetApp
 
 PLAN = """
 seed: 51
@@ -16,25 +15,15 @@ phases: [{shape: constant, rate: 160}]
 keys: {customers: 60, accounts: 66}
 changes: [{from: 45s, to: 75s, keys: {distribution: whale, share: 0.6}}]
 """
-
-
-def start(app: TargetApp) -> None:
-    app.query(slow_udf.scored(app, app.rows(PLAN), 10), mode="update")
-
-
 DRILL = Drill(
     name="whale-key",
     id="F05",
-    kind="fault",
     summary="60 % of the rows belong to one customer and are processed by one task",
-    start=start,
+    start=lambda app: app.query(slow_udf.scored(app, app.rows(PLAN), 10), mode="update"),
     effect=batches_outlast(2.0),
     fault_seconds=30.0,
     recovery_seconds=50.0,
     conf=slow_udf.CONF,
     master=slow_udf.MASTER,
-    truth=Truth(
-        faults=(Fault(rules=("key-skew",), component=("stage=customer_id", "key=customer_id"), remedy="salt"),),
-        may=LATE_SYMPTOMS,
-    ),
+    truth=cause("key-skew", component=("stage=customer_id", "key=customer_id"), remedy="salt", may=LATE_SYMPTOMS),
 )
