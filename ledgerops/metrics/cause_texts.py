@@ -46,11 +46,7 @@ CAUSE_TEXTS: Mapping[str, CauseText] = {
         ("key-skew", "One key holds too many rows.", "Find the hot key and see whether it is a default value."),
         ("straggler", "One task or executor is far slower.", "Check the machine of the slow executor."),
         ("scheduler-skew", "One executor does most of the work.", "Compare task time by executor."),
-        (
-            "small-batch-overhead",
-            "Fixed cost dominates each batch.",
-            "Compare fixed cost and trigger interval.",
-        ),
+        ("small-batch-overhead", "Fixed cost dominates each batch.", "Compare fixed cost and trigger interval."),
         ("too-many-tasks", "Too many tiny tasks in each batch.", "Compare the number of tasks with the cores."),
         # event time
         ("late-data", "Rows arrive later than the watermark allows.", "Find the producer that sends late."),

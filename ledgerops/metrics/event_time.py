@@ -19,26 +19,22 @@ def _newest_event(view: QueryView) -> Series:
 
 WATERMARK: Metric[QueryView] = Metric(
     "ledgerops_watermark_timestamp_seconds",
-    "gauge",
     "The watermark: rows with an older event time count as late.",
     read=_watermark,
 )
 WATERMARK_LAG: Metric[QueryView] = Metric(
     "ledgerops_watermark_lag_seconds",
-    "gauge",
     "Now minus the watermark: grows while the query is stuck, idle, or reads old data.",
     read=_watermark,
     age=True,
 )
 NEWEST_EVENT: Metric[QueryView] = Metric(
     "ledgerops_event_time_max_timestamp_seconds",
-    "gauge",
     "The newest event time among the remembered batches; with several watermarks, that of the first.",
     read=_newest_event,
 )
 DROPPED: Metric[QueryView] = Metric(
     "ledgerops_rows_dropped_by_watermark_total",
-    "counter",
     "Rows that a state operator dropped as late; for aggregations a lower bound, counted after partial aggregation.",
     labels=("operator",),
     per_batch=lambda batch: {(operator.name,): float(operator.dropped_rows) for operator in batch.operators},

@@ -35,14 +35,12 @@ def _done(view: QueryView) -> bool:
 
 INFO: Metric[QueryView] = Metric(
     "ledgerops_query_info",
-    "info",
     "What a run of a query is: join it by query; the ids change with each restart, so no other family carries them.",
     labels=("query_id", "run_id", "app_id", "app_name", "spark_version", "trigger", "output_mode", "sink"),
     read=_info,
 )
 ACTIVE: Metric[QueryView] = Metric(
     "ledgerops_query_active",
-    "gauge",
     "1 while a run of the query is on, 0 after its end.",
     read=lambda view: {(): 0.0 if view.history.ended else 1.0},
     survives=True,
@@ -50,7 +48,6 @@ ACTIVE: Metric[QueryView] = Metric(
 )
 EXPECTED: Metric[QueryView] = Metric(
     "ledgerops_query_expected",
-    "gauge",
     "1 for each query that this driver has run or was told to expect; it outlives the query, unless its trigger "
     "(available now, once) let it end by itself, or the watch of its session was closed.",
     read=lambda view: {} if _done(view) else {(): 1.0},
@@ -59,14 +56,12 @@ EXPECTED: Metric[QueryView] = Metric(
 )
 RESTARTS: Metric[QueryView] = Metric(
     "ledgerops_query_restarts_total",
-    "counter",
     "Runs of the query after its first: the same name, a new run id.",
     read=lambda view: {(): float(view.history.restarts)},
     survives=True,
 )
 FAILURES: Metric[QueryView] = Metric(
     "ledgerops_query_failures_total",
-    "counter",
     "Runs that ended with an exception, by Spark's error class; clean stops are not counted.",
     labels=("error_class",),
     read=lambda view: {(kind,): float(count) for kind, count in view.history.failures.items()},
@@ -74,13 +69,11 @@ FAILURES: Metric[QueryView] = Metric(
 )
 STARTED: Metric[QueryView] = Metric(
     "ledgerops_query_start_timestamp_seconds",
-    "gauge",
     "When the present run began.",
     read=lambda view: {(): view.history.started_at} if view.history.started_at is not None else {},
 )
 ENDED: Metric[QueryView] = Metric(
     "ledgerops_query_terminated_timestamp_seconds",
-    "gauge",
     "When the newest run ended; absent while one is on.",
     read=lambda view: {(): view.history.ended.at} if view.history.ended else {},
     survives=True,

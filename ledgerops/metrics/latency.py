@@ -16,47 +16,38 @@ EVENT_BOUNDS = (0.25, 0.5, 1.0, 2.0, 3.0, 5.0, 7.5, 10.0, 15.0, 30.0, 60.0, 120.
 LE, SUM = "latency_le_", "latency_sum"  # columns of `instrument`: rows at or under bound i, and the sum of the seconds
 
 BATCH_DURATION: Metric[QueryView] = Metric(
-    "ledgerops_batch_duration_seconds",
-    "histogram",
-    "How long each micro-batch took, from trigger to commit.",
-    bounds=BATCH_BOUNDS,
+    "ledgerops_batch_duration_seconds", "How long each micro-batch took, from trigger to commit.", bounds=BATCH_BOUNDS
 )
 EVENT_LATENCY: Metric[QueryView] = Metric(
     "ledgerops_event_latency_seconds",
-    "histogram",
     "How old each row was by its event time when its batch processed it; needs ledgerops.instrument.",
     bounds=EVENT_BOUNDS,
 )
 PHASE_SECONDS: Metric[QueryView] = Metric(
     "ledgerops_batch_phase_seconds_total",
-    "counter",
     "Batch time by phase; the phases of a batch add up to a little less than its duration.",
     labels=("phase",),
     per_batch=lambda batch: {(phase,): seconds for phase, seconds in batch.phases.items()},
 )
 LAST_BATCH: Metric[QueryView] = Metric(
     "ledgerops_last_batch_duration_seconds",
-    "gauge",
     "How long the newest micro-batch took.",
     read=lambda view: {(): view.last.duration} if view.last else {},
 )
 LAST_PROGRESS: Metric[QueryView] = Metric(
     "ledgerops_last_progress_timestamp_seconds",
-    "gauge",
     "When the newest micro-batch ended.",
     read=lambda view: {(): view.history.last_progress} if view.history.last_progress is not None else {},
     survives=True,
 )
 LAST_SEEN: Metric[QueryView] = Metric(
     "ledgerops_last_seen_timestamp_seconds",
-    "gauge",
     "When the query last gave a sign of life: a start, a batch, or word that it is idle.",
     read=lambda view: {(): view.history.last_seen} if view.history.last_seen is not None else {},
     survives=True,
 )
 RUNNING: Metric[QueryView] = Metric(
     "ledgerops_batch_running_seconds",
-    "gauge",
     "How long the present trigger has been at work, as the watchdog sees it; absent between triggers.",
     read=lambda view: {(): view.history.running.since} if view.history.running else {},
     age=True,

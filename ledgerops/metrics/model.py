@@ -25,17 +25,22 @@ class Metric(Generic[Subject]):
     series. `unused` says why a family is exported that no panel, alert or runbook asks for.
     """
 
-    name: str  # ledgerops_<what>_<unit>; _total for counters
-    kind: Literal["gauge", "counter", "histogram", "info"]
+    name: str  # ledgerops_<what>_<unit>; _total for counters, _info for metadata
     help: str  # one sentence; also the panel's description
     labels: tuple[str, ...] = ()  # besides `query`, which every series of a query has
     read: Callable[[Subject], Series] | None = None
     per_batch: Callable[[Progress], Series] | None = None
-    bounds: tuple[float, ...] = ()  # upper bounds of a histogram's buckets, without +Inf
+    bounds: tuple[float, ...] | None = None  # upper bounds of a histogram's buckets, without +Inf
     age: bool = False
     survives: bool = False
     unbudgeted: bool = False
     unused: str = ""  # a sentence, shown in docs/metrics.md
+    kind: Literal["gauge", "counter", "histogram", "info"] = field(init=False)
+
+    def __post_init__(self) -> None:
+        endings = {"total": "counter", "info": "info"}
+        kind = endings.get(self.name.rsplit("_", 1)[-1], "gauge") if self.bounds is None else "histogram"
+        object.__setattr__(self, "kind", kind)
 
 
 @dataclass(slots=True)

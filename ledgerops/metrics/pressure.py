@@ -21,44 +21,37 @@ def _of_partitions(values: Mapping[Partition, float]) -> Series:
 
 ARRIVAL: Metric[QueryView] = Metric(
     "ledgerops_arrival_rows_per_second",
-    "gauge",
     "Rows a second that arrive at a source, by the growth of its head offsets: consumption cannot hide it.",
     labels=("source",),
     read=lambda view: {(source,): rate for source, rate in view.rates.arrival_by_source.items()},
 )
 CAPACITY: Metric[QueryView] = Metric(
     "ledgerops_capacity_rows_per_second",
-    "gauge",
     "Rows a second that the query can sustain at its trigger interval; absent when the batches do not allow a fit.",
     read=lambda view: _known(view.capacity.sustainable),
 )
 OVERHEAD: Metric[QueryView] = Metric(
     "ledgerops_batch_overhead_seconds",
-    "gauge",
     "Fixed cost of a micro-batch by the same fit: the time that a batch takes without any row.",
     read=lambda view: _known(view.capacity.overhead),
 )
 BUSY: Metric[QueryView] = Metric(
     "ledgerops_busy_ratio",
-    "gauge",
     "Share of the time that micro-batches took, over the last ten; 1 when they run back to back.",
     read=lambda view: _known(0.0 if view.history.idle_since is not None else view.trigger.busy_ratio),
 )
 PRESSURE: Metric[QueryView] = Metric(
     "ledgerops_pressure_ratio",
-    "gauge",
     "Arrival over sustainable capacity: above 1 the backlog must grow.",
     read=lambda view: _known(view.capacity.pressure_ratio),
 )
 INTERVAL: Metric[QueryView] = Metric(
     "ledgerops_trigger_interval_seconds",
-    "gauge",
     "The trigger interval; 0 when batches run back to back. Lag in seconds cannot be finer than this.",
     read=lambda view: _known(view.trigger.interval),
 )
 BACKLOG: Metric[QueryView] = Metric(
     "ledgerops_source_backlog_offsets",
-    "gauge",
     "Offsets in a source partition that the query has not read yet: as of the start of the newest batch, or of the "
     "last look at the broker where ledgerops asks it, so that it grows while a long batch runs.",
     labels=("topic", "partition"),
@@ -66,7 +59,6 @@ BACKLOG: Metric[QueryView] = Metric(
 )
 QUERY_BACKLOG: Metric[QueryView] = Metric(
     "ledgerops_query_backlog_offsets",
-    "gauge",
     "Offsets that the query has not read yet, over all of its source partitions: also those that the series budget "
     "leaves out of ledgerops_source_backlog_offsets.",
     read=lambda view: _known(view.lag.unread_offsets),
@@ -75,7 +67,6 @@ QUERY_BACKLOG: Metric[QueryView] = Metric(
 )
 LAG: Metric[QueryView] = Metric(
     "ledgerops_source_lag_seconds",
-    "gauge",
     "How long ago the last consumed offset of a partition was its head; 0 when nothing was left.",
     labels=("topic", "partition"),
     read=lambda view: _of_partitions(view.lag.unread_since),
@@ -83,7 +74,6 @@ LAG: Metric[QueryView] = Metric(
 )
 QUERY_LAG: Metric[QueryView] = Metric(
     "ledgerops_query_lag_seconds",
-    "gauge",
     "Lag of the query's worst source partition: also of those that the series budget leaves out of "
     "ledgerops_source_lag_seconds.",
     read=lambda view: {(): since} if (since := min(view.lag.unread_since.values(), default=None)) is not None else {},
@@ -93,13 +83,11 @@ QUERY_LAG: Metric[QueryView] = Metric(
 )
 DRAIN: Metric[QueryView] = Metric(
     "ledgerops_backlog_drain_seconds",
-    "gauge",
     "Seconds until the backlog is gone at the present rates; absent when unknown or never.",
     read=lambda view: _known(view.capacity.drain_seconds),
 )
 HEADROOM: Metric[QueryView] = Metric(
     "ledgerops_retention_headroom_seconds",
-    "gauge",
     "Seconds until the broker deletes the oldest record of a partition that is not read yet, by the topic's retention "
     "or by the pace of deletion; 0 when it may be deleted at any moment. Absent when unknown, and where ledgerops does "
     "not ask the broker.",
@@ -108,7 +96,6 @@ HEADROOM: Metric[QueryView] = Metric(
 )
 REACHABLE: Metric[QueryView] = Metric(
     "ledgerops_source_reachable",
-    "gauge",
     "1 while the broker answers ledgerops, 0 while it does not; absent where ledgerops does not ask it.",
     read=lambda view: {} if view.lag.asked is None else {(): float(view.lag.asked.error is None)},
 )

@@ -43,63 +43,54 @@ def _snapshot_lag(view: QueryView) -> Series:
 
 ROWS: Metric[QueryView] = Metric(
     "ledgerops_state_rows",
-    "gauge",
     "Rows in the state of an operator.",
     labels=OPERATOR,
     read=_newest(lambda operator: operator.rows),
 )
 MEMORY: Metric[QueryView] = Metric(
     "ledgerops_state_memory_bytes",
-    "gauge",
     "Memory of an operator's state stores, as Spark reckons it; with bounded RocksDB memory an even share.",
     labels=OPERATOR,
     read=_newest(lambda operator: operator.memory_bytes),
 )
 UPDATED: Metric[QueryView] = Metric(
     "ledgerops_state_updated_rows_total",
-    "counter",
     "State rows written by an operator.",
     labels=OPERATOR,
     per_batch=_each(lambda operator: operator.updated),
 )
 REMOVED: Metric[QueryView] = Metric(
     "ledgerops_state_removed_rows_total",
-    "counter",
     "State rows that an operator evicted; a spike is a watermark that jumped.",
     labels=OPERATOR,
     per_batch=_each(lambda operator: operator.removed),
 )
 UPDATE_SECONDS: Metric[QueryView] = Metric(
     "ledgerops_state_update_seconds_total",
-    "counter",
     "Task time that an operator spent updating state, summed over tasks.",
     labels=OPERATOR,
     per_batch=_each(lambda operator: operator.update_seconds),
 )
 REMOVAL_SECONDS: Metric[QueryView] = Metric(
     "ledgerops_state_removal_seconds_total",
-    "counter",
     "Task time that an operator spent evicting state, summed over tasks.",
     labels=OPERATOR,
     per_batch=_each(lambda operator: operator.removal_seconds),
 )
 COMMIT_SECONDS: Metric[QueryView] = Metric(
     "ledgerops_state_commit_seconds_total",
-    "counter",
     "Task time that an operator spent committing state, summed over tasks: it can exceed the batch's wall time.",
     labels=OPERATOR,
     per_batch=_each(lambda operator: operator.commit_seconds),
 )
 PARTITIONS: Metric[QueryView] = Metric(
     "ledgerops_state_partitions",
-    "gauge",
     "State partitions of an operator: fixed by the checkpoint, and the most tasks that can work on it.",
     labels=OPERATOR,
     read=_newest(lambda operator: operator.shuffle_partitions),
 )
 SNAPSHOT_LAG: Metric[QueryView] = Metric(
     "ledgerops_state_snapshot_lag_batches",
-    "gauge",
     "Batches since the oldest of the last uploaded snapshots: what a restart must replay.",
     labels=OPERATOR,
     read=_snapshot_lag,
@@ -199,9 +190,8 @@ def _custom(spark: str, name: str, taken: Taken, factor: float, text: str) -> Me
 
     why = UNUSED.get(name, "")
     if taken == "add":
-        return Metric(f"ledgerops_{name}", "counter", text, labels=OPERATOR, per_batch=_each(value), unused=why)
-    kind: Literal["counter", "gauge"] = "counter" if taken == "counted" else "gauge"
-    return Metric(f"ledgerops_{name}", kind, text, labels=OPERATOR, read=_newest(value), unused=why)
+        return Metric(f"ledgerops_{name}", text, labels=OPERATOR, per_batch=_each(value), unused=why)
+    return Metric(f"ledgerops_{name}", text, labels=OPERATOR, read=_newest(value), unused=why)
 
 
 CUSTOM_METRICS = tuple(_custom(*row) for row in CUSTOM)

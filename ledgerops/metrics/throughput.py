@@ -41,40 +41,32 @@ def _rate_processed(view: QueryView) -> Series:
 
 INPUT_ROWS: Metric[QueryView] = Metric(
     "ledgerops_input_rows_total",
-    "counter",
     "Rows read from each source; a source that is scanned twice in a plan counts twice, as Spark counts it.",
     labels=("source",),
     per_batch=_rows_in,
 )
 REJECTED_ROWS: Metric[QueryView] = Metric(
     "ledgerops_rejected_rows_total",
-    "counter",
     "Records that were read and are no row of their table, by reason; from sources that the job reads as bytes.",
     labels=("reason",),
     per_batch=_rejected,
 )
 OUTPUT_ROWS: Metric[QueryView] = Metric(
     "ledgerops_output_rows_total",
-    "counter",
     "Rows written to the sink; absent for sinks that do not say, such as foreachBatch.",
     per_batch=_rows_out,
 )
 BATCHES: Metric[QueryView] = Metric(
-    "ledgerops_batches_total",
-    "counter",
-    "Micro-batches committed.",
-    per_batch=lambda batch: {(): 1.0},
+    "ledgerops_batches_total", "Micro-batches committed.", per_batch=lambda batch: {(): 1.0}
 )
 INPUT_RATE: Metric[QueryView] = Metric(
     "ledgerops_input_rows_per_second",
-    "gauge",
     "Rows read a second of wall time over the last minute: what was read, not what arrived.",
     labels=("source",),
     read=_rate_in,
 )
 PROCESSED_RATE: Metric[QueryView] = Metric(
     "ledgerops_processed_rows_per_second",
-    "gauge",
     "Rows a second of batch time over the last minute: how fast the query works while it works; 0 when idle.",
     read=_rate_processed,
 )

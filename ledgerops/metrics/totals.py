@@ -24,12 +24,12 @@ class Tally:
             for labels, increment in metric.per_batch(progress).items():
                 totals[labels] = totals.get(labels, 0.0) + increment
         exemplar = {"batch_id": str(progress.batch_id), "run_id": progress.run_id}
-        durations = self._histogram(latency.BATCH_DURATION.name, latency.BATCH_DURATION.bounds)
+        durations = self._histogram(latency.BATCH_DURATION.name, latency.BATCH_BOUNDS)
         durations.counts[bisect_left(durations.bounds, progress.duration)] += 1
         durations.sum += progress.duration
         durations.exemplar = (progress.duration, exemplar)
         for counts, total in latency.event_latencies(progress):
-            latencies = self._histogram(latency.EVENT_LATENCY.name, latency.EVENT_LATENCY.bounds)
+            latencies = self._histogram(latency.EVENT_LATENCY.name, latency.EVENT_BOUNDS)
             latencies.counts = [old + new for old, new in zip(latencies.counts, counts, strict=True)]
             latencies.sum += total
 

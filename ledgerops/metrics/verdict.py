@@ -19,7 +19,6 @@ def _described(verdict: Verdict) -> Series:
 
 FINDING: Metric[Verdict] = Metric(
     "ledgerops_finding",
-    "gauge",
     "1 for each rule that finds something now; the series appears and vanishes with the finding.",
     labels=("rule", "severity"),
     read=lambda verdict: {(finding.rule, finding.severity): 1.0 for finding in verdict.findings},
@@ -27,7 +26,6 @@ FINDING: Metric[Verdict] = Metric(
 )
 ROOT_CAUSE: Metric[Verdict] = Metric(
     "ledgerops_root_cause",
-    "gauge",
     "1 for each rule that is a root cause now: nothing else that is found explains it.",
     labels=("rule",),
     read=lambda verdict: {(cause.rule,): 1.0 for cause in verdict.root_causes},
@@ -35,7 +33,6 @@ ROOT_CAUSE: Metric[Verdict] = Metric(
 )
 ROOT_CAUSE_INFO: Metric[Verdict] = Metric(
     "ledgerops_root_cause_info",
-    "info",
     "What each root cause means and the first safe action, from a fixed vocabulary; rank 1 is the most important.",
     labels=("rule", "severity", "rank", "summary", "action"),
     read=_described,
@@ -43,7 +40,6 @@ ROOT_CAUSE_INFO: Metric[Verdict] = Metric(
 )
 ROOT_CAUSE_SINCE: Metric[Verdict] = Metric(
     "ledgerops_root_cause_since_timestamp_seconds",
-    "gauge",
     "Since when each root cause has been true.",
     labels=("rule",),
     read=lambda verdict: {(cause.rule,): cause.since for cause in verdict.root_causes},
@@ -51,14 +47,12 @@ ROOT_CAUSE_SINCE: Metric[Verdict] = Metric(
 )
 HEALTH: Metric[Verdict] = Metric(
     "ledgerops_health_score",
-    "gauge",
     "100 with nothing found, less with each finding by its severity and confidence.",
     read=lambda verdict: {(): float(verdict.health)},
     survives=True,
 )
 STATUS: Metric[Verdict] = Metric(
     "ledgerops_query_status",
-    "gauge",
     "1 for the status that the query has, 0 for the others.",
     labels=("status",),
     read=lambda verdict: {(status,): float(status == verdict.status) for status in get_args(Status)},
@@ -66,7 +60,6 @@ STATUS: Metric[Verdict] = Metric(
 )
 PARTS: Metric[Verdict] = Metric(
     "ledgerops_batch_part_seconds",
-    "gauge",
     "Where the time of a typical recent batch goes; the parts add up to its duration, also what nobody claims.",
     labels=("part",),
     read=lambda verdict: {(each.part,): each.seconds for each in verdict.attribution},

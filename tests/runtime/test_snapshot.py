@@ -11,9 +11,9 @@ from ledgerops.runtime.snapshot import ENDED_TOTALS_SECONDS, fit_queries, snapsh
 from ledgerops.signals.query_view import QueryView
 from tests.build import T0, batch, source
 
-ONE = Metric("one", "gauge", "One.")
-BY_PARTITION = Metric("wide", "gauge", "Wide.", labels=("topic", "partition"))
-AGE = Metric("age", "gauge", "Age.", age=True)
+ONE = Metric("one", "One.")
+BY_PARTITION = Metric("wide", "Wide.", labels=("topic", "partition"))
+AGE = Metric("age", "Age.", age=True)
 
 
 def no_judge(view):
@@ -79,7 +79,7 @@ def test_long_after_the_end_only_what_survives_remains():
 
 def test_a_reader_that_raises_costs_its_own_family_only(monkeypatch):
     heard = []
-    broken = Metric("ledgerops_broken", "gauge", "Broken.", read=lambda view: 1 / 0)
+    broken = Metric("ledgerops_broken", "Broken.", read=lambda view: 1 / 0)
     monkeypatch.setattr("ledgerops.runtime.snapshot.QUERY_METRICS", (broken, ONE, BY_PARTITION))
 
     assert dict(snapshot(state_of(batch(0)), failed=lambda name, error: heard.append((name, str(error)))).families)
