@@ -33,8 +33,8 @@ from ledgerops.config import Config, load
 from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.model.recording import Recorder
 from ledgerops.model.self_counts import SelfStats
-from ledgerops.runtime.families import Published, published
 from ledgerops.runtime.registry import Fleet
+from ledgerops.runtime.snapshot import Published, published
 from ledgerops.runtime.status import status_document
 
 if TYPE_CHECKING:

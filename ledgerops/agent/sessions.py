@@ -6,8 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
-from ledgerops.agent.listener import EventSink, add_connect_listener, add_java_listener
-from ledgerops.agent.py4j_cleanup import Connections
+from ledgerops.agent.listener import Connections, EventSink, add_connect_listener, add_java_listener
 from ledgerops.agent.queue import Inbox
 
 REMOVE_SECONDS = 3.0

@@ -13,9 +13,8 @@ from typing import Any
 
 from ledgerops.metrics.model import HistogramTotal, Labels, Metric
 from ledgerops.model.self_counts import SelfStats
-from ledgerops.runtime.families import published
 from ledgerops.runtime.family import Family, clean_label
-from ledgerops.runtime.snapshot import Snapshot
+from ledgerops.runtime.snapshot import Snapshot, published
 
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
 OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"

@@ -19,8 +19,8 @@ from prometheus_client.core import (
 )
 from prometheus_client.registry import Collector as Base
 
-from ledgerops.runtime.families import Published
 from ledgerops.runtime.family import Family
+from ledgerops.runtime.snapshot import Published
 
 
 class Collector(Base):

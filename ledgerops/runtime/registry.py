@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol, TypeVar
 
-from ledgerops.metrics.totals import Tally
+from ledgerops.metrics import Tally
 from ledgerops.model.finding import Verdict
 from ledgerops.model.history import History
 from ledgerops.model.observations import (

@@ -1,8 +1,7 @@
 import json
 import time
 
-from ledgerops.agent.listener import EventSink, JavaListener, unwrapped
-from ledgerops.agent.py4j_cleanup import Connections
+from ledgerops.agent.listener import Connections, EventSink, JavaListener, unwrapped
 from ledgerops.agent.queue import Inbox
 from ledgerops.model.self_counts import SelfStats
 from tests.build import spark_json

@@ -13,10 +13,9 @@ from ledgerops.model.recording import read
 from ledgerops.model.records import Host
 from ledgerops.model.self_counts import SelfStats
 from ledgerops.runtime import exposition
-from ledgerops.runtime.families import published
 from ledgerops.runtime.prometheus_collector import Collector
 from ledgerops.runtime.registry import Fleet
-from ledgerops.runtime.snapshot import Snapshot, snapshot_driver, snapshot_query
+from ledgerops.runtime.snapshot import Snapshot, published, snapshot_driver, snapshot_query
 from tests.paths import RECORDED
 
 

@@ -4,8 +4,7 @@ import pytest
 
 from ledgerops.metrics.model import Metric
 from ledgerops.model.finding import Verdict
-from ledgerops.runtime.budget import fit_families
-from ledgerops.runtime.family import MAX_LABEL_BYTES, Family, clean_label, series_of
+from ledgerops.runtime.family import MAX_LABEL_BYTES, Family, clean_label, fit_families, series_of
 from ledgerops.runtime.registry import QueryState
 from ledgerops.runtime.snapshot import ENDED_TOTALS_SECONDS, fit_queries, snapshot_query
 from ledgerops.signals.query_view import QueryView
