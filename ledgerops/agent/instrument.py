@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ledgerops.errors import UserError
 from ledgerops.metrics.latency import EVENT_BOUNDS, LE, SUM
-from ledgerops.model.hot_keys import OBSERVATION
+from ledgerops.model.observed_metrics import OBSERVATION
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ledgerops.agent.instrument import TOP_KEYS_SINCE, hashed, version
 from ledgerops.errors import UserError
-from ledgerops.model.integrity import AMOUNT, BOOK, CONFLICTS, COUNT, IDS, ROWS, SIDES
+from ledgerops.model.observed_metrics import AMOUNT, BOOK, CONFLICTS, COUNT, IDS, ROWS, SIDES
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

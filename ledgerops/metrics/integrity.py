@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ledgerops.metrics.model import Metric, Series
-from ledgerops.model.integrity import book_of, conflicts_of
+from ledgerops.model.observed_metrics import book_of, conflicts_of
 from ledgerops.model.records import Progress
 from ledgerops.signals.query_view import QueryView
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ledgerops.metrics.model import Metric
-from ledgerops.model.hot_keys import OBSERVATION
+from ledgerops.model.observed_metrics import OBSERVATION
 from ledgerops.model.records import Progress
 from ledgerops.signals.query_view import QueryView
 

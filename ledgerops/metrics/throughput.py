@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ledgerops.metrics.model import Metric, Series
-from ledgerops.model.hot_keys import OBSERVATION
+from ledgerops.model.observed_metrics import OBSERVATION
 from ledgerops.model.records import Progress
 from ledgerops.signals.query_view import QueryView
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from statistics import median
 
-from ledgerops.model.hot_keys import OBSERVATION, HotKey, hottest_key
+from ledgerops.model.observed_metrics import OBSERVATION, HotKey, hottest_key
 from ledgerops.signals.partitions import read_by_partition
 from ledgerops.signals.run import Run
 

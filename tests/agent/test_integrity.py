@@ -7,7 +7,7 @@ import pytest
 
 import ledgerops
 from ledgerops.errors import UserError
-from ledgerops.model.integrity import book_of, conflicts_of
+from ledgerops.model.observed_metrics import book_of, conflicts_of
 from ledgerops.model.spark_progress import parse_progress
 
 pytestmark = pytest.mark.spark

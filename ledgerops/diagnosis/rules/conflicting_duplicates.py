@@ -19,7 +19,7 @@ from collections.abc import Iterator
 
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
-from ledgerops.model.integrity import conflicts_of, newest
+from ledgerops.model.observed_metrics import conflicts_of, newest
 from ledgerops.signals.query_view import QueryView
 
 KEPT = 30.0  # seconds that a conflict is told of; at 0.5 % of 100 rows a second one comes every two

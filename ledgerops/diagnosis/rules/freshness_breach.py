@@ -40,7 +40,7 @@ from ledgerops.metrics.pressure import LAG
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.head_table import looked_at
 from ledgerops.model.history import backlog
-from ledgerops.model.hot_keys import OBSERVATION
+from ledgerops.model.observed_metrics import OBSERVATION
 from ledgerops.model.records import Progress
 from ledgerops.signals.query_view import QueryView
 from ledgerops.signals.trigger import ALIGNMENT_SECONDS

@@ -22,7 +22,7 @@ from decimal import Decimal
 
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
-from ledgerops.model.integrity import book_of, newest, plainly_balanced
+from ledgerops.model.observed_metrics import book_of, newest, plainly_balanced
 from ledgerops.signals.query_view import QueryView
 
 KEPT = 30.0  # seconds that a wrong batch is told of: a scrape and an alert come by in it; what is written stays wrong

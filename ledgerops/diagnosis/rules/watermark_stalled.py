@@ -29,7 +29,7 @@ from typing import NamedTuple
 
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
-from ledgerops.model.hot_keys import OBSERVATION
+from ledgerops.model.observed_metrics import OBSERVATION
 from ledgerops.model.records import Progress
 from ledgerops.model.spark_progress import parse_instant
 from ledgerops.signals.memo import once

@@ -1,6 +1,7 @@
-"""The books of a batch: what went into a job that conserves money and what came out, and copies that contradict.
+"""What queries observe about themselves (Dataset.observe), read from a batch's progress record.
 
-`ledgerops.book` and `ledgerops.conflicts` observe them (Dataset.observe); here they are read from the progress record.
+`ledgerops.instrument` observes the most frequent keys. `ledgerops.book` and `ledgerops.conflicts` observe the books of
+a job that conserves money, what went in and what came out, and copies that contradict.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Any, NamedTuple
 
 from ledgerops.model.records import Progress
 
+OBSERVATION = "ledgerops"  # the name under which `instrument` observes
 SIDES = ("in", "out")
 BOOK = "ledgerops_book"  # an observation is called BOOK_in or BOOK_out, with `_name` where there are several
 CONFLICTS = "ledgerops_conflicts"
@@ -111,3 +113,27 @@ def _sum(side: list[Mapping[str, Any]]) -> Decimal | None:
             return None
         total += amount
     return total
+
+
+class HotKey(NamedTuple):
+    """The most frequent key of a batch: hashed unless `instrument` was asked for plain keys."""
+
+    key: str
+    share: float  # of the rows that have a key, 0 to 1
+    rows: int
+
+
+def hottest_key(batch: Progress) -> HotKey | None:
+    """The key with the largest share of the rows that a batch observed."""
+    found = [
+        HotKey(str(top[0].get("item")), top[0]["count"] / rows, int(top[0]["count"]))
+        for name, row in batch.observed.items()
+        if name.startswith(OBSERVATION)
+        and isinstance(rows := row.get("rows"), int)
+        and rows > 0
+        and isinstance(top := row.get("hot_keys"), list)
+        and top
+        and isinstance(top[0], dict)
+        and isinstance(top[0].get("count"), int)
+    ]
+    return max(found, key=lambda hot: hot.share, default=None)
