@@ -13,8 +13,6 @@ from ledgerops.errors import UserError
 from ledgerops.model import recording
 from ledgerops.model.records import Observation
 
-EXPORTER = "http://127.0.0.1:9464"
-
 
 class Source(NamedTuple):
     """`now` is the exporter's clock where there is one: what was recorded ends with its last observation."""

@@ -24,17 +24,17 @@ import os
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ledgerops.analysis.session import Investigation, Moment
 from ledgerops.cli import input_args
 from ledgerops.cli.arg_types import seconds
 from ledgerops.cli.live_redraw import Redraw
 from ledgerops.common.shutdown import Stop
-from ledgerops.diagnosis.report import text, worst
 from ledgerops.errors import UserError, cannot_write
 from ledgerops.model.finding import SEVERITIES
-from ledgerops.model.spark_progress import parse_instant
+
+if TYPE_CHECKING:
+    from ledgerops.analysis.session import Investigation, Moment
 
 WATCH_SECONDS = 5.0
 
@@ -75,6 +75,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    from ledgerops.analysis.session import Investigation
+
     if args.watch is not None and args.at is not None:
         raise UserError("--watch cannot be combined with --at: a past moment does not change")
     if args.watch is not None and args.html is not None:
@@ -131,17 +133,24 @@ def watch(investigation: Investigation, args: argparse.Namespace, stop: Stop) ->
 
 
 def _shown(found: dict[str, Any], args: argparse.Namespace) -> str:
+    from ledgerops.diagnosis.report import text
+
     if args.json:
         return json.dumps(_only(found, args.min_severity)) + "\n"
     return text(found, sys.stdout.isatty() and not os.environ.get("NO_COLOR"), args.min_severity)
 
 
 def _code(found: dict[str, Any], args: argparse.Namespace) -> int:
+    from ledgerops.diagnosis.report import worst
+
     severity = worst(found)
     return int(severity is not None and SEVERITIES.index(severity) >= SEVERITIES.index(args.fail_on))
 
 
 def _since(told: str | None) -> Moment | None:
+    from ledgerops.analysis.session import Moment
+    from ledgerops.model.spark_progress import parse_instant
+
     if told is None:
         return None
     try:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-from ledgerops.analysis.inputs import EXPORTER
 from ledgerops.errors import UserError
-from ledgerops.model.spark_progress import parse_instant
+
+EXPORTER = "http://127.0.0.1:9464"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -23,6 +23,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def instant(option: str, told: str | None) -> float | None:
     """The moment that an option names, None without one. Raises UserError."""
+    from ledgerops.model.spark_progress import parse_instant
+
     moment = None if told is None else parse_instant(told)
     if told is not None and moment is None:
         raise UserError(f"{option} {told}: not a time; write it like 2026-11-21T08:30:00Z")

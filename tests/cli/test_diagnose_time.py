@@ -235,7 +235,7 @@ def test_an_interrupt_that_python_drops_ends_it_all_the_same(exporter, monkeypat
         return {"queries": [], "at": "2026-11-21T08:30:00Z"}
 
     looks = []
-    monkeypatch.setattr("ledgerops.cli.diagnose.Investigation.look", look)
+    monkeypatch.setattr("ledgerops.analysis.session.Investigation.look", look)
     monkeypatch.setattr("ledgerops.cli.status.fetch", look)
     monkeypatch.setattr("ledgerops.cli.live_view.watch.__defaults__", (0.01, 0.01))
 
