@@ -13,7 +13,7 @@ from ledgerops.common.kafka import KafkaClient, reach
 from ledgerops.errors import UserError
 from ledgerops.servers.jars import broker_jars
 from ledgerops.servers.java import java_home
-from ledgerops.servers.process import Process, free_port
+from ledgerops.servers.process import Process, Server, free_port
 
 HEAP = "-Xmx512m"
 READY = 60.0  # seconds; it takes 3 on an idle machine
@@ -31,7 +31,7 @@ _LOGGING = """<Configuration status="ERROR">
 """
 
 
-class Kafka:
+class Kafka(Server):
     """A broker with its data in `folder`, started on entering the context and ended on leaving it.
 
     It listens on `port` of 127.0.0.1, or on any free one. A folder with data of an earlier broker is used again.
@@ -59,7 +59,6 @@ class Kafka:
         self.client = KafkaClient(self.servers, options or {})
         self.log = self.folder / "server.log"
         self._properties = {**self._defaults(), **(properties or {})}
-        self._process: Process | None = None
 
     def __enter__(self) -> Kafka:
         self._prepare()
@@ -69,11 +68,6 @@ class Kafka:
     def __exit__(self, *_: object) -> None:
         # nobody will read the data again, so nothing is gained by a gentle end
         self.kill()
-
-    @property
-    def pid(self) -> int | None:
-        """The broker's process id; None while it is down."""
-        return self._process.pid if self._process and self._process.alive else None
 
     def start(self) -> None:
         """Starts the broker, again on its port and data, and returns when it serves clients."""
@@ -92,26 +86,6 @@ class Kafka:
             return True
 
         process.wait_until(ready, READY)
-
-    def stop(self) -> None:
-        """SIGTERM: a controlled shutdown."""
-        if self._process:
-            self._process.stop()
-
-    def kill(self) -> None:
-        """SIGKILL: nothing is flushed, no connection is closed in order."""
-        if self._process:
-            self._process.kill()
-
-    def pause(self) -> None:
-        """Lets the broker answer nothing until `resume`."""
-        if self._process:
-            self._process.pause()
-
-    def resume(self) -> None:
-        """Lets a paused broker answer again; changes nothing otherwise."""
-        if self._process:
-            self._process.resume()
 
     def tool(self, name: str, *args: str) -> str:
         """What one of Kafka's own command line tools prints, given by its class.

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ledgerops.errors import UserError
-from ledgerops.servers.process import Process, free_port
+from ledgerops.servers.process import Process, Server, free_port
 
 READY = 60.0  # seconds; it takes less than one
 DEBIAN = Path("/usr/lib/postgresql")
@@ -31,13 +31,15 @@ _SETTINGS = {
 }
 
 
-class Postgres:
+class Postgres(Server):
     """A server with its data in `folder`, started on entering the context and ended on leaving it.
 
     Postgres refuses to run as root: there it runs as `postgres` or `nobody`, and where that user cannot reach `folder`
     its data are in a temporary folder that goes with the context. Raises UserError when the binaries are missing or
     the server does not start.
     """
+
+    gentle_signal = signal.SIGINT  # its fast shutdown: it would wait for its clients otherwise
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder.absolute()
@@ -48,7 +50,6 @@ class Postgres:
         self._owner = _owner()
         self._data = self.folder / "data"
         self._temporary: Path | None = None
-        self._process: Process | None = None
 
     def __enter__(self) -> Postgres:
         self._prepare()
@@ -61,11 +62,6 @@ class Postgres:
         if self._temporary:
             shutil.rmtree(self._temporary, ignore_errors=True)
 
-    @property
-    def pid(self) -> int | None:
-        """The server's process id; None while it is down."""
-        return self._process.pid if self._process and self._process.alive else None
-
     def start(self) -> None:
         """Starts the server, again on its port and data, and returns when it takes connections."""
         if self.pid is not None:
@@ -74,26 +70,6 @@ class Postgres:
         command: list[str | Path] = [self._bin / "postgres", "-D", self._data, *settings]
         self._process = Process("Postgres", command, self.log, **self._as_owner())
         self._process.wait_until(self._answers, READY)
-
-    def stop(self) -> None:
-        """SIGINT, Postgres' fast shutdown: clients are cut off, data are written."""
-        if self._process:
-            self._process.stop(signal.SIGINT)
-
-    def kill(self) -> None:
-        """SIGKILL: the next start recovers from the write-ahead log."""
-        if self._process:
-            self._process.kill()
-
-    def pause(self) -> None:
-        """Lets the server answer nothing until `resume`."""
-        if self._process:
-            self._process.pause()
-
-    def resume(self) -> None:
-        """Lets a paused server answer again; changes nothing otherwise."""
-        if self._process:
-            self._process.resume()
 
     def _prepare(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)

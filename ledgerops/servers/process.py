@@ -140,6 +140,38 @@ class Process:
             return []
 
 
+class Server:
+    """Has a `Process` while it is up; it can be stopped, killed and paused. Nothing happens while it is down."""
+
+    gentle_signal = signal.SIGTERM
+    _process: Process | None = None
+
+    @property
+    def pid(self) -> int | None:
+        """The server's process id; None while it is down."""
+        return self._process.pid if self._process and self._process.alive else None
+
+    def stop(self) -> None:
+        """A controlled shutdown: data are written, clients are cut off."""
+        if self._process:
+            self._process.stop(self.gentle_signal)
+
+    def kill(self) -> None:
+        """SIGKILL: nothing is flushed, no connection is closed in order."""
+        if self._process:
+            self._process.kill()
+
+    def pause(self) -> None:
+        """Lets the server answer nothing until `resume`."""
+        if self._process:
+            self._process.pause()
+
+    def resume(self) -> None:
+        """Lets a paused server answer again; changes nothing otherwise."""
+        if self._process:
+            self._process.resume()
+
+
 def free_port() -> int:
     """A TCP port of 127.0.0.1 that nobody listens on now, and that was not given before in this process."""
     for port in random.SystemRandom().sample(PORTS, 200):

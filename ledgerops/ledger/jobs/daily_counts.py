@@ -24,9 +24,14 @@ WINDOW = "1 day"
 
 def transform(transactions: DataFrame, lateness: str = LATENESS) -> DataFrame:
     """Transactions in; window_start, window_end, customer_id, transactions (count) and amount (sum) out."""
+    return count_in_windows(transactions, lateness, WINDOW)
+
+
+def count_in_windows(transactions: DataFrame, lateness: str, *window: str) -> DataFrame:
+    """Number and sum of each customer's transactions in each window: its length, and how often one begins."""
     return (
         transactions.withWatermark("event_time", lateness)
-        .groupBy(F.window("event_time", WINDOW), "customer_id")
+        .groupBy(F.window("event_time", *window), "customer_id")
         .agg(F.count("*").alias("transactions"), F.sum("amount").alias("amount"))
         .select(
             F.col("window.start").alias("window_start"),

@@ -17,31 +17,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyspark.sql import functions as F
-
+from ledgerops.ledger.jobs.daily_counts import WINDOW, count_in_windows
 from ledgerops.ledger.jobs.job import LATENESS, Job
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-WINDOW = "1 day"
 SLIDE = "2 hours"
 
 
 def transform(transactions: DataFrame, lateness: str = LATENESS) -> DataFrame:
     """Transactions in; window_start, window_end, customer_id, transactions (count) and amount (sum) out."""
-    return (
-        transactions.withWatermark("event_time", lateness)
-        .groupBy(F.window("event_time", WINDOW, SLIDE), "customer_id")
-        .agg(F.count("*").alias("transactions"), F.sum("amount").alias("amount"))
-        .select(
-            F.col("window.start").alias("window_start"),
-            F.col("window.end").alias("window_end"),
-            "customer_id",
-            "transactions",
-            "amount",
-        )
-    )
+    return count_in_windows(transactions, lateness, WINDOW, SLIDE)
 
 
 JOB = Job(
