@@ -57,8 +57,9 @@ def load(text: str) -> Load:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
     input_args.add_arguments(parser)
-    parser.add_argument(
+    add(
         "--load",
         type=load,
         action="append",
@@ -66,7 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="2x|ROWS",
         help="estimate for this load: a factor, or rows a second; repeatable",
     )
-    parser.add_argument(
+    add(
         "--trigger",
         type=seconds,
         action="append",
@@ -74,7 +75,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="TIME",
         help="estimate for this trigger interval; repeatable",
     )
-    parser.add_argument(
+    add(
         "--cores",
         type=cores,
         action="append",
@@ -82,10 +83,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="estimate for this number of cores; repeatable",
     )
-    parser.add_argument(
-        "--freshness", type=seconds, metavar="TIME", help="freshness objective: maximum age of results (default 60s)"
-    )
-    parser.add_argument("--json", action="store_true", help="print one JSON document and nothing else")
+    add("--freshness", type=seconds, metavar="TIME", help="freshness objective: maximum age of results (default 60s)")
+    add("--json", action="store_true", help="print one JSON document and nothing else")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -31,13 +31,12 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "before", metavar="BEFORE", help="a recording, event log or exporter URL, as for diagnose --from"
-    )
-    parser.add_argument("after", metavar="AFTER", nargs="?", help="the same, recorded after the change")
-    parser.add_argument("--change-at", metavar="TIME", help="time of the change, when BEFORE covers both sides of it")
-    parser.add_argument("--query", metavar="NAME", help="only this query")
-    parser.add_argument("--json", action="store_true", help="print the comparison as JSON and nothing else")
+    add = parser.add_argument
+    add("before", metavar="BEFORE", help="a recording, event log or exporter URL, as for diagnose --from")
+    add("after", metavar="AFTER", nargs="?", help="the same, recorded after the change")
+    add("--change-at", metavar="TIME", help="time of the change, when BEFORE covers both sides of it")
+    add("--query", metavar="NAME", help="only this query")
+    add("--json", action="store_true", help="print the comparison as JSON and nothing else")
 
 
 def run(args: argparse.Namespace) -> int:

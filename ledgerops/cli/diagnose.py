@@ -40,21 +40,22 @@ WATCH_SECONDS = 5.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
     input_args.add_arguments(parser)
-    parser.add_argument(
+    add(
         "--since",
         metavar="TIME|LENGTH",
         help="also list findings that ended since this time, or within this duration (90s, 15m, 2h, 1d)",
     )
-    parser.add_argument(
+    add(
         "--trigger",
         metavar="SECONDS",
         type=seconds,
         help="the trigger interval, where it is not recorded: an event log has none (2s, 1m)",
     )
-    parser.add_argument("--html", metavar="FILE", help="also write a report with plots as a single HTML file")
-    parser.add_argument("--timeline", action="store_true", help="show what started when, and what followed from it")
-    parser.add_argument(
+    add("--html", metavar="FILE", help="also write a report with plots as a single HTML file")
+    add("--timeline", action="store_true", help="show what started when, and what followed from it")
+    add(
         "--watch",
         metavar="SECONDS",
         nargs="?",
@@ -62,16 +63,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         const=WATCH_SECONDS,
         help=f"repeat every SECONDS (default {WATCH_SECONDS:.0f}) until Ctrl-C",
     )
-    parser.add_argument(
-        "--min-severity", choices=SEVERITIES, default="info", help="hide findings below this severity (default info)"
-    )
-    parser.add_argument(
+    add("--min-severity", choices=SEVERITIES, default="info", help="hide findings below this severity (default info)")
+    add(
         "--fail-on",
         choices=SEVERITIES,
         default="warning",
         help="exit with code 1 at this severity or above (default warning)",
     )
-    parser.add_argument("--json", action="store_true", help="print the diagnosis document and nothing else")
+    add("--json", action="store_true", help="print the diagnosis document and nothing else")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -33,25 +33,22 @@ OUT = Path("runs/drills")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("names", nargs="*", metavar="NAME", help="drills to run (default: all)")
-    parser.add_argument("--list", action="store_true", help="list the drills and exit")
-    parser.add_argument(
-        "--out", type=Path, default=OUT, metavar="FOLDER", help=f"folder of the results (default {OUT})"
-    )
-    parser.add_argument(
+    add = parser.add_argument
+    add("names", nargs="*", metavar="NAME", help="drills to run (default: all)")
+    add("--list", action="store_true", help="list the drills and exit")
+    add("--out", type=Path, default=OUT, metavar="FOLDER", help=f"folder of the results (default {OUT})")
+    add(
         "--seed",
         type=int,
         metavar="N",
         help="draw drills from this seed; with NAME: for their random names (default 1)",
     )
-    parser.add_argument("--count", type=whole, default=20, metavar="M", help="how many drills to draw (default 20)")
-    parser.add_argument("--lanes", type=whole, default=1, metavar="N", help="light drills to run at a time (default 1)")
-    parser.add_argument("--score", type=Path, metavar="FOLDER", help="run no drill: score a folder of results again")
-    parser.add_argument("--publish", type=Path, metavar="FILE", help="write the score tables to a Markdown file")
-    parser.add_argument("--note", default="", metavar="TEXT", help="a note on this run for readers of the page")
-    parser.add_argument(
-        "--save", type=Path, metavar="FOLDER", help="save the recordings there, compressed, as test cases"
-    )
+    add("--count", type=whole, default=20, metavar="M", help="how many drills to draw (default 20)")
+    add("--lanes", type=whole, default=1, metavar="N", help="light drills to run at a time (default 1)")
+    add("--score", type=Path, metavar="FOLDER", help="run no drill: score a folder of results again")
+    add("--publish", type=Path, metavar="FILE", help="write the score tables to a Markdown file")
+    add("--note", default="", metavar="TEXT", help="a note on this run for readers of the page")
+    add("--save", type=Path, metavar="FOLDER", help="save the recordings there, compressed, as test cases")
 
 
 def run(args: argparse.Namespace) -> int:

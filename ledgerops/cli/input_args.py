@@ -10,15 +10,16 @@ EXPORTER = "http://127.0.0.1:9464"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
+    add = parser.add_argument
+    add(
         "--from",
         dest="place",
         metavar="PATH|URL",
         default=EXPORTER,
         help=f"a recording, a folder of recordings, a Spark event log, or an exporter's URL (default {EXPORTER})",
     )
-    parser.add_argument("--query", metavar="NAME", help="only this query")
-    parser.add_argument("--at", metavar="TIME", help="diagnose this moment: ISO 8601, UTC if no time zone is given")
+    add("--query", metavar="NAME", help="only this query")
+    add("--at", metavar="TIME", help="diagnose this moment: ISO 8601, UTC if no time zone is given")
 
 
 def instant(option: str, told: str | None) -> float | None:

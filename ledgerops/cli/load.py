@@ -58,45 +58,30 @@ def span(text: str) -> float:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "plan", metavar="PLAN|replay", help="name or file of a load plan, or replay to send transactions.csv"
-    )
-    parser.add_argument("--bootstrap-servers", metavar="HOST:PORT", help="Kafka brokers to send to")
-    parser.add_argument(
-        "--kafka-config", type=Path, metavar="FILE", help="properties file of the Kafka client (security)"
-    )
-    parser.add_argument("--topic-prefix", default="", metavar="PREFIX", help="prefix of the topic name")
-    parser.add_argument("--to", type=Path, metavar="FOLDER", help="write JSON lines to FOLDER/TABLE instead of Kafka")
-    parser.add_argument("--table", choices=TABLES, default="transactions", help="table to send (default transactions)")
-    parser.add_argument(
-        "--data", type=Path, metavar="FOLDER", help="folder with transactions.csv (default $LEDGEROPS_DATA)"
-    )
-    parser.add_argument("--duration", type=seconds, metavar="TIME", help="stop after this time: 90, 2m, 1h")
-    parser.add_argument("--records", type=whole, metavar="N", help="send the first N records of the stream")
-    parser.add_argument("--rate-scale", type=factor, metavar="FACTOR", help="multiply every rate by this (default 1)")
-    parser.add_argument("--at-once", action="store_true", help="ignore the schedule and send as fast as possible")
-    parser.add_argument(
-        "--manifest", type=Path, metavar="FILE", help="where to write the manifest (default runs/manifest.json)"
-    )
-    parser.add_argument(
+    add = parser.add_argument
+    add("plan", metavar="PLAN|replay", help="name or file of a load plan, or replay to send transactions.csv")
+    add("--bootstrap-servers", metavar="HOST:PORT", help="Kafka brokers to send to")
+    add("--kafka-config", type=Path, metavar="FILE", help="properties file of the Kafka client (security)")
+    add("--topic-prefix", default="", metavar="PREFIX", help="prefix of the topic name")
+    add("--to", type=Path, metavar="FOLDER", help="write JSON lines to FOLDER/TABLE instead of Kafka")
+    add("--table", choices=TABLES, default="transactions", help="table to send (default transactions)")
+    add("--data", type=Path, metavar="FOLDER", help="folder with transactions.csv (default $LEDGEROPS_DATA)")
+    add("--duration", type=seconds, metavar="TIME", help="stop after this time: 90, 2m, 1h")
+    add("--records", type=whole, metavar="N", help="send the first N records of the stream")
+    add("--rate-scale", type=factor, metavar="FACTOR", help="multiply every rate by this (default 1)")
+    add("--at-once", action="store_true", help="ignore the schedule and send as fast as possible")
+    add("--manifest", type=Path, metavar="FILE", help="where to write the manifest (default runs/manifest.json)")
+    add(
         "--late-budget",
         type=span,
         metavar="TIME",
         default=LATE_BUDGET,
         help="INVALID if p99 lateness is above this (default 50ms)",
     )
-    parser.add_argument(
-        "--samples", type=Path, metavar="FILE", help="write timestamps of sampled records to this file (JSON lines)"
-    )
-    parser.add_argument(
-        "--sample-every", type=whole, metavar="N", help="sample every N-th record (default: about 100 a second)"
-    )
-    parser.add_argument(
-        "--workers", type=whole, default=1, metavar="N", help="split the load across N processes (default 1)"
-    )
-    parser.add_argument(
-        "--metrics-port", type=port, metavar="PORT", help="serve the generator's own metrics on this port"
-    )
+    add("--samples", type=Path, metavar="FILE", help="write timestamps of sampled records to this file (JSON lines)")
+    add("--sample-every", type=whole, metavar="N", help="sample every N-th record (default: about 100 a second)")
+    add("--workers", type=whole, default=1, metavar="N", help="split the load across N processes (default 1)")
+    add("--metrics-port", type=port, metavar="PORT", help="serve the generator's own metrics on this port")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -33,16 +33,11 @@ PARTITIONS = 5  # of the topic on a real broker, as the ledger's topics have
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--bootstrap-servers", metavar="HOST:PORT", help="use these Kafka brokers instead of the mock broker"
-    )
-    parser.add_argument(
-        "--kafka-config", type=Path, metavar="FILE", help="properties file of the Kafka client (security)"
-    )
-    parser.add_argument(
-        "--late-budget", type=span, metavar="TIME", default=LATE_BUDGET, help="maximum p99 lateness (default 50ms)"
-    )
-    parser.add_argument("--json", action="store_true", help="print one JSON document")
+    add = parser.add_argument
+    add("--bootstrap-servers", metavar="HOST:PORT", help="use these Kafka brokers instead of the mock broker")
+    add("--kafka-config", type=Path, metavar="FILE", help="properties file of the Kafka client (security)")
+    add("--late-budget", type=span, metavar="TIME", default=LATE_BUDGET, help="maximum p99 lateness (default 50ms)")
+    add("--json", action="store_true", help="print one JSON document")
 
 
 def run(args: argparse.Namespace) -> int:

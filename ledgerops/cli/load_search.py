@@ -37,27 +37,20 @@ QUICK = {"precision": 0.2, "repeat": 1, "trial": 24.0}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("job", metavar="JOB", help="the job (see ledgerops jobs)")
-    parser.add_argument("--min", type=factor, metavar="ROWS", help="lowest rate to try, in rows a second")
-    parser.add_argument(
-        "--max", type=factor, metavar="ROWS", help="highest rate to try; with both given, the ramp is skipped"
-    )
-    parser.add_argument(
+    add = parser.add_argument
+    add("job", metavar="JOB", help="the job (see ledgerops jobs)")
+    add("--min", type=factor, metavar="ROWS", help="lowest rate to try, in rows a second")
+    add("--max", type=factor, metavar="ROWS", help="highest rate to try; with both given, the ramp is skipped")
+    add(
         "--precision",
         type=factor,
         metavar="SHARE",
         help="width of the final interval as a share of the rate (default 0.1, quick 0.2)",
     )
-    parser.add_argument(
-        "--repeat", type=whole, metavar="N", help="trials at each end of the interval (default 3, quick 1)"
-    )
-    parser.add_argument(
-        "--trial", type=seconds, metavar="TIME", help="measured part of each trial (default 30s, quick 24s)"
-    )
-    parser.add_argument("--quick", action="store_true", help="a rough answer in about five minutes")
-    parser.add_argument(
-        "--seed", type=int, default=1, metavar="N", help="seed of the random order of trials (default 1)"
-    )
+    add("--repeat", type=whole, metavar="N", help="trials at each end of the interval (default 3, quick 1)")
+    add("--trial", type=seconds, metavar="TIME", help="measured part of each trial (default 30s, quick 24s)")
+    add("--quick", action="store_true", help="a rough answer in about five minutes")
+    add("--seed", type=int, default=1, metavar="N", help="seed of the random order of trials (default 1)")
     loadtest_args.add_arguments(parser)
 
 

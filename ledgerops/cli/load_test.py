@@ -51,35 +51,27 @@ LOCAL = ("rate", "load", "rate_scale", "duration", "trigger", "cores")  # of a r
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("plan", nargs="?", metavar="PLAN", help="load plan, by name or path (see ledgerops plans)")
-    parser.add_argument(
-        "--job",
-        action="append",
-        metavar="JOB",
-        help="job or group; repeatable (default: those of ledgerops run)",
-    )
-    parser.add_argument("--rate", type=factor, metavar="ROWS", help="a fixed rate in rows a second, instead of a plan")
-    parser.add_argument(
+    add = parser.add_argument
+    add("plan", nargs="?", metavar="PLAN", help="load plan, by name or path (see ledgerops plans)")
+    add("--job", action="append", metavar="JOB", help="job or group; repeatable (default: those of ledgerops run)")
+    add("--rate", type=factor, metavar="ROWS", help="a fixed rate in rows a second, instead of a plan")
+    add(
         "--load",
         type=factor,
         metavar="SHARE",
         help="a share of the rate that load search found for the job, instead of a plan",
     )
-    parser.add_argument(
+    add(
         "--manifest",
         type=Path,
         metavar="FILE",
         help="run no job; judge jobs that read what ledgerops load sent to Kafka",
     )
-    parser.add_argument("--recording", type=Path, metavar="PLACE", help="recording of those jobs, for --manifest")
-    parser.add_argument(
-        "--samples", type=Path, metavar="FILE", help="samples of the load, for latency before the job, for --manifest"
-    )
-    parser.add_argument("--rate-scale", type=factor, metavar="FACTOR", help="multiply every rate of the plan by this")
-    parser.add_argument(
-        "--duration", type=seconds, metavar="TIME", help=f"length of the measured part (default {DURATION:.0f}s)"
-    )
-    parser.add_argument(
+    add("--recording", type=Path, metavar="PLACE", help="recording of those jobs, for --manifest")
+    add("--samples", type=Path, metavar="FILE", help="samples of the load, for latency before the job, for --manifest")
+    add("--rate-scale", type=factor, metavar="FACTOR", help="multiply every rate of the plan by this")
+    add("--duration", type=seconds, metavar="TIME", help=f"length of the measured part (default {DURATION:.0f}s)")
+    add(
         "--warm-up",
         type=seconds,
         metavar="TIME",

@@ -31,14 +31,15 @@ LEAST = 6  # intervals that a measured part must have
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
+    add = parser.add_argument
+    add(
         "--slo",
         action="append",
         metavar="OBJECTIVE",
         help="objective, such as 'p99 latency < 5s', 'batch < trigger' or 'state < 200MB'; repeatable "
         "(default: lag slope <= 1%%, p99 latency under the freshness objective, batch < trigger, state growth < 10%%)",
     )
-    parser.add_argument(
+    add(
         "--freshness",
         type=seconds,
         default=FRESHNESS_OBJECTIVE_SECONDS,
@@ -46,19 +47,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="freshness objective: maximum age of results, for the default objectives "
         f"(default {FRESHNESS_OBJECTIVE_SECONDS:.0f}s)",
     )
-    parser.add_argument(
-        "--trigger", type=seconds, default=TRIGGER, metavar="TIME", help=f"trigger interval (default {TRIGGER:g}s)"
-    )
-    parser.add_argument(
+    add("--trigger", type=seconds, default=TRIGGER, metavar="TIME", help=f"trigger interval (default {TRIGGER:g}s)")
+    add(
         "--cores",
         type=whole,
         default=CORES,
         help=f"cores for Spark, and number of shuffle partitions (default {CORES})",
     )
-    parser.add_argument(
-        "--out", type=Path, default=Path("runs"), metavar="FOLDER", help="folder for results (default runs)"
-    )
-    parser.add_argument("--json", action="store_true", help="print one JSON document and nothing else")
+    add("--out", type=Path, default=Path("runs"), metavar="FOLDER", help="folder for results (default runs)")
+    add("--json", action="store_true", help="print one JSON document and nothing else")
 
 
 def objectives(args: argparse.Namespace) -> list[Slo]:

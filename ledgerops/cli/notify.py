@@ -33,43 +33,30 @@ SENDERS, TOKEN = "LEDGEROPS_NOTIFY_SENDERS", "LEDGEROPS_NOTIFY_TOKEN"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--send", action="append", default=[], metavar="URL", help="URL to send messages to; repeatable"
-    )
-    parser.add_argument("--senders", type=Path, metavar="FILE", help="file with one such URL per line")
-    parser.add_argument(
-        "--exporter", action="append", default=[], metavar="URL", help="exporter to ask for a diagnosis; repeatable"
-    )
-    parser.add_argument(
-        "--prometheus", metavar="URL", help="Prometheus server, used to find the driver that runs a query"
-    )
-    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default 127.0.0.1)")
-    parser.add_argument(
-        "--port", type=port, default=PORT, help=f"port to listen on (default {PORT}; 0 for any free port)"
-    )
-    parser.add_argument(
+    add = parser.add_argument
+    add("--send", action="append", default=[], metavar="URL", help="URL to send messages to; repeatable")
+    add("--senders", type=Path, metavar="FILE", help="file with one such URL per line")
+    add("--exporter", action="append", default=[], metavar="URL", help="exporter to ask for a diagnosis; repeatable")
+    add("--prometheus", metavar="URL", help="Prometheus server, used to find the driver that runs a query")
+    add("--host", default="127.0.0.1", help="address to listen on (default 127.0.0.1)")
+    add("--port", type=port, default=PORT, help=f"port to listen on (default {PORT}; 0 for any free port)")
+    add(
         "--exporter-scheme",
         choices=("http", "https"),
         default="http",
         help="scheme of drivers found through Prometheus (default http)",
     )
-    parser.add_argument(
-        "--token-file", type=Path, metavar="FILE", help="file with the bearer token that Alertmanager must send"
-    )
-    parser.add_argument(
-        "--exporter-token-file", type=Path, metavar="FILE", help="file with the bearer token to send to exporters"
-    )
-    parser.add_argument(
+    add("--token-file", type=Path, metavar="FILE", help="file with the bearer token that Alertmanager must send")
+    add("--exporter-token-file", type=Path, metavar="FILE", help="file with the bearer token to send to exporters")
+    add(
         "--token-host",
         action="append",
         default=[],
         metavar="PATTERN",
         help="host found through Prometheus that may be sent this token, such as *.spark.svc; repeatable",
     )
-    parser.add_argument(
-        "--queue", type=Path, default=Path("notify.db"), metavar="FILE", help="file of the queue (default notify.db)"
-    )
-    parser.add_argument("--test", metavar="QUERY", help="send a test alert about this query and exit")
+    add("--queue", type=Path, default=Path("notify.db"), metavar="FILE", help="file of the queue (default notify.db)")
+    add("--test", metavar="QUERY", help="send a test alert about this query and exit")
 
 
 def run(args: argparse.Namespace) -> int:

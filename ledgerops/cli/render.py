@@ -26,16 +26,11 @@ FORMATS = ("files", "kubernetes")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--check", action="store_true", help="write nothing; list files that differ and exit with code 1"
-    )
-    parser.add_argument(
-        "--out", type=Path, default=Path(), metavar="FOLDER", help="folder to write to (default: the current one)"
-    )
-    parser.add_argument(
-        "--config", type=Path, metavar="FILE", help="TOML file with the settings of your site (table `render`)"
-    )
-    parser.add_argument(
+    add = parser.add_argument
+    add("--check", action="store_true", help="write nothing; list files that differ and exit with code 1")
+    add("--out", type=Path, default=Path(), metavar="FOLDER", help="folder to write to (default: the current one)")
+    add("--config", type=Path, metavar="FILE", help="TOML file with the settings of your site (table `render`)")
+    add(
         "--format",
         type=_format,
         choices=FORMATS,

@@ -54,61 +54,51 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("jobs", nargs="*", metavar="JOB", help="jobs or groups to run, or all (see ledgerops jobs)")
-    parser.add_argument("--duration", type=seconds, metavar="TIME", help="stop after this time: 90, 90s, 2m, 1h")
-    parser.add_argument("--plan", metavar="NAME|PATH", help="load plan of the embedded source (see ledgerops plans)")
-    parser.add_argument(
-        "--rate-scale", type=factor, metavar="FACTOR", help="multiply every rate of the plan by this (default 1)"
-    )
-    parser.add_argument(
-        "--rate",
-        type=rate,
-        metavar="ROWS",
-        help="rows per second of a replay (default 500; 0 reads all at once)",
-    )
+    add = parser.add_argument
+    add("jobs", nargs="*", metavar="JOB", help="jobs or groups to run, or all (see ledgerops jobs)")
+    add("--duration", type=seconds, metavar="TIME", help="stop after this time: 90, 90s, 2m, 1h")
+    add("--plan", metavar="NAME|PATH", help="load plan of the embedded source (see ledgerops plans)")
+    add("--rate-scale", type=factor, metavar="FACTOR", help="multiply every rate of the plan by this (default 1)")
+    add("--rate", type=rate, metavar="ROWS", help="rows per second of a replay (default 500; 0 reads all at once)")
     source_sink_args.add_arguments(parser)
-    parser.add_argument(
+    add(
         "--accounts-url",
         metavar="URL",
         help="database for account_lookup: postgresql://user@host:port/database or sqlite:///path "
         "(default: a local file of the plan's or the bank's accounts)",
     )
-    parser.add_argument(
-        "--risk-url", metavar="URL", help="service for risk_scores, http://host:port (default: a local one)"
-    )
-    parser.add_argument(
+    add("--risk-url", metavar="URL", help="service for risk_scores, http://host:port (default: a local one)")
+    add(
         "--trigger",
         type=interval,
         default=TRIGGER_SECONDS,
         metavar="TIME",
         help=f"trigger interval (default {TRIGGER_SECONDS:g}s); 0 starts each batch as soon as the last one ends",
     )
-    parser.add_argument(
+    add(
         "--max-rows-per-trigger",
         type=whole,
         metavar="ROWS",
         help="maximum rows per batch (default: no limit; after a restart 50000)",
     )
-    parser.add_argument(
+    add(
         "--lateness",
         type=seconds,
         metavar="TIME",
         help="allowed lateness of jobs with a watermark, such as 48h (default 1m; 48h for a replay)",
     )
-    parser.add_argument(
+    add(
         "--until-caught-up",
         action="store_true",
         help="stop when every job has read what Kafka's topics or the landing folder held at the start",
     )
-    parser.add_argument("--port", type=port, help="port of the live page and metrics (default 9464, or any free port)")
-    parser.add_argument(
-        "--out", type=Path, default=Path("runs"), metavar="FOLDER", help="folder for runs (default runs)"
-    )
-    parser.add_argument("--fresh", action="store_true", help="start over; the earlier run is kept under another name")
-    parser.add_argument("--cores", type=whole, default=2, help="number of cores and of shuffle partitions (default 2)")
-    parser.add_argument("--master", help="run on this Spark master instead of this machine")
-    parser.add_argument("--no-view", action="store_true", help="print nothing while running")
-    parser.add_argument(
+    add("--port", type=port, help="port of the live page and metrics (default 9464, or any free port)")
+    add("--out", type=Path, default=Path("runs"), metavar="FOLDER", help="folder for runs (default runs)")
+    add("--fresh", action="store_true", help="start over; the earlier run is kept under another name")
+    add("--cores", type=whole, default=2, help="number of cores and of shuffle partitions (default 2)")
+    add("--master", help="run on this Spark master instead of this machine")
+    add("--no-view", action="store_true", help="print nothing while running")
+    add(
         "--record",
         action=argparse.BooleanOptionalAction,
         default=True,

@@ -20,45 +20,42 @@ POSTGRES = "LEDGEROPS_POSTGRES"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
+    add = parser.add_argument
+    add(
         "--source",
         choices=("embedded", "replay", "kafka", "files"),
         help="where rows come from (default: replay of transactions.csv when LEDGEROPS_DATA is set, else embedded)",
     )
-    parser.add_argument(
-        "--bootstrap-servers", metavar="HOST:PORT", help="Kafka brokers, for --source kafka and --sink kafka"
-    )
-    parser.add_argument(
+    add("--bootstrap-servers", metavar="HOST:PORT", help="Kafka brokers, for --source kafka and --sink kafka")
+    add(
         "--kafka-config",
         type=Path,
         metavar="FILE",
         help="properties file of the Kafka client, such as security.protocol and sasl.password (librdkafka names)",
     )
-    parser.add_argument("--topic-prefix", metavar="TEXT", help="prefix of every topic name")
-    parser.add_argument(
+    add("--topic-prefix", metavar="TEXT", help="prefix of every topic name")
+    add(
         "--start",
         metavar="WHEN",
         help="where a job without a checkpoint starts reading in Kafka: earliest (default), latest, or a record time "
         "like 2024-03-01T10:00:00Z",
     )
-    parser.add_argument(
+    add(
         "--allow-data-loss",
         action="store_true",
         help="continue when Kafka has deleted unread records; without it the query fails",
     )
-    parser.add_argument(
-        "--landing", type=Path, metavar="FOLDER", help="for --source files: JSON lines in FOLDER/TABLE/*.jsonl"
-    )
-    parser.add_argument(
+    add("--landing", type=Path, metavar="FOLDER", help="for --source files: JSON lines in FOLDER/TABLE/*.jsonl")
+    add(
         "--max-files-per-trigger",
         type=whole,
         metavar="FILES",
         help="maximum files per batch from a landing folder (default: no limit; 100 after a restart)",
     )
-    parser.add_argument(
+    add(
         "--sink", choices=("parquet", "kafka", "postgres"), default="parquet", help="where jobs write (default parquet)"
     )
-    parser.add_argument(
+    add(
         "--postgres",
         metavar="URL",
         help=f"postgresql://user:password@host:port/database for --sink postgres (default ${POSTGRES}; the "

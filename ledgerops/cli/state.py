@@ -37,30 +37,19 @@ OLDEST = 4  # Spark's first version with the readers of state
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("checkpoint", type=Path, metavar="CHECKPOINT", help="checkpoint folder, or folder of a run")
-    parser.add_argument("--operator", type=_number, metavar="N", help="only this operator")
-    parser.add_argument(
-        "--store", metavar="NAME", help="only this store: a side of a join (left, right) or a state variable"
-    )
-    parser.add_argument(
-        "--batch", type=_number, metavar="N", help="state at the end of this batch (default: the newest)"
-    )
-    parser.add_argument(
-        "--since", type=_number, metavar="N", help="show growth since this batch (default: the oldest retained)"
-    )
-    parser.add_argument(
-        "--top", type=_number, default=5, metavar="K", help="number of keys with the most state to show (default 5)"
-    )
-    parser.add_argument("--key", metavar="COLUMN", help="key column to rank by (default: all except timestamps)")
-    parser.add_argument(
-        "--rows", type=_number, default=0, metavar="N", help="sample rows to show per store (default 0)"
-    )
-    parser.add_argument("--show-keys", action="store_true", help="show keys and texts in full instead of hashes")
-    parser.add_argument("--json", action="store_true", help="print one JSON document and nothing else")
-    parser.add_argument("--cores", type=whole, default=2, help="cores for reading (default 2)")
-    parser.add_argument(
-        "--master", help="read on this Spark master; its workers must see the checkpoint under the same path"
-    )
+    add = parser.add_argument
+    add("checkpoint", type=Path, metavar="CHECKPOINT", help="checkpoint folder, or folder of a run")
+    add("--operator", type=_number, metavar="N", help="only this operator")
+    add("--store", metavar="NAME", help="only this store: a side of a join (left, right) or a state variable")
+    add("--batch", type=_number, metavar="N", help="state at the end of this batch (default: the newest)")
+    add("--since", type=_number, metavar="N", help="show growth since this batch (default: the oldest retained)")
+    add("--top", type=_number, default=5, metavar="K", help="number of keys with the most state to show (default 5)")
+    add("--key", metavar="COLUMN", help="key column to rank by (default: all except timestamps)")
+    add("--rows", type=_number, default=0, metavar="N", help="sample rows to show per store (default 0)")
+    add("--show-keys", action="store_true", help="show keys and texts in full instead of hashes")
+    add("--json", action="store_true", help="print one JSON document and nothing else")
+    add("--cores", type=whole, default=2, help="cores for reading (default 2)")
+    add("--master", help="read on this Spark master; its workers must see the checkpoint under the same path")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -25,9 +25,10 @@ TIMEOUT = 5.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--url", default=URL, help=f"address of the exporter (default {URL})")
-    parser.add_argument("--once", action="store_true", help="show the view once and exit")
-    parser.add_argument("--json", action="store_true", help="print the status document as JSON and exit")
+    add = parser.add_argument
+    add("--url", default=URL, help=f"address of the exporter (default {URL})")
+    add("--once", action="store_true", help="show the view once and exit")
+    add("--json", action="store_true", help="print the status document as JSON and exit")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -32,23 +32,18 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--bootstrap-servers", required=True, metavar="HOST:PORT", help="Kafka brokers, comma-separated"
-    )
-    parser.add_argument(
-        "--kafka-config", type=Path, metavar="FILE", help="properties file of the Kafka client (security)"
-    )
-    parser.add_argument("--prefix", default="", help="prefix of every topic name")
-    parser.add_argument(
+    add = parser.add_argument
+    add("--bootstrap-servers", required=True, metavar="HOST:PORT", help="Kafka brokers, comma-separated")
+    add("--kafka-config", type=Path, metavar="FILE", help="properties file of the Kafka client (security)")
+    add("--prefix", default="", help="prefix of every topic name")
+    add(
         "--replication",
         type=whole,
         default=-1,
         metavar="N",
         help="replication factor of new topics (default: the broker's)",
     )
-    parser.add_argument(
-        "--postgres", metavar="URL", help="also load the tables customers and accounts of this database"
-    )
+    add("--postgres", metavar="URL", help="also load the tables customers and accounts of this database")
     source = parser.add_mutually_exclusive_group()
     source.add_argument(
         "--data",
@@ -57,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"load customers.csv and accounts.csv from this folder (default ${DATA})",
     )
     source.add_argument("--plan", metavar="NAME|PATH", help="load generated customers and accounts for this load plan")
-    parser.add_argument("--check", action="store_true", help="only report which topics exist; create and load nothing")
+    add("--check", action="store_true", help="only report which topics exist; create and load nothing")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -34,25 +34,18 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("run_folder", nargs="?", type=Path, metavar="RUN", help="folder of a run, such as runs/default")
-    parser.add_argument("--manifest", type=Path, metavar="FILE", help="manifest of the load (default: see above)")
-    parser.add_argument("--jobs", metavar="NAMES", help="check only these jobs, comma-separated")
-    parser.add_argument(
-        "--data", type=Path, metavar="FOLDER", help="folder with transactions.csv (default $LEDGEROPS_DATA)"
-    )
-    parser.add_argument(
-        "--bootstrap-servers", metavar="HOST:PORT", help="check outputs in the topics of these Kafka brokers"
-    )
-    parser.add_argument(
-        "--kafka-config", type=Path, metavar="FILE", help="properties file of the Kafka client (security)"
-    )
-    parser.add_argument("--topic-prefix", default="", metavar="PREFIX", help="prefix of every topic name")
-    parser.add_argument("--postgres", metavar="URL", help="check outputs in the tables of this database")
-    parser.add_argument("--lateness", type=seconds, metavar="TIME", help="allowed lateness of the jobs (default 1m)")
-    parser.add_argument(
-        "--strict", action="store_true", help="treat repeated rows as an error, whatever the sink guarantees"
-    )
-    parser.add_argument("--json", action="store_true", help="print one JSON document and nothing else")
+    add = parser.add_argument
+    add("run_folder", nargs="?", type=Path, metavar="RUN", help="folder of a run, such as runs/default")
+    add("--manifest", type=Path, metavar="FILE", help="manifest of the load (default: see above)")
+    add("--jobs", metavar="NAMES", help="check only these jobs, comma-separated")
+    add("--data", type=Path, metavar="FOLDER", help="folder with transactions.csv (default $LEDGEROPS_DATA)")
+    add("--bootstrap-servers", metavar="HOST:PORT", help="check outputs in the topics of these Kafka brokers")
+    add("--kafka-config", type=Path, metavar="FILE", help="properties file of the Kafka client (security)")
+    add("--topic-prefix", default="", metavar="PREFIX", help="prefix of every topic name")
+    add("--postgres", metavar="URL", help="check outputs in the tables of this database")
+    add("--lateness", type=seconds, metavar="TIME", help="allowed lateness of the jobs (default 1m)")
+    add("--strict", action="store_true", help="treat repeated rows as an error, whatever the sink guarantees")
+    add("--json", action="store_true", help="print one JSON document and nothing else")
 
 
 def run(args: argparse.Namespace) -> int:
