@@ -12,15 +12,20 @@ from urllib.parse import parse_qs, urlsplit
 
 import orjson
 
-from ledgerops.agent.http_access import Access, tls_context
-from ledgerops.agent.http_server import HTML, LINES, Answer, Server, problem
 from ledgerops.agent.worker import Worker
+from ledgerops.common.http_access import Access, Rules, tls_contexts
+from ledgerops.common.http_server import HTML, LINES, Answer, Request, Server, problem
 from ledgerops.config import Config
 from ledgerops.model.self_counts import SelfStats
 from ledgerops.runtime import exposition
 from ledgerops.runtime.status import status_document
 
 log = logging.getLogger("ledgerops")
+
+RISK = (
+    "anyone who reaches the exporter reads recordings and diagnoses; set bearer_token_file, basic_auth_user or "
+    "tls_client_ca"
+)
 
 
 class Exporter:
@@ -39,8 +44,9 @@ class Exporter:
             "/status": self._status,
             "/healthz": self._healthz,
         }
-        secure = tls_context(config)
-        self._server = Server((config.host, config.port), self.answer, Access(config), stats, secure)
+        rules = access_rules(config)
+        secure, access = tls_contexts(rules), Access(rules, RISK)
+        self._server = Server((config.host, config.port), self.answer, access, stats.refuse, secure)
         self.port: int = self._server.server_address[1]
         host = "127.0.0.1" if config.host in ("0.0.0.0", "", "::") else config.host
         self.url = f"{'https' if secure else 'http'}://{f'[{host}]' if ':' in host else host}:{self.port}"
@@ -62,17 +68,17 @@ class Exporter:
         """In a forked child: closes its copies of the sockets, which the parent goes on using."""
         self._server.close_inherited()
 
-    def answer(self, target: str, accept: str) -> Answer:
-        """The answer to a GET of `target`; what goes wrong is an answer, too."""
+    def answer(self, request: Request) -> Answer:
+        """The answer to a GET; what goes wrong is an answer, too."""
         try:
-            parts = urlsplit(target)
+            parts = urlsplit(request.target)
         except ValueError:
             return problem(HTTPStatus.BAD_REQUEST, "not an address")
         page = self._pages.get(parts.path)
         if page is None:
             return problem(HTTPStatus.NOT_FOUND, f"no page {parts.path[:80]}; there are {', '.join(self._pages)}")
         try:
-            return page({key: values[-1] for key, values in parse_qs(parts.query).items()}, accept)
+            return page({key: values[-1] for key, values in parse_qs(parts.query).items()}, request.accept)
         except Exception as error:
             self._stats.error("exporter")
             log.warning("cannot answer %s (%s: %.200s)", parts.path, type(error).__name__, error)
@@ -115,3 +121,16 @@ class Exporter:
 
     def _live(self, query: dict[str, str], accept: str) -> Answer:
         return Answer(files("ledgerops.agent").joinpath("live.html").read_bytes(), HTML)
+
+
+def access_rules(config: Config) -> Rules:
+    """The settings that say who may ask the exporter."""
+    return Rules(
+        host=config.host,
+        user=config.basic_auth_user,
+        password_file=config.basic_auth_password_file,
+        token_file=config.bearer_token_file,
+        certificate=config.tls_certificate,
+        key=config.tls_key,
+        client_ca=config.tls_client_ca,
+    )

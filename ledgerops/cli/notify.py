@@ -4,7 +4,10 @@ lines to chat, mail or a webhook.
 Point Alertmanager's webhook at http://HOST:9465/alerts, as alerts/alertmanager.yml does. Senders are apprise URLs or
 http(s) webhooks. They contain secrets: pass them with `--senders FILE` (one URL per line) or in the variable
 LEDGEROPS_NOTIFY_SENDERS rather than on the command line. An accepted alert is kept on disk until every sender has
-delivered it or it has expired.
+delivered it or it has expired. Files with secrets and certificates are read again when they change.
+
+GET /metrics has deliveries, failures and the age of the oldest delivery that waits, by sender. /healthz needs no
+credentials.
 
 Examples:
     ledgerops notify --senders senders.txt --prometheus http://prometheus:9090
@@ -25,6 +28,7 @@ from ledgerops.cli.arg_types import port
 from ledgerops.errors import UserError
 
 if TYPE_CHECKING:
+    from ledgerops.common.credentials import Secrets
     from ledgerops.notify.lookup import Lookup
     from ledgerops.notify.senders import Sender
 
@@ -46,30 +50,52 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="http",
         help="scheme of drivers found through Prometheus (default http)",
     )
-    add("--token-file", type=Path, metavar="FILE", help="file with the bearer token that Alertmanager must send")
-    add("--exporter-token-file", type=Path, metavar="FILE", help="file with the bearer token to send to exporters")
+    add("--token-file", metavar="FILE", help="file with the bearer token that Alertmanager must send")
+    add("--tls-certificate", metavar="FILE", help="PEM file with the server's certificate; turns TLS on")
+    add("--tls-key", metavar="FILE", help="PEM file with its private key")
+    add(
+        "--tls-client-ca",
+        metavar="FILE",
+        help="PEM file with the authority of client certificates; they are then required",
+    )
+    for server in ("exporter", "prometheus"):
+        name = "exporters" if server == "exporter" else "Prometheus"
+        add(f"--{server}-token-file", metavar="FILE", help=f"file with the bearer token to send to {name}")
+        add(f"--{server}-user", metavar="NAME", help=f"user name to send to {name}")
+        add(f"--{server}-password-file", metavar="FILE", help="file with the password of that user")
+    add(
+        "--client-certificate", metavar="FILE", help="PEM file with the certificate to show to exporters and Prometheus"
+    )
+    add("--client-key", metavar="FILE", help="PEM file with its private key")
     add(
         "--token-host",
         action="append",
         default=[],
         metavar="PATTERN",
-        help="host found through Prometheus that may be sent this token, such as *.spark.svc; repeatable",
+        help="host found through Prometheus that may get the exporters' credentials, such as *.spark.svc; repeatable",
     )
     add("--queue", type=Path, default=Path("notify.db"), metavar="FILE", help="file of the queue (default notify.db)")
     add("--test", metavar="QUERY", help="send a test alert about this query and exit")
 
 
 def run(args: argparse.Namespace) -> int:
+    from ledgerops.common.http import check_address, opener
     from ledgerops.notify.lookup import Lookup
     from ledgerops.notify.senders import open_senders
 
     senders = open_senders([*args.send, *_listed(args.senders)])
     if not senders:
         raise UserError(f"no sender configured; give --send URL, --senders FILE or the variable {SENDERS}")
+    for address in (*args.exporter, *([args.prometheus] if args.prometheus else [])):
+        check_address(address, "--exporter-user or --prometheus-user with a password file")
+    opener(certificate=args.client_certificate, key=args.client_key)  # refused now, not at the first alert
     lookup = Lookup(
         exporters=args.exporter,
         prometheus=args.prometheus,
-        token=_secret(args.exporter_token_file, None),
+        secrets=_secrets(args, "exporter"),
+        prometheus_secrets=_secrets(args, "prometheus"),
+        certificate=args.client_certificate,
+        key=args.client_key,
         scheme=args.exporter_scheme,
         token_hosts=args.token_host,
     )
@@ -78,21 +104,45 @@ def run(args: argparse.Namespace) -> int:
     return _serve(args, lookup, senders)
 
 
+def _secrets(args: argparse.Namespace, server: str) -> Secrets:
+    """The credentials for a kind of server. Raises UserError now, and not at the first alert."""
+    from ledgerops.common.credentials import Secrets
+
+    token_file, user, password_file = (
+        getattr(args, f"{server}_{part}") for part in ("token_file", "user", "password_file")
+    )
+    if bool(user) != bool(password_file):
+        raise UserError(f"--{server}-user and --{server}-password-file belong together: give both or neither")
+    secrets = Secrets(token_file=token_file, user=user, password_file=password_file)
+    secrets.headers()
+    return secrets
+
+
 def _serve(args: argparse.Namespace, lookup: Lookup, senders: Sequence[Sender]) -> int:
+    from ledgerops.common.http_access import Rules
     from ledgerops.common.shutdown import Stop
     from ledgerops.notify.service import Service
     from ledgerops.notify.spool import Spool
 
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
-    token = _secret(args.token_file, TOKEN)
-    service = Service(
-        Spool(args.queue, [sender.name for sender in senders]),
-        lookup,
-        senders,
+    if args.tls_key and not args.tls_certificate:
+        raise UserError("--tls-key needs --tls-certificate")
+    if args.tls_client_ca and not args.tls_certificate:
+        raise UserError("--tls-client-ca needs --tls-certificate: client certificates need TLS")
+    rules = Rules(
         host=args.host,
-        port=args.port,
-        token=token,
+        token_file=args.token_file,
+        token=None if args.token_file else os.environ.get(TOKEN) or None,
+        certificate=args.tls_certificate,
+        key=args.tls_key,
+        client_ca=args.tls_client_ca,
     )
+    spool = Spool(args.queue, [sender.name for sender in senders])
+    try:
+        service = Service(spool, lookup, senders, rules=rules, port=args.port)
+    except UserError:
+        spool.close()
+        raise
     stop = Stop()
     with stop.on_signals():
         service.start()
@@ -134,15 +184,6 @@ def _test(query: str, lookup: Lookup, senders: Sequence[Sender]) -> int:
 def _listed(file: Path | None) -> list[str]:
     lines = _text(file).splitlines() if file else os.environ.get(SENDERS, "").split()
     return [line.strip() for line in lines if line.strip() and not line.lstrip().startswith("#")]
-
-
-def _secret(file: Path | None, variable: str | None) -> str | None:
-    if file is None:
-        return os.environ.get(variable or "") or None
-    found = _text(file).strip()
-    if not found:
-        raise UserError(f"{file} is empty; put the token there, or omit the option")
-    return found
 
 
 def _text(file: Path) -> str:

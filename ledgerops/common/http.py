@@ -1,11 +1,13 @@
-"""One request to an exporter, with the credentials that its own settings name: LEDGEROPS_BEARER_TOKEN_FILE, or
-LEDGEROPS_BASIC_AUTH_USER and LEDGEROPS_BASIC_AUTH_PASSWORD_FILE. For a certificate of a private authority OpenSSL's
-SSL_CERT_FILE holds."""
+"""HTTP requests that end in time, and the credentials of our exporters: LEDGEROPS_BEARER_TOKEN_FILE, or
+LEDGEROPS_BASIC_AUTH_USER and LEDGEROPS_BASIC_AUTH_PASSWORD_FILE, and LEDGEROPS_CLIENT_CERTIFICATE with
+LEDGEROPS_CLIENT_KEY. For a server's certificate of a private authority OpenSSL's SSL_CERT_FILE holds."""
 
 from __future__ import annotations
 
 import http.client
 import os
+import ssl
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
@@ -13,10 +15,14 @@ from email.message import Message
 from typing import Any
 from urllib.parse import urlsplit
 
-from ledgerops.common.credentials import authorizations
+from ledgerops.common.credentials import Secrets
+from ledgerops.common.deadline import within
 from ledgerops.errors import UserError
 
-TIMEOUT = 10.0  # seconds without a byte
+QUIET_SECONDS = 10.0  # without a byte
+CALL_SECONDS = 120.0  # for a whole request: a recording may have many megabytes
+MAX_BYTES = 256 * 1024 * 1024  # of an answer; an exporter keeps less
+CHUNK_BYTES = 65_536
 
 
 class NoRedirect(urllib.request.HTTPRedirectHandler):
@@ -27,28 +33,89 @@ class NoRedirect(urllib.request.HTTPRedirectHandler):
         return None
 
 
-def ask(address: str, timeout: float = TIMEOUT, environ: Mapping[str, str] = os.environ) -> tuple[bytes, Message]:
-    """The body and the headers of the answer.
+def opener(
+    *, direct: bool = False, certificate: str | None = None, key: str | None = None
+) -> urllib.request.OpenerDirector:
+    """An opener that follows no redirect; `direct` ignores proxies. Raises UserError for an unusable `certificate`."""
+    handlers: list[urllib.request.BaseHandler] = [NoRedirect()]
+    if direct:
+        handlers.append(urllib.request.ProxyHandler({}))
+    if certificate:
+        context = ssl.create_default_context()
+        try:
+            context.load_cert_chain(certificate, key)
+        except (OSError, ssl.SSLError) as error:
+            raise UserError(f"cannot use the client certificate {certificate}: {error}") from None
+        handlers.append(urllib.request.HTTPSHandler(context=context))
+    return urllib.request.build_opener(*handlers)
+
+
+def fetch(
+    through: urllib.request.OpenerDirector,
+    request: urllib.request.Request,
+    *,
+    seconds: float,
+    quiet_seconds: float = QUIET_SECONDS,
+    max_bytes: int = MAX_BYTES,
+) -> tuple[bytes, Message]:
+    """The body and the headers of an answer that is whole within `seconds` and has at most `max_bytes`.
+
+    Raises HTTPError for a status that is not 2xx, OSError when there is no such answer, ValueError for no address.
+    """
+    end = time.monotonic() + seconds
+
+    def read() -> tuple[bytes, Message]:
+        parts, size = [], 0
+        try:
+            opened = through.open(request, timeout=max(0.1, min(quiet_seconds, seconds)))
+        except urllib.error.HTTPError as error:
+            error.close()  # it is the open answer, too, and lives as long as what is raised from it
+            raise
+        with opened as answer:
+            while part := answer.read1(CHUNK_BYTES):
+                parts.append(part)
+                size += len(part)
+                if size > max_bytes:
+                    raise OSError(f"the answer has more than {max_bytes} bytes")
+                if time.monotonic() > end:
+                    raise TimeoutError(f"no answer within {seconds:.3g} s")
+            if answer.length:  # `read1` takes an early end for the end
+                raise ConnectionError("the answer ended early")
+            return b"".join(parts), answer.headers
+
+    try:
+        return within(read, seconds)
+    except http.client.HTTPException as error:  # neither an OSError nor a ValueError: half an answer, or none of HTTP
+        raise OSError(" ".join(str(error).split()) or type(error).__name__) from None
+
+
+def ask(
+    address: str,
+    timeout: float = QUIET_SECONDS,
+    environ: Mapping[str, str] = os.environ,
+    *,
+    seconds: float = CALL_SECONDS,
+    max_bytes: int = MAX_BYTES,
+) -> tuple[bytes, Message]:
+    """The body and the headers of an exporter's answer; `timeout` is in seconds without a byte.
 
     Raises UserError when the exporter refuses, OSError or ValueError when none answers.
     """
+    check_address(address, "LEDGEROPS_BASIC_AUTH_USER and LEDGEROPS_BASIC_AUTH_PASSWORD_FILE")
     # an exporter of this machine is never behind a proxy, whatever the environment says
     local = urlsplit(address).hostname in ("127.0.0.1", "localhost", "::1")
-    opener = urllib.request.build_opener(NoRedirect, *([urllib.request.ProxyHandler({})] if local else []))
+    certificate, key = environ.get("LEDGEROPS_CLIENT_CERTIFICATE"), environ.get("LEDGEROPS_CLIENT_KEY")
+    through = opener(direct=local, certificate=certificate, key=key)
     request = urllib.request.Request(address, headers=credentials(environ))
     try:
-        with opener.open(request, timeout=timeout) as answer:
-            return answer.read(), answer.headers
+        return fetch(through, request, seconds=seconds, quiet_seconds=timeout, max_bytes=max_bytes)
     except urllib.error.HTTPError as error:
-        error.close()  # it is the open answer, too, and lives as long as what is raised from it
         if error.code in (401, 403):
             raise UserError(
                 f"{address} asks for credentials; set LEDGEROPS_BEARER_TOKEN_FILE, or LEDGEROPS_BASIC_AUTH_USER and "
                 "LEDGEROPS_BASIC_AUTH_PASSWORD_FILE, as for the exporter"
             ) from None
         raise UserError(f"{address} answers {error.code} {str(error.reason).lower()}; is it an exporter?") from None
-    except http.client.HTTPException as error:  # neither an OSError nor a ValueError: half an answer, or none of HTTP
-        raise OSError(" ".join(str(error).split()) or type(error).__name__) from None
 
 
 def credentials(environ: Mapping[str, str]) -> dict[str, str]:
@@ -57,4 +124,15 @@ def credentials(environ: Mapping[str, str]) -> dict[str, str]:
         environ.get(f"LEDGEROPS_{name}")
         for name in ("BASIC_AUTH_USER", "BASIC_AUTH_PASSWORD_FILE", "BEARER_TOKEN_FILE")
     )
-    return {"Authorization": named[-1]} if (named := authorizations(user, password, token)) else {}
+    return Secrets(token_file=token, user=user, password_file=password).headers()
+
+
+def check_address(address: str, instead: str) -> None:
+    """Raises UserError for an address with a user name or password in it, which messages and logs would repeat."""
+    try:
+        parts = urlsplit(address)
+        inside = parts.username is not None or parts.password is not None
+    except ValueError:
+        return  # who opens it says what is wrong
+    if inside:
+        raise UserError(f"the address of {parts.hostname} holds credentials; leave them out and set {instead}")

@@ -12,18 +12,19 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any
 
-from ledgerops.notify.senders import direct
+from ledgerops.common.credentials import Secrets
+from ledgerops.common.http import fetch, opener
 
 READ_SECONDS = 4.0  # for each read from a driver
 LOOKUP_SECONDS = 8.0  # for a whole lookup
 MAX_BYTES = 8 * 1024 * 1024  # of an answer
 DEAD_SECONDS = 30.0  # how long a driver that did not answer is not asked again
-CHUNK_BYTES = 65_536
+NO_SECRETS = Secrets()
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
@@ -40,14 +41,17 @@ class Found:
 class Lookup:
     """`exporters` are base URLs; with `prometheus` the drivers that it knows for the query are asked as well.
 
-    The bearer `token` is sent to the hosts of `exporters`, to hosts that match a pattern of `token_hosts`, and to this
-    machine; to no other host that Prometheus names.
+    The `secrets` are sent to the hosts of `exporters`, to hosts that match a pattern of `token_hosts`, and to this
+    machine; to no other host that Prometheus names. Their files are read at each lookup.
     """
 
     exporters: Sequence[str] = ()
     prometheus: str | None = None
-    token: str | None = None  # bearer token of the exporters
+    secrets: Secrets = NO_SECRETS  # of the exporters
     token_hosts: Sequence[str] = ()
+    prometheus_secrets: Secrets = NO_SECRETS
+    certificate: str | None = None  # of this client, for drivers and a Prometheus that ask for one
+    key: str | None = None
     scheme: str = "http"  # of the drivers that Prometheus names: it knows host and port only
     seconds: float = LOOKUP_SECONDS
     _silent: dict[str, float] = field(default_factory=dict)  # driver -> until when it is not asked
@@ -96,7 +100,9 @@ class Lookup:
         def ask(base: str) -> None:
             try:
                 url = f"{base}/diagnosis?{urllib.parse.urlencode({'query': query})}"
-                document = self._get(url, self.token if self._trusted(base) else None, end)
+                headers = self.secrets.headers() if self._trusted(base) else {}
+                # whoever waits for this answer gives up first
+                document = self._get(url, headers, end - time.monotonic() + 1.0)
                 self._silent.pop(base, None)
                 answers.put((base, next((each for each in document["queries"] if each["query"] == query), None)))
             except Exception as error:  # whatever listens there: the alert goes out without it
@@ -127,22 +133,17 @@ class Lookup:
         asked = urllib.parse.urlencode({"query": f"sort_desc(ledgerops_query_active{{{matchers}}})"})
         url = f"{self.prometheus.rstrip('/')}/api/v1/query?{asked}"
         try:
-            answer = _within(lambda: self._get(url, None, end), end)
+            answer = self._get(url, self.prometheus_secrets.headers(), end - time.monotonic())
             return [f"{self.scheme}://{series['metric']['instance']}" for series in answer["data"]["result"]]
         except Exception as error:
             troubles.append(f"Prometheus: {_reason(error)}")
             return []
 
-    def _get(self, url: str, token: str | None, end: float) -> Any:
-        request = urllib.request.Request(url, headers={"Authorization": f"Bearer {token}"} if token else {})
-        parts, size = [], 0
-        with direct.open(request, timeout=max(0.1, min(READ_SECONDS, end - time.monotonic()))) as answer:
-            while part := answer.read1(CHUNK_BYTES):
-                parts.append(part)
-                size += len(part)
-                if size > MAX_BYTES or time.monotonic() > end:
-                    raise TimeoutError("the answer is too long or takes too long")
-        return json.loads(b"".join(parts))
+    def _get(self, url: str, headers: Mapping[str, str], seconds: float) -> Any:
+        through = opener(certificate=self.certificate, key=self.key)
+        request = urllib.request.Request(url, headers=dict(headers))
+        body, _ = fetch(through, request, seconds=seconds, quiet_seconds=READ_SECONDS, max_bytes=MAX_BYTES)
+        return json.loads(body)
 
 
 def _best(ranked: Sequence[str], got: Mapping[str, Any]) -> str | None:
@@ -159,26 +160,6 @@ def promql_text(value: str) -> str:
     """A string literal of PromQL."""
     escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped}"'
-
-
-def _within(work: Callable[[], Any], end: float) -> Any:
-    """The result of `work`, which runs in a thread: headers that come drop by drop have no end of their own."""
-    done: queue.SimpleQueue[tuple[Any, Exception | None]] = queue.SimpleQueue()
-
-    def run() -> None:
-        try:
-            done.put((work(), None))
-        except Exception as error:
-            done.put((None, error))
-
-    threading.Thread(target=run, name="notify-lookup", daemon=True).start()
-    try:
-        result, error = done.get(timeout=max(0.0, end - time.monotonic()))
-    except queue.Empty:
-        raise TimeoutError("no answer in time") from None
-    if error is not None:
-        raise error
-    return result
 
 
 def _reason(error: Exception) -> str:

@@ -10,16 +10,15 @@ import urllib.request
 import warnings
 from collections.abc import Sequence
 from typing import Protocol
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
-from ledgerops.common.http import NoRedirect
+from ledgerops.common.credentials import basic
+from ledgerops.common.http import fetch, opener
 from ledgerops.errors import UserError
 from ledgerops.notify.message import Message
 
-SECONDS = 10.0
-
-
-direct = urllib.request.build_opener(NoRedirect)
+SECONDS = 10.0  # for a whole delivery to a webhook
+MAX_ANSWER_BYTES = 1024 * 1024
 
 
 class Sender(Protocol):
@@ -39,7 +38,10 @@ class Webhook:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise UserError(f"cannot send to {parts.scheme or 'that'}: a webhook is an http or https URL")
-        self._url = url
+        self._headers = {"Content-Type": "application/json"}
+        if parts.username is not None:  # urllib would take them for a part of the host
+            self._headers["Authorization"] = basic(unquote(parts.username), unquote(parts.password or ""))
+        self._url = parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
         self.name = f"webhook {parts.hostname} {number}"
 
     def send(self, message: Message) -> None:
@@ -50,11 +52,8 @@ class Webhook:
             "severity": message.severity,
             "resolved": message.resolved,
         }
-        request = urllib.request.Request(
-            self._url, json.dumps(content).encode(), {"Content-Type": "application/json"}, method="POST"
-        )
-        with direct.open(request, timeout=SECONDS) as answer:
-            answer.read(1024)
+        request = urllib.request.Request(self._url, json.dumps(content).encode(), self._headers, method="POST")
+        fetch(opener(), request, seconds=SECONDS, max_bytes=MAX_ANSWER_BYTES)
 
 
 class Apprise:

@@ -6,7 +6,6 @@ other sender. If no diagnosis arrives in time, the alert is sent without one.
 
 from __future__ import annotations
 
-import hmac
 import json
 import logging
 import sqlite3
@@ -15,23 +14,36 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
 
+from ledgerops.common.deadline import within
+from ledgerops.common.http_access import Access, Rules, tls_contexts
+from ledgerops.common.http_server import Answer, Request, Server
 from ledgerops.errors import UserError
 from ledgerops.notify.incident import Incident, parse_webhook
 from ledgerops.notify.lookup import Found, Lookup
 from ledgerops.notify.message import Message, compose
+from ledgerops.notify.metrics import Counts, page
 from ledgerops.notify.senders import Sender
-from ledgerops.notify.spool import Spool, Waiting
+from ledgerops.notify.spool import MAX_ROWS, Spool, Waiting
+from ledgerops.runtime.exposition import accepted
 
 log = logging.getLogger("ledgerops.notify")
 
 MAX_BYTES = 1024 * 1024  # of a webhook: 50 alerts take about 50 kB
-QUIET_SECONDS = 10.0  # without a byte from a client
+MAX_REQUESTS = 64  # at a time; Alertmanager sends the groups of a storm side by side, and repeats what is refused
 MESSAGE_SECONDS = 60.0  # for which senders share a message, and the diagnosis in it
-MAX_MESSAGES = 100
+DIAGNOSIS_SECONDS = 15.0  # after its incident was accepted, a message goes out without a diagnosis
+SEND_SECONDS = 60.0  # for one delivery
+MAX_HUNG = 8  # deliveries past their time whose thread has not ended; no further one begins then
 LOOKUPS = 16  # messages that are written at the same time, each waiting for drivers
+TEXT = "text/plain; charset=utf-8"
+RISK = "anyone who reaches it can send messages to your senders; set --token-file or --tls-client-ca"
+
+
+def steady_clock() -> Callable[[], float]:
+    """Epoch seconds as of now that go on with the monotonic clock: setting the machine's clock delays no delivery."""
+    offset = time.time() - time.monotonic()
+    return lambda: offset + time.monotonic()
 
 
 class Service:
@@ -43,64 +55,90 @@ class Service:
         lookup: Lookup,
         senders: Sequence[Sender],
         *,
-        host: str = "127.0.0.1",
+        rules: Rules | None = None,
         port: int = 0,
-        token: str | None = None,
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float] | None = None,
     ) -> None:
-        self._spool, self._lookup, self._senders, self._clock = spool, lookup, senders, clock
-        self._token = token
+        self._spool, self._lookup, self._senders = spool, lookup, senders
+        self._clock = clock or steady_clock()
         self._wake = {sender.name: threading.Event() for sender in senders}
         self._stop = threading.Event()
         self._messages: dict[str, tuple[float, Future[Message]]] = {}  # incident -> since when, its message
         self._composing = threading.Lock()
         self._pool = ThreadPoolExecutor(LOOKUPS, thread_name_prefix="notify-compose")
-        self.given_up = 0  # deliveries that were too old to go on with
-        service = self
-
-        class Handler(_Handler):
-            notify = service
-
+        self._hung = threading.Semaphore(MAX_HUNG)
+        self.counts = Counts()
+        rules = rules or Rules(host="127.0.0.1")
+        secure, access = tls_contexts(rules), Access(rules, RISK)
+        self._scheme = "https" if secure else "http"
         try:
-            self._server = ThreadingHTTPServer((host, port), Handler)
+            self._server = Server(
+                (rules.host, port),
+                self.answer,
+                access,
+                self.counts.refuse,
+                secure,
+                max_body_bytes=MAX_BYTES,
+                max_requests=MAX_REQUESTS,
+                # the alerts of a fleet come from one Alertmanager
+                max_per_address=MAX_REQUESTS - 4,
+                problem=_text,
+            )
         except OSError as error:
-            raise UserError(f"cannot listen on {host}:{port}: {(error.strerror or str(error)).lower()}") from None
-        self._server.daemon_threads = True
-        self._threads = [
-            threading.Thread(target=self._server.serve_forever, name="notify-http", daemon=True),
-            *(
-                threading.Thread(target=self._work, args=(sender,), name=f"notify {sender.name}", daemon=True)
-                for sender in senders
-            ),
+            raise UserError(f"cannot listen on {rules.host}:{port}: {(error.strerror or str(error)).lower()}") from None
+        self._http = threading.Thread(
+            target=self._server.serve_forever, kwargs={"poll_interval": 0.1}, name="notify-http", daemon=True
+        )
+        self._workers = [
+            threading.Thread(target=self._work, args=(sender,), name=f"notify {sender.name}", daemon=True)
+            for sender in senders
         ]
 
     @property
     def url(self) -> str:
         """The address on which it listens, such as http://127.0.0.1:9465, without a path."""
         host, port = self._server.server_address[:2]
-        return f"http://{host!s}:{port}"
+        return f"{self._scheme}://{host!s}:{port}"
 
     def start(self) -> None:
         """Begins to accept webhooks and to send, on daemon threads. Call it once."""
-        for thread in self._threads:
+        for thread in (self._http, *self._workers):
             thread.start()
 
     def close(self) -> None:
-        """Stops accepting, waits up to 30 s for deliveries under way, and closes the queue. Requires `start`."""
+        """Stops accepting, waits up to 30 s for deliveries under way, and closes the queue. Works without `start`."""
         self._stop.set()
         for wake in self._wake.values():
             wake.set()
-        self._server.shutdown()
+        if self._http.is_alive():
+            self._server.shutdown()
         self._server.server_close()
-        for thread in self._threads[1:]:
-            thread.join(timeout=30 / len(self._senders))
+        end = time.monotonic() + 30.0
+        for thread in self._workers:
+            if thread.is_alive():
+                thread.join(timeout=max(0.0, end - time.monotonic()))
         self._pool.shutdown(wait=False, cancel_futures=True)
         self._spool.close()
 
-    def accept(self, body: bytes, authorization: str) -> tuple[HTTPStatus, str]:
-        """What a POST is answered with."""
-        if self._token and not hmac.compare_digest(authorization.encode(), f"Bearer {self._token}".encode()):
-            return HTTPStatus.UNAUTHORIZED, "bearer token missing or wrong"
+    def answer(self, request: Request) -> Answer:
+        """The answer to a request that was let in."""
+        path = request.target.split("?", 1)[0]
+        if request.method == "POST":
+            return (
+                _text(*self.accept(request.body))
+                if path == "/alerts"
+                else _text(HTTPStatus.NOT_FOUND, "POST to /alerts")
+            )
+        if path == "/healthz":
+            given_up = sum(self.counts.given_up.values())
+            return _text(HTTPStatus.OK, f"{self.waiting()} incidents waiting, {given_up} deliveries given up")
+        if path == "/metrics":
+            kind = accepted(request.accept)
+            return Answer(page(self.counts, self._spool.backlog(self._clock()), kind), kind)
+        return _text(HTTPStatus.NOT_FOUND, "GET /healthz or /metrics")
+
+    def accept(self, body: bytes) -> tuple[HTTPStatus, str]:
+        """What a webhook of Alertmanager is answered with."""
         try:
             payload = json.loads(body)
             incident = parse_webhook(payload)
@@ -110,11 +148,15 @@ class Service:
         try:
             new = self._spool.put(identity, incident.group, incident.worst.severity, payload, self._clock())
         except (OverflowError, sqlite3.Error) as error:
+            self.counts.refuse("queue")
             return HTTPStatus.SERVICE_UNAVAILABLE, str(error)
-        if new and incident.query:
-            self._message(identity, incident)  # the diagnoses of all incidents are looked up at the same time
-        for wake in self._wake.values():
-            wake.set()
+        finally:
+            for wake in self._wake.values():
+                wake.set()
+        if new:
+            self.counts.accept()
+            if incident.query:
+                self._message(identity, incident)  # the diagnoses of all incidents are looked up at the same time
         return HTTPStatus.OK, "accepted" if new else "already accepted"
 
     def waiting(self) -> int:
@@ -137,11 +179,14 @@ class Service:
 
     def _deliver(self, sender: Sender, waiting: Waiting) -> None:
         try:
-            sender.send(self._message(waiting.identity, parse_webhook(waiting.payload)).result(MESSAGE_SECONDS))
+            message = self._composed(waiting.identity, parse_webhook(waiting.payload))
+            if not self._hung.acquire(blocking=False):
+                raise TimeoutError("earlier deliveries hang")
+            within(lambda: self._send(sender, message), SEND_SECONDS)
         except Exception as error:  # whatever a service raises: its queue goes on
             wait = self._spool.again(sender.name, waiting.number, self._clock())
+            self.counts.fail(sender.name, given_up=wait is None)
             if wait is None:
-                self.given_up += 1
                 log.error("%s gave up incident %d: it is too old", sender.name, waiting.number)
             else:
                 log.warning(
@@ -150,66 +195,49 @@ class Service:
                 )  # fmt: skip
         else:
             self._spool.done(sender.name, waiting.number, self._clock())
+            self.counts.deliver(sender.name)
 
-    def _message(self, identity: str, incident: Incident) -> Future[Message]:
-        """The message of an incident, with the diagnosis of its query; all senders share it."""
+    def _send(self, sender: Sender, message: Message) -> None:
+        try:
+            sender.send(message)
+        finally:
+            self._hung.release()
+
+    def _composed(self, identity: str, incident: Incident) -> Message:
+        """The message, without a diagnosis when that takes too long."""
+        since, message = self._message(identity, incident)
+        try:
+            return message.result(max(0.0, since + DIAGNOSIS_SECONDS - time.monotonic()))
+        except TimeoutError:
+            self.counts.lack_diagnosis()
+            return compose(incident, None, time.time(), "its lookup did not end in time")
+
+    def _message(self, identity: str, incident: Incident) -> tuple[float, Future[Message]]:
+        """Since when the message of an incident is being written, and the message; all senders share it."""
         with self._composing:
-            since, message = self._messages.get(identity, (0.0, None))
-            if message is None or time.monotonic() - since > MESSAGE_SECONDS:
-                message = self._pool.submit(self._compose, incident)
-                while len(self._messages) >= MAX_MESSAGES:
+            found = self._messages.get(identity)
+            if found is None or time.monotonic() - found[0] > MESSAGE_SECONDS:
+                self._messages.pop(identity, None)
+                while len(self._messages) >= MAX_ROWS:
                     del self._messages[next(iter(self._messages))]
-                self._messages[identity] = time.monotonic(), message
-            return message
+                found = self._messages[identity] = time.monotonic(), self._pool.submit(self._compose, incident)
+            return found
 
     def _compose(self, incident: Incident) -> Message:
         found = self._lookup.diagnose(incident.query, incident.job) if incident.query else Found(None)
         before = self._spool.recall(incident.group) if incident.status == "resolved" else None
         try:
-            message = compose(incident, found.diagnosis, self._clock(), found.trouble, before)
+            message = compose(incident, found.diagnosis, time.time(), found.trouble, before)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             log.warning("a diagnosis that makes no sense (%s)", type(error).__name__)
-            return compose(incident, None, self._clock(), "the driver's answer makes no sense")
+            self.counts.lack_diagnosis()
+            return compose(incident, None, time.time(), "the driver's answer makes no sense")
+        if incident.query and found.diagnosis is None:
+            self.counts.lack_diagnosis()
         if incident.status == "firing" and found.diagnosis is not None:
             self._spool.remember(incident.group, incident.began, found.diagnosis, self._clock())
         return message
 
 
-class _Handler(BaseHTTPRequestHandler):
-    notify: Service
-    timeout = QUIET_SECONDS
-    server_version, sys_version = "ledgerops", ""
-
-    def do_POST(self) -> None:
-        if self.path.split("?", 1)[0] != "/alerts":
-            return self._answer(HTTPStatus.NOT_FOUND, "POST to /alerts")
-        length = self.headers.get("Content-Length", "")
-        if not length.isdecimal():
-            return self._answer(HTTPStatus.LENGTH_REQUIRED, "Content-Length is missing")
-        if int(length) > MAX_BYTES:
-            self._pass_over(min(int(length), 4 * MAX_BYTES))
-            return self._answer(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"at most {MAX_BYTES} bytes")
-        return self._answer(*self.notify.accept(self.rfile.read(int(length)), self.headers.get("Authorization", "")))
-
-    def _pass_over(self, left: int) -> None:
-        """Reads what nobody wants: a client that is still sending would see a reset and not the answer."""
-        while left > 0 and (part := self.rfile.read(min(left, 65536))):
-            left -= len(part)
-
-    def do_GET(self) -> None:
-        if self.path.split("?", 1)[0] != "/healthz":
-            return self._answer(HTTPStatus.NOT_FOUND, "GET /healthz")
-        return self._answer(
-            HTTPStatus.OK, f"{self.notify.waiting()} incidents waiting, {self.notify.given_up} deliveries given up"
-        )
-
-    def _answer(self, status: HTTPStatus, text: str) -> None:
-        body = f"{text}\n".encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "text/plain; charset=utf-8")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: Any) -> None:
-        log.debug(format, *args)
+def _text(status: HTTPStatus, text: str) -> Answer:
+    return Answer(f"{text}\n".encode("utf-8", "replace"), TEXT, status)

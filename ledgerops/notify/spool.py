@@ -3,6 +3,7 @@
 SQLite in WAL mode, one row per incident and sender. Every sender has a queue for each group of alerts, so a sender that
 fails delays nobody else. Alertmanager repeats what was refused and sends all alerts of a group each time. Therefore a
 full queue refuses instead of dropping anything, and a newer state of a group replaces an older one that was not sent.
+Every `now` must come from one clock that nobody sets while the spool is open.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import fcntl
 import json
 import sqlite3
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +20,7 @@ from typing import Any
 
 from ledgerops.errors import UserError
 
-MAX_ROWS = 1000  # deliveries that wait
+MAX_ROWS = 1000  # deliveries that wait, of each sender
 SENT_SECONDS = 3.5 * 3600.0  # how long a delivery is remembered: less than Alertmanager's repeat_interval (4 h)
 BEGUN_SECONDS = 7 * 86400.0  # how long the first diagnosis of an incident is kept
 MAX_AGE_SECONDS = 86400.0  # after which a delivery is given up: nobody acts on a page of yesterday
@@ -47,7 +49,7 @@ class Waiting:
 class Spool:
     """The queues of `senders`, by name. Safe for threads of one process; a second process on the file is refused."""
 
-    def __init__(self, file: Path, senders: Sequence[str], most: int = MAX_ROWS) -> None:
+    def __init__(self, file: Path, senders: Sequence[str], most: int = MAX_ROWS, now: float | None = None) -> None:
         self._senders = tuple(senders)
         self._most = most
         self._sending: dict[str, int] = {}  # sender -> the row that it is sending: it may arrive at any moment
@@ -66,6 +68,7 @@ class Spool:
             self._db.execute("PRAGMA journal_mode=WAL")
             self._db.executescript(SCHEMA)
             self._adopt()
+            self._forget_other_clock(time.time() if now is None else now)
         except sqlite3.Error as error:
             self._held.close()
             raise UserError(f"cannot keep the queue in {file}: {error}; give another --queue") from None
@@ -78,7 +81,7 @@ class Spool:
     def put(self, identity: str, group: str, severity: str, payload: Mapping[str, Any], now: float) -> bool:
         """Accepts an incident for every sender; False when each has it waiting or has delivered it lately.
 
-        Raises OverflowError when the queue is full, and then accepts it for none.
+        Raises OverflowError when the queue of a sender is full: the others have accepted it, and it must come again.
         """
         with self._lock:
             self._db.execute("DELETE FROM delivered WHERE at < ?", (now - SENT_SECONDS,))
@@ -90,24 +93,24 @@ class Spool:
                 )
             }
             owed = [sender for sender in self._senders if sender not in known]
-            if not owed:
-                return False
+            content = json.dumps(payload)
             self._db.execute("BEGIN")
             try:
-                for sender in owed:
-                    self._db.execute(
-                        "DELETE FROM queue WHERE sender = ? AND grouped = ? AND id != ?",
-                        (sender, group, self._sending.get(sender, -1)),
-                    )
-                if self._db.execute("SELECT count(*) FROM queue").fetchone()[0] + len(owed) > self._most:
-                    raise OverflowError("the queue is full; send the alert again later")
-                for sender in owed:
-                    self._insert(sender, group, identity, severity, json.dumps(payload), now)
+                full = [sender for sender in owed if not self._replace(sender, group, identity, severity, content, now)]
             except BaseException:
                 self._db.execute("ROLLBACK")
                 raise
             self._db.execute("COMMIT")
-            return True
+        if full:
+            raise OverflowError(f"the queue is full ({', '.join(full)}); send the alert again later")
+        return bool(owed)
+
+    def backlog(self, now: float) -> dict[str, tuple[int, float]]:
+        """By sender: how many deliveries wait, and the age of the oldest in seconds, 0 without one."""
+        with self._lock:
+            rows = self._db.execute("SELECT sender, count(*), min(at) FROM queue GROUP BY sender").fetchall()
+        found = {sender: (count, max(0.0, now - at)) for sender, count, at in rows}
+        return {sender: found.get(sender, (0, 0.0)) for sender in self._senders}
 
     def due(self, sender: str, now: float) -> Waiting | None:
         """The next delivery of a sender: pages first, and the oldest of each group first."""
@@ -168,6 +171,22 @@ class Spool:
         with self._lock:
             self._db.close()
             self._held.close()
+
+    def _replace(self, sender: str, group: str, identity: str, severity: str, payload: str, now: float) -> bool:
+        """Takes the place of what waits of the group; False, and nothing is changed, when the queue is full."""
+        older = "sender = ? AND grouped = ? AND id != ?"
+        which = (sender, group, self._sending.get(sender, -1))
+        kept = self._db.execute(f"SELECT count(*) FROM queue WHERE sender = ? AND NOT ({older})", (sender, *which))
+        if kept.fetchone()[0] >= self._most:
+            return False
+        self._db.execute(f"DELETE FROM queue WHERE {older}", which)
+        self._insert(sender, group, identity, severity, payload, now)
+        return True
+
+    def _forget_other_clock(self, now: float) -> None:
+        """What an earlier process put into the future is due now: the clock may have been set since."""
+        self._db.execute("UPDATE queue SET due = min(due, ?), at = min(at, ?)", (now, now))
+        self._db.execute("UPDATE delivered SET at = min(at, ?)", (now,))
 
     def _insert(self, sender: str, group: str, identity: str, severity: str, payload: str, now: float) -> None:
         self._db.execute(

@@ -14,7 +14,7 @@ from typing import Any
 from ledgerops.metrics.model import HistogramTotal, Labels, Metric
 from ledgerops.model.self_counts import SelfStats
 from ledgerops.runtime.family import Family, clean_label
-from ledgerops.runtime.snapshot import Snapshot, published
+from ledgerops.runtime.snapshot import Published, Snapshot, published
 
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
 OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
@@ -46,12 +46,16 @@ def accepted(header: str) -> str:
 
 def render(snapshot: Snapshot, stats: SelfStats, now: float, kind: str = TEXT, expected: Iterable[str] = ()) -> bytes:
     """All families as text of `kind` at `now` (seconds since the epoch); see `published` for the rest."""
+    queries = (*map(clean_label, snapshot.queries), *map(clean_label, expected))
+    return render_families(published(snapshot, stats, expected), now, kind, queries)
+
+
+def render_families(families: Iterable[Published], now: float, kind: str, queries: Iterable[str] = ()) -> bytes:
+    """Families as text of `kind`; `queries` are the names that their parts have, cleaned."""
     rich = kind == OPENMETRICS
     lines: list[str] = []
-    pairs = {
-        name: f'query="{_escape(name)}"' for name in (*map(clean_label, snapshot.queries), *map(clean_label, expected))
-    }
-    for metric, parts in published(snapshot, stats, expected):
+    pairs = {name: f'query="{_escape(name)}"' for name in queries}
+    for metric, parts in families:
         lines.extend(_head(metric, rich))
         for query, family in parts:
             lines.extend(_samples(family, pairs[query] if query is not None else "", now, rich))

@@ -17,12 +17,12 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
 from ledgerops.agent import exporter as exporter_module
-from ledgerops.agent import http_server
 from ledgerops.agent.exporter import Exporter
-from ledgerops.agent.http_server import MAX_REQUESTS, MAX_REQUESTS_PER_ADDRESS
 from ledgerops.agent.queue import Inbox
 from ledgerops.agent.worker import Worker
+from ledgerops.common import http_server
 from ledgerops.common.http import ask
+from ledgerops.common.http_server import MAX_REQUESTS, MAX_REQUESTS_PER_ADDRESS
 from ledgerops.config import Config
 from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.errors import UserError
@@ -31,6 +31,7 @@ from ledgerops.runtime.exposition import OPENMETRICS, TEXT, accepted, render
 from ledgerops.runtime.family import clean_label
 from ledgerops.runtime.registry import Fleet
 from tests.build import T0, spark_json
+from tests.certificates import authority, certificate_of
 from tests.programs import until
 
 PROMETHEUS_3 = (
@@ -643,28 +644,58 @@ def test_an_empty_secret_is_refused(tmp_path):
 
 
 @pytest.fixture
-def certificate(tmp_path):
-    openssl = shutil.which("openssl")
-    if openssl is None:
-        pytest.skip("openssl is not installed")
-    files = [str(tmp_path / name) for name in ("cert.pem", "key.pem")]
-    subprocess.run(
-        f"{openssl} req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 1 -subj /CN=me "
-        f"-addext subjectAltName=IP:127.0.0.1 -out {files[0]} -keyout {files[1]}".split(),
-        check=True,
-        capture_output=True,
-    )
-    return files
+def ca(tmp_path):
+    return authority(tmp_path)
 
 
-def test_tls_serves_and_a_silent_client_does_not_hold_others_up(serve, certificate):
-    served = serve(tls_certificate=certificate[0], tls_key=certificate[1])
-    context = ssl.create_default_context(cafile=certificate[0])
+def test_tls_serves_and_a_silent_client_does_not_hold_others_up(serve, ca):
+    made = certificate_of(ca, "server")
+    served = serve(tls_certificate=made.certificate, tls_key=made.key)
+    context = ssl.create_default_context(cafile=ca.certificate)
     with socket.create_connection(("127.0.0.1", served.exporter.port)):
         status, _, body = served.get("/healthz", context=context)
 
     assert (status, body) == (200, b"ok\n")
     assert served.exporter.url.startswith("https://")
+
+
+def test_where_client_certificates_are_asked_for_only_those_of_the_authority_are_let_in(
+    serve, ca, tmp_path, monkeypatch
+):
+    (tmp_path / "elsewhere").mkdir()
+    server, client = certificate_of(ca, "server"), certificate_of(ca, "client")
+    foreign = certificate_of(authority(tmp_path / "elsewhere"), "client")
+    served = serve(tls_certificate=server.certificate, tls_key=server.key, tls_client_ca=ca.certificate)
+    monkeypatch.setenv("SSL_CERT_FILE", ca.certificate)
+
+    def body_for(shown):
+        environ = (
+            {"LEDGEROPS_CLIENT_CERTIFICATE": shown.certificate, "LEDGEROPS_CLIENT_KEY": shown.key} if shown else {}
+        )
+        return ask(f"{served.exporter.url}/healthz", environ=environ)[0]
+
+    assert body_for(client) == b"ok\n"
+    for stranger in (None, foreign):
+        with pytest.raises(OSError):
+            body_for(stranger)
+
+
+def test_a_certificate_that_is_renewed_is_served_without_a_restart(serve, ca):
+    first, second = certificate_of(ca, "first"), certificate_of(ca, "second")
+    served = serve(tls_certificate=first.certificate, tls_key=first.key)
+
+    def name():
+        context = ssl.create_default_context(cafile=ca.certificate)
+        with (
+            socket.create_connection(("127.0.0.1", served.exporter.port), timeout=60) as plain,
+            context.wrap_socket(plain, server_hostname="127.0.0.1") as client,
+        ):
+            return dict(*client.getpeercert()["subject"])["commonName"]
+
+    assert name() == "first"
+    shutil.copy(second.key, first.key)
+    shutil.copy(second.certificate, first.certificate)
+    assert name() == "second"
 
 
 def test_a_certificate_that_is_none_is_named(tmp_path):

@@ -17,7 +17,8 @@ class Receiver:
         self.refuse = 0
         self.refused = 0
         self.pages: dict[str, object] = {}
-        self.authorization: list[str] = []
+        self.authorization: list[str] = []  # of each GET
+        self.got_authorization: list[str] = []  # of each POST that was taken
         self.asked: list[str] = []
         receiver = self
 
@@ -29,6 +30,7 @@ class Receiver:
                     self.send_response(503)
                 else:
                     receiver.got.append(json.loads(body))
+                    receiver.got_authorization.append(self.headers.get("Authorization", ""))
                     self.send_response(200)
                 self.send_header("Content-Length", "0")
                 self.end_headers()
@@ -48,7 +50,7 @@ class Receiver:
 
         self._server = ThreadingHTTPServer((host, 0), Handler)
         self.url = f"http://{host}:{self._server.server_address[1]}"
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
 
     def close(self) -> None:
         self._server.shutdown()

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import socket
-import threading
 import time
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from ledgerops.common.credentials import Secrets
 from ledgerops.notify.lookup import Lookup, promql_text
+from tests.hostile import dripping_server
 from tests.notify.build import DIAGNOSIS
 
 KNOWN = {"version": 1, "queries": [DIAGNOSIS]}
@@ -17,31 +17,14 @@ KNOWN = {"version": 1, "queries": [DIAGNOSIS]}
 
 @pytest.fixture
 def dripping():
-    """A driver that sends a byte of its headers every tenth of a second, without end."""
-    server = socket.create_server(("127.0.0.1", 0))
-    ended = threading.Event()
+    with dripping_server() as url:
+        yield url
 
-    def drip(connection):
-        with connection:
-            connection.sendall(b"HTTP/1.1 200 OK\r\nX: ")
-            while not ended.wait(0.1):
-                try:
-                    connection.sendall(b"x")
-                except OSError:
-                    return
 
-    def serve():
-        while True:
-            try:
-                connection, _ = server.accept()
-            except OSError:
-                return
-            threading.Thread(target=drip, args=(connection,), daemon=True).start()
-
-    threading.Thread(target=serve, daemon=True).start()
-    yield f"http://127.0.0.1:{server.getsockname()[1]}"
-    ended.set()
-    server.close()
+@pytest.fixture
+def secrets(tmp_path):
+    (tmp_path / "token").write_text("secret\n")
+    return Secrets(token_file=str(tmp_path / "token"))
 
 
 def test_a_driver_that_drips_ends_with_the_deadline_of_the_lookup(dripping):
@@ -94,20 +77,49 @@ def test_a_job_cannot_change_the_question_to_prometheus(driver):
     assert '"x\\"}' in asked
 
 
-def test_the_token_goes_to_no_host_that_only_prometheus_names(driver, elsewhere):
+def test_the_token_goes_to_no_host_that_only_prometheus_names(driver, elsewhere, secrets):
     driver.pages["/api/v1/query"] = {"data": {"result": [{"metric": {"instance": urlsplit(elsewhere.url).netloc}}]}}
     elsewhere.pages["/diagnosis"] = KNOWN
 
-    Lookup(prometheus=driver.url, token="secret").diagnose("daily_counts", "")
+    Lookup(prometheus=driver.url, secrets=secrets).diagnose("daily_counts", "")
 
     assert elsewhere.authorization == [""]
 
 
 @pytest.mark.parametrize("known", [{"token_hosts": ["127.0.0.*"]}, {"exporters": ["http://127.0.0.2:1"]}])
-def test_the_token_goes_to_hosts_that_are_named(driver, elsewhere, known):
+def test_the_token_goes_to_hosts_that_are_named(driver, elsewhere, known, secrets):
     driver.pages["/api/v1/query"] = {"data": {"result": [{"metric": {"instance": urlsplit(elsewhere.url).netloc}}]}}
     elsewhere.pages["/diagnosis"] = KNOWN
 
-    Lookup(prometheus=driver.url, token="secret", **known).diagnose("daily_counts", "")
+    Lookup(prometheus=driver.url, secrets=secrets, **known).diagnose("daily_counts", "")
 
     assert elsewhere.authorization == ["Bearer secret"]
+
+
+def test_prometheus_gets_its_own_credentials_and_no_other(driver, elsewhere, secrets, tmp_path):
+    (tmp_path / "password").write_text("geheim")
+    driver.pages["/api/v1/query"] = {"data": {"result": []}}
+    elsewhere.pages["/diagnosis"] = KNOWN
+    lookup = Lookup(
+        prometheus=driver.url,
+        prometheus_secrets=Secrets(user="me", password_file=str(tmp_path / "password")),
+        exporters=[elsewhere.url],
+        secrets=secrets,
+    )
+
+    lookup.diagnose("daily_counts", "")
+
+    assert (driver.authorization, elsewhere.authorization) == (["Basic bWU6Z2VoZWlt"], ["Bearer secret"])
+
+
+def test_a_token_is_read_again_for_each_lookup(driver, secrets, tmp_path):
+    driver.pages["/diagnosis"] = KNOWN
+    lookup = Lookup(exporters=[driver.url], secrets=secrets)
+    lookup.diagnose("daily_counts", "")
+    (tmp_path / "token").write_text("rotated")
+    lookup.diagnose("daily_counts", "")
+    (tmp_path / "token").unlink()
+    found = lookup.diagnose("daily_counts", "")
+
+    assert driver.authorization == ["Bearer secret", "Bearer rotated"]
+    assert found.diagnosis is None and "no such file or directory" in found.trouble

@@ -1,21 +1,31 @@
 import email
 import json
+import logging
 import socket
+import ssl
 import subprocess
+import threading
 import time
 import urllib.error
 import urllib.request
 
 import pytest
 import yaml
+from prometheus_client.parser import text_string_to_metric_families
 
+from ledgerops.common.credentials import Secrets
+from ledgerops.common.http_access import Rules
 from ledgerops.errors import UserError
 from ledgerops.notify import spool as spool_module
+from ledgerops.notify.incident import parse_webhook
 from ledgerops.notify.lookup import Lookup
+from ledgerops.notify.message import compose
 from ledgerops.notify.senders import Webhook, open_senders
-from ledgerops.notify.service import Service
+from ledgerops.notify.service import MAX_HUNG, Service
 from ledgerops.notify.spool import Spool
 from ledgerops.servers.process import free_port
+from tests.certificates import authority, certificate_of
+from tests.hostile import dripping_server
 from tests.notify.build import DIAGNOSIS, HEALTHY, alert, resolved, webhook
 from tests.paths import ROOT
 from tests.programs import answers, needed, until
@@ -36,6 +46,13 @@ def notify(tmp_path):
     yield begin
     for service in running:
         service.close()
+
+
+@pytest.fixture
+def local(tmp_path):
+    """Rules of a service on loopback that wants the token t3mp, which is in a file."""
+    (tmp_path / "token").write_text("t3mp\n")
+    return Rules(host="127.0.0.1", token_file=str(tmp_path / "token"))
 
 
 def post(url, payload, token=None):
@@ -60,10 +77,13 @@ def test_an_alert_becomes_a_message_with_its_cause(notify, receiver, driver):
     assert (sent["severity"], sent["resolved"]) == ("critical", False)
 
 
-def test_the_driver_is_found_through_prometheus(notify, receiver, driver):
+def test_the_driver_is_found_through_prometheus(notify, receiver, driver, tmp_path):
+    (tmp_path / "token").write_text("secret")
     driver.pages["/diagnosis"] = {"version": 1, "queries": [DIAGNOSIS]}
     driver.pages["/api/v1/query"] = {"data": {"result": [{"metric": {"instance": driver.url.removeprefix("http://")}}]}}
-    service = notify([Webhook(receiver.url)], Lookup(prometheus=driver.url, token="secret"))
+    service = notify(
+        [Webhook(receiver.url)], Lookup(prometheus=driver.url, secrets=Secrets(token_file=str(tmp_path / "token")))
+    )
 
     post(f"{service.url}/alerts", webhook())
 
@@ -211,13 +231,13 @@ def test_the_end_of_an_incident_says_what_changed(notify, receiver, driver):
         ("/alerts", b"[]", "t", (400, "not a webhook of Alertmanager: expected a JSON object")),
         ("/alerts", b"[" * 100_000, "t", (400, None)),
         ("/alerts", b"x" * 1_100_000, "t", (413, "at most 1048576 bytes")),
-        ("/alerts", b"{}", None, (401, "bearer token missing or wrong")),
-        ("/alerts", b"{}", "wrong", (401, "bearer token missing or wrong")),
+        ("/alerts", b"{}", None, (401, "credentials are required")),
+        ("/alerts", b"{}", "wrong", (401, "credentials are required")),
         ("/other", b"{}", "t", (404, "POST to /alerts")),
     ],
 )
 def test_bad_requests_are_told_and_nothing_is_queued(notify, receiver, path, body, token, answer):
-    service = notify([Webhook(receiver.url)], token="t")
+    service = notify([Webhook(receiver.url)], rules=Rules(host="127.0.0.1", token="t"))
 
     status, text = post(f"{service.url}{path}", body, token)
 
@@ -352,3 +372,185 @@ def test_a_sender_that_makes_no_sense_is_refused_without_its_secrets(url, messag
         open_senders([url])
 
     assert str(refused.value) == message
+
+
+def figures(service, token=None):
+    """The samples of /metrics by name and label value."""
+    request = urllib.request.Request(
+        f"{service.url}/metrics", headers={"Authorization": f"bearer {token}"} if token else {}
+    )
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        families = list(text_string_to_metric_families(answer.read().decode()))
+    return {
+        (sample.name.removeprefix("ledgerops_notify_"), *sample.labels.values()): sample.value
+        for family in families
+        for sample in family.samples
+    }
+
+
+def test_its_own_metrics_tell_senders_that_deliver_from_those_that_do_not(notify, receiver, driver):
+    driver.refuse = 1_000_000
+    service = notify(open_senders([receiver.url, driver.url]))
+    post(f"{service.url}/alerts", webhook())
+    until(lambda: driver.refused and service.counts.delivered, 60, "one delivery and one that failed")
+
+    found = figures(service)
+
+    good, bad = "webhook 127.0.0.1 1", "webhook 127.0.0.1 2"
+    assert (found["delivered_total", good], found["delivered_total", bad]) == (1, 0)
+    assert (found["failed_total", good], found["failed_total", bad]) == (0, 1)
+    assert (found["waiting", good], found["waiting", bad]) == (0, 1)
+    assert found["oldest_waiting_seconds", good] == 0 < found["oldest_waiting_seconds", bad]
+    assert ("last_delivery_timestamp_seconds", bad) not in found
+    assert (found["accepted_total",], found["without_diagnosis_total",]) == (1, 1)
+
+
+def test_a_probe_needs_no_token_and_everything_else_does(notify, receiver, local):
+    service = notify([Webhook(receiver.url)], rules=local)
+
+    assert answers(f"{service.url}/healthz")
+    with pytest.raises(urllib.error.HTTPError, match="401"):
+        figures(service)
+    assert figures(service, "t3mp")["accepted_total",] == 0
+    assert post(f"{service.url}/alerts", webhook(), "t3mp") == (200, "accepted")
+
+
+def test_a_token_that_is_rotated_holds_at_once(notify, receiver, local, tmp_path):
+    service = notify([Webhook(receiver.url)], rules=local)
+    (tmp_path / "token").write_text("rotated")
+
+    assert post(f"{service.url}/alerts", webhook(), "t3mp")[0] == 401
+    assert post(f"{service.url}/alerts", webhook(), "rotated") == (200, "accepted")
+
+
+def test_a_page_of_another_site_cannot_post_to_loopback(notify, receiver):
+    service = notify([Webhook(receiver.url)])
+    request = urllib.request.Request(f"{service.url}/alerts", b"{}", {"Host": "evil.example"})
+
+    with pytest.raises(urllib.error.HTTPError, match="421"):
+        urllib.request.urlopen(request, timeout=60)
+
+
+@pytest.mark.parametrize(("options", "warned"), [({}, True), ({"token": "t"}, False)], ids=["open", "with a token"])
+def test_an_open_service_without_authentication_is_warned_of(notify, receiver, caplog, options, warned):
+    with caplog.at_level(logging.WARNING, "ledgerops"):
+        notify([Webhook(receiver.url)], rules=Rules(host="0.0.0.0", **options))
+
+    assert any("anyone who reaches it can send messages" in line for line in caplog.messages) is warned
+
+
+def test_with_tls_only_clients_of_the_authority_are_let_in(notify, receiver, tmp_path):
+    ca = authority(tmp_path)
+    server, client = certificate_of(ca, "server"), certificate_of(ca, "client")
+    rules = Rules(host="127.0.0.1", certificate=server.certificate, key=server.key, client_ca=ca.certificate)
+    service = notify([Webhook(receiver.url)], rules=rules)
+    stranger = ssl.create_default_context(cafile=ca.certificate)
+    known = ssl.create_default_context(cafile=ca.certificate)
+    known.load_cert_chain(client.certificate, client.key)
+    request = urllib.request.Request(f"{service.url}/alerts", json.dumps(webhook()).encode())
+
+    assert service.url.startswith("https://")
+    with pytest.raises(OSError):
+        urllib.request.urlopen(request, timeout=60, context=stranger)
+    with urllib.request.urlopen(request, timeout=60, context=known) as answer:
+        assert answer.read() == b"accepted\n"
+
+
+def test_a_clock_that_is_set_back_delays_no_attempt(notify, receiver, monkeypatch):
+    monkeypatch.setattr(spool_module, "BACKOFF_SECONDS", (0.2,))
+    receiver.refuse = 1
+    service = notify([Webhook(receiver.url)])
+    post(f"{service.url}/alerts", webhook())
+    until(lambda: receiver.refused, 60, "the refused attempt")
+    real = time.time
+    monkeypatch.setattr(time, "time", lambda: real() - 3600.0)
+
+    until(lambda: receiver.got, 60, "the next attempt")
+
+
+def test_a_clock_that_is_set_back_between_two_runs_delays_no_attempt(notify, receiver, tmp_path):
+    name = Webhook(receiver.url).name
+    earlier = Spool(tmp_path / "queue.db", [name], now=time.time() + 3600.0)
+    earlier.put("a", "a", "critical", webhook(), now=time.time() + 3600.0)
+    earlier.again(name, earlier.due(name, time.time() + 3600.0).number, now=time.time() + 3600.0)
+    earlier.close()
+
+    notify([Webhook(receiver.url)])
+
+    until(lambda: receiver.got, 60, "the message")
+
+
+def test_a_service_that_never_began_can_be_closed(tmp_path, receiver):
+    sender = Webhook(receiver.url)
+    Service(Spool(tmp_path / "queue.db", [sender.name]), Lookup(), [sender]).close()
+
+    Spool(tmp_path / "queue.db", [sender.name]).close()
+
+
+def test_a_sender_that_answers_without_end_is_a_failed_attempt(notify, receiver, monkeypatch):
+    monkeypatch.setattr("ledgerops.notify.senders.SECONDS", 0.3)
+    with dripping_server() as url:
+        service = notify(open_senders([url, receiver.url]))
+        post(f"{service.url}/alerts", webhook())
+
+        until(lambda: receiver.got, 60, "the message of the other one")
+        until(lambda: service.counts.failed["webhook 127.0.0.1 1"], 60, "the end of the attempt")
+
+
+def test_a_service_that_hangs_for_ever_stops_no_other_and_takes_few_threads(notify, receiver, monkeypatch):
+    monkeypatch.setattr("ledgerops.notify.service.SEND_SECONDS", 0.05)
+    monkeypatch.setattr(spool_module, "BACKOFF_SECONDS", (0.0,))
+    hanging, end = [], threading.Event()
+
+    class Hung:
+        name = "hung"
+
+        def send(self, message):
+            hanging.append(1)
+            end.wait(120)
+
+    service = notify([Hung(), Webhook(receiver.url)])
+    post(f"{service.url}/alerts", webhook())
+
+    until(lambda: service.counts.failed["hung"] > 2 * MAX_HUNG, 120, "many attempts")
+    assert len(receiver.got) == 1
+    assert len(hanging) == MAX_HUNG
+    end.set()
+
+
+def test_a_sender_whose_queue_is_full_does_not_refuse_for_the_others(tmp_path):
+    spool = Spool(tmp_path / "queue.db", ["dead", "chat"], most=2)
+    for name in "abcd":
+        try:
+            spool.put(name, name, "critical", {"n": name}, now=0.0)
+        except OverflowError as error:
+            assert "the queue is full (dead)" in str(error)
+        spool.done("chat", spool.due("chat", 0.0).number, now=0.0)
+
+    assert spool.backlog(1.0) == {"dead": (2, 1.0), "chat": (0, 0.0)}
+    spool.close()
+
+
+def test_a_lookup_that_is_late_costs_the_diagnosis_only(notify, receiver, monkeypatch):
+    monkeypatch.setattr("ledgerops.notify.service.DIAGNOSIS_SECONDS", 0.1)
+    end = threading.Event()
+
+    class Late(Lookup):
+        def diagnose(self, query, job):
+            end.wait(120)
+            return super().diagnose(query, job)
+
+    service = notify([Webhook(receiver.url)], Late())
+    post(f"{service.url}/alerts", webhook())
+
+    until(lambda: receiver.got, 60, "the message")
+    end.set()
+    assert "diagnosis: none (its lookup did not end in time)" in receiver.got[0]["body"]
+
+
+def test_a_webhook_with_credentials_in_its_url_sends_them_and_does_not_show_them(receiver):
+    sender = Webhook(receiver.url.replace("://", "://me:geh%40eim@"))
+    sender.send(compose(parse_webhook(webhook()), None, 0.0))
+
+    assert receiver.got_authorization == ["Basic bWU6Z2VoQGVpbQ=="]
+    assert "geh" not in sender.name

@@ -1,4 +1,4 @@
-"""The HTTP server under the exporter: a bounded number of threads, each for a bounded time.
+"""The HTTP server under the exporter and notify: a bounded number of threads, each for a bounded time.
 
 A client that is slow to say what it wants makes room for one that asks; who is turned away gets a 503 and is counted.
 """
@@ -18,10 +18,10 @@ from typing import Any, NamedTuple, cast
 
 import orjson
 
-from ledgerops.agent.http_access import Access
-from ledgerops.model.self_counts import SelfStats
+from ledgerops.common.credentials import Reread
+from ledgerops.common.http_access import Access
 
-MAX_REQUESTS = 32  # at a time, so that a storm cannot take the driver's memory
+MAX_REQUESTS = 32  # at a time, so that a storm cannot take the process's memory
 MAX_REQUESTS_PER_ADDRESS = 24  # the rest is left to others
 HEADER_SECONDS = 3.0  # until a request must have come in whole
 REQUEST_SECONDS = 10.0  # a request that takes longer is cut, however little it trickles
@@ -31,6 +31,15 @@ ROOM_SECONDS = 0.2  # that a request waits for the place of one that was cut
 # the live page loads nothing but its figures, so nothing that slips into it could load more
 POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'; img-src data:"
 JSON, LINES, HTML = "application/json", "application/x-ndjson", "text/html; charset=utf-8"
+
+
+class Request(NamedTuple):
+    """One request that has come in whole. The method is GET (also for HEAD) or, where bodies are taken, POST."""
+
+    target: str
+    method: str = "GET"
+    accept: str = ""
+    body: bytes = b""
 
 
 class Answer(NamedTuple):
@@ -56,7 +65,11 @@ class Connection:
 
 
 class Server(ThreadingHTTPServer):
-    """Answers by `answer(target, accept)`. Raises OSError when the address is taken."""
+    """Answers with `answer(request)`. Raises OSError when the address is taken.
+
+    `refused` is called with the reason for each request that is turned away or cut. POST is taken where
+    `max_body_bytes` is above 0. `problem` makes the answer to what is refused here.
+    """
 
     daemon_threads = True
     request_queue_size = 64
@@ -64,13 +77,20 @@ class Server(ThreadingHTTPServer):
     def __init__(
         self,
         address: tuple[str, int],
-        answer: Callable[[str, str], Answer],
+        answer: Callable[[Request], Answer],
         access: Access,
-        stats: SelfStats,
-        secure: ssl.SSLContext | None,
+        refused: Callable[[str], None],
+        secure: Reread[ssl.SSLContext] | None = None,
+        *,
+        max_body_bytes: int = 0,
+        max_requests: int = MAX_REQUESTS,
+        max_per_address: int = MAX_REQUESTS_PER_ADDRESS,
+        problem: Callable[[HTTPStatus, str], Answer] = problem,
     ) -> None:
-        self.answer, self.access, self.stats, self.secure = answer, access, stats, secure
-        self._slots = threading.BoundedSemaphore(MAX_REQUESTS)
+        self.answer, self.access, self.refused, self.secure = answer, access, refused, secure
+        self.max_body_bytes, self.problem = max_body_bytes, problem
+        self._max_per_address = max_per_address
+        self._slots = threading.BoundedSemaphore(max_requests)
         self._open: dict[socket.socket, Connection] = {}
         if ":" in address[0]:
             self.address_family = socket.AF_INET6
@@ -93,7 +113,7 @@ class Server(ThreadingHTTPServer):
         """The accepted socket, wrapped in TLS where that is configured, and the client's address. Raises OSError."""
         request, address = super().get_request()
         if self.secure is not None:
-            request = self.secure.wrap_socket(request, server_side=True, do_handshake_on_connect=False)
+            request = self.secure.current().wrap_socket(request, server_side=True, do_handshake_on_connect=False)
         return request, address
 
     def process_request(self, request: Any, client_address: Any) -> None:
@@ -136,7 +156,7 @@ class Server(ThreadingHTTPServer):
     def _no_room(self, address: str) -> str | None:
         """Takes a place for a request; else why there is none: the one that was slowest to ask is cut for it."""
         of_address = sum(connection.address == address for connection in list(self._open.values()))
-        if of_address >= MAX_REQUESTS_PER_ADDRESS:
+        if of_address >= self._max_per_address:
             if not self._cut_slowest(address):
                 return "address"
             if self._slots.acquire(timeout=ROOM_SECONDS):
@@ -165,7 +185,7 @@ class Server(ThreadingHTTPServer):
         if connection is None or connection.began == float("inf"):
             return
         connection.asked, connection.began = True, float("inf")  # once is enough
-        self.stats.refuse("slow")
+        self.refused("slow")
         try:
             request.shutdown(socket.SHUT_RDWR)
         except OSError:
@@ -173,9 +193,9 @@ class Server(ThreadingHTTPServer):
 
     def _turn_away(self, request: Any, reason: str) -> None:
         """Says 503, as far as it can be said without waiting."""
-        self.stats.refuse(reason)
-        body = problem(HTTPStatus.SERVICE_UNAVAILABLE, "too many requests at a time; try again").body
-        head = f"HTTP/1.1 503 Service Unavailable\r\nContent-Type: {JSON}\r\nContent-Length: {len(body)}\r\n"
+        self.refused(reason)
+        body, kind, _ = self.problem(HTTPStatus.SERVICE_UNAVAILABLE, "too many requests at a time; try again")
+        head = f"HTTP/1.1 503 Service Unavailable\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n"
         try:
             if self.secure is None:  # a TLS client would have to shake hands first
                 request.settimeout(0.05)
@@ -206,10 +226,40 @@ class Handler(BaseHTTPRequestHandler):
             self.request.do_handshake()
 
     def do_GET(self) -> None:
+        self._serve("GET", b"")
+
+    def do_HEAD(self) -> None:
+        self._serve("GET", b"")
+
+    def do_POST(self) -> None:
         server = cast(Server, self.server)
+        length = self.headers.get("Content-Length", "")
+        if server.max_body_bytes == 0:
+            self._say(server.problem(HTTPStatus.NOT_IMPLEMENTED, "only GET"))
+        elif not (length.isascii() and length.isdecimal()):
+            self._say(server.problem(HTTPStatus.LENGTH_REQUIRED, "Content-Length is missing"))
+        elif len(length) > 18 or int(length) > server.max_body_bytes:
+            self._pass_over(min(int(length[:18]), 4 * server.max_body_bytes))
+            text = f"at most {server.max_body_bytes} bytes"
+            self._say(server.problem(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, text))
+        else:
+            body = self.rfile.read(int(length))
+            if len(body) == int(length):  # else the client is gone
+                self._serve("POST", body)
+
+    def _pass_over(self, left: int) -> None:
+        """Reads what nobody wants: a client that is still sending would see a reset and not the answer."""
+        while left > 0 and (part := self.rfile.read(min(left, 65536))):
+            left -= len(part)
+
+    def _serve(self, method: str, body: bytes) -> None:
+        server, headers = cast(Server, self.server), self.headers
         server.request_is_in(self.request)
-        refusal = server.access.refusal(self.path, self.headers.get("Host", ""), self.headers.get("Authorization", ""))
-        answer = problem(*refusal) if refusal else server.answer(self.path, self.headers.get("Accept", ""))
+        refusal = server.access.refusal(self.path, headers.get("Host", ""), headers.get("Authorization", ""))
+        request = Request(self.path, method, headers.get("Accept", ""), body)
+        self._say(server.problem(*refusal) if refusal else server.answer(request))
+
+    def _say(self, answer: Answer) -> None:
         body = answer.body
         self.send_response(answer.status)
         if answer.status is HTTPStatus.UNAUTHORIZED:
@@ -226,9 +276,6 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(body)
-
-    def do_HEAD(self) -> None:
-        self.do_GET()
 
     def log_message(self, format: str, *args: Any) -> None:
         """Requests are not the job's output."""

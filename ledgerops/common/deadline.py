@@ -1,0 +1,30 @@
+"""Work that must end in time, whatever a peer does: one that sends a byte now and then has no timeout of its own."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import TypeVar
+
+Result = TypeVar("Result")
+
+
+def within(work: Callable[[], Result], seconds: float) -> Result:
+    """The result of `work`, which runs in a daemon thread. Raises what it raises, and TimeoutError after `seconds`;
+    the thread then goes on until its work ends by itself."""
+    done: Future[Result] = Future()
+
+    def run() -> None:
+        try:
+            done.set_result(work())
+        except BaseException as error:
+            done.set_exception(error)
+
+    threading.Thread(target=run, name="ledgerops-deadline", daemon=True).start()
+    try:
+        return done.result(timeout=max(0.0, seconds))
+    except TimeoutError:
+        if done.done():
+            raise
+        raise TimeoutError(f"no answer within {seconds:.3g} s") from None

@@ -1,0 +1,53 @@
+"""Requests end in time and in bounded memory, and no address with credentials in it is repeated."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from ledgerops.common.http import ask
+from ledgerops.errors import UserError
+from tests.hostile import BODY_WITHOUT_END, HEAD_WITHOUT_END, dripping_server
+
+
+@pytest.mark.parametrize("begin", [HEAD_WITHOUT_END, BODY_WITHOUT_END], ids=["headers", "body"])
+def test_an_answer_that_drips_ends_with_the_deadline_of_the_call(begin):
+    with dripping_server(begin) as url:
+        began = time.monotonic()
+        with pytest.raises(TimeoutError, match=r"no answer within 0\.5 s"):
+            ask(url, environ={}, seconds=0.5)
+
+    assert time.monotonic() - began < 30
+
+
+def test_an_answer_without_end_is_cut_by_its_size():
+    with (
+        dripping_server(BODY_WITHOUT_END, b"x" * 65_536, 0.0) as url,
+        pytest.raises(OSError, match="more than 1000000"),
+    ):
+        ask(url, environ={}, max_bytes=1_000_000)
+
+
+def test_an_answer_that_ends_early_is_none():
+    with dripping_server(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n", b"abc") as url:
+        assert ask(url, environ={})[0] == b"abc"
+    with (
+        dripping_server(b"HTTP/1.1 200 OK\r\nContent-Length: 300\r\n\r\n", b"", 0.0) as url,
+        pytest.raises(OSError, match=r"no answer within|timed out"),
+    ):
+        ask(url, environ={}, seconds=0.3)
+
+
+@pytest.mark.parametrize("url", ["http://me:geheim@driver.example:9464", "https://geheim@driver.example"])
+def test_credentials_in_an_address_are_refused_and_not_repeated(url):
+    with pytest.raises(UserError) as error:
+        ask(f"{url}/status", environ={})
+
+    assert str(error.value).startswith("the address of driver.example holds credentials; leave them out and set ")
+    assert "geheim" not in str(error.value)
+
+
+def test_a_client_certificate_that_is_none_is_named(tmp_path):
+    with pytest.raises(UserError, match=r"cannot use the client certificate .*absent.pem"):
+        ask("https://127.0.0.1:1/", environ={"LEDGEROPS_CLIENT_CERTIFICATE": str(tmp_path / "absent.pem")})
