@@ -1,6 +1,6 @@
 """The healthy controls: each of the catalogue is there, breaks nothing, and has a load plan that can be read."""
 
-import re
+import sys
 
 import pytest
 
@@ -22,10 +22,10 @@ def test_a_control_has_nothing_to_be_found(drill):
     assert drill.effect is None
 
 
-@pytest.mark.parametrize("drill", CONTROLS, ids=lambda drill: drill.name)
-def test_every_plan_of_a_control_is_read(drill):
-    module = __import__(drill.start.__module__, fromlist=["*"])
-    plans = [text for name, text in vars(module).items() if re.fullmatch("[A-Z]+", name) and "phases" in str(text)]
+def test_every_plan_of_a_control_is_read():
+    modules = {sys.modules[drill.start.__module__] for drill in CONTROLS}
+    texts = [text for module in modules for text in vars(module).values() if isinstance(text, str)]
+    plans = [text for text in texts if "phases:" in text]
 
-    assert plans
+    assert len(plans) >= len(CONTROLS)
     assert all(parse_plan(text).phases for text in plans)

@@ -15,7 +15,7 @@ import pytest
 
 from ledgerops.drills.harness.injector import Injector
 from ledgerops.drills.harness.runner import driver, random_names
-from ledgerops.drills.scenarios import slow_sink
+from ledgerops.drills.scenarios.sinks import SLOW_SINK
 from ledgerops.mixin.site import Site
 from ledgerops.notify.lookup import Lookup
 from ledgerops.notify.senders import open_senders
@@ -55,8 +55,8 @@ def incident(tmp_path_factory):
     """A driver with one query, whose sink obeys, watched and paged for by real servers."""
     needed("prometheus-alertmanager")
     folder = tmp_path_factory.mktemp("incident")
-    names = random_names(slow_sink.DRILL, 1)
-    injector = Injector(folder, slow_sink.DRILL, names, 1)
+    names = random_names(SLOW_SINK, 1)
+    injector = Injector(folder, SLOW_SINK, names, 1)
     (folder / "drill.json").write_text(json.dumps({"drill": "slow-sink", "seed": 1, "names": names}))
     opened = []
     try:

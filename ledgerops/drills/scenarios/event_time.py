@@ -1,0 +1,131 @@
+"""Rows that are late or dated ahead, and an input that holds back the watermark."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from ledgerops.drills.harness.drill import Drill, Fault, Truth, cause
+from ledgerops.drills.harness.effects import at_once
+from ledgerops.drills.harness.target_app import TargetApp
+
+# F08, late flood: from the onset, a fifth of the rows arrive two to ten minutes after their event time.
+#
+# The watermark delay of a deduplication and of windows of ten seconds is one minute.
+LATE_FLOOD_PLAN = """
+seed: 38
+start: now
+partitions: {count: 2}
+phases: [{shape: constant, rate: 200}]
+disorder: {late: {share: 0.01, delay: uniform, low: 1s, high: 10s}}
+duplicates: {share: 0.01, within: 5s}
+changes:
+  - from: 45s
+    to: 90s
+    disorder: {late: {share: 0.2, delay: uniform, low: 2m, high: 10m}}
+"""
+
+
+def start_late_flood(app: TargetApp) -> None:
+    app.job("dedup_transactions", {"transactions": app.rows(LATE_FLOOD_PLAN)})
+    counts = (
+        app.rows(LATE_FLOOD_PLAN)
+        .withWatermark("event_time", "1 minute")
+        .groupBy(F.window("event_time", "10 seconds"), "type")
+        .agg(F.count("*").alias("transactions"), F.sum("amount").alias("amount"))
+    )
+    app.query(counts, role="counts")
+
+
+LATE_FLOOD = Drill(
+    name="late-flood",
+    id="F08",
+    summary="a fifth of the rows arrive minutes after their event time",
+    start=start_late_flood,
+    effect=at_once,
+    recovery_seconds=45.0,
+    roles=("main", "counts"),
+    truth=Truth(
+        faults=(
+            Fault(rules=("late-data",), component=("operator=dedupe",), remedy="late"),
+            Fault(rules=("late-data",), query="counts", component=("operator=stateStoreSave",), remedy="late"),
+        ),
+        may=("rows-dropped",),
+    ),
+)
+
+
+# F09, future timestamp: one row is dated an hour ahead. The watermark follows it and never moves back.
+FUTURE_ROW_PLAN = """
+seed: 39
+start: now
+partitions: {count: 2}
+phases: [{shape: constant, rate: 200}]
+disorder: {late: {share: 0.01, delay: uniform, low: 1s, high: 10s}}
+changes:
+  - {from: 45s, to: 90s, disorder: {future: {count: 1, ahead: 1h}}}
+"""
+FUTURE_ROW = Drill(
+    name="future-row",
+    id="F09",
+    summary="one row is dated an hour ahead",
+    start=lambda app: app.job("dedup_transactions", {"transactions": app.rows(FUTURE_ROW_PLAN)}),
+    effect=at_once,
+    fault_seconds=30.0,
+    recovery_seconds=5.0,
+    recovers=False,
+    truth=cause("watermark-jump", component=("source=batch",), remedy="ahead of the clock", may=("rows-dropped",)),
+)
+
+
+# F10, idle join input: of two streams joined within a minute, the second sends nothing from the onset.
+TRANSACTIONS = """
+seed: 40
+start: now
+partitions: {count: 2}
+phases: [{shape: constant, rate: 150}]
+"""
+ACCOUNTS = """
+seed: 41
+start: now
+partitions: {count: 2}
+phases:
+  - {shape: constant, rate: 40, duration: 45s}
+  - {shape: constant, rate: 0, duration: 60s}
+  - {shape: constant, rate: 40}
+"""
+
+
+def side(rows: DataFrame, name: str) -> DataFrame:
+    """One input with names of its own, as a join needs them."""
+    named = rows.select(F.col("event_time").alias(f"{name}_time"), F.col("account_id").alias(f"{name}_account"))
+    return named.withWatermark(f"{name}_time", "10 seconds")
+
+
+def start_idle_join_input(app: TargetApp) -> None:
+    bought = side(app.rows(TRANSACTIONS, label="transactions"), "bought")
+    opened = side(app.rows(ACCOUNTS, label="accounts"), "opened")
+    near = F.expr(
+        "opened_account = bought_account AND opened_time BETWEEN bought_time - INTERVAL 1 MINUTE "
+        "AND bought_time + INTERVAL 1 MINUTE"
+    )
+    app.query(bought.join(opened, near))
+
+
+IDLE_JOIN_INPUT = Drill(
+    name="idle-join-input",
+    id="F10",
+    summary="one of two joined streams stops sending and holds back the watermark",
+    start=start_idle_join_input,
+    effect=at_once,
+    fault_seconds=60.0,
+    truth=cause(
+        "watermark-stalled",
+        component=("source=accounts",),
+        remedy="silent|sends nothing",
+        may=("state-growth", "freshness-breach"),
+    ),
+)
+
+
+DRILLS = (LATE_FLOOD, FUTURE_ROW, IDLE_JOIN_INPUT)

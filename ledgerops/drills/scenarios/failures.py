@@ -1,0 +1,130 @@
+"""Queries that fail: once, again and again, or with a backlog to catch up with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pandas as pd
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from ledgerops.drills.harness.drill import Drill, cause
+from ledgerops.drills.harness.effects import dies
+from ledgerops.drills.harness.fault_control import FaultControl
+from ledgerops.drills.harness.target_app import TargetApp
+
+# F14, query crash: a row cannot be parsed in FAILFAST mode. Nothing restarts the query.
+# the one row that is dated an hour ahead is the poison: the same at each attempt, as a bad record in a topic is
+CRASH_PLAN = """
+seed: 44
+start: now
+partitions: {count: 2}
+phases: [{shape: constant, rate: 150}]
+changes:
+  - {from: 45s, to: 90s, disorder: {future: {count: 1, ahead: 1h}}}
+"""
+POISON = "event_time > current_timestamp() + INTERVAL 30 MINUTES"
+
+
+def parsed(rows: DataFrame) -> DataFrame:
+    """The rows as JSON text, the poison cut short, and read again by a reader that takes no nonsense."""
+    text = F.to_json(F.struct("transaction_id", "account_id"))
+    cut = rows.select(F.when(F.expr(POISON), F.substring(text, 1, 20)).otherwise(text).alias("text"))
+    read = F.from_json("text", "transaction_id string, account_id string", {"mode": "FAILFAST"})
+    return cut.select(read.alias("row")).select("row.*")
+
+
+CRASH = Drill(
+    name="crash",
+    id="F14a",
+    summary="one record that cannot be parsed ends the query",
+    start=lambda app: app.query(parsed(app.rows(CRASH_PLAN))),
+    effect=dies(),
+    fault_seconds=20.0,
+    recovery_seconds=5.0,
+    recovers=False,
+    truth=cause(
+        "query-failed", component=("query=MALFORMED_RECORD",), remedy="same checkpoint", may=("freshness-breach",)
+    ),
+)
+
+
+# F14, crash loop: a function raises on one row, and a supervisor restarts the query each time.
+LOOP = 3  # deaths
+
+
+def scored(control: FaultControl) -> Callable[[Iterator[pd.DataFrame]], Iterator[pd.DataFrame]]:
+    """Passes rows on, and raises on the bad row until the control file says to skip it."""
+
+    def score(batches: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+        for rows in batches:
+            bad = rows[rows["poison"]]
+            if len(bad) and not control("skip"):
+                raise ValueError(f"no score for transaction {bad['transaction_id'].iloc[0]}")
+            yield rows
+
+    return score
+
+
+def start_crash_loop(app: TargetApp) -> None:
+    rows: DataFrame = app.rows(CRASH_PLAN).select("transaction_id", F.expr(POISON).alias("poison"))
+    app.query(rows.mapInPandas(scored(app.control), "transaction_id string, poison boolean"), keep=True)
+
+
+CRASH_LOOP = Drill(
+    name="crash-loop",
+    id="F14b",
+    summary="a function raises on one row, and the query is restarted each time",
+    start=start_crash_loop,
+    repair=lambda injector: injector.control.set(skip=True),
+    effect=dies(times=LOOP),
+    fault_seconds=40.0,
+    truth=cause(
+        "crash-loop", component=("query",), remedy="dead-letter|restarts", may=("query-failed", "freshness-breach")
+    ),
+)
+
+
+# X2, catch-up after a crash: the sink fails, the query is down for 30 s, then processes the accumulated backlog.
+#
+# The crash caused the backlog. Neither the load nor the cap on the batch size may be named as the cause.
+CATCH_UP_CAP = 1200  # rows a batch: twice what comes
+CATCH_UP_PLAN = """
+seed: 52
+start: now
+partitions: {count: 2}
+phases: [{shape: constant, rate: 300}]
+"""
+
+
+def start_catch_up(app: TargetApp) -> None:
+    def begin() -> None:
+        earlier = app.kept.get("main")
+        app.job("dedup_transactions", {"transactions": app.rows(CATCH_UP_PLAN, max_rows=CATCH_UP_CAP)})
+        if earlier is not None:
+            app.kept["main"].deaths = earlier.deaths
+
+    def turn() -> None:
+        kept = app.kept["main"]
+        if kept.seen_dead and not app.control("fail"):
+            begin()
+
+    begin()
+    app.each_turn.append(turn)
+
+
+CATCH_UP = Drill(
+    name="catch-up",
+    id="X2",
+    kind="combined",
+    summary="a crash, 30 s of downtime, and the backlog that results",
+    start=start_catch_up,
+    control={"fail": "disk quota exceeded"},
+    effect=dies(),
+    fault_seconds=30.0,
+    recovery_seconds=60.0,
+    truth=cause("query-failed", component=("query",), remedy="same checkpoint", may=("freshness-breach",)),
+)
+
+
+DRILLS = (CRASH, CRASH_LOOP, CATCH_UP)
