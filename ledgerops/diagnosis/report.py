@@ -224,7 +224,7 @@ def timeline_lines(told: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 def _heading(incident: Mapping[str, Any]) -> str:
     began, ended = incident["began"], incident["ended"]
     queries = len(incident["queries"])
-    until = "goes on" if ended is None else f"until {ended[11:19]}"
+    until = "ongoing" if ended is None else f"until {ended[11:19]}"
     return f"incident at {format.instant(began)}, {until}, {queries} {'query' if queries == 1 else 'queries'}"
 
 
@@ -256,7 +256,7 @@ def _sum_up(document: Mapping[str, Any], lowest: Severity) -> Line:
         if (earlier := _earlier(query, lowest))
     ]
     if not sick and over:
-        return [(f"{counted}: nothing found now; over: {', '.join(over)}", "healthy")]
+        return [(f"{counted}: nothing found now; ended: {', '.join(over)}", "healthy")]
     if not sick:
         return [(f"{counted}: nothing found", "healthy")]
     return [(f"{counted}: {len(sick)} with findings: {', '.join(sick)}", worst(document) or "")]

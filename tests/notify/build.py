@@ -56,7 +56,7 @@ CAUSE = {
     "since": "2026-03-01T09:59:00Z",
     "confidence": 0.93,
     "component": {"kind": "stage", "name": "12", "detail": "customer_id"},
-    "summary": "key 789087abc47c of customer_id holds 80% of the rows",
+    "summary": "key 789087abc47c of customer_id has 80% of the rows",
     "evidence": [],
     "remedies": [
         {"action": "drop the state", "why": "quick", "command": None, "safe": False},

@@ -1,14 +1,16 @@
 """Catching up: the query processes a backlog from before its start, and the backlog shrinks.
 
-Meaning: the run started with a backlog, after a restart or from the earliest offsets, and the backlog shrinks. This
-    follows from the pause; the query itself is healthy.
-Impact: results are late until the backlog is gone. The finding estimates when that will be.
-Diagnosis: `sum(ledgerops_source_backlog_offsets{query="QUERY"})` has been falling since
-    `ledgerops_query_start_timestamp_seconds{query="QUERY"}`. `ledgerops_backlog_drain_seconds` estimates the remaining
-    time from the capacity; the finding estimates it from the last batches. Find out why the query was down:
-    `ledgerops_query_restarts_total{query="QUERY"}`.
-Mitigation: wait. If it takes too long, give the query more cores until it is done, at most as many as the source has
-    partitions. Check `ledgerops_retention_headroom_seconds`: the time until the topic deletes unread rows.
+Meaning: the run started with a backlog, after a restart or from the earliest offsets, and the backlog shrinks. The
+    query itself is healthy.
+Impact: results are late until the backlog is gone. The finding estimates when that is.
+Diagnosis: 1. `sum(ledgerops_source_backlog_offsets{query="QUERY"})` must keep falling. If it rises again, the query can
+    no longer keep up: see `falling-behind`.
+    2. `ledgerops_backlog_drain_seconds{query="QUERY"}` estimates the remaining time from the capacity of the query. If
+    that is too long, the query needs more cores until the backlog is gone.
+    3. If `ledgerops_query_restarts_total{query="QUERY"}` rose, find out why the query was down: see `query-failed`.
+Mitigation: wait, but check that `ledgerops_retention_headroom_seconds{query="QUERY"}`, the time until the topic deletes
+    unread rows, is longer than the remaining time. If it is not, raise the retention of the topic. If the wait is too
+    long, give the query more cores, at most as many as the source has partitions.
 Evidence:
     ledgerops_source_backlog_offsets: sum over the partitions of latestOffset - endOffset, of the newest batch.
     backlog_falls_by: that sum of the batch twelve before the newest (or of the first of the run) less that of the

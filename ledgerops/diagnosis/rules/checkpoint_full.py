@@ -1,13 +1,18 @@
 """Checkpoint full: the query failed because the storage of its checkpoint rejects writes.
 
-Meaning: the file system rejected a write of a batch's offsets, its commit or its state: no space is left, a quota is
+Meaning: the file system rejected a write of a batch's offsets, its commit or its state. No space is left, a quota is
     used up, or the write permission is gone. Neither the rows nor the query is the cause.
-Impact: no batch can start before there is space. Nothing is lost: the checkpoint still has the offsets to resume from.
-Diagnosis: `ledgerops_query_failures_total{query="QUERY"}` rises with each start; the finding quotes the error of the
-    file system. Check the folder's storage with `df -h` and `df -i` (files may run out before bytes do), a quota with
-    `hdfs dfs -count -q`, and the permissions and billing of a bucket.
-Mitigation: make room or lift the quota, then start the query with the same checkpoint. Delete nothing inside a
-    checkpoint by hand. Keep less of it: lower `spark.sql.streaming.minBatchesToRetain`, and bound the state.
+Impact: no batch can start until writes succeed again. Nothing is lost: the checkpoint still has the offsets to resume
+    from.
+Diagnosis: 1. Read the error of the file system in the finding. "No space" or "quota" means that storage is used up;
+    "permission" or "access denied" means that the credentials or the owner of the folder changed.
+    2. Check the storage of the folder with `df -h` and `df -i`, HDFS with `hdfs dfs -count -q`, and for a bucket its
+    permissions and billing. If `df -i` shows 100%, it has space but no free inodes: remove small files.
+    3. If `ledgerops_query_failures_total{query="QUERY"}` rises, something restarts the query and each start fails. Stop
+    the restarts.
+Mitigation: free space outside the checkpoint, or raise the quota, then start the query with the same checkpoint. Never
+    delete files inside a checkpoint by hand. To keep less from now on, lower `spark.sql.streaming.minBatchesToRetain`
+    and bound the state.
 Evidence:
     ledgerops_query_failures_total: `terminated` records of the query with an exception, up to now
 """
@@ -35,17 +40,17 @@ def check(view: QueryView) -> Iterator[Finding]:
         return
     failures = float(max(1, sum(view.history.failures.values())))
     yield Finding(
-        f"the checkpoint's storage takes no more writes, and the query failed of it: {first_line(ended.exception)}",
+        f"the query failed because the storage of its checkpoint rejects writes: {first_line(ended.exception)}",
         Component("query", view.query, "checkpoint"),
         (Evidence("ledgerops_query_failures_total", failures, "count", "0", ended.at),),
         (
             Remedy(
-                "make room in the storage of the checkpoint, or lift its quota, and start the query again",
-                "the checkpoint tells where to go on: nothing is lost",
+                "free space in the storage of the checkpoint or raise its quota, then start the query again",
+                "nothing is lost: the checkpoint has the offsets to resume from",
             ),
             Remedy(
                 "lower spark.sql.streaming.minBatchesToRetain",
-                "the checkpoint then keeps the files of fewer batches; a rollback reaches less far",
+                "the checkpoint then keeps the files of fewer batches, so a rollback cannot go back as far",
                 safe=False,
             ),
         ),

@@ -1,17 +1,21 @@
 """Checkpoint slow: writing the checkpoint takes a large part of each batch.
 
-Meaning: before a batch Spark writes its offsets to the checkpoint (`wal_commit`), and after it a commit
-    (`commit_offsets`), one small file each. These writes take much longer than they should, or than they used to.
+Meaning: Spark writes a small file with the offsets before each batch (`wal_commit`) and another one after it
+    (`commit_offsets`). These writes take much longer than they should, or than they used to.
 Impact: every batch takes longer, however few rows it has, so batches outlast the trigger interval. The state store and
     file sinks often write to the same storage and slow down as well.
-Diagnosis: `sum by (phase) (rate(ledgerops_batch_phase_seconds_total{query="QUERY",
-    phase=~"wal_commit|commit_offsets"}[5m]))` over `rate(ledgerops_batches_total{query="QUERY"}[5m])` is the time of
-    each. Time the writing of a small file there by hand. On an object store check for throttling, on HDFS check the
-    name node, on a disk check its queue (`iostat -x`).
-Mitigation: put the checkpoint on storage with a low latency (local disk or HDFS rather than an object store without a
-    fast committer), raise the rate limit, or clear a full disk. A longer trigger interval means fewer writes. For a
-    stateless query `asyncProgressTrackingEnabled` writes the offsets in parallel with the batch. More cores do not
-    help.
+Diagnosis: 1. `sum by (phase)
+    (rate(ledgerops_batch_phase_seconds_total{query="QUERY",phase=~"wal_commit|commit_offsets"}[5m]))` divided by
+    `rate(ledgerops_batches_total{query="QUERY"}[5m])` gives the seconds of each write. Well above 0.5 s means that the
+    storage is slow.
+    2. Time the writing of a small file to the checkpoint folder by hand. If it is slow too, the storage is the cause:
+    on an object store check for throttling, on HDFS check the name node, on a disk check its queue (`iostat -x`). If it
+    is fast, the driver is: look for garbage collection and a busy CPU there.
+    3. Check whether other queries have the same finding. If they do, they share the storage and its limits.
+Mitigation: make the trigger interval longer if results may be that old: fewer batches write fewer files. Then move the
+    checkpoint to storage with low latency (a local disk or HDFS rather than an object store), raise its rate limit, or
+    clear a full disk. For a stateless query with a Kafka sink, `asyncProgressTrackingEnabled` writes the offsets in
+    parallel with the batch. More cores do not help.
 Evidence:
     checkpoint_seconds_median: median of (durationMs.walCommit + durationMs.commitOffsets) / 1000 over the newest 3
         batches of the run (without those of its first 10 s)

@@ -1,13 +1,19 @@
-"""Conflicting duplicates: one transaction was sent twice and says two different things.
+"""Conflicting duplicates: one transaction arrived twice, with different contents.
 
-Meaning: copies of a transaction_id came whose content is another than that of the first: another amount, account or
-    time. An exact copy can be dropped without harm; of two that differ, nobody can tell which is right.
-Impact: whatever keeps the first copy, the last, or both, is wrong for some of them. Speed and lag look healthy.
-Diagnosis: `rate(ledgerops_conflicting_rows_total{query="QUERY"}[5m])` against
-    `sum(rate(ledgerops_input_rows_total{query="QUERY"}[5m]))` is their share. The output of the query holds the rows;
-    the sample of ids in the finding is hashed (the first 12 digits of their SHA-256).
-Mitigation: ask the producer: two systems that use one number range, a correction sent under the old id, or a retry that
-    rebuilds the record. Hold the conflicting ids back from what is built on them until it is known which copy is right.
+Meaning: rows arrived with a transaction_id that was seen before, but with another amount, account or time. An exact
+    copy can be dropped safely. If two copies differ, the rows do not show which one is right.
+Impact: keeping the first copy, the last copy or both is wrong for some of these transactions. Speed and lag look
+    healthy.
+Diagnosis: 1. `rate(ledgerops_conflicting_rows_total{query="QUERY"}[5m])` divided by
+    `sum(rate(ledgerops_input_rows_total{query="QUERY"}[5m]))` is the share of conflicting rows. A few mean single
+    retries; a steady share means a producer that works wrongly.
+    2. Look up the ids in the output of the query. The finding shows them hashed (the first 12 digits of their SHA-256).
+    If accounts differ, two systems use the same range of ids; if only the amount or the time differs, a correction or a
+    retry reused the id.
+    3. Check when the finding began against the deployments of the producer. If one matches, that version is the cause.
+Mitigation: exclude the conflicting ids from reports and payments until the producer has confirmed which copy is right.
+    Then have the producer repaired: separate id ranges, a new id for each correction, and retries that send the same
+    bytes.
 Evidence:
     conflicting_rows: sum of `conflicts` over all observedMetrics named `ledgerops` and `_conflicts*`, over the batches
         ended within the latest 30 s (at least the newest one).
@@ -22,7 +28,7 @@ from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.observed_metrics import conflicts_of, newest
 from ledgerops.signals.query_view import QueryView
 
-KEPT = 30.0  # seconds that a conflict is told of; at 0.5 % of 100 rows a second one comes every two
+KEPT = 30.0  # seconds that a conflict is reported; at 0.5 % of 100 rows a second there is one every two
 SAMPLE = 3  # ids named in the sentence
 
 
@@ -37,12 +43,13 @@ def check(view: QueryView) -> Iterator[Finding]:
     ids = list(dict.fromkeys(key for _, each in reversed(found) for key in each.ids))[:SAMPLE]
     at = found[-1][0].ended
     share = rows / read if read else 1.0
-    what = f"{rows:,} copies contradict" if rows != 1 else "1 copy contradicts"
+    what = f"{rows:,} rows repeat" if rows != 1 else "1 row repeats"
     batches = f"{len(latest)} batches" if len(latest) > 1 else "batch"
     named = f" (hashed: {', '.join(ids)})" if ids else ""
     source = max(found[-1][0].sources, key=lambda source: source.rows, default=None)
     yield Finding(
-        f"{what} the first transaction of the same id, {share:.2%} of the rows of the latest {batches}{named}",
+        f"{what} an earlier transaction id with different contents, {share:.2%} of the rows of the latest "
+        f"{batches}{named}",
         Component("source", source.name if source else view.query, f"ids {', '.join(ids)}" if ids else None),
         (
             Evidence("conflicting_rows", float(rows), "rows", "0", at),
@@ -50,9 +57,9 @@ def check(view: QueryView) -> Iterator[Finding]:
             Evidence("conflicting_batches", float(len(found)), "count", "0", at),
         ),
         (
-            Remedy("ask the producer which copy is right", "the rows themselves do not tell"),
+            Remedy("ask the producer which copy is right", "the rows do not show it"),
             Remedy(
-                "hold these ids back from what is built on them",
+                "exclude these ids from reports and payments until then",
                 "keeping the first, the last or both is wrong for some of them",
                 safe=False,
             ),
@@ -64,7 +71,7 @@ def check(view: QueryView) -> Iterator[Finding]:
 
 def acquit(view: QueryView) -> str | None:
     none = view.last is not None and (found := conflicts_of(view.last)) is not None and not found.rows
-    return "no copy of the newest batch contradicts the first of its id" if none else None
+    return "no row of the newest batch repeats a transaction id with different contents" if none else None
 
 
 RULE = Rule(

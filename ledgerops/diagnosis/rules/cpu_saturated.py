@@ -1,14 +1,16 @@
-"""CPU saturated: all cores of the driver's machine are busy, and the batches suffer from it.
+"""CPU saturated: all cores of the driver's machine are busy, and batches take longer because of it.
 
-Meaning: batches need much longer for as many rows as before, while hardly any core is free. Either somebody else works
-    on the machine, or what the query itself computes has become more expensive.
-Impact: everything that the query does takes longer, planning and commits included, and it falls behind.
-Diagnosis: `ledgerops_host_cpu_busy_ratio` and `rate(ledgerops_process_cpu_seconds_total[5m])` by `kind`: the driver's
-    JVM (which runs the tasks), its Python, the Python workers (which run user-defined functions). What is left of the
-    busy cores is used by other processes of the machine: `top` names them.
-Mitigation: other processes: move them, or the driver, or give the driver cores that nobody else may use. Python
-    workers: make the user-defined function vectorised, or write it with Spark's own functions. The JVM: more cores, at
-    most as many as there are tasks; fewer queries in this driver.
+Meaning: batches need much longer for the same number of rows while hardly any core is free. Either other processes use
+    the machine, or the work of the query itself has become more expensive.
+Impact: everything that the query does takes longer, including planning and commits, and it falls behind.
+Diagnosis: 1. Read in the finding who uses most cores, or compare `rate(ledgerops_process_cpu_seconds_total[5m])` by
+    `kind` with `ledgerops_host_cpu_busy_ratio`. What the driver and its workers do not use is used by other processes.
+    2. If other processes use the cores, `top -o %CPU` on the driver's machine names them.
+    3. If Python workers use the cores, a user-defined function is expensive: see `python-bound`. If the driver's JVM
+    does, the tasks themselves fill the cores: see `input-overload` and `gc-pressure`.
+Mitigation: move the other processes, or give the driver cores that nothing else may use. For Python workers, vectorise
+    the function or write it with Spark's own functions. For the JVM, add cores, at most as many as there are tasks, or
+    run fewer queries in this driver.
 Evidence:
     cpu_busy_ratio: mean of cpu_busy_ratio, weighted with the seconds since the look before, over the looks at the host
         after the newest one that is at least 4 s older than the last.
@@ -44,19 +46,19 @@ MOSTLY = 0.5  # of a batch its stages are at work, and of that time its tasks co
 REMEDIES = {
     cpu_contention.OTHER: Remedy(
         "find the processes and move them, or give the driver cores of its own",
-        "the query cannot be made quicker than the cores that are left to it",
+        "the query can only use the cores that they leave free",
         command="top -o %CPU",
     ),
     cpu_contention.ROLES["python_workers"]: Remedy(
         "make the user-defined functions vectorised, or use Spark's own functions",
-        "Python workers compute for most of the time",
+        "the Python workers use most of the busy cores",
         safe=False,
     ),
     cpu_contention.ROLES["driver_jvm"]: Remedy(
-        "add cores, or move queries to another driver", "the tasks fill all cores of this one", safe=False
+        "add cores, or move queries to another driver", "the tasks use all cores of this one", safe=False
     ),
     cpu_contention.ROLES["driver_python"]: Remedy(
-        "take the work out of the driver's Python", "it holds the threads that start batches and tasks", safe=False
+        "move the work out of the driver's Python", "it blocks the threads that start batches and tasks", safe=False
     ),
 }
 
@@ -90,8 +92,8 @@ def check(view: QueryView) -> Iterator[Finding]:
         Evidence("planning_slowdown", stretched, "ratio", f"< {STRETCHED:g}", view.last.ended),
     ]
     yield Finding(
-        f"{use.busy:.0%} of {use.cores} cores are busy, {use.by[who]:.1f} of them with {who}, and a batch takes "
-        f"{lost.seconds:.1f} s where it took {lost.usual_seconds:.1f} s",
+        f"{use.busy:.0%} of {use.cores} cores are busy ({use.by[who]:.1f} used by {who}); a batch takes "
+        f"{lost.seconds:.1f} s instead of the usual {lost.usual_seconds:.1f} s",
         Component("host", "the driver's machine", who),
         tuple(evidence),
         (REMEDIES[who],),
@@ -110,8 +112,8 @@ def _from_birth(view: QueryView, use: cpu_contention.Use) -> Iterator[Finding]:
     if use.busy < BUSY or taken < MOST_FOREIGN * use.cores or view.last is None or view.now - began < MIN_RUN_SECONDS:
         return
     yield Finding(
-        f"{use.busy:.0%} of {use.cores} cores are busy, {taken:.1f} of them with {cpu_contention.OTHER}, since the "
-        f"query began: a batch takes {view.last.duration:.1f} s",
+        f"{use.busy:.0%} of {use.cores} cores have been busy since the query started ({taken:.1f} used by "
+        f"{cpu_contention.OTHER}); a batch takes {view.last.duration:.1f} s",
         Component("host", "the driver's machine", cpu_contention.OTHER),
         (
             Evidence("cpu_busy_ratio", use.busy, "ratio", f"< {BUSY:g}", use.at),
@@ -150,7 +152,7 @@ def _fills_the_slots(view: QueryView) -> bool:
 
 def acquit(view: QueryView) -> str | None:
     use = cpu_contention.used(view)
-    return None if use is None or use.busy >= BUSY else f"{use.busy:.0%} of {use.cores} cores are busy"
+    return None if use is None or use.busy >= BUSY else f"only {use.busy:.0%} of {use.cores} cores are busy"
 
 
 RULE = Rule(

@@ -1,13 +1,15 @@
 """Crash loop: the query fails, is started again, and fails again.
 
-Meaning: at least three runs of the query ended with an exception within a quarter of an hour, and something restarted
-    it each time. If all of them failed in the same batch, a row of that batch cannot be processed, or the sink fails.
+Meaning: at least three runs of the query ended with an exception within 15 minutes, and something restarted it each
+    time. If all of them failed in the same batch, a row of that batch cannot be processed, or the sink fails.
 Impact: little or nothing is committed. Each start takes cores from other queries, and results become outdated.
-Diagnosis: `sum by (error_class) (ledgerops_query_failures_total{query="QUERY"})` and
-    `ledgerops_query_restarts_total{query="QUERY"}` rise together. The finding names the repeated batch and the
-    exception; `query-failed` has its first line.
-Mitigation: stop whatever restarts the query. Repair the cause: write rows that cannot be read to a dead-letter output;
-    bring back a sink that is full or unreachable. Then start the query with the same checkpoint. Never delete the
+Diagnosis: 1. Read the exception and the batch in the finding. If every run failed in the same batch, its rows or the
+    sink are the cause. If the batches differ, the environment is: memory, network, credentials.
+    2. `sum by (error_class) (ledgerops_query_failures_total{query="QUERY"})` shows whether all failures are of one
+    class. If they are not, repair the most frequent one first.
+    3. If `ledgerops_query_restarts_total{query="QUERY"}` still rises, restarts go on: stop whatever starts the query.
+Mitigation: stop whatever restarts the query. Then repair the cause: write rows that cannot be read to a dead-letter
+    output, or bring back a sink that is full or unreachable. Start the query with the same checkpoint. Never delete the
     checkpoint to skip a batch: that loses the state and the offsets.
 Evidence:
     failures_in_window: `terminated` records of the query with an exception, at most 900 s older than the newest one.
@@ -62,14 +64,14 @@ def check(view: QueryView) -> Iterator[Finding]:
         ),
         (
             Remedy(
-                "stop what restarts the query, and mend what the exception names",
-                "the same batch is repeated with the same rows: another start changes nothing"
+                "stop what restarts the query, then repair what the exception names",
+                "each start repeats the same batch with the same rows and fails again"
                 if same > 1
-                else "another start changes nothing while the cause stays",
+                else "another start fails again while the cause remains",
             ),
             Remedy(
-                "put rows that cannot be read into a dead-letter output instead of raising",
-                "one bad row then does not hold up the others; the checkpoint stays as it is",
+                "write rows that cannot be read to a dead-letter output instead of raising an exception",
+                "one bad row then no longer blocks the others; the checkpoint stays valid",
                 safe=False,
             ),
         ),
@@ -80,7 +82,7 @@ def check(view: QueryView) -> Iterator[Finding]:
 
 @once
 def _loop(view: QueryView) -> Loop | None:
-    """The failures of the last quarter of an hour, until a run has got over what they failed of."""
+    """The failures of the last 15 minutes, until a run has passed the point where they failed."""
     failed = [end for end in view.history.ends if end.exception is not None]
     if len(failed) < FAILURES or view.history.restarts < FAILURES - 1:
         return None

@@ -1,14 +1,21 @@
 """Data loss: rows were deleted before the query had read them.
 
-Meaning: the offset from which the query goes on is older than the oldest that the topic still has, or the query failed
-    because it found that out itself (`failOnDataLoss`), or a batch has gone over offsets that were not there any more.
-Impact: the rows are in no output, now or later. With `failOnDataLoss` = false the query continues silently.
-Diagnosis: `ledgerops_retention_headroom_seconds{query="QUERY"}` is 0 for the partition. The finding names topic,
-    partition and gap. Find out why the query was so far behind: `ledgerops_source_lag_seconds{query="QUERY"}` before
-    it.
-Mitigation: read the missing rows again from where else they are (the producer's own store, a mirror, an archive), with
-    a query or a load of its own. To let a query that failed go on, start it with `failOnDataLoss` = false once, and
-    back to true after that; a new checkpoint would lose the state, too. Give the topic a larger retention.
+Meaning: the topic has deleted records that the query had not read. Either the next offset to read is older than the
+    oldest in the topic, or a batch read fewer rows than its offsets cover, or the query failed because it noticed
+    (`failOnDataLoss`).
+Impact: these rows are in no output, and never will be unless they are read from elsewhere. With `failOnDataLoss` =
+    false the query continues without an error.
+Diagnosis: 1. The finding names the topic, the partition and the number of offsets.
+    `min by (topic, partition) (ledgerops_retention_headroom_seconds{query="QUERY"})` shows other partitions near 0:
+    they will lose rows next.
+    2. Compare `max(ledgerops_source_lag_seconds{query="QUERY"})` before the loss with the retention of the topic. If
+    the lag exceeded the retention, the query was too slow or down: see its other findings.
+    3. If the lag was small, the retention or the topic changed:
+    `kafka-configs.sh --describe --entity-type topics --entity-name TOPIC`.
+Mitigation: raise the retention of the topic first, so that no more rows are lost. Then read the missing rows from
+    another copy (the producer's own store, a mirror, an archive) with a separate query. To let a failed query continue,
+    start it once with `failOnDataLoss` = false, then set it back to true. Do not start with a new checkpoint: that
+    would lose the state too.
 Evidence:
     offsets_lost: where the query has not gone on yet, earliest less sources[].endOffset of the newest batch, summed
         over the partitions where that is above 0, by the newest `offsets` record; where it failed, the difference of
@@ -46,7 +53,7 @@ ENOUGH = 5  # of them; before that each offset counts for a row
 SOON = 5.0  # seconds after a batch within which the broker must have been asked: later it has deleted read rows, too
 STEADY = 0.01  # by which the rows for an offset may differ between batches: transactions leave offsets without rows
 AGREES = 0.5  # share of the offsets deleted by the broker's word that must be missing among the rows
-READ_AGAIN = Remedy("read the missing rows again from where else they are", "the topic does not have them any more")
+READ_AGAIN = Remedy("read the missing rows from another copy", "the topic no longer has them")
 
 
 class Gap(NamedTuple):
@@ -141,10 +148,10 @@ def _deleted_before(view: QueryView, batch: Progress, source: SourceProgress) ->
 def _passed_over(skipped: Skipped) -> Finding:
     batch, source, at = skipped.batch, skipped.source, skipped.batch.ended
     topic, partition = skipped.gaps[0].partition
-    more = f" and {len(skipped.gaps) - 1} more partitions" if len(skipped.gaps) > 1 else ""
+    more = f" and {_more(len(skipped.gaps) - 1)}" if len(skipped.gaps) > 1 else ""
     return Finding(
         f"{skipped.lost:,} offsets of partition {partition}{more} of {topic} were deleted before "
-        f"batch {batch.batch_id} came to read them; the query has gone on without them",
+        f"batch {batch.batch_id} could read them; the query continued without them",
         Component("partition", f"{topic}-{partition}", topic),
         (
             Evidence("offsets_lost", float(skipped.lost), "offsets", "0", at),
@@ -153,10 +160,10 @@ def _passed_over(skipped: Skipped) -> Finding:
         ),
         (
             READ_AGAIN,
-            Remedy("give the topic a larger retention", "the next pause of the query would lose rows again"),
+            Remedy("raise the retention of the topic", "otherwise the next pause of the query loses rows again"),
             Remedy(
                 "start the query with failOnDataLoss = true",
-                "it then stops where rows are missing, and does not go on without a word",
+                "it then fails when rows are missing instead of continuing silently",
                 safe=False,
             ),
         ),
@@ -165,8 +172,12 @@ def _passed_over(skipped: Skipped) -> Finding:
     )
 
 
+def _more(partitions: int) -> str:
+    return f"{partitions} more partition{'s' * (partitions > 1)}"
+
+
 def _told_gaps(exception: str) -> list[Gap]:
-    """What the exception tells of the first partition that it met."""
+    """What the exception says about the first partition that it names."""
     where = PARTITION.search(exception)
     if where is None:
         return []
@@ -179,20 +190,20 @@ def _finding(view: QueryView, gaps: list[Gap], at: float, failed: bool) -> Findi
     if gaps:
         topic, partition = gaps[0].partition
         size = f"{gaps[0].offsets:,} offsets" if gaps[0].offsets else "offsets"
-        more = f", and {sum(gap.offsets for gap in gaps[1:]):,} of {len(gaps) - 1} more partitions" * (len(gaps) > 1)
+        more = f" and {sum(gap.offsets for gap in gaps[1:]):,} of {_more(len(gaps) - 1)}" * (len(gaps) > 1)
         what = f"{size} of partition {partition} of {topic}{more} were deleted before the query had read them"
         component = Component("partition", f"{topic}-{partition}", topic)
         if gaps[0].offsets:
             evidence.append(Evidence("offsets_lost", float(sum(gap.offsets for gap in gaps)), "offsets", "0", at))
     else:
-        what = "offsets that the query had not read are gone from the source"
+        what = "the source has deleted offsets that the query had not read"
         component = Component(
             "source", ",".join(source.name for source in view.last.sources) if view.last else "source"
         )
     if failed:
         failures = float(max(1, sum(view.history.failures.values())))
         evidence.append(Evidence("ledgerops_query_failures_total", failures, "count", "0", at))
-        tail = "; the query failed of it"
+        tail = "; the query failed because of it"
     else:
         evidence.append(Evidence(HEADROOM.name, 0.0, "seconds", "> 0", at))
         tail = ""
@@ -203,12 +214,12 @@ def _finding(view: QueryView, gaps: list[Gap], at: float, failed: bool) -> Findi
         (
             READ_AGAIN,
             Remedy(
-                "start the query with failOnDataLoss = false once, to let it go on",
-                "the checkpoint keeps the state; a new one would lose it, too",
+                "start the query once with failOnDataLoss = false so that it continues",
+                "the checkpoint keeps the state; a new checkpoint would lose it too",
                 safe=False,
             )
             if failed
-            else Remedy("give the topic a larger retention", "the next pause of the query would lose rows again"),
+            else Remedy("raise the retention of the topic", "otherwise the next pause of the query loses rows again"),
         ),
         confidence=0.95,
         began=at,

@@ -1,15 +1,18 @@
-"""Eviction storm: very many rows of state expire at once, and one batch has to remove them all.
+"""Eviction storm: a very large number of state rows expire at once, and one batch removes them all.
 
-Meaning: the watermark passed the end of many windows, sessions or time limits in a single step. The batch that does so
-    removes far more rows than usual, and the removal takes most of it.
-Impact: that batch takes many times as long as usual and delays all results; rows pile up meanwhile. It happens again
-    with the next window (at midnight, for windows of a day) or the next jump of the watermark.
-Diagnosis: `increase(ledgerops_state_removed_rows_total{query="QUERY"}[1m])` has a spike where
-    `ledgerops_batch_duration_seconds` has one. See `ledgerops_watermark_timestamp_seconds{query="QUERY"}`: a step means
-    that event time jumped, a slope that many keys expire at the same time.
-Mitigation: spread the expiry over time: use shorter windows or an offset by key; for sessions and deduplication use no
-    more lateness than needed. Limit what one batch reads after a pause (`maxOffsetsPerTrigger`), so that event time
-    does not jump. RocksDB removes rows by scanning: give it more block cache.
+Meaning: the watermark passed the end of many windows, sessions or time limits in a single step. That batch removes far
+    more rows of state than usual, and the removal takes most of its time.
+Impact: that batch takes many times as long as usual and delays all results, and rows pile up meanwhile. It happens
+    again with the next window (at midnight for windows of a day) or the next jump of the watermark.
+Diagnosis: 1. `increase(ledgerops_state_removed_rows_total{query="QUERY"}[1m])` has a spike at the same time as
+    `ledgerops_batch_duration_seconds`. If it has none, removal is not the cause.
+    2. `ledgerops_watermark_timestamp_seconds{query="QUERY"}` shows how the watermark moved. A step means that event
+    time jumped, for example after a pause. A steady slope means that many keys expire at the same time.
+    3. Check how often it happens. Once after a restart needs no change; at the end of each window it will happen again.
+Mitigation: wait for the batch to end; it removes the rows only once. To avoid the next one, use shorter windows or an
+    offset by key, and no more lateness than needed for sessions and deduplication. Limit what one batch reads after a
+    pause (`maxOffsetsPerTrigger`), so that event time does not jump. RocksDB finds expired rows by scanning: give it
+    more block cache.
 Evidence:
     state_rows_removed: numRowsRemoved of the operator in the batch that the finding names, the newest such batch among
         the latest 3
@@ -64,8 +67,8 @@ def _storms(view: QueryView, batch: Progress) -> Iterator[Finding]:
         if operator.removed < MANY * removed or seconds < MOSTLY * batch.duration:
             continue
         yield Finding(
-            f"{operator.name} removed {operator.removed:,} rows of its state in one batch ({removed:,.0f} as a rule), "
-            f"which took {seconds:.1f} of its {batch.duration:.1f} s",
+            f"{operator.name} removed {operator.removed:,} rows of its state in one batch (usually {removed:,.0f}), "
+            f"which took {seconds:.1f} s of {batch.duration:.1f} s",
             Component("operator", operator.name),
             (
                 Evidence("state_rows_removed", operator.removed, "rows", f"< {MANY * removed:,.0f}", batch.ended),
@@ -76,8 +79,8 @@ def _storms(view: QueryView, batch: Progress) -> Iterator[Finding]:
             (
                 Remedy(
                     "spread the ends of windows or sessions over time, or limit what a batch reads after a pause",
-                    "what expires in one step of the watermark is removed in one batch; more cores help only up to the "
-                    "number of state partitions, which the checkpoint fixes",
+                    "rows that expire in one step of the watermark are removed in one batch; more cores help only up "
+                    "to the number of state partitions, which the checkpoint fixes",
                     safe=False,
                 ),
             ),
@@ -97,7 +100,7 @@ def acquit(view: QueryView) -> str | None:
     longest = max(batch.duration for batch in latest)
     if most >= MOSTLY * longest:
         return None
-    return f"removing state took at most {most:.1f} s of the latest {len(latest)} batches"
+    return f"removing state rows took at most {most:.1f} s in each of the latest {len(latest)} batches"
 
 
 RULE = Rule(

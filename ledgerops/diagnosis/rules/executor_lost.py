@@ -1,16 +1,19 @@
 """Executor lost: an executor died or was replaced while the query ran.
 
 Meaning: Spark removed an executor that had not been released. Its tasks run again elsewhere, its cached blocks and
-    shuffle files are gone, and another executor loads the state stores that it held from the checkpoint.
-Impact: the batch at that moment takes longer, often by far. While cores are missing, all batches do. Where executors
-    die again and again, batches may never end.
-Diagnosis: 1. Read the reason in the finding. "Container killed", "exit code 137" or "OutOfMemory" mean too little
-    memory: see `memory-spill` and `gc-pressure`. "heartbeat" or "lost" means an unreachable machine or network.
-    2. Compare `sum(ledgerops_executor_cores)` with what the application asked for: were they replaced?
-    3. See on the cluster manager's page whether other applications lost executors on the same machine.
-Mitigation: first let the query go on: Spark repeats the lost tasks by itself. If executors die for want of memory,
-    raise `spark.executor.memoryOverhead` (Python workers and RocksDB live there) at the next start. If it is always
-    the same machine, take it out of the cluster.
+    shuffle files are gone, and other executors load its state stores from the checkpoint.
+Impact: the batch at that moment takes longer, often much longer. While cores are missing, all batches do. If executors
+    are lost again and again, batches may never end.
+Diagnosis: 1. Read the reason in the finding. "Container killed", "exit code 137" or "OutOfMemory" means too little
+    memory: see `memory-spill` and `gc-pressure`. "heartbeat" or "lost" means that the machine or the network was
+    unreachable.
+    2. Compare `sum(ledgerops_executor_cores)` with the cores that the application asked for. If it is lower, no
+    replacement has started yet.
+    3. On the page of the cluster manager, check whether other applications lost executors on the same machine. If they
+    did, the machine is the cause.
+Mitigation: let the query continue: Spark repeats the lost tasks. If executors run out of memory, raise
+    `spark.executor.memoryOverhead` at the next start (Python workers and RocksDB use that memory). If it is always the
+    same machine, take it out of the cluster.
 Evidence:
     executors_lost: removed executors of the newest look at the host that were removed in the 300 s before now, without
         those that were released: reasons that say idle, killed by driver, or decommissioned.
@@ -30,12 +33,12 @@ RELEASED = ("idle", "killed by driver", "decommission", "requested")  # in the r
 MEMORY = ("137", "outofmemory", "out of memory", "memory limit", "oom")
 MEMORY_REMEDY = Remedy(
     "raise spark.executor.memoryOverhead at the next start",
-    "the reason speaks of memory; Python workers and RocksDB live outside the heap",
+    "the reason names memory; Python workers and RocksDB use memory outside the heap",
     safe=False,
 )
 OTHER_REMEDY = Remedy(
-    "see on the cluster manager's page what became of the executor's machine",
-    "Spark repeats the lost tasks by itself; a machine that stays away must be replaced",
+    "check the executor's machine on the page of the cluster manager",
+    "Spark repeats the lost tasks; a machine that does not come back must be replaced",
 )
 
 

@@ -3,12 +3,17 @@
 Meaning: more rows arrive than the query processes. If the source limits its batches, rows pile up in the source. If it
     does not, each batch reads all available rows and takes longer than the one before.
 Impact: results are late, by more every minute. Once the retention of the topic is reached, rows are lost.
-Diagnosis: read the root cause named with this finding. Without one, compare the phases of a batch with
-    `sum by (phase) (rate(ledgerops_batch_phase_seconds_total{query="QUERY"}[5m]))`, and arrival with capacity with
-    `sum(ledgerops_arrival_rows_per_second{query="QUERY"}) / ledgerops_capacity_rows_per_second{query="QUERY"}`.
-    `ledgerops diagnose --query QUERY` lists the causes that were ruled out.
-Mitigation: remove the cause. If the load is the only cause, add cores up to the number of source partitions, then add
-    partitions. A higher limit on rows per trigger helps only if batches end well within the trigger interval.
+Diagnosis: 1. Read the root cause named with this finding: it says what makes the query slow.
+    `ledgerops diagnose --query QUERY` also lists the causes that were ruled out.
+    2. Without a root cause, compare `sum(ledgerops_arrival_rows_per_second{query="QUERY"})` with
+    `ledgerops_capacity_rows_per_second{query="QUERY"}`. If arrival is higher, the load is too high for these resources.
+    3. Otherwise find the phase that takes longest with
+    `sum by (phase) (rate(ledgerops_batch_phase_seconds_total{query="QUERY"}[5m]))`. Mostly `add_batch` means tasks or
+    the sink; other phases mean the driver, the source or the checkpoint.
+Mitigation: check `ledgerops_retention_headroom_seconds{query="QUERY"}` and raise the retention of the topic if less
+    than an hour is left. Then remove the root cause. If the load is the only cause, add cores up to the number of
+    source partitions, then add partitions. A higher limit on rows per trigger helps only if batches end well within the
+    trigger interval.
 Evidence:
     ledgerops_source_backlog_offsets: sum over the partitions of latestOffset - endOffset, of the newest batch.
     ledgerops_source_lag_seconds: now less the instant at which the endOffset of the newest batch was the head of its

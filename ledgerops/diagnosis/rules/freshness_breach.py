@@ -2,16 +2,17 @@
 
 Meaning: the time from a row's arrival to its result exceeds the freshness objective. Three ages are checked: that of
     the oldest row waiting in the source or in the running batch, that of the rows observed by `ledgerops.instrument`,
-    and that of the watermark, which delays the results of windows and joins. The rule does not report a replay of old
-    rows, a query without input, or a query that is catching up: its backlog is older than the run, or will be processed
-    within the objective.
-Impact: readers see outdated results: balances, limits and reports lag behind the books.
-Diagnosis: `max(ledgerops_source_lag_seconds{query="QUERY"})` is the age of the oldest unread row,
-    `ledgerops_watermark_lag_seconds{query="QUERY"}` is the age of the watermark, and
-    `ledgerops_event_latency_seconds{query="QUERY"}` is a histogram of the age of the rows.
-    This finding is a symptom: look for the root cause named with it.
-Mitigation: remove the cause. If none is named and the backlog shrinks, wait: `ledgerops_backlog_drain_seconds`
-    estimates how long.
+    and that of the watermark, which delays windows and joins. A replay of old rows, a query without input, and a query
+    that is catching up are not reported.
+Impact: readers see outdated results: balances, limits and reports are behind the transactions.
+Diagnosis: 1. Read the root cause named with this finding: this finding is only the symptom.
+    2. `max(ledgerops_source_lag_seconds{query="QUERY"})` is the age of the oldest unread row. If it is high, the query
+    does not keep up: see `falling-behind`.
+    3. If the lag is low, check `ledgerops_watermark_lag_seconds{query="QUERY"}`. If it is high, an input holds the
+    watermark back: see `watermark-stalled`. If it is low too, the rows arrive late: see
+    `ledgerops_event_latency_seconds{query="QUERY"}`, a histogram of their age.
+Mitigation: if the backlog shrinks, wait: `ledgerops_backlog_drain_seconds{query="QUERY"}` estimates how long. Otherwise
+    remove the named root cause.
 Evidence:
     ledgerops_source_lag_seconds: now less the instant at which the endOffset of the newest batch was the head of its
         partition (interpolated between the latestOffset of earlier batches, each seen at timestamp plus
@@ -136,7 +137,7 @@ def _observed(view: QueryView, limit: float) -> Age | None:
     earlier = [age for batch in view.batches[:-LATEST] if (age := median_age(batch)) is not None]
     if not earlier or min(earlier) > FRESH * limit:
         return None
-    return Age("event_latency_seconds", median(newest), "half of the rows are older by their event time than")
+    return Age("event_latency_seconds", median(newest), "half of the rows have an event time older than")
 
 
 def median_age(batch: Progress) -> float | None:

@@ -1,13 +1,17 @@
 """GC pressure: garbage collection stops the tasks for much of their time.
 
 Meaning: long-lived objects nearly fill the heap (state of the HDFS-backed store, caches, broadcasts), or tasks create
-    garbage faster than it is collected. The collector then runs again and again, and all tasks wait for it.
-Impact: every batch takes longer, and the query falls behind. Soon an executor is lost with an OutOfMemoryError.
-Diagnosis: `rate(ledgerops_executor_gc_seconds_total[5m]) / rate(ledgerops_executor_run_seconds_total[5m])` is the
-    share of run time. If `ledgerops_state_memory_bytes{query="QUERY"}` is a large part of the heap, state is what
-    fills it; `jcmd PID GC.class_histogram` names the rest. Several queries of one driver share its heaps.
-Mitigation: RocksDB keeps state off the heap (the provider is fixed by the checkpoint: a new one is needed). Bound the
-    state with a watermark or a time to live. More executor memory, or fewer cores an executor, need only a restart.
+    garbage faster than it can be collected. The collector runs again and again, and all tasks wait for it.
+Impact: every batch takes longer, and the query falls behind. Executors may soon be lost with an OutOfMemoryError.
+Diagnosis: 1. `rate(ledgerops_executor_gc_seconds_total[5m]) / rate(ledgerops_executor_run_seconds_total[5m])` is the
+    share of run time by executor. If one executor is far above the others, it holds more data: see `key-skew`.
+    2. If `ledgerops_state_memory_bytes{query="QUERY"}` is a large part of the heap, the state fills it: see
+    `state-growth` and `unbounded-state`.
+    3. Otherwise `jcmd PID GC.class_histogram` on the executor shows which objects do. Several queries of one driver
+    share its heaps.
+Mitigation: give the executors more memory or fewer cores each; this needs only a restart. Then bound the state with a
+    watermark or a time to live, or keep it in RocksDB, off the heap. The checkpoint fixes the state store provider, so
+    changing it needs a new checkpoint.
 Evidence:
     gc_share_of_stages: over the stages of the newest 3 batches whose tasks are known (of the last ten, without the
         run's first), sum of jvmGcTime over sum of executorRunTime (REST /stages; records `tasks`: gc_seconds,
@@ -87,7 +91,8 @@ def check(view: QueryView) -> Iterator[Finding]:
         evidence.append(Evidence("state_share_of_heap", held / heap, "ratio", f"< {FULL:g}", view.last.ended))
         what = f"; the state takes {held / 2**20:,.0f} MiB of a heap of {heap / 2**20:,.0f} MiB"
     yield Finding(
-        f"tasks spend {pressure.share:.0%} of their time in garbage collection, {pressure.seconds:.1f} s a batch{what}",
+        f"tasks spend {pressure.share:.0%} of their time in garbage collection, {pressure.seconds:.1f} s per batch"
+        f"{what}",
         Component("executor", "all", "heap"),
         tuple(evidence),
         (*(_state_remedies() if state else ()), MEMORY),
@@ -99,7 +104,7 @@ def check(view: QueryView) -> Iterator[Finding]:
 
 MEMORY = Remedy(
     "give the executors more memory (spark.executor.memory, or spark.driver.memory in local mode), or fewer cores each",
-    "the collector then runs less often; it takes a restart",
+    "the collector then runs less often; this needs a restart",
     safe=False,
 )
 
@@ -109,7 +114,7 @@ def _state_remedies() -> tuple[Remedy, ...]:
         Remedy(
             "keep the state in RocksDB, off the heap, or bound it with a watermark or a time to live",
             "the HDFS-backed store keeps every row on the heap; the provider and the plan are fixed by the checkpoint, "
-            "so this takes a new one",
+            "so this needs a new one",
             safe=False,
         ),
     )

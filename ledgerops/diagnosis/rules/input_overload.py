@@ -1,14 +1,18 @@
 """Input overload: rows arrive faster than the query can process them.
 
-Meaning: the arrival rate is above the rate that the query reaches without pauses between batches. The query itself
-    is as fast as before: the load changed.
+Meaning: the arrival rate is above the rate that the query reaches without pauses between batches. The query itself is
+    as fast as before: the load changed.
 Impact: the backlog grows by the difference between the two rates while the load lasts. Each result is later than the
     one before it.
-Diagnosis: compare `sum(ledgerops_arrival_rows_per_second{query="QUERY"})` with
-    `ledgerops_capacity_rows_per_second{query="QUERY"}`; the ratio is `ledgerops_pressure_ratio`. The
-    `source` label shows which source the rows come from. Ask its producer whether this load is intended.
-Mitigation: give the query more cores, at most as many as the source has partitions, or reduce the load at the
-    producer. If batches end well within the trigger interval, the rate limit of the source is too low: raise it.
+Diagnosis: 1. Compare `sum(ledgerops_arrival_rows_per_second{query="QUERY"})` with
+    `ledgerops_capacity_rows_per_second{query="QUERY"}`. If arrival is not higher now, the peak is over: wait for the
+    backlog to clear.
+    2. `ledgerops_arrival_rows_per_second{query="QUERY"}` by `source` shows which source the rows come from. Ask its
+    producer whether this load is intended.
+    3. If batches end well within the trigger interval, the rate limit of the source is too low: see `rate-limited`.
+Mitigation: check `ledgerops_retention_headroom_seconds{query="QUERY"}` and raise the retention of the topic if less
+    than an hour is left. Then reduce the load at the producer, or give the query more cores, at most as many as the
+    source has partitions.
 Evidence:
     arrival_rows_per_second: growth of the sum of sources[].latestOffset from the third newest batch to the newest, over
         the time between these samples, each taken at timestamp plus durationMs.latestOffset (times the rows for each
@@ -93,7 +97,7 @@ def check(view: QueryView) -> Iterator[Finding]:
     yield Finding(
         f"{load.arrival:,.0f} rows/s arrive, {ratio:.1f} times the {load.processed:,.0f} rows/s that are processed; "
         + (
-            f"results will be {view.freshness:g} s late in {breach:.0f} s" if breach else "results are too late already"
+            f"results will be {view.freshness:g} s late in {breach:.0f} s" if breach else "results are already too late"
         ),
         Component("source", where.name if where else view.query),
         tuple(evidence),
@@ -129,8 +133,8 @@ def _other_cause(view: QueryView, ratio: float) -> str | None:
     lost = view.baseline.slowdown
     if lost is not None and lost.factor >= SLOWER and ratio / lost.factor < OVERLOADED:
         return (
-            f"a batch of {lost.rows:,.0f} rows takes {lost.seconds:.1f} s where {lost.usual_rows:,.0f} rows took "
-            f"{lost.usual_seconds:.1f} s: the query became slower"
+            f"a batch of {lost.rows:,.0f} rows takes {lost.seconds:.1f} s, and {lost.usual_rows:,.0f} rows used to "
+            f"take {lost.usual_seconds:.1f} s: the query became slower"
         )
     waste = task_skew.wasted(view)
     if waste is not None and ratio / waste.factor < OVERLOADED:

@@ -1,14 +1,17 @@
 """Input stopped: an input that used to receive rows is silent while others still receive them.
 
-Meaning: the heads of a topic advanced steadily and have not advanced for far longer than ever before, while other
-    inputs of this driver still advance. So this is neither a quiet period nor a failure of the driver to sample the
-    topic.
+Meaning: the head offsets of a topic rose steadily and have not changed for far longer than ever before, while other
+    inputs of this driver still receive rows. So this is neither a quiet period nor a driver that cannot reach the
+    broker.
 Impact: results that need this input are missing. In a join the watermark of the silent input does not advance: no
     window closes, and the state of the other input grows.
-Diagnosis: `ledgerops_arrival_rows_per_second{query="QUERY"}` is 0 for this source and above 0 for others. Check
-    the producer: does it write to another topic (`kafka-topics.sh --list`), or does its log show rejected writes?
-Mitigation: repair the producer. If the input may legitimately pause for so long, no action is needed; for a join,
-    consider a time limit on the state.
+Diagnosis: 1. `ledgerops_arrival_rows_per_second{query="QUERY"}` is 0 for this source and above 0 for others. If it is 0
+    for all of them, check the producers' common network or broker first.
+    2. Check the log of the producer. If it shows rejected writes, repair its access or the topic; if it shows
+    successful writes, continue with 3.
+    3. `kafka-topics.sh --list` shows whether the producer now writes to another topic, for example after a rename.
+Mitigation: tell the owner of the producer; the query needs no change and reads new rows as soon as they arrive. If the
+    input may legitimately pause for so long, no action is needed; for a join, consider a time limit on the state.
 Evidence:
     seconds_without_arrival: its `at`, which is the start of the newest batch, the newest `offsets` record that is an
         answer or the newest idle record, whichever is latest, less the time at which the topic's heads (latestOffset of

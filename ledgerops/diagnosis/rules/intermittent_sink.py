@@ -1,14 +1,18 @@
 """Intermittent sink: most batches are fast, but some wait long for the sink.
 
-Meaning: a few batches take several times as long as the rest, at as many rows, and the excess is in `add_batch` while
-    no task computes: the target of the sink stalls now and then (a lock, a throttle, a leader that changes, a flush).
+Meaning: a few batches take several times as long as the rest for the same number of rows. The extra time is in
+    `add_batch` while no task computes: the target of the sink sometimes stalls (a lock, throttling, a leader election,
+    a flush).
 Impact: medians look healthy, but the freshness objective is missed: the rows of a slow batch, and those that arrive
     meanwhile, are late. Any further problem makes the query fall behind.
-Diagnosis: compare the median and the 0.95 quantile of `ledgerops_batch_duration_seconds{query="QUERY"}` (panel "Batch
-    duration"). Check the target at the times of the slow batches: its slow log, locks, vacuum or compaction,
-    throttling. Regular intervals point to a timer there, irregular ones to other clients.
-Mitigation: repair the target, or write with a timeout and a retry to another node of it. Smaller connection pools and
-    bounded concurrency help where it throttles. More cores do not help.
+Diagnosis: 1. Compare the median and the 0.95 quantile of `ledgerops_batch_duration_seconds{query="QUERY"}` (panel
+    "Batch duration"). If they are close, the slow batches have ended.
+    2. Check the interval in the finding. Regular intervals point to a timer at the target (vacuum, compaction, a
+    scheduled job), irregular ones to other clients.
+    3. Check the target at the times of the slow batches: its slow log, locks, throttling. If it shows nothing, check
+    the network to it.
+Mitigation: move or limit the job at the target that causes the stalls. Write with a timeout and a retry, to another
+    node of the target if there is one. If the target throttles, use a smaller connection pool. More cores do not help.
 Evidence:
     slow_batches: number of slow ones among W; W = the newest 60 batches of the run that began in the last 120 s,
         without those of its first 10 s; slow = longer than 3 times the median of W, than that median + 1 s, than 1.1
@@ -80,12 +84,12 @@ def check(view: QueryView) -> Iterator[Finding]:
         return
     excess = median(each.duration for each in slow) - usual
     regular = pstdev(spacings) < REGULAR * (sum(spacings) / len(spacings))
-    rhythm = f"each {spacing:.0f} s" if regular else f"at irregular intervals, {spacing:.0f} s in the median"
+    rhythm = f"every {spacing:.0f} s" if regular else f"at irregular intervals with a median of {spacing:.0f} s"
     sink = (view.plan.sink or batches[-1].sink).partition("[")[0] or "sink"
     at = batches[-1].ended
     yield Finding(
-        f"{len(slow)} of the last {len(batches)} batches wait some {excess:.1f} s longer in the sink than the usual "
-        f"{usual:.1f} s, {rhythm}",
+        f"{len(slow)} of the last {len(batches)} batches waited about {excess:.1f} s for the sink, {rhythm}; "
+        f"a usual batch takes {usual:.1f} s",
         Component("sink", sink, "periodic" if regular else "irregular"),
         (
             Evidence("slow_batches", float(len(slow)), "count", f"< {EVENTS}", at),
@@ -100,7 +104,7 @@ def check(view: QueryView) -> Iterator[Finding]:
                 "check the target of the sink at the times of the slow writes: slow log, locks, throttling",
                 "more cores do not help while the write waits",
             ),
-            Remedy("write with a timeout and a retry", "a stalled write is repeated instead of waited for", safe=False),
+            Remedy("write with a timeout and a retry", "a stalled write then no longer blocks the batch", safe=False),
         ),
         confidence=min(0.95, 0.5 + 0.05 * len(events) + (0.2 if proof else 0.0) + (0.1 if regular else 0.0)),
         began=events[0].started,

@@ -1,16 +1,19 @@
 """Key skew: one key holds so many rows that one task does most of the work.
 
-Meaning: all rows of one key go to the same task. If one key holds the share s of the rows, its task processes at least
+Meaning: all rows of one key go to the same task. If one key has the share s of the rows, its task processes at least
     that share, so the stage can never run more than 1/s times faster than on a single core.
 Impact: one task still runs when the others are done. Batches take longer, and adding cores does not help.
-Diagnosis: `ledgerops_hot_key_share{query="QUERY"}` is the share of the hottest key (with `ledgerops.instrument`).
-    `ledgerops_skew_ratio{query="QUERY", kind="task_records"}` shows how uneven the tasks of the longest stage are (with
-    two tasks it cannot exceed 2). In the Spark UI, open the stage and compare median and maximum of "Shuffle Read
-    Records".
-Mitigation: split the key: add a random suffix to it (a salt), aggregate twice, first with the salt and then without.
-    Process a placeholder key such as "unknown" separately. More cores, more shuffle partitions and adaptive execution
-    do not help: the checkpoint fixes the number of partitions of a stateful query, which runs without adaptive
-    execution.
+Diagnosis: 1. `ledgerops_hot_key_share{query="QUERY"}` is the share of the hottest key (if the query uses
+    `ledgerops.instrument`). Above 0.3, one key is the cause.
+    2. `ledgerops_skew_ratio{query="QUERY",kind="task_records"}` shows how uneven the tasks of the longest stage are
+    (with two tasks it cannot exceed 2). Near 1 means that the records are even: see `straggler`.
+    3. Without `ledgerops.instrument`, open the stage in the Spark UI and compare median and maximum of "Shuffle Read
+    Records". Then count the rows by key to find the key. A placeholder such as "unknown" or an empty string is a
+    frequent cause.
+Mitigation: process a placeholder key separately, or filter it out. Otherwise split the key: add a random suffix to it
+    (a salt) and aggregate twice, first with the salt and then without. More cores, more shuffle partitions and adaptive
+    execution do not help: the checkpoint fixes the number of partitions of a stateful query, which runs without
+    adaptive execution.
 Evidence:
     ledgerops_hot_key_share: of the newest batch whose hottest key (first of observedMetrics hot_keys) has 100 rows
         and 0.3 of the observed rows: its count over the observed rows
@@ -68,7 +71,7 @@ def check(view: QueryView) -> Iterator[Finding]:
         evidence.append(Evidence("hot_key_rows", float(hot.rows), "rows", f"< {HOT:.0%} of the rows", at))
         evidence.append(Evidence("slower_by_hot_key", _factor(hot.share, width), "ratio", f"< {SLOWER:g}", at))
         told.append(
-            f"key {hot.key}{f' of {column}' if column else ''} holds {hot.share:.0%} of the rows; "
+            f"key {hot.key}{f' of {column}' if column else ''} has {hot.share:.0%} of the rows; "
             f"more tasks cannot make this stage more than {1 / hot.share:.2f}x faster"
         )
     if proven is not None:
@@ -200,7 +203,7 @@ def acquit(view: QueryView) -> str | None:
             f"{uneven.share:.0%} of the records"
         )
     if view.skew.hot_key is not None:
-        return f"the hottest key holds {view.skew.hot_key.share:.1%} of the rows"
+        return f"the hottest key has {view.skew.hot_key.share:.1%} of the rows"
     return None
 
 

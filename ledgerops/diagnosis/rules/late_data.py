@@ -1,15 +1,17 @@
 """Late data: rows arrive later than the watermark allows, and are dropped.
 
-Meaning: the watermark follows the newest event time at the delay given to `withWatermark`. Some rows have an
-    event time older than the watermark; stateful operators discard them without an error.
-Impact: counts and sums are too low, joined pairs are missing. The rows are in no output.
-Diagnosis: `sum by (operator) (increase(ledgerops_rows_dropped_by_watermark_total{query="QUERY"}[5m]))` shows how many;
-    for aggregations it is a lower bound, because Spark counts after it has combined rows. Find the producer or
-    partition that is behind. If `ledgerops_watermark_lag_seconds` falls below the allowed lateness, a few rows have
-    an event time in the future (see `watermark-jump`); if it stays, many rows are late.
+Meaning: the watermark follows the newest event time, minus the delay given to `withWatermark`. Some rows have an event
+    time before the watermark, and stateful operators discard them without an error.
+Impact: counts and sums are too low, and joined pairs are missing. The dropped rows are in no output.
+Diagnosis: 1. `sum by (operator) (increase(ledgerops_rows_dropped_by_watermark_total{query="QUERY"}[5m]))` shows how
+    many rows were dropped. For aggregations it is a lower bound, because Spark counts after it has combined rows.
+    2. `ledgerops_watermark_lag_seconds{query="QUERY"}` shows why. If it fell below the allowed lateness, a few rows
+    have an event time in the future: see `watermark-jump`. If it did not change, many rows are late.
+    3. `max by (topic, partition) (ledgerops_source_lag_seconds{query="QUERY"})` shows where. If one partition is far
+    behind, see `partition-time-spread`; if none is, find the producer that sends late.
 Mitigation: repair the producer that sends late. If rows may legitimately be that late, raise the delay of
-    `withWatermark`: state grows in proportion, and the change applies from the next start of the query. Replay the
-    rows that were dropped.
+    `withWatermark`: state grows in proportion, and the change applies from the next start of the query. To recover the
+    dropped rows, replay them.
 Evidence:
     rows_dropped_last_minute: sum of stateOperators[].numRowsDroppedByWatermark of one operator over the batches that
         ended in the last 60 s.

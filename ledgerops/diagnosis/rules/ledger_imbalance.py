@@ -1,13 +1,17 @@
-"""Ledger imbalance: what came out of a job that conserves money is not what went in.
+"""Ledger imbalance: the money or the rows that left the query differ from what entered it.
 
-Meaning: the query is booked (`ledgerops.book`) where rows enter and where they leave, and the two sides of a batch
-    differ in rows or in their exact sum. Rows were lost or made, or an amount was changed on the way.
-Impact: what is written is wrong, and everything that reads it. Speed and lag look healthy all the while.
-Diagnosis: `increase(ledgerops_unbalanced_batches_total{query="QUERY"}[1h])` tells since when, and
-    `ledgerops_book_rows_total{query="QUERY"}` by `kind` how many rows are missing. Look at what was deployed then;
-    `ledgerops verify` names the rows, where a manifest of what was sent is at hand.
-Mitigation: stop the query and what reads its output before more is built on it. Repair the transformation, move the
-    output away and run again from the last checkpoint before `began`; then verify.
+Meaning: `ledgerops.book` counts rows and sums amounts where rows enter the query and where they leave it. In at least
+    one batch the two differ: rows were lost or added, or an amount was changed on the way.
+Impact: the output is wrong, and so is everything that was computed from it. Speed and lag look healthy.
+Diagnosis: 1. `increase(ledgerops_unbalanced_batches_total{query="QUERY"}[1h])` shows since when. If it began with a
+    deployment, that version of the query is the cause.
+    2. `ledgerops_book_rows_total{query="QUERY"}` by `kind` shows how many rows entered and left. If fewer left, look
+    for a filter, an inner join or a dropped late row; if more left, look for a join or an explode that repeats rows; if
+    the counts are equal, an amount was changed or rounded.
+    3. `ledgerops verify` names the rows, if there is a manifest of what was sent.
+Mitigation: stop the query and everything that reads its output, so that no more is computed from wrong numbers. Repair
+    the transformation, move the wrong output away, and run again from the last checkpoint before the first unbalanced
+    batch. Then verify the output.
 Evidence:
     unbalanced_batches: number of the batches ended within the latest 30 s (at least the newest one) in which `rows` or
         `amount` differ between the sum over all observedMetrics of side in (`ledgerops` and `_book_in*`) and the sum
@@ -25,7 +29,7 @@ from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.observed_metrics import book_of, newest, plainly_balanced
 from ledgerops.signals.query_view import QueryView
 
-KEPT = 30.0  # seconds that a wrong batch is told of: a scrape and an alert come by in it; what is written stays wrong
+KEPT = 30.0  # seconds that a wrong batch is reported: enough for a scrape and an alert; the output stays wrong
 ROUNDS = 3  # unbalanced batches from which chance (a repeated attempt of a task) has no part in it
 
 
@@ -44,8 +48,8 @@ def check(view: QueryView) -> Iterator[Finding]:
     at = wrong[-1][0].ended
     total = sum(book.rows_in for _, book in booked)
     yield Finding(
-        f"{_told(rows, amount)} in {len(wrong)} of the latest {_batches(len(booked))}",
-        Component("query", view.query, "what is between the entrance and the exit of its books"),
+        f"{_difference(rows, amount)}, in {_batches(len(wrong), len(booked))}",
+        Component("query", view.query, "between the books where rows enter and leave"),
         (
             Evidence("unbalanced_batches", float(len(wrong)), "count", "0", at),
             Evidence("missing_rows", float(rows), "rows", "0", at),
@@ -53,10 +57,10 @@ def check(view: QueryView) -> Iterator[Finding]:
             Evidence("rows_booked", float(total), "rows", "as many as leave", at),
         ),
         (
-            Remedy("stop the query and whatever reads its output", "each further batch is written wrong", safe=False),
+            Remedy("stop the query and all readers of its output", "each further batch adds wrong results", safe=False),
             Remedy(
                 "compare the output with what was sent: ledgerops verify",
-                "it names the rows that are lost, repeated or changed",
+                "it lists the rows that are lost, repeated or changed",
                 command="ledgerops verify FOLDER",
             ),
         ),
@@ -65,25 +69,29 @@ def check(view: QueryView) -> Iterator[Finding]:
     )
 
 
-def _batches(count: int) -> str:
-    return f"{count} batches" if count > 1 else "1 batch"
+def _batches(wrong: int, booked: int) -> str:
+    return f"{wrong} of the latest {booked} batches" if booked > 1 else "the latest batch"
 
 
-def _told(rows: int, amount: Decimal) -> str:
-    if rows:
-        what = f"{abs(rows):,} rows" if abs(rows) != 1 else "1 row"
-        money = f" and an amount of {abs(amount):,}" if amount else ""
-        if amount and (rows > 0) != (amount > 0):
-            money = f", and the amount is {'lower' if amount > 0 else 'higher'} by {abs(amount):,},"
-        return f"{what}{money} {'did not come out' if rows > 0 else 'came out that did not go in'}"
-    return f"the amount that came out is {abs(amount):,} {'less' if amount > 0 else 'more'} than what went in"
+def _difference(rows: int, amount: Decimal) -> str:
+    """`rows` and `amount` are what entered less what left."""
+    less = "lower" if amount > 0 else "higher"
+    if not rows:
+        return f"the amount that left the query is {abs(amount):,} {less} than the amount that entered it"
+    what = f"{abs(rows):,} rows" if abs(rows) != 1 else "1 row"
+    verb = "entered the query and did not leave it" if rows > 0 else "left the query without entering it"
+    if not amount:
+        return f"{what} {verb}"
+    if (rows > 0) == (amount > 0):
+        return f"{what} with a total of {abs(amount):,} {verb}"
+    return f"{what} {verb}, and the amount that left is {less} by {abs(amount):,}"
 
 
 def acquit(view: QueryView) -> str | None:
     book = book_of(view.last) if view.last else None
     if book is None or not book.balanced:
         return None
-    return f"all {book.rows_in:,} rows of the newest batch came out, with the same amount"
+    return f"all {book.rows_in:,} rows of the newest batch left the query, with the same amount"
 
 
 RULE = Rule(

@@ -1,14 +1,18 @@
 """Memory spill: tasks run out of execution memory and sort or aggregate on disk.
 
 Meaning: the rows that a sort, an aggregation or a join holds at once do not fit into the task's share of the execution
-    memory, so Spark writes them to local disk and reads them back, some of them several times.
-Impact: a stage takes many times as long as in memory; the query falls behind when the batches of a peak spill.
-Diagnosis: `rate(ledgerops_batch_phase_seconds_total{query="QUERY", phase="add_batch"}[5m])` has most of the time. In
-    Spark's UI the stage shows "Spill (Memory)" and "Spill (Disk)"; if a single task spills, see `key-skew`.
-Mitigation: give each task more memory: fewer cores per executor, more `spark.executor.memory`, a larger
-    `spark.memory.fraction`. Smaller batches (`maxOffsetsPerTrigger`) spill less, but the backlog then waits in the
-    source. More shuffle partitions make each task smaller; for a stateful query their number is fixed by its
-    checkpoint.
+    memory. Spark writes them to local disk and reads them back, some of them several times.
+Impact: a stage takes many times as long as in memory, and the query falls behind when the batches of a peak spill.
+Diagnosis: 1. In the Spark UI open the longest stage and read "Spill (Memory)" and "Spill (Disk)" by task. If only one
+    task spills, see `key-skew`; if all of them do, memory is too small for the rows of a batch.
+    2. `rate(ledgerops_batch_phase_seconds_total{query="QUERY",phase="add_batch"}[5m])` shows the time in tasks and the
+    sink. If other phases take longer, spilling is not what makes the batch slow.
+    3. `sum(rate(ledgerops_input_rows_total{query="QUERY"}[5m]))` shows the load. If it rose before the spill began,
+    limit the rows of a batch; if it did not, the plan or the memory settings changed.
+Mitigation: limit the rows of a batch (`maxOffsetsPerTrigger`): smaller batches spill less, and the backlog then waits
+    in the source. At the next restart give each task more memory: fewer cores per executor, more
+    `spark.executor.memory`, a larger `spark.memory.fraction`. More shuffle partitions make each task smaller; for a
+    stateful query the checkpoint fixes their number.
 Evidence:
     spilled_bytes: median over the newest 3 batches whose tasks are known (of the last ten, without the run's first),
         of memoryBytesSpilled + diskBytesSpilled of all stages (REST /stages; records `tasks`: spill_bytes)
@@ -74,7 +78,7 @@ def check(view: QueryView) -> Iterator[Finding]:
     size = median(spill.size for spill in spills)
     newest = state_cost.with_tasks(view)[0][0]
     yield Finding(
-        f"tasks spill {size / 2**20:,.0f} MiB a batch, and the stages that do so take {share:.0%} of its time",
+        f"tasks spill {size / 2**20:,.0f} MiB per batch, and the stages that spill take {share:.0%} of the batch time",
         Component("stage", stage.name.partition(" at ")[0] or f"stage {stage.stage_id}", f"stage {stage.stage_id}"),
         (
             Evidence("spilled_bytes", float(size), "bytes", "0", newest.ended),
@@ -89,7 +93,7 @@ def check(view: QueryView) -> Iterator[Finding]:
 def _remedies(view: QueryView) -> tuple[Remedy, ...]:
     memory = Remedy(
         "give each task more memory: fewer cores an executor, more spark.executor.memory or spark.memory.fraction",
-        "what fits into memory is not written to disk; it takes a restart",
+        "rows that fit into memory are not written to disk; this needs a restart",
         safe=False,
     )
     if view.run.stateful:
@@ -105,7 +109,7 @@ def acquit(view: QueryView) -> str | None:
     newest = state_cost.with_tasks(view)
     if len(newest) < batch_time.ENOUGH or any(stage.spill_bytes for _, tasks in newest for stage in tasks.stages):
         return None
-    return f"no stage of the latest {len(newest)} batches known spilled a byte"
+    return f"no stage of the latest {len(newest)} sampled batches spilled"
 
 
 RULE = Rule(

@@ -1,12 +1,17 @@
 """Noisy neighbour: another query of the same driver takes the cores that this one needs.
 
-Meaning: all queries of a driver share its task slots. The stages of this query wait for slots, or compute slowly, while
-    the tasks of another query run on most of them, which takes more of them than it used to.
-Impact: batches of this query outlast their interval although nothing is wrong with it: neither its rows, nor its sink.
-Diagnosis: compare `rate(ledgerops_batch_phase_seconds_total{phase="add_batch"}[5m])` of the queries of the driver, and
-    check the findings of the named one. In the Spark UI its jobs fill the timeline of the executors.
-Mitigation: repair the named query, or run it in a separate driver. Until then limit what it reads in a batch, or put
-    the queries into separate fair scheduling pools (spark.scheduler.mode FAIR, spark.scheduler.pool).
+Meaning: all queries of a driver share its task slots. Another query now runs its tasks on most of them, more than it
+    used to, and the stages of this query wait for slots or compute slowly.
+Impact: batches of this query outlast the trigger interval although its own rows and its sink are as before.
+Diagnosis: 1. Check the findings of the query that is named: its cause is the cause here. `ledgerops diagnose` lists all
+    queries of the driver.
+    2. Compare `rate(ledgerops_batch_phase_seconds_total{phase="add_batch"}[5m])` of the queries of the driver. If the
+    named query is not the highest any more, it has calmed down: wait.
+    3. In the Spark UI, open the timeline of the executors. If its jobs fill all slots while jobs of this query wait,
+    the scheduler mode is FIFO: fair pools help.
+Mitigation: limit what the named query reads in a batch (`maxOffsetsPerTrigger`), or stop it if it is less important.
+    Then repair it, or run it in a separate driver. Fair scheduling pools (`spark.scheduler.mode` FAIR,
+    `spark.scheduler.pool`) keep one query from taking all slots.
 Evidence:
     neighbour_cores: cores that the tasks of the named query took, from the start of the third latest batch of this
         query until now: the sum of run_seconds of the stages over the sum of the durations of its batches that
@@ -39,20 +44,20 @@ def check(view: QueryView) -> Iterator[Finding]:
         Evidence("slowdown_at_equal_rows", lost.factor, "ratio", f"< {cpu_contention.SLOWER:g}", view.last.ended),
         Evidence("slots", float(found.slots), "cores", "more than both need", at),
     ]
-    before = "it was not there before"
+    before = "it did not run before"
     if found.took is not None:
         evidence.append(Evidence("usual_neighbour_cores", found.took, "cores", "as now", at))
         before = f"it took {found.took:.1f} before"
     yield Finding(
-        f"{found.query} takes {found.takes:.1f} of {found.slots} cores ({before}), and a batch of this query takes "
-        f"{lost.seconds:.1f} s where it took {lost.usual_seconds:.1f} s",
+        f"{found.query} takes {found.takes:.1f} of {found.slots} cores ({before}); a batch of this query takes "
+        f"{lost.seconds:.1f} s instead of the usual {lost.usual_seconds:.1f} s",
         Component("query", found.query, "shares the driver's cores"),
         tuple(evidence),
         (
             Remedy(f"check the findings of {found.query}", "this query would keep up if it had the cores"),
             Remedy(
-                "put both queries into fair scheduling pools, or into drivers of their own",
-                "first come, first served lets one query's tasks fill all slots",
+                "put both queries into fair scheduling pools, or into separate drivers",
+                "with FIFO scheduling the tasks of one query can fill all slots",
                 safe=False,
             ),
         ),
@@ -77,7 +82,7 @@ def acquit(view: QueryView) -> str | None:
     if not known:
         return None
     most = max(known, key=lambda query: known[query])
-    return f"of the other queries {most} takes most, {known[most]:.1f} of {width} cores"
+    return f"no other query takes more cores than {most}: {known[most]:.1f} of {width}"
 
 
 RULE = Rule(

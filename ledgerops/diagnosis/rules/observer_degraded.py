@@ -1,16 +1,21 @@
 """Observer degraded: the data of ledgerops about this query may be incomplete.
 
-Meaning: ledgerops misses data in this driver: its worker could not keep up and dropped events, a collector fails again
-    and again, the worker uses nearly all of its thread's time, or it has stopped and reports nothing.
-Impact: metrics have gaps, and causes may be missed. The query itself is not affected. The finding is reported for every
-    query in the driver, because the missing data concerns them all; the alert LedgerObserverDegraded fires once for the
+Meaning: ledgerops misses data in this driver. Its worker could not keep up and dropped events, a collector fails
+    repeatedly, the worker uses nearly all the time of its thread, or it has stopped and reports nothing.
+Impact: metrics have gaps, and causes may be missed. The query itself is not affected. Every query of the driver has
+    this finding, because the missing data concerns them all; the alert LedgerObserverDegraded fires once for the
     driver.
-Diagnosis: `increase(ledgerops_collector_errors_total[10m])` by `collector`, `ledgerops_listener_dropped_total`,
-    `ledgerops_listener_queue_size` and `rate(ledgerops_worker_seconds_total[5m])` by `step`. The driver's log says
-    once, in a line that begins with `ledgerops`, what fails.
-Mitigation: tasks and host: Spark's UI does not answer; see the setting ui_url, and whether the driver has a free core.
-    kafka: the brokers cannot be asked. recording: the disk is full. Very many queries with very short triggers: raise
-    their trigger interval, or leave the tasks out (the setting tasks_collector).
+Diagnosis: 1. Search the log of the driver for lines that begin with `ledgerops`: each failure is logged once, with its
+    reason.
+    2. `increase(ledgerops_collector_errors_total[10m])` by `collector` shows what fails. `tasks` or `host`: the Spark
+    UI does not answer. `kafka`: the brokers cannot be reached. `recording`: the disk is full.
+    3. If no collector fails, check `ledgerops_listener_queue_size`, `ledgerops_listener_dropped_total` and
+    `rate(ledgerops_worker_seconds_total[5m])` by `step`. A full queue or a worker near 1 second per second means too
+    many batches for one worker.
+Mitigation: do not restart the job because of this finding. For `tasks` and `host`, check the setting ui_url and whether
+    the driver has a free core. For `kafka`, check the broker address and the credentials. For `recording`, free the
+    disk. If the worker is too busy, raise the trigger interval of queries with very short ones, or switch off the
+    setting tasks_collector.
 Evidence:
     collector_errors: growth of collector_errors within the 60 s before the newest look of the kind observer, summed
         over the collectors where it is at least 3 and grew within the latest 20 s.
@@ -53,24 +58,24 @@ def check(view: QueryView) -> Iterator[Finding]:
     queue = newest.queue_size / newest.queue_limit if newest.queue_limit else 0.0
     seconds = newest.at - first.at
     busy = (newest.worker_seconds - first.worker_seconds) / seconds
-    told, evidence = [], []
+    gaps, evidence = [], []
     if failing:
-        verb = "fails" if len(failing) == 1 else "fail"
-        told.append(f"{' and '.join(failing)} {verb}, {errors} times within {seconds:.0f} s")
+        which = "collector" if len(failing) == 1 else "collectors"
+        gaps.append(f"{which} {' and '.join(failing)} failed {errors} times in {seconds:.0f} s")
         evidence.append(Evidence("collector_errors", float(errors), "count", f"< {ERRORS}", newest.at))
     if dropped > 0:
-        told.append(f"{dropped:,} events were thrown away within {seconds:.0f} s")
+        gaps.append(f"{dropped:,} events were dropped in {seconds:.0f} s")
         evidence.append(Evidence("dropped_events", float(dropped), "count", "0", newest.at))
     if queue >= QUEUE:
-        told.append(f"{newest.queue_size:,} events wait, of {newest.queue_limit:,} that can")
+        gaps.append(f"{newest.queue_size:,} of at most {newest.queue_limit:,} events are waiting")
         evidence.append(Evidence("queue_share", queue, "ratio", f"< {QUEUE:g}", newest.at))
     if busy >= WORKER and seconds >= ENOUGH:
-        told.append(f"the worker needs {busy:.0%} of its time")
+        gaps.append(f"the worker is busy {busy:.0%} of the time")
         evidence.append(Evidence("worker_busy_ratio", busy, "ratio", f"< {WORKER:g}", newest.at))
     if not evidence:
         return
     yield Finding(
-        f"what is known of this query has gaps: {'; '.join(told)}",
+        f"the data about this query has gaps: {'; '.join(gaps)}",
         Component("observer", "ledgerops", " and ".join(failing) or "events"),
         tuple(evidence),
         (_remedy(failing),),
@@ -89,14 +94,10 @@ def unseen(view: QueryView) -> float:
 def _nothing_seen(view: QueryView, seconds: float) -> Finding:
     at = view.now - seconds
     return Finding(
-        f"nothing was seen of this driver for {seconds:.0f} s: whether its queries are well is not known",
+        f"this driver has reported nothing for {seconds:.0f} s, so the state of its queries is unknown",
         Component("observer", "ledgerops", "worker"),
         (Evidence("seconds_since_last_look", seconds, "seconds", f"< {SILENT:g}", view.now),),
-        (
-            Remedy(
-                "check whether the driver runs, and restart its observer", "the findings are those of the last sample"
-            ),
-        ),
+        (Remedy("check whether the driver process still runs", "the findings shown are those of its last report"),),
         confidence=0.8,
         began=at,
     )
@@ -141,11 +142,11 @@ def _began(looks: Sequence[Observer], failing: Sequence[str]) -> float:
 
 def _remedy(failing: Sequence[str]) -> Remedy:
     if {"tasks", "host"} & set(failing):
-        return Remedy("see whether Spark's UI answers, and the setting ui_url", "tasks and executors are read from it")
+        return Remedy("check that the Spark UI answers, and the setting ui_url", "tasks and executors are read there")
     if failing:
-        return Remedy("look for the first line of ledgerops in the driver's log", "it says once why a collector fails")
+        return Remedy("search the driver's log for lines from ledgerops", "the reason of a failure is logged once")
     return Remedy(
-        "raise the trigger interval of queries with very short ones", "each batch costs the worker some milliseconds"
+        "raise the trigger interval of queries with very short ones", "each batch takes the worker some milliseconds"
     )
 
 

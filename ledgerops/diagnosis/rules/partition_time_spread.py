@@ -1,13 +1,18 @@
-"""Partition time spread: a partition that is read ahead makes the rows of another late.
+"""Partition time spread: one partition is read ahead, so the rows of another count as late.
 
 Meaning: a query has one watermark, which follows the newest event time of all partitions. One partition has been read
     up to now, another only up to some time ago. The rows of the second are older than the watermark when they are read.
 Impact: the rows of the slow partition are dropped without an error. Their producer is correct.
-Diagnosis: compare the partitions: `ledgerops_source_lag_seconds{query="QUERY"}` differs between them by more than the
-    allowed lateness, while `increase(ledgerops_rows_dropped_by_watermark_total{query="QUERY"}[5m])` is above 0.
-Mitigation: set `maxOffsetsPerTrigger`, which divides a batch among the partitions by their backlog, or remove the
-    cause of the lag of the slow partition. Until then allow as much lateness as the partitions are apart; state grows
-    in proportion, and the change applies from the query's next start.
+Diagnosis: 1. `max by (topic, partition) (ledgerops_source_lag_seconds{query="QUERY"})` shows how far each partition is
+    behind. If the difference is larger than the allowed lateness, it explains the dropped rows; if not, see
+    `late-data`.
+    2. `increase(ledgerops_rows_dropped_by_watermark_total{query="QUERY"}[5m])` shows whether rows are still dropped. If
+    not, the partitions are close again.
+    3. Check `sum by (topic, partition) (ledgerops_source_backlog_offsets{query="QUERY"})`. If only one partition has a
+    backlog, see `source-partition-skew`; if all have one, the query is reading an old backlog.
+Mitigation: set `maxOffsetsPerTrigger` at the next start: it divides a batch among the partitions by their backlog.
+    Remove the cause of the lag of the slow partition. Until then allow as much lateness as the partitions are apart;
+    state grows in proportion, and the change applies from the next start of the query.
 Evidence:
     partitions_apart_seconds: of the newest batch and one topic, the latest less the earliest of the instants at which
         each partition's endOffset was its head (interpolated between the heads seen), at most timestamp plus

@@ -3,12 +3,15 @@
 Meaning: Spark stopped the query because of an error. A query that was stopped on purpose, or that read all available
     rows with an `availableNow` trigger, has not failed.
 Impact: the query writes no results until it is started again. Rows wait in the source for as long as it keeps them.
-Diagnosis: the finding has the error class, the first line of the exception, the batch and, if the exception names them,
-    the file or the offset. How often it happened:
-    `sum by (error_class) (increase(ledgerops_query_failures_total{query="QUERY"}[1h]))`. The whole stack is in the
-    driver's log; in a recording: `grep '"terminated"' RECORDING | tail -1`.
-Mitigation: repair what the exception names, then start the query with the same checkpoint: it repeats the batch that
-    failed. If it fails again in the same batch, a row of that batch is the cause: see its offsets in the Spark log.
+Diagnosis: 1. Read the finding: it has the error class, the first line of the exception, the batch and, if the exception
+    names them, the file or the offset. A sink or a broker that is named is where to look first.
+    2. `sum by (error_class) (increase(ledgerops_query_failures_total{query="QUERY"}[1h]))` shows how often it failed.
+    More than twice means that a restart alone does not help.
+    3. Read the whole stack in the log of the driver, or in a recording with `grep '"terminated"' RECORDING | tail -1`.
+    If the stack ends in your own function, a row is the cause.
+Mitigation: check how long the source keeps its rows, so that none are lost while you search. Repair what the exception
+    names, then start the query with the same checkpoint: it repeats the batch that failed. If it fails again in the
+    same batch, a row of that batch is the cause: its offsets are in the Spark log.
 Evidence:
     ledgerops_query_failures_total: `terminated` records of the query with an exception, up to now.
     failed_batch_id: one more than the highest batchId in the query's progress records, of all its runs; absent

@@ -3,12 +3,16 @@
 Meaning: Spark reports a batch only when it has ended. A batch that hangs reports nothing, and every gauge keeps its
     last, healthy value. The watchdog polls the query itself and found that one trigger has run for far too long.
 Impact: the query writes no results. The backlog grows without being reported; watermark and state do not change.
-Diagnosis: `ledgerops_batch_running_seconds{query="QUERY"}` and `time() -
-    ledgerops_last_seen_timestamp_seconds{query="QUERY"}` show for how long. Open the Spark UI, page "Stages". If a
-    stage has running tasks, they hang: take a thread dump of the executor. If no stage runs, the driver or the sink
-    hangs: take a thread dump of the driver (`jstack PID`).
-Mitigation: repair what the batch waits for (sink, broker, external service). If the batch does not continue, stop the
-    query and start it again from its checkpoint: the batch is repeated and nothing is lost.
+Diagnosis: 1. `ledgerops_batch_running_seconds{query="QUERY"}` is how long the batch has run,
+    `time() - ledgerops_last_seen_timestamp_seconds{query="QUERY"}` how long nothing was reported. If only the second
+    one grows, no batch runs at all: the driver hangs.
+    2. Open the Spark UI, page "Stages". If a stage has running tasks, they hang: take a thread dump of the executor
+    there.
+    3. If no stage runs, the driver or the sink hangs: take a thread dump of the driver (`jstack PID`). A network call
+    at the top of a thread names what it waits for.
+Mitigation: save the thread dump first, because a restart destroys the evidence. Repair what the batch waits for (sink,
+    broker, external service). If the batch does not continue, stop the query and start it again from its checkpoint:
+    the batch is repeated and nothing is lost.
 Evidence:
     ledgerops_batch_running_seconds: now less `since` of the newest batch_running record of the run, as long as
         there is no newer event

@@ -3,11 +3,15 @@
 Meaning: each batch reads exactly as much as `maxOffsetsPerTrigger` (or a similar option) allows, leaves rows behind,
     and ends well before the next trigger. The query could process more than the limit allows.
 Impact: the backlog stays or grows although neither the cores nor the sink is the bottleneck.
-Diagnosis: `ledgerops_busy_ratio{query="QUERY"}` is well below 1 while
-    `sum(ledgerops_source_backlog_offsets{query="QUERY"})` does not fall. The limit must be at least the trigger
-    interval times `sum(ledgerops_arrival_rows_per_second{query="QUERY"})`.
-Mitigation: raise the limit so that a batch takes most of the interval. The change applies from the next start of the
-    query, with the same checkpoint. Keep a limit: it bounds the first batch after a pause.
+Diagnosis: 1. `ledgerops_busy_ratio{query="QUERY"}` is well below 1 while
+    `sum(ledgerops_source_backlog_offsets{query="QUERY"})` does not fall. If the ratio is near 1, the limit is not the
+    bottleneck: see `falling-behind`.
+    2. `sum(ledgerops_arrival_rows_per_second{query="QUERY"}) * max(ledgerops_trigger_interval_seconds{query="QUERY"})`
+    is the number of rows that arrive in an interval. The limit must be higher than that.
+    3. Find out why the limit was set. If it protects the sink or another system, ask its owner before you raise it.
+Mitigation: if the backlog dates from a pause and still shrinks, wait. Otherwise raise the limit so that a batch takes
+    most of the interval, and restart the query with the same checkpoint. Do not remove the limit: it bounds the first
+    batch after a pause.
 Evidence:
     batch_offsets: the sum over sources and partitions of endOffset - startOffset of the newest batch
     batch_seconds_median: median of durationMs.triggerExecution / 1000 over the newest 5 batches of the run, without
@@ -59,7 +63,7 @@ def check(view: QueryView) -> Iterator[Finding]:
     better = round(held.cap * ROOM * interval / held.seconds, -2) if held.seconds > 0 else 2 * held.cap
     at = view.last.ended
     yield Finding(
-        f"each of the last {BATCHES} batches read what {held.option} allows, {held.cap:,} offsets, in "
+        f"each of the last {BATCHES} batches read the {held.cap:,} offsets that {held.option} allows, took "
         f"{held.seconds:.1f} s of {interval:g} s, and left {held.left:,} behind",
         Component("source", ",".join(source.name for source in view.last.sources), held.option),
         (

@@ -4,11 +4,14 @@ Meaning: a topic keeps its records for a limited time, or up to a size. The olde
     that limit, and the query is not catching up.
 Impact: records that are deleted before they are read are lost. The query fails or continues without them, depending on
     `failOnDataLoss`.
-Diagnosis: `min by (topic, partition) (ledgerops_retention_headroom_seconds{query="QUERY"})` is the time left.
-    Compare `ledgerops_source_lag_seconds{query="QUERY"}` with the topic's `retention.ms`
-    (`kafka-configs.sh --describe --entity-type topics --entity-name TOPIC`).
-Mitigation: raise the topic's `retention.ms` (and `retention.bytes`) now; this takes effect at once and needs no
-    restart. Then repair what keeps the query from reading. Lower the retention again when the backlog is gone.
+Diagnosis: 1. `min by (topic, partition) (ledgerops_retention_headroom_seconds{query="QUERY"})` is the time left. Below
+    an hour, raise the retention before anything else.
+    2. Compare `max by (topic, partition) (ledgerops_source_lag_seconds{query="QUERY"})` with `retention.ms` of the
+    topic (`kafka-configs.sh --describe --entity-type topics --entity-name TOPIC`). If the lag is far below it, the
+    limit is `retention.bytes`.
+    3. Read the other findings of the query: they say why it does not catch up.
+Mitigation: raise `retention.ms` of the topic now, and `retention.bytes` if it is set; this takes effect at once and
+    needs no restart. Then repair what keeps the query from reading. Lower the retention again when the backlog is gone.
 Evidence:
     ledgerops_retention_headroom_seconds: the smaller of two, for the partition: retention_seconds of its topic less the
         lag below; and (endOffset of the newest batch less earliest) over the rate at which earliest advances, both by

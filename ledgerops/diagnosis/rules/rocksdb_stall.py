@@ -1,12 +1,17 @@
 """RocksDB stall: writes to the state store stall because flushes or compactions do not keep up.
 
-Meaning: RocksDB stalls writes when its write buffers are full, or when too many files wait for compaction. Meanwhile
+Meaning: RocksDB pauses writes when its write buffers are full, or when too many files wait for compaction. Meanwhile
     the tasks of the query wait.
-Impact: batches take longer for as many rows; if it lasts, the query falls behind.
-Diagnosis: `rate(ledgerops_rocksdb_writer_stall_seconds_total{query="QUERY"}[5m])` is above 0 (in task seconds), while
-    `ledgerops_state_rows{query="QUERY"}` grows as before. Look at the disk under `spark.local.dir` (`iostat -x`).
-Mitigation: put `spark.local.dir` on a local SSD. With `boundedMemoryUsage` give RocksDB more (`maxMemoryUsageMB`,
-    `writeBufferCacheRatio`); without it a larger `writeBufferSizeMB`. All of these may be changed at a restart.
+Impact: batches take longer for the same number of rows. If it lasts, the query falls behind.
+Diagnosis: 1. `rate(ledgerops_rocksdb_writer_stall_seconds_total{query="QUERY"}[5m])` is above 0 (in task seconds). If
+    it is back at 0, the stall is over.
+    2. Check the disk of `spark.local.dir` with `iostat -x`. If it is busy, flushes and compactions wait for the disk;
+    if it is not, the write buffers are too small.
+    3. Compare `ledgerops_state_rows{query="QUERY"}` with its past. If it grows faster than before, the load changed; if
+    not, the disk or the settings did.
+Mitigation: move other work away from the disk of `spark.local.dir`. At the next restart put `spark.local.dir` on a
+    local SSD, or give RocksDB larger buffers: with `boundedMemoryUsage` raise `maxMemoryUsageMB` or
+    `writeBufferCacheRatio`, without it `writeBufferSizeMB`. All of these may be changed with the same checkpoint.
 Evidence:
     rocksdb_writer_stall_seconds: median over the latest 3 batches that are not of the run's first 10 s, of the
         operator's customMetrics.rocksdbWriterStallLatencyMs / 1e9; task seconds, as in Spark. In spite of its name it
@@ -50,7 +55,7 @@ def check(view: QueryView) -> Iterator[Finding]:
             continue
         at = view.last.ended
         yield Finding(
-            f"writers of the state of {operator.name} stood still for {seconds:.1f} task seconds a batch, "
+            f"writes to the state of {operator.name} stalled for {seconds:.1f} task seconds per batch, "
             f"{share:.0%} of its {duration:.1f} s",
             Component("operator", operator.name, "RocksDB"),
             (
@@ -62,7 +67,7 @@ def check(view: QueryView) -> Iterator[Finding]:
                 Remedy(
                     "give RocksDB larger write buffers and restart: writeBufferSizeMB, or maxMemoryUsageMB with "
                     "boundedMemoryUsage",
-                    "it stalls its writers when all write buffers wait to be flushed",
+                    "writes stall when all write buffers wait to be flushed",
                 ),
             ),
             confidence=min(0.95, 0.6 + 0.4 * share),
@@ -77,7 +82,7 @@ def acquit(view: QueryView) -> str | None:
     ]
     if not latest or any(state.custom[STALL] for state in latest):
         return None
-    return f"RocksDB stalled its writers for 0 s in the latest {min(RECENT_BATCHES, len(view.baseline.steady))} batches"
+    return f"RocksDB stalled no write in the latest {min(RECENT_BATCHES, len(view.baseline.steady))} batches"
 
 
 RULE = Rule(

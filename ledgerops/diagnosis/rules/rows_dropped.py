@@ -2,12 +2,14 @@
 
 Meaning: rows arrived behind the watermark, and stateful operators discarded them without an error. This finding does
     not explain why the rows are behind: see the root cause named with it.
-Impact: counts and sums are too low, joined pairs are missing. This is permanent: the rows are in no output of this
+Impact: counts and sums are too low, and joined pairs are missing. This is permanent: the rows are in no output of this
     query.
-Diagnosis: `sum by (operator) (increase(ledgerops_rows_dropped_by_watermark_total{query="QUERY"}[5m]))` shows how many;
-    for aggregations it is a lower bound, because Spark counts after it has combined the rows of a batch.
-    `late-data` means that the rows are old, `watermark-jump` that the watermark is too far ahead, and
-    `partition-time-spread` that one partition is read later than the others.
+Diagnosis: 1. Read the root cause named with this finding. `late-data` means that the rows are old, `watermark-jump`
+    that the watermark is too far ahead, and `partition-time-spread` that one partition is read later than the others.
+    2. `sum by (operator) (increase(ledgerops_rows_dropped_by_watermark_total{query="QUERY"}[5m]))` shows how many rows
+    were dropped. For aggregations it is a lower bound, because Spark counts after it has combined the rows of a batch.
+    3. Without a root cause, `ledgerops_watermark_lag_seconds{query="QUERY"}` helps: if it fell below the allowed
+    lateness, the watermark is too far ahead; if it did not, the rows are late.
 Mitigation: remove the cause first: a longer lateness does not help if the watermark is too far ahead. To recover the
     dropped rows, run the query over the same input again with fresh state.
 Evidence:

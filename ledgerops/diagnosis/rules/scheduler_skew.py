@@ -1,14 +1,17 @@
 """Scheduler skew: one executor does most of the work while others are idle.
 
-Meaning: the tasks of a stage are not spread over the executors that there are. Most often they wait for the executor
-    that holds their state store or their cached data (locality): after the loss of an executor all state is on the
-    others, and stays there, also when a new one has come.
-Impact: batches take as long as the busiest executor needs; the cores of the others are paid for and idle.
-Diagnosis: `sum by (executor) (rate(ledgerops_executor_tasks_total[5m]))` and `sum by (executor)
-    (rate(ledgerops_executor_run_seconds_total[5m]))` against `ledgerops_executor_cores`. In the Spark UI, open the
-    stage: "Aggregated Metrics by Executor", and the column "Locality Level" of its tasks.
-Mitigation: set `spark.locality.wait` lower (0 s for a query whose state is small: it is loaded from the checkpoint
-    where it is missing), or restart the query: a new run spreads its state over all executors.
+Meaning: the tasks of a stage are not spread over all executors. Most often they wait for the executor that has their
+    state store or their cached data (locality). After an executor was lost, all state is on the others, and it stays
+    there when a new executor has started.
+Impact: batches take as long as the busiest executor needs, while the cores of the others are idle.
+Diagnosis: 1. Compare `sum by (executor) (rate(ledgerops_executor_tasks_total[5m]))` with `ledgerops_executor_cores`. If
+    tasks are in proportion to cores, they are spread evenly: see `straggler`.
+    2. In the Spark UI, open the stage and read the column "Locality Level" of its tasks. PROCESS_LOCAL for nearly all
+    of them means that they wait for their data.
+    3. In "Aggregated Metrics by Executor" compare the time for each task. If the busiest executor has fast tasks,
+    locality is the cause; if it has slow ones, see `straggler`.
+Mitigation: restart the query from its checkpoint: a new run spreads its state over all executors. For a query without
+    state, or with a small one, set `spark.locality.wait` to 0s. Do not add executors: the existing ones are idle.
 Evidence:
     busiest_executor_task_share: tasks of the busiest executor over the tasks of all, in all stages of P that have as
         many tasks as there are executors or more; P = the newest 5 batches (not the run's first) whose tasks were
@@ -55,8 +58,8 @@ def check(view: QueryView) -> Iterator[Finding]:
         return
     at = view.last.ended
     yield Finding(
-        f"executor {busiest.executor} runs {share:.0%} of the tasks with {even:.0%} of the cores, {seconds:.1f} s "
-        f"a batch where an even split would take {fair:.1f} s",
+        f"executor {busiest.executor} runs {share:.0%} of the tasks with {even:.0%} of the cores: {seconds:.1f} s "
+        f"per batch, and an even split would take {fair:.1f} s",
         Component("executor", busiest.executor),
         (
             Evidence("busiest_executor_task_share", share, "ratio", f"< {min(0.95, UNEVEN * even):.2f}", at),

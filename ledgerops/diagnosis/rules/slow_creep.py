@@ -1,14 +1,16 @@
 """Slow creep: the load rises steadily, and will soon exceed what the query can process.
 
 Meaning: the arrival rate has risen in each part of the observed time, and batches take most of the trigger interval. At
-    this rate they will outlast it, and the query will fall behind. The rule does not report a step, a burst, or a load
-    that levels off.
+    this rate they will outlast it, and the query will fall behind. A step, a burst, or a load that levels off is not
+    reported.
 Impact: none yet. Once the limit is passed, results are later with every batch, and a restart does not help.
-Diagnosis: `sum(ledgerops_arrival_rows_per_second{query="QUERY"})` over the last hours against
-    `ledgerops_capacity_rows_per_second{query="QUERY"}`; `ledgerops_busy_ratio{query="QUERY"}` approaches 1. The finding
-    estimates when the limit is reached.
-Mitigation: give the query more cores before that, at most as many as the source has partitions; where a limit on the
-    rows of a batch is what is reached first, raise it. Ask the producer how far the load will rise.
+Diagnosis: 1. `ledgerops_busy_ratio{query="QUERY"}` approaches 1. The finding estimates when it gets there.
+    2. Plot `sum(ledgerops_arrival_rows_per_second{query="QUERY"})` for the last hours and days against
+    `ledgerops_capacity_rows_per_second{query="QUERY"}`. If it rises every day at this time and stays below capacity, it
+    will fall again; if it is new, ask the producer.
+    3. If arrival is flat, each row has become more expensive: see `state-growth` and `python-bound`.
+Mitigation: ask the producer how far the load will rise. Before the limit is reached, give the query more cores, at most
+    as many as the source has partitions, or raise the limit on rows per batch if that is what is reached first.
 Evidence:
     fullness: durationMs.triggerExecution / trigger interval (or rows / the cap of the source on a batch, where that is
         more), mean over the newest fifth of the window.
@@ -43,6 +45,7 @@ RISE = 0.15  # of the arrival over the shortest window; its noise is some percen
 LEAST_STEP, MOST_STEP = 0.08, 0.45  # of the whole rise in each step between parts: more in one step is a step
 FULL = 0.88  # below it a third of a rise is still to come
 SOON = 900.0  # seconds; a forecast from five minutes holds no longer
+BY_INTERVAL = "the trigger interval"
 BEGUN = 3  # batches in the newest stretch, which is not over; fewer do not say how full it is
 
 
@@ -65,8 +68,8 @@ def check(view: QueryView) -> Iterator[Finding]:
     minutes = f"{creep.seconds / 60:.1f} min" if creep.seconds >= 90 else f"{creep.seconds:.0f} s"
     when = f"the limit will be reached in about {minutes}" if creep.seconds > 0 else "the limit is reached"
     yield Finding(
-        f"arrival rose by {creep.growth:.0%} in {creep.window:.0f} s to {creep.arrival:,.0f} rows/s and fills "
-        f"{creep.fullness:.0%} of {creep.by}; at this pace {when}",
+        f"arrival rose by {creep.growth:.0%} in {creep.window:.0f} s to {creep.arrival:,.0f} rows/s, and batches use "
+        f"{creep.fullness:.0%} of {creep.by}; at this rate {when}",
         Component("query", view.query, creep.by),
         (
             Evidence("fullness", creep.fullness, "ratio", f"< {FULL:g}", at),
@@ -74,14 +77,14 @@ def check(view: QueryView) -> Iterator[Finding]:
             Evidence("arrival_rows_per_second", creep.arrival, "rows/s", "level", at),
             Evidence("arrival_growth", creep.growth, "ratio", f"< {RISE:g}", at),
             Evidence("seconds_to_capacity", creep.seconds, "seconds", f"> {SOON:g}", at),
-            Evidence("window_seconds", creep.window, "seconds", "the time looked at", at),
+            Evidence("window_seconds", creep.window, "seconds", "the observed time", at),
         ),
         (
             Remedy(
                 "raise the limit on the rows of a batch at the next start"
-                if creep.by != "its interval"
+                if creep.by != BY_INTERVAL
                 else "give the query more cores before the limit is reached, at most one for each source partition",
-                "beyond the limit the backlog grows for as long as the load stays",
+                "above the limit the backlog grows as long as the load lasts",
                 safe=False,
             ),
             Remedy("ask the producer how far the load will rise", "only more capacity or fewer rows help"),
@@ -146,7 +149,7 @@ def _risen(view: QueryView, points: Sequence[TrendPoint]) -> Creep | None:
     if seconds is None or seconds > SOON:
         return None
     window = edges[-1] - edges[0]
-    by = "the rows that a batch may have" if _by_cap(view, points[-1]) else "its interval"
+    by = "the rows allowed per batch" if _by_cap(view, points[-1]) else BY_INTERVAL
     per_second = (fulls[-1] - fulls[0]) / (edges[-1] - edges[1])
     return Creep(fulls[-1], per_second, arrivals[-1], arrivals[-1] / arrivals[0] - 1, seconds, window, by, edges[0])
 

@@ -3,12 +3,16 @@
 Meaning: the phase `add_batch` takes long, and the run time of Spark's tasks does not explain it. The time is spent in
     the driver while the sink writes (`foreachBatch`, a commit), or in writing tasks that wait instead of computing.
 Impact: batches outlast the trigger interval and the query falls behind, although cores are free.
-Diagnosis: compare `rate(ledgerops_batch_phase_seconds_total{query="QUERY", phase="add_batch"}[5m])` with the run time
-    of the tasks, `sum(rate(ledgerops_executor_run_seconds_total[5m]))`. If the first is high and the second is low,
-    the batch waits for the sink. Time one write at the target by hand (`\\timing` in psql, `time hadoop fs -put`).
-    Check the target for locks and rate limits.
-Mitigation: repair or scale the target. Write larger batches, from the executors rather than the driver, with a
-    limited number of connections. More cores do not help while all tasks wait for the same target.
+Diagnosis: 1. Compare `rate(ledgerops_batch_phase_seconds_total{query="QUERY",phase="add_batch"}[5m])` with the run time
+    of the tasks, `sum(rate(ledgerops_executor_run_seconds_total[5m]))`. If the first is high and the second is low, the
+    batch waits for the sink.
+    2. Time one write by hand (`\\timing` in psql, `time hadoop fs -put`). If it is slow too, the target is the cause:
+    check it for locks and rate limits.
+    3. If one write is fast, the query makes too many of them: look for a row-by-row write, a new connection for each
+    batch, or a write from the driver.
+Mitigation: repair or scale the target, and stop other work that blocks it. Then write larger batches, from the
+    executors rather than the driver, with a limited number of connections. More cores do not help while all tasks wait
+    for the same target.
 Evidence:
     add_batch_seconds_outside_tasks: median over P of durationMs.addBatch / 1000 less the wall time in which at least
         one stage was at work (union of the stages' [started, ended]), at least 0; P = the newest 5 batches (not the

@@ -1,15 +1,17 @@
 """Slow source: a batch spends its time asking the source and waiting for its rows.
 
 Meaning: the phases `latest_offset` and `get_batch`, and the tasks that read, wait several times as long as before, and
-    this explains why the batch takes longer. The query itself is as fast as before.
-Impact: batches outlast the trigger interval although the cores are idle; the query falls behind.
-Diagnosis: `sum by (phase) (rate(ledgerops_batch_phase_seconds_total{query="QUERY"}[5m]))`. A long `latest_offset` or
-    `get_batch` means that the broker takes long to answer a request. A long `add_batch` while the reading stage hardly
-    uses its CPU means slow fetching; each task sends several requests, so the latency of one request adds up. Check the
-    broker's request latency and its quotas (`kafka-configs.sh --describe --entity-type clients`), and the network
-    between the broker and the query (`ping`, a transfer of a large file).
-Mitigation: reduce the load on the broker, raise the quota, or move the query closer to the broker. Until then a longer
-    trigger interval sends fewer requests. More cores do not help.
+    this explains why the batch takes longer. The rest of the query is as fast as before.
+Impact: batches outlast the trigger interval although the cores are idle, and the query falls behind.
+Diagnosis: 1. `sum by (phase) (rate(ledgerops_batch_phase_seconds_total{query="QUERY"}[5m]))` shows where the time goes.
+    A long `latest_offset` or `get_batch` means that the broker answers slowly. A long `add_batch` with reading tasks
+    that hardly use CPU means slow fetching.
+    2. Check the request latency of the broker and its quotas (`kafka-configs.sh --describe --entity-type clients`). A
+    quota that is reached throttles this query alone; high latency affects all clients.
+    3. If the broker is fast, test the network between it and the query (`ping`, a transfer of a large file). Each task
+    sends several requests, so the latency of one request adds up.
+Mitigation: make the trigger interval longer if results may be that old: the query then sends fewer requests. Then
+    reduce the load on the broker, raise the quota, or move the query closer to the broker. More cores do not help.
 Evidence:
     source_phases_seconds_median: median over the latest batches of (durationMs.latestOffset + durationMs.getBatch)
         / 1000. The latest are the newest, one after the other, that took more than 1.33 times the interval, at most

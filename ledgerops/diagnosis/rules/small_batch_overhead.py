@@ -4,13 +4,15 @@ Meaning: planning the query, starting its stages and writing the checkpoint take
     thousands. Here they take nearly the whole batch, and longer than the trigger interval.
 Impact: the query runs without a pause at a low load, and results are later than the interval suggests. It takes cores
     and driver time from other queries.
-Diagnosis: `ledgerops_batch_overhead_seconds{query="QUERY"}` against
-    `ledgerops_trigger_interval_seconds{query="QUERY"}`, and `sum by (phase)
-    (rate(ledgerops_batch_phase_seconds_total{query="QUERY"}[5m]))`: much of `query_planning` is the size of the plan,
-    much of `add_batch` with tasks that run hardly at all is starting stages.
-Mitigation: set a longer trigger interval: fewer, larger batches have less fixed cost, and freshness hardly changes. Use
-    smaller plans: fewer columns, unions and joins, no list of many files. More cores do not help: the driver does this
-    work.
+Diagnosis: 1. Compare `ledgerops_batch_overhead_seconds{query="QUERY"}` with
+    `ledgerops_trigger_interval_seconds{query="QUERY"}`. If the overhead is smaller, the rows take the time: see
+    `trigger-overrun`.
+    2. `sum by (phase) (rate(ledgerops_batch_phase_seconds_total{query="QUERY"}[5m]))` shows which cost it is. Much
+    `query_planning` means a large plan; much `add_batch` with tasks that hardly run means many stages.
+    3. Check `ledgerops_host_cpu_busy_ratio`. Near 1, the driver itself waits for a core: see `cpu-saturated`.
+Mitigation: set a longer trigger interval: fewer, larger batches have less fixed cost, and freshness hardly changes.
+    Then simplify the plan: fewer columns, unions and joins, no list of many files. More cores do not help: the driver
+    does this work.
 Evidence:
     overhead_seconds: median over P of the duration less task_seconds; P = the newest 5 batches (not the run's first)
         whose tasks were read, only those that outlast 1.1 times the interval in a row up to now where there are 2 of
@@ -79,8 +81,8 @@ def check(view: QueryView) -> Iterator[Finding]:
         return
     at = view.last.ended
     yield Finding(
-        f"{now.seconds:.1f} s of a batch of {now.duration:.1f} s are spent whatever its rows ({now.rows:,.0f}); the "
-        f"interval is {interval:g} s",
+        f"{now.seconds:.1f} s of a batch of {now.duration:.1f} s are fixed cost, independent of its {now.rows:,.0f} "
+        f"rows; the trigger interval is {interval:g} s",
         Component("query", view.query, "query_planning" if now.planning >= 0.5 * now.seconds else "scheduling"),
         (
             Evidence("overhead_seconds", now.seconds, "seconds", f"<= {interval:g}", at),

@@ -1,14 +1,17 @@
 """Source partition skew: one partition of the source gets most of the rows.
 
 Meaning: one task reads each source partition. The task of the largest partition still runs when the others are done.
-Impact: the batch takes as long as its largest partition; more cores do not help. The backlog of that one partition
+Impact: the batch takes as long as its largest partition, and more cores do not help. The backlog of that partition
     grows while the others are up to date.
-Diagnosis: check `topk(3, sum by (topic, partition) (ledgerops_source_backlog_offsets{query="QUERY"}))` and
-    `ledgerops_skew_ratio{query="QUERY", kind="source_partition"}`. Find out how the producer chooses the partition: by
-    a key with few distinct values, or always the same one by mistake.
-Mitigation: repair the producer's choice of partition, then wait until the backlog of the partition is processed. Until
-    then repartition after reading, if the work after reading takes long. More partitions help only new rows, and only
-    if their keys differ.
+Diagnosis: 1. `topk(3, sum by (topic, partition) (ledgerops_source_backlog_offsets{query="QUERY"}))` shows which
+    partitions are behind. If all of them are, the load is too high: see `input-overload`.
+    2. `ledgerops_skew_ratio{query="QUERY",kind="source_partition"}` shows how uneven the rows of a batch are. Near 1
+    means that the producer is even again, and only the old backlog is left.
+    3. Find out how the producer chooses the partition: by a key with few distinct values, or always the same one by
+    mistake.
+Mitigation: repair how the producer chooses the partition, then wait until the backlog of the partition is processed.
+    Until then repartition after reading, if the work after reading takes long. More partitions help only new rows, and
+    only if their keys differ.
 Evidence:
     partition_rows: growth of sources[].latestOffset of that partition from the first batch of W to the newest, where
         the source reports it, else the sum of endOffset - startOffset over W; W = the batches that began in the last 60
@@ -52,13 +55,13 @@ def check(view: QueryView) -> Iterator[Finding]:
             Evidence("partition_rows", float(uneven.rows), "offsets", f"~ {uneven.total / partitions:,.0f}", at),
             Evidence("partition_share", uneven.share, "ratio", f"< {SHARE:g}", at),
             Evidence("slower_than_even", uneven.factor, "ratio", f"< {SLOWER:g}", at),
-            Evidence("window_seconds", uneven.window, "seconds", "the time looked at", at),
+            Evidence("window_seconds", uneven.window, "seconds", "the observed time", at),
         ]
         if left is not None:
             evidence.append(Evidence("ledgerops_source_backlog_offsets", float(left), "offsets", "0", at))
         yield Finding(
             f"partition {number} of {topic} got {uneven.share:.0%} of the {uneven.total:,} rows of the last "
-            f"{uneven.window:.0f} s, {1 / partitions:.0%} would be even",
+            f"{uneven.window:.0f} s; an even share would be {1 / partitions:.0%}",
             Component("partition", f"{topic}-{number}", topic),
             tuple(evidence),
             (

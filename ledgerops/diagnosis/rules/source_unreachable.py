@@ -4,10 +4,13 @@ Meaning: ledgerops asks the broker for its offsets and gets no answer, or the qu
     or it has just failed because of that.
 Impact: nothing is read, and the number of new rows is unknown. Spark's Kafka source gives up after about a minute
     unless its options allow more, and the query fails.
-Diagnosis: `ledgerops_source_reachable{query="QUERY"}` is 0 while the broker does not answer ledgerops, and
-    `ledgerops_batch_running_seconds{query="QUERY"}` shows how long the query has waited. On the driver's machine run
-    `kafka-broker-api-versions.sh --bootstrap-server SERVERS`. If there is no answer either, check the broker and the
-    network. If there is one, check name resolution, the firewall, and the credentials of the query.
+Diagnosis: 1. `ledgerops_source_reachable{query="QUERY"}` is 0 while the broker does not answer ledgerops. If it is 1
+    and only `ledgerops_batch_running_seconds{query="QUERY"}` grows, the broker answers ledgerops but not the query:
+    check the credentials and addresses of the query.
+    2. On the machine of the driver run `kafka-broker-api-versions.sh --bootstrap-server SERVERS`. Without an answer,
+    check the broker and the network.
+    3. If it answers there, check name resolution and the firewall between the executors and every broker of the
+    cluster.
 Mitigation: bring the broker back; the query continues by itself if it has not failed yet. If it has, start it with the
     same checkpoint: nothing is lost as long as the topic keeps the records.
 Evidence:
@@ -63,7 +66,7 @@ def check(view: QueryView) -> Iterator[Finding]:
         tuple(each for silence in found for each in silence.evidence),
         (
             Remedy(
-                "bring the broker back, or the network to it",
+                "bring back the broker, or the network to it",
                 "the query continues by itself unless it has failed already",
             ),
             Remedy(

@@ -1,14 +1,21 @@
 """State commit slow: saving the state takes most of a batch, or most of its extra time.
 
-Meaning: after its rows are processed a batch saves what changed in its state: RocksDB flushes and uploads files or a
-    changelog, the HDFS-backed store writes a delta file, for each partition. That now takes a large part of the batch.
+Meaning: after its rows are processed, a batch saves the changes of its state for each partition: RocksDB flushes and
+    uploads files or a changelog, the HDFS-backed store writes a delta file. This now takes a large part of the batch.
 Impact: batches outlast the trigger interval although few rows arrive and the tasks hardly compute.
-Diagnosis: `rate(ledgerops_state_commit_seconds_total{query="QUERY"}[5m])` is in task seconds: divide it by the tasks
-    that run at once. For RocksDB `ledgerops_rocksdb_commit_file_sync_seconds_total` is the upload to the checkpoint,
-    `ledgerops_rocksdb_commit_flush_seconds_total` and `ledgerops_rocksdb_commit_compact_seconds_total` are local disk.
-Mitigation: use a faster checkpoint folder (a local or regional file system, not a remote one). With RocksDB set
-    `spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled` and leave `compactOnCommit` off; both may
-    be changed at a restart. Fewer state partitions make fewer files, but their number is fixed by the checkpoint.
+Diagnosis: 1. `rate(ledgerops_state_commit_seconds_total{query="QUERY"}[5m])` is in task seconds: divide it by the
+    number of tasks that run at once. If the result is a small part of the batch, saving the state is no longer the
+    cause.
+    2. For RocksDB compare `rate(ledgerops_rocksdb_commit_file_sync_seconds_total{query="QUERY"}[5m])` (the upload to
+    the checkpoint) with `rate(ledgerops_rocksdb_commit_flush_seconds_total{query="QUERY"}[5m])` and
+    `rate(ledgerops_rocksdb_commit_compact_seconds_total{query="QUERY"}[5m])` (the local disk). The larger one names the
+    slow storage.
+    3. Time the writing of a file of 1 MB to the checkpoint folder. If it is fast, there are too many state partitions:
+    see `too-many-tasks`.
+Mitigation: stop other work that loads that storage. At the next restart of a query with RocksDB, set
+    `spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled` and leave `compactOnCommit` off. Then move
+    the checkpoint to a faster file system (local or regional, not remote). Fewer state partitions make fewer files, but
+    the checkpoint fixes their number.
 Evidence:
     state_commit_wall_seconds: median over the latest 3 batches that are not of the run's first 10 s, of the sum over
         stateOperators of commitTimeMs / 1000 / min(numShufflePartitions, cores of the active executors)
@@ -74,7 +81,7 @@ def check(view: QueryView) -> Iterator[Finding]:
     before = ""
     if commit.usual is not None:
         evidence.append(Evidence("usual_state_commit_wall_seconds", commit.usual, "seconds", "the usual", at))
-        before = f", {commit.usual:.1f} s before"
+        before = f" (usually {commit.usual:.1f} s)"
     yield Finding(
         f"saving the state takes {commit.seconds:.1f} s of a batch of {commit.duration:.1f} s{before}",
         Component("operator", operator.name),
@@ -97,7 +104,7 @@ def _to_blame(view: QueryView, commit: Commit) -> bool:
 
 def _remedies(custom: object) -> tuple[Remedy, ...]:
     place = Remedy(
-        "time the writing of a file of a megabyte to the checkpoint folder, and move it to a quicker file system",
+        "time the writing of a 1 MB file to the checkpoint folder, and move the folder to a faster file system",
         "each batch waits until its state is saved there; more cores do not help",
     )
     if not any(str(name).startswith("rocksdb") for name in (custom if isinstance(custom, dict) else ())):
@@ -105,7 +112,7 @@ def _remedies(custom: object) -> tuple[Remedy, ...]:
     changelog = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
     return place, Remedy(
         f"set {changelog}=true, leave compactOnCommit off, and restart",
-        "a batch then saves what it changed, and whole snapshots are uploaded in the background",
+        "a batch then saves only its changes, and full snapshots are uploaded in the background",
         command=f'spark.conf.set("{changelog}", "true")',
     )
 

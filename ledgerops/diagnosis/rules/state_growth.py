@@ -1,16 +1,19 @@
 """State growth: the state will soon fill the available memory or disk, or has stopped shrinking.
 
-Meaning: the state of an operator grows steadily and will soon fill the heap, the memory or the disk. Or it used to
-    remove rows at regular intervals, and has removed none for far longer than that while its watermark does not
+Meaning: the state of an operator grows steadily and will soon fill the heap, the memory or the disk. Or the operator
+    used to remove rows at regular intervals, and has removed none for far longer than that while its watermark does not
     advance.
 Impact: garbage collection, then lost executors (HDFS-backed store), or a killed container and a full disk (RocksDB). A
     restart does not help: the state is loaded from the checkpoint.
-Diagnosis: `ledgerops_state_rows{query="QUERY"}` rises without a fall,
-    `predict_linear(ledgerops_state_memory_bytes{query="QUERY"}[10m], 3600)` is its size in an hour. See
-    `ledgerops_watermark_timestamp_seconds{query="QUERY"}`: if it does not advance, one input stops it.
-Mitigation: get the watermark moving (an idle input stops it; see `watermark-stalled`), or bound the state (see
-    `unbounded-state`). More memory, or RocksDB instead of the HDFS-backed store, gains time; the checkpoint fixes the
-    provider, so a change needs a new one.
+Diagnosis: 1. `predict_linear(ledgerops_state_memory_bytes{query="QUERY"}[10m], 3600)` is the size in an hour. If it
+    fits into the memory, there is time to repair the cause.
+    2. `ledgerops_watermark_timestamp_seconds{query="QUERY"}` must advance. If it does not, one input stops it: see
+    `watermark-stalled`.
+    3. If it advances, check `rate(ledgerops_state_removed_rows_total{query="QUERY"}[10m])`. At 0, no row ever expires:
+    see `unbounded-state`; above 0, more keys arrive than expire.
+Mitigation: if memory runs out soon, restart with more executor memory to gain time. Then get the watermark moving, or
+    bound the state. RocksDB instead of the HDFS-backed store also gains time, but the checkpoint fixes the provider, so
+    this change needs a new checkpoint.
 Evidence:
     ledgerops_state_rows: numRowsTotal of the operator, of the newest batch
     state_bytes: what is limited, of the newest batch: memoryUsedBytes; or for the disk
@@ -99,8 +102,8 @@ def _stopped(view: QueryView, told: Told) -> Finding | None:
         Evidence("usual_seconds_without_removal", usual, "seconds", "the usual", newest.ended),
     ]
     return Finding(
-        f"the state of {operator.name} grew to {operator.rows:,} rows, {before:,} before: for {pause:.0f} s none was "
-        f"removed ({usual:.0f} s at most before), and the watermark does not advance",
+        f"the state of {operator.name} grew to {operator.rows:,} rows (at most {before:,} before): none was removed "
+        f"for {pause:.0f} s (at most {usual:.0f} s before), and the watermark does not advance",
         Component("operator", operator.name),
         (*evidence, *(_evidence(limit, newest.ended) if limit else ())),
         (
@@ -124,7 +127,7 @@ def _towards(view: QueryView, told: Told) -> Finding | None:
     if newest.ended - told[0][0].ended < SECONDS or limit is None or limit.seconds > AHEAD * _remembered(view, told):
         return None
     return Finding(
-        f"the state of {operator.name} grows by {limit.rate / 2**20:,.2f} MiB a second: {limit.what} will be full in "
+        f"the state of {operator.name} grows by {limit.rate / 2**20:,.2f} MiB per second: {limit.what} will be full in "
         f"{limit.seconds / 60:,.0f} min",
         Component("operator", operator.name, limit.what),
         (

@@ -1,15 +1,19 @@
-"""State snapshot lag: whole snapshots of the state are not uploaded, only changes.
+"""State snapshot lag: no full snapshots of the state are uploaded, only changes.
 
-Meaning: each batch saves what it changed, and a background task uploads a whole snapshot now and then. For at least
-    one store there has been no upload for far longer than configured: maintenance does not run, does not keep up or
-    fails.
-Impact: none until the query, or an executor, starts again: then every change since the last snapshot is loaded and
-    replayed, which takes minutes instead of seconds, and old files of the checkpoint cannot be cleaned up.
-Diagnosis: `ledgerops_state_snapshot_lag_batches{query="QUERY"}` rises by one a batch. Search the executors' logs for
-    "maintenance" (failed uploads are logged there), and check `spark.sql.streaming.stateStore.maintenanceInterval`.
-Mitigation: repair what the log names; set `maintenanceInterval` (60s) and `minDeltasForSnapshot` (10) back to their
-    defaults; give maintenance more threads (`numStateStoreMaintenanceThreads`). All of it works with the same
-    checkpoint.
+Meaning: each batch saves its changes, and a background task uploads a full snapshot at intervals. For at least one
+    store there has been no upload for far longer than configured: the background task does not run, does not keep up,
+    or fails.
+Impact: none until the query or an executor starts again. Then every change since the last snapshot is loaded and
+    replayed, which takes minutes instead of seconds. Old files of the checkpoint cannot be removed.
+Diagnosis: 1. `ledgerops_state_snapshot_lag_batches{query="QUERY"}` rises by one per batch. If it falls to a small
+    number again, an upload has succeeded.
+    2. Search the logs of the executors for "maintenance": failed uploads are logged there, with the reason.
+    3. Without an error there, check `spark.sql.streaming.stateStore.maintenanceInterval` (60s by default) and
+    `minDeltasForSnapshot` (10). Larger values delay the snapshots; many stores on one executor need more threads
+    (`numStateStoreMaintenanceThreads`).
+Mitigation: do not restart the query before a snapshot was uploaded, if you can wait. Repair what the log names. At the
+    next start set both settings back to their defaults, or give maintenance more threads. All of this works with the
+    same checkpoint.
 Evidence:
     state_snapshot_lag_batches: batchId + 1 less the smallest of the operator's customMetrics
         SnapshotLastUploaded.partition_*_* of the newest batch; a version below the run's first batchId, and -1
@@ -52,7 +56,7 @@ def check(view: QueryView) -> Iterator[Finding]:
             ),
             (
                 Remedy(
-                    "look for failed maintenance in the executors' logs, and set maintenanceInterval back to 60s",
+                    "search the executors' logs for failed maintenance, and set maintenanceInterval back to 60s",
                     "a snapshot is due after 10 changes and is uploaded by the next maintenance",
                     command='spark.conf.set("spark.sql.streaming.stateStore.maintenanceInterval", "60s")',
                 ),

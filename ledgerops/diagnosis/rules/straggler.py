@@ -1,16 +1,20 @@
 """Straggler: one task, or all tasks of one executor, take far longer than the others without more data.
 
 Meaning: a stage ends with its last task, so one slow task delays the whole batch. The amount of data is not the reason:
-    the slow task has about as many records as the others. Usual reasons are a slow disk, a throttled or paused
-    machine, a bad executor, or a row that is expensive to process.
+    the slow task has about as many records as the others. Usual reasons are a slow disk, a throttled or paused machine,
+    a bad executor, or a row that is expensive to process.
 Impact: batches take as long as their slowest task while the other cores wait.
-Diagnosis: `ledgerops_skew_ratio{query="QUERY", kind="task_time"}` is far above `ledgerops_skew_ratio{query="QUERY",
-    kind="task_records"}`. Compare `rate(ledgerops_executor_run_seconds_total[5m]) /
-    rate(ledgerops_executor_tasks_total[5m])` between executors: if one is far above the rest, its machine is slow.
-    Check that machine for CPU steal, disk latency and other processes.
-Mitigation: remove the slow machine (decommission the executor, exclude its node). If the rest of the cluster is
-    healthy, `spark.speculation=true` runs a second copy of a slow task; do not use it with a sink that must not write
-    twice. If the same partition is slow on every executor, inspect its rows.
+Diagnosis: 1. Compare `ledgerops_skew_ratio{query="QUERY",kind="task_time"}` with
+    `ledgerops_skew_ratio{query="QUERY",kind="task_records"}`. If both are high, the slow task has more records: see
+    `key-skew`.
+    2. `rate(ledgerops_executor_run_seconds_total[5m]) / rate(ledgerops_executor_tasks_total[5m])` is the time for a
+    task by executor. If one executor is far above the rest, check its machine for CPU steal, disk latency and other
+    processes.
+    3. If executors are alike, check in the Spark UI whether it is always the same partition. If it is, inspect its rows
+    for one that is expensive.
+Mitigation: remove the slow machine (decommission the executor, exclude its node): Spark repeats its tasks elsewhere. If
+    the rest of the cluster is healthy, `spark.speculation=true` runs a second copy of a slow task; do not use it with a
+    sink that must not write twice.
 Evidence:
     slowest_task_seconds: median over P of the seconds_max of the stage that waited longest for one task; P = the
         newest 5 batches (not the run's first) whose tasks were read, only those that outlast 1.1 times the interval
@@ -64,8 +68,8 @@ def _slow_task(view: QueryView) -> Finding | None:
     which = f"task {newest.stage.slowest_task}" if newest.stage.slowest_task is not None else "one task"
     at = view.last.ended
     return Finding(
-        f"{which} of stage {newest.stage.stage_id} takes {seconds:.1f} s, the others {others:.1f} s for as many records"
-        f"{f', on executor {executor}' if executor else ''}",
+        f"{which} of stage {newest.stage.stage_id} takes {seconds:.1f} s, the others {others:.1f} s for the same "
+        f"number of records{f', on executor {executor}' if executor else ''}",
         Component("executor", executor, which) if executor else Component("stage", newest.stage.name or "stage", which),
         (
             Evidence("slowest_task_seconds", seconds, "seconds", f"< {SLOW * others:.1f}", at),
@@ -112,7 +116,7 @@ def _slow_executor(view: QueryView) -> Finding | None:
     at = view.last.ended
     return Finding(
         f"a task takes {seconds:.2f} s on executor {slow.executor} and {others:.2f} s on the others "
-        "for as many records",
+        "for the same number of records",
         Component("executor", slow.executor),
         (
             Evidence("executor_task_seconds", seconds, "seconds", f"< {SLOW_EXECUTOR * others:.2f}", at),
@@ -152,7 +156,7 @@ def acquit(view: QueryView) -> str | None:
     worst = sorted(slow, key=lambda each: each.ratio)[len(slow) // 2]
     if worst.ratio >= ACQUITS:
         return None
-    return f"the slowest task of stage {worst.stage.stage_id} takes {worst.ratio:.1f} times what the others take"
+    return f"the slowest task of stage {worst.stage.stage_id} takes {worst.ratio:.1f} times as long as the others"
 
 
 RULE = Rule(

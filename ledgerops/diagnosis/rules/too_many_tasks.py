@@ -4,13 +4,16 @@ Meaning: each shuffle partition and each source partition is a task, however few
     takes some milliseconds; a task with state also loads and commits its store. With far more tasks than cores, this
     overhead takes most of the batch.
 Impact: batches outlast the trigger interval at low load, and more rows would hardly make them longer.
-Diagnosis: compare `ledgerops_state_partitions{query="QUERY"}` with `sum(ledgerops_executor_cores)`.
-    `sum(rate(ledgerops_executor_tasks_total[5m]))` over `rate(ledgerops_batches_total{query="QUERY"}[5m])` is the
-    number of tasks per batch. In the Spark UI, page "Stages", the tasks take a few milliseconds and have few records.
-Mitigation: two or three tasks per core are enough. For a query without state, lower `spark.sql.shuffle.partitions` and
-    restart the query. For a stateful query the checkpoint fixes the number: start with a new checkpoint and the lower
-    number, or repartition the state offline (`ledgerops state` shows what it holds). If the tasks read the source,
-    reduce the source partitions or `minPartitions`.
+Diagnosis: 1. `sum(rate(ledgerops_executor_tasks_total[5m]))` divided by
+    `sum(rate(ledgerops_batches_total{query="QUERY"}[5m]))` is the number of tasks per batch. Two or three for each core
+    (`sum(ledgerops_executor_cores)`) are enough; ten or more are too many.
+    2. `ledgerops_state_partitions{query="QUERY"}` is the number of partitions of the state. If it explains the tasks,
+    the checkpoint fixes them; if the query has no state, `spark.sql.shuffle.partitions` does.
+    3. In the Spark UI, page "Stages", check which stage has the tasks. If it reads the source, the partitions of the
+    source or `minPartitions` are the cause.
+Mitigation: for a query without state, lower `spark.sql.shuffle.partitions` and restart the query. If the tasks read the
+    source, reduce its partitions or `minPartitions`. A stateful query needs a new checkpoint with the lower number, or
+    its state repartitioned offline (`ledgerops state` shows what it holds).
 Evidence:
     tasks: median over P of the sum of tasks over the stages with tiny tasks; P = the newest 5 batches (not the run's
         first) whose tasks were read, only those that outlast 1.1 times the interval in a row up to now where there

@@ -3,12 +3,15 @@
 Meaning: a batch takes longer than the trigger interval, so the next batch starts late. The query has no spare time
     left.
 Impact: results are later than the trigger interval suggests. With slightly more load, the backlog starts to grow.
-Diagnosis: find the phase that takes the time with `sum by (phase)
-    (rate(ledgerops_batch_phase_seconds_total{query="QUERY"}[5m]))`. Mostly `add_batch`: see `slow-sink`, `key-skew`,
-    `input-overload`. Mostly `query_planning`, `wal_commit` or `commit_offsets`: these are fixed costs of each batch;
-    see `ledgerops_batch_overhead_seconds`. `ledgerops diagnose --query QUERY` compares them.
-Mitigation: remove the root cause if one is named. Otherwise set the interval to the time that a batch takes, if
-    results may be that old, or give the query more cores.
+Diagnosis: 1. Read the root cause named with this finding. `ledgerops diagnose --query QUERY` also shows the causes that
+    were ruled out.
+    2. Without one, find the phase that takes the time with
+    `sum by (phase) (rate(ledgerops_batch_phase_seconds_total{query="QUERY"}[5m]))`. Mostly `add_batch` means tasks or
+    the sink: see `slow-sink`, `key-skew` and `input-overload`.
+    3. Mostly `query_planning`, `wal_commit` or `commit_offsets` means the fixed cost of each batch: compare
+    `ledgerops_batch_overhead_seconds{query="QUERY"}` with the interval.
+Mitigation: if results may be that old, set the interval to the time that a batch takes. Otherwise remove the root
+    cause, or give the query more cores.
 Evidence:
     batch_seconds_median: median of durationMs.triggerExecution / 1000 over the newest 10 batches of the run (without
         those of its first 10 s), and the one that runs now if it has outlasted 1.1 times the interval and the

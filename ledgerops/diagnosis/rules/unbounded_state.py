@@ -2,14 +2,18 @@
 
 Meaning: the operator adds a row to its state for nearly every row that it reads and removes none, because no watermark
     (or time to live) defines when a row is no longer needed.
-Impact: memory, checkpoint and batch time grow without limit; the query fails or becomes very slow in hours or days. A
+Impact: memory, checkpoint and batch time grow without limit. In hours or days the query fails or becomes very slow. A
     restart does not help: the state is loaded from the checkpoint.
-Diagnosis: `ledgerops_state_rows{query="QUERY"}` rises in a straight line, and
-    `rate(ledgerops_state_removed_rows_total{query="QUERY"}[10m])` is zero.
-    `predict_linear(ledgerops_state_memory_bytes{query="QUERY"}[30m], 6 * 3600)` is the size in six hours.
-Mitigation: call `withWatermark` on the event time before the operator, and use the event time in its keys
-    (`dropDuplicatesWithinWatermark`, a window, a time range in the join); a `transformWithState` gets a time to live.
-    The plan of a stateful query is fixed by its checkpoint: the repaired query needs a new one.
+Diagnosis: 1. `predict_linear(ledgerops_state_memory_bytes{query="QUERY"}[30m], 6 * 3600)` is the size in six hours. If
+    it fits into the memory, there is time for a planned change.
+    2. `rate(ledgerops_state_removed_rows_total{query="QUERY"}[10m])` is 0. If it is above 0, rows do expire: see
+    `state-growth`.
+    3. Look at the plan: without a watermark (`ledgerops_watermark_timestamp_seconds{query="QUERY"}` has no value)
+    nothing can expire. With one, the event time is missing from the keys of the operator.
+Mitigation: if memory runs out soon, restart with more executor memory to gain time. Then call `withWatermark` on the
+    event time before the operator, and use the event time in its keys (`dropDuplicatesWithinWatermark`, a window, a
+    time range in the join); give a `transformWithState` a time to live. The checkpoint fixes the plan of a stateful
+    query: the repaired query needs a new checkpoint.
 Evidence:
     ledgerops_state_rows: numRowsTotal of the operator, of the newest batch
     state_rows_growth_per_second: (numRowsTotal of the newest batch - that of the oldest) over the seconds between the
@@ -88,17 +92,17 @@ def _judge(
     ahead = ""
     if bytes_by_second > 0:
         evidence.append(Evidence("state_bytes_in_a_day", bytes_by_second * 86400, "bytes", "bounded", last.ended))
-        ahead = f"; at this rate {bytes_by_second * 86400 / 2**30:.1f} GiB more in a day"
+        ahead = f"; at this rate it grows by {bytes_by_second * 86400 / 2**30:.1f} GiB a day"
     why = "there is no watermark" if not state_cost.has_watermark(view, BATCHES) else "the watermark removes nothing"
     return Finding(
-        f"the state of {operator.name} grew by {grown:,} to {end.rows:,} rows in {seconds:.0f} s, none was removed, "
+        f"the state of {operator.name} grew by {grown:,} to {end.rows:,} rows in {seconds:.0f} s and removed none: "
         f"{why}{ahead}",
         Component("operator", operator.name),
         tuple(evidence),
         (
             Remedy(
                 "bound the state with withWatermark and the event time in the keys, or with a time to live",
-                "only then can the operator know which rows are no longer needed; it takes a new checkpoint",
+                "only then can the operator know which rows are no longer needed; this needs a new checkpoint",
                 safe=False,
             ),
         ),

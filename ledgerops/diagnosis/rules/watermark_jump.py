@@ -1,16 +1,19 @@
 """Watermark jump: a row dated far ahead pushed the watermark past the rows that are on time.
 
-Meaning: the watermark follows the newest event time at the delay given to `withWatermark`, and never goes back. One row
-    dated in the future, or one producer with a fast clock, moves it for all inputs. Rows that are on time then count
-    as late until the clock reaches the watermark.
+Meaning: the watermark follows the newest event time, minus the delay given to `withWatermark`, and never goes back. One
+    row dated in the future, or one producer with a fast clock, moves it for all inputs. Rows that are on time then
+    count as late until the clock reaches the watermark.
 Impact: stateful operators drop rows, and windows close too early. The dropped rows and their producers are correct.
-Diagnosis: `ledgerops_watermark_timestamp_seconds{query="QUERY"}` jumped by more than the time that passed, and
-    `ledgerops_watermark_lag_seconds{query="QUERY"}` fell below the allowed lateness. The finding names the batch with
-    the row: search its offsets for the newest event time.
-Mitigation: filter out rows dated in the future before `withWatermark`, for example with `event_time <=
-    current_timestamp() + INTERVAL 1 MINUTE`, and correct the clock of the producer. The watermark is stored in the
-    checkpoint and survives restarts: wait until the clock reaches it, or run again from before that batch with fresh
-    state.
+Diagnosis: 1. `ledgerops_watermark_timestamp_seconds{query="QUERY"} - time()` shows how far the watermark is ahead of
+    the clock. Above 0, it has jumped; below 0, the clock has caught up and dropping ends.
+    2. The finding names the batch with the row and its offsets: search them for the newest event time. One wrong row is
+    a bug in its producer; many mean a clock that is ahead.
+    3. `increase(ledgerops_rows_dropped_by_watermark_total{query="QUERY"}[5m])` shows whether rows are still dropped,
+    and so how urgent a repair is.
+Mitigation: note the offsets, so that the dropped rows can be replayed. Filter out rows dated in the future before
+    `withWatermark`, for example with `event_time <= current_timestamp() + INTERVAL 1 MINUTE`, and correct the clock of
+    the producer. The checkpoint keeps the watermark, so a restart does not reset it: wait until the clock reaches it,
+    or run again from before that batch with fresh state.
 Evidence:
     watermark_jump_seconds: eventTime.watermark of the first batch after the jump less that of the batch before it, less
         the difference of their timestamps.
@@ -67,7 +70,7 @@ def check(view: QueryView) -> Iterator[Finding]:
             Evidence("event_time_max_ahead_seconds", found.ahead, "seconds", f"about {found.usual:.0f}", batch.ended),
             Evidence("event_time_max_usually_ahead_seconds", found.usual, "seconds", "the usual", batch.ended),
             Evidence("watermark_ahead_of_rows_seconds", found.over, "seconds", "< 0", at),
-            Evidence("jump_batch_id", float(batch.batch_id), "count", "the batch to look into", batch.ended),
+            Evidence("jump_batch_id", float(batch.batch_id), "count", "the batch to inspect", batch.ended),
         ),
         (
             Remedy(

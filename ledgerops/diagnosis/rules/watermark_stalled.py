@@ -2,11 +2,13 @@
 
 Meaning: a query with several inputs uses the minimum of their watermarks. One input sends nothing, or nothing newer, so
     the watermark of the whole query stops, while the event time of the other inputs advances.
-Impact: windows and outer joins emit no results. State that waits for the watermark is not removed, so state, memory
-    and batch time grow. Nothing is lost: once the input sends again, all delayed results are emitted at once.
-Diagnosis: `ledgerops_watermark_timestamp_seconds{query="QUERY"}` is flat while
-    `sum by (source) (ledgerops_input_rows_per_second{query="QUERY"})` is above zero for other sources; the source at
-    zero stops the watermark. `ledgerops_state_rows{query="QUERY"}` grows meanwhile.
+Impact: windows and outer joins emit no results. State that waits for the watermark is not removed, so state, memory and
+    batch time grow. Nothing is lost: once the input sends again, all delayed results are emitted at once.
+Diagnosis: 1. `sum by (source) (ledgerops_input_rows_per_second{query="QUERY"})` shows which source sends nothing: it
+    stops the watermark.
+    2. If every source sends rows, one of them sends only old ones, or a filter in one branch of the query removes its
+    new rows. Compare the newest event time of the topics.
+    3. `ledgerops_state_rows{query="QUERY"}` shows how fast the state grows meanwhile, and so how long you can wait.
 Mitigation: find out why that input is silent, and have its producer send a heartbeat row when it has no data. If
     results without that input are better than none, restart the query with
     `spark.sql.streaming.multipleWatermarkPolicy=max`: late rows of the silent input are then dropped.
@@ -72,7 +74,7 @@ def check(view: QueryView) -> Iterator[Finding]:
     at = newest.ended
     evidence = [
         Evidence("watermark_still_seconds", stall.seconds, "seconds", f"< {TIMES_USUAL * stall.usual:.0f}", at),
-        Evidence("rows_read_meanwhile", float(stall.rows), "rows", "0 while it stands", at),
+        Evidence("rows_read_meanwhile", float(stall.rows), "rows", "0", at),
         silent.evidence,
         Evidence("watermark_usually_still_seconds", stall.usual, "seconds", "the usual", at),
     ]

@@ -28,8 +28,7 @@ def test_it_says_what_the_file_system_said(history):
     [finding] = RULE.check(history(exception=FULL))
 
     assert finding.summary == (
-        "the checkpoint's storage takes no more writes, and the query failed of it: IOException: No space left on "
-        "device"
+        "the query failed because the storage of its checkpoint rejects writes: IOException: No space left on device"
     )
 
 

@@ -16,8 +16,8 @@ def test_copies_that_contradict_are_found_in_a_query_that_is_quick(history):
     [finding] = RULE.check(after(history, conflicts(0), conflicts(4, "a1", "b2"), conflicts(6, "c3", "d4")))
 
     assert finding.summary == (
-        "10 copies contradict the first transaction of the same id, 0.33% of the rows of the latest 3 batches "
-        "(hashed: c3, d4, a1)"
+        "10 rows repeat an earlier transaction id with different contents, 0.33% of the rows of the latest 3 "
+        "batches (hashed: c3, d4, a1)"
     )
     assert (finding.component.kind, finding.component.name) == ("source", "transactions")
     assert [(each.name, each.value) for each in finding.evidence] == [
@@ -31,7 +31,7 @@ def test_one_of_a_million_is_found_without_a_sample_too(history):
     [finding] = RULE.check(after(history, observed, rows=1_000_000))
 
     assert finding.summary == (
-        "1 copy contradicts the first transaction of the same id, 0.00% of the rows of the latest batch"
+        "1 row repeats an earlier transaction id with different contents, 0.00% of the rows of the latest batch"
     )
 
 
@@ -52,7 +52,9 @@ def test_others_are_not(history, observed):
 
 
 def test_a_query_that_looks_and_finds_none_is_acquitted(history):
-    assert RULE.acquit(after(history, conflicts(0))) == "no copy of the newest batch contradicts the first of its id"
+    assert RULE.acquit(after(history, conflicts(0))) == (
+        "no row of the newest batch repeats a transaction id with different contents"
+    )
     assert RULE.acquit(after(history, {})) is None
 
 

@@ -27,7 +27,7 @@ def test_other_processes_of_the_machine_are_named(suffering):
     [finding] = RULE.check(suffering(driver_jvm=0.4, driver_python=0.1))
 
     assert finding.summary == (
-        "100% of 2 cores are busy, 1.5 of them with other processes, and a batch takes 5.0 s where it took 1.0 s"
+        "100% of 2 cores are busy (1.5 used by other processes); a batch takes 5.0 s instead of the usual 1.0 s"
     )
     assert (finding.component.kind, finding.component.detail) == ("host", "other processes")
     assert [(each.name, round(each.value, 3)) for each in finding.evidence] == [
@@ -116,5 +116,5 @@ def test_tasks_that_spill_are_another_matter(suffering):
 
 
 def test_it_is_ruled_out_with_its_number(suffering):
-    assert RULE.acquit(suffering(busy=0.4)) == "40% of 2 cores are busy"
+    assert RULE.acquit(suffering(busy=0.4)) == "only 40% of 2 cores are busy"
     assert RULE.acquit(suffering(busy=1.0)) is None

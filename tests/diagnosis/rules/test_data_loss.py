@@ -26,7 +26,7 @@ def test_several_partitions_are_added_up(history):
     view = history(seconds=[1.0] * 2, read=[[500, 500]] * 2, warm=0)
     [finding] = RULE.check(asked(view, [3000, 3000], [1100, 2500]))
 
-    assert finding.summary == "1,500 offsets of partition 1 of transactions, and 100 of 1 more partitions were " + (
+    assert finding.summary == "1,500 offsets of partition 1 of transactions and 100 of 1 more partition were " + (
         "deleted before the query had read them"
     )
 
@@ -46,7 +46,7 @@ def test_several_partitions_are_added_up(history):
         ),
         pytest.param(
             "Cannot fetch records in offset range, see failOnDataLoss",
-            "offsets that the query had not read are gone from the source",
+            "the source has deleted offsets that the query had not read",
             id="without a number",
         ),
     ],
@@ -54,7 +54,7 @@ def test_several_partitions_are_added_up(history):
 def test_a_query_that_failed_of_it_tells_the_gap(history, exception, summary):
     [finding] = RULE.check(history(exception=exception))
 
-    assert finding.summary == f"{summary}; the query failed of it"
+    assert finding.summary == f"{summary}; the query failed because of it"
 
 
 def test_it_is_the_root_of_the_failure(history):
@@ -116,8 +116,8 @@ def test_a_batch_that_went_over_offsets_that_were_gone_is_found(history):
     [finding] = RULE.check(asked(view, [7500], [6600], later=1))
 
     assert finding.summary == (
-        "600 offsets of partition 0 of transactions were deleted before batch 6 came to read them; the query has gone "
-        "on without them"
+        "600 offsets of partition 0 of transactions were deleted before batch 6 could read them; the query "
+        "continued without them"
     )
     assert finding.component.name == "transactions-0"
     assert {each.name: each.value for each in finding.evidence} == {

@@ -28,7 +28,7 @@ def test_several_are_counted_and_without_memory_the_machine_is_asked_for(history
     [finding] = RULE.check(lost(history(seconds=[5] * 6), "heartbeat timed out", names=("1", "2")))
 
     assert finding.summary.startswith("2 executors were lost in the last 5 min (1, 2)")
-    assert finding.remedies[0].action.startswith("see on the cluster manager's page")
+    assert finding.remedies[0].action.startswith("check the executor's machine")
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,7 @@ def test_the_pauses_of_a_trigger_that_nobody_told_are_allowed(history):
 def test_rows_that_got_old_are_found(history):
     [finding] = RULE.check(aged(history(**LIVE), [2.0] * 30 + [90.0]))
 
-    assert finding.summary == "half of the rows are older by their event time than 90 s; the limit is 64 s"
+    assert finding.summary == "half of the rows have an event time older than 90 s; the limit is 64 s"
 
 
 def test_a_watermark_that_falls_behind_is_found(history):

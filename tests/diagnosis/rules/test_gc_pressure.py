@@ -27,7 +27,7 @@ def watched(view: QueryView, share: float, heap: int = 600 * 2**20) -> QueryView
 def test_collection_that_makes_batches_late_is_found(history):
     [finding] = RULE.check(history(seconds=[4] * 4, stages=collecting(0.25, 3.0)))
 
-    assert finding.summary == "tasks spend 25% of their time in garbage collection, 0.8 s a batch"
+    assert finding.summary == "tasks spend 25% of their time in garbage collection, 0.8 s per batch"
     assert finding.share == pytest.approx(0.1875)
 
 
@@ -36,8 +36,8 @@ def test_state_that_fills_the_heap_is_named(history):
     [finding] = RULE.check(watched(view, 0.4))
 
     assert finding.summary == (
-        "tasks spend 50% of their time in garbage collection, 1.5 s a batch; "
-        "the state takes 300 MiB of a heap of 600 MiB"
+        "tasks spend 50% of their time in garbage collection, 1.5 s per batch; the state takes 300 MiB of a "
+        "heap of 600 MiB"
     )
     assert "RocksDB" in finding.remedies[0].action
 
@@ -54,7 +54,7 @@ def test_state_outside_the_heap_is_not_blamed(history):
     view = history(seconds=[4] * 4, stages=collecting(0.5, 3.0), operators=operators)
     [finding] = RULE.check(watched(view, 0.4))
 
-    assert finding.summary == "tasks spend 50% of their time in garbage collection, 1.5 s a batch"
+    assert finding.summary == "tasks spend 50% of their time in garbage collection, 1.5 s per batch"
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ def test_a_limit_that_holds_a_quick_query_back_is_the_remedy(history):
 def test_the_forecast_says_so_when_results_are_too_late_already(history):
     [finding] = RULE.check(history(seconds=[2] * 70, backlog=[500 * n for n in range(1, 71)], rows=500))
 
-    assert finding.summary.endswith("; results are too late already")
+    assert finding.summary.endswith("; results are already too late")
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ def test_stalls_now_and_then_are_told_with_their_number_excess_and_spacing(histo
     [finding] = RULE.check(history(seconds=STALLS, phases=phases(STALLS), stages=[QUICK] * 16, warm_rows=1000, warm=10))
 
     assert finding.summary == (
-        "4 of the last 21 batches wait some 5.0 s longer in the sink than the usual 1.0 s, each 12 s"
+        "4 of the last 21 batches waited about 5.0 s for the sink, every 12 s; a usual batch takes 1.0 s"
     )
     assert finding.component.kind == "sink" and finding.component.detail == "periodic"
 
@@ -34,7 +34,7 @@ def test_irregular_stalls_are_said_to_be_irregular(history):
     seconds = [5, *[1] * 9, 5, 1, 5, 1, 1, 1, 5, 1]
     [finding] = RULE.check(history(seconds=seconds, phases=phases(seconds), warm=10))
 
-    assert finding.summary.endswith("at irregular intervals, 11 s in the median")
+    assert finding.summary.endswith("at irregular intervals with a median of 11 s; a usual batch takes 1.0 s")
 
 
 def test_writing_tasks_that_wait_are_the_sink_too(history):

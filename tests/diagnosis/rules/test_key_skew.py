@@ -15,7 +15,7 @@ def test_a_hot_key_is_named_with_its_share(history):
     [finding] = RULE.check(history(seconds=[1] * 4, observed=[hot(0.8)] * 4, plan=KEYED))
 
     assert finding.summary == (
-        "key 3fa2 of customer_id holds 80% of the rows; more tasks cannot make this stage more than 1.25x faster"
+        "key 3fa2 of customer_id has 80% of the rows; more tasks cannot make this stage more than 1.25x faster"
     )
 
 
@@ -98,7 +98,7 @@ def test_it_is_ruled_out_with_its_number(history):
     even = history(seconds=[1] * 4, stages=[[stage("customers", records=[480, 520])]] * 4)
 
     assert RULE.acquit(even) == "the largest of 2 tasks of stage 0 reads 52% of the records"
-    assert RULE.acquit(history(seconds=[1] * 4, observed=[hot(0.045)] * 4)) == "the hottest key holds 4.5% of the rows"
+    assert RULE.acquit(history(seconds=[1] * 4, observed=[hot(0.045)] * 4)) == ("the hottest key has 4.5% of the rows")
     assert RULE.acquit(history(seconds=[1] * 4)) is None
 
 

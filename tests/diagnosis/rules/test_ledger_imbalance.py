@@ -21,7 +21,9 @@ def test_rows_that_do_not_come_out_are_found_at_once(history):
 
     [finding] = RULE.check(view)
 
-    assert finding.summary == "10 rows and an amount of 123.45 did not come out in 1 of the latest 2 batches"
+    assert finding.summary == (
+        "10 rows with a total of 123.45 entered the query and did not leave it, in 1 of the latest 2 batches"
+    )
     assert [(each.name, each.value) for each in finding.evidence] == [
         ("unbalanced_batches", 1), ("missing_rows", 10), ("missing_amount", 123.45), ("rows_booked", 2000),
     ]  # fmt: skip
@@ -32,28 +34,35 @@ def test_rows_that_do_not_come_out_are_found_at_once(history):
     [
         pytest.param(
             book(amount_out="4999.99"),
-            "the amount that came out is 0.01 less than what went in in 1 of the latest 1 batch",
+            "the amount that left the query is 0.01 lower than the amount that entered it, in the latest batch",
             id="a cent",
         ),
         pytest.param(
             book(rows_out=1001, amount_out="5001.00"),
-            "1 row and an amount of 1.00 came out that did not go in in 1 of the latest 1 batch",
+            "1 row with a total of 1.00 left the query without entering it, in the latest batch",
             id="a row too many",
         ),
-        pytest.param(book(rows_out=999), "1 row did not come out in 1 of the latest 1 batch", id="a row without money"),
+        pytest.param(
+            book(rows_out=999),
+            "1 row entered the query and did not leave it, in the latest batch",
+            id="a row without money",
+        ),
         pytest.param(
             book(rows_out=999, amount_out="5010.00"),
-            "1 row, and the amount is higher by 10.00, did not come out in 1 of the latest 1 batch",
+            (
+                "1 row entered the query and did not leave it, and the amount that left is higher by 10.00, in "
+                "the latest batch"
+            ),
             id="fewer rows, more money",
         ),
         pytest.param(
             book(amount_in="90071992547409930000.01", amount_out="90071992547409930000.00"),
-            "the amount that came out is 0.01 less than what went in in 1 of the latest 1 batch",
+            "the amount that left the query is 0.01 lower than the amount that entered it, in the latest batch",
             id="a cent of a sum that no float holds",
         ),
         pytest.param(
             {**book(rows_in=600), "ledgerops_book_in_late": {"rows": 300, "amount": "0"}},
-            "100 rows came out that did not go in in 1 of the latest 1 batch",
+            "100 rows left the query without entering it, in the latest batch",
             id="two entrances",
         ),
     ],
@@ -90,4 +99,4 @@ def test_a_slow_query_that_loses_nothing_is_acquitted_with_its_number(history):
     view = observed_by_name(history(seconds=[9] * 4), [book()] * 4)
 
     assert list(RULE.check(view)) == []
-    assert RULE.acquit(view) == "all 1,000 rows of the newest batch came out, with the same amount"
+    assert RULE.acquit(view) == "all 1,000 rows of the newest batch left the query, with the same amount"

@@ -15,7 +15,7 @@ def spilling(size: int, wall: float = 3.0, cpu: float = 0.9) -> list[list]:
 def test_tasks_that_spill_in_late_batches_are_found(history):
     [finding] = RULE.check(history(seconds=[4] * 4, stages=spilling(200 * MIB)))
 
-    assert finding.summary == "tasks spill 200 MiB a batch, and the stages that do so take 75% of its time"
+    assert finding.summary == "tasks spill 200 MiB per batch, and the stages that spill take 75% of the batch time"
     assert finding.component.name == "save"
 
 
@@ -48,4 +48,4 @@ def test_others_are_not(history, case):
 def test_it_is_ruled_out_with_its_number(history):
     view = history(seconds=[4] * 4, stages=spilling(0))
 
-    assert RULE.acquit(view) == "no stage of the latest 3 batches known spilled a byte"
+    assert RULE.acquit(view) == "no stage of the latest 3 sampled batches spilled"

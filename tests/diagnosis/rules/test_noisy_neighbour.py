@@ -27,7 +27,7 @@ def test_the_query_that_takes_the_cores_is_named(victim):
     [finding] = RULE.check(beside(view, neighbour(view, 18), neighbour(view, None, "small")))
 
     assert finding.summary == (
-        "hog takes 1.8 of 2 cores (it took 0.3 before), and a batch of this query takes 5.0 s where it took 1.0 s"
+        "hog takes 1.8 of 2 cores (it took 0.3 before); a batch of this query takes 5.0 s instead of the usual 1.0 s"
     )
     assert (finding.component.kind, finding.component.name) == ("query", "hog")
     assert finding.share == pytest.approx(0.8)
@@ -38,7 +38,7 @@ def test_a_query_that_was_not_there_before_is_named(victim):
 
     [finding] = RULE.check(beside(view, neighbour(view, 18, began=29.0)))
 
-    assert "(it was not there before)" in finding.summary
+    assert "(it did not run before)" in finding.summary
 
 
 def test_the_batch_that_runs_counts_as_those_before_it(victim):
@@ -112,7 +112,7 @@ def test_a_neighbour_that_ended_long_ago_is_not_blamed(victim):
 def test_it_is_ruled_out_with_the_share_of_the_heaviest(victim):
     view = victim()
 
-    assert RULE.acquit(beside(view, neighbour(view, None))) == "of the other queries hog takes most, 0.2 of 2 cores"
+    assert RULE.acquit(beside(view, neighbour(view, None))) == "no other query takes more cores than hog: 0.2 of 2"
     assert RULE.acquit(view) is None
 
 

@@ -11,7 +11,7 @@ def errors(*counts, name="tasks"):
 def test_a_collector_that_fails_again_and_again_is_named(history):
     [finding] = RULE.check(watched(history(), errors(0, 0, 1, 2, 3)))
 
-    assert finding.summary == "what is known of this query has gaps: tasks fails, 3 times within 20 s"
+    assert finding.summary == "the data about this query has gaps: collector tasks failed 3 times in 20 s"
     assert (finding.component.kind, finding.component.detail) == ("observer", "tasks")
     assert finding.began == history().now - 10
 
@@ -23,8 +23,8 @@ def test_all_that_is_wrong_is_one_finding(history):
     [finding] = RULE.check(watched(history(), looks))
 
     assert finding.summary == (
-        "what is known of this query has gaps: host and tasks fail, 8 times within 10 s; "
-        "70 events were thrown away within 10 s; 10,000 events wait, of 10,000 that can"
+        "the data about this query has gaps: collectors host and tasks failed 8 times in 10 s; 70 events were "
+        "dropped in 10 s; 10,000 of at most 10,000 events are waiting"
     )
     assert [(each.name, each.value) for each in finding.evidence] == [
         ("collector_errors", 8), ("dropped_events", 70), ("queue_share", 1.0),
@@ -34,13 +34,13 @@ def test_all_that_is_wrong_is_one_finding(history):
 def test_a_worker_that_hardly_keeps_up_is_found(history):
     [finding] = RULE.check(watched(history(), [{"worker_seconds": 4.5 * number} for number in range(6)]))
 
-    assert finding.summary == "what is known of this query has gaps: the worker needs 90% of its time"
+    assert finding.summary == "the data about this query has gaps: the worker is busy 90% of the time"
 
 
 def test_an_observer_that_has_stopped_knows_nothing(history):
     [finding] = RULE.check(watched(history(quiet_for=50), [{}] * 12, quiet_for=50))
 
-    assert finding.summary == "nothing was seen of this driver for 50 s: whether its queries are well is not known"
+    assert finding.summary == "this driver has reported nothing for 50 s, so the state of its queries is unknown"
 
 
 @pytest.mark.parametrize(

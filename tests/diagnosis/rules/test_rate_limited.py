@@ -22,8 +22,8 @@ def test_a_cap_that_holds_the_query_back_is_found(history):
     [finding] = RULE.check(history(**held()))
 
     assert finding.summary == (
-        "each of the last 5 batches read what maxOffsetsPerTrigger allows, 1,000 offsets, in 0.5 s of 2 s, and left "
-        "14,000 behind"
+        "each of the last 5 batches read the 1,000 offsets that maxOffsetsPerTrigger allows, took 0.5 s of 2 "
+        "s, and left 14,000 behind"
     )
     assert finding.remedies[0].action == "raise maxOffsetsPerTrigger to about 2,800 and start the query again"
     assert finding.share == 0.5  # 2,000 come for each 1,000

@@ -11,7 +11,7 @@ def test_writers_that_stand_still_are_found(history):
     [finding] = RULE.check(history(seconds=[4] * 4, operators=stalled(0, 3000, 4000, 5000)))
 
     assert finding.summary == (
-        "writers of the state of stateStoreSave stood still for 4.0 task seconds a batch, 50% of its 4.0 s"
+        "writes to the state of stateStoreSave stalled for 4.0 task seconds per batch, 50% of its 4.0 s"
     )
     assert finding.share == 0.5
 
@@ -39,5 +39,5 @@ def test_others_are_not(history, case):
 def test_it_is_ruled_out_with_its_number(history):
     view = history(seconds=[4] * 4, operators=stalled(0, 0, 0, 0))
 
-    assert RULE.acquit(view) == "RocksDB stalled its writers for 0 s in the latest 3 batches"
+    assert RULE.acquit(view) == "RocksDB stalled no write in the latest 3 batches"
     assert RULE.acquit(history(seconds=[4] * 4)) is None

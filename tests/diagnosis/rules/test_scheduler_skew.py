@@ -16,7 +16,7 @@ def test_an_executor_that_does_nearly_all_is_named(history):
     [finding] = RULE.check(history(seconds=[5] * 4, stages=[on(4, 0)] * 4, cores=TWO, plan={"stateful": True}))
 
     assert finding.summary == (
-        "executor 1 runs 100% of the tasks with 50% of the cores, 4.0 s a batch where an even split would take 2.0 s"
+        "executor 1 runs 100% of the tasks with 50% of the cores: 4.0 s per batch, and an even split would take 2.0 s"
     )
     assert finding.share == pytest.approx(0.4)
     assert finding.remedies[0].action == "start the query again from its checkpoint"

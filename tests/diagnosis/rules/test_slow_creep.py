@@ -21,7 +21,7 @@ def test_a_load_that_rises_to_the_limit_is_found(history):
     [finding] = RULE.check(load(history, rising, batches=54))
 
     assert finding.summary.startswith("arrival rose by ")
-    assert "of its interval; at this pace the limit will be reached in about " in finding.summary
+    assert "of the trigger interval; at this rate the limit will be reached in about " in finding.summary
 
 
 def test_the_forecast_is_about_right(history):
@@ -35,7 +35,7 @@ def test_a_cap_may_be_what_gets_full(history):
     view = load(history, rising, batches=54, per_row=0.0001, plan={"rate_limits": {"maxRowsPerTrigger": "1850"}})
     [finding] = RULE.check(view)
 
-    assert "of the rows that a batch may have; at this pace" in finding.summary
+    assert "of the rows allowed per batch; at this rate" in finding.summary
     assert finding.remedies[0].action == "raise the limit on the rows of a batch at the next start"
 
 

@@ -15,7 +15,9 @@ def small(history, count=8, seconds=2.1, **more):
 def test_what_a_batch_costs_whatever_its_rows_is_told(history):
     [finding] = RULE.check(small(history))
 
-    assert finding.summary == "2.0 s of a batch of 2.1 s are spent whatever its rows (20); the interval is 0.5 s"
+    assert finding.summary == (
+        "2.0 s of a batch of 2.1 s are fixed cost, independent of its 20 rows; the trigger interval is 0.5 s"
+    )
     assert finding.component.detail == "query_planning"
 
 

@@ -10,7 +10,7 @@ def test_a_heavy_partition_is_named(history):
     [finding] = RULE.check(history(seconds=[1] * 6, read=[PINNED] * 6, cores=2))
 
     assert finding.summary == (
-        "partition 2 of transactions got 80% of the 12,000 rows of the last 60 s, 20% would be even"
+        "partition 2 of transactions got 80% of the 12,000 rows of the last 60 s; an even share would be 20%"
     )
     assert finding.component.name == "transactions-2"
 
@@ -19,7 +19,7 @@ def test_under_strain_a_quarter_of_a_minute_is_enough(history):
     view = history(warm=14, seconds=[4] * 4, read=[EVEN] * 1 + [PINNED] * 3, cores=2)
     [finding] = RULE.check(view)
 
-    assert finding.summary.endswith("rows of the last 15 s, 20% would be even")
+    assert finding.summary.endswith("rows of the last 15 s; an even share would be 20%")
 
 
 @pytest.mark.parametrize(

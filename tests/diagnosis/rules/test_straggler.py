@@ -15,7 +15,7 @@ def on(first: tuple[int, float], second: tuple[int, float], **told) -> list:
 def test_one_slow_task_is_told_with_what_the_others_take(history):
     [finding] = RULE.check(history(seconds=[5] * 4, stages=[LONE] * 4))
 
-    assert finding.summary == "one task of stage 0 takes 4.0 s, the others 0.4 s for as many records"
+    assert finding.summary == "one task of stage 0 takes 4.0 s, the others 0.4 s for the same number of records"
     assert finding.component.kind == "stage"
     assert finding.share == pytest.approx((4.0 - 0.8) / 5, abs=0.1)
 
@@ -25,14 +25,16 @@ def test_its_executor_is_named_when_it_is_always_the_same(history):
     [finding] = RULE.check(history(seconds=[5] * 4, stages=[lone] * 4))
 
     assert (finding.component.kind, finding.component.name) == ("executor", "2")
-    assert finding.summary.endswith("for as many records, on executor 2")
+    assert finding.summary.endswith("for the same number of records, on executor 2")
 
 
 def test_an_executor_whose_tasks_are_all_slow_is_named(history):
     slow = on((2, 0.8), (2, 4.0), seconds=[0.4, 0.4, 2, 2])
     [finding] = RULE.check(history(seconds=[5] * 4, stages=[slow] * 4, cores=TWO))
 
-    assert finding.summary == ("a task takes 2.00 s on executor 2 and 0.40 s on the others for as many records")
+    assert finding.summary == (
+        "a task takes 2.00 s on executor 2 and 0.40 s on the others for the same number of records"
+    )
 
 
 @pytest.mark.parametrize(
@@ -72,4 +74,4 @@ def test_others_are_not(history, case):
 def test_it_is_ruled_out_with_its_number(history):
     view = history(seconds=[5] * 4, stages=[EVEN] * 4)
 
-    assert RULE.acquit(view) == "the slowest task of stage 0 takes 1.1 times what the others take"
+    assert RULE.acquit(view) == "the slowest task of stage 0 takes 1.1 times as long as the others"

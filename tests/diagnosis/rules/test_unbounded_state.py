@@ -20,8 +20,8 @@ def test_state_that_only_grows_is_found(history):
     [finding] = RULE.check(history(warm=0, seconds=[1] * 30, operators=growing(30)))
 
     assert finding.summary == (
-        "the state of dedupe grew by 24,000 to 30,000 rows in 48 s, none was removed, there is no watermark; "
-        "at this rate 4.0 GiB more in a day"
+        "the state of dedupe grew by 24,000 to 30,000 rows in 48 s and removed none: there is no watermark; "
+        "at this rate it grows by 4.0 GiB a day"
     )
 
 
@@ -40,7 +40,7 @@ def test_growth_that_begins_after_a_plateau_is_found_sooner(history):
     [finding] = RULE.check(history(warm=0, seconds=[1] * 26, operators=changing(20, 6)))
 
     assert finding.summary == (
-        "the state of dedupe grew by 6,000 to 6,300 rows in 12 s, none was removed, there is no watermark"
+        "the state of dedupe grew by 6,000 to 6,300 rows in 12 s and removed none: there is no watermark"
     )
 
 
