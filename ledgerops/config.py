@@ -30,44 +30,51 @@ class Config:
     host: str = _setting("127.0.0.1", "Address that the exporter binds; 0.0.0.0 opens it to the network.")
     port: int = _setting(9464, "Port of the exporter; 0 takes any free one.")
     recording: str | None = _setting(None, "Folder of the recording; without it nothing is written to disk.")
-    recording_segment_bytes: int = _setting(16 * 1024 * 1024, "Size at which the recording begins a new file.")
-    recording_total_bytes: int = _setting(256 * 1024 * 1024, "Size of the whole recording; the oldest files go first.")
-    series_per_query: int = _setting(500, "Series that one query may export; partitions beyond it are left out.")
+    recording_segment_bytes: int = _setting(16 * 1024 * 1024, "Size at which the recording starts a new file.")
+    recording_total_bytes: int = _setting(
+        256 * 1024 * 1024, "Size of the whole recording; beyond it the oldest files are deleted."
+    )
+    series_per_query: int = _setting(500, "Maximum number of series per query; further partitions are left out.")
     series_total: int = _setting(
-        40_000, "Series that all queries of a driver may export together; those of the worst partitions are kept."
+        40_000, "Maximum number of series of all queries of a driver; those of the worst partitions are kept."
     )
     ended_totals_seconds: float = _setting(
-        900.0, "Seconds for which the totals of a query that has ended stay at /metrics."
+        900.0, "Seconds for which /metrics keeps the totals of a query that has ended."
     )
     exception_text: bool = _setting(
         False,
-        "Whether exceptions are kept word for word. By default the numbers, quoted strings, addresses and credentials "
-        "in them are masked before they are recorded or shown.",
+        "Whether exceptions are kept unchanged. By default their numbers, quoted strings, addresses and credentials "
+        "are masked before they are recorded or shown.",
     )
     tasks_collector: bool = _setting(True, "Whether task summaries are read from Spark's REST interface.")
-    tasks_interval: float = _setting(5.0, "Seconds between two looks at the tasks of one query.")
-    host_interval: float = _setting(10.0, "Seconds between two looks at machine, processes and executors.")
+    tasks_interval: float = _setting(5.0, "Seconds between two samples of the tasks of a query.")
+    host_interval: float = _setting(
+        10.0, "Seconds between two samples of the machine, its processes and the executors."
+    )
     kafka_servers: str | None = _setting(
-        None, "Kafka brokers, host:port,host:port, to be asked how far the queries are behind and what is kept."
+        None, "Kafka brokers (host:port,host:port) from which backlog and retention are read."
     )
-    kafka_config: str | None = _setting(None, "File with librdkafka's options for these brokers: security, passwords.")
-    kafka_interval: float = _setting(2.0, "Seconds between two looks at the offsets of the brokers.")
+    kafka_config: str | None = _setting(
+        None, "Properties file with librdkafka options for these brokers, such as security."
+    )
+    kafka_interval: float = _setting(2.0, "Seconds between two samples of the brokers' offsets.")
     commit_group: str | None = _setting(
-        None, "Consumer group that each query's offsets are committed to after a batch, such as ledgerops.{query}."
+        None,
+        "Consumer group to which the offsets of a query are committed after each batch, such as ledgerops.{query}.",
     )
-    watchdog_interval: float = _setting(1.0, "Seconds between two looks for stuck and vanished queries.")
+    watchdog_interval: float = _setting(1.0, "Seconds between two checks for stuck and vanished queries.")
     freshness_objective_seconds: float = _setting(
-        FRESHNESS_OBJECTIVE_SECONDS, "How old results may be before their readers suffer."
+        FRESHNESS_OBJECTIVE_SECONDS, "Freshness objective: maximum age of results, in seconds."
     )
     tls_certificate: str | None = _setting(None, "PEM file with the exporter's certificate; turns TLS on.")
     tls_key: str | None = _setting(None, "PEM file with the certificate's private key.")
     tls_client_ca: str | None = _setting(
-        None, "PEM file with the authority of client certificates; every request must then come with one."
+        None, "PEM file with the authority of client certificates; every request then needs one."
     )
-    basic_auth_user: str | None = _setting(None, "User name that every request must give.")
+    basic_auth_user: str | None = _setting(None, "User name that every request must send.")
     basic_auth_password_file: str | None = _setting(None, "File with the password of that user.")
-    bearer_token_file: str | None = _setting(None, "File with a token that every request must give.")
-    ui_url: str | None = _setting(None, "Address of Spark's UI, where it is not the one that Spark reports.")
+    bearer_token_file: str | None = _setting(None, "File with a bearer token that every request must send.")
+    ui_url: str | None = _setting(None, "Address of the Spark UI, if it differs from the one that Spark reports.")
     expected_queries: tuple[str, ...] = _setting((), "Names of the queries that should run; absent ones are reported.")
 
 
@@ -147,7 +154,7 @@ def _kind(setting: Field[Any]) -> str:
 
 
 def _checked(config: Config) -> Config:
-    """Refuses values of the right type that make no sense."""
+    """Raises UserError for values of the right type that are out of range or contradict each other."""
     if not 0 <= config.port <= 65535:
         raise UserError(f"port must be between 0 and 65535, not {config.port}")
     for name in (
@@ -163,16 +170,16 @@ def _checked(config: Config) -> Config:
             raise UserError(f"{name} must be at least 1, not {getattr(config, name)}")
     for name in ("kafka_config", "commit_group"):
         if getattr(config, name) and not config.kafka_servers:
-            raise UserError(f"{name} is set without kafka_servers: name the brokers")
+            raise UserError(f"{name} needs kafka_servers")
     if config.commit_group and "{query}" not in config.commit_group:
         raise UserError(
             f"commit_group must contain {{query}}, not {config.commit_group!r:.60}: "
             "two queries in one group would overwrite each other's offsets"
         )
     if config.tls_key and not config.tls_certificate:
-        raise UserError("tls_key is set without tls_certificate: name both or neither")
+        raise UserError("tls_key needs tls_certificate")
     if config.tls_client_ca and not config.tls_certificate:
-        raise UserError("tls_client_ca is set without tls_certificate: client certificates need TLS")
+        raise UserError("tls_client_ca needs tls_certificate: client certificates need TLS")
     if bool(config.basic_auth_user) != bool(config.basic_auth_password_file):
-        raise UserError("basic_auth_user and basic_auth_password_file belong together: set both or neither")
+        raise UserError("set both basic_auth_user and basic_auth_password_file, or neither")
     return config

@@ -81,7 +81,9 @@ class Hub:
         if session is None or url is None or app_id is None:
             if session is not None and not self.stats.collector_errors["rest"]:
                 self.stats.error("rest")
-                log.warning("Spark's UI is off or unknown: no task and executor figures (see the setting ui_url)")
+                log.warning(
+                    "the Spark UI is off or unknown: no metrics of tasks and executors (see the setting ui_url)"
+                )
             return None
         rest = SparkRest(url, app_id)
         self._rest = session, rest
@@ -219,7 +221,10 @@ def attach(spark: Any, **overrides: Any) -> Watch:
             if hub is None:
                 hub = Hub(load(**overrides))
             elif overrides:
-                log.warning("ledgerops already serves at %s; the settings of the first attach hold", hub.exporter.url)
+                log.warning(
+                    "ledgerops is already attached and serves at %s; settings of later calls are ignored",
+                    hub.exporter.url,
+                )
             try:
                 session = Session(spark, hub.inbox)
             except BaseException:
@@ -236,7 +241,7 @@ def attach(spark: Any, **overrides: Any) -> Watch:
             return _watches[key]
     except Exception as error:
         reason = f"{type(error).__name__}: {error}".splitlines()[0]
-        log.warning("ledgerops is not attached (%.300s); the job goes on without it", reason)
+        log.warning("ledgerops is not attached (%.300s); the job continues without it", reason)
         return Watch(reason)
 
 
@@ -271,7 +276,7 @@ def _abandon_in_child() -> None:
     global _hub, _lock
     hub, _hub, _lock = _hub, None, threading.Lock()
     for watch in _watches.values():
-        watch.abandon("this process was forked from the one that is watched")
+        watch.abandon("this process was forked from the observed one")
     atexit.unregister(_close_all)
     if hub is not None:
         _never_free([hub, dict(_watches)])
@@ -306,7 +311,7 @@ def _serve(config: Config, worker: Worker, stats: SelfStats) -> Exporter:
         if config.port == 0:
             raise
         exporter = Exporter(replace(config, port=0), worker, stats)
-        log.warning("port %d is taken (%s): serving at %s instead", config.port, error.strerror or error, exporter.url)
+        log.warning("port %d is in use (%s): serving at %s instead", config.port, error.strerror or error, exporter.url)
         return exporter
 
 

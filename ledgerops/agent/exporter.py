@@ -76,13 +76,13 @@ class Exporter:
             return problem(HTTPStatus.BAD_REQUEST, "not an address")
         page = self._pages.get(parts.path)
         if page is None:
-            return problem(HTTPStatus.NOT_FOUND, f"no page {parts.path[:80]}; there are {', '.join(self._pages)}")
+            return problem(HTTPStatus.NOT_FOUND, f"no page {parts.path[:80]}; the pages are {', '.join(self._pages)}")
         try:
             return page({key: values[-1] for key, values in parse_qs(parts.query).items()}, request.accept)
         except Exception as error:
             self._stats.error("exporter")
             log.warning("cannot answer %s (%s: %.200s)", parts.path, type(error).__name__, error)
-            return problem(HTTPStatus.INTERNAL_SERVER_ERROR, "this page cannot be made; see the driver's log")
+            return problem(HTTPStatus.INTERNAL_SERVER_ERROR, "this page failed; see the driver's log")
 
     def _metrics(self, query: dict[str, str], accept: str) -> Answer:
         began = time.perf_counter()
@@ -106,7 +106,9 @@ class Exporter:
 
         snapshot, name = self._worker.snapshot, query.get("query")
         if name is not None and name not in snapshot.queries:
-            return problem(HTTPStatus.NOT_FOUND, f"no query {name[:80]!r}; known are {', '.join(snapshot.queries)}")
+            return problem(
+                HTTPStatus.NOT_FOUND, f"no query {name[:80]!r}; the queries are {', '.join(snapshot.queries)}"
+            )
         verdicts = [verdict for verdict in snapshot.verdicts() if name in (None, verdict.query)]
         return Answer(orjson.dumps(document(verdicts, self._clock(), self.url)) + b"\n")
 

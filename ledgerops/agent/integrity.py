@@ -19,7 +19,7 @@ SAMPLE = 5  # ids of a batch: enough to look them up, no directory
 def booked(df: DataFrame, side: str, amount: str | None = None, name: str | None = None) -> DataFrame:
     """See ledgerops.book."""
     if side not in SIDES:
-        raise UserError(f"no side {side!r} of a book; it has in and out")
+        raise UserError(f"no side {side!r} of a book; give in or out")
     _known(df, amount)
     from pyspark.sql import functions as F
 

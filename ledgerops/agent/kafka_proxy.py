@@ -51,7 +51,7 @@ class Broker:
         """The answer. Raises BrokerError without one or when `given_up`, UserError for settings that cannot work."""
         end = time.monotonic() + 2 * seconds + SLACK  # offsets and settings are two questions
         if not self._lock.acquire(timeout=2 * seconds + SLACK):
-            raise BrokerError("another question takes too long")
+            raise BrokerError("another request takes too long")
         try:
             return self._asked({**question, "seconds": seconds}, end, given_up)
         finally:
@@ -87,7 +87,7 @@ class Broker:
             answer: dict[str, Any] = orjson.loads(line)
         except (OSError, ValueError, TimeoutError) as error:
             self._end()
-            raise BrokerError(f"the process that asks the broker: {error or 'timed out'}") from None
+            raise BrokerError(f"the Kafka client process failed: {error or 'timed out'}") from None
         if "unusable" in answer or "broken" in answer:
             self._end()
             if "unusable" in answer:
@@ -97,9 +97,9 @@ class Broker:
 
     def _begin(self) -> subprocess.Popen[bytes]:
         if self._closed:
-            raise BrokerError("the watch has ended")
+            raise BrokerError("the observer is closed")
         if not sys.executable or getattr(sys, "frozen", False):
-            raise UserError("kafka_servers needs a Python interpreter to start; this application brings none")
+            raise UserError("kafka_servers needs a Python interpreter, and this application has none")
         client = self._connect()
         process = subprocess.Popen(
             [sys.executable, "-P", "-c", PROGRAM, str(ROOT)],

@@ -44,7 +44,7 @@ class Asker:
             self._admin = AdminClient(client.librdkafka(**quiet, **limits))
         except KafkaException as error:
             reason = without_secrets(client, str(error.args[0].str()))
-            raise UserError(f"cannot ask {client.servers}: {reason}") from None
+            raise UserError(f"cannot read offsets from {client.servers}: {reason}") from None
 
     def answer(self, question: Mapping[str, Any]) -> dict[str, Any]:
         """The answer to a question, whose `ask` is "offsets" or "commit". Raises KeyError when a field is missing."""

@@ -44,4 +44,8 @@ class Periodic:
         if not self._warned:
             self._warned = True
             text = f"{type(error).__name__}: {error}".splitlines()[0]
-            log.warning("the collector %s failed (%.300s); going on, said once", self.name, text)
+            log.warning(
+                "the collector %s failed (%.300s); it is retried, and further failures are only counted",
+                self.name,
+                text,
+            )

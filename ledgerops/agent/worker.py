@@ -176,7 +176,7 @@ class Worker:
         self._record_from = self._clock() + RETRY
         with self._stats.lock:
             self._stats.recording_errors += 1
-        self._failed("recording", error, f"cannot record to {self._recorder.folder}; going on without")
+        self._failed("recording", error, f"cannot record to {self._recorder.folder}; continuing without a recording")
         try:
             self._recorder.close()
         except OSError:
@@ -234,14 +234,16 @@ class Worker:
                 self._stats.error("rule")
             if count > before.get(rule, 0) and f"rule {rule}" not in self._warned:
                 self._warned.add(f"rule {rule}")
-                log.warning("the rule %s failed on %.80s; the others go on; said once", rule, view.query)
+                log.warning(
+                    "the rule %s failed on %.80s; further failures of this rule are only counted", rule, view.query
+                )
 
     def _failed(self, part: str, error: Exception, text: str = "") -> None:
         self._stats.error(part)
         if part not in self._warned:
             self._warned.add(part)
             reason = f"{type(error).__name__}: {error}"
-            log.warning("%s (%.300s); said once", text or f"{part} failed; going on", reason)
+            log.warning("%s (%.300s); further failures are only counted", text or f"{part} failed", reason)
 
     def _short_exception(self, data: Mapping[str, Any]) -> Mapping[str, Any]:
         """Masked, and without what says less than the rest.

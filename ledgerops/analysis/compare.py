@@ -155,13 +155,13 @@ def _measured(kind: Kind, before: Sequence[Sample], after: Sequence[Sample], lev
         return blank
     worth = [independent(side) for side in values]
     if min(map(len, values)) < MIN_INDEPENDENT:
-        alike = " with as many rows" if kind.by_rows else ""
+        alike = " of the same size" if kind.by_rows else ""
         return replace(blank, because=f"too few batches{alike}: {len(values[0])} before, {len(values[1])} after")
     if min(worth) < MIN_INDEPENDENT:
         return replace(
             blank,
-            because=f"too few independent batches: consecutive ones are so alike that the {len(values[0])} before and "
-            f"{len(values[1])} after count as {worth[0]:.0f} and {worth[1]:.0f}",
+            because=f"too few independent batches: consecutive batches are so similar that the {len(values[0])} before "
+            f"and {len(values[1])} after count as only {worth[0]:.0f} and {worth[1]:.0f}",
         )
     return _judged(kind, shift(*values, level), level)
 

@@ -82,7 +82,7 @@ def _files(path: Path) -> list[Path]:
         return parts
     logs = _logs(path)
     if len(logs) > 1:
-        raise UserError(f"{path} holds {len(logs)} event logs; name one of them, the newest is {logs[-1]}")
+        raise UserError(f"{path} holds {len(logs)} event logs; give one of them, the newest is {logs[-1]}")
     return _files(logs[0])
 
 
@@ -241,7 +241,7 @@ class Log:
     def _unfinished(self, run_id: str) -> Iterator[Observation]:
         batch, since = self._begun.pop(run_id, (-1, 0.0))
         if batch > self._finished.pop(run_id, -1) and run_id in self._names:
-            data = {"run_id": run_id, "since": since, "message": "unfinished where the log ends"}
+            data = {"run_id": run_id, "since": since, "message": "unfinished at the end of the log"}
             yield self._seen("batch_running", None, run_id, data)
 
     def _job(self, event: Mapping[str, Any]) -> None:

@@ -68,7 +68,7 @@ def _read(folder: Path, number: int, batch: int) -> Operator:
         known = [entry for entry in newer if int(entry.name) <= batch]
         if not known:
             raise UserError(
-                f"{folder} does not name its operator: it was written by a Spark before 4.0, or is "
+                f"{folder} does not name its operator: it was written by Spark before 4.0, or is "
                 "incomplete; run the query once on Spark 4"
             )
         file = max(known, key=lambda entry: int(entry.name))

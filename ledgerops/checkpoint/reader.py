@@ -58,7 +58,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
         raise UserError(f"no such folder: {path}")
     if not is_checkpoint(path):
         raise UserError(
-            f"{path} is not a checkpoint (no offsets and metadata in it); give the folder that the query was given as "
+            f"{path} is not a checkpoint (it has no offsets and metadata); give the folder that the query uses as "
             "checkpointLocation"
         )
     try:

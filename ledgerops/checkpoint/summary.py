@@ -68,7 +68,7 @@ def choose(checkpoint: Checkpoint, wanted: Wanted) -> Choice:
         if number not in checkpoint.kept:
             raise UserError(f"no state of batch {number} in {checkpoint.path}; it has {checkpoint.span}")
     if wanted.since is not None and wanted.since >= batch:
-        raise UserError(f"--since {wanted.since} must be before batch {batch}, which is shown")
+        raise UserError(f"--since {wanted.since} must be before batch {batch}, the one that is shown")
     earlier = [number for number in checkpoint.kept if number < batch][-MAX_SERIES_BATCHES:]
     chosen = [operator for operator in checkpoint.operators if wanted.operator in (None, operator.id)]
     found = [(operator, _views(operator, wanted.store)) for operator in chosen]

@@ -33,5 +33,5 @@ def run(args: argparse.Namespace) -> int:
     if found.explains:
         print(f"Explains: {', '.join(found.explains)}.")
     if on_call(found.runbook) != found.runbook:
-        print(f"Formulas of its numbers: docs/rules/{found.slug}.md")
+        print(f"How each number is computed: docs/rules/{found.slug}.md")
     return 0

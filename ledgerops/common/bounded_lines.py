@@ -88,8 +88,8 @@ def _split(
         size += len(chunk)
         if most is not None and size > most:
             raise UserError(
-                f"cannot read {path}: it decompresses to more than {MAX_ZSTD_RATIO} times its size, which no recording "
-                "and no event log does; is it damaged?"
+                f"cannot read {path}: it decompresses to more than {MAX_ZSTD_RATIO} times its size, which is too much "
+                "for a recording or an event log; is it damaged?"
             )
         if skipping:
             _, newline, chunk = chunk.partition(b"\n")

@@ -86,5 +86,5 @@ def secret(file: str) -> str:
         reason = getattr(error, "strerror", None) or str(error)
         raise UserError(f"cannot read {file}: {reason.lower()}") from None
     if not found:
-        raise UserError(f"{file} is empty: it must hold the secret")
+        raise UserError(f"{file} is empty; put the secret there")
     return found

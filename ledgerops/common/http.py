@@ -112,7 +112,7 @@ def ask(
     except urllib.error.HTTPError as error:
         if error.code in (401, 403):
             raise UserError(
-                f"{address} asks for credentials; set LEDGEROPS_BEARER_TOKEN_FILE, or LEDGEROPS_BASIC_AUTH_USER and "
+                f"{address} requires credentials; set LEDGEROPS_BEARER_TOKEN_FILE, or LEDGEROPS_BASIC_AUTH_USER and "
                 "LEDGEROPS_BASIC_AUTH_PASSWORD_FILE, as for the exporter"
             ) from None
         raise UserError(f"{address} answers {error.code} {str(error.reason).lower()}; is it an exporter?") from None

@@ -194,7 +194,7 @@ class Server(ThreadingHTTPServer):
     def _turn_away(self, request: Any, reason: str) -> None:
         """Says 503, as far as it can be said without waiting."""
         self.refused(reason)
-        body, kind, _ = self.problem(HTTPStatus.SERVICE_UNAVAILABLE, "too many requests at a time; try again")
+        body, kind, _ = self.problem(HTTPStatus.SERVICE_UNAVAILABLE, "too many requests at the same time; try again")
         head = f"HTTP/1.1 503 Service Unavailable\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n"
         try:
             if self.secure is None:  # a TLS client would have to shake hands first

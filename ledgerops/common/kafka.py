@@ -25,8 +25,8 @@ LOGIN = {
 # what one of the two clients would refuse, or obey without the other
 REFUSED = {
     "bootstrap.servers": "give it with --bootstrap-servers",
-    "group.id": "each query has a group of its own",
-    "auto.offset.reset": "where a query begins is an option of the command",
+    "group.id": "Spark creates a group for each query",
+    "auto.offset.reset": "use --start of the command",
     "enable.auto.commit": "Spark keeps the offsets in its checkpoint",
     "sasl.jaas.config": "write sasl.username and sasl.password",
     "ssl.truststore.location": "write ssl.ca.location with a PEM file",
@@ -38,7 +38,7 @@ REFUSED = {
     "ssl.ca.pem": "write ssl.ca.location with a PEM file",
     "ssl.certificate.pem": "write ssl.certificate.location with a PEM file",
     "ssl.key.pem": "write ssl.key.location with a PEM file",
-    "enable.ssl.certificate.verification": "Spark's client cannot go without it; write ssl.ca.location",
+    "enable.ssl.certificate.verification": "Spark's client always verifies certificates; write ssl.ca.location",
 }
 _SERVERS = re.compile(r"(\[[0-9a-fA-F:]+\]|[^\s:,/]+):\d{1,5}(,(\[[0-9a-fA-F:]+\]|[^\s:,/]+):\d{1,5})*")
 

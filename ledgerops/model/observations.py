@@ -53,7 +53,7 @@ def decode_plan(data: Mapping[str, Any]) -> Plan:
         rate_limits={str(name): str(value) for name, value in _object(data.get("rate_limits", {})).items()},
     )
     if (plan.trigger_interval or 0.0) < 0:
-        raise BadRecord(f"a trigger interval below zero: {plan.trigger_interval!r:.40}")
+        raise BadRecord(f"negative trigger interval: {plan.trigger_interval!r:.40}")
     return plan
 
 

@@ -60,7 +60,7 @@ def load_json(text: bytes | str) -> Any:
         try:
             return _encodable(json.loads(text))
         except RecursionError:
-            raise ValueError("no JSON that is nested so deep") from None
+            raise ValueError("too deeply nested JSON") from None
 
 
 def _encodable(value: Any) -> Any:

@@ -93,7 +93,7 @@ def _firing(given: object) -> Firing:
         raise UserError(f"webhook with an alert of status {status!r}, expected firing or resolved")
     began = _instant(given.get("startsAt"))
     if began is None:
-        raise UserError(f"webhook with an alert with an invalid startsAt: {given.get('startsAt')!r}")
+        raise UserError(f"webhook with an invalid startsAt: {given.get('startsAt')!r}")
     return Firing(
         name=labels["alertname"],
         status="firing" if status == "firing" else "resolved",

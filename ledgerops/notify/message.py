@@ -108,7 +108,7 @@ def _resolved(incident: Incident, diagnosis: Mapping[str, Any] | None, before: M
         if gone:
             lines.append(f"gone: {', '.join(gone)}")
         if stays:
-            lines.append(f"still there: {', '.join(stays)}")
+            lines.append(f"still active: {', '.join(stays)}")
     return lines
 
 

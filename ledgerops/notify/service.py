@@ -187,7 +187,7 @@ class Service:
             wait = self._spool.again(sender.name, waiting.number, self._clock())
             self.counts.fail(sender.name, given_up=wait is None)
             if wait is None:
-                log.error("%s gave up incident %d: it is too old", sender.name, waiting.number)
+                log.error("%s gave up on incident %d: it is too old", sender.name, waiting.number)
             else:
                 log.warning(
                     "%s did not deliver incident %d (%s); next attempt in %.0f s",
@@ -229,9 +229,9 @@ class Service:
         try:
             message = compose(incident, found.diagnosis, time.time(), found.trouble, before)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            log.warning("a diagnosis that makes no sense (%s)", type(error).__name__)
+            log.warning("invalid diagnosis (%s)", type(error).__name__)
             self.counts.lack_diagnosis()
-            return compose(incident, None, time.time(), "the driver's answer makes no sense")
+            return compose(incident, None, time.time(), "the driver returned an invalid diagnosis")
         if incident.query and found.diagnosis is None:
             self.counts.lack_diagnosis()
         if incident.status == "firing" and found.diagnosis is not None:

@@ -43,7 +43,7 @@ class Replay:
         if not queries:
             raise UserError(f"no query in {place}{when}")
         if query is not None and query not in queries:
-            raise UserError(f"no query {query!r} in {place}; there are {', '.join(sorted(queries))}")
+            raise UserError(f"no query {query!r} in {place}; the queries are {', '.join(sorted(queries))}")
         return {name: state for name, state in queries.items() if query in (None, name)}
 
     def verdicts(

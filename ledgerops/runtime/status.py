@@ -14,6 +14,7 @@ from ledgerops.model.head_table import looked_at
 from ledgerops.model.history import TREND_SECONDS, TrendPoint, backlog
 from ledgerops.model.records import Progress
 from ledgerops.runtime.registry import QueryState, Views
+from ledgerops.signals.baseline import overran
 from ledgerops.signals.query_view import QueryView
 
 VERSION = 1
@@ -73,23 +74,25 @@ def _headline(verdict: Verdict | None, status: Status, view: QueryView) -> dict[
 
 
 def _sentence(status: Status, view: QueryView) -> str:
-    """What to say of a query that nothing is found of."""
+    """The status line of a query without findings."""
     history = view.history
     if status == "starting":
-        return "one batch so far, too few to judge" if view.batches else "waiting for its first batch"
+        return "one batch so far, too few to judge" if view.batches else "waiting for the first batch"
     if status == "stopped":
         return "stopped cleanly"
     if status == "lost":
-        return "vanished without a report of its end: its driver, server or session may have died"
+        return "vanished without reporting its end: its driver, server or session may have died"
     if status == "failed":
-        return (history.ended and history.ended.error_class) or "ended with an error"
+        return (history.ended and history.ended.error_class) or "failed with an error"
     if status == "idle":
         return "no new rows to read"
     if status == "catching_up" and view.capacity.drain_seconds is not None:
-        return f"works off its backlog, done in about {view.capacity.drain_seconds:,.0f} s"
-    found = "near its limit" if status == "pressured" else "nothing wrong found"
+        return f"catching up; backlog clears in about {view.capacity.drain_seconds:,.0f} s"
+    found, interval = "under pressure" if status == "pressured" else "no problem found", view.trigger.interval
+    if status == "pressured" and view.last is not None and overran(view.last, interval):
+        return f"overloaded: the last batch took {view.last.duration:.1f} s, trigger is {interval:g} s"
     if view.capacity.pressure_ratio is not None:
-        return f"{found}; the load is {view.capacity.pressure_ratio:.0%} of what the query can do"
+        return f"{found}; running at {view.capacity.pressure_ratio:.0%} of the sustainable rate"
     if view.trigger.busy_ratio is not None:
         return f"{found}; batches take {view.trigger.busy_ratio:.0%} of the time"
     return found

@@ -56,7 +56,7 @@ def problem(lines: Sequence[str]) -> str:
     """What of Ivy's output tells a user most."""
     for line in lines:
         if found := re.search(r"Server access error at url (\w+://[^/\s]+)\S* \(\S+: (.*)\)", line):
-            return f"{found[1]} is not reached ({_lower(found[2])}); {MIRROR}"
+            return f"{found[1]} cannot be reached ({_lower(found[2])}); {MIRROR}"
     for line in lines:
         if found := re.search(r"module not found: (\S+)", line):
             return f"no repository has {found[1]}; {MIRROR}"

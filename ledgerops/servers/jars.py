@@ -127,7 +127,7 @@ def _lock(root: Path, say: Callable[[str], None]) -> Iterator[None]:
         handle = (root / "lock").open("w")
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        raise UserError(f"cannot write {root}: {reason}; set {FOLDER} to a folder that can be written") from None
+        raise UserError(f"cannot write {root}: {reason}; set {FOLDER} to a writable folder") from None
     with handle:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -24,7 +24,7 @@ def java_home() -> Path:
         version = java_version(home / "bin" / "java")
         if version is not None and version >= OLDEST:
             return home
-        seen.append(f"{place} is {'no Java' if version is None else f'Java {version}'}")
+        seen.append(f"{place} is {'not Java' if version is None else f'Java {version}'}")
     found = f" ({', '.join(seen)})" if seen else ""
     raise UserError(
         f"no Java {OLDEST} or later found{found}; install one (Debian: apt-get install openjdk-17-jre-headless) "

@@ -233,12 +233,12 @@ def main(arguments: list[str] | None = None) -> None:
     """Prints its address, then serves until it is interrupted or its parent is gone."""
     parser = argparse.ArgumentParser(prog="python -m ledgerops.servers.risk", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("--port", type=int, default=0, help="0 takes any free one (default)")
-    parser.add_argument("--latency-ms", type=float, default=5.0, help="before each answer (default 5)")
-    parser.add_argument("--fail-share", type=float, default=0.0, help="of the calls get status 503 (default 0)")
-    parser.add_argument("--hang-share", type=float, default=0.0, help="of the calls get no answer (default 0)")
-    parser.add_argument("--seed", type=int, default=0, help="of what becomes of each call (default 0)")
-    parser.add_argument("--parent", type=int, help="end when this parent process is gone")
+    parser.add_argument("--port", type=int, default=0, help="port to listen on (default 0: any free one)")
+    parser.add_argument("--latency-ms", type=float, default=5.0, help="delay before each answer (default 5)")
+    parser.add_argument("--fail-share", type=float, default=0.0, help="share of calls that get status 503 (default 0)")
+    parser.add_argument("--hang-share", type=float, default=0.0, help="share of calls that get no answer (default 0)")
+    parser.add_argument("--seed", type=int, default=0, help="seed that decides the outcome of each call (default 0)")
+    parser.add_argument("--parent", type=int, help="stop when this parent process has ended")
     args = parser.parse_args(arguments)
     behaviour = Behaviour(args.latency_ms / 1000, args.fail_share, args.hang_share, args.seed)
     server = Server(args.port, behaviour)

@@ -43,7 +43,7 @@ def unfit(rows: Sequence[float]) -> str | None:
     ordered = sorted(rows)
     spread = (ordered[(count * 9) // 10] - ordered[count // 10]) / (sum(rows) / count)
     if spread < MIN_FIT_SPREAD:
-        return f"batches are of nearly one size (spread {spread:.2f}, {MIN_FIT_SPREAD} is needed)"
+        return f"batches have nearly the same size (spread {spread:.2f}, {MIN_FIT_SPREAD} is needed)"
     return None
 
 

@@ -292,7 +292,7 @@ def test_an_unknown_query_is_one_line_of_error(serve):
     served.see()
     status, _, body = served.get("/diagnosis?query=nope")
 
-    assert (status, json.loads(body)) == (404, {"error": "no query 'nope'; known are daily_counts"})
+    assert (status, json.loads(body)) == (404, {"error": "no query 'nope'; the queries are daily_counts"})
     assert body.count(b"\n") == 1
 
 
@@ -359,7 +359,7 @@ def test_a_page_that_fails_is_a_500_and_counted(serve, monkeypatch, caplog):
     monkeypatch.setattr(exporter_module, "status_document", lambda fleet, now: 1 / 0)
     status, _, body = served.get("/status")
 
-    assert (status, json.loads(body)) == (500, {"error": "this page cannot be made; see the driver's log"})
+    assert (status, json.loads(body)) == (500, {"error": "this page failed; see the driver's log"})
     assert served.stats.collector_errors["exporter"] == 1
 
 
@@ -594,7 +594,7 @@ def test_our_own_commands_give_the_secret_that_the_settings_name(serve, tmp_path
 
     assert ask(address, environ={"LEDGEROPS_BEARER_TOKEN_FILE": str(secret)})[0] is not None
     assert ask(address, environ=basic)[0] is not None
-    with pytest.raises(UserError, match="asks for credentials; set LEDGEROPS_BEARER_TOKEN_FILE, or"):
+    with pytest.raises(UserError, match="requires credentials; set LEDGEROPS_BEARER_TOKEN_FILE, or"):
         ask(address, environ={})
     with pytest.raises(UserError, match="cannot read nowhere: no such file or directory"):
         ask(address, environ={"LEDGEROPS_BEARER_TOKEN_FILE": "nowhere"})
@@ -639,7 +639,7 @@ def test_an_empty_secret_is_refused(tmp_path):
     token = tmp_path / "token"
     token.write_text("\n")
 
-    with pytest.raises(UserError, match="token is empty: it must hold the secret"):
+    with pytest.raises(UserError, match="token is empty; put the secret there"):
         Exporter(Config(port=0, bearer_token_file=str(token)), None, SelfStats())
 
 

@@ -93,7 +93,7 @@ def test_in_the_child_the_watch_is_inert_and_closing_it_touches_no_session(watch
         watch.close()
         return [watch.url, watch.diagnose()["queries"], watch.error, getattr(session.spark.streams, "removed", False)]
 
-    assert in_a_child(look) == [None, [], "this process was forked from the one that is watched", False]
+    assert in_a_child(look) == [None, [], "this process was forked from the observed one", False]
     assert watch.url is not None
 
 

@@ -76,7 +76,7 @@ def test_conflicts_are_counted_with_a_sample_of_hashed_keys(spark, tmp_path):
 def test_an_unknown_side_or_column_is_refused(spark):
     frame = spark.range(1)
 
-    with pytest.raises(UserError, match="no side 'inn' of a book; it has in and out"):
+    with pytest.raises(UserError, match="no side 'inn' of a book; give in or out"):
         ledgerops.book(frame, "inn")
     with pytest.raises(UserError, match="no column 'amount' to book; there are id"):
         ledgerops.book(frame, "in", amount="amount")

@@ -22,7 +22,7 @@ def test_a_collector_that_raises_is_counted_said_once_and_asked_again(caplog):
 
     assert stats.collector_errors["tasks"] >= 2
     assert [record.getMessage() for record in caplog.records] == [
-        "the collector tasks failed (RuntimeError: no such table); going on, said once"
+        "the collector tasks failed (RuntimeError: no such table); it is retried, and further failures are only counted"
     ]
 
 

@@ -133,7 +133,7 @@ def test_a_full_disk_is_counted_and_said_once_and_everything_else_goes_on(make, 
 
     assert bench.stats.recording_errors == 3
     assert [record.getMessage().split(" (")[0] for record in caplog.records] == [
-        f"cannot record to {tmp_path}; going on without"
+        f"cannot record to {tmp_path}; continuing without a recording"
     ]
     assert bench.queries["daily_counts"].families["ledgerops_batches_total"].series == (((), 3.0),)
     assert len(bench.worker.ring) == 3
@@ -208,7 +208,7 @@ def test_a_rule_that_raises_is_counted_and_said_once(make, caplog, failing, coun
 
     assert bench.stats.collector_errors["rule"] == count
     assert [record.getMessage() for record in caplog.records] == [
-        f"the rule {rule} failed on daily_counts; the others go on; said once" for rule in said
+        f"the rule {rule} failed on daily_counts; further failures of this rule are only counted" for rule in said
     ]
     assert [verdict.status for verdict in bench.worker.snapshot.verdicts()] == ["healthy"]
 

@@ -118,7 +118,7 @@ def test_phases_are_not_told_where_the_duration_did_not_change():
         (
             made(np.random.default_rng(1), 5),
             made(np.random.default_rng(2)),
-            "too few batches with as many rows: 4 before, 45 after",
+            "too few batches of the same size: 4 before, 45 after",
         ),
         (
             made(np.random.default_rng(1), spread=0.01),
@@ -147,7 +147,7 @@ def test_a_trend_is_worth_few_batches():
     after = [each._replace(state_bytes=2e7 + 1e5 * number) for number, each in enumerate(after)]
     state = next(each for each in verdict(before, after).measures if each.name == "state memory")
 
-    assert state.verdict == "cannot tell" and "consecutive ones are so alike" in state.because
+    assert state.verdict == "cannot tell" and "consecutive batches are so similar" in state.because
 
 
 def lagging(random, lag, **more):

@@ -118,7 +118,7 @@ def broken(folder, case):
         ("no folder", "no such folder: {path}"),
         (
             "not a checkpoint",
-            "{path} is not a checkpoint (no offsets and metadata in it); give the folder that the query was given as "
+            "{path} is not a checkpoint (it has no offsets and metadata); give the folder that the query uses as "
             "checkpointLocation",
         ),
         (
@@ -131,7 +131,7 @@ def broken(folder, case):
         ),
         (
             "no operator metadata",
-            "{path}/state/0 does not name its operator: it was written by a Spark before 4.0, or is "
+            "{path}/state/0 does not name its operator: it was written by Spark before 4.0, or is "
             "incomplete; run the query once on Spark 4",
         ),
         (
@@ -170,7 +170,7 @@ def test_what_cannot_be_read_is_said_in_one_line(tmp_path, case, said):
         (Wanted(operator=3), "no operator 3 in {path}; there are 0"),
         (Wanted(batch=0), "no state of batch 0 in {path}; it has batches 1 to 2"),
         (Wanted(since=7), "no state of batch 7 in {path}; it has batches 1 to 2"),
-        (Wanted(since=2), "--since 2 must be before batch 2, which is shown"),
+        (Wanted(since=2), "--since 2 must be before batch 2, the one that is shown"),
         (Wanted(store="defualt"), "no store 'defualt' in {path}; did you mean default? there are default"),
         (Wanted(store="x"), "no store 'x' in {path}; there are default"),
     ],

@@ -108,7 +108,9 @@ def test_a_past_moment_can_be_asked_about(recorded, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        pytest.param(["--query", "other"], "no query 'other' in {place}; there are daily_counts", id="no such query"),
+        pytest.param(
+            ["--query", "other"], "no query 'other' in {place}; the queries are daily_counts", id="no such query"
+        ),
         pytest.param(["--at", "noon"], "--at noon: not a time; write it like 2026-11-21T08:30:00Z", id="no time"),
         pytest.param(
             ["--load", "twice"],

@@ -232,8 +232,8 @@ def test_a_missing_topic_and_one_of_too_few_partitions_are_told(kafka, capsys, p
         f"ledgerops: no topic none.transactions at {kafka.servers}; ledgerops topics creates the ledger's topics"
     )
     assert told(capsys, str(plan), *to(kafka, "few.")) == (
-        "ledgerops: topic few.transactions has 2 partitions and the load 5; create it again with as many, or change "
-        "partitions in the plan"
+        "ledgerops: topic few.transactions has 2 partitions and the load 5; create it again with that number, or "
+        "change partitions in the plan"
     )
 
 
@@ -298,7 +298,7 @@ def test_a_load_that_is_later_than_its_budget_is_invalid(load, plan, tmp_path, c
 
     late = manifest.sent["late_seconds"]["p99"]
     why = (
-        f"1 % of the records were sent later than {spent(late)} (budget 0 ms): this generator cannot keep up; "
+        f"p99 lateness was {spent(late)} (at most 0 ms allowed): this generator cannot keep up; "
         "use more --workers or a lower --rate-scale, see ledgerops load calibrate"
     )
     out = capsys.readouterr().out
@@ -420,7 +420,7 @@ def test_a_load_at_once_ends_now(load, plan, tmp_path):
         ),
         pytest.param(
             ["replay", "--to", "x"],
-            "nothing to replay; give --data FOLDER, or set LEDGEROPS_DATA, with transactions.csv in it",
+            "nothing to replay; give --data FOLDER, or set LEDGEROPS_DATA, with transactions.csv",
             id="no data",
         ),
         pytest.param(
@@ -460,7 +460,7 @@ def test_a_load_at_once_ends_now(load, plan, tmp_path):
         ),
         pytest.param(
             ["default", "--to", "x", "--duration", "1", "--manifest", "/dev/null/manifest.json"],
-            "cannot write /dev/null/manifest.json: /dev/null is no folder",
+            "cannot write /dev/null/manifest.json: /dev/null is not a folder",
             id="a manifest in no folder",
         ),
     ],
@@ -480,5 +480,5 @@ def test_a_folder_that_holds_the_load_already_is_refused(load, capsys, plan, tmp
     capsys.readouterr()
 
     assert told(capsys, *argv) == (
-        f"ledgerops: {tmp_path}/land/transactions holds this load already; give another folder, or empty it"
+        f"ledgerops: {tmp_path}/land/transactions already contains this load; give another folder, or empty it"
     )

@@ -130,7 +130,7 @@ def test_nonsense_is_refused_before_anything_starts(refused):
     assert refused("daily_counts", "--slo", "fast") == (
         "--slo 'fast': write a measure, a comparison and a value, such as 'p99 latency < 5s'"
     )
-    assert refused("daily_counts", "--min", "1e300").startswith("--min 1e+300: no rate of a load; give at most ")
+    assert refused("daily_counts", "--min", "1e300").startswith("--min 1e+300: too high a rate; give at most ")
     assert refused("daily_counts", "--min", "9", "--max", "3") == "--min 9 is not below --max 3"
     assert refused("daily_counts", "--trial", "5s") == (
         "--trial 5s is too short for 6 batches at a trigger interval of 2 s; give at least 12s"

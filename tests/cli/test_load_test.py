@@ -51,7 +51,7 @@ def test_one_that_is_not_fails_and_names_its_cause(command):
     assert code == 1
     assert out.splitlines()[0] == (
         "daily_counts  FAILED: p99 latency 10.7 s, wanted < 5 s; "
-        "cause: input-overload (offered 1.2 x the 24k rows/s that are sustainable)"
+        "cause: input-overload (offered 1.2 times the sustainable rate of 24k rows/s)"
     )
 
 
@@ -110,7 +110,9 @@ def test_nonsense_is_refused_before_anything_starts(refused, tmp_path):
     assert refused(*DAILY) == one
     assert refused("burst", *DAILY, "--rate", "5") == one
     assert refused("brst", *DAILY).startswith("no plan brst (did you mean burst?)")
-    assert refused(*DAILY, "--rate", "1e12") == ("no rate of 1e+12 rows/s; give one above 0, and at most 10,000,000")
+    assert refused(*DAILY, "--rate", "1e12") == (
+        "invalid rate of 1e+12 rows/s; give a rate above 0 and at most 10,000,000"
+    )
     assert refused(*DAILY, "--rate", "5", "--rate-scale", "2") == "--rate-scale needs a PLAN"
     assert refused(*DAILY, "--rate", "5", "--duration", "3") == (
         "--duration 3s is too short for 6 batches at a trigger interval of 2 s; give at least 12s"

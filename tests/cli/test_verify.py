@@ -42,7 +42,7 @@ def test_a_run_that_holds_is_a_table_and_exit_0(tmp_path, capsys):
         "job | rows | lost | repeated | changed | money | verdict",
         f"dedup_transactions | {rows} | 0 | 0 | 0 | equal | holds",
         f"my_own_job | {rows} | – | – | – | – | not checked",
-        " | nothing is known of this job",
+        " | verify has no expectation for this job",
     ]
 
 

@@ -101,7 +101,7 @@ def test_the_command_prints_the_page_for_someone_on_call_and_says_where_the_form
     printed = capsys.readouterr().out
 
     assert "Mitigation:" in printed and "Evidence:" not in printed
-    assert printed.endswith(f"Formulas of its numbers: docs/rules/{rule.slug}.md\n")
+    assert printed.endswith(f"How each number is computed: docs/rules/{rule.slug}.md\n")
     assert "## Evidence" in (ROOT / f"docs/rules/{rule.slug}.md").read_text("utf-8")
 
 

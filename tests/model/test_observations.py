@@ -13,7 +13,7 @@ from ledgerops.model.spark_progress import BadRecord
 @pytest.mark.parametrize(
     ("field", "value", "said"),
     [
-        ("trigger_interval", -0.5, "a trigger interval below zero: -0.5"),
+        ("trigger_interval", -0.5, "negative trigger interval: -0.5"),
         ("trigger_interval", 1e300, "expected a number, got 1e+300"),
         ("trigger_interval", math.nan, "expected a number, got nan"),
         ("trigger_interval", "2 s", "expected a number, got '2 s'"),

@@ -49,7 +49,7 @@ def test_the_same_alerts_have_the_same_identity_and_others_another():
         ({"version": "4", "alerts": ["x"]}, "webhook with an alert that is not an object"),
         ({"version": "4", "alerts": [{"status": "firing"}]}, "webhook with an alert without the label alertname"),
         (webhook(alert(status="odd")), "webhook with an alert of status 'odd', expected firing or resolved"),
-        (webhook(alert(startsAt="soon")), "webhook with an alert with an invalid startsAt: 'soon'"),
+        (webhook(alert(startsAt="soon")), "webhook with an invalid startsAt: 'soon'"),
     ],
 )
 def test_what_is_no_webhook_is_refused_in_one_line(payload, message):

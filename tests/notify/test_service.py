@@ -132,7 +132,7 @@ def test_a_driver_that_answers_nonsense_costs_the_diagnosis_only(notify, receive
     post(f"{service.url}/alerts", webhook())
 
     until(lambda: receiver.got, 60, "the message")
-    assert "diagnosis: none (the driver's answer makes no sense)" in receiver.got[0]["body"]
+    assert "diagnosis: none (the driver returned an invalid diagnosis)" in receiver.got[0]["body"]
 
 
 def test_a_sender_that_fails_is_asked_again_and_the_others_are_not(notify, receiver, driver, monkeypatch):

@@ -43,7 +43,7 @@ def test_a_healthy_query_says_how_much_of_its_capacity_is_used(document):
     told = of(document, "large_credits")
 
     assert told["verdict"]["rule"] is None
-    assert told["verdict"]["summary"] == "nothing wrong found; the load is 19% of what the query can do"
+    assert told["verdict"]["summary"] == "no problem found; running at 19% of the sustainable rate"
 
 
 def test_a_query_under_pressure_without_a_finding_is_not_called_well():
@@ -51,7 +51,7 @@ def test_a_query_under_pressure_without_a_finding_is_not_called_well():
     state = add_query(fleet, "busy", "pressured", 100, batches=batches("busy", seconds=1.85))
 
     assert query_status(state, fleet.view(state, NOW))["verdict"]["summary"] == (
-        "near its limit; the load is 87% of what the query can do"
+        "under pressure; running at 87% of the sustainable rate"
     )
 
 
@@ -65,7 +65,7 @@ def test_one_batch_is_too_few_to_judge_and_that_is_said():
 def test_a_query_before_its_first_batch_has_no_figures(document):
     told = of(document, "debit_credit_pairs")
 
-    assert told["verdict"]["summary"] == "waiting for its first batch"
+    assert told["verdict"]["summary"] == "waiting for the first batch"
     for name in ("backlog", "drain_seconds", "batch", "watermark_lag", "state", "skew"):
         assert told[name] is None
     assert set(told["rates"].values()) == {None}

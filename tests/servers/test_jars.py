@@ -162,7 +162,7 @@ def test_without_a_network_one_line_says_so(root, monkeypatch, capsys):
     assert first == "downloading 52 jars ..."
     assert second.startswith("ledgerops: cannot download the jars: https://")
     assert second.endswith(
-        " is not reached (connection refused); behind a mirror, give its ivysettings.xml with --settings FILE"
+        " cannot be reached (connection refused); behind a mirror, give its ivysettings.xml with --settings FILE"
     )
     assert [each.name for each in root.iterdir()] == ["lock"]
 
@@ -184,7 +184,7 @@ def test_a_folder_that_cannot_be_written_is_named(root, capsys):
 
     assert main(["jars"]) == 2
     assert capsys.readouterr().err == (
-        f"ledgerops: cannot write {root}: file exists; set LEDGEROPS_JARS to a folder that can be written\n"
+        f"ledgerops: cannot write {root}: file exists; set LEDGEROPS_JARS to a writable folder\n"
     )
 
 

@@ -208,7 +208,7 @@ def _times(known: Situation, told: Answer, utmost: float) -> dict[str, Any]:
 def _too_far(what: str, rows: float, line: Fit) -> str:
     return (
         f"{what} unknown: it needs batches of {rows:,.0f} rows, {line.reach(rows):.1f} times the largest observed "
-        f"({line.largest:,} rows), and the line is trusted up to {line.trusted:g} times"
+        f"({line.largest:,} rows), and estimates are limited to {line.trusted:g} times"
     )
 
 

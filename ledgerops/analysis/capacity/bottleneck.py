@@ -14,7 +14,7 @@ from typing import NamedTuple
 from ledgerops.analysis.capacity.fit import Fit
 from ledgerops.analysis.capacity.situation import Situation
 
-SOURCE, SINK, DRIVER = "the source", "the sink outside Spark's tasks", "the driver, while no task runs"
+SOURCE, SINK, DRIVER = "the source", "the sink outside Spark's tasks", "the driver while no task runs"
 PIECES = {
     "source": (SOURCE, ("latest_offset", "get_batch")),
     "sink": (SINK, ("after_tasks",)),
@@ -56,7 +56,7 @@ def limit(known: Situation, cores: int | None, rows: float | None, line: Fit | N
     in_tasks = growing * task_share
     if overhead >= max(in_tasks, growing - in_tasks):
         share = overhead / (overhead + growing)
-        fixed = f"{overhead:.2f} s, {share:.0%} of a batch of {rows:,.0f} rows, do not depend on its rows"
+        fixed = f"fixed cost of {overhead:.2f} s, {share:.0%} of a batch of {rows:,.0f} rows"
         largest = max(outside, key=lambda name: outside[name])
         if largest != "planning" and outside[largest] >= MIN_OVERHEAD_SHARE * overhead:
             return Limit(largest, f"{fixed}; most of it in {PIECES[largest][0]}")
@@ -86,5 +86,5 @@ def _named(outside: dict[str, float], total: float) -> Limit:
 def _without_tasks(known: Situation, rows: float | None, line: Fit | None) -> Limit:
     if line is not None and rows is not None and line.overhead >= line.slope * rows:
         whole = line.overhead + line.slope * rows
-        return Limit("fixed_overhead", f"{line.overhead:.2f} s of a batch of {whole:.2f} s do not depend on its rows")
+        return Limit("fixed_overhead", f"{line.overhead:.2f} s of a batch of {whole:.2f} s are fixed cost")
     return Limit("unknown", "no task metrics were recorded")

@@ -54,8 +54,8 @@ def situation(view: QueryView) -> Situation:
     if not isinstance(found, str) and found.drift is not None and abs(found.drift - 1) > MIN_DRIFT_SHARE:
         change = f"{abs(found.drift - 1):.0%} {'longer' if found.drift > 1 else 'shorter'}"
         notes.append(
-            f"at equal rows the newest third of the batches takes {change} than the oldest: "
-            "the line mixes both, and these estimates may be off by as much"
+            f"for the same number of rows the newest third of the batches takes {change} than the oldest third: "
+            "these estimates use both and may be wrong by as much"
         )
     factor = min(view.rates.rows_per_offset.values(), default=1.0)
     return Situation(

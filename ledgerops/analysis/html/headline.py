@@ -53,7 +53,7 @@ def _sentence(query: Json, others: int, over: bool) -> Headline:
     more = len(query["root_causes"]) - 1
     causes = cause["rule"] + (f" and {more} more {'cause' if more == 1 else 'causes'}" if more else "")
     also = f"; {others} more {'query' if others == 1 else 'queries'} affected" if others else ""
-    sentence = f"{query['query']} {state}: {causes}{also}{' (over now)' if over else ''}"
+    sentence = f"{query['query']} {state}: {causes}{also}{' (ended)' if over else ''}"
     return Headline(sentence, cause["severity"], cause["summary"], next(iter(cause["remedies"]), None))
 
 

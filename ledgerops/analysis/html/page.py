@@ -138,7 +138,7 @@ def _figure(
         for index, number in numbers.items()
         if events[index]["query"] == query and low <= (at := parse_instant(events[index]["at"]) or 0.0) <= high
     ]
-    caption = "the band is the incident; numbers refer to the timeline." if incidents else "no incident."
+    caption = "the shaded band marks the incident; numbers refer to the timeline." if incidents else "no incident."
     return query_plot(track, low, high, incidents, marks), f"{query}: {caption}"
 
 

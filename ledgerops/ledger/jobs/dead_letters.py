@@ -40,7 +40,7 @@ def transform(rejects: DataFrame) -> DataFrame:
 JOB = Job(
     name="dead_letters",
     group="sql",
-    summary="Every record that is no row of its table, with the reason.",
+    summary="Every record that cannot be parsed as a row of its table, with the reason.",
     transform=transform,
     stateful=False,
     inputs=("rejects",),

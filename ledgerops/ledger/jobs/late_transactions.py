@@ -39,7 +39,7 @@ def divide(rows: DataFrame, watermark: float | None) -> DataFrame:
 JOB = Job(
     name="late_transactions",
     group="stateful",
-    summary="Transactions that come too late for a watermark, and those that do not.",
+    summary="Transactions that arrive too late for a watermark, and the others.",
     transform=transform,
     stateful=False,
     key="customer_id",

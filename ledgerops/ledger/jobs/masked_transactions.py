@@ -48,7 +48,7 @@ def transform(transactions: DataFrame) -> DataFrame:
 JOB = Job(
     name="masked_transactions",
     group="udfs",
-    summary=f"Every transaction with its ids masked but for the last {SHOWN} characters.",
+    summary=f"Every transaction with its ids masked except for the last {SHOWN} characters.",
     transform=transform,
     stateful=False,
 )

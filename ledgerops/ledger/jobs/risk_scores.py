@@ -88,7 +88,7 @@ def _ask(calls: Calls, question: Question) -> list[float | Failure]:
 JOB = Job(
     name="risk_scores",
     group="udfs",
-    summary="Each transaction with a score from a slow service outside; what fails goes to an output of its own.",
+    summary="Each transaction with a score from a slow external service; failures go to a separate output.",
     transform=transform,
     stateful=False,
     services=("risk",),

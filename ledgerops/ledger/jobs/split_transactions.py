@@ -34,7 +34,7 @@ def transform(transactions: DataFrame) -> DataFrame:
 JOB = Job(
     name="split_transactions",
     group="sql",
-    summary="Debits and credits, each to an output of their own.",
+    summary="Debits and credits, written to separate outputs.",
     transform=transform,
     stateful=False,
     key="customer_id",

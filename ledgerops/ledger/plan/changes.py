@@ -49,7 +49,7 @@ def _change(section: Section, own_keys: Keys, own_partitions: Partitions) -> Cha
     begin = section.need("from").seconds()
     end = given.seconds() if (given := section.get("to")) else math.inf
     if given and end <= begin:
-        raise given.error(f"expected more than the {begin:g} s of from, got {end:g} s")
+        raise given.error(f"expected a time after from ({begin:g} s), got {end:g} s")
     if not any(section.get(name) for name in SECTIONS):
         raise section.entry.error(f"expected at least one of {', '.join(SECTIONS)}")
     late, future = sections.disorder(item) if (item := section.get("disorder")) else (None, None)

@@ -123,7 +123,7 @@ def read_manifest(file: Path) -> Manifest:
     except (ValueError, KeyError, TypeError, AttributeError):
         raise UserError(f"cannot read {file}: not a manifest; ledgerops load writes them") from None
     if version != VERSION:
-        raise UserError(f"cannot read {file}: a manifest of version {version}, and this ledgerops reads {VERSION}")
+        raise UserError(f"cannot read {file}: a manifest of version {version}; this ledgerops reads version {VERSION}")
     try:
         summary = _summary(document.pop("summary"))
         _check(document)
@@ -137,7 +137,7 @@ def _summary(document: dict[str, Any]) -> Summary:
     counts = [found.all.rows, found.distinct.rows, found.late, found.future, found.conflicting]
     counts += [rows for each in found.buckets.values() for rows in (each.rows, each.distinct_rows)]
     if not all(map(_count, counts)) or not all(map(_whole, found.buckets)):
-        raise ValueError("summary: its counts are no whole numbers")
+        raise ValueError("summary: its counts are not whole numbers")
     return found
 
 

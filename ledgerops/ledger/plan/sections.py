@@ -96,7 +96,7 @@ def phases(entry: Entry, scale: float, repeat: bool) -> tuple[Phase, ...]:
     if not most:
         raise entry.error("expected at least one phase with a rate above 0")
     if most > FASTEST:
-        raise entry.error(f"expected rates of at most {FASTEST:,.0f} a second, scale included, got {most:g}")
+        raise entry.error(f"expected rates of at most {FASTEST:,.0f} per second, including scale, got {most:g}")
     return tuple(found)
 
 
@@ -123,7 +123,7 @@ def _phase(entry: Entry, scale: float, endless: bool) -> list[Phase]:
         every = section.need("every").seconds(0.001)
         burst = section.need("length").seconds(0.001)
         if burst > every:
-            raise section.need("length").error(f"expected at most the {every:g} s of every, got {burst:g} s")
+            raise section.need("length").error(f"expected at most the value of every ({every:g} s), got {burst:g} s")
         return [Burst(rate("base"), rate("peak"), every, burst, length)]
     first, last = rate("from"), rate("to")
     hold: list[Phase] = [Constant(last, math.inf)] if endless else []
@@ -171,7 +171,7 @@ def partitions(entry: Entry, own: Partitions | None = None) -> Partitions:
         raise pinned.need("partition").error(f"partition {partition} is idle too")
     share = pinned.need("share").number(0.0, 1.0)
     if share < 1.0 and len(set(idle)) == count - 1:
-        raise pinned.need("share").error("expected 1, as there is no other busy partition")
+        raise pinned.need("share").error("expected 1, because there is no other busy partition")
     return Partitions(count, idle, partition, share)
 
 
@@ -204,7 +204,7 @@ def _future(entry: Entry) -> Future:
     section = entry.section(("share", "count", "ahead"))
     share, count = section.get("share"), section.get("count")
     if (share is None) == (count is None):
-        raise entry.error("expected share or count, one of them")
+        raise entry.error("expected either share or count")
     return Future(
         share.number(0.0, 1.0) if share else 0.0,
         count.integer(0, _MOST_FUTURE) if count else 0,

@@ -18,8 +18,8 @@ INCOMPATIBLE = re.compile(
 OURS = f"{UserError.__module__}.{UserError.__name__}: "
 SLOW_SOURCE = "Python worker failed to connect back"
 CHANGED = {
-    "STATE_STORE_KEY": "the keys of its state (what it groups or joins by)",
-    "STATE_STORE_VALUE": "the values in its state (what it keeps for a key)",
+    "STATE_STORE_KEY": "the keys of its state (the columns of its grouping or join)",
+    "STATE_STORE_VALUE": "the values in its state (the columns kept for each key)",
     "StateSchema": "the rows in its state",
     "STREAMING_STATEFUL": "its stateful operators",
 }

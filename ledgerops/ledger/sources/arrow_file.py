@@ -60,8 +60,8 @@ class RowOrder:
         position = sum(offsets)
         if self.offsets(position) != list(offsets):
             raise UserError(
-                f"the offsets {list(offsets)} are not of this file of {self.total} rows: the checkpoint was "
-                "written with another one; use that, or start over"
+                f"the offsets {list(offsets)} do not belong to this file of {self.total} rows: the checkpoint "
+                "was written with another file; use that file, or start over"
             )
         return position
 

@@ -62,7 +62,7 @@ def parse_transaction(fields: Sequence[str]) -> tuple[Any, ...]:
         if not value.strip():
             raise ValueError(f"no {column}")
     if kind not in ("Credit", "Debit"):
-        raise ValueError(f"type {kind!r} is neither Credit nor Debit")
+        raise ValueError(f"type {kind!r} is not Credit or Debit")
     return (
         trans_id,
         account_id,

@@ -92,8 +92,8 @@ def count_at(rows: Generator, offsets: Offsets) -> int:
     count = sum(offsets.get(TOPIC, {}).values())
     if offsets_at(rows, count) != offsets:
         raise UserError(
-            f"the offsets {json.dumps(offsets)} are not of this plan: the checkpoint was written with another one; "
-            "use that, or start over"
+            f"the offsets {json.dumps(offsets)} do not belong to this plan: the checkpoint was written with "
+            "another plan; use that plan, or start over"
         )
     return count
 

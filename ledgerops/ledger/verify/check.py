@@ -65,25 +65,25 @@ def check(job: str, output: Output, case: Case, show: Show = lambda rows: None) 
     copies = summary.all.rows - summary.distinct.rows
     match expected:
         case None:
-            result.notes.append("nothing is known of this job")
+            result.notes.append("verify has no expectation for this job")
             return result
         case PassedOn():
             if not _check_rows(result, output, expected, case, show):
                 return result
         case Windowed():
             if output.at_least_once:
-                result.notes.append("a sink that may repeat rows cannot be added up; only the keys were looked at")
+                result.notes.append("the sink may repeat rows, so sums cannot be compared; only the keys were checked")
                 result.repeated, found = keys.repeated(output, ("window_start", "window_end", "customer_id"))
                 result.examples = {"repeated": found} if found else {}
             else:
                 windows.check(result, output, expected, summary, case.late)
         case Unique(key, affected):
             if affected and copies:
-                result.notes.append(f"the input held {copies:,} copies, which make copies here")
+                result.notes.append(f"not checked: the input has {copies:,} copies, so the output has copies too")
                 return result
             result.repeated, found = keys.repeated(output, key)
             result.examples = {"repeated": found} if found else {}
-            result.notes.append(f"no two rows of one {' and '.join(key)}: nothing more was looked at")
+            result.notes.append(f"only checked that no {' and '.join(key)} occurs twice")
         case Totals(kind):
             source = case.source
             if source is None:
@@ -126,14 +126,16 @@ def _check_rows(result: Result, output: Output, expected: PassedOn, case: Case, 
         return True
     if source is None:
         result.lost, result.repeated = max(0, wanted.rows - found.rows), max(0, found.rows - wanted.rows)
-        result.notes.append(f"at least so many; which rows cannot be said: {_unavailable(case)}")
+        result.notes.append(f"lower bounds; the rows cannot be named: {_unavailable(case)}")
         result.verdict = "broken"
         return False
     late_after = case.patience if expected.waits and case.late else None
     difference = rows.compare(output, source, Wanted(wanted, expected.once), columns, late_after)
     rows.told(result, difference, rows.name(difference, source, output))
     if expected.once and summary.conflicting:
-        result.notes.append(f"{summary.conflicting:,} copies were sent with another amount; any of them may be kept")
+        result.notes.append(
+            f"{summary.conflicting:,} copies were sent with another amount; the job may keep any of them"
+        )
     return True
 
 
@@ -154,5 +156,5 @@ def _sent(source: Sources) -> Summary:
 
 def _unavailable(case: Case) -> str:
     if case.manifest.source == "replay":
-        return f"{case.manifest.plan} of the manifest is not at hand; give --data FOLDER"
-    return "the manifest holds no plan"
+        return f"{case.manifest.plan} of the manifest was not found; give --data FOLDER"
+    return "the manifest has no plan"

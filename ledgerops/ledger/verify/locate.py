@@ -81,7 +81,7 @@ def in_kafka(client: KafkaClient, prefix: str, wanted: Collection[str]) -> list[
         if topics:
             found.append((job, lambda topics=topics: KafkaOutput(client, topics)))  # type: ignore[misc]
     if not found:
-        raise UserError(f"no topic of a job at {client.servers}; check --topic-prefix")
+        raise UserError(f"no output topic of a job at {client.servers}; check --topic-prefix")
     return found
 
 
@@ -96,7 +96,7 @@ def in_postgres(url: str, wanted: Collection[str]) -> list[Found]:
         if tables:
             found.append((job, lambda tables=tables: PostgresOutput(url, tables)))  # type: ignore[misc]
     if not found:
-        raise UserError("no table of a job in the database of --postgres")
+        raise UserError("no output table of a job in the database of --postgres")
     return found
 
 

@@ -196,9 +196,9 @@ def told(result: Result, difference: Difference, names: Mapping[str, Sequence[st
     result.lost, result.repeated = difference.lost, difference.repeated
     result.changed = difference.changed + difference.unknown
     if difference.late:
-        result.notes.append(f"missing, as rows that come later than the job waits may be: {difference.late:,}")
+        result.notes.append(f"missing because they arrived after the watermark: {difference.late:,}")
     if difference.unknown:
-        result.notes.append(f"rows of an id that was never sent: {difference.unknown:,}")
+        result.notes.append(f"rows with an id that was never sent: {difference.unknown:,}")
     examples = {what: list(names.get(what, ())) for what in ("lost", "repeated", "changed")}
     examples["changed"] = (examples["changed"] + list(names.get("unknown", ())))[:EXAMPLES]
     result.examples = {what: ids for what, ids in examples.items() if ids}

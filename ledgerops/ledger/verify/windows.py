@@ -44,9 +44,9 @@ def check(result: Result, output: Output, expected: Windowed, summary: Summary, 
     result.money = "equal" if not cents_apart else f"amount {'+' if cents_apart > 0 else ''}{money(cents_apart)}"
     result.examples |= {"lost": lost[:EXAMPLES], "changed": changed[:EXAMPLES]}
     result.examples = {what: each for what, each in result.examples.items() if each}
-    result.notes.append(f"{len(found):,} windows are written; what is still open is not in them")
+    result.notes.append(f"{len(found):,} windows were written; open windows are not included")
     if late and cents_apart:
-        result.notes.append("rows came later than the job waits, so a window may hold less than happened in it")
+        result.notes.append("rows arrived after the watermark, so a window may have fewer rows than were sent")
 
 
 def _sums(output: Output) -> dict[Window, tuple[int, int]]:

@@ -160,7 +160,7 @@ def own_topic(client: KafkaClient, partitions: int, say: Callable[[str], None]) 
         try:
             admin.delete_topics([name], request_timeout=ANSWER)[name].result()
         except KafkaException as error:  # the figures are there all the same
-            say(f"topic {name} is left behind at {client.servers}: {told(error)}")
+            say(f"topic {name} could not be deleted at {client.servers}: {told(error)}")
 
 
 def _round(rate: float) -> float:

@@ -166,7 +166,7 @@ def _check(client: KafkaClient, topic: str, partitions: int, say: Callable[[str]
     if cluster.partitions[topic] < partitions:
         raise UserError(
             f"topic {topic} has {cluster.partitions[topic]} partitions and the load {partitions}; "
-            "create it again with as many, or change partitions in the plan"
+            "create it again with that number, or change partitions in the plan"
         )
     held = sum(read_heads(client, cluster.partitions).values())
     if held:

@@ -38,7 +38,7 @@ class LandingTarget:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             if any(self.folder.glob(f"{name}-*.jsonl")):
-                raise UserError(f"{self.folder} holds this load already; give another folder, or empty it")
+                raise UserError(f"{self.folder} already contains this load; give another folder, or empty it")
         except OSError as error:
             raise self._problem(error) from None
 

@@ -38,7 +38,7 @@ def place_of(given: Path | str | None, table: str = "transactions") -> Path:
         probe.touch()
         probe.unlink()
     except FileExistsError:
-        raise UserError(f"cannot write {file}: {file.parent} is no folder") from None
+        raise UserError(f"cannot write {file}: {file.parent} is not a folder") from None
     except OSError as error:
         raise cannot_write(file, error) from None
     return file

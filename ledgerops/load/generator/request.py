@@ -168,7 +168,7 @@ def read_request(options: Namespace) -> LoadRequest:
     if options.plan == REPLAY:
         data = given("data") or os.environ.get("LEDGEROPS_DATA")
         if not data:
-            raise UserError("nothing to replay; give --data FOLDER, or set LEDGEROPS_DATA, with transactions.csv in it")
+            raise UserError("nothing to replay; give --data FOLDER, or set LEDGEROPS_DATA, with transactions.csv")
         order = replace(order, data=str(data), rate=REPLAY_RATE * (scale or 1.0))
     else:
         if given("data") is not None:

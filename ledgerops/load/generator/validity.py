@@ -21,9 +21,8 @@ def judge(sent: SentCounts, late_budget: float = LATE_BUDGET) -> str | None:
         return sent.problem
     if sent.planned and sent.acknowledged < ACKNOWLEDGED * sent.planned:
         return (
-            f"{sent.acknowledged:,} of the {sent.planned:,} records that were due were acknowledged "
-            f"({sent.acknowledged / sent.planned:.1%}, at least {ACKNOWLEDGED:.0%} must be): "
-            f"{_why_missing(sent)}"
+            f"only {sent.acknowledged:,} of {sent.planned:,} due records were acknowledged "
+            f"({sent.acknowledged / sent.planned:.1%}, {ACKNOWLEDGED:.0%} required): {_why_missing(sent)}"
         )
     return _late(sent, late_budget)
 
@@ -39,7 +38,7 @@ def _late(sent: SentCounts, late_budget: float) -> str | None:
     late = sent.late(0.99)
     if late <= late_budget:
         return None
-    return f"1 % of the records were sent later than {spent(late)} (budget {spent(late_budget)}): {_why_late(sent)}"
+    return f"p99 lateness was {spent(late)} (at most {spent(late_budget)} allowed): {_why_late(sent)}"
 
 
 def spent(seconds: float) -> str:
@@ -50,7 +49,9 @@ def spent(seconds: float) -> str:
 
 
 def _why_missing(sent: SentCounts) -> str:
-    return sent.problem or ("the target was full" if sent.backpressured else "the load was ended behind its schedule")
+    return sent.problem or (
+        "the target was full" if sent.backpressured else "the load was stopped while it was behind schedule"
+    )
 
 
 def _why_late(sent: SentCounts) -> str:

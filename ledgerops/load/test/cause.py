@@ -120,13 +120,13 @@ def overload(measured: Measured, sustainable: Estimate | None) -> Cause | None:
     if sustainable is not None and sustainable.value > 0 and offered > sustainable.value:
         factor = offered / sustainable.value
         return Cause(
-            OVERLOAD, f"offered {factor:.2g} x the {format.count(sustainable.value)} rows/s that are sustainable"
+            OVERLOAD, f"offered {factor:.2g} times the sustainable rate of {format.count(sustainable.value)} rows/s"
         )
     middle, trigger = measured.batch(0.5), measured.trigger
     near = sustainable is not None and offered > NEAR * sustainable.value
     if near and trigger and middle is not None and middle > trigger:
         # the line is some percent too high: the batches themselves say that so many rows do not fit
-        took = f"a batch takes {middle:.3g} s of the {trigger:g} s there are"
+        took = f"a batch takes {middle:.3g} s, trigger is {trigger:g} s"
         return Cause(OVERLOAD, f"offered {format.count(offered)} rows/s, at which {took}")
     processed = measured.processed
     if sustainable is None and processed is not None and processed < LAGGED:

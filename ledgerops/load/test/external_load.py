@@ -51,8 +51,8 @@ class SentLoad:
         last = spans[-1][2] - base
         if last * share > self.manifest.records * (1 + SLACK) + 1:
             raise UserError(
-                f"{self.file} tells of {self.manifest.records + poison:,} records, and the recording of {last:,} that "
-                f"were read from {self.manifest.topic}: something else was sent, or was there before"
+                f"{self.file} has {self.manifest.records + poison:,} records, but the recording shows {last:,} read "
+                f"from {self.manifest.topic}: the topic also has records of another load"
             )
         return [
             PlanBatch(batch, round((first - base) * share), round((end - base) * share)) for batch, first, end in spans
@@ -72,16 +72,16 @@ def sent_load(file: Path, samples: Path | None = None) -> SentLoad:
     """Raises UserError for what is no manifest of a plan that was sent to Kafka, on time and completely."""
     manifest = read_manifest(file)
     if manifest.text is None or manifest.origin is None or manifest.topic is None:
-        raise UserError(f"cannot judge by {file}: only a plan that was sent to Kafka says when each record was due")
+        raise UserError(f"cannot judge by {file}: only a plan that was sent to Kafka has a due time for each record")
     if manifest.sent.get("valid") is False:
         why = manifest.sent.get("invalid_because") or "the generator could not keep up"
-        raise UserError(f"cannot judge by {file}: the load is INVALID ({why}), and tells nothing of the jobs")
+        raise UserError(f"cannot judge by {file}: the load is INVALID ({why}), so it does not measure the jobs")
     if "valid" not in manifest.sent:
-        raise UserError(f"cannot judge by {file}: the load was sent at once, and not when its records were due")
+        raise UserError(f"cannot judge by {file}: the load was sent with --at-once, not on schedule")
     if not manifest.exact:
         raise UserError(
-            f"cannot judge by {file}: records were refused or their delivery is not known, so nobody can tell which "
-            "rows a job read; load anew"
+            f"cannot judge by {file}: records were rejected or their delivery is unknown, so the rows that a job read "
+            "are not known; repeat the load"
         )
     plan = parse_plan(manifest.text, manifest.plan)
     if plan.schedule.total is not None and manifest.records > plan.schedule.total:
@@ -98,7 +98,7 @@ def judged(load: SentLoad, place: Path, folder: Path, jobs: Sequence[str], warm_
     missing = [job for job in jobs if job not in known.batches]
     if missing or not known.batches:
         there = ", ".join(sorted(known.batches)) or "none"
-        raise UserError(f"no batch of {', '.join(missing) or 'any job'} in {place}; there are those of {there}")
+        raise UserError(f"no batch of {', '.join(missing) or 'any job'} in {place}; it has batches of {there}")
     names = tuple(jobs) or tuple(sorted(known.batches))
     if load.last <= warm_up:
         raise UserError(f"the load of {load.file} took {load.last:.0f} s, all of it warm-up; give less --warm-up")

@@ -15,7 +15,7 @@ from ledgerops.model.spark_progress import format_instant
 TEMPLATES = "ledgerops.load.test"
 LEGS = {
     "latency": "latency: from the due time of the row to the end of its batch",
-    "waiting": "waiting until its batch began",
+    "waiting": "waiting for its batch to start",
     "working": "in its batch",
 }
 

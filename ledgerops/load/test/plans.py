@@ -34,7 +34,7 @@ class Due:
 def at_rate(rate: float, trigger: float) -> Plan:
     """A plan that stays at `rate` rows a second, after a calm beginning. Raises UserError for an absurd rate."""
     if not 0 < rate <= FASTEST:
-        raise UserError(f"no rate of {rate:g} rows/s; give one above 0, and at most {FASTEST:,.0f}")
+        raise UserError(f"invalid rate of {rate:g} rows/s; give a rate above 0 and at most {FASTEST:,.0f}")
     return _plan(f"{rate:g} rows/s", (WARM * rate, calm(trigger)), (rate, None))
 
 

@@ -41,7 +41,7 @@ class Settings:
             raise UserError(f"--precision {self.precision:g}: give 0.01 to 1, the width of the answer")
         for option, bound in (("--min", self.low), ("--max", self.high)):
             if bound is not None and bound > FASTEST:
-                raise UserError(f"{option} {bound:g}: no rate of a load; give at most {FASTEST:,.0f} rows/s")
+                raise UserError(f"{option} {bound:g}: too high a rate; give at most {FASTEST:,.0f} rows/s")
         if self.low is not None and self.high is not None and self.low >= self.high:
             raise UserError(f"--min {self.low:g} is not below --max {self.high:g}")
 
@@ -95,7 +95,7 @@ class _Search:
     def found(self) -> Found:
         first = self._begin()
         if first is None:
-            return self._told("nothing to begin with: no batch ended in the first trial; give --min and --max")
+            return self._told("no starting point: no batch ended in the first trial; give --min and --max")
         while self.count < MOST:
             low, high = self._ends()
             rate, why = self._next(low, high, first)

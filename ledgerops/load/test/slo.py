@@ -59,7 +59,9 @@ def _latency(leg: str, share: float) -> Callable[[Measured], float | None]:
 MEASURES: dict[str, Measure] = {
     "lag": Measure("seconds", "peak age of the oldest unfinished row", lambda m: m.lag),
     "lag slope": Measure(
-        "ratio", "growth of that age in seconds a second: rows of backlog for each row that comes", lambda m: m.slope
+        "ratio",
+        "growth of that age in seconds per second: rows of backlog for each row that arrives",
+        lambda m: m.slope,
     ),
     **{
         f"{name} {leg}": Measure("seconds", summary, _latency(leg, share))
@@ -73,10 +75,10 @@ MEASURES: dict[str, Measure] = {
     "state rows": Measure("rows", "peak number of rows in all state operators", lambda m: m.state_rows),
     "state growth": Measure(
         "ratio",
-        "rows of state that a typical batch adds for each row read, late in the run more than early in it",
+        "rows of state added per row read in a typical batch: the increase from early to late in the run",
         lambda m: m.state_growth,
     ),
-    "processed": Measure("ratio", "rows finished, of those that were due", lambda m: m.processed),
+    "processed": Measure("ratio", "share of the due rows that were finished", lambda m: m.processed),
 }
 
 

@@ -113,12 +113,12 @@ def test_the_present_cores_change_nothing(situation):
         pytest.param(
             {"fit": exact_line(2000)}, NOW,
             "sustainable rate unknown: it needs batches of 8,000 rows, 4.0 times the largest observed (2,000 "
-            "rows), and the line is trusted up to 3 times", id="far beyond what was seen",
+            "rows), and estimates are limited to 3 times", id="far beyond what was seen",
         ),
         pytest.param(
             {"fit": exact_line(2000)}, Question(rows=3500),
             "batch time unknown: it needs batches of 7,000 rows, 3.5 times the largest observed (2,000 rows), "
-            "and the line is trusted up to 3 times", id="a load far beyond what was seen",
+            "and estimates are limited to 3 times", id="a load far beyond what was seen",
         ),
         pytest.param(
             {"arrival": None}, Question(load=2.0),

@@ -13,18 +13,18 @@ COUNTS = {"query_planning": 0.2, "wal_commit": 0.1, "cpu": 0.5}
     ("known", "rows", "what", "detail"),
     [
         pytest.param(
-            {}, 1000, "fixed_overhead", "0.40 s, 67% of a batch of 1,000 rows, do not depend on its rows",
+            {}, 1000, "fixed_overhead", "fixed cost of 0.40 s, 67% of a batch of 1,000 rows",
             id="small batches",
         ),
         pytest.param(
             {"parts": {"after_tasks": 0.35, "cpu": 0.3}}, 1000, "sink",
-            "0.40 s, 67% of a batch of 1,000 rows, do not depend on its rows; "
+            "fixed cost of 0.40 s, 67% of a batch of 1,000 rows; "
             "most of it in the sink outside Spark's tasks",
             id="a sink that takes its time whatever it gets",
         ),
         pytest.param(
             {"parts": {"latest_offset": 0.35, "cpu": 0.3}}, 1000, "source",
-            "0.40 s, 67% of a batch of 1,000 rows, do not depend on its rows; most of it in the source",
+            "fixed cost of 0.40 s, 67% of a batch of 1,000 rows; most of it in the source",
             id="a source that takes long to answer",
         ),
         pytest.param({}, 6000, "cores", "8 tasks share 2 cores", id="large batches"),
@@ -43,7 +43,7 @@ COUNTS = {"query_planning": 0.2, "wal_commit": 0.1, "cpu": 0.5}
         ),
         pytest.param(
             {"stages": stages(stage([0.4] * 8), slope=0.1), "parts": {"driver": 1.1, "cpu": 0.2}}, 6000, "driver",
-            "1.10 s of a batch of 1.30 s are spent in the driver, while no task runs",
+            "1.10 s of a batch of 1.30 s are spent in the driver while no task runs",
             id="rows collected in the driver",
         ),
         pytest.param(
@@ -54,7 +54,7 @@ COUNTS = {"query_planning": 0.2, "wal_commit": 0.1, "cpu": 0.5}
             {"parts": {"tasks_unknown": 1.0}}, 6000, "unknown", "no task metrics were recorded", id="no tasks"
         ),
         pytest.param(
-            {"stages": None}, 1000, "fixed_overhead", "0.40 s of a batch of 0.60 s do not depend on its rows",
+            {"stages": None}, 1000, "fixed_overhead", "0.40 s of a batch of 0.60 s are fixed cost",
             id="no tasks, but small batches",
         ),
         pytest.param({"parts": {}}, 6000, "unknown", "no batch after the warm-up", id="no batch"),

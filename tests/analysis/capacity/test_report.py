@@ -24,7 +24,7 @@ def test_the_text_is_a_line_a_question_and_says_what_limits_once(situation):
     shown = "\n".join(lines)
     assert "keeps up, backlog clears in 1.9 s" in shown
     assert "grows by 15k rows/s, objective missed in 80 s" in shown
-    assert "  now: limited by fixed overhead: 0.40 s, 56% of a batch of 1,600 rows, do not depend on its rows" in lines
+    assert "  now: limited by fixed overhead: fixed cost of 0.40 s, 56% of a batch of 1,600 rows" in lines
     assert "  load 20,000/s: batch time unknown: each batch would take longer than the one before" in lines
     assert lines[-1] == "  note: no source says how far its head is"
 

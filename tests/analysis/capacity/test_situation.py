@@ -78,5 +78,6 @@ def test_batches_that_get_slower_are_noted():
     [note] = situation(view(took, ROWS)).notes
 
     assert (
-        note.startswith("at equal rows the newest third of the batches takes 47%") and "longer than the oldest" in note
+        note.startswith("for the same number of rows the newest third of the batches takes 47%")
+        and "longer than the oldest" in note
     )

@@ -44,8 +44,8 @@ def test_what_changed_in_a_job_is_told_by_name_with_the_two_ways_on(feed):
     ways = "; restore the earlier version of the job, or start over with empty state: --fresh "
     ways += "(with Kafka also --start TIME)"
     assert told[by_account] == (
-        f"daily_counts cannot resume from {case.checkpoint}: the keys of its state (what it groups or joins by) "
-        "changed since it was written (window <start timestamp, end timestamp>, customer_id string; now window "
+        f"daily_counts cannot resume from {case.checkpoint}: the keys of its state (the columns of its grouping or "
+        "join) changed since it was written (window <start timestamp, end timestamp>, customer_id string; now window "
         f"<start timestamp, end timestamp>, customer_id string, account_id string){ways}"
     )
     assert told[not_grouped] == (

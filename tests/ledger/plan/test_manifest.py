@@ -219,7 +219,7 @@ def test_an_id_that_a_file_has_twice_counts_once(tmp_path):
     [
         pytest.param("{", "not a manifest; ledgerops load writes them", id="not JSON"),
         pytest.param("[]", "not a manifest; ledgerops load writes them", id="another document"),
-        pytest.param('{"version": 9}', "a manifest of version 9, and this ledgerops reads 1", id="another version"),
+        pytest.param('{"version": 9}', "a manifest of version 9; this ledgerops reads version 1", id="another version"),
         pytest.param('{"version": 1}', "a damaged manifest ('summary')", id="half of one"),
     ],
 )
@@ -295,7 +295,7 @@ def test_a_count_of_the_summary_that_is_none_is_told_in_a_line(tmp_path, path, v
     with pytest.raises(UserError) as caught:
         read_manifest(file)
 
-    assert str(caught.value) == f"cannot read {file}: a damaged manifest (summary: its counts are no whole numbers)"
+    assert str(caught.value) == f"cannot read {file}: a damaged manifest (summary: its counts are not whole numbers)"
 
 
 @pytest.mark.parametrize(

@@ -202,7 +202,7 @@ def test_the_digest_is_that_of_the_meaning():
         ),
         pytest.param(
             phases("{shape: constant, rate: 2e9}"),
-            "plan.yaml:2: phases: expected rates of at most 1,000,000,000 a second, scale included, got 2e+09",
+            "plan.yaml:2: phases: expected rates of at most 1,000,000,000 per second, including scale, got 2e+09",
             id="faster than anything",
         ),
         pytest.param(
@@ -236,7 +236,7 @@ def test_the_digest_is_that_of_the_meaning():
         ),
         pytest.param(
             phases("{shape: burst, base: 1, peak: 2, every: 5, length: 6}"),
-            "plan.yaml:2: phases[0].length: expected at most the 5 s of every, got 6 s",
+            "plan.yaml:2: phases[0].length: expected at most the value of every (5 s), got 6 s",
             id="a burst longer than its period",
         ),
         pytest.param(
@@ -279,7 +279,7 @@ def test_the_digest_is_that_of_the_meaning():
         ),
         pytest.param(
             ONE + "partitions: {count: 1, idle: [], pinned: {partition: 0, share: 0.5}}",
-            "plan.yaml:2: partitions.pinned.share: expected 1, as there is no other busy partition",
+            "plan.yaml:2: partitions.pinned.share: expected 1, because there is no other busy partition",
             id="the rest has nowhere to go",
         ),
         pytest.param(

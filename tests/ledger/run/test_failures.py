@@ -29,13 +29,13 @@ WAYS = (
     [
         pytest.param(
             KEYS,
-            "the keys of its state (what it groups or joins by) changed since it was written "
+            "the keys of its state (the columns of its grouping or join) changed since it was written "
             "(window <start timestamp, end timestamp>, customer_id string; now customer_id integer)",
             id="another key",
         ),
         pytest.param(
             VALUES,
-            "the values in its state (what it keeps for a key) changed since it was written "
+            "the values in its state (the columns kept for each key) changed since it was written "
             "(count long, sum decimal(28, 2); now count long)",
             id="another value",
         ),

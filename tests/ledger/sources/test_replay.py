@@ -70,7 +70,7 @@ def test_a_good_row_keeps_its_values_exactly(tmp_path: Path) -> None:
         pytest.param(GOOD.replace("T1", ""), "no trans_id", id="no transaction id"),
         pytest.param(GOOD.replace("A1", " "), "no account_id", id="blank account id"),
         pytest.param(GOOD.replace("C1", ""), "no customer_id", id="no customer id"),
-        pytest.param(GOOD.replace("Credit,", "Loan,"), "type 'Loan' is neither Credit nor Debit", id="unknown type"),
+        pytest.param(GOOD.replace("Credit,", "Loan,"), "type 'Loan' is not Credit or Debit", id="unknown type"),
         pytest.param(
             GOOD.replace("700.00", "seven"), "amount 'seven' is not an amount with at most two decimals", id="word"
         ),
@@ -236,8 +236,8 @@ def test_offsets_of_another_file_are_refused() -> None:
     with pytest.raises(UserError) as caught:
         order_of([0, 1, 2]).position([0, 0, 1, 0, 0])
     assert str(caught.value) == (
-        "the offsets [0, 0, 1, 0, 0] are not of this file of 3 rows: the checkpoint was written with another one; "
-        "use that, or start over"
+        "the offsets [0, 0, 1, 0, 0] do not belong to this file of 3 rows: the checkpoint was written with another "
+        "file; use that file, or start over"
     )
 
 

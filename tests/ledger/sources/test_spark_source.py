@@ -141,8 +141,8 @@ def test_offsets_of_another_plan_are_refused(start):
         reader(origin=0).latestOffset(start, ReadAllAvailable())
 
     assert str(caught.value) == (
-        f"the offsets {json.dumps(start)} are not of this plan: the checkpoint was written with another one; "
-        "use that, or start over"
+        f"the offsets {json.dumps(start)} do not belong to this plan: the checkpoint was written with another plan; "
+        "use that plan, or start over"
     )
 
 

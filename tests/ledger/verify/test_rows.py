@@ -121,7 +121,7 @@ def test_an_id_that_was_never_sent_is_changed(judged):
 
     assert counts(result) == (1, 0, 1)
     assert result.examples == {"lost": [IDS[3]], "changed": ["X0000000003"]}
-    assert "rows of an id that was never sent: 1" in result.notes
+    assert "rows with an id that was never sent: 1" in result.notes
 
 
 def test_no_more_than_five_examples_are_given(judged):
@@ -179,7 +179,7 @@ def test_late_rows_may_be_missing_where_a_job_waits_no_longer(judged):
     result = judged(without(once, *late[:40]), manifest=manifest)
 
     assert (result.verdict, counts(result)) == ("holds", (0, 0, 0))
-    assert result.notes == ["missing, as rows that come later than the job waits may be: 40"]
+    assert result.notes == ["missing because they arrived after the watermark: 40"]
 
 
 def delayed(place, row):
@@ -232,8 +232,7 @@ def test_without_the_plan_a_fault_is_found_but_not_named(judged):
 
     assert (result.verdict, result.lost, result.examples) == ("broken", 1, {})
     assert result.notes == [
-        "at least so many; which rows cannot be said: transactions.csv of the manifest is not at hand; "
-        "give --data FOLDER"
+        "lower bounds; the rows cannot be named: transactions.csv of the manifest was not found; give --data FOLDER"
     ]
 
 
@@ -254,7 +253,7 @@ def test_any_of_the_copies_that_conflict_may_be_kept(judged):
     result = judged(everything.take(pa.array(sorted(last.values()))), manifest=manifest_of(text=CONFLICTING))
 
     assert (result.verdict, counts(result)) == ("holds", (0, 0, 0))
-    assert any("copies were sent with another amount; any of them may be kept" in note for note in result.notes)
+    assert any("copies were sent with another amount; the job may keep any of them" in note for note in result.notes)
 
 
 def test_an_amount_that_no_copy_told_is_changed_among_conflicting_copies(judged):
@@ -272,7 +271,7 @@ def test_after_a_row_that_is_dated_ahead_others_may_be_missing(judged):
     result = judged(without(once, 100, 200), manifest=manifest_of(text=text))
 
     assert (result.verdict, counts(result)) == ("holds", (0, 0, 0))
-    assert "missing, as rows that come later than the job waits may be: 2" in result.notes
+    assert "missing because they arrived after the watermark: 2" in result.notes
 
 
 def test_the_row_that_is_dated_ahead_may_not_be_missing(judged):

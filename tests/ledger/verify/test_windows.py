@@ -108,7 +108,7 @@ def test_no_window_yet_holds_and_says_so(judged):
 
     assert (result.verdict, result.notes) == (
         "holds",
-        ["0 windows are written; what is still open is not in them"],
+        ["0 windows were written; open windows are not included"],
     )
 
 
@@ -135,7 +135,7 @@ def test_pairs_of_an_input_without_copies_must_be_unique(judged):
 def test_pairs_of_an_input_with_copies_are_not_checked(judged):
     result = judged(again(PAIRS, 0), "debit_credit_pairs")
 
-    assert (result.verdict, result.notes[0].endswith("copies, which make copies here")) == ("not checked", True)
+    assert (result.verdict, result.notes[0].endswith("copies, so the output has copies too")) == ("not checked", True)
 
 
 ACTIVITY = f"SELECT {COUNTS} GROUP BY customer_id HAVING count(*) > 300"

@@ -126,7 +126,7 @@ def test_a_topic_that_cannot_be_deleted_is_told_and_loses_no_figure(kafka):
         admin.delete_topics([topic])[topic].result(60)  # so that it is gone already
 
     [line] = said
-    assert line.startswith(f"topic {topic} is left behind at {kafka.servers}: ")
+    assert line.startswith(f"topic {topic} could not be deleted at {kafka.servers}: ")
 
 
 def topics(kafka):

@@ -27,7 +27,7 @@ def at(rate, **changes):
 
 def test_more_than_is_sustainable_is_an_overload_before_any_rule_speaks():
     [cause] = causes(at(28_800), [], CARRIES)
-    assert cause.text == "input-overload (offered 1.2 x the 24k rows/s that are sustainable)"
+    assert cause.text == "input-overload (offered 1.2 times the sustainable rate of 24k rows/s)"
 
 
 @pytest.mark.parametrize("rate", [12_000, 21_600, 23_900])
@@ -126,5 +126,5 @@ def test_a_job_that_the_recording_does_not_know_hides_no_other(tmp_path, calm):
     trial = System().perform(wanted, tmp_path, lambda what, share: None)
     gone, known = examine(trial.recording, [replace(calm, job="large_credits"), trial.measured()["daily_counts"]])
     assert (gone.causes, gone.sustainable) == ([], None)
-    assert gone.untold == f"no query 'large_credits' in {trial.recording}; there are daily_counts"
+    assert gone.untold == f"no query 'large_credits' in {trial.recording}; the queries are daily_counts"
     assert known.causes[0].rule == "input-overload"

@@ -48,12 +48,12 @@ def test_a_run_that_fails_says_what_and_why_first(result):
     html = page(told)
     _, words = read(html)
     assert "daily_counts failed at 28,800 rows/s" in html
-    assert "cause: input-overload (offered 1.2 x the " in words
+    assert "cause: input-overload (offered 1.2 times the " in words
     for word in (
         "p99 latency",
         "failed",
         "sustainable",
-        "waiting until its batch began",
+        "waiting for its batch to start",
         "seconds since the plan began",
     ):
         assert word in words
@@ -73,7 +73,7 @@ def test_all_plots_are_there_with_axes_and_units(result):
     html = page(result(30_000))
     for title in (
         "rows per second",
-        "lag: age of the oldest row that is not processed",
+        "lag: age of the oldest unprocessed row",
         "latency since the due time",
         "batch duration by phase",
     ):

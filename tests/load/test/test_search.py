@@ -133,7 +133,7 @@ def test_with_both_bounds_no_estimate_is_needed():
 
 def test_nothing_to_begin_with_is_said():
     assert Lab(System()).search(None).reason == (
-        "nothing to begin with: no batch ended in the first trial; give --min and --max"
+        "no starting point: no batch ended in the first trial; give --min and --max"
     )
 
 
@@ -153,8 +153,8 @@ def test_a_system_that_cannot_make_up_its_mind_ends():
     [
         ({"precision": 0.0001}, "--precision 0.0001: give 0.01 to 1, the width of the answer"),
         ({"low": 5.0, "high": 5.0}, "--min 5 is not below --max 5"),
-        ({"low": 1e300}, "--min 1e+300: no rate of a load; give at most 10,000,000 rows/s"),
-        ({"high": 2e7}, "--max 2e+07: no rate of a load; give at most 10,000,000 rows/s"),
+        ({"low": 1e300}, "--min 1e+300: too high a rate; give at most 10,000,000 rows/s"),
+        ({"high": 2e7}, "--max 2e+07: too high a rate; give at most 10,000,000 rows/s"),
     ],
 )
 def test_absurd_settings_are_refused(settings, said):
