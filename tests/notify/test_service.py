@@ -154,8 +154,8 @@ def test_a_sender_that_never_delivers_holds_up_no_other(notify, receiver, driver
     service = notify(open_senders([driver.url, receiver.url]))
 
     for payload in (webhook(), webhook(alert(), alert("LedgerOther")), resolved()):
-        assert post(f"{service.url}/alerts", payload) == (200, "accepted")
         sent = len(receiver.got)
+        assert post(f"{service.url}/alerts", payload) == (200, "accepted")
         until(lambda sent=sent: len(receiver.got) > sent, 60, "the next message")
 
     assert [each["resolved"] for each in receiver.got] == [False, False, True]
