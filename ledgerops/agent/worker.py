@@ -6,6 +6,7 @@ It alone touches the fleet. Each step is guarded: what fails is counted and said
 from __future__ import annotations
 
 import logging
+import math
 import re
 import threading
 import time
@@ -56,6 +57,7 @@ class Worker:
         config: Config = DEFAULTS,
         recorder: Recorder | None = None,
         clock: Callable[[], float] = time.time,
+        steady: Callable[[], float] = time.monotonic,
     ) -> None:
         self.snapshot = Snapshot()
         self.ring: deque[tuple[float, str | None, bytes]] = deque()
@@ -65,9 +67,9 @@ class Worker:
         self._fitted: dict[str, tuple[QuerySnapshot, int, QuerySnapshot]] = {}
         self._whole: dict[str, QuerySnapshot] = {}  # within the budget of each query, not yet of the driver
         self._recorder = recorder
-        self._clock = clock
+        self._clock, self._steady = clock, steady
         self._ring_bytes = 0
-        self._record_from = 0.0
+        self._record_from = -math.inf  # by the steady clock: one that is set back must not stop the recording
         self._warned: set[str] = set()
         self._judged: dict[str, float] = {}
         self._cut: dict[str, int] = {}  # by query, the most series over its budget
@@ -154,7 +156,7 @@ class Worker:
         self._ring_bytes += len(line)
         while self._ring_bytes > RING_BYTES:
             self._ring_bytes -= len(self.ring.popleft()[2])
-        if self._recorder is not None and self._clock() >= self._record_from:
+        if self._recorder is not None and self._steady() >= self._record_from:
             try:
                 self._recorder.append(line)
                 with self._stats.lock:
@@ -164,7 +166,7 @@ class Worker:
         self._stats.spent("record", time.perf_counter() - began)
 
     def _flush(self) -> None:
-        if self._recorder is not None and self._clock() >= self._record_from:
+        if self._recorder is not None and self._steady() >= self._record_from:
             try:
                 self._recorder.flush()
             except OSError as error:
@@ -173,7 +175,7 @@ class Worker:
     def _recording_failed(self, error: OSError) -> None:
         """The recording rests for a while: a full disk may be cleared."""
         assert self._recorder is not None
-        self._record_from = self._clock() + RETRY
+        self._record_from = self._steady() + RETRY
         with self._stats.lock:
             self._stats.recording_errors += 1
         self._failed("recording", error, f"cannot record to {self._recorder.folder}; continuing without a recording")

@@ -80,7 +80,7 @@ def fetch(
                 if time.monotonic() > end:
                     raise TimeoutError(f"no answer within {seconds:.3g} s")
             if answer.length:  # `read1` takes an early end for the end
-                raise ConnectionError("the answer ended early")
+                raise ConnectionError(f"the answer ended early: {answer.length} bytes are missing")
             return b"".join(parts), answer.headers
 
     try:

@@ -11,13 +11,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from ledgerops.diagnosis.rules import BY_SLUG
+from ledgerops.mixin.access import notify_config
 from ledgerops.mixin.alerts import ALERTS
 from ledgerops.mixin.alerts.model import Alert
 from ledgerops.mixin.site import Site
 from ledgerops.mixin.yaml_text import document
 from ledgerops.model.finding import SEVERITIES
-
-NOTIFY = "http://notify:9465/alerts"  # ledgerops notify, as docker-compose.yaml names it
 
 
 def inhibitions(alerts: tuple[Alert, ...] = ALERTS) -> Mapping[str, tuple[str, ...]]:
@@ -55,6 +54,9 @@ def alertmanager(site: Site) -> dict[str, Any]:
             "equal": ["job"],
         }
     )
+    webhook = {"url": site.notify_url, "send_resolved": True, "max_alerts": 50}
+    if access := notify_config(site):
+        webhook["http_config"] = access
     return {
         "route": {
             "receiver": "notify",
@@ -71,7 +73,7 @@ def alertmanager(site: Site) -> dict[str, Any]:
         },
         "inhibit_rules": rules,
         "receivers": [
-            {"name": "notify", "webhook_configs": [{"url": NOTIFY, "send_resolved": True, "max_alerts": 50}]},
+            {"name": "notify", "webhook_configs": [webhook]},
             {"name": "watchdog"},
             {"name": "listed"},
         ],

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ledgerops.mixin.access import monitor_config
 from ledgerops.mixin.dashboards.build import page_json
 from ledgerops.mixin.dashboards.model import Page
 from ledgerops.mixin.dashboards.pages import PAGES
@@ -60,6 +61,7 @@ def _monitor(site: Site) -> dict[str, Any]:
             "endpoints": [
                 {
                     "port": "ledgerops",
+                    **monitor_config(site),
                     "interval": duration(site.scrape_seconds),
                     "scrapeTimeout": duration(min(site.scrape_seconds, 10.0)),
                     # rules and dashboards select by it

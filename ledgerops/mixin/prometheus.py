@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from ledgerops.mixin.access import notify_scrape_config, scrape_config
 from ledgerops.mixin.site import Site, duration
 from ledgerops.mixin.yaml_text import document
 
 
 def prometheus(site: Site) -> dict[str, Any]:
-    """The configuration. Files in `targets` beside it name the hosts: ledgerops.json, load.json, alertmanager.json."""
+    """The configuration. Files in `targets` beside it name the hosts: ledgerops.json, load.json, notify.json,
+    alertmanager.json."""
     return {
         "global": {
             "scrape_interval": duration(site.scrape_seconds),
@@ -21,6 +23,7 @@ def prometheus(site: Site) -> dict[str, Any]:
         "scrape_configs": [
             {
                 "job_name": site.job,
+                **scrape_config(site),
                 "file_sd_configs": [{"files": ["targets/ledgerops.json"], "refresh_interval": "10s"}],
                 # beyond it the whole scrape fails: the exporter's own budget (series_per_query) is to cut first
                 "sample_limit": 50_000,
@@ -31,6 +34,11 @@ def prometheus(site: Site) -> dict[str, Any]:
                 # a generator comes and goes: as a target of the job above it would page when its plan ends
                 "job_name": f"{site.job}-load",
                 "file_sd_configs": [{"files": ["targets/load.json"], "refresh_interval": "10s"}],
+            },
+            {
+                "job_name": f"{site.job}-notify",
+                **notify_scrape_config(site),
+                "file_sd_configs": [{"files": ["targets/notify.json"], "refresh_interval": "10s"}],
             },
         ],
     }

@@ -9,6 +9,12 @@ from pathlib import Path
 from ledgerops.config import FRESHNESS_OBJECTIVE_SECONDS
 from ledgerops.errors import UserError
 
+EXPORTER_SETTINGS = {
+    "bearer_token_file": "scrape_token_file",
+    "basic_auth_user": "scrape_user",
+    "basic_auth_password_file": "scrape_password_file",
+}
+
 
 def duration(seconds: float) -> str:
     """Seconds in Prometheus' notation, exactly: 90 -> "90s", 3600 -> "1h", 0.5 -> "500ms"."""
@@ -34,6 +40,19 @@ class Site:
     runbooks: str = "https://github.com/ledgerops/ledgerops/blob/main/alerts/runbooks"
     rule_pages: str = "https://github.com/ledgerops/ledgerops/blob/main/docs/rules"
     grafana: str = "http://localhost:3000"
+    # how Prometheus asks drivers; without them as the exporter's settings in the same file say. Paths are Prometheus'.
+    scrape_tls: bool = False
+    scrape_ca_file: str = ""  # of the authority that signed the drivers' certificates; without it a public one
+    scrape_server_name: str = ""  # in the certificates, where drivers are asked by their address
+    scrape_token_file: str = ""
+    scrape_user: str = ""
+    scrape_password_file: str = ""
+    scrape_certificate: str = ""  # for drivers that ask for client certificates
+    scrape_key: str = ""
+    scrape_secret: str = "ledgerops-scrape"  # the Secret that has all this in a cluster
+    notify_url: str = "http://notify:9465/alerts"  # ledgerops notify, as docker-compose.yaml names it
+    notify_token_file: str = ""  # a path of Alertmanager's
+    notify_ca_file: str = ""
 
     def __post_init__(self) -> None:
         objective = self.freshness_objective
@@ -71,11 +90,14 @@ def read_site(file: Path | None) -> Site:
     if file is None:
         return Site()
     try:
-        table = tomllib.loads(file.read_text("utf-8")).get("render", {})
+        whole = tomllib.loads(file.read_text("utf-8"))
     except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UserError(f"cannot read {file}: {str(error)[:1].lower()}{str(error)[1:]}") from None
+    table = whole.get("render", {})
     known = {each.name: each for each in fields(Site)}
-    values: dict[str, object] = {}
+    values: dict[str, object] = {"scrape_tls": bool(whole.get("tls_certificate"))}
+    for setting, name in EXPORTER_SETTINGS.items():
+        values[name] = str(whole.get(setting, ""))
     for key, value in table.items():
         if key not in known:
             raise UserError(f"{file}: no setting render.{key}; known are {', '.join(known)}")
@@ -83,7 +105,13 @@ def read_site(file: Path | None) -> Site:
         if wanted is float and isinstance(value, int) and not isinstance(value, bool):
             value = float(value)
         if not isinstance(value, wanted):
-            kind = "a number" if wanted is float else "text"
+            kind = "a number" if wanted is float else "true or false" if wanted is bool else "text"
             raise UserError(f"{file}: render.{key} must be {kind}, not {value!r:.40}")
         values[key] = value
-    return Site(**values)  # type: ignore[arg-type]
+    site = Site(**values)  # type: ignore[arg-type]
+    if whole.get("tls_client_ca") and not (site.scrape_certificate and site.scrape_key):
+        raise UserError(
+            f"{file}: the exporter asks for client certificates (tls_client_ca): set render.scrape_certificate and "
+            "render.scrape_key for Prometheus"
+        )
+    return site

@@ -11,6 +11,7 @@ import json
 import os
 import re
 from collections.abc import Iterable, Iterator
+from errno import ENOENT
 from pathlib import Path
 from typing import IO, Any
 
@@ -85,7 +86,11 @@ def read(path: Path | str) -> Iterator[Observation]:
         if not segments:
             raise UserError(f"no recording in {path}: expected files named recording-*.jsonl")
         for segment in segments:
-            yield from _read_file(segment)
+            try:
+                yield from _read_file(segment)
+            except UserError:
+                if segment.exists():  # else its writer has trimmed it meanwhile
+                    raise
     else:
         yield from _read_file(path)
 
@@ -139,6 +144,7 @@ class Recorder:
         self.segment_bytes = segment_bytes
         self.total_bytes = total_bytes
         self._file: IO[bytes] | None = None
+        self._path = folder
         self._size = 0
 
     def append(self, line: bytes) -> None:
@@ -150,9 +156,15 @@ class Recorder:
         self._size += len(line)
 
     def flush(self) -> None:
-        """Hands the buffer to the operating system, without a sync to disk."""
+        """Hands the buffer to the operating system, without a sync to disk.
+
+        Raises FileNotFoundError when the segment was deleted or moved: what is written would be lost without a word.
+        """
         if self._file is not None:
             self._file.flush()
+            if not _is_same(self._path, self._file.fileno()):
+                self.close()
+                raise FileNotFoundError(ENOENT, "the recording was removed", str(self._path))
 
     def close(self) -> None:
         """Flushes and closes the segment; a later `append` begins a new one. May be called twice."""
@@ -178,16 +190,34 @@ class Recorder:
         self.folder.mkdir(parents=True, exist_ok=True)
         segments = _segments(self.folder)
         number = int(SEGMENT.fullmatch(segments[-1].name)[1]) if segments else 0  # type: ignore[index]
-        if not segments or segments[-1].stat().st_size:
+        if not segments or _size(segments[-1]):
             number += 1
-        self._file = _open_private(self.folder / f"recording-{number:06}.jsonl")
+        self._path = self.folder / f"recording-{number:06}.jsonl"
+        self._file = _open_private(self._path)
         self._size = 0
-        total = sum(segment.stat().st_size for segment in segments)
-        for segment in segments:
+        sizes = {segment: _size(segment) for segment in segments}
+        total = sum(sizes.values())
+        for segment, size in sizes.items():
             if total + self.segment_bytes <= self.total_bytes:
                 break
-            total -= segment.stat().st_size
-            segment.unlink()
+            total -= size
+            segment.unlink(missing_ok=True)
+
+
+def _size(file: Path) -> int:
+    """In bytes; 0 of a file that somebody has deleted meanwhile."""
+    try:
+        return file.stat().st_size
+    except FileNotFoundError:
+        return 0
+
+
+def _is_same(path: Path, descriptor: int) -> bool:
+    """Whether the path still leads to the open file."""
+    try:
+        return os.path.samestat(path.stat(), os.fstat(descriptor))
+    except FileNotFoundError:
+        return False
 
 
 def _open_private(file: Path) -> IO[bytes]:

@@ -1,6 +1,7 @@
 import errno
 import json
 import logging
+import shutil
 import threading
 
 import orjson
@@ -33,7 +34,7 @@ class Bench:
         self.stats = SelfStats()
         self.inbox = Inbox(self.stats, size)
         config = Config(**settings)
-        self.worker = Worker(self.inbox, Fleet(judge), self.stats, config, recorder, clock=lambda: self.now)
+        self.worker = Worker(self.inbox, Fleet(judge), self.stats, config, recorder, lambda: self.now, lambda: self.now)
 
     def see(self, kind="progress", data=None, query=None):
         self.inbox.put(kind, json.dumps(spark_json() if data is None else data), query)
@@ -150,6 +151,33 @@ def test_the_recording_rests_after_a_failure_and_comes_back_when_the_disk_is_cle
 
     assert [seen.data["batchId"] for seen in read(tmp_path)] == [3]
     assert bench.stats.recording_errors == 1
+
+
+def test_a_clock_that_is_set_back_does_not_stop_the_recording(make, tmp_path, monkeypatch):
+    recorder = FullDisk(tmp_path)
+    bench = make(recorder)
+    bench.see(data=spark_json(batchId=1))
+    recorder.broken = False
+    bench.worker._clock = lambda: T0 - 3600.0
+    bench.now += RETRY
+    bench.see(data=spark_json(batchId=2))
+
+    assert [seen.data["batchId"] for seen in read(tmp_path)] == [2]
+
+
+def test_a_recording_that_is_deleted_is_counted_said_once_and_begun_again(make, tmp_path, caplog):
+    folder = tmp_path / "recording"
+    bench = make(Recorder(folder))
+    bench.see(data=spark_json(batchId=1))
+    shutil.rmtree(folder)
+    with caplog.at_level(logging.WARNING, "ledgerops"):
+        bench.see(data=spark_json(batchId=2))
+        bench.now += RETRY
+        bench.see(data=spark_json(batchId=3))
+
+    assert bench.stats.recording_errors == 1
+    assert [line.split(" (")[0] for line in caplog.messages] == [f"cannot record to {folder}; going on without"]
+    assert [seen.data["batchId"] for seen in read(folder)] == [3]
 
 
 def test_a_recording_folder_that_is_a_file_does_no_harm(make, tmp_path):

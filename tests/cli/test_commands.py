@@ -139,7 +139,7 @@ def test_what_cannot_be_done_is_one_line_and_exit_code_2(capsys, argv, line):
         pytest.param(b"SSH-2.0-OpenSSH_9.2\r\n", "ssh-2.0-openssh_9.2", id="another protocol"),
         pytest.param(
             b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{}",
-            "incompleteread(2 bytes read, 98 more expected)",
+            "the answer ended early: 98 bytes are missing",
             id="an exporter that ends while it answers",
         ),
         pytest.param(b"", "remote end closed connection without response", id="one that hangs up"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import resource
+import shutil
 
 import pytest
 from hypothesis import given
@@ -128,3 +129,42 @@ def test_a_link_that_waits_where_the_next_segment_goes_is_not_followed(tmp_path)
         recorder.append(b"{}\n")
 
     assert victim.read_text() == ""
+
+
+def test_a_reader_does_not_fail_where_the_writer_trims_meanwhile(tmp_path):
+    _write(tmp_path, 50, segment_bytes=1000)
+    reading = read(tmp_path)
+    first = next(reading)
+    for segment in sorted(tmp_path.iterdir())[:-1]:
+        segment.unlink()
+    rest = [each.data["batchId"] for each in reading]
+
+    assert first.data["batchId"] == 0
+    assert rest[-1] == 49
+
+
+def test_a_writer_goes_on_where_somebody_deletes_old_segments(tmp_path):
+    recorder = Recorder(tmp_path, segment_bytes=1000, total_bytes=4000)
+    for number in range(100):
+        recorder.append(encode(T0 + number, "progress", "q", json.dumps({"batchId": number}).encode()))
+        for old in sorted(tmp_path.iterdir())[:-1]:
+            old.unlink()
+    recorder.close()
+
+    assert [each.data["batchId"] for each in read(tmp_path)][-1] == 99
+
+
+@pytest.mark.parametrize("moved", [False, True], ids=["deleted", "moved away"])
+def test_a_segment_that_is_gone_is_an_error_and_the_next_line_begins_another(tmp_path, moved):
+    folder = tmp_path / "recording"
+    recorder = Recorder(folder)
+    recorder.append(encode(T0, "idle", "q", b"{}"))
+    recorder.flush()
+    folder.rename(tmp_path / "elsewhere") if moved else shutil.rmtree(folder)
+    recorder.append(encode(T0, "idle", "q", b"{}"))
+    with pytest.raises(FileNotFoundError, match="the recording was removed"):
+        recorder.flush()
+    recorder.append(encode(T0 + 1, "idle", "q", b"{}"))
+    recorder.close()
+
+    assert [each.at for each in read(folder)] == [T0 + 1]

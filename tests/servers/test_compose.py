@@ -98,7 +98,12 @@ def test_prometheus_looks_where_drivers_the_generator_and_alertmanager_listen():
     told = {file.stem: json.loads(file.read_text("utf-8")) for file in (ROOT / "docker" / "targets").iterdir()}
     addresses = {name: groups[0]["targets"][0] for name, groups in told.items()}
 
-    assert addresses == {"ledgerops": "driver:9464", "load": "load:9466", "alertmanager": "alertmanager:9093"}
+    assert addresses == {
+        "ledgerops": "driver:9464",
+        "load": "load:9466",
+        "notify": "notify:9465",
+        "alertmanager": "alertmanager:9093",
+    }
     for address in addresses.values():
         name, _, port = address.partition(":")
         service = SERVICES[name]

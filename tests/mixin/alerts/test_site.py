@@ -33,7 +33,10 @@ def test_a_file_changes_what_it_names_and_nothing_else(tmp_path):
         ("freshness_objective = 1.0", "render: freshness_objective is a share below 1, not 1"),
         ("time_scale = 0", "render: time_scale must be above 0"),
         ("jobs = 'x'", "{file}: no setting render.jobs; known are job, scrape_seconds, evaluation_seconds, time_scale, "
-         "freshness_seconds, freshness_objective, period_days, retention_seconds, runbooks, rule_pages, grafana"),
+         "freshness_seconds, freshness_objective, period_days, retention_seconds, runbooks, rule_pages, grafana, "
+         "scrape_tls, scrape_ca_file, "
+         "scrape_server_name, scrape_token_file, scrape_user, scrape_password_file, scrape_certificate, scrape_key, "
+         "scrape_secret, notify_url, notify_token_file, notify_ca_file"),
         ("job = 3", "{file}: render.job must be text, not 3"),
     ],
 )  # fmt: skip
