@@ -41,64 +41,63 @@ class Part(NamedTuple):
 
 PARTS = (
     Part(
-        "overhead", "overhead:windowed", "Overhead on a windowed job, at length",
-        "The design's budget. All rows are there at the start and are written to Parquet, by five rounds of each kind "
-        "in random order; a ratio is that within a round, its median over the rounds. `ledgerops.instrument` adds an "
-        "aggregation over every row and is paid only where it is asked for.",
+        "overhead", "overhead:windowed", "Overhead on a windowed job",
+        "All rows are available at the start and are written to Parquet, in five rounds with both kinds of run in random "
+        "order. A ratio is computed within each round; the figure is the median over the rounds. "
+        "`ledgerops.instrument` adds an aggregation over every row and costs only where you use it.",
     ),
     Part(
-        "jobs", "overhead:jobs", "Overhead on a job of each other kind",
-        "Stateless (`large_credits`), deduplicating (`dedup_transactions`), joining two streams "
-        "(`debit_credit_pairs`) and `transformWithState` in Python (`enriched_transactions`): three rounds of runs of "
-        "five batches, with rows for about three seconds, so the noise is larger than above.",
+        "jobs", "overhead:jobs", "Overhead on other kinds of job",
+        "A filter (`large_credits`), deduplication (`dedup_transactions`), a join of two streams "
+        "(`debit_credit_pairs`) and `transformWithState` in Python (`enriched_transactions`). Each has three rounds of "
+        "five batches, about three seconds of rows, so there is more noise than above.",
     ),
     Part(
         "growth", "growth:growth", "Growth of the observer's cost",
-        "The worker is fed event by event: parse, record, all rules, snapshot; milliseconds of its thread on a core. "
-        "The exponent is the slope of log cost over log size: 0 is a cost that does not grow, 1 a proportional one. "
-        "What is not varied is one query, 5 partitions and 200 remembered batches.",
+        "CPU milliseconds of the observer's worker thread per event: parse, record, all rules, snapshot. The exponent "
+        "is the slope of log cost over log size: 0 means that the cost does not grow, 1 that it grows in proportion. "
+        "Unless a line says otherwise, there is one query with 5 partitions and 200 batches of history.",
     ),
     Part(
-        "scrape", "servlet:servlet", "A scrape against Spark's own PrometheusServlet",
-        "The same queries in the same driver, fetched over HTTP in turn while the queries wait for their trigger.",
+        "scrape", "servlet:servlet", "A scrape compared with Spark's own PrometheusServlet",
+        "Same queries, same driver. Both are fetched over HTTP in turn while the queries wait for their trigger.",
     ),
     Part(
         "core", "core:core", "Scrape, memory, replay and start",
-        "The observer without Spark, on synthetic but whole records.",
+        "The observer without Spark, on complete synthetic records.",
     ),
     Part(
         "source", "source:source", "The embedded source", "Through a windowed count, saturated, on two cores.",
     ),
     Part(
-        "producer", "producer:producer", "The load generator against kafka-producer-perf-test",
-        "A real broker on the same two cores. The tool sends lines of a file again and again, without keys; the "
-        "generator makes every record and its key while it sends. Above 1 the generator is faster, or dearer.",
+        "producer", "producer:producer", "The load generator compared with kafka-producer-perf-test",
+        "A real broker on the same two cores. The tool repeats lines of a file, without keys; the generator creates "
+        "every record and its key while it sends. Above 1 the generator is faster, or needs more CPU.",
     ),
     Part(
         "views", "views:views", "The Yahoo streaming benchmark",
-        "All rows are there at the start. From Kafka the broker runs on the same two cores and every row is JSON that "
-        "is read and checked. CPU is that of driver, JVM and Python workers, without the broker.",
+        "All rows are available at the start. With Kafka, the broker runs on the same two cores and every row is JSON "
+        "that is parsed and checked. CPU includes driver, JVM and Python workers, but not the broker.",
     ),
     Part(
         "profile", "profile:profile", "Where the observer's time goes",
-        "The two costliest paths: an event and a scrape. What a batch of the job itself spends its time on is the last "
-        "line of the first table.",
+        "The two most expensive paths: an event and a scrape. The last line of the first table shows where the time of "
+        "a batch of the job itself goes.",
     ),
 )  # fmt: skip
 
 SOAK = Part(
     "soak", "", "Soak",
-    "One job of the ledger runs all the time; beside it, every three seconds, one of eight queries is started, "
-    "stopped, made to fail or restarted, and /metrics is scraped each second. The first quarter is not judged. A "
-    "figure is flat when its growth over the judged time, by the Theil-Sen slope, is within what is allowed or cannot "
-    "be told from none.\n\n![What the soak measured, over time](soak.svg)",
+    "One job of the ledger runs all the time. Every three seconds one of eight further queries is started, stopped, "
+    "made to fail or restarted, and /metrics is scraped every second. The first quarter is warm-up and does not "
+    "count. A figure passes if its growth (Theil-Sen slope) is within the limit or within noise.\n\n![What the soak measured, over time](soak.svg)",
 )  # fmt: skip
 
 PAGE = """# Performance
 
-Measured by `make bench`. The machine is shared, so compare ratios, not rates. The noise floor is that of two groups of
-equal runs in the same interleaved series, ± half of its range over the rounds: a budget that is missed by less is
-neither held nor broken ("{unknown}"). One section is measured anew by
+Measured by `make bench` on a shared machine, so compare ratios and not rates. The noise floor compares two groups of identical
+runs in the same interleaved series (± half of its range over the rounds). A budget that is missed by less than that counts
+as neither held nor broken ("{unknown}"). To measure one section again, run
 `python -m load.bench --only NAME --write docs/performance.md`.
 
 """
@@ -148,7 +147,7 @@ def verdict(found: Iterable[Measured]) -> str:
     return (
         f"{held} of {len(lines)} budgets hold"
         + (f". Not held: {broken}" if broken else "")
-        + (f". Not told from noise: {unknown}" if unknown else "")
+        + (f". Within noise: {unknown}" if unknown else "")
     )
 
 

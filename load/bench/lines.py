@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-YES, NO, UNKNOWN = "yes", "**no**", "not told from noise"
+YES, NO, UNKNOWN = "yes", "**no**", "within noise"
 
 
 @dataclass(frozen=True)

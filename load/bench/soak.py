@@ -3,7 +3,7 @@
 One job of the ledger runs all the time; beside it, every few seconds, one of eight queries is started, stopped, made
 to fail, or restarted. Every ten seconds a sample is taken: memory, threads and file handles of the driver, series on
 /metrics, size of the recording, the worker's queue. After the first quarter of the time each must be flat: its
-Theil-Sen slope over the judged time is at most a share of its median, or not told from none. In a soak of some minutes
+Theil-Sen slope over the judged time is at most a share of its median, or within noise. In a soak of some minutes
 the bounded memories (200 batches a query, 8 MiB of recording lines) still fill up and look like growth: half an hour is
 the least that says something of memory.
 

@@ -38,7 +38,7 @@ class Flatness(NamedTuple):
     @property
     def share(self) -> str:
         """Of the median, for a reader."""
-        doubt = "" if self.sure or self.growth <= 0 else ", not told from none"
+        doubt = "" if self.sure or self.growth <= 0 else ", within noise"
         return f" ({self.growth / self.median:+.1%}{doubt})" if self.median else ""
 
 

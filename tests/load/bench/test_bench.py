@@ -34,7 +34,7 @@ def test_the_verdict_counts_what_holds_and_names_what_does_not():
     lines = [Line("a", "", holds=YES), Line("b", "", holds=NO), Line("c", "", holds=UNKNOWN), Line("d", "")]
 
     assert verdict([Measured("growth", "", 0, "", lines)]) == (
-        "1 of 3 budgets hold. Not held: b. Not told from noise: c"
+        "1 of 3 budgets hold. Not held: b. Within noise: c"
     )
 
 

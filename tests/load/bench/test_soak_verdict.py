@@ -61,7 +61,7 @@ def test_a_growth_that_noise_may_be_is_called_that():
         return grows("memory", "MiB", TIMES, values, 0.05).share
 
     assert share(10) == " (+15.6%)"
-    assert share(30) == " (+9.6%, not told from none)"
+    assert share(30) == " (+9.6%, within noise)"
 
 
 def test_a_bound_is_judged_by_the_highest_after_the_warm_up():
