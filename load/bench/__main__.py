@@ -95,9 +95,9 @@ SOAK = Part(
 
 PAGE = """# Performance
 
-Measured by `make bench` on a shared machine, so compare ratios and not rates. The noise floor compares two groups of identical
-runs in the same interleaved series (± half of its range over the rounds). A budget that is missed by less than that counts
-as neither held nor broken ("{unknown}"). To measure one section again, run
+Measured by `make bench` on a shared machine, so compare ratios and not rates. The noise floor compares two groups of
+identical runs in the same interleaved series (± half of its range over the rounds). A budget that is missed by less
+than that counts as neither held nor broken ("{unknown}"). To measure one section again, run
 `python -m load.bench --only NAME --write docs/performance.md`.
 
 """
