@@ -42,8 +42,8 @@ class Part(NamedTuple):
 PARTS = (
     Part(
         "overhead", "overhead:windowed", "Overhead on a windowed job",
-        "All rows are available at the start and are written to Parquet, in five rounds with both kinds of run in random "
-        "order. A ratio is computed within each round; the figure is the median over the rounds. "
+        "All rows are available at the start and are written to Parquet, in five rounds with both kinds of run in "
+        "random order. A ratio is computed within each round; the figure is the median over the rounds. "
         "`ledgerops.instrument` adds an aggregation over every row and costs only where you use it.",
     ),
     Part(
@@ -90,7 +90,8 @@ SOAK = Part(
     "soak", "", "Soak",
     "One job of the ledger runs all the time. Every three seconds one of eight further queries is started, stopped, "
     "made to fail or restarted, and /metrics is scraped every second. The first quarter is warm-up and does not "
-    "count. A figure passes if its growth (Theil-Sen slope) is within the limit or within noise.\n\n![What the soak measured, over time](soak.svg)",
+    "count. A figure passes if its growth (Theil-Sen slope) is within the limit or within "
+    "noise.\n\n![What the soak measured, over time](soak.svg)",
 )  # fmt: skip
 
 PAGE = """# Performance
