@@ -33,9 +33,7 @@ def test_a_section_has_its_command_its_time_and_its_figures(tmp_path):
 def test_the_verdict_counts_what_holds_and_names_what_does_not():
     lines = [Line("a", "", holds=YES), Line("b", "", holds=NO), Line("c", "", holds=UNKNOWN), Line("d", "")]
 
-    assert verdict([Measured("growth", "", 0, "", lines)]) == (
-        "1 of 3 budgets hold. Not held: b. Within noise: c"
-    )
+    assert verdict([Measured("growth", "", 0, "", lines)]) == ("1 of 3 budgets hold. Not held: b. Within noise: c")
 
 
 @pytest.mark.parametrize(("holds", "code"), [(YES, 0), ("", 0), (UNKNOWN, 0), (NO, 1)])

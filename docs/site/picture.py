@@ -1,0 +1,86 @@
+"""docs/diagnosis.svg: what `ledgerops diagnose` prints for a recorded fault, as a picture.
+
+Usage:
+    python -m docs.site.picture            # write it again after a text of the diagnosis changed
+    python -m docs.site.picture --check    # exit code 1 if its text is out of date
+"""
+
+from __future__ import annotations
+
+import html
+import io
+import re
+import sys
+from pathlib import Path
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.terminal_theme import DIMMED_MONOKAI
+from rich.text import Text
+
+from ledgerops.analysis.session import Investigation
+from ledgerops.diagnosis.report import text
+from ledgerops.model.spark_progress import parse_instant
+
+ROOT = Path(__file__).parents[2]
+PICTURE = ROOT / "docs" / "diagnosis.svg"
+RECORDING = "tests/recorded/drills/slow-sink/recording"
+AT = "2026-11-21T18:47:18Z"  # while the sink was slow
+COMMAND = f"ledgerops diagnose --from {RECORDING} --at {AT}"
+COLUMNS = 108
+# rich's own frame without its web font: a page must not load anything from elsewhere
+FRAME = """<svg class="rich-terminal" viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg">
+<!-- written by python -m docs.site.picture -->
+<style>
+.{unique_id}-matrix {{ font-family: ui-monospace, Menlo, Consolas, monospace; font-size: {char_height}px;
+  line-height: {line_height}px; font-variant-east-asian: full-width; }}
+.{unique_id}-title {{ font-size: 18px; font-weight: bold; font-family: sans-serif; }}
+{styles}
+</style>
+<defs><clipPath id="{unique_id}-clip-terminal">
+<rect x="0" y="0" width="{terminal_width}" height="{terminal_height}" /></clipPath>
+{lines}</defs>
+{chrome}
+<g transform="translate({terminal_x}, {terminal_y})" clip-path="url(#{unique_id}-clip-terminal)">
+{backgrounds}
+<g class="{unique_id}-matrix">
+{matrix}
+</g>
+</g>
+</svg>
+"""
+
+
+def report() -> str:
+    """What the command prints in a terminal, with its colours."""
+    at = parse_instant(AT)
+    found = Investigation(str(ROOT / RECORDING), None, at, None, story=False, plots=False).look(at or 0.0)
+    return text(found, colour=True)
+
+
+def picture() -> str:
+    """The picture as SVG text."""
+    console = Console(record=True, width=COLUMNS, file=io.StringIO(), force_terminal=True, color_system="truecolor")
+    console.print(Text("$ ledgerops diagnose --from recording", style="bold"))
+    for line in report().rstrip().split("\n"):
+        shown = Text.from_ansi(line)
+        indent = len(shown.plain) - len(shown.plain.lstrip())
+        console.print(Padding(shown[indent:], (0, 0, 0, indent)))
+    return console.export_svg(title="ledgerops", theme=DIMMED_MONOKAI, code_format=FRAME, unique_id="ledgerops")
+
+
+def words(svg: str) -> str:
+    """The text of a picture, which versions of rich draw differently."""
+    return " ".join(html.unescape(" ".join(re.findall(r"<text[^>]*>([^<]*)</text>", svg))).split())
+
+
+def main() -> int:
+    """Writes the picture, or checks it. Returns the exit code."""
+    if "--check" in sys.argv[1:]:
+        return int(words(PICTURE.read_text("utf-8")) != words(picture()))
+    PICTURE.write_text(picture(), "utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
