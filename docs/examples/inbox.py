@@ -1,0 +1,18 @@
+"""Prints each message that it receives: stands in for a chat while you try alerts on one machine."""
+
+import json
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+
+class Inbox(BaseHTTPRequestHandler):
+    def do_POST(self):
+        message = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        print(message["title"], message["body"], "", sep="\n", flush=True)
+        self.send_response(200)
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+HTTPServer(("127.0.0.1", 8085), Inbox).serve_forever()

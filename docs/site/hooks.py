@@ -1,0 +1,112 @@
+"""mkdocs: pages that come from outside docs/, wildcards of the navigation, and links that leave docs/."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.exceptions import PluginError
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT))
+
+from docs.site import messages  # noqa: E402
+
+# pages of the site <- files of the repository outside docs/
+OUTSIDE = {
+    "index.md": "README.md",
+    "changelog.md": "CHANGELOG.md",
+    "contributing.md": "CONTRIBUTING.md",
+    "security-policy.md": "SECURITY.md",
+}
+# pages that are in the navigation as soon as somebody has written them
+RESERVED = {
+    "guides/cluster.md", "guides/kubernetes.md", "guides/connect.md", "compatibility.md", "security-policy.md",
+}  # fmt: skip
+RUNBOOKS = "alerts/runbooks"
+LINK = re.compile(r"(!?\[[^\]]*\]\()([^)\s]+)(\))")
+FENCE = re.compile(r"^([ \t]*)```.*?^\1```", re.MULTILINE | re.DOTALL)
+
+
+def _sources() -> dict[str, str]:
+    """Page of the site -> file of the repository."""
+    found = {page: file for page, file in OUTSIDE.items() if (ROOT / file).is_file()}
+    for path in sorted((ROOT / RUNBOOKS).glob("*.md")):
+        found[f"runbooks/{path.name}"] = f"{RUNBOOKS}/{path.name}"
+    return found
+
+
+SOURCES = _sources()
+PAGE_OF = {file: page for page, file in SOURCES.items()}
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Resolves the wildcards of the navigation and leaves out reserved pages that are not written yet."""
+    config.nav = _expanded(config.nav or [])
+    return config
+
+
+def _expanded(entries: list[Any]) -> list[Any]:
+    kept: list[Any] = []
+    for entry in entries:
+        [(title, target)] = entry.items()
+        if isinstance(target, list):
+            kept.append({title: _expanded(target)})
+        elif target.endswith("/*"):
+            kept.append({title: _pages_of(target.removesuffix("/*"))})
+        elif target not in RESERVED or target in SOURCES or (ROOT / "docs" / target).is_file():
+            kept.append(entry)
+    return kept
+
+
+def _pages_of(folder: str) -> list[str]:
+    """The pages of a folder, its README first."""
+    names = [page for page in SOURCES if posixpath.dirname(page) == folder]
+    names += [f"{folder}/{path.name}" for path in (ROOT / "docs" / folder).glob("*.md")]
+    return sorted(names, key=lambda name: (not name.endswith("README.md"), name))
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Adds the pages that come from outside docs/, and that of all error messages."""
+    for page, file in SOURCES.items():
+        files.append(File.generated(config, page, content=(ROOT / file).read_text("utf-8")))
+    files.append(File.generated(config, "messages.md", content=messages.page()))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Turns links of the repository into links of the site; what is not on the site is linked in the repository."""
+    source = SOURCES.get(page.file.src_uri, f"docs/{page.file.src_uri}")
+
+    def link(found: re.Match[str]) -> str:
+        return f"{found[1]}{_target(found[2], source, page.file.src_uri, config.repo_url or '')}{found[3]}"
+
+    parts, end = [], 0
+    for fence in FENCE.finditer(markdown):
+        parts += [LINK.sub(link, markdown[end : fence.start()]), fence[0]]
+        end = fence.end()
+    return "".join(parts) + LINK.sub(link, markdown[end:])
+
+
+def _target(target: str, source: str, page: str, repository: str) -> str:
+    if re.match(r"[a-z]+:|#", target):
+        return target
+    path, mark, anchor = target.partition("#")
+    file = posixpath.normpath(posixpath.join(posixpath.dirname(source), path))
+    if file == "docs/messages.md":  # made by on_files
+        return target
+    if not (ROOT / file).exists() and file.removeprefix("docs/") not in RESERVED:
+        raise PluginError(f"{source}: no {file} to link to")
+    if file in PAGE_OF:
+        there = PAGE_OF[file]
+    elif file.startswith("docs/") and (ROOT / file).is_file():
+        there = file.removeprefix("docs/")
+    else:
+        return f"{repository}/blob/main/{file}{mark}{anchor}"
+    return posixpath.relpath(there, posixpath.dirname(page) or ".") + mark + anchor
