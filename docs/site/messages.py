@@ -74,7 +74,7 @@ def page() -> str:
     for each in messages():
         rooms.setdefault(each.module.split("/")[1].removesuffix(".py"), []).append(each)
     parts = [
-        "# All error messages\n\nEvery message that ends a command or is logged, by the part of ledgerops that it comes "
+        "# All error messages\n\nEvery message that ends a command or is logged, by the part that it comes "
         "from. `…` stands for a value. [Troubleshooting](troubleshooting.md) says what to do about each kind.\n"
     ]
     for room, found in sorted(rooms.items()):
