@@ -14,10 +14,9 @@ import orjson
 import psutil
 
 from ledgerops.agent.queue import Inbox
-from ledgerops.agent.spark_rest import SparkRest
+from ledgerops.agent.spark_rest import SparkRest, rest_instant
 from ledgerops.common.masking import mask
 from ledgerops.model.records import Executor, Host, Process, RemovedExecutor
-from ledgerops.model.spark_progress import parse_instant
 
 # daemons, the processes of data sources, and those of Spark Connect's queries
 WORKERS = ("pyspark.daemon", "pyspark.worker", "pyspark/daemon.py", "pyspark/worker.py", "pyspark.sql.")
@@ -200,21 +199,16 @@ def removed_executors(data: Iterable[Mapping[str, Any]]) -> tuple[RemovedExecuto
         RemovedExecutor(
             executor_id=str(each["id"]),
             removed_at=removed_at,
-            added_at=_instant(each.get("addTime")),
+            added_at=rest_instant(each.get("addTime")),
             reason=mask(str(each["removeReason"]))[:MAX_REASON_LENGTH] if each.get("removeReason") else None,
             cores=int(each.get("totalCores", 0)),
             failed_tasks=int(each.get("failedTasks", 0)),
             completed_tasks=int(each.get("completedTasks", 0)),
         )
         for each in data
-        if not each["isActive"] and (removed_at := _instant(each.get("removeTime"))) is not None
+        if not each["isActive"] and (removed_at := rest_instant(each.get("removeTime"))) is not None
     ]
     return tuple(sorted(removed, key=lambda each: each.removed_at)[-MAX_REMOVED_EXECUTORS:])
-
-
-def _instant(text: object) -> float | None:
-    """Spark's REST writes `2026-01-31T12:00:00.000GMT`."""
-    return parse_instant(text.replace("GMT", "Z")) if isinstance(text, str) else None
 
 
 def parse_executor(data: Mapping[str, Any]) -> Executor:

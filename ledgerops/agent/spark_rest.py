@@ -11,6 +11,8 @@ from urllib.request import ProxyHandler, build_opener
 
 import orjson
 
+from ledgerops.model.spark_progress import parse_instant
+
 ANSWER_SECONDS = 60.0  # a driver on a busy machine takes many seconds; after a minute it will not answer
 
 
@@ -27,3 +29,8 @@ class SparkRest:
         self.requests += 1
         with self._opener.open(self.base + path, timeout=ANSWER_SECONDS) as answer:
             return orjson.loads(answer.read())
+
+
+def rest_instant(text: object) -> float | None:
+    """Seconds since the epoch from a time such as `2026-01-31T12:00:00.000GMT`; None from anything else."""
+    return parse_instant(text.replace("GMT", "Z")) if isinstance(text, str) else None

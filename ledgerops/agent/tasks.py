@@ -16,9 +16,8 @@ from typing import Any
 import orjson
 
 from ledgerops.agent.queue import Inbox
-from ledgerops.agent.spark_rest import SparkRest
+from ledgerops.agent.spark_rest import SparkRest, rest_instant
 from ledgerops.model.records import ExecutorShare, StageSummary, TaskSummary
-from ledgerops.model.spark_progress import parse_instant
 from ledgerops.runtime.runs import Run, Runs
 from ledgerops.signals.skew import skew_score
 
@@ -204,8 +203,8 @@ def parse_stage(stage: Mapping[str, Any], tasks: Sequence[Mapping[str, Any]]) ->
         name=str(stage.get("name", "")),
         tasks=int(stage["numTasks"]),
         failed_tasks=int(stage["numFailedTasks"]),
-        started=_instant(stage.get("firstTaskLaunchedTime") or stage.get("submissionTime")),
-        ended=_instant(stage.get("completionTime")),
+        started=rest_instant(stage.get("firstTaskLaunchedTime") or stage.get("submissionTime")),
+        ended=rest_instant(stage.get("completionTime")),
         run_seconds=stage["executorRunTime"] / 1000,
         cpu_seconds=stage["executorCpuTime"] / 1e9,
         gc_seconds=stage["jvmGcTime"] / 1000,
@@ -249,10 +248,6 @@ def _quantiles(stage: Mapping[str, Any], reads_shuffle: bool) -> tuple[float, fl
 
 def _records(metrics: Mapping[str, Any]) -> int:
     return int(metrics["inputMetrics"]["recordsRead"] + metrics["shuffleReadMetrics"]["recordsRead"])
-
-
-def _instant(text: object) -> float | None:
-    return parse_instant(text.replace("GMT", "Z")) if isinstance(text, str) else None
 
 
 def python_seconds(rest: SparkRest, execution: int) -> float:

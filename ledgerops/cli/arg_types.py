@@ -34,24 +34,24 @@ def whole(text: str) -> int:
 
 def factor(text: str) -> float:
     """A positive number."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
-    if not 0 < value < float("inf"):
+    if not 0 < (value := _number(text)) < float("inf"):
         raise argparse.ArgumentTypeError(f"not a positive number: {text!r}")
     return value
 
 
 def rate(text: str) -> float:
     """A number, zero or above."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0 <= value < float("inf"):
+    if not 0 <= (value := _number(text)) < float("inf"):
         raise argparse.ArgumentTypeError(f"not a number of rows: {text!r}")
     return value
+
+
+def _number(text: str) -> float:
+    """Below zero where the text is no number."""
+    try:
+        return float(text)
+    except ValueError:
+        return -1.0
 
 
 def port(text: str) -> int:

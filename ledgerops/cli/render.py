@@ -51,7 +51,6 @@ def run(args: argparse.Namespace) -> int:
     os.environ["COLUMNS"] = "100"  # argparse wraps help to the terminal; the pages must not depend on it
     from ledgerops import mixin
     from ledgerops.cli.architecture_picture import architecture_picture
-    from ledgerops.cli.reference_page import cli_page
     from ledgerops.mixin.site import read_site
 
     site = read_site(args.config)
@@ -85,3 +84,17 @@ def _write_kubernetes(folder: Path, site: Site) -> list[str]:
     for name, text in kubernetes_files(site).items():
         (folder / name).write_text(text, encoding="utf-8")
     return [str(folder / name) for name in kubernetes_files(site)]
+
+
+def cli_page() -> str:
+    """docs/cli.md: the help of every command, as the terminal shows it."""
+    from ledgerops.cli import COMMANDS, build_parser
+    from ledgerops.mixin.reference import HEAD
+
+    parts = [HEAD, "# Commands\n"]
+    for command in COMMANDS:
+        parser = build_parser(command.name)
+        [commands] = [action for action in parser._actions if action.dest == "command"]
+        described = commands.choices[command.name]  # type: ignore[index]
+        parts.append(f"\n## ledgerops {command.name}\n\n```text\n{described.format_help().rstrip()}\n```\n")
+    return "".join(parts)

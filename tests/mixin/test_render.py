@@ -9,7 +9,7 @@ import pytest
 from ledgerops import mixin
 from ledgerops.cli import main
 from ledgerops.cli.architecture_picture import architecture_picture
-from ledgerops.cli.reference_page import cli_page
+from ledgerops.cli.render import cli_page
 from ledgerops.diagnosis.rules import RULES
 from ledgerops.diagnosis.runbook import SECTIONS, evidence_of, on_call
 from ledgerops.metrics import METRICS
