@@ -20,7 +20,7 @@ from tests.paths import ROOT
 QUESTIONS = 20_000  # asked of the JVM beside the forks; without the hook some of them get the answer to another
 
 
-@pytest.mark.spark
+@pytest.mark.e2e
 def test_a_driver_that_forks_in_every_way_gets_no_wrong_answer_and_stays_watched():
     done = subprocess.run(
         [sys.executable, "-m", "tests.agent.forks", str(QUESTIONS), "watched"],
