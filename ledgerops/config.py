@@ -75,6 +75,11 @@ class Config:
     basic_auth_password_file: str | None = _setting(None, "File with the password of that user.")
     bearer_token_file: str | None = _setting(None, "File with a bearer token that every request must send.")
     ui_url: str | None = _setting(None, "Address of the Spark UI, if it differs from the one that Spark reports.")
+    app: str | None = _setting(
+        None,
+        "Name of the application, the label `app` of every series, which keeps equal query names of two applications "
+        "apart. By default it is spark.app.name.",
+    )
     expected_queries: tuple[str, ...] = _setting((), "Names of the queries that should run; absent ones are reported.")
 
 

@@ -84,7 +84,9 @@ def test_an_unknown_key_names_the_known_ones(tmp_path):
     file = tmp_path / "my.toml"
     file.write_text("prot = 1")
 
-    with pytest.raises(UserError, match=r"my\.toml: no setting 'prot'; known are basic_auth_password_file, .*port"):
+    with pytest.raises(
+        UserError, match=r"my\.toml: no setting 'prot'; known are app, basic_auth_password_file, .*port"
+    ):
         load(file, {})
 
 

@@ -7,7 +7,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -22,7 +22,7 @@ from ledgerops.agent.plan import PlanReader
 from ledgerops.agent.poller import Periodic
 from ledgerops.agent.queue import Inbox
 from ledgerops.agent.self_stats import ObserverCollector
-from ledgerops.agent.sessions import Session, session_key
+from ledgerops.agent.sessions import Session, application_name, session_key
 from ledgerops.agent.spark_rest import SparkRest
 from ledgerops.agent.tasks import TaskCollector
 from ledgerops.agent.watch import Watch
@@ -34,7 +34,6 @@ from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.model.recording import Recorder
 from ledgerops.model.self_counts import SelfStats
 from ledgerops.runtime.registry import Fleet
-from ledgerops.runtime.snapshot import Published, published
 from ledgerops.runtime.status import status_document
 
 if TYPE_CHECKING:
@@ -123,10 +122,6 @@ class Hub:
         # not judged here: librdkafka has no place in the driver, and the process that asks says what it refuses
         return read_client(self.config.kafka_servers or "", Path(file) if file else None, judged=False)
 
-    def families(self) -> Iterable[Published]:
-        """What the exporter serves at /metrics."""
-        return published(self.worker.snapshot, self.stats.copy(), self.config.expected_queries)
-
     def close_inherited(self) -> None:
         """In a forked child: lets go of descriptors that the parent goes on using, without a word to anybody."""
         self.exporter.close_inherited()
@@ -172,7 +167,8 @@ class SessionWatch(Watch):
             return super().diagnose()
         from ledgerops.diagnosis.report import document
 
-        return document(self._hub.worker.snapshot.verdicts(), time.time(), self._hub.exporter.url)
+        hub = self._hub
+        return document(hub.worker.snapshot.verdicts(), time.time(), hub.exporter.url, hub.config.app)
 
     def status(self) -> dict[str, Any]:
         """The document that the exporter serves at /status; without queries once the watch is closed."""
@@ -185,7 +181,7 @@ class SessionWatch(Watch):
         from ledgerops.runtime.prometheus_collector import Collector
 
         hub = self._hub
-        return Collector(hub.families if hub else tuple)
+        return Collector(hub.exporter.families if hub else tuple)
 
     def close(self) -> None:
         """Detaches from the session; the exporter ends with the last one. May be called twice."""
@@ -219,7 +215,8 @@ def attach(spark: Any, **overrides: Any) -> Watch:
                 return _watches[key]
             hub = _hub
             if hub is None:
-                hub = Hub(load(**overrides))
+                config = load(**overrides)
+                hub = Hub(config if config.app else replace(config, app=application_name(spark)))
             elif overrides:
                 log.warning(
                     "ledgerops is already attached and serves at %s; settings of later calls are ignored",

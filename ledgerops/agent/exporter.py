@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from http import HTTPStatus
 from importlib.resources import files
 from urllib.parse import parse_qs, urlsplit
@@ -18,6 +18,7 @@ from ledgerops.common.http_server import HTML, LINES, Answer, Request, Server, p
 from ledgerops.config import Config
 from ledgerops.model.self_counts import SelfStats
 from ledgerops.runtime import exposition
+from ledgerops.runtime.snapshot import Published, published
 from ledgerops.runtime.status import status_document
 
 log = logging.getLogger("ledgerops")
@@ -35,7 +36,7 @@ class Exporter:
         self, config: Config, worker: Worker, stats: SelfStats, clock: Callable[[], float] = time.time
     ) -> None:
         self._worker, self._stats, self._clock = worker, stats, clock
-        self._expected = config.expected_queries
+        self._config = config
         self._pages: dict[str, Callable[[dict[str, str], str], Answer]] = {
             "/": self._live,
             "/metrics": self._metrics,
@@ -68,6 +69,11 @@ class Exporter:
         """In a forked child: closes its copies of the sockets, which the parent goes on using."""
         self._server.close_inherited()
 
+    def families(self) -> Iterable[Published]:
+        """What /metrics serves."""
+        config = self._config
+        return published(self._worker.snapshot, self._stats.copy(), config.expected_queries, config.app)
+
     def answer(self, request: Request) -> Answer:
         """The answer to a GET; what goes wrong is an answer, too."""
         try:
@@ -87,7 +93,7 @@ class Exporter:
     def _metrics(self, query: dict[str, str], accept: str) -> Answer:
         began = time.perf_counter()
         kind = exposition.accepted(accept)
-        body = exposition.render(self._worker.snapshot, self._stats.copy(), self._clock(), kind, self._expected)
+        body = exposition.render(self.families(), self._clock(), kind)
         with self._stats.lock:
             self._stats.scrape_seconds = time.perf_counter() - began
         return Answer(body, kind)
@@ -110,7 +116,7 @@ class Exporter:
                 HTTPStatus.NOT_FOUND, f"no query {name[:80]!r}; the queries are {', '.join(snapshot.queries)}"
             )
         verdicts = [verdict for verdict in snapshot.verdicts() if name in (None, verdict.query)]
-        return Answer(orjson.dumps(document(verdicts, self._clock(), self.url)) + b"\n")
+        return Answer(orjson.dumps(document(verdicts, self._clock(), self.url, self._config.app)) + b"\n")
 
     def _status(self, query: dict[str, str], accept: str) -> Answer:
         return Answer(orjson.dumps(status_document(self._worker.snapshot, self._clock())) + b"\n")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
 from ledgerops.agent.listener import Connections, EventSink, add_connect_listener, add_java_listener
 from ledgerops.agent.queue import Inbox
+
+log = logging.getLogger("ledgerops")
 
 REMOVE_SECONDS = 3.0
 CALL_SECONDS = 5.0  # for an answer of a Connect server
@@ -127,6 +130,16 @@ class Session:
 def is_classic(session: Any) -> bool:
     """Whether a session runs in this driver's JVM: False for Spark Connect."""
     return "connect" not in type(session).__module__.split(".")
+
+
+def application_name(session: Any) -> str | None:
+    """spark.app.name; None where a server does not give it."""
+    try:
+        name = session.conf.get("spark.app.name", None)
+        return str(name) if name else None
+    except Exception as error:  # a shared cluster may hide its settings from a client
+        log.info("the name of the application is unknown (%.200s): set `app` to have it as a label", error)
+        return None
 
 
 def session_key(session: Any) -> str:

@@ -27,10 +27,11 @@ PLAIN = ("healthy", "idle", "starting", "stopped", "catching_up")
 Line = list[tuple[str, str]]  # (text, style)
 
 
-def document(verdicts: Iterable[Verdict], at: float, source: str) -> dict[str, Any]:
-    """The diagnosis document: plain JSON types, instants in ISO 8601, queries by name."""
+def document(verdicts: Iterable[Verdict], at: float, source: str, app: str | None = None) -> dict[str, Any]:
+    """The diagnosis document: plain JSON types, instants in ISO 8601, queries by name; `app` where it is known."""
     queries = [_query(verdict) for verdict in sorted(verdicts, key=lambda verdict: verdict.query)]
-    return {"version": VERSION, "at": format_instant(at), "source": source, "queries": queries}
+    known = {"app": app} if app else {}
+    return {"version": VERSION, "at": format_instant(at), "source": source, **known, "queries": queries}
 
 
 def _query(verdict: Verdict) -> dict[str, Any]:

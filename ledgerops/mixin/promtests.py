@@ -38,7 +38,7 @@ def _test(alert: Alert, case: Case, site: Site) -> dict[str, Any]:
         "name": f"{alert.name} {case.shows}: {case.title}",
         "interval": STEP,
         "input_series": [
-            {"series": _series(name, labels), "values": values} for name, values in case.series.items()
+            {"series": series_named(name, labels), "values": values} for name, values in case.series.items()
         ],
         "promql_expr_test": [
             {
@@ -50,7 +50,7 @@ def _test(alert: Alert, case: Case, site: Site) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _series(name: str, labels: dict[str, str]) -> str:
+def series_named(name: str, labels: dict[str, str]) -> str:
     """`name{more}` with the labels that every series has; what `more` says wins."""
     family, _, more = name.partition("{")
     given = dict(re.findall(r'(\w+)="([^"]*)"', more))

@@ -39,6 +39,7 @@ class Incident:
     alerts: tuple[Firing, ...]
     alertmanager: str | None
     cut: int = 0  # alerts that Alertmanager left out
+    app: str = ""
 
     @property
     def worst(self) -> Firing:
@@ -55,6 +56,17 @@ class Incident:
         """The same for the same alerts in the same state: a repeated delivery is not a new page."""
         parts = [self.group, self.status, *sorted(f"{a.fingerprint} {a.status} {a.began}" for a in self.alerts)]
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+def matchers(**labels: str | None) -> str:
+    """Label matchers in PromQL's form, without braces: of each label that has a value."""
+    return ", ".join(f"{label}={promql_text(value)}" for label, value in labels.items() if value)
+
+
+def promql_text(value: str) -> str:
+    """A string literal of PromQL."""
+    escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'
 
 
 def parse_webhook(payload: object) -> Incident:
@@ -79,6 +91,7 @@ def parse_webhook(payload: object) -> Incident:
         alerts=tuple(sorted(alerts, key=lambda a: (a.status != "firing", rank.get(a.severity, 1), a.began, a.name))),
         alertmanager=str(payload["externalURL"]) if payload.get("externalURL") else None,
         cut=int(payload.get("truncatedAlerts") or 0),
+        app=common.get("app", ""),
     )
 
 

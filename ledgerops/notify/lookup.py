@@ -19,6 +19,7 @@ from typing import Any
 
 from ledgerops.common.credentials import Secrets
 from ledgerops.common.http import fetch, opener
+from ledgerops.notify.incident import matchers
 
 READ_SECONDS = 4.0  # for each read from a driver
 LOOKUP_SECONDS = 8.0  # for a whole lookup
@@ -56,15 +57,19 @@ class Lookup:
     seconds: float = LOOKUP_SECONDS
     _silent: dict[str, float] = field(default_factory=dict)  # driver -> until when it is not asked
 
-    def diagnose(self, query: str, job: str) -> Found:
-        """Asks the drivers until one knows the query, or the time is over. Never raises."""
+    def diagnose(self, query: str, job: str, app: str = "") -> Found:
+        """Asks the drivers until one knows the query, or the time is over. Never raises.
+
+        With `app` only drivers of that application count: another one may have a query of the same name. A driver that
+        does not say its application counts for every one.
+        """
         end = time.monotonic() + self.seconds
         troubles: list[str] = []
         answers: queue.SimpleQueue[tuple[str, Any]] = queue.SimpleQueue()
         given = [base.rstrip("/") for base in self.exporters]
-        asked = self._ask(given, query, end, answers, troubles)
-        named = self._instances(query, job, end, troubles)
-        asked |= self._ask([base for base in named if base not in given], query, end, answers, troubles)
+        asked = self._ask(given, query, app, end, answers, troubles)
+        named = self._instances(query, job, app, end, troubles)
+        asked |= self._ask([base for base in named if base not in given], query, app, end, answers, troubles)
         ranked = [base for base in dict.fromkeys([*named, *given]) if base in asked]
         got: dict[str, Any] = {}
         while len(got) < len(ranked) and (best := _best(ranked, got)) is None:
@@ -76,7 +81,7 @@ class Lookup:
             if isinstance(answer, Exception):
                 troubles.append(f"{base}: {_reason(answer)}")
             elif answer is None:
-                troubles.append(f"{base} does not know {query}")
+                troubles.append(f"{base} does not know {query}" + (f" of {app}" if app else ""))
         for base in asked - got.keys() if time.monotonic() >= end else ():
             self._silent[base] = time.monotonic() + DEAD_SECONDS
             troubles.append(f"{base} did not answer within {self.seconds:g} s")
@@ -91,6 +96,7 @@ class Lookup:
         self,
         bases: Sequence[str],
         query: str,
+        app: str,
         end: float,
         answers: queue.SimpleQueue[tuple[str, Any]],
         troubles: list[str],
@@ -104,7 +110,9 @@ class Lookup:
                 # whoever waits for this answer gives up first
                 document = self._get(url, headers, end - time.monotonic() + 1.0)
                 self._silent.pop(base, None)
-                answers.put((base, next((each for each in document["queries"] if each["query"] == query), None)))
+                ours = not app or document.get("app", app) == app
+                queries = document["queries"] if ours else ()
+                answers.put((base, next((each for each in queries if each["query"] == query), None)))
             except Exception as error:  # whatever listens there: the alert goes out without it
                 if isinstance(error, OSError) and not isinstance(error, urllib.error.HTTPError):
                     self._silent[base] = time.monotonic() + DEAD_SECONDS
@@ -125,12 +133,12 @@ class Lookup:
         known = {urllib.parse.urlsplit(each).hostname for each in self.exporters}
         return host in known or host in LOOPBACK or any(fnmatchcase(host, each) for each in self.token_hosts)
 
-    def _instances(self, query: str, job: str, end: float, troubles: list[str]) -> list[str]:
+    def _instances(self, query: str, job: str, app: str, end: float, troubles: list[str]) -> list[str]:
         """Base URLs of the drivers that Prometheus knows for the query, the one that runs it first."""
         if self.prometheus is None:
             return []
-        matchers = f"query={promql_text(query)}" + (f", job={promql_text(job)}" if job else "")
-        asked = urllib.parse.urlencode({"query": f"sort_desc(ledgerops_query_active{{{matchers}}})"})
+        selector = matchers(query=query, job=job, app=app)
+        asked = urllib.parse.urlencode({"query": f"sort_desc(ledgerops_query_active{{{selector}}})"})
         url = f"{self.prometheus.rstrip('/')}/api/v1/query?{asked}"
         try:
             answer = self._get(url, self.prometheus_secrets.headers(), end - time.monotonic())
@@ -154,12 +162,6 @@ def _best(ranked: Sequence[str], got: Mapping[str, Any]) -> str | None:
         if isinstance(got[base], Mapping):
             return base
     return None
-
-
-def promql_text(value: str) -> str:
-    """A string literal of PromQL."""
-    escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    return f'"{escaped}"'
 
 
 def _reason(error: Exception) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import quote
 
 from ledgerops.common.format import clean, duration
-from ledgerops.notify.incident import Incident
+from ledgerops.notify.incident import Incident, matchers
 
 LINES = 12
 WIDTH = 300  # characters of a line: chat clients fold it, pagers cut it
@@ -60,7 +60,7 @@ def _one_line(text: str) -> str:
 
 def _firing(incident: Incident, diagnosis: Mapping[str, Any] | None, now: float) -> list[str]:
     worst = incident.worst
-    about = incident.query or incident.job
+    about = _subject(incident)
     since = f"since {_clock(incident.began)}, {duration(max(0.0, now - incident.began))}"
     lines = [f"{worst.severity.upper()} {about}: {worst.summary.rstrip('.')} ({since})"]
     if worst.description:
@@ -74,6 +74,13 @@ def _firing(incident: Incident, diagnosis: Mapping[str, Any] | None, now: float)
             f"also firing: {', '.join(dict.fromkeys(others))}" + (f" and {incident.cut} more" if incident.cut else "")
         )
     return lines
+
+
+def _subject(incident: Incident) -> str:
+    """The query and its application, or the scrape job of alerts that are about no query."""
+    if not incident.query:
+        return incident.app or incident.job
+    return f"{incident.query} of {incident.app}" if incident.app else incident.query
 
 
 def _causes(diagnosis: Mapping[str, Any]) -> list[str]:
@@ -95,7 +102,7 @@ def _causes(diagnosis: Mapping[str, Any]) -> list[str]:
 
 def _resolved(incident: Incident, diagnosis: Mapping[str, Any] | None, before: Mapping[str, Any] | None) -> list[str]:
     worst = incident.worst
-    about = incident.query or incident.job
+    about = _subject(incident)
     ended = max((alert.ended or alert.began for alert in incident.alerts), default=worst.began)
     lines = [f"RESOLVED {about}: {worst.summary.rstrip('.')} (lasted {duration(max(0.0, ended - incident.began))})"]
     if diagnosis is not None:
@@ -121,8 +128,7 @@ def _links(incident: Incident) -> list[str]:
 def _silence(incident: Incident) -> str | None:
     if incident.alertmanager is None or incident.status == "resolved" or incident.query is None:
         return None
-    name = incident.query.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    matcher = f'{{query="{name}"}}'
+    matcher = f"{{{matchers(query=incident.query, app=incident.app)}}}"
     return f"{incident.alertmanager}/#/silences/new?filter={quote(matcher, safe='')}"
 
 

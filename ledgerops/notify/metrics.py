@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from ledgerops.metrics.model import Labels, Metric
-from ledgerops.runtime.exposition import render_families
+from ledgerops.runtime.exposition import render
 from ledgerops.runtime.family import Family, series_of
 from ledgerops.runtime.snapshot import Published
 from ledgerops.version import __version__
@@ -62,7 +62,7 @@ def page(counts: Counts, waiting: Mapping[str, tuple[int, float]], kind: str) ->
     """/metrics; `waiting` has by sender how many deliveries wait, and the age of the oldest in seconds."""
     with counts.lock:
         families = list(_families(counts, waiting))
-    return render_families(families, time.time(), kind)
+    return render(families, time.time(), kind)
 
 
 def _families(counts: Counts, waiting: Mapping[str, tuple[int, float]]) -> Iterator[Published]:
@@ -92,4 +92,4 @@ def _labelled(values: Mapping[str, float]) -> Mapping[Labels, float]:
 
 def _family(name: str, text: str, series: Mapping[Labels, float], labels: tuple[str, ...] = ()) -> Published:
     metric: Metric[Counts] = Metric(f"ledgerops_notify_{name}", text, labels)
-    return Published(metric, [(None, Family(metric, series_of(metric, series)))])
+    return Published(metric, [((), Family(metric, series_of(metric, series)))])

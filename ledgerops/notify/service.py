@@ -224,7 +224,7 @@ class Service:
             return found
 
     def _compose(self, incident: Incident) -> Message:
-        found = self._lookup.diagnose(incident.query, incident.job) if incident.query else Found(None)
+        found = self._lookup.diagnose(incident.query, incident.job, incident.app) if incident.query else Found(None)
         before = self._spool.recall(incident.group) if incident.status == "resolved" else None
         try:
             message = compose(incident, found.diagnosis, time.time(), found.trouble, before)

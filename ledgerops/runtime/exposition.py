@@ -12,9 +12,8 @@ from itertools import accumulate
 from typing import Any
 
 from ledgerops.metrics.model import HistogramTotal, Labels, Metric
-from ledgerops.model.self_counts import SelfStats
-from ledgerops.runtime.family import Family, clean_label
-from ledgerops.runtime.snapshot import Published, Snapshot, published
+from ledgerops.runtime.family import Family
+from ledgerops.runtime.snapshot import Outer, Published
 
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
 OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
@@ -44,21 +43,14 @@ def accepted(header: str) -> str:
     return chosen
 
 
-def render(snapshot: Snapshot, stats: SelfStats, now: float, kind: str = TEXT, expected: Iterable[str] = ()) -> bytes:
-    """All families as text of `kind` at `now` (seconds since the epoch); see `published` for the rest."""
-    queries = (*map(clean_label, snapshot.queries), *map(clean_label, expected))
-    return render_families(published(snapshot, stats, expected), now, kind, queries)
-
-
-def render_families(families: Iterable[Published], now: float, kind: str, queries: Iterable[str] = ()) -> bytes:
-    """Families as text of `kind`; `queries` are the names that their parts have, cleaned."""
+def render(families: Iterable[Published], now: float, kind: str = TEXT) -> bytes:
+    """What `published` gives as text of `kind` at `now` (seconds since the epoch)."""
     rich = kind == OPENMETRICS
     lines: list[str] = []
-    pairs = {name: f'query="{_escape(name)}"' for name in queries}
     for metric, parts in families:
         lines.extend(_head(metric, rich))
-        for query, family in parts:
-            lines.extend(_samples(family, pairs[query] if query is not None else "", now, rich))
+        for outer, family in parts:
+            lines.extend(_samples(family, _text(outer), now, rich))
     if rich:
         lines.append("# EOF\n")
     return "".join(lines).encode()
@@ -74,19 +66,24 @@ def _head(metric: Metric[Any], rich: bool) -> tuple[str, str]:
     return f"# HELP {name} {text}\n", f"# TYPE {name} {kind}\n"
 
 
-def _samples(family: Family, query: str, now: float, rich: bool) -> Iterable[str]:
+def _samples(family: Family, outer: str, now: float, rich: bool) -> Iterable[str]:
     metric, name = family.metric, family.metric.name
     if family.histogram is not None:
-        return _histogram(name, family.histogram, query, rich)
+        return _histogram(name, family.histogram, outer, rich)
     series = family.series
     if metric.age:
         series = [(labels, max(0.0, now - value)) for labels, value in series]
     keys = metric.labels
     if not keys:
-        braces = f"{{{query}}}" if query else ""
+        braces = f"{{{outer}}}" if outer else ""
         return [f"{name}{braces} {value!r}\n" for _, value in series]
-    head = f"{name}{{{query}," if query else f"{name}{{"
+    head = f"{name}{{{outer}," if outer else f"{name}{{"
     return [f"{head}{_pairs(keys, labels)}}} {value!r}\n" for labels, value in series]
+
+
+@lru_cache(maxsize=PAIRS)
+def _text(outer: Outer) -> str:
+    return ",".join([f'{key}="{_escape(label)}"' for key, label in outer])
 
 
 @lru_cache(maxsize=PAIRS)
@@ -94,7 +91,7 @@ def _pairs(keys: tuple[str, ...], labels: Labels) -> str:
     return ",".join([f'{key}="{_escape(label)}"' for key, label in zip(keys, labels, strict=True)])
 
 
-def _histogram(name: str, total: HistogramTotal, query: str, rich: bool) -> Iterator[str]:
+def _histogram(name: str, total: HistogramTotal, outer: str, rich: bool) -> Iterator[str]:
     exemplar = total.exemplar if rich else None
     count = 0
     for bound, count in zip((*total.bounds, None), accumulate(total.counts), strict=True):
@@ -102,9 +99,9 @@ def _histogram(name: str, total: HistogramTotal, query: str, rich: bool) -> Iter
         if exemplar is not None and (bound is None or exemplar[0] <= bound):
             pairs = ",".join(f'{key}="{_escape(label)}"' for key, label in exemplar[1].items())
             mark, exemplar = f" # {{{pairs}}} {exemplar[0]!r}", None
-        yield f'{name}_bucket{{{query},le="{"+Inf" if bound is None else repr(bound)}"}} {count}{mark}\n'
-    yield f"{name}_count{{{query}}} {count}\n"
-    yield f"{name}_sum{{{query}}} {total.sum!r}\n"
+        yield f'{name}_bucket{{{outer},le="{"+Inf" if bound is None else repr(bound)}"}} {count}{mark}\n'
+    yield f"{name}_count{{{outer}}} {count}\n"
+    yield f"{name}_sum{{{outer}}} {total.sum!r}\n"
 
 
 def _escape(label: str) -> str:

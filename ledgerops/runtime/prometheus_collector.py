@@ -20,7 +20,7 @@ from prometheus_client.core import (
 from prometheus_client.registry import Collector as Base
 
 from ledgerops.runtime.family import Family
-from ledgerops.runtime.snapshot import Published
+from ledgerops.runtime.snapshot import Outer, Published
 
 
 class Collector(Base):
@@ -43,8 +43,8 @@ class Collector(Base):
             yield _family(metric, parts, now)
 
 
-def _family(metric: Any, parts: Sequence[tuple[str | None, Family]], now: float) -> Metric:
-    outer = () if parts[0][0] is None else ("query",)
+def _family(metric: Any, parts: Sequence[tuple[Outer, Family]], now: float) -> Metric:
+    outer = [key for key, _ in parts[0][0]]
     labels = (*outer, *metric.labels)
     made: Any  # the families' add_metric take different arguments
     match metric.kind:
@@ -56,8 +56,8 @@ def _family(metric: Any, parts: Sequence[tuple[str | None, Family]], now: float)
             made = HistogramMetricFamily(metric.name, metric.help, labels=labels)
         case _:
             made = GaugeMetricFamily(metric.name, metric.help, labels=labels)
-    for query, family in parts:
-        own = [] if query is None else [query]
+    for pairs, family in parts:
+        own = [value for _, value in pairs]
         if family.histogram is not None:
             total = family.histogram
             bounds = [*(repr(bound) for bound in total.bounds), "+Inf"]

@@ -148,39 +148,47 @@ def _frozen(state: QueryState) -> QueryState:
     return still
 
 
+Outer = tuple[tuple[str, str], ...]  # label and value of each label that a metric does not list: query and application
+
+
 class Published(NamedTuple):
-    """One family. `parts` has its series by query, or one part under None where they belong to no query."""
+    """One family. `parts` has its series by the labels that the metric does not list, the same names in each part."""
 
     metric: Metric[Any]
-    parts: Sequence[tuple[str | None, Family]]
+    parts: Sequence[tuple[Outer, Family]]
 
 
-def published(snapshot: Snapshot, stats: SelfStats, expected: Iterable[str] = ()) -> Iterator[Published]:
+def published(
+    snapshot: Snapshot, stats: SelfStats, expected: Iterable[str] = (), app: str | None = None
+) -> Iterator[Published]:
     """The families of the queries, of the driver's machine, and of ledgerops itself, in the order of the catalogue.
 
     The text of /metrics and the Collector for prometheus_client are made from it, so that no family is in one of them
     only.
 
-    `expected` names queries that are reported even when they never ran; label values are clean. Raises what a self
-    metric's `read` raises; the other families were read when the snapshot was made.
+    `expected` names queries that are reported even when they never ran; `app` is the application, a label of every
+    family where it is known. Label values are clean. Raises what a self metric's `read` raises; the other families
+    were read when the snapshot was made.
     """
+    of_driver: Outer = (("app", clean_label(app)),) if app else ()
     queries = sorted((clean_label(name), query.families) for name, query in snapshot.queries.items())
     known = {name for name, _ in queries}
-    missing = sorted({clean_label(name) for name in expected} - known)
+    wanted = {clean_label(name) for name in expected}
+    labels = {name: (("query", name), *of_driver) for name in known | wanted}
     for metric in PER_QUERY:
         name = metric.name
         parts = [(query, families[name]) for query, families in queries if name in families]
         if name in ABSENT:
             done = {query for query, _ in parts}
-            wanted = sorted({clean_label(each) for each in expected} - done) if metric is EXPECTED else missing
-            parts += [(query, ABSENT[name]) for query in wanted]
+            missing = wanted - (done if metric is EXPECTED else known)
+            parts += [(query, ABSENT[name]) for query in sorted(missing)]
         if parts:
-            yield Published(metric, parts)
+            yield Published(metric, [(labels[query], family) for query, family in parts])
     for metric in DRIVER_METRICS:
         if metric.name in snapshot.driver:
-            yield Published(metric, [(None, snapshot.driver[metric.name])])
+            yield Published(metric, [(of_driver, snapshot.driver[metric.name])])
     for own in SELF_METRICS:
         assert own.read is not None
         series = series_of(own, own.read(stats))
         if series:
-            yield Published(own, [(None, Family(own, series))])
+            yield Published(own, [(of_driver, Family(own, series))])

@@ -23,7 +23,7 @@ from ledgerops.model.self_counts import SelfStats
 from ledgerops.model.spark_progress import format_instant
 from ledgerops.runtime import exposition
 from ledgerops.runtime.registry import Fleet
-from ledgerops.runtime.snapshot import Snapshot, snapshot_query
+from ledgerops.runtime.snapshot import Snapshot, published, snapshot_query
 from ledgerops.runtime.status import status_document
 from load.bench.lines import Line, least, limit
 
@@ -197,7 +197,9 @@ def scrape(queries: int = 50) -> dict[str, tuple[int, int, float]]:
         body = b""
         for _ in range(15):
             began = time.perf_counter()
-            body = exposition.render(snapshot, SelfStats(), T0 + 100, exposition.accepted(accept))
+            body = exposition.render(
+                published(snapshot, SelfStats(), app="bench"), T0 + 100, exposition.accepted(accept)
+            )
             took.append((time.perf_counter() - began) * 1000)
         found[kind] = (series, len(body), statistics.median(took))
     return found

@@ -87,7 +87,7 @@ def test_a_query_is_seen_from_its_start_to_its_end(spark, attach, started, tmp_p
     query = started("seen")
     until(lambda: (value(watch, "ledgerops_batches_total", query="seen") or 0) >= 4)
 
-    assert value(watch, "ledgerops_query_active", query="seen") == 1.0
+    assert value(watch, "ledgerops_query_active", query="seen", app="ledgerops-tests") == 1.0
     assert value(watch, "ledgerops_watermark_lag_seconds", query="seen") > 5
     assert [each["query"] for each in watch.diagnose()["queries"]] == ["seen"]
     assert json.loads(get(watch, "/diagnosis?query=seen"))["version"] == 1

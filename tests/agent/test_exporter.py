@@ -30,6 +30,7 @@ from ledgerops.model.self_counts import SelfStats
 from ledgerops.runtime.exposition import OPENMETRICS, TEXT, accepted, render
 from ledgerops.runtime.family import clean_label
 from ledgerops.runtime.registry import Fleet
+from ledgerops.runtime.snapshot import published
 from tests.build import T0, spark_json
 from tests.certificates import authority, certificate_of
 from tests.programs import until
@@ -703,7 +704,27 @@ def test_a_certificate_that_is_none_is_named(tmp_path):
         Exporter(Config(port=0, tls_certificate=str(tmp_path / "absent.pem")), None, SelfStats())
 
 
+def test_every_series_has_the_application_as_a_label(serve):
+    served = serve(start_worker=False, app="billing", expected_queries=("never_ran",))
+    served.see()
+    text = served.get("/metrics")[2].decode()
+
+    samples_of = [(sample.name, sample.labels) for family in parse_text(text) for sample in family.samples]
+    assert "ledgerops_batches_total" in {name for name, _ in samples_of}
+    assert [name for name, labels in samples_of if labels.get("app") != "billing"] == []
+    assert 'ledgerops_query_active{query="never_ran",app="billing"} 0.0' in text
+    assert json.loads(served.get("/diagnosis")[2])["app"] == "billing"
+
+
+def test_an_application_of_unknown_name_has_no_such_label(serve):
+    served = serve()
+
+    assert b"app=" not in served.get("/metrics")[2]
+    assert "app" not in json.loads(served.get("/diagnosis")[2])
+
+
 def test_the_answer_of_an_empty_worker_is_well_formed():
     for kind, parse in ((TEXT, parse_text), (OPENMETRICS, parse_openmetrics)):
-        text = render(Worker(Inbox(SelfStats()), Fleet(Diagnoser), SelfStats()).snapshot, SelfStats(), T0, kind)
+        worker = Worker(Inbox(SelfStats()), Fleet(Diagnoser), SelfStats())
+        text = render(published(worker.snapshot, SelfStats()), T0, kind)
         assert "ledgerops_build_info" in {name for name, _ in samples(text.decode(), parse)}

@@ -8,7 +8,8 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from ledgerops.common.credentials import Secrets
-from ledgerops.notify.lookup import Lookup, promql_text
+from ledgerops.notify.incident import promql_text
+from ledgerops.notify.lookup import Lookup
 from tests.hostile import dripping_server
 from tests.notify.build import DIAGNOSIS
 
@@ -64,6 +65,39 @@ def test_the_driver_that_runs_the_query_is_believed_before_one_that_ran_it(drive
     driver.pages["/api/v1/query"] = {"data": {"result": [{"metric": {"instance": each}} for each in instances]}}
 
     assert Lookup(prometheus=driver.url).diagnose("daily_counts", "").diagnosis["health"] == 10
+
+
+@pytest.mark.parametrize(("app", "health"), [("billing", 10), ("reports", 90)])
+def test_of_two_applications_with_equal_query_names_the_right_one_answers(driver, receiver, app, health):
+    for each, its_app, its_health in ((driver, "billing", 10), (receiver, "reports", 90)):
+        each.pages["/diagnosis"] = {"app": its_app, "queries": [{**DIAGNOSIS, "health": its_health}]}
+
+    found = Lookup(exporters=[driver.url, receiver.url]).diagnose("daily_counts", "", app)
+
+    assert found.diagnosis["health"] == health
+
+
+def test_no_diagnosis_is_better_than_that_of_another_application(driver):
+    driver.pages["/diagnosis"] = {"app": "reports", "queries": [DIAGNOSIS]}
+
+    found = Lookup(exporters=[driver.url]).diagnose("daily_counts", "", "billing")
+
+    assert (found.diagnosis, found.trouble) == (None, f"{driver.url} does not know daily_counts of billing")
+
+
+def test_a_driver_that_does_not_name_its_application_is_believed(driver):
+    driver.pages["/diagnosis"] = KNOWN
+
+    assert Lookup(exporters=[driver.url]).diagnose("daily_counts", "", "billing").diagnosis == DIAGNOSIS
+
+
+def test_prometheus_is_asked_for_drivers_of_the_application(driver):
+    driver.pages["/api/v1/query"] = {"data": {"result": []}}
+
+    Lookup(prometheus=driver.url).diagnose("daily_counts", "", "billing")
+
+    [asked] = parse_qs(urlsplit(driver.asked[0]).query)["query"]
+    assert asked == 'sort_desc(ledgerops_query_active{query="daily_counts", app="billing"})'
 
 
 def test_a_job_cannot_change_the_question_to_prometheus(driver):

@@ -1,3 +1,5 @@
+from urllib.parse import unquote
+
 import pytest
 
 from ledgerops.notify.incident import parse_webhook
@@ -21,6 +23,15 @@ def test_a_page_says_what_since_when_why_and_what_to_do():
         "dashboard: https://example.com/d/ledgerops-query",
         "silence: http://alertmanager:9093/#/silences/new?filter=%7Bquery%3D%22daily_counts%22%7D",
     ]
+
+
+def test_a_page_names_the_application_of_the_query_and_silences_only_that():
+    labels = {"job": "ledgerops", "app": "billing", "query": "daily_counts"}
+    found = compose(parse_webhook(webhook(groupLabels=labels, commonLabels=labels)), DIAGNOSIS, NOW)
+
+    assert found.title.startswith("CRITICAL daily_counts of billing: ")
+    silence = found.body.splitlines()[-1]
+    assert unquote(silence).endswith('?filter={query="daily_counts", app="billing"}')
 
 
 def test_without_a_diagnosis_the_page_says_why():

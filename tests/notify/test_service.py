@@ -169,8 +169,8 @@ def test_pages_about_hung_drivers_go_out_together(notify, receiver):
     urls = {f"query_{n}": f"http://127.0.0.1:{each.getsockname()[1]}" for n, each in enumerate(drivers)}
 
     class HungDrivers(Lookup):
-        def diagnose(self, query, job):
-            return Lookup(exporters=[urls[query]], seconds=5.0).diagnose(query, job)
+        def diagnose(self, query, job, app=""):
+            return Lookup(exporters=[urls[query]], seconds=5.0).diagnose(query, job, app)
 
     service = notify([Webhook(receiver.url)], HungDrivers())
     began = time.monotonic()

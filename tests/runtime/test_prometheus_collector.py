@@ -58,15 +58,15 @@ def test_both_ways_publish_the_same(snapshot, kind, library, parse):
     now = snapshot.at + 7
     registry = CollectorRegistry()
     expected = ["never_ran"]
-    registry.register(Collector(lambda: published(snapshot, SelfStats(), expected), clock=lambda: now))
-    ours = samples(parse(exposition.render(snapshot, SelfStats(), now, kind, expected).decode()))
+    registry.register(Collector(lambda: published(snapshot, SelfStats(), expected, "ledger"), clock=lambda: now))
+    ours = samples(parse(exposition.render(published(snapshot, SelfStats(), expected, "ledger"), now, kind).decode()))
     theirs = samples(parse(library(registry).decode()))
     assert len(ours) > 300
     assert ours == theirs
     names = {name for name, _ in ours}
     assert {"ledgerops_build_info", "ledgerops_host_cpus", "ledgerops_listener_dropped_total"} <= names
-    assert ours["ledgerops_query_active", (("query", "never_ran"),)] == 0.0
-    assert ours["ledgerops_query_expected", (("query", "never_ran"),)] == 1.0
+    assert ours["ledgerops_query_active", (("app", "ledger"), ("query", "never_ran"))] == 0.0
+    assert ours["ledgerops_query_expected", (("app", "ledger"), ("query", "never_ran"))] == 1.0
 
 
 def test_registering_collects_nothing():

@@ -17,16 +17,16 @@ from ledgerops.mixin.site import Site
 WINDOW = 600.0
 ERRORS = 3  # a collector that fails once asked a driver that was stopping
 DROPPED = "ledgerops_listener_dropped_total"
-FAILED = 'ledgerops_collector_errors_total{collector="tasks"}'
+ERRORS_TOTAL = "ledgerops_collector_errors_total"
+FAILED = f'{ERRORS_TOTAL}{{collector="tasks"}}'
 
 
 def _expression(site: Site) -> str:
     window = site.window(WINDOW)
-    dropped = f"sum by (job, instance) (increase({site.series(DROPPED)}[{window}])) > 0"
-    failed = (
-        f"sum by (job, instance) (increase({site.series('ledgerops_collector_errors_total')}[{window}])) > {ERRORS}"
+    dropped, failed = (
+        f"sum by (job, app, instance) (increase({site.series(metric)}[{window}]))" for metric in (DROPPED, ERRORS_TOTAL)
     )
-    return f"{dropped} or {failed}"
+    return f"{dropped} > 0 or {failed} > {ERRORS}"
 
 
 ALERT = Alert(

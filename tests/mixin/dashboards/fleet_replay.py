@@ -30,8 +30,6 @@ HEALTHY = ("burst", "quiet", "ordinary", "gap")
 FAULTS = ("overload", "whale-key", "slow-sink", "crash", "hung-sink", "late-flood", "slow-state-commit", "backlog")
 SITE = Site(scrape_seconds=SCRAPE, evaluation_seconds=SCRAPE, time_scale=1 / 30)
 INSTANT = re.compile(r"^(\w+_timestamp_seconds(?:\{.*\})?) (\S+)$", re.MULTILINE)
-LABELLED = re.compile(r"^(\w+)\{", re.MULTILINE)
-BARE = re.compile(r"^(\w+) ", re.MULTILINE)
 
 
 class Driver:
@@ -63,9 +61,7 @@ class Driver:
         first = self.pages[0][0]
         _, text = self.pages[min(int((now - self.began) / SCRAPE), len(self.pages) - 1)]
         shift = self.began - first
-        text = INSTANT.sub(lambda found: f"{found[1]} {float(found[2]) + shift!r}", text)
-        text = LABELLED.sub(rf'\1{{app="{self.drill}",', text)
-        return BARE.sub(rf'\1{{app="{self.drill}"}} ', text)
+        return INSTANT.sub(lambda found: f"{found[1]} {float(found[2]) + shift!r}", text)
 
     def close(self) -> None:
         self._server.shutdown()
@@ -77,7 +73,7 @@ def _texts(drill: str):
     replay, due = Replay(), None
     for seen in read(DRILLS / drill / "recording"):
         while due is not None and seen.at > due:
-            yield due, scraped_text(replay, due)
+            yield due, scraped_text(replay, due, drill)
             due += SCRAPE
         due = due or seen.at + SCRAPE
         state = replay.take(seen)

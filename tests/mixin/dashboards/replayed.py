@@ -22,7 +22,7 @@ from ledgerops.model.recording import read
 from ledgerops.model.self_counts import SelfStats
 from ledgerops.runtime.exposition import render
 from ledgerops.runtime.replay import JUDGED, Replay
-from ledgerops.runtime.snapshot import Snapshot, snapshot_driver, snapshot_query
+from ledgerops.runtime.snapshot import Snapshot, published, snapshot_driver, snapshot_query
 from tests.paths import RECORDED
 from tests.programs import needed
 
@@ -62,15 +62,16 @@ def parsed(text: str) -> Page:
     }
 
 
-def scraped_text(replay: Replay, now: float) -> str:
-    """What the exporter would have answered."""
+def scraped_text(replay: Replay, now: float, app: str | None = None) -> str:
+    """What the exporter of an application would have answered."""
     fleet = replay.fleet
     queries = {}
     for name, state in fleet.queries.items():
         fleet.judge(state, now)
         queries[name] = snapshot_query(state, fleet.view(state, now), BUDGET, _raised)
     driver = snapshot_driver(fleet.hosts[-1] if fleet.hosts else None, _raised)
-    return render(Snapshot(now, queries, tuple(fleet.hosts), driver), SelfStats(), now).decode()
+    snapshot = Snapshot(now, queries, tuple(fleet.hosts), driver)
+    return render(published(snapshot, SelfStats(), app=app), now).decode()
 
 
 def _raised(metric: str, error: Exception) -> None:

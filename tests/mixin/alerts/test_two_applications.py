@@ -1,0 +1,106 @@
+"""Two applications whose queries have equal names, on one Prometheus: neither may hide what the other does."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+import yaml
+from prometheus_client.parser import text_string_to_metric_families as parse_text
+
+from ledgerops.diagnosis.engine import Diagnoser
+from ledgerops.mixin.alerts import ALERTS
+from ledgerops.mixin.promtests import STEP, series_named
+from ledgerops.mixin.site import Site
+from ledgerops.model.records import Observation
+from ledgerops.model.self_counts import SelfStats
+from ledgerops.runtime.exposition import render
+from ledgerops.runtime.registry import Fleet
+from ledgerops.runtime.snapshot import Snapshot, published, snapshot_query
+from tests.build import T0, spark_json
+from tests.paths import ROOT
+from tests.programs import needed
+
+FILES = [str(each) for each in sorted((ROOT / "alerts/rules").glob("*.yaml"))]
+STARTED = {"id": "id-1", "runId": "run-1", "name": "orders"}
+ENDED = {"id": "id-1", "runId": "run-1", "exception": "X: bad row", "errorClassOnException": "X"}
+
+
+def promtool(tmp_path, *tests):
+    file = tmp_path / "tests.yaml"
+    file.write_text(yaml.safe_dump({"rule_files": FILES, "evaluation_interval": "15s", "tests": list(tests)}))
+    done = subprocess.run([needed("promtool"), "test", "rules", str(file)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def firing(alert, at, *apps):
+    return {
+        "expr": f'count by (app) (ALERTS{{alertname="{alert}", alertstate="firing"}})',
+        "eval_time": f"{at}s",
+        "exp_samples": [{"labels": f'{{app="{app}"}}', "value": 1} for app in apps],
+    }
+
+
+def scraped(app, failed):
+    """The samples of a driver whose only query runs, or has failed."""
+    fleet = Fleet(Diagnoser)
+    seen = [("started", STARTED)]
+    seen += [("progress", spark_json(batchId=batch, name="orders", id="id-1", runId="run-1")) for batch in range(3)]
+    seen += [("terminated", ENDED)] * failed
+    for number, (kind, data) in enumerate(seen):
+        state = fleet.ingest(Observation(T0 + number, kind, "orders", data))
+        assert state is not None
+        fleet.judge(state, T0 + number)
+    queries = {"orders": snapshot_query(state, fleet.view(state, T0 + 5), 500, pytest.fail)}
+    text = render(published(Snapshot(T0 + 5, queries), SelfStats(), app=app), T0 + 5).decode()
+    for family in parse_text(text):
+        for sample in family.samples:
+            labels = {**sample.labels, "job": "ledgerops", "instance": f"{app}:9464"}
+            pairs = ", ".join(f'{key}="{value}"' for key, value in labels.items())
+            yield f"{sample.name}{{{pairs}}}", sample.value
+
+
+@pytest.mark.parametrize("alert", ["LedgerQueryDown", "LedgerQueryFailed"])
+def test_an_outage_in_one_application_is_not_masked_by_its_namesake_in_another(tmp_path, alert):
+    running = {app: dict(scraped(app, failed=False)) for app in "ab"}
+    failed = dict(scraped("b", failed=True))
+    series = {name: f"{value!r}x48" for name, value in running["a"].items()}
+    for name in running["b"].keys() | failed.keys():
+        first = f"{running['b'][name]!r}x8" if name in running["b"] else "_x9"
+        series[name] = f"{first} {failed[name]!r}x40" if name in failed else f"{first} stale"
+
+    promtool(
+        tmp_path,
+        {
+            "interval": STEP,
+            "input_series": [{"series": name, "values": values} for name, values in series.items()],
+            "promql_expr_test": [firing(alert, 60), firing(alert, 400, "b")],
+        },
+    )
+
+
+def of_application(series, app):
+    labels = {"job": Site().job, "instance": f"{app}:9464", "query": "orders", "app": app}
+    return [{"series": series_named(name, labels), "values": values} for name, values in series.items()]
+
+
+def test_every_alert_about_a_query_names_the_application_that_it_is_true_of(tmp_path):
+    """The series of a case in which it fires, beside those of one in which it stays quiet, in another application."""
+    tests = []
+    for alert in ALERTS:
+        cases = [case for case in alert.cases if "app=" not in str(case.series)]
+        speaks = next((case for case in cases if case.fires), None)
+        quiet = [case for case in cases if case.shows == "stays quiet"]
+        if not alert.of_query or speaks is None or not quiet:
+            continue
+        tests.append(
+            {
+                "name": alert.name,
+                "interval": STEP,
+                "input_series": [*of_application(speaks.series, "b"), *of_application(quiet[0].series, "a")],
+                "promql_expr_test": [firing(alert.name, speaks.at, "b")],
+            }
+        )
+
+    assert len(tests) > 40
+    promtool(tmp_path, *tests)
