@@ -18,6 +18,12 @@ from ledgerops.mixin.site import Site
 from ledgerops.mixin.yaml_text import document
 from ledgerops.model.finding import SEVERITIES
 
+# alerts of drivers have no query: what silences what, for equal labels
+OF_DRIVERS = (
+    ("LedgerExporterAbsent", ("LedgerDriverLost", "LedgerTargetDown"), ["job"]),
+    ("LedgerDriverLost", ("LedgerTargetDown",), ["job", "instance"]),
+)
+
 
 def inhibitions(alerts: tuple[Alert, ...] = ALERTS) -> Mapping[str, tuple[str, ...]]:
     """Alert -> alerts that it silences for the same query, sorted."""
@@ -39,21 +45,15 @@ def _rank(alert: Alert) -> int:
 
 def alertmanager(site: Site) -> dict[str, Any]:
     """The content of Alertmanager's configuration file."""
-    rules: list[dict[str, Any]] = [
+    silenced = [(source, targets, ["job", "app", "query"]) for source, targets in inhibitions().items()]
+    rules = [
         {
             "source_matchers": [f'alertname="{source}"'],
             "target_matchers": [f'alertname=~"{"|".join(targets)}"'],
-            "equal": ["job", "app", "query"],
+            "equal": equal,
         }
-        for source, targets in inhibitions().items()
+        for source, targets, equal in (*silenced, *OF_DRIVERS)
     ]
-    rules.append(  # nothing is known of any query: a single target that is down is no news
-        {
-            "source_matchers": ['alertname="LedgerExporterAbsent"'],
-            "target_matchers": ['alertname="LedgerTargetDown"'],
-            "equal": ["job"],
-        }
-    )
     webhook = {"url": site.notify_url, "send_resolved": True, "max_alerts": 50}
     if access := notify_config(site):
         webhook["http_config"] = access

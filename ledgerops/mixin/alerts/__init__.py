@@ -6,6 +6,7 @@ from ledgerops.diagnosis.rules import RULES
 from ledgerops.mixin.alerts import (
     crash_loop,
     data_loss,
+    driver_lost,
     exporter_absent,
     falling_behind,
     freshness,
@@ -41,6 +42,7 @@ SYMPTOMS: tuple[Alert, ...] = (
 FRESHNESS: tuple[Alert, ...] = (freshness.PAGE, freshness.TICKET)
 OBSERVER: tuple[Alert, ...] = (
     exporter_absent.ALERT,
+    driver_lost.ALERT,
     target_down.ALERT,
     observer_degraded.ALERT,
     watchdog.ALERT,

@@ -130,7 +130,7 @@ PAGE = Alert(
             3300, False,
         ),
         Case("resolves", "fresh again for ten minutes", {**WELL, LAG: "0x240 120x60 0x120"}, 5400, False),
-        Case("series vanishes", "the driver is gone: LedgerExporterAbsent speaks",
+        Case("series vanishes", "the driver is gone: LedgerDriverLost fires",
              {SEEN: "0+15x240 stale", ACTIVE: "1x240 stale", EXPECTED: "1x240 stale"}, 5400, False),
         Case("query restarts", "away for a minute",
              {SEEN: "0+15x2000", ACTIVE: "1x240 0x4 1x200", EXPECTED: "1x500"}, 4200, False),

@@ -8,6 +8,7 @@ from ledgerops.mixin.site import Site
 
 BY = "by (job, app, query)"
 CAUSE = "[cause]"  # in a description: stands for what `cause` gives
+REMEMBERED_SECONDS = 12 * 3600.0  # for so long a driver that stopped answering is reported
 
 
 def lines(expression: str) -> str:
@@ -34,6 +35,20 @@ def told(site: Site, metric: str, rule: str) -> str:
 def alive(site: Site) -> str:
     """1 for each query of which a run is on."""
     return f"{worst(site, 'ledgerops_query_active')} == 1"
+
+
+def lost(site: Site) -> str:
+    """1 for each query that ran on a driver which stopped answering, and that no other driver runs now.
+
+    A query that ends when it has processed what there was (`available_now`, `once`) is not among them.
+    """
+    active, memory = site.series("ledgerops_query_active"), site.window(REMEMBERED_SECONDS)
+    ends = site.series("ledgerops_query_info", 'trigger=~"available_now|once"')
+    return (
+        f"(last_over_time({active}[{memory}]) == 1) unless on (job, app, instance, query) {active} "
+        f"unless on (job, app, query) ({active} == 1) "
+        f"unless on (job, app, instance, query) last_over_time({ends}[{memory}])"
+    )
 
 
 def silent(site: Site) -> str:

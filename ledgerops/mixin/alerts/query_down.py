@@ -66,7 +66,7 @@ ALERT = Alert(
             {"ledgerops_query_expected": "1x60", "ledgerops_query_active": "1x8 0x12 1x40"}, 600, False,
         ),
         Case(
-            "series vanishes", "the driver is gone: LedgerExporterAbsent speaks",
+            "series vanishes", "the driver is gone: LedgerDriverLost fires",
             {"ledgerops_query_expected": "1x20 stale", "ledgerops_query_active": "1x20 stale"}, 500, False,
         ),
         Case(

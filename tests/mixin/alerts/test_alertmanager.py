@@ -1,7 +1,8 @@
 import subprocess
 
-from ledgerops.mixin.alertmanager import inhibitions
+from ledgerops.mixin.alertmanager import alertmanager, inhibitions
 from ledgerops.mixin.alerts import ALERTS
+from ledgerops.mixin.site import Site
 from ledgerops.model.finding import SEVERITIES
 from tests.paths import ROOT
 from tests.programs import needed
@@ -34,6 +35,19 @@ def test_a_failed_query_is_one_page():
         "LedgerQueryDown",
         "LedgerQueryStuck",
     )
+
+
+def test_a_lost_driver_is_one_page():
+    silenced = [
+        (rule["source_matchers"], rule["target_matchers"], rule["equal"])
+        for rule in alertmanager(Site())["inhibit_rules"]
+        if "query" not in rule["equal"]
+    ]
+
+    assert silenced == [
+        (['alertname="LedgerExporterAbsent"'], ['alertname=~"LedgerDriverLost|LedgerTargetDown"'], ["job"]),
+        (['alertname="LedgerDriverLost"'], ['alertname=~"LedgerTargetDown"'], ["job", "instance"]),
+    ]
 
 
 def test_alertmanager_takes_the_configuration():

@@ -61,3 +61,25 @@ def test_an_alert_names_the_first_cause_of_its_own_application_and_what_to_do(tm
 
     assert {app: text for app, (text, _) in found.items()} == {"": DOWN + first, "a": DOWN + second}
     assert "&var-app=" not in found[""][1] and "&var-app=a&var-query=orders&" in found["a"][1]
+
+
+def test_a_lost_driver_names_the_queries_that_nobody_runs(tmp_path):
+    (tmp_path / "observer.yaml").write_text(rule_files(Site())["observer.yaml"], "utf-8")
+    active = 'ledgerops_query_active{job="ledgerops", app="a", instance="%s", query="%s"}'
+    series = {active % ("d:1", "orders"): "1x8 stale", active % ("d:1", "payments"): "1x8 stale",
+              active % ("d:1", "old"): "0x8 stale", active % ("d:2", "refunds"): "1x40"}  # fmt: skip
+    test = {
+        "interval": "15s",
+        "input_series": [{"series": name, "values": value} for name, value in series.items()],
+        "alert_rule_test": [{"eval_time": "6m", "alertname": "LedgerDriverLost", "exp_alerts": []}],
+    }
+    (tmp_path / "test.yaml").write_text(
+        yaml.safe_dump({"rule_files": ["observer.yaml"], "tests": [test]}, width=10_000)
+    )
+    done = subprocess.run(
+        [needed("promtool"), "test", "rules", "test.yaml"], cwd=tmp_path, capture_output=True, text=True
+    )
+
+    assert "d:1 of ledgerops stopped answering. No other driver runs its queries (2): orders payments." in (
+        done.stdout + done.stderr
+    )

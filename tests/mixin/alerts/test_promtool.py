@@ -34,6 +34,9 @@ def test_the_alerts_fire_and_stay_silent_as_their_cases_say(name):
     ("name", "before", "after", "said"),
     [
         ("observer", "== 0", "== 2", ("LedgerTargetDown",)),
+        ("observer", "}[12h]) == 1", "}[12h]) == 2", ("LedgerDriverLost",)),
+        ("observer", '"} == 1)', '"} == 2)', ("LedgerDriverLost",)),
+        ("observer", "available_now|once", "once", ("LedgerDriverLost",)),
         ("symptoms", "0.001 *", "0.9 *", ("LedgerRowsDropped",)),
         ("causes", 'rule="key-skew"', 'rule="late-data"', ("LedgerKeySkew",)),
         ("symptoms", " for: 1m", " for: 5s", ("LedgerQueryDown",)),
@@ -44,6 +47,9 @@ def test_the_alerts_fire_and_stay_silent_as_their_cases_say(name):
     ],
     ids=[
         "never true",
+        "of a driver that died nothing",
+        "a query that moved",
+        "a query that ended by itself",
         "another threshold",
         "another label",
         "no patience",

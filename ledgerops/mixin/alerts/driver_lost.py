@@ -1,0 +1,93 @@
+"""Driver lost: a driver stopped answering while its queries ran, and no other driver runs them.
+
+Meaning: Prometheus can no longer scrape this driver, or its target is gone. Other drivers answer. The last scrape
+    showed running queries, and no driver has an active run of them now.
+Impact: most likely nothing reads the input of these queries. Their results get older, and their backlog grows until the
+    topic deletes rows. No other alert about these queries can fire.
+Diagnosis: 1. Check whether the driver's process or pod is alive; its log ends with the reason. 2. It is alive: from the
+    Prometheus host run `ledgerops status --once --url http://INSTANCE`. No answer means that only the endpoint is gone,
+    and the queries may be running. 3. `up{job="JOB", instance="INSTANCE"}` is 0 while the target exists; no value means
+    that it was removed.
+Mitigation: start the driver again; its queries resume from their checkpoints. If it was shut down on purpose, silence
+    the alert: it ends by itself 12 hours after the last scrape.
+"""
+
+from __future__ import annotations
+
+from ledgerops.mixin.alerts.model import Alert, Case
+from ledgerops.mixin.alerts.promql import lost
+from ledgerops.mixin.site import Site
+
+ACTIVE, INFO, UP = "ledgerops_query_active", "ledgerops_query_info", "up"
+NAMES = (
+    '{{ with printf "max by (query) (last_over_time(ledgerops_query_active{job=%q, instance=%q}[12h]) == 1)" '
+    "$labels.job $labels.instance | query }}{{ range . }} {{ .Labels.query }}{{ end }}{{ end }}"
+)
+
+
+def _expression(site: Site) -> str:
+    return f"count by (job, app, instance) ({lost(site)})"
+
+
+def _other(name: str) -> str:
+    return f'{name}{{app="other", instance="other:9464", query="other"}}'
+
+
+OTHER = {_other(ACTIVE): "1x400", 'up{instance="other:9464"}': "1x400"}
+
+ALERT = Alert(
+    name="LedgerDriverLost",
+    severity="critical",
+    expression=_expression,
+    hold=120.0,  # a driver that is started again needs a minute or two until its queries run
+    summary="A driver stopped answering while its queries ran.",
+    description="{{ $labels.instance }} of {{ $labels.job }} stopped answering. No other driver runs its queries "
+    f"({{{{ $value }}}}):{NAMES}.",
+    runbook=__doc__,
+    page="ledgerops-fleet",
+    of_query=False,
+    cases=(
+        Case("fires", "one of two does not answer", {**OTHER, UP: "1x8 0x40", ACTIVE: "1x8 stale"}, 400, True),
+        Case("fires", "its target is gone", {**OTHER, UP: "1x8 stale", ACTIVE: "1x8 stale"}, 400, True),
+        Case(
+            "fires", "its query ended on another driver before",
+            {
+                **OTHER, UP: "1x8 0x40", ACTIVE: "1x8 stale",
+                'ledgerops_query_active{instance="old:9464"}': "1x4 0x44",
+            }, 400, True,
+        ),
+        Case(
+            "fires", "a query of the same name runs in another application",
+            {
+                **OTHER, UP: "1x8 0x40", 'ledgerops_query_active{app="a"}': "1x8 stale",
+                'ledgerops_query_active{app="b", instance="b:9464"}': "1x48",
+            }, 400, True,
+        ),
+        Case("stays quiet", "it misses one scrape", {**OTHER, UP: "1x8 0x1 1x40", ACTIVE: "1x8 _ 1x40"}, 180, False),
+        Case(
+            "stays quiet", "another driver took the query over",
+            {
+                **OTHER, UP: "1x8 0x40", ACTIVE: "1x8 stale",
+                'ledgerops_query_active{instance="new:9464"}': "_x12 1x36",
+            }, 400, False,
+        ),
+        Case("stays quiet", "its queries had ended", {**OTHER, UP: "1x8 0x40", ACTIVE: "1x4 0x4 stale"}, 400, False),
+        Case("stays quiet", "it answers, and its query ended", {**OTHER, UP: "1x48", ACTIVE: "1x8 0x40"}, 400, False),
+        Case(
+            "stays quiet", "its query processed what there was, and the process ended",
+            {
+                **OTHER, UP: "1x8 stale", ACTIVE: "1x8 stale",
+                'ledgerops_query_info{trigger="available_now"}': "1x8 stale",
+            }, 400, False,
+        ),
+        Case(
+            "resolves", "it answers again",
+            {**OTHER, UP: "1x8 0x20 1x40", ACTIVE: "1x8 stale _x20 1x40"}, 700, False,
+        ),
+        Case("series vanishes", "for under two minutes", {**OTHER, UP: "1x8 stale", ACTIVE: "1x8 stale"}, 230, False),
+        Case(
+            "query restarts", "with the driver, within a minute and a half",
+            {**OTHER, UP: "1x8 0x4 1x40", ACTIVE: "1x8 stale _x6 1x40"}, 300, False,
+        ),
+    ),
+)  # fmt: skip
