@@ -31,8 +31,8 @@ from ledgerops.agent.worker import Worker
 from ledgerops.common.kafka import KafkaClient, read_client
 from ledgerops.config import Config, load
 from ledgerops.diagnosis.engine import Diagnoser
+from ledgerops.metrics.self_watch import SelfStats
 from ledgerops.model.recording import Recorder
-from ledgerops.model.self_counts import SelfStats
 from ledgerops.runtime.registry import Fleet
 from ledgerops.runtime.status import status_document
 

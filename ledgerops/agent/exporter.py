@@ -16,7 +16,7 @@ from ledgerops.agent.worker import Worker
 from ledgerops.common.http_access import Access, Rules, tls_contexts
 from ledgerops.common.http_server import HTML, LINES, Answer, Request, Server, problem
 from ledgerops.config import Config
-from ledgerops.model.self_counts import SelfStats
+from ledgerops.metrics.self_watch import SelfStats
 from ledgerops.runtime import exposition
 from ledgerops.runtime.snapshot import Published, published
 from ledgerops.runtime.status import status_document

@@ -6,7 +6,7 @@ import logging
 import threading
 from collections.abc import Callable
 
-from ledgerops.model.self_counts import SelfStats
+from ledgerops.metrics.self_watch import SelfStats
 
 log = logging.getLogger("ledgerops")
 

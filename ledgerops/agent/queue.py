@@ -6,8 +6,8 @@ import queue
 import time
 from typing import NamedTuple
 
+from ledgerops.metrics.self_watch import SelfStats
 from ledgerops.model.records import Kind
-from ledgerops.model.self_counts import SelfStats
 
 SIZE = 10_000  # a minute of 50 busy queries, about 30 MB of JSON at worst
 

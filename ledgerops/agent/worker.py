@@ -20,9 +20,9 @@ import orjson
 from ledgerops.agent.queue import Event, Inbox
 from ledgerops.common.masking import mask
 from ledgerops.config import Config
+from ledgerops.metrics.self_watch import SelfStats
 from ledgerops.model.recording import Recorder, encode, load_json
 from ledgerops.model.records import Observation
-from ledgerops.model.self_counts import SelfStats
 from ledgerops.model.spark_progress import BadRecord
 from ledgerops.runtime.registry import Fleet, QueryState
 from ledgerops.runtime.snapshot import QuerySnapshot, Snapshot, fit_queries, snapshot_driver, snapshot_query

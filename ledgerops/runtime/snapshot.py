@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 from ledgerops.metrics import DRIVER_METRICS, QUERY_METRICS, SELF_METRICS, VERDICT_METRICS
 from ledgerops.metrics.identity import ACTIVE, EXPECTED
 from ledgerops.metrics.model import HistogramTotal, Metric
+from ledgerops.metrics.self_watch import SelfStats
 from ledgerops.model.finding import Verdict
 from ledgerops.model.records import Host
-from ledgerops.model.self_counts import SelfStats
 from ledgerops.runtime.family import Family, clean_label, fair_limit, fit_families, series_of
 from ledgerops.runtime.registry import QueryState
 from ledgerops.signals.query_view import QueryView

@@ -16,10 +16,10 @@ from pathlib import Path
 import orjson
 
 from ledgerops.diagnosis.engine import Diagnoser
+from ledgerops.metrics.self_watch import SelfStats
 from ledgerops.metrics.state import CUSTOM
 from ledgerops.model.recording import decode, encode
 from ledgerops.model.records import Executor, ExecutorShare, Host, Kind, Plan, Process, StageSummary, TaskSummary
-from ledgerops.model.self_counts import SelfStats
 from ledgerops.model.spark_progress import format_instant
 from ledgerops.runtime import exposition
 from ledgerops.runtime.registry import Fleet

@@ -19,9 +19,9 @@ from pathlib import Path
 from ledgerops.agent.queue import Event, Inbox
 from ledgerops.agent.worker import Worker
 from ledgerops.diagnosis.engine import Diagnoser
+from ledgerops.metrics.self_watch import SelfStats
 from ledgerops.model.recording import Recorder
 from ledgerops.model.records import Kind, Observation
-from ledgerops.model.self_counts import SelfStats
 from ledgerops.runtime import exposition
 from ledgerops.runtime.registry import Fleet
 from ledgerops.runtime.snapshot import published

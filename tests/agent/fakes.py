@@ -8,8 +8,8 @@ import orjson
 
 from ledgerops.agent.queue import Inbox
 from ledgerops.agent.sessions import ActiveQuery, Session
+from ledgerops.metrics.self_watch import SelfStats
 from ledgerops.model.records import Plan
-from ledgerops.model.self_counts import SelfStats
 from ledgerops.runtime.runs import Run, Runs
 from tests.build import T0
 

@@ -26,7 +26,7 @@ from ledgerops.common.http_server import MAX_REQUESTS, MAX_REQUESTS_PER_ADDRESS
 from ledgerops.config import Config
 from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.errors import UserError
-from ledgerops.model.self_counts import SelfStats
+from ledgerops.metrics.self_watch import SelfStats
 from ledgerops.runtime.exposition import OPENMETRICS, TEXT, accepted, render
 from ledgerops.runtime.family import clean_label
 from ledgerops.runtime.registry import Fleet

@@ -16,8 +16,8 @@ from ledgerops.agent.kafka_proxy import Broker, BrokerError
 from ledgerops.agent.queue import Inbox
 from ledgerops.common.kafka import KafkaClient, reach
 from ledgerops.errors import UserError
+from ledgerops.metrics.self_watch import SelfStats
 from ledgerops.model.observations import decode_heads
-from ledgerops.model.self_counts import SelfStats
 from ledgerops.model.spark_progress import BadRecord
 from ledgerops.servers.kafka import Kafka
 from tests.agent.brokers import Queries, asks, closed, produce  # noqa: F401

@@ -3,7 +3,7 @@ import time
 
 from ledgerops.agent.listener import Connections, EventSink, JavaListener, unwrapped
 from ledgerops.agent.queue import Inbox
-from ledgerops.model.self_counts import SelfStats
+from ledgerops.metrics.self_watch import SelfStats
 from tests.build import spark_json
 
 

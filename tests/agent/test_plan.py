@@ -2,7 +2,7 @@ import pytest
 
 from ledgerops.agent.plan import PlanReader, parse_keys, parse_sink, parse_trigger, parse_watermarks
 from ledgerops.agent.queue import Inbox
-from ledgerops.model.self_counts import SelfStats
+from ledgerops.metrics.self_watch import SelfStats
 from tests.agent.fakes import FakeSession, inbox, roster_of, run_of, taken
 
 LOGICAL_4_2 = """WriteToMicroBatchDataSource noop-table

@@ -2,7 +2,7 @@ import logging
 import threading
 
 from ledgerops.agent.poller import Periodic
-from ledgerops.model.self_counts import SelfStats
+from ledgerops.metrics.self_watch import SelfStats
 
 
 def test_a_collector_that_raises_is_counted_said_once_and_asked_again(caplog):

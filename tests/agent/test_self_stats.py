@@ -2,8 +2,8 @@ import orjson
 
 from ledgerops.agent.queue import Inbox
 from ledgerops.agent.self_stats import ObserverCollector
+from ledgerops.metrics.self_watch import SelfStats
 from ledgerops.model.observations import decode_observer
-from ledgerops.model.self_counts import SelfStats
 from tests.agent.fakes import inbox, taken
 from tests.build import T0
 

@@ -6,7 +6,7 @@ import pytest
 from ledgerops.agent.queue import Inbox
 from ledgerops.agent.sessions import ActiveQuery
 from ledgerops.agent.watchdog import UNREACHABLE_SECONDS, Watchdog, trigger_began
-from ledgerops.model.self_counts import SelfStats
+from ledgerops.metrics.self_watch import SelfStats
 from tests.agent.fakes import FakeQuery, FakeSession, roster_of, run_of, taken
 from tests.build import T0
 

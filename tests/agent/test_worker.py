@@ -12,9 +12,9 @@ from ledgerops.agent.worker import RETRY, Worker
 from ledgerops.config import Config
 from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.diagnosis.report import document
+from ledgerops.metrics.self_watch import SelfStats
 from ledgerops.model.finding import Verdict
 from ledgerops.model.recording import Recorder, decode, read
-from ledgerops.model.self_counts import SelfStats
 from ledgerops.runtime.registry import Fleet
 from ledgerops.runtime.status import status_document
 from tests.build import T0, spark_json

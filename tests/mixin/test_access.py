@@ -13,11 +13,11 @@ from ledgerops.agent.worker import Worker
 from ledgerops.config import Config
 from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.errors import UserError
+from ledgerops.metrics.self_watch import SelfStats
 from ledgerops.mixin.alertmanager import alertmanager_file
 from ledgerops.mixin.kubernetes import kubernetes_files
 from ledgerops.mixin.prometheus import prometheus_file
 from ledgerops.mixin.site import Site, read_site
-from ledgerops.model.self_counts import SelfStats
 from ledgerops.runtime.registry import Fleet
 from tests.certificates import authority, certificate_of
 from tests.monitoring import Prometheus

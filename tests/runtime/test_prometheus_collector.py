@@ -9,9 +9,9 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
 from ledgerops.diagnosis.engine import Diagnoser
+from ledgerops.metrics.self_watch import SelfStats
 from ledgerops.model.recording import read
 from ledgerops.model.records import Host
-from ledgerops.model.self_counts import SelfStats
 from ledgerops.runtime import exposition
 from ledgerops.runtime.prometheus_collector import Collector
 from ledgerops.runtime.registry import Fleet

@@ -9,11 +9,11 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
 from ledgerops.diagnosis.engine import Diagnoser
+from ledgerops.metrics.self_watch import SelfStats
 from ledgerops.mixin.alerts import ALERTS
 from ledgerops.mixin.promtests import STEP, series_named
 from ledgerops.mixin.site import Site
 from ledgerops.model.records import Observation
-from ledgerops.model.self_counts import SelfStats
 from ledgerops.runtime.exposition import render
 from ledgerops.runtime.registry import Fleet
 from ledgerops.runtime.snapshot import Snapshot, published, snapshot_query

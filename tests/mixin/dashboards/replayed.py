@@ -16,10 +16,10 @@ from pathlib import Path
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
+from ledgerops.metrics.self_watch import SelfStats
 from ledgerops.mixin.rule_files import rule_files
 from ledgerops.mixin.site import Site, duration
 from ledgerops.model.recording import read
-from ledgerops.model.self_counts import SelfStats
 from ledgerops.runtime.exposition import render
 from ledgerops.runtime.replay import JUDGED, Replay
 from ledgerops.runtime.snapshot import Snapshot, published, snapshot_driver, snapshot_query
