@@ -1,5 +1,5 @@
-"""The recordings of the drills, replayed: each fault is named as the root cause, nothing is found that is not true, and
-no finding is without evidence."""
+"""The recordings of the drills, each replayed once: a fault is named as the root cause, nothing is found that is not
+true, no finding is without evidence, and every number can be recomputed from the recording."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from ledgerops.diagnosis.rules import RULES
 from ledgerops.drills import BY_NAME
 from ledgerops.drills.scoring.score import score
 from tests.diagnosis.contradictions import contradictions
-from tests.drills.saved import NAMES, bundle, verdicts
+from tests.drills.saved import NAMES, bundle, recording, verdicts
+from tests.evidence.numbers import wrong_numbers
 
 drills = pytest.mark.parametrize("name", NAMES)
 
@@ -33,6 +34,11 @@ def test_no_finding_is_without_evidence_and_health_is_a_percentage(name):
 def test_status_findings_and_remedies_agree_with_the_figures(name):
     for verdict in verdicts(name):
         assert contradictions(verdict) == []
+
+
+@drills
+def test_every_number_of_every_finding_is_in_the_recording(name):
+    assert wrong_numbers(recording(name), verdicts(name)) == () or BY_NAME[name].limit
 
 
 def test_every_drill_has_a_recording():
