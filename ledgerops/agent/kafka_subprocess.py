@@ -33,10 +33,10 @@ class Asker:
         except ImportError:
             raise UserError("kafka_servers needs confluent-kafka: install ledgerops[kafka]") from None
         self._client = client
-        self._told: deque[str] = deque(maxlen=10)
+        self._reasons: deque[str] = deque(maxlen=10)
         quiet = {
             "log_level": 0,
-            "error_cb": lambda error: self._told.append(str(error.str())),
+            "error_cb": lambda error: self._reasons.append(str(error.str())),
             "client.id": "ledgerops",
         }
         limits = {"socket.timeout.ms": int(1000 * CONNECT_SECONDS), "reconnect.backoff.max.ms": RECONNECT_MS}
@@ -127,9 +127,9 @@ class Asker:
 
     def _reason(self) -> str:
         """Why there was no answer, as librdkafka reported it."""
-        told = next((each for each in self._told if "brokers are down" not in each), None)
-        self._told.clear()
-        return "timed out" if told is None else plain(without_secrets(self._client, told))
+        reason = next((each for each in self._reasons if "brokers are down" not in each), None)
+        self._reasons.clear()
+        return "timed out" if reason is None else plain(without_secrets(self._client, reason))
 
 
 def _refused(offsets: Offsets) -> list[tuple[str, str, str]]:

@@ -232,8 +232,8 @@ def _excused(measure: Measure, before: Side, after: Side) -> Measure:
     if not first or second is None or abs(second - first) <= MAX_LOAD_DIFFERENCE_SHARE * first:
         return measure
     if (measure.verdict == "worse" and second > first) or (measure.verdict == "better" and second < first):
-        told = f"the load differs: {format.count(first)} rows/s before, {format.count(second)} after"
-        return replace(measure, verdict="cannot tell", because=told)
+        reason = f"the load differs: {format.count(first)} rows/s before, {format.count(second)} after"
+        return replace(measure, verdict="cannot tell", because=reason)
     return measure
 
 
@@ -241,8 +241,8 @@ def _together(measures: Sequence[Measure]) -> tuple[Answer, str]:
     """The batch duration decides, unless only another measure is better or worse."""
     changed = {each.verdict for each in measures} & {"better", "worse"}
     if len(changed) == 2:
-        told = ", ".join(f"{each.name} {each.verdict}" for each in measures if each.verdict in changed)
-        return "cannot tell", f"measures disagree: {told}"
+        verdicts = ", ".join(f"{each.name} {each.verdict}" for each in measures if each.verdict in changed)
+        return "cannot tell", f"measures disagree: {verdicts}"
     if changed:
         [verdict] = changed
         return verdict, ", ".join(each.name for each in measures if each.verdict == verdict)

@@ -51,8 +51,8 @@ def text(found: Mapping[str, Any], colour: bool = False) -> str:
     lines: list[Line] = []
     for query in queries:
         lines += [*_block(query), []]
-    told = [f"{count} {name}" for name in ORDER if (count := sum(each["verdict"] == name for each in queries))]
-    lines.append([(f"{len(queries)} {'query' if len(queries) == 1 else 'queries'}: {', '.join(told)}", "strong")])
+    counts = [f"{count} {name}" for name in ORDER if (count := sum(each["verdict"] == name for each in queries))]
+    lines.append([(f"{len(queries)} {'query' if len(queries) == 1 else 'queries'}: {', '.join(counts)}", "strong")])
     if colour:
         return painted(lines)
     return "\n".join("".join(part for part, _ in line).rstrip() for line in lines) + "\n"
@@ -99,9 +99,9 @@ def _row(measure: Mapping[str, Any], margin: str) -> Line:
     between = ""
     if measure["low"] is not None and measure["high"] is not None:
         between = f", between {_signed(measure['low'], show)} and {_signed(measure['high'], show)}"
-    told = f"{show(measure['before'])} to {show(measure['after'])}{share}{between}"
+    change = f"{show(measure['before'])} to {show(measure['after'])}{share}{between}"
     because = f" ({measure['because']})" if measure["because"] else ""
-    return [(name, ""), (f"{told}: ", ""), (f"{verdict}{because}", STYLES[verdict])]
+    return [(name, ""), (f"{change}: ", ""), (f"{verdict}{because}", STYLES[verdict])]
 
 
 def _signed(value: float, show: Any) -> str:

@@ -196,9 +196,9 @@ class Log:
                 yield self._seen("idle", parse_instant(event.get("timestamp")), run_id, event)
             case "QueryTerminatedEvent":
                 exception = _text(event, "exception")
-                told = event if exception is None else {**event, "exception": mask(exception)}
+                data = event if exception is None else {**event, "exception": mask(exception)}
                 yield from self._unfinished(run_id)
-                yield self._seen("terminated", None, run_id, told)
+                yield self._seen("terminated", None, run_id, data)
                 self._forget(run_id)
             case "QueryProgressEvent":
                 yield from self._progress(_object(event, "progress"))

@@ -162,9 +162,9 @@ class Investigation:
 
         well = {query["query"] for query in found["queries"] if not query["root_causes"]}
         worst = {
-            name: document([told.worst], told.worst.at, "")["queries"][0]
-            for name, told in self.story.queries.items()
-            if name in well and told.worst is not None and told.worst.root_causes[0].severity != "info"
+            name: document([query_story.worst], query_story.worst.at, "")["queries"][0]
+            for name, query_story in self.story.queries.items()
+            if name in well and query_story.worst is not None and query_story.worst.root_causes[0].severity != "info"
         }
         since = None if self.since is None else self.since.before(parse_instant(found["at"]) or 0.0)
         return page(found, worst, self.tracks, since)
@@ -176,8 +176,8 @@ class Investigation:
         return seen >= since or bool(state.verdict and state.verdict.findings)
 
     def _ended(self, query: str, since: float) -> Sequence[Stretch]:
-        told = self.story.queries.get(query)
-        stretches = told.stretches if told else ()
+        query_story = self.story.queries.get(query)
+        stretches = query_story.stretches if query_story else ()
         return [each for each in stretches if each.until is not None and each.until >= since]
 
 

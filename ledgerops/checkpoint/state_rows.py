@@ -43,8 +43,8 @@ def reason(error: Exception) -> str:
     """The innermost cause in one line."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     causes = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]
-    told = re.sub(r"^[\w.$]+(Exception|Error): ", "", (causes or lines or [type(error).__name__])[-1 if causes else 0])
-    return told if len(told) <= 300 else f"{told[:299]}…"
+    text = re.sub(r"^[\w.$]+(Exception|Error): ", "", (causes or lines or [type(error).__name__])[-1 if causes else 0])
+    return text if len(text) <= 300 else f"{text[:299]}…"
 
 
 @contextmanager

@@ -140,11 +140,11 @@ def _growth(grown: Document, width: int, ascii_only: bool) -> Text:
         room = min(len(batches), 40, max(8, width - 70))
         spark = sparkline([float(one["rows"]) for one in batches], room, ASCII_SPARKS if ascii_only else SPARKS)
         parts += [(spark, SKY), " "]
-    told = f"{first['rows']:,} at batch {first['batch']}, {last['rows']:,} at batch {last['batch']}"
+    span = f"{first['rows']:,} at batch {first['batch']}, {last['rows']:,} at batch {last['batch']}"
     if grown["added"] is None:
-        parts.append(f"{told} ({change:+,})")
+        parts.append(f"{span} ({change:+,})")
     else:
-        parts.append(f"{told}: {grown['added']:,} added, {grown['removed']:,} removed")
+        parts.append(f"{span}: {grown['added']:,} added, {grown['removed']:,} removed")
     return Text.assemble(*parts)
 
 

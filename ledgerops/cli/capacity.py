@@ -108,13 +108,13 @@ def run(args: argparse.Namespace) -> int:
     if sum(map(bool, (args.load, args.trigger, args.cores))) > 1:
         first = args.load[0] if args.load else Load()
         asked.append(Question(first.factor, first.rows, next(iter(args.trigger), None), next(iter(args.cores), None)))
-    told = []
+    answered = []
     for view in views:
         known = situation(view)
-        told.append((known, [answer(known, question) for question in (Question(), *asked)]))
+        answered.append((known, [answer(known, question) for question in (Question(), *asked)]))
     if args.json:
-        json.dump(document(told, at, name), sys.stdout)
+        json.dump(document(answered, at, name), sys.stdout)
         print()
     else:
-        sys.stdout.write(text(told, at))
+        sys.stdout.write(text(answered, at))
     return 0

@@ -52,11 +52,11 @@ def run(args: argparse.Namespace) -> int:
     if args.query is not None and args.query not in known:
         raise UserError(f"no query {args.query!r} to compare; there are {', '.join(known)}")
     if args.after is not None and not before.keys() & after.keys():
-        told = " and ".join(
+        names = " and ".join(
             f"{', '.join(sorted(side)) or 'none'} in {name}"
             for side, name in ((before, args.before), (after, args.after))
         )
-        raise UserError(f"no query ran long enough on both sides: {told}")
+        raise UserError(f"no query ran long enough on both sides: {names}")
     found = document(compare(before, after, args.query), args.before, args.after, args.change_at)
     if args.json:
         sys.stdout.write(json.dumps(found) + "\n")

@@ -146,18 +146,18 @@ def _code(found: dict[str, Any], args: argparse.Namespace) -> int:
     return int(severity is not None and SEVERITIES.index(severity) >= SEVERITIES.index(args.fail_on))
 
 
-def _since(told: str | None) -> Moment | None:
+def _since(text: str | None) -> Moment | None:
     from ledgerops.analysis.session import Moment
     from ledgerops.model.spark_progress import parse_instant
 
-    if told is None:
+    if text is None:
         return None
     try:
-        return Moment(ago=seconds(told))
+        return Moment(ago=seconds(text))
     except argparse.ArgumentTypeError:
-        instant = parse_instant(told)
+        instant = parse_instant(text)
     if instant is None:
-        raise UserError(f"--since {told}: neither a time like 2026-11-21T08:30:00Z nor a duration like 15m")
+        raise UserError(f"--since {text}: neither a time like 2026-11-21T08:30:00Z nor a duration like 15m")
     return Moment(instant)
 
 

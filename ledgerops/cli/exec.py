@@ -69,12 +69,12 @@ def _after(owner: Any, method: str) -> None:
 
         session = original(*args, **kwargs)
         new = ledgerops.attach(session)
-        if new.url is not None and new.url not in _told:
-            _told.add(new.url)
+        if new.url is not None and new.url not in _announced:
+            _announced.add(new.url)
             print(f"ledgerops: attached, metrics at {new.url}/metrics", file=sys.stderr)
         return session
 
     setattr(owner, method, attached)
 
 
-_told: set[str] = set()
+_announced: set[str] = set()

@@ -22,11 +22,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--at", metavar="TIME", help="diagnose this moment: ISO 8601, UTC if no time zone is given")
 
 
-def instant(option: str, told: str | None) -> float | None:
+def instant(option: str, text: str | None) -> float | None:
     """The moment that an option names, None without one. Raises UserError."""
     from ledgerops.model.spark_progress import parse_instant
 
-    moment = None if told is None else parse_instant(told)
-    if told is not None and moment is None:
-        raise UserError(f"{option} {told}: not a time; write it like 2026-11-21T08:30:00Z")
+    moment = None if text is None else parse_instant(text)
+    if text is not None and moment is None:
+        raise UserError(f"{option} {text}: not a time; write it like 2026-11-21T08:30:00Z")
     return moment

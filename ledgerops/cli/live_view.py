@@ -229,13 +229,13 @@ def _legend(hidden: int, ascii_only: bool) -> Text:
 
 
 def _verdict(query: Document) -> Text:
-    told = query["verdict"]
-    summary = clean(told["summary"])
-    if told["rule"] is None:
+    verdict = query["verdict"]
+    summary = clean(verdict["summary"])
+    if verdict["rule"] is None:
         return Text(summary, style=Style(dim=True))
-    colour = {"critical": f"bold {RED}", "warning": f"bold {ORANGE}"}.get(told["severity"], "bold")
+    colour = {"critical": f"bold {RED}", "warning": f"bold {ORANGE}"}.get(verdict["severity"], "bold")
     more = len(query["findings"]) - 1
-    return Text.assemble((told["rule"], colour), f": {summary}", f" (+{more})" if more > 0 else "")
+    return Text.assemble((verdict["rule"], colour), f": {summary}", f" (+{more})" if more > 0 else "")
 
 
 def _arriving(query: Document) -> float | None:

@@ -102,10 +102,10 @@ def _tell(args: argparse.Namespace, steps: list[Step], best: float | None) -> No
     print(f"one sender to {args.bootstrap_servers or 'a mock broker'}, in records a second")
     print(f"{'asked':>10} {'sent':>10} {'late p50':>9} {'late p99':>9} {'cores':>6}  holds")
     for step in steps:
-        told = "yes" if step.holds else f"no: {(step.why or '').split(':')[0]}"
+        verdict = "yes" if step.holds else f"no: {(step.why or '').split(':')[0]}"
         print(
             f"{step.asked:>10,.0f} {step.sent:>10,.0f} {spent(step.late_p50):>9} {spent(step.late_p99):>9} "
-            f"{step.cores:>6.2f}  {told}"
+            f"{step.cores:>6.2f}  {verdict}"
         )
     if best is None:
         print("no rate holds: this machine is too busy or too small for a valid load test")

@@ -124,16 +124,16 @@ def _report(args: argparse.Namespace, trial: Trial, title: str, slos: Sequence[S
     from ledgerops.load.test import result
     from ledgerops.load.test.html import page
 
-    told = result.examined(trial, title, slos)
+    outcome = result.examined(trial, title, slos)
     folder = trial.folder
-    document = result.document(told)
-    loadtest_args.write(folder, "test", document, result.COLUMNS, result.rows(told), page(told))
+    document = result.document(outcome)
+    loadtest_args.write(folder, "test", document, result.COLUMNS, result.rows(outcome), page(outcome))
     if args.json:
         print(json.dumps(document))
     else:
-        sys.stdout.write(result.text(told))
+        sys.stdout.write(result.text(outcome))
         print(f"\nreport {folder}/test.html")
-    return 0 if told.passed else 1
+    return 0 if outcome.passed else 1
 
 
 def _folder(args: argparse.Namespace, names: Sequence[str]) -> Path:

@@ -67,13 +67,13 @@ def objectives(args: argparse.Namespace) -> list[Slo]:
 
 def write(folder: Path, name: str, document: Any, columns: Sequence[str], rows: Iterable[Any], page: str) -> None:
     """name.json, name.csv and name.html. Raises UserError."""
-    told = io.StringIO()
-    table = csv.writer(told, lineterminator="\n")
+    buffer = io.StringIO()
+    table = csv.writer(buffer, lineterminator="\n")
     table.writerow(columns)
     table.writerows(rows)
     try:
         (folder / f"{name}.json").write_text(json.dumps(document, indent=1) + "\n", "utf-8")
-        (folder / f"{name}.csv").write_text(told.getvalue(), "utf-8")
+        (folder / f"{name}.csv").write_text(buffer.getvalue(), "utf-8")
         (folder / f"{name}.html").write_text(page, "utf-8")
     except OSError as error:
         raise UserError(f"cannot write to {folder}: {(error.strerror or str(error)).lower()}") from None
@@ -130,5 +130,5 @@ class Shown(AbstractContextManager["Shown"]):
         from ledgerops.load.test.slo import broken
 
         why = broken(rate.judged[-1])
-        told = f"failed: {why[0]}" if why else "held"
-        self.console.print(f"{clock(time.monotonic() - self.began)}  {rate.rate:,.0f} rows/s {told}", markup=False)
+        outcome = f"failed: {why[0]}" if why else "held"
+        self.console.print(f"{clock(time.monotonic() - self.began)}  {rate.rate:,.0f} rows/s {outcome}", markup=False)

@@ -43,9 +43,9 @@ def ratio(value: float | None) -> str:
     return UNKNOWN if value is None else f"{value:.1f}×"
 
 
-def instant(told: str) -> str:
+def instant(text: str) -> str:
     """2026-11-21 08:30:00 UTC, of an instant as records have it"""
-    return f"{told[:19].replace('T', ' ')} UTC"
+    return f"{text[:19].replace('T', ' ')} UTC"
 
 
 def clock(seconds: float) -> str:

@@ -177,18 +177,18 @@ def reach(client: KafkaClient, seconds: float = 8.0) -> Any:
         try:
             if admin.list_topics(timeout=max(0.1, min(1.0, end - time.monotonic()))).brokers:
                 return admin
-            told = "it has no broker yet"
+            text = "it has no broker yet"
         except KafkaException as error:
             admin.poll(0)
-            told = without_secrets(client, reasons[0]) if reasons else _reason(client, error)
+            text = without_secrets(client, reasons[0]) if reasons else _reason(client, error)
         nobody_listens = time.monotonic() - began >= AWAY and _refused(reasons)
         if time.monotonic() >= end or _hopeless(reasons) or nobody_listens:
-            raise UserError(f"cannot reach Kafka at {client.servers}: {plain(told)}") from None
+            raise UserError(f"cannot reach Kafka at {client.servers}: {plain(text)}") from None
 
 
 def _refused(reasons: list[str]) -> bool:
     """Whether all addresses have answered, by nothing but a refusal."""
-    others = [reason for reason in reasons if "are down" not in reason]  # which is told once none is left to try
+    others = [reason for reason in reasons if "are down" not in reason]  # reported once none is left to try
     return len(others) < len(reasons) and all("Connection refused" in reason for reason in others)
 
 
@@ -196,12 +196,12 @@ def _hopeless(reasons: list[str]) -> bool:
     return any("uthentication" in reason or "certificate" in reason for reason in reasons)
 
 
-def plain(told: str) -> str:
+def plain(text: str) -> str:
     """librdkafka's reason without the addresses and states around it."""
-    told = re.sub(r"^\S+?/(bootstrap|\d+): ", "", told.replace("\n", " "))
-    told = re.sub(r" \(after \d+ms in state .*\)$", "", told)
-    told = re.sub(r"^Connect to \S+ failed: ", "", told)
-    return told[:1].lower() + told[1:]
+    text = re.sub(r"^\S+?/(bootstrap|\d+): ", "", text.replace("\n", " "))
+    text = re.sub(r" \(after \d+ms in state .*\)$", "", text)
+    text = re.sub(r"^Connect to \S+ failed: ", "", text)
+    return text[:1].lower() + text[1:]
 
 
 def _try(client: KafkaClient, config: Path) -> None:
@@ -219,8 +219,8 @@ def _try(client: KafkaClient, config: Path) -> None:
 
 def _reason(client: KafkaClient, error: Exception) -> str:
     kafka_error = error.args[0]
-    told = str(kafka_error.str()) if hasattr(kafka_error, "str") else str(kafka_error)
-    return without_secrets(client, told[:1].lower() + told[1:])
+    text = str(kafka_error.str()) if hasattr(kafka_error, "str") else str(kafka_error)
+    return without_secrets(client, text[:1].lower() + text[1:])
 
 
 def without_secrets(client: KafkaClient, text: str) -> str:

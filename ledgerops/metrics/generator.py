@@ -16,12 +16,14 @@ WORKER = ("plan", "worker")  # the load plan, and which of the processes that sh
 METRICS: tuple[Metric[Any], ...] = (
     Metric(
         "ledgerops_load_planned_records_total",
-        "Records that were due by the plan's schedule, whatever became of them.",
+        "Records due by the plan's schedule, whether or not they were sent.",
         WORKER,
     ),
     Metric("ledgerops_load_produced_records_total", "Records handed to the target's client.", WORKER),
     Metric("ledgerops_load_acknowledged_records_total", "Records that the target has confirmed.", WORKER),
-    Metric("ledgerops_load_refused_records_total", "Records that the target refused or that nobody knows of.", WORKER),
+    Metric(
+        "ledgerops_load_refused_records_total", "Records that the target rejected or whose delivery is unknown.", WORKER
+    ),
     Metric(
         "ledgerops_load_backpressure_seconds_total",
         "Time that the generator waited for room in the client's queue.",
@@ -33,7 +35,7 @@ METRICS: tuple[Metric[Any], ...] = (
         WORKER,
         bounds=(),  # the generator's own
     ),
-    Metric("ledgerops_load_planned_rate", "Records a second that the plan asks for now.", WORKER),
+    Metric("ledgerops_load_planned_rate", "Current rate of the plan's schedule, in records per second.", WORKER),
     Metric(
         "ledgerops_load_valid",
         "1 while the run can be trusted, 0 once the generator was itself the bottleneck.",

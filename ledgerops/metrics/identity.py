@@ -35,21 +35,21 @@ def _done(view: QueryView) -> bool:
 
 INFO: Metric[QueryView] = Metric(
     "ledgerops_query_info",
-    "What a run of a query is: join it by query; the ids change with each restart, so no other family carries them.",
+    "Identity of a run of the query; join it on query. The ids change with each restart, so no other metric has them.",
     labels=("query_id", "run_id", "app_id", "app_name", "spark_version", "trigger", "output_mode", "sink"),
     read=_info,
 )
 ACTIVE: Metric[QueryView] = Metric(
     "ledgerops_query_active",
-    "1 while a run of the query is on, 0 after its end.",
+    "1 while a run of the query is active, 0 after its end.",
     read=lambda view: {(): 0.0 if view.history.ended else 1.0},
     survives=True,
     unbudgeted=True,
 )
 EXPECTED: Metric[QueryView] = Metric(
     "ledgerops_query_expected",
-    "1 for each query that this driver has run or was told to expect; it outlives the query, unless its trigger "
-    "(available now, once) let it end by itself, or the watch of its session was closed.",
+    "1 for each query that this driver has run or is configured to expect; it stays after the query has ended, unless "
+    "its trigger (available now, once) ended it, or its session was detached.",
     read=lambda view: {} if _done(view) else {(): 1.0},
     survives=True,
     unbudgeted=True,
@@ -69,12 +69,12 @@ FAILURES: Metric[QueryView] = Metric(
 )
 STARTED: Metric[QueryView] = Metric(
     "ledgerops_query_start_timestamp_seconds",
-    "When the present run began.",
+    "When the current run started.",
     read=lambda view: {(): view.history.started_at} if view.history.started_at is not None else {},
 )
 ENDED: Metric[QueryView] = Metric(
     "ledgerops_query_terminated_timestamp_seconds",
-    "When the newest run ended; absent while one is on.",
+    "When the newest run ended; absent while a run is active.",
     read=lambda view: {(): view.history.ended.at} if view.history.ended else {},
     survives=True,
 )

@@ -31,23 +31,23 @@ def _conflicting(batch: Progress) -> Series:
 
 BOOKED: Metric[QueryView] = Metric(
     "ledgerops_book_rows_total",
-    "Rows at the entrance (in) and at the exit (out) of a job that conserves them; needs ledgerops.book.",
+    "Rows that entered (in) and left (out) a job that conserves them; needs ledgerops.book.",
     labels=("kind",),
     per_batch=_booked,
 )
 UNBALANCED: Metric[QueryView] = Metric(
     "ledgerops_unbalanced_batches_total",
-    "Batches of which other rows or another amount came out than went in; good is 0; needs ledgerops.book.",
+    "Batches whose rows or amount differ between input and output; good is 0; needs ledgerops.book.",
     per_batch=_unbalanced,
 )
 MISSING: Metric[QueryView] = Metric(
     "ledgerops_unbalanced_amount_total",
-    "Amount by which what came out of a batch differs from what went in, without its sign; needs ledgerops.book.",
+    "Absolute difference between the amounts that entered and left a batch; needs ledgerops.book.",
     per_batch=_missing,
 )
 CONFLICTING: Metric[QueryView] = Metric(
     "ledgerops_conflicting_rows_total",
-    "Copies of a row whose content is another than that of the first; good is 0; needs ledgerops.conflicts.",
+    "Copies of a row whose contents differ from those of the first; good is 0; needs ledgerops.conflicts.",
     per_batch=_conflicting,
 )
 METRICS = (BOOKED, UNBALANCED, MISSING, CONFLICTING)

@@ -42,13 +42,13 @@ LAST_PROGRESS: Metric[QueryView] = Metric(
 )
 LAST_SEEN: Metric[QueryView] = Metric(
     "ledgerops_last_seen_timestamp_seconds",
-    "When the query last gave a sign of life: a start, a batch, or word that it is idle.",
+    "When the query last reported a start, a batch, or that it is idle.",
     read=lambda view: {(): view.history.last_seen} if view.history.last_seen is not None else {},
     survives=True,
 )
 RUNNING: Metric[QueryView] = Metric(
     "ledgerops_batch_running_seconds",
-    "How long the present trigger has been at work, as the watchdog sees it; absent between triggers.",
+    "How long the current trigger has been running, as seen by the watchdog; absent between triggers.",
     read=lambda view: {(): view.history.running.since} if view.history.running else {},
     age=True,
 )

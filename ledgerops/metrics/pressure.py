@@ -21,13 +21,13 @@ def _of_partitions(values: Mapping[Partition, float]) -> Series:
 
 ARRIVAL: Metric[QueryView] = Metric(
     "ledgerops_arrival_rows_per_second",
-    "Rows a second that arrive at a source, by the growth of its head offsets: consumption cannot hide it.",
+    "Rows per second that arrive at a source, from the growth of its head offsets: it does not depend on what is read.",
     labels=("source",),
     read=lambda view: {(source,): rate for source, rate in view.rates.arrival_by_source.items()},
 )
 CAPACITY: Metric[QueryView] = Metric(
     "ledgerops_capacity_rows_per_second",
-    "Rows a second that the query can sustain at its trigger interval; absent when the batches do not allow a fit.",
+    "Rows per second that the query can sustain at its trigger interval; absent when the batches do not allow a fit.",
     read=lambda view: _known(view.capacity.sustainable),
 )
 OVERHEAD: Metric[QueryView] = Metric(
@@ -53,13 +53,13 @@ INTERVAL: Metric[QueryView] = Metric(
 BACKLOG: Metric[QueryView] = Metric(
     "ledgerops_source_backlog_offsets",
     "Offsets in a source partition that the query has not read yet: as of the start of the newest batch, or of the "
-    "last look at the broker where ledgerops asks it, so that it grows while a long batch runs.",
+    "last sample of the broker if ledgerops reads it, so that it grows while a long batch runs.",
     labels=("topic", "partition"),
     read=lambda view: _of_partitions(view.lag.unread),
 )
 QUERY_BACKLOG: Metric[QueryView] = Metric(
     "ledgerops_query_backlog_offsets",
-    "Offsets that the query has not read yet, over all of its source partitions: also those that the series budget "
+    "Offsets that the query has not read yet, in all of its source partitions, including those that the series budget "
     "leaves out of ledgerops_source_backlog_offsets.",
     read=lambda view: _known(view.lag.unread_offsets),
     unbudgeted=True,
@@ -74,7 +74,7 @@ LAG: Metric[QueryView] = Metric(
 )
 QUERY_LAG: Metric[QueryView] = Metric(
     "ledgerops_query_lag_seconds",
-    "Lag of the query's worst source partition: also of those that the series budget leaves out of "
+    "Lag of the query's worst source partition, including those that the series budget leaves out of "
     "ledgerops_source_lag_seconds.",
     read=lambda view: {(): since} if (since := min(view.lag.unread_since.values(), default=None)) is not None else {},
     age=True,

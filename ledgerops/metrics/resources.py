@@ -72,7 +72,7 @@ METRICS: tuple[Metric[Host], ...] = (
     ),
     _executor(
         "ledgerops_executor_gc_seconds_total",
-        "Garbage collection time of an executor's JVM; above a tenth of the task time it hurts.",
+        "Garbage collection time of an executor's JVM; above a tenth of the task time it slows queries down.",
         lambda e: e.gc_seconds,
     ),
     _executor(
@@ -127,7 +127,7 @@ METRICS: tuple[Metric[Host], ...] = (
     _host("ledgerops_host_memory_bytes", "Memory of the driver's machine.", lambda h: h.memory_total_bytes),
     _host(
         "ledgerops_host_memory_available_bytes",
-        "Memory that the driver's machine can still give without swapping.",
+        "Memory available on the driver's machine without swapping.",
         lambda h: h.memory_available_bytes,
     ),
     _host("ledgerops_host_disk_bytes", "Size of the disk that ledgerops records to.", lambda h: h.disk_total_bytes),

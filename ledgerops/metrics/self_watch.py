@@ -83,7 +83,7 @@ METRICS: tuple[Metric[SelfStats], ...] = (
     ),
     Metric(
         "ledgerops_listener_dropped_total",
-        "Events thrown away because the queue was full; good is 0.",
+        "Events dropped because the queue was full; good is 0.",
         read=lambda stats: {(): float(stats.dropped)},
     ),
     Metric(
@@ -100,7 +100,7 @@ METRICS: tuple[Metric[SelfStats], ...] = (
     ),
     Metric(
         "ledgerops_collector_errors_total",
-        "Failures of a collector, the recording, a rule or a metric; the job is not touched by them.",
+        "Failures of a collector, the recording, a rule or a metric; the job is not affected.",
         labels=("collector",),
         read=lambda stats: {(name,): float(count) for name, count in ({**NO_ERRORS, **stats.collector_errors}).items()},
     ),
@@ -116,7 +116,7 @@ METRICS: tuple[Metric[SelfStats], ...] = (
     ),
     Metric(
         "ledgerops_http_requests_refused_total",
-        "Requests to this endpoint that were cut or turned away: slow, too many of one address, or too many at a time.",
+        "Requests to this endpoint that were cut off or rejected: slow, or too many from one address or at once.",
         labels=("reason",),
         read=lambda stats: {(name,): float(count) for name, count in {**NO_REFUSALS, **stats.requests_refused}.items()},
         unused="Grows when a client other than Prometheus takes the places of the exporter; it is for looking up.",

@@ -19,7 +19,7 @@ SCORE: Metric[QueryView] = Metric(
 )
 HOT_KEY: Metric[QueryView] = Metric(
     "ledgerops_hot_key_share",
-    "Share of the newest batch's rows that its most frequent key holds; needs ledgerops.instrument with a key.",
+    "Share of the newest batch's rows that have its most frequent key; needs ledgerops.instrument with a key.",
     read=lambda view: {} if view.skew.hot_key is None else {(): view.skew.hot_key.share},
 )
 METRICS = (RATIO, SCORE, HOT_KEY)

@@ -49,7 +49,7 @@ ROWS: Metric[QueryView] = Metric(
 )
 MEMORY: Metric[QueryView] = Metric(
     "ledgerops_state_memory_bytes",
-    "Memory of an operator's state stores, as Spark reckons it; with bounded RocksDB memory an even share.",
+    "Memory of an operator's state stores, as reported by Spark; with bounded RocksDB memory an even share.",
     labels=OPERATOR,
     read=_newest(lambda operator: operator.memory_bytes),
 )

@@ -47,7 +47,7 @@ INPUT_ROWS: Metric[QueryView] = Metric(
 )
 REJECTED_ROWS: Metric[QueryView] = Metric(
     "ledgerops_rejected_rows_total",
-    "Records that were read and are no row of their table, by reason; from sources that the job reads as bytes.",
+    "Records that could not be parsed as a row of their table, by reason; for sources that are read as bytes.",
     labels=("reason",),
     per_batch=_rejected,
 )
@@ -67,7 +67,7 @@ INPUT_RATE: Metric[QueryView] = Metric(
 )
 PROCESSED_RATE: Metric[QueryView] = Metric(
     "ledgerops_processed_rows_per_second",
-    "Rows a second of batch time over the last minute: how fast the query works while it works; 0 when idle.",
+    "Rows per second of batch time over the last minute: the speed while a batch runs; 0 when idle.",
     read=_rate_processed,
 )
 METRICS = (INPUT_ROWS, REJECTED_ROWS, OUTPUT_ROWS, BATCHES, INPUT_RATE, PROCESSED_RATE)

@@ -19,14 +19,14 @@ def _described(verdict: Verdict) -> Series:
 
 FINDING: Metric[Verdict] = Metric(
     "ledgerops_finding",
-    "1 for each rule that finds something now; the series appears and vanishes with the finding.",
+    "1 for each rule with an active finding; the series appears and disappears with the finding.",
     labels=("rule", "severity"),
     read=lambda verdict: {(finding.rule, finding.severity): 1.0 for finding in verdict.findings},
     survives=True,
 )
 ROOT_CAUSE: Metric[Verdict] = Metric(
     "ledgerops_root_cause",
-    "1 for each rule that is a root cause now: nothing else that is found explains it.",
+    "1 for each rule that is a root cause now: no other finding explains it.",
     labels=("rule",),
     read=lambda verdict: {(cause.rule,): 1.0 for cause in verdict.root_causes},
     survives=True,
@@ -47,7 +47,7 @@ ROOT_CAUSE_SINCE: Metric[Verdict] = Metric(
 )
 HEALTH: Metric[Verdict] = Metric(
     "ledgerops_health_score",
-    "100 with nothing found, less with each finding by its severity and confidence.",
+    "100 without findings; each finding lowers it by its severity and confidence.",
     read=lambda verdict: {(): float(verdict.health)},
     survives=True,
 )
@@ -60,7 +60,7 @@ STATUS: Metric[Verdict] = Metric(
 )
 PARTS: Metric[Verdict] = Metric(
     "ledgerops_batch_part_seconds",
-    "Where the time of a typical recent batch goes; the parts add up to its duration, also what nobody claims.",
+    "Time of a typical recent batch by part; the parts, including unattributed time, add up to its duration.",
     labels=("part",),
     read=lambda verdict: {(each.part,): each.seconds for each in verdict.attribution},
 )

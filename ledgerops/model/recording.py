@@ -61,7 +61,7 @@ def load_json(text: bytes | str) -> Any:
         try:
             return _encodable(json.loads(text))
         except RecursionError:
-            raise ValueError("too deeply nested JSON") from None
+            raise ValueError("no valid JSON: nested too deeply") from None
 
 
 def _encodable(value: Any) -> Any:

@@ -63,8 +63,8 @@ def problem(lines: Sequence[str]) -> str:
     for line in lines:
         if found := re.search(r"\[FAILED +\] (.*?)( \(\d+ms\))?$", line):
             return f"download failed: {found[1]}"
-    told = [line for line in lines if line and not line.startswith(("at ", "::"))]
-    return _lower(told[-1]) if told else f"Ivy took more than {PATIENCE:.0f} s, or was killed"
+    messages = [line for line in lines if line and not line.startswith(("at ", "::"))]
+    return _lower(messages[-1]) if messages else f"Ivy took more than {PATIENCE:.0f} s, or was killed"
 
 
 def _program() -> Path:

@@ -108,8 +108,10 @@ class Kafka(Server):
             check=False,
         )
         if done.returncode:
-            told = [line.strip() for line in f"{done.stdout}\n{done.stderr}".splitlines() if line.strip()]
-            raise UserError(f"{name.rpartition('.')[2]} failed: {told[0] if told else f'exit code {done.returncode}'}")
+            lines = [line.strip() for line in f"{done.stdout}\n{done.stderr}".splitlines() if line.strip()]
+            raise UserError(
+                f"{name.rpartition('.')[2]} failed: {lines[0] if lines else f'exit code {done.returncode}'}"
+            )
         return done.stdout
 
     def _java(self, main: str, *args: str | Path, options: list[str]) -> list[str | Path]:

@@ -86,8 +86,8 @@ class Postgres(Server):
         command += ["--encoding=UTF8", "--no-locale", "--no-instructions"]
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, **self._as_owner())
         if done.returncode:
-            told = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
-            raise UserError(f"initdb failed: {told[-1]}")
+            lines = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
+            raise UserError(f"initdb failed: {lines[-1]}")
 
     def _as_owner(self) -> dict[str, Any]:
         if not self._owner:

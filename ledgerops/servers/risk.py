@@ -1,4 +1,4 @@
-"""A risk service for trials and tests: scores transactions over HTTP, as slowly and unreliably as it is told to.
+"""A risk service for trials and tests: scores transactions over HTTP, as slow and unreliable as it is configured to be.
 
     GET /score?transaction_id=T1&type=Debit&amount=12.50      {"transaction_id": "T1", "score": 0.2731}
     POST /scores {"transactions": [{...}, ...]}               {"scores": [{...}, ...]}, in their order, 1000 at most
@@ -149,7 +149,7 @@ class Handler(BaseHTTPRequestHandler):
         if fate == "hang":
             self.close_connection = True
         elif fate == "fail":
-            self._answer(HTTPStatus.SERVICE_UNAVAILABLE, {"error": "told to fail"})
+            self._answer(HTTPStatus.SERVICE_UNAVAILABLE, {"error": "configured to fail"})
         return fate == "answer"
 
     def _answer(self, status: HTTPStatus, document: Mapping[str, Any]) -> None:

@@ -144,7 +144,7 @@ def bombs(folder):
     deep = b'{"at":' + b"[" * 500_000 + b"]" * 500_000 + b"}\n"
     shallow = b'{"a":' * 900 + b"1" + b"}" * 900  # as deep as JSON may be
     plain = {
-        "deep.jsonl": (deep + RECORD, ":1: not a recording line (too deeply nested JSON)"),
+        "deep.jsonl": (deep + RECORD, ":1: not a recording line (no valid JSON: nested too deeply)"),
         "deep-log": (EVENT + deep + EVENT, ":2: not a line of an event log"),
         "just-deep.jsonl": (RECORD.replace(b'{"runId":"r"}', shallow), ": skipped 1 record of "),
         "long.jsonl": (b'{"at":"' + b"x" * (20 * MIB), ":1: a line of more than 8 MiB"),

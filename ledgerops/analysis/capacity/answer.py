@@ -94,17 +94,17 @@ def answer(known: Situation, question: Question) -> Answer:
     trigger = known.trigger if question.trigger is None else question.trigger
     now = known.stages.cores if known.stages else None
     cores = question.cores or now
-    told = Answer(question, arrival, trigger, cores)
+    partial = Answer(question, arrival, trigger, cores)
     bound = limit(known, cores, None, known.fit)
     if known.fit is None:
         carried = known.shown if question.trigger is None and question.cores is None else None
         keeps: Behaviour = "keeps_up" if carried and not known.backlog and question.text == "now" else "unknown"
         reason = (f"capacity unknown: {known.reason}",)
-        return replace(told, at_least=carried, behaviour=keeps, unknown_because=reason, limit=bound)
+        return replace(partial, at_least=carried, behaviour=keeps, unknown_because=reason, limit=bound)
     scaled = _scaled(known, question.cores)
     if isinstance(scaled, str):
-        return replace(told, unknown_because=(scaled,))
-    return _carry(known, told, scaled)
+        return replace(partial, unknown_because=(scaled,))
+    return _carry(known, partial, scaled)
 
 
 def _scaled(known: Situation, cores: int | None) -> Fit | str:
@@ -141,10 +141,10 @@ def _with_line(line: Fit, of_overhead: float, of_slope: float) -> Fit:
     )
 
 
-def _carry(known: Situation, told: Answer, line: Fit) -> Answer:
+def _carry(known: Situation, partial: Answer, line: Fit) -> Answer:
     reasons: list[str] = []
     cap = known.cap[1] if known.cap else None
-    interval = told.trigger
+    interval = partial.trigger
     if interval is None:
         reasons.append("sustainable rate unknown: the trigger interval is not known; give it with --trigger")
     span = interval or known.freshness / 2
@@ -157,13 +157,13 @@ def _carry(known: Situation, told: Answer, line: Fit) -> Answer:
             reasons.append(_too_far("sustainable rate", size, line))
             sustainable = None
     utmost = line.estimate(lambda a, b: _utmost(a, b, interval or 0.0, cap))
-    told = replace(told, sustainable=sustainable, at_least=at_least)
-    if told.arrival is None:
+    partial = replace(partial, sustainable=sustainable, at_least=at_least)
+    if partial.arrival is None:
         reasons.append(
             "behaviour under load unknown: no arrival rate is known; give it with --load, in rows per second"
         )
-        return replace(told, unknown_because=tuple(reasons), limit=limit(known, told.cores, None, line))
-    arrival = told.arrival
+        return replace(partial, unknown_because=tuple(reasons), limit=limit(known, partial.cores, None, line))
+    arrival = partial.arrival
     batch = line.estimate(lambda a, b: _batch_seconds(a, b, arrival, interval or 0.0, cap))
     rows = _rows(batch.value, arrival, interval or 0.0, cap)
     grows = arrival >= utmost.value
@@ -172,7 +172,7 @@ def _carry(known: Situation, told: Answer, line: Fit) -> Answer:
     elif line.reach(rows) > line.trusted:
         reasons.append(_too_far("batch time", rows, line))
     else:
-        told = replace(told, rows=rows, batch=batch, slow=batch.value * line.slow)
+        partial = replace(partial, rows=rows, batch=batch, slow=batch.value * line.slow)
     behaviour: Behaviour = "unknown"
     sure = False
     if interval is not None and sustainable is None and at_least is not None:
@@ -181,27 +181,27 @@ def _carry(known: Situation, told: Answer, line: Fit) -> Answer:
         behaviour, sure = "grows", arrival >= utmost.high
     elif sustainable is not None and arrival <= sustainable.value:
         behaviour, sure = "keeps_up", arrival <= sustainable.low
-    elif sustainable is not None and told.batch is not None:
+    elif sustainable is not None and partial.batch is not None:
         behaviour, sure = "outlasts", sustainable.high < arrival < utmost.low
-    told = replace(told, behaviour=behaviour, sure=sure, unknown_because=tuple(reasons))
-    told = replace(told, **_times(known, told, utmost.value))
-    return replace(told, limit=limit(known, told.cores, rows if rows < UNBOUNDED else None, line))
+    partial = replace(partial, behaviour=behaviour, sure=sure, unknown_because=tuple(reasons))
+    partial = replace(partial, **_times(known, partial, utmost.value))
+    return replace(partial, limit=limit(known, partial.cores, rows if rows < UNBOUNDED else None, line))
 
 
-def _times(known: Situation, told: Answer, utmost: float) -> dict[str, Any]:
+def _times(known: Situation, partial: Answer, utmost: float) -> dict[str, Any]:
     """What happens to the backlog, and when the freshness objective is missed."""
-    assert told.arrival is not None
-    best = told.sustainable.value if told.sustainable else told.at_least
-    match told.behaviour:
+    assert partial.arrival is not None
+    best = partial.sustainable.value if partial.sustainable else partial.at_least
+    match partial.behaviour:
         case "keeps_up" if best is not None and known.backlog is not None:
-            spare = best - told.arrival
+            spare = best - partial.arrival
             return {"drain": known.backlog / spare if spare > 0 else (0.0 if not known.backlog else None)}
-        case "outlasts" if told.batch is not None and 2 * told.batch.value > known.freshness:
+        case "outlasts" if partial.batch is not None and 2 * partial.batch.value > known.freshness:
             return {"breach": 0.0}  # a row waits for one batch and is in the next
         case "grows":
-            rising = 1 - utmost / told.arrival
+            rising = 1 - utmost / partial.arrival
             left = max(0.0, known.freshness - (known.lag or 0.0))
-            return {"growth": told.arrival - utmost, "breach": left / rising if rising > 0 else None}
+            return {"growth": partial.arrival - utmost, "breach": left / rising if rising > 0 else None}
     return {}
 
 

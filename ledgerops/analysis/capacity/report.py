@@ -18,17 +18,17 @@ VERSION = 1
 DIGITS = 6
 MIN_DRAIN_SECONDS = 1.0  # a shorter time to clear the backlog is not shown
 HEADS = ("question", "rows/s", "batch", "sustainable rows/s", "headroom", "backlog", "limited by")
-Told = tuple[Situation, Sequence[Answer]]
+Answered = tuple[Situation, Sequence[Answer]]
 
 
-def document(told: Sequence[Told], at: float, source: str) -> dict[str, Any]:
+def document(answered: Sequence[Answered], at: float, source: str) -> dict[str, Any]:
     """Plain JSON types; what is unknown is null, with the reasons in `cannot_tell`."""
     return {
         "version": VERSION,
         "at": format_instant(at),
         "source": source,
         "interval": LEVEL,
-        "queries": [_query(known, answers) for known, answers in told],
+        "queries": [_query(known, answers) for known, answers in answered],
     }
 
 
@@ -101,9 +101,9 @@ def _rounded(value: float | None) -> float | None:
     return None if value is None else round(value, DIGITS)
 
 
-def text(told: Sequence[Told], at: float) -> str:
+def text(answered: Sequence[Answered], at: float) -> str:
     """One block a query."""
-    blocks = [_block(known, answers, at) for known, answers in told]
+    blocks = [_block(known, answers, at) for known, answers in answered]
     return "\n\n".join("\n".join(line.rstrip() for line in block) for block in blocks) + "\n"
 
 

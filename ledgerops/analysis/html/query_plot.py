@@ -88,10 +88,10 @@ def _bar(batch: Batch) -> Bar:
     rest = batch.seconds - sum(seconds for _, seconds in parts)
     if rest > MIN_UNATTRIBUTED_SHARE * batch.seconds:
         parts.append(("p-rest", rest))
-    told = ", ".join(f"{PHASES.get(name, name)} {format.duration(each)}" for name, each in batch.phases.items())
+    phases = ", ".join(f"{PHASES.get(name, name)} {format.duration(each)}" for name, each in batch.phases.items())
     return Bar(
         batch.started,
         batch.ended,
         parts,
-        f"{format.count(batch.rows)} rows in {format.duration(batch.seconds)}: {told}",
+        f"{format.count(batch.rows)} rows in {format.duration(batch.seconds)}: {phases}",
     )

@@ -118,9 +118,9 @@ class Generator:
             return cents
         bits = self._disorder.conflict_bits(records[other])
         drawn = _amount_table(self.plan.amounts)[(bits & np.uint64(0xFFFF)).astype(np.intp)]
-        told = cents.copy()
-        told[other] = np.where(drawn == cents[other], drawn + 1, drawn)
-        return told
+        amounts = cents.copy()
+        amounts[other] = np.where(drawn == cents[other], drawn + 1, drawn)
+        return amounts
 
     def _made(self, numbers: Ints, kind: Ints, cents: Ints, balance: Ints) -> pa.RecordBatch:
         due = self._schedule.due_time(numbers)

@@ -144,12 +144,12 @@ class ActiveRun:
 
     def failures(self) -> dict[str, str]:
         """What each failed query says, by name, in one line."""
-        told = {}
+        causes = {}
         for query in self.queries:
             error = query.exception()
             if error is not None:
-                told[str(query.name)] = failures.cause(str(error))
-        return told
+                causes[str(query.name)] = failures.cause(str(error))
+        return causes
 
     def incompatible(self) -> str | None:
         """What to say when the state of a job is of another version of it; the run cannot go on then."""

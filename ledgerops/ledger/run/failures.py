@@ -25,7 +25,7 @@ CHANGED = {
 }
 
 
-def told(error: str) -> str:
+def first_line(error: str) -> str:
     """The first line of a Java exception's text that says something; what ledgerops itself said in it comes first."""
     lines = [line.strip() for line in error.splitlines() if line.strip()]
     ours = next((line for line in lines if OURS in line), None)
@@ -76,7 +76,7 @@ def is_slow_source(error: str) -> bool:
 
 def cause(error: str) -> str:
     """One line for a query that failed, with what to do where that is known."""
-    first = told(error)
+    first = first_line(error)
     if is_slow_source(error):
         return (
             "the process of its source did not start within the 10 s that Spark gives it, because this machine is too "

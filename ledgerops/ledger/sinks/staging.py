@@ -63,10 +63,10 @@ def stage(connect: Connect, job: Job, rows: DataFrame, query: str) -> str:
         _as_staged(job, rows, columns).write.format("jdbc").mode("append").options(dbtable=name, **options).save()
     except (Py4JJavaError, PySparkException) as error:
         discard(connect, name)
-        told = re.search(r"(?:org\.postgresql\.[\w.]*|java\.sql\.\w+): ([^\n]*)", str(error))
-        if told is None:  # nothing to do with the database
+        match = re.search(r"(?:org\.postgresql\.[\w.]*|java\.sql\.\w+): ([^\n]*)", str(error))
+        if match is None:  # nothing to do with the database
             raise
-        raise Unstaged(told.group(1)) from None
+        raise Unstaged(match.group(1)) from None
     return name
 
 

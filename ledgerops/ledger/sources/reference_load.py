@@ -152,5 +152,5 @@ def _upsert(connection: psycopg.Connection[Any], name: str, table: pa.Table, adv
 
 
 def _first_line(error: Exception) -> str:
-    told = str(error).strip().partition("\n")[0]
-    return (told[:1].lower() + told[1:]) or "the connection was lost"
+    line = str(error).strip().partition("\n")[0]
+    return (line[:1].lower() + line[1:]) or "the connection was lost"

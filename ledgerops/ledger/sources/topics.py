@@ -95,7 +95,7 @@ def _made(name: str, done: Any, client: KafkaClient) -> None:
     except KafkaException as error:
         # somebody else was quicker; whether it is as it must be is looked at afterwards
         if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
-            raise UserError(f"cannot create topic {name} at {client.servers}: {told(error)}") from None
+            raise UserError(f"cannot create topic {name} at {client.servers}: {error_text(error)}") from None
 
 
 def _found_all(admin: Any, client: KafkaClient, wanted: Mapping[str, Topic]) -> TopicCheck:
@@ -120,7 +120,7 @@ def _found(admin: Any, client: KafkaClient, wanted: Mapping[str, Topic]) -> Topi
         present = [name for name in wanted if name in listed and listed[name].error is None]
         policies = _policies(admin, present)
     except KafkaException as error:
-        raise UserError(f"cannot describe the topics of {client.servers}: {told(error)}") from None
+        raise UserError(f"cannot describe the topics of {client.servers}: {error_text(error)}") from None
     problems = (
         problem
         for name in present
@@ -157,7 +157,7 @@ def _wrong(name: str, topic: Topic, partitions: int, policy: set[str]) -> Iterab
         )
 
 
-def told(error: Any) -> str:
+def error_text(error: Any) -> str:
     """What a KafkaException says, to go on within a sentence."""
     text = str(error.args[0].str())
     return text[:1].lower() + text[1:]

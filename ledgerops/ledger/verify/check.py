@@ -131,7 +131,7 @@ def _check_rows(result: Result, output: Output, expected: PassedOn, case: Case, 
         return False
     late_after = case.patience if expected.waits and case.late else None
     difference = rows.compare(output, source, Wanted(wanted, expected.once), columns, late_after)
-    rows.told(result, difference, rows.name(difference, source, output))
+    rows.record_difference(result, difference, rows.name(difference, source, output))
     if expected.once and summary.conflicting:
         result.notes.append(
             f"{summary.conflicting:,} copies were sent with another amount; the job may keep any of them"

@@ -74,8 +74,8 @@ def money_of(found: Tally, wanted: Tally, columns: Sequence[str]) -> str | None:
         apart.append(("balance", found.balances - wanted.balances))
     if not apart:
         return None
-    told = [f"{kind} {'+' if cents > 0 else ''}{money(cents)}" for kind, cents in apart if cents]
-    return ", ".join(told) or "equal"
+    sums = [f"{kind} {'+' if cents > 0 else ''}{money(cents)}" for kind, cents in apart if cents]
+    return ", ".join(sums) or "equal"
 
 
 def compare(
@@ -191,7 +191,7 @@ def name(difference: Difference, source: Sources, output: Output) -> Mapping[str
     return {what: sorted(texts.get(each, "?") for each in ids) for what, ids in difference.ids.items() if ids}
 
 
-def told(result: Result, difference: Difference, names: Mapping[str, Sequence[str]]) -> None:
+def record_difference(result: Result, difference: Difference, names: Mapping[str, Sequence[str]]) -> None:
     """Puts the difference into the result; an id that was never sent counts as changed."""
     result.lost, result.repeated = difference.lost, difference.repeated
     result.changed = difference.changed + difference.unknown

@@ -61,8 +61,8 @@ def check_dead_letters(result: Result, output: Output, manifest: Manifest) -> No
     for reason in sorted(wanted | found):
         if wanted[reason] != found[reason]:
             what = "lost" if found[reason] < wanted[reason] else "changed"
-            told = f"{reason}: {found[reason]:,} of {wanted[reason]:,}"
-            result.examples[what] = [*result.examples.get(what, ()), told][:EXAMPLES]
+            example = f"{reason}: {found[reason]:,} of {wanted[reason]:,}"
+            result.examples[what] = [*result.examples.get(what, ()), example][:EXAMPLES]
     result.examples = {what: each for what, each in result.examples.items() if each}
 
 

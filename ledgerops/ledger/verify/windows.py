@@ -34,13 +34,13 @@ def check(result: Result, output: Output, expected: Windowed, summary: Summary, 
         cents_apart += cents - should_cents
         if (count, cents) == (should, should_cents) or (late and count <= should and cents <= should_cents):
             continue
-        told = f"{_told(window)}: {count:,} of {should:,}, {money(cents)} of {money(should_cents)}"
+        example = f"{_window_text(window)}: {count:,} of {should:,}, {money(cents)} of {money(should_cents)}"
         if count < should:
             result.lost += should - count
-            lost.append(told)
+            lost.append(example)
         else:
             result.changed += max(1, count - should)
-            changed.append(told)
+            changed.append(example)
     result.money = "equal" if not cents_apart else f"amount {'+' if cents_apart > 0 else ''}{money(cents_apart)}"
     result.examples |= {"lost": lost[:EXAMPLES], "changed": changed[:EXAMPLES]}
     result.examples = {what: each for what, each in result.examples.items() if each}
@@ -79,6 +79,6 @@ def _wanted(expected: Windowed, buckets: Mapping[int, Bucket], last: int) -> dic
     return found
 
 
-def _told(window: Window) -> str:
+def _window_text(window: Window) -> str:
     start, end = (datetime.fromtimestamp(each, UTC).strftime("%Y-%m-%dT%H:%MZ") for each in window)
     return f"{start} to {end}"

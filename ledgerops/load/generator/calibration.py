@@ -17,7 +17,7 @@ from ledgerops.common.kafka import KafkaClient, reach
 from ledgerops.errors import UserError
 from ledgerops.ledger.plan.plan import parse_plan
 from ledgerops.ledger.plan.record_stream import PlanStream
-from ledgerops.ledger.sources.topics import told
+from ledgerops.ledger.sources.topics import error_text
 from ledgerops.load.generator.kafka import KafkaTarget
 from ledgerops.load.generator.pacer import produce, settle
 from ledgerops.load.generator.target import Target
@@ -153,14 +153,14 @@ def own_topic(client: KafkaClient, partitions: int, say: Callable[[str], None]) 
         while name not in admin.list_topics(timeout=ANSWER).topics and time.monotonic() < limit:
             time.sleep(0.1)
     except KafkaException as error:
-        raise UserError(f"cannot create topic {name} at {client.servers}: {told(error)}") from None
+        raise UserError(f"cannot create topic {name} at {client.servers}: {error_text(error)}") from None
     try:
         yield name
     finally:
         try:
             admin.delete_topics([name], request_timeout=ANSWER)[name].result()
         except KafkaException as error:  # the figures are there all the same
-            say(f"topic {name} could not be deleted at {client.servers}: {told(error)}")
+            say(f"topic {name} could not be deleted at {client.servers}: {error_text(error)}")
 
 
 def _round(rate: float) -> float:

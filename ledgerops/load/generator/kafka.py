@@ -68,7 +68,7 @@ class KafkaTarget:
         try:
             self._producer = Producer(client.librdkafka(**SETTINGS, error_cb=self._heard))
         except KafkaException as error:
-            raise UserError(f"the Kafka client rejects the options: {self._told(error.args[0])}") from None
+            raise UserError(f"the Kafka client rejects the options: {self._error_text(error.args[0])}") from None
 
     def send(self, records: Records, start: int, end: int) -> int:
         """Hands over records [start, end); returns the first place not taken: `end`, or less if the queue is full."""
@@ -146,7 +146,7 @@ class KafkaTarget:
 
     def _refuse(self, error: Any, records: int) -> None:
         self.refused += records
-        self.problem = self.problem or self._told(error)
+        self.problem = self.problem or self._error_text(error)
 
     def _heard(self, error: Any) -> None:
         """Handles an error of the connection. librdkafka repeats what it can."""
@@ -156,7 +156,7 @@ class KafkaTarget:
             self._away, self._before = True, self.acknowledged
             self._say(f"no broker answers at {self._client.servers}; waiting for it")
 
-    def _told(self, error: Any) -> str:
+    def _error_text(self, error: Any) -> str:
         text = str(error.str()) if hasattr(error, "str") else str(error)
         return without_secrets(self._client, plain(text))
 

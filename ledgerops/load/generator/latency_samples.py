@@ -97,7 +97,7 @@ class Sampler:
             made.samples.append(LatencySample(place, number, id, None if self._at_once else float(due[place]), self))
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _reporting_errors(self) -> Iterator[None]:
         try:
             yield
         except OSError as error:
@@ -118,13 +118,13 @@ class Sampler:
             "acknowledged": round(acknowledged, 6),
             "appended": appended,
         }
-        with self._told():
+        with self._reporting_errors():
             self._out.write(json.dumps(row) + "\n")
         _record(self.legs, row)
 
     def close(self) -> None:
         """Closes the file. Raises UserError if its last lines cannot be written."""
-        with self._told():
+        with self._reporting_errors():
             self._out.close()
 
 
@@ -152,11 +152,11 @@ def read_samples(path: Path) -> Iterator[dict[str, Any]]:
     for number, line in enumerate(lines[:-1], 1):
         try:
             row = json.loads(line)
-            told = [row["created"], row["acknowledged"]]
-            told += [time for time in (row.get("scheduled"), row.get("appended")) if time is not None]
+            instants = [row["created"], row["acknowledged"]]
+            instants += [time for time in (row.get("scheduled"), row.get("appended")) if time is not None]
         except (ValueError, KeyError, TypeError, AttributeError):
-            told = [None]
-        if not all(map(is_instant, told)):
+            instants = [None]
+        if not all(map(is_instant, instants)):
             raise UserError(f"cannot read {path}:{number}: not a sample; ledgerops load --samples writes them")
         yield row
 

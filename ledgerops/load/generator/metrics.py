@@ -88,8 +88,8 @@ def serving(port: int | None, board: LoadMetrics, say: Callable[[str], None]) ->
     try:
         server, thread = start_http_server(port, registry=registry)
     except OSError as error:
-        told = (error.strerror or str(error)).lower()
-        raise UserError(f"cannot serve metrics on port {port}: {told}; choose another --metrics-port") from None
+        reason = (error.strerror or str(error)).lower()
+        raise UserError(f"cannot serve metrics on port {port}: {reason}; choose another --metrics-port") from None
     say(f"metrics of the load on port {server.server_port}, path /metrics")
     try:
         yield

@@ -90,10 +90,10 @@ def lines(
     found, poison = manifest.summary, sum(manifest.poison.values())
     copies = found.all.rows - found.distinct.rows
     yield f"sent {manifest.plan} to {where} in {clock(sent.seconds)}"
-    told = [f"{found.distinct.rows:,} distinct", f"{copies:,} copies", f"{found.late:,} late"]
-    told += [f"{found.conflicting:,} with another amount"] if found.conflicting else []
-    told += [f"{found.future:,} dated ahead"] if found.future else []
-    yield f"rows      {found.all.rows:,} ({', '.join(told)})"
+    parts = [f"{found.distinct.rows:,} distinct", f"{copies:,} copies", f"{found.late:,} late"]
+    parts += [f"{found.conflicting:,} with another amount"] if found.conflicting else []
+    parts += [f"{found.future:,} dated ahead"] if found.future else []
+    yield f"rows      {found.all.rows:,} ({', '.join(parts)})"
     if poison:
         yield f"poison    {poison:,} ({', '.join(f'{kind} {count:,}' for kind, count in manifest.poison.items())})"
     counts = f"{sent.acknowledged:,} acknowledged, {sent.refused:,} refused"

@@ -62,16 +62,18 @@ class ShareSender:
     def connect(self) -> None:
         """Reaches the target, which may take seconds."""
         assert self._order is not None
-        told = self._share.number == 0
+        is_first = self._share.number == 0
 
         def say(text: str) -> None:
-            if told:
+            if is_first:
                 self._send("said", text)
 
         try:
             stream = self._order.stream()
             stream.rows(0, 1)  # its tables are made once a process, and not when it has begun
-            self._target = self._order.target(stream.partitions, lambda seconds: self._stopped, say, self._share, told)
+            self._target = self._order.target(
+                stream.partitions, lambda seconds: self._stopped, say, self._share, is_first
+            )
             self._sampler = self._order.sampler(stream, self._share)
         except UserError as error:
             self.over = True

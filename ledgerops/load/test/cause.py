@@ -55,8 +55,8 @@ class Findings:
 
     stretches: Sequence[Stretch]  # findings with begin and end, at warning or above
     track: Track | None  # the figures of its batches
-    sustainable: Estimate | None  # rows a second; None where it is unknown, for the reason in `untold`
-    untold: str
+    sustainable: Estimate | None  # rows a second; None where it is unknown, for the reason in `unknown_because`
+    unknown_because: str
     causes: Sequence[Cause]  # best first; empty where nothing explains anything
 
 
@@ -76,13 +76,15 @@ def _findings(looked: Investigation, measured: Measured) -> Findings:
         [view] = views(replay, replay.named(job, looked.place), replay.at or 0.0)
     except UserError as error:
         return Findings((), None, None, str(error), _died(measured))
-    told = looked.story.queries.get(job)
-    stretches = [each for each in told.stretches if each.finding.severity != "info"] if told else []
+    story = looked.story.queries.get(job)
+    stretches = [each for each in story.stretches if each.finding.severity != "info"] if story else []
     stretches = [each for each in stretches if each.until is None or each.until >= measured.begin]
     known = answer(_situation(view, measured), Question())
     sustainable = known.sustainable
-    untold = "; ".join(known.unknown_because)
-    return Findings(stretches, looked.tracks.get(job), sustainable, untold, causes(measured, stretches, sustainable))
+    unknown_because = "; ".join(known.unknown_because)
+    return Findings(
+        stretches, looked.tracks.get(job), sustainable, unknown_because, causes(measured, stretches, sustainable)
+    )
 
 
 def _situation(view: QueryView, measured: Measured) -> Situation:

@@ -40,8 +40,8 @@ class Spec:
     @classmethod
     def read(cls, file: Path) -> Spec:
         """The spec in `file`. Raises OSError, ValueError or TypeError if the file is missing or has another form."""
-        told = json.loads(file.read_text("utf-8"))
-        return cls(**{**told, "jobs": tuple(told["jobs"])})
+        fields = json.loads(file.read_text("utf-8"))
+        return cls(**{**fields, "jobs": tuple(fields["jobs"])})
 
 
 def run(spec: Spec) -> int:

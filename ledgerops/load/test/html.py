@@ -54,7 +54,7 @@ def _figures(job: JobResult) -> Iterator[tuple[str, str]]:
     yield "offered", f"{format.count(measured.offered)} rows/s"
     yield "processed", format.UNKNOWN if measured.processed is None else f"{measured.processed:.1%} of the offered rows"
     if sustainable is None:
-        yield "sustainable rate, from these batches", job.findings.untold or format.UNKNOWN
+        yield "sustainable rate, from these batches", job.findings.unknown_because or format.UNKNOWN
     else:
         value, low, high = (format.count(each) for each in sustainable)
         used = measured.offered / sustainable.value if sustainable.value else 0.0

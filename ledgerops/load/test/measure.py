@@ -40,7 +40,7 @@ class BatchFigures(NamedTuple):
 
 @dataclass(frozen=True)
 class Measured:
-    """The part of a run from `begin` to `end`. An unknown figure is None; `untold` says why."""
+    """The part of a run from `begin` to `end`. An unknown figure is None; `unknown_because` says why."""
 
     job: str
     trigger: float | None
@@ -56,7 +56,7 @@ class Measured:
         return [each for each in self.done if self.begin <= each.batch.ended <= self.end]
 
     @cached_property
-    def untold(self) -> str:
+    def unknown_because(self) -> str:
         """Why the run gives no figures; empty if it does."""
         if self.error:
             return self.error
@@ -81,7 +81,7 @@ class Measured:
 
         Between two ends of batches, since the end of a run falls anywhere in a batch.
         """
-        if self.untold:
+        if self.unknown_because:
             return None
         first, last = self.inside[0], self.inside[-1]
         due = self.arrivals.count(last.batch.ended) - self.arrivals.count(first.batch.ended)
@@ -94,7 +94,7 @@ class Measured:
         What is not finished at the end is as old as it is then, at least. Rows younger than the median of the finished
         ones are left out: any run leaves such behind, and they say nothing yet.
         """
-        if self.untold:
+        if self.unknown_because:
             return Rows.none()
         batches = [each for each in self.done if each.batch.ended <= self.end]
         read = Rows.together(self._taken(each) for each in batches)
@@ -152,7 +152,7 @@ class Measured:
     @cached_property
     def lag(self) -> float | None:
         """The peak age of the oldest unfinished row: right before a batch ends, or at the end."""
-        if self.untold:
+        if self.unknown_because:
             return None
         firsts = self.arrivals.instants(np.array([float(each.first) for each in self.inside]))
         known = zip(self.inside, firsts, strict=True)
@@ -183,7 +183,7 @@ class Measured:
     @cached_property
     def line(self) -> tuple[float, float] | None:
         """The slope of the ages and half its 90 % interval."""
-        if self.untold:
+        if self.unknown_because:
             return None
         at, age = np.array(self.ages).T
         at = at - at.mean()
@@ -198,7 +198,7 @@ class Measured:
     def batch(self, share: float) -> float | None:
         """Seconds that such a share of the batches do not exceed."""
         times = np.array(sorted(each.batch.duration for each in self.inside))
-        return None if self.untold else Weighted.of(times, np.ones(len(times))).at(share)
+        return None if self.unknown_because else Weighted.of(times, np.ones(len(times))).at(share)
 
     @cached_property
     def state_bytes(self) -> float | None:
@@ -211,7 +211,7 @@ class Measured:
         return self._state(lambda each: each.rows)
 
     def _state(self, read: Callable[[StateOperator], int]) -> float | None:
-        if self.untold:
+        if self.unknown_because:
             return None
         return float(max(sum(read(operator) for operator in each.batch.operators) for each in self.inside))
 
@@ -221,7 +221,7 @@ class Measured:
 
         A state that fills evenly, that is full, or that a watermark empties now and then gives about 0.
         """
-        if self.untold:
+        if self.unknown_because:
             return None
         added = [
             (sum(o.rows for o in later.batch.operators) - sum(o.rows for o in earlier.batch.operators))

@@ -51,8 +51,8 @@ class JobResult:
             return f"PASSED: {', '.join(f'{each.slo.measure} {each.slo.show(each.value)}' for each in self.outcomes)}"
         error = self.measured.error
         what = f"the run failed: {error}" if error else "; ".join(broken(self.outcomes))
-        told = "; ".join(each.text for each in self.causes) or "none found; see the report"
-        return f"FAILED: {what}; cause: {told}"
+        causes = "; ".join(each.text for each in self.causes) or "none found; see the report"
+        return f"FAILED: {what}; cause: {causes}"
 
 
 @dataclass(frozen=True)
@@ -80,8 +80,10 @@ def examined(trial: Trial, title: str, slos: Sequence[Slo]) -> Result:
 def text(result: Result) -> str:
     """For a person: a line a job, and the figures."""
     lines = []
-    for name, told in ways(result).items():
-        lines += [f"{name}  p50 {seconds(told.at(0.5))}, p99 {seconds(told.at(0.99))}, by the generator's samples"]
+    for name, samples in ways(result).items():
+        lines += [
+            f"{name}  p50 {seconds(samples.at(0.5))}, p99 {seconds(samples.at(0.99))}, by the generator's samples"
+        ]
     for job in result.jobs:
         measured, findings = job.measured, job.findings
         lines += [f"{measured.job}  {job.summary}"]
@@ -124,7 +126,8 @@ def document(result: Result) -> dict[str, Any]:
         "trigger_seconds": trial.wanted.trigger,
         "environment": environment(trial.wanted.cores),
         "sending_seconds": {
-            name: {share: told.at(PERCENTILES[share]) for share in PERCENTILES} for name, told in ways(result).items()
+            name: {share: samples.at(PERCENTILES[share]) for share in PERCENTILES}
+            for name, samples in ways(result).items()
         },
         "jobs": [_job(each) for each in result.jobs],
     }
@@ -158,7 +161,7 @@ def _job(job: JobResult) -> dict[str, Any]:
         "causes": [{"rule": each.rule, "because": each.because} for each in job.causes],
         **figures_of(job.measured),
         "sustainable_rows_per_second": None if found.sustainable is None else found.sustainable._asdict(),
-        "cannot_tell": found.untold or None,
+        "cannot_tell": found.unknown_because or None,
         "findings": [
             {
                 "rule": each.finding.rule,
@@ -213,7 +216,7 @@ def rows(result: Result) -> Iterator[tuple[str | float | None, ...]]:
         for before, done in zip([None, *measured.done], measured.done, strict=False):
             batch = done.batch
             cycle = batch.ended - (before.batch.ended if before else batch.started)
-            told = measured.of(done)
+            latency = measured.of(done)
             span = (batch.ended - cycle, batch.ended)
             offered = measured.arrivals.count(span[1]) - measured.arrivals.count(span[0])
             yield (
@@ -227,7 +230,7 @@ def rows(result: Result) -> Iterator[tuple[str | float | None, ...]]:
                 round(batch.duration, 3),
                 *(
                     None if value is None else round(value, 3)
-                    for value in (told.peak, told.p50, told.p99, told.waiting)
+                    for value in (latency.peak, latency.p50, latency.p99, latency.waiting)
                 ),
                 sum(operator.rows for operator in batch.operators),
                 sum(operator.memory_bytes for operator in batch.operators),

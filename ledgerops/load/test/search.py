@@ -95,15 +95,15 @@ class _Search:
     def found(self) -> Found:
         first = self._begin()
         if first is None:
-            return self._told("no starting point: no batch ended in the first trial; give --min and --max")
+            return self._stopped("no starting point: no batch ended in the first trial; give --min and --max")
         while self.count < MOST:
             low, high = self._ends()
             rate, why = self._next(low, high, first)
             if rate is not None:
                 self._try(rate, why)
             elif not self._confirm([each for each in (low, high) if each is not None]):
-                return self._told(self._reason(low, high))
-        return self._told(f"no answer after {MOST} trials: the same rate holds and fails; give a longer --trial")
+                return self._stopped(self._reason(low, high))
+        return self._stopped(f"no answer after {MOST} trials: the same rate holds and fails; give a longer --trial")
 
     def _begin(self) -> float | None:
         settings = self.settings
@@ -167,7 +167,7 @@ class _Search:
             return f"{low.rate:,.0f} rows/s held and {why}"
         return ""
 
-    def _told(self, reason: str) -> Found:
+    def _stopped(self, reason: str) -> Found:
         low, high = self._ends()
         return Found(sorted(self.rates.values(), key=lambda each: each.rate), low, high, self.estimate, reason)
 

@@ -124,7 +124,7 @@ def rows(searched: SearchSummary) -> Iterator[tuple[str | float | None, ...]]:
 
 
 def _figures(measured: Measured) -> tuple[float | None, ...]:
-    told = (
+    values = (
         measured.slope,
         measured.latency.at(0.99),
         measured.batch(0.5),
@@ -132,4 +132,4 @@ def _figures(measured: Measured) -> tuple[float | None, ...]:
         measured.processed,
         measured.state_bytes,
     )
-    return (len(measured.inside), *(None if each is None else round(each, 4) for each in told))
+    return (len(measured.inside), *(None if each is None else round(each, 4) for each in values))

@@ -96,7 +96,7 @@ class Slo:
         value = MEASURES[self.measure].read(measured)
         limit = measured.trigger if self.limit is None else self.limit
         if value is None or limit is None or not math.isfinite(value):
-            return Outcome(self, None, limit, "unknown", measured.untold or "not measured in this run")
+            return Outcome(self, None, limit, "unknown", measured.unknown_because or "not measured in this run")
         return Outcome(self, value, limit, "held" if COMPARE[self.comparison](value, limit) else "failed")
 
     def show(self, value: float | None) -> str:

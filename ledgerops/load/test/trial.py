@@ -215,7 +215,7 @@ def _last_words(folder: Path, code: int) -> str:
     how = f"the driver was killed by signal {-code}" if code < 0 else f"the driver exited with code {code}"
     for file in (folder / ERRORS, folder / NAME / "spark.log"):
         lines = [line.strip() for line in file.read_text("utf-8", "replace").splitlines()] if file.exists() else []
-        told = next((line for line in reversed(lines) if line), None)
-        if told is not None:
-            return f"{how}: {told.removeprefix('ledgerops: ')[:300]}"
+        last_line = next((line for line in reversed(lines) if line), None)
+        if last_line is not None:
+            return f"{how}: {last_line.removeprefix('ledgerops: ')[:300]}"
     return how

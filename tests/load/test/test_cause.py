@@ -118,7 +118,7 @@ def test_the_capacity_of_a_steady_run_is_known_by_its_warm_up(tmp_path, seconds)
 def test_a_recording_that_is_not_there_explains_nothing(tmp_path, calm):
     [found] = examine(tmp_path / "none", [calm])
     assert (found.causes, found.sustainable, found.track) == ([], None, None)
-    assert "no such file" in found.untold
+    assert "no such file" in found.unknown_because
 
 
 def test_a_job_that_the_recording_does_not_know_hides_no_other(tmp_path, calm):
@@ -126,5 +126,5 @@ def test_a_job_that_the_recording_does_not_know_hides_no_other(tmp_path, calm):
     trial = System().perform(wanted, tmp_path, lambda what, share: None)
     gone, known = examine(trial.recording, [replace(calm, job="large_credits"), trial.measured()["daily_counts"]])
     assert (gone.causes, gone.sustainable) == ([], None)
-    assert gone.untold == f"no query 'large_credits' in {trial.recording}; the queries are daily_counts"
+    assert gone.unknown_because == f"no query 'large_credits' in {trial.recording}; the queries are daily_counts"
     assert known.causes[0].rule == "input-overload"

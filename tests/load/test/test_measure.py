@@ -201,4 +201,4 @@ def test_the_plan_of_a_rate_begins_calm_and_goes_to_it():
 
 
 def test_a_failed_run_tells_nothing(calm):
-    assert replace(calm, error="gone").untold == "gone"
+    assert replace(calm, error="gone").unknown_because == "gone"

@@ -25,7 +25,7 @@ def test_a_driver_that_dies_is_a_failed_trial_with_its_last_line(tmp_path):
     told = perform(wanted("no_such_job"), tmp_path / "t", quiet)
     assert told.origin is None
     assert told.errors["no_such_job"].startswith("the driver exited with code 2: no job named 'no_such_job'")
-    assert told.measured()["no_such_job"].untold == told.errors["no_such_job"]
+    assert told.measured()["no_such_job"].unknown_because == told.errors["no_such_job"]
     assert (tmp_path / "t" / "driver.err").read_text().startswith("ledgerops: no job named 'no_such_job'")
     kept = json.loads((tmp_path / "t" / "trial.json").read_text())
     assert (kept["origin"], kept["seconds"], kept["errors"]) == (None, 30.0, told.errors)
