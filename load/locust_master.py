@@ -16,7 +16,7 @@ from ledgerops.ledger.plan.manifest import Manifest
 from ledgerops.load.generator.coordinator import Coordinator
 from ledgerops.load.generator.metrics import LoadMetrics, serving
 from ledgerops.load.generator.report import conclude, failure, good, place_of
-from ledgerops.load.generator.sender import CLOSE, GIVE_UP
+from ledgerops.load.generator.sender import CLOSE_SECONDS, GIVE_UP
 from load.locust_worker import MESSAGE
 from load.options import metrics_port, read
 
@@ -137,7 +137,7 @@ class Lead:
         if conductor is None or conductor.over:
             return
         conductor.stop()
-        limit = time.monotonic() + GIVE_UP + CLOSE
+        limit = time.monotonic() + GIVE_UP + CLOSE_SECONDS
         while not conductor.over and time.monotonic() < limit:
             gevent.sleep(0.05)
 

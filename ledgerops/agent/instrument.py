@@ -11,7 +11,7 @@ from ledgerops.model.observed_metrics import OBSERVATION
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-KEYS = 10  # of the most frequent keys of a batch
+MAX_KEYS = 10  # of the most frequent keys of a batch
 AGE = "__ledgerops_age"
 TOP_KEYS_SINCE = (4, 1)  # the Spark version that brought approx_top_k
 HASH_LENGTH = 12  # hexadecimal digits: enough to tell keys apart, too few to be a directory of customers
@@ -47,7 +47,7 @@ def observed(
     if key is not None:
         found.append(F.max(F.lit(key)).alias("key"))
         if version(df.sparkSession.version) >= TOP_KEYS_SINCE:
-            top = F.call_function("approx_top_k", F.col(key).cast("string"), F.lit(KEYS))
+            top = F.call_function("approx_top_k", F.col(key).cast("string"), F.lit(MAX_KEYS))
             if not plain_keys:  # ten hashes a batch and not one a row
                 top = F.transform(top, hashed)
             found.append(top.alias("hot_keys"))

@@ -11,9 +11,9 @@ from ledgerops.model.observed_metrics import AMOUNT, BOOK, CONFLICTS, COUNT, IDS
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-DIGITS = 2  # after the point, as money has
-PRECISION = 28  # Spark adds ten digits for a sum, and has 38
-SAMPLE = 5  # ids of a batch: enough to look them up, no directory
+DECIMAL_PLACES = 2  # after the point, as money has
+DECIMAL_PRECISION = 28  # Spark adds ten digits for a sum, and has 38
+MAX_SAMPLE_IDS = 5  # ids of a batch: enough to look them up, no directory
 
 
 def booked(df: DataFrame, side: str, amount: str | None = None, name: str | None = None) -> DataFrame:
@@ -26,7 +26,7 @@ def booked(df: DataFrame, side: str, amount: str | None = None, name: str | None
     found = [F.count(F.lit(1)).alias(ROWS)]
     if amount is not None:
         # what is no number, or too large a sum, must not end the query: such an amount is left out, or unknown
-        value = F.expr(f"try_cast({_quoted(amount)} AS DECIMAL({PRECISION}, {DIGITS}))")
+        value = F.expr(f"try_cast({_quoted(amount)} AS DECIMAL({DECIMAL_PRECISION}, {DECIMAL_PLACES}))")
         total = F.when(F.count(value) == 0, F.lit("0")).otherwise(F.try_sum(value).cast("string"))
         found.append(total.alias(AMOUNT))
     return df.observe(f"{BOOK}_{side}_{name}" if name else f"{BOOK}_{side}", *found)
@@ -39,7 +39,7 @@ def conflicting(df: DataFrame, key: str, name: str | None = None) -> DataFrame:
 
     found = [F.count(F.lit(1)).alias(COUNT)]
     if version(df.sparkSession.version) >= TOP_KEYS_SINCE:
-        sample = F.call_function("approx_top_k", F.col(_quoted(key)).cast("string"), F.lit(SAMPLE))
+        sample = F.call_function("approx_top_k", F.col(_quoted(key)).cast("string"), F.lit(MAX_SAMPLE_IDS))
         found.append(F.transform(sample, hashed).alias(IDS))
     return df.observe(f"{CONFLICTS}_{name}" if name else CONFLICTS, *found)
 

@@ -18,10 +18,10 @@ from ledgerops.common.kafka import KafkaClient
 from ledgerops.errors import UserError
 
 ANSWER_SECONDS = 4.0  # a broker that is merely slow answers in that time
-SLACK = 4.0  # seconds more for a process that has just begun, on a busy machine
-STEP = 0.1  # seconds: how soon a question is given up
-PATIENCE = 6  # questions in vain after which another process asks: a client may have lost its way for good
-PART = 65536  # bytes read at a time
+START_SLACK_SECONDS = 4.0  # seconds more for a process that has just begun, on a busy machine
+POLL_SECONDS = 0.1  # seconds: how soon a question is given up
+MAX_FAILED_REQUESTS = 6  # questions in vain after which another process asks: a client may have lost its way for good
+READ_BYTES = 65536  # bytes read at a time
 # -P: a json.py in the job's folder is not ours
 ROOT = Path(__file__).parents[2]  # where the package can be imported from
 PROGRAM = "import sys; sys.path.append(sys.argv[1]); from ledgerops.agent.kafka_subprocess import main; main()"
@@ -49,8 +49,8 @@ class Broker:
         given_up: Callable[[], bool] = lambda: False,
     ) -> dict[str, Any]:
         """The answer. Raises BrokerError without one or when `given_up`, UserError for settings that cannot work."""
-        end = time.monotonic() + 2 * seconds + SLACK  # offsets and settings are two questions
-        if not self._lock.acquire(timeout=2 * seconds + SLACK):
+        end = time.monotonic() + 2 * seconds + START_SLACK_SECONDS  # offsets and settings are two questions
+        if not self._lock.acquire(timeout=2 * seconds + START_SLACK_SECONDS):
             raise BrokerError("another request takes too long")
         try:
             return self._asked({**question, "seconds": seconds}, end, given_up)
@@ -61,7 +61,7 @@ class Broker:
         """Tells whether the answer was of use: after PATIENCE that were none, another process asks."""
         with self._lock:
             self._vain = 0 if answered else self._vain + 1
-            if self._vain >= PATIENCE:
+            if self._vain >= MAX_FAILED_REQUESTS:
                 self._end()
 
     def close(self) -> None:
@@ -129,13 +129,13 @@ class Broker:
         while b"\n" not in answer:
             if given_up() or self._closed or time.monotonic() > end:
                 raise TimeoutError("timed out")
-            for descriptor, _ in poll.poll(1000 * STEP):
+            for descriptor, _ in poll.poll(1000 * POLL_SECONDS):
                 if descriptor == to:
                     unsent = unsent[os.write(to, unsent) :]
                     if not unsent:
                         poll.unregister(to)
                 else:
-                    part = os.read(back, PART)
+                    part = os.read(back, READ_BYTES)
                     if not part:
                         raise OSError("it has ended")
                     answer += part

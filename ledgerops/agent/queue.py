@@ -9,7 +9,7 @@ from typing import NamedTuple
 from ledgerops.metrics.self_watch import SelfStats
 from ledgerops.model.records import Kind
 
-SIZE = 10_000  # a minute of 50 busy queries, about 30 MB of JSON at worst
+MAX_EVENTS = 10_000  # a minute of 50 busy queries, about 30 MB of JSON at worst
 
 
 class Event(NamedTuple):
@@ -25,7 +25,7 @@ class Event(NamedTuple):
 class Inbox:
     """Any thread puts, the worker takes."""
 
-    def __init__(self, stats: SelfStats, size: int = SIZE) -> None:
+    def __init__(self, stats: SelfStats, size: int = MAX_EVENTS) -> None:
         self.stats = stats
         self.limit = size
         self._queue: queue.Queue[Event | None] = queue.Queue(size)

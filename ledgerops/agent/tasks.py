@@ -22,10 +22,10 @@ from ledgerops.runtime.runs import Run, Runs
 from ledgerops.signals.skew import skew_score
 
 BATCH = re.compile(r"\bid = [0-9a-f-]+\s*(?:<br/>)?\s*runId = ([0-9a-f-]+)\s*(?:<br/>)?\s*batch = (\d+)")
-PAGE = 100  # executions asked for at once
-PAGES = 25  # Spark keeps 1,000 executions by default
-STAGES = 8  # of one batch at most, the newest: a plan with more is read in part rather than slowly
-TASKS = 64  # up to this many tasks of a stage are read one by one
+PAGE_EXECUTIONS = 100  # executions asked for at once
+MAX_PAGES = 25  # Spark keeps 1,000 executions by default
+MAX_STAGES = 8  # of one batch at most, the newest: a plan with more is read in part rather than slowly
+MAX_SINGLE_TASKS = 64  # up to this many tasks of a stage are read one by one
 PAUSE_SECONDS = (5.0, 10.0, 20.0, 30.0)  # after the first, second ... look in a row in which nothing could be read
 UNREADABLE = (OSError, ValueError, KeyError, TypeError, IndexError)
 PYTHON = re.compile(r"time to run python workers", re.IGNORECASE)
@@ -115,22 +115,22 @@ class TaskCollector:
     def _page(self, rest: SparkRest) -> Sequence[Mapping[str, Any]]:
         """The newest executions. Spark counts from the oldest that it keeps, so the offset is felt for."""
         page: list[Mapping[str, Any]] = []
-        for _ in range(PAGES):
-            page = rest.get(f"/sql?details=false&planDescription=false&offset={self._offset}&length={PAGE}")
-            if len(page) >= PAGE:
-                self._offset += PAGE // 2
+        for _ in range(MAX_PAGES):
+            page = rest.get(f"/sql?details=false&planDescription=false&offset={self._offset}&length={PAGE_EXECUTIONS}")
+            if len(page) >= PAGE_EXECUTIONS:
+                self._offset += PAGE_EXECUTIONS // 2
             elif not page and self._offset:
-                self._offset = max(0, self._offset - PAGE // 2)
+                self._offset = max(0, self._offset - PAGE_EXECUTIONS // 2)
             else:
                 break
         return page
 
     def _read(self, rest: SparkRest, run_id: str, found: Execution) -> TaskSummary:
         stage_ids: set[int] = set()
-        for job in found.jobs[-STAGES:]:
+        for job in found.jobs[-MAX_STAGES:]:
             stage_ids.update(rest.get(f"/jobs/{job}")["stageIds"])
         stages = []
-        for stage_id in sorted(stage_ids)[-STAGES:]:
+        for stage_id in sorted(stage_ids)[-MAX_STAGES:]:
             stage = read_stage(rest, stage_id)
             if stage is not None:
                 stages.append(stage)
@@ -182,8 +182,8 @@ def read_stage(rest: SparkRest, stage_id: int) -> StageSummary | None:
     if stage["status"] != "COMPLETE" or not stage["numCompleteTasks"]:
         return None
     tasks = []
-    if 1 < stage["numTasks"] <= TASKS:
-        path = f"/stages/{stage_id}/{stage['attemptId']}/taskList?offset=0&length={TASKS}"
+    if 1 < stage["numTasks"] <= MAX_SINGLE_TASKS:
+        path = f"/stages/{stage_id}/{stage['attemptId']}/taskList?offset=0&length={MAX_SINGLE_TASKS}"
         tasks = [task for task in rest.get(path) if task.get("status") == "SUCCESS" and task.get("taskMetrics")]
     return parse_stage(stage, tasks)
 

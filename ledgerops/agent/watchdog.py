@@ -17,10 +17,10 @@ from ledgerops.agent.sessions import ActiveQuery, Session
 from ledgerops.model.spark_progress import format_instant
 from ledgerops.runtime.runs import Run, Runs
 
-QUIET = 3.0  # seconds of silence that are normal for any query
+MIN_SILENCE_SECONDS = 3.0  # seconds of silence that are normal for any query
 IDLE_QUIET = 12.0  # an idle query gives a sign every 10 s (Spark's noDataProgressEventInterval)
-INTERVALS = 2  # trigger intervals of silence that are normal
-REPEAT = 5.0  # seconds between two reports of the same batch
+MIN_SILENT_INTERVALS = 2  # trigger intervals of silence that are normal
+REPEAT_SECONDS = 5.0  # seconds between two reports of the same batch
 LIST_SECONDS = 10.0
 GONE_SECONDS = 10.0  # a run must be missing for so long: its end may be under way to us, or its session just attached
 UNREACHABLE_SECONDS = 20.0  # without an answer of a session, after which its runs count as lost
@@ -64,7 +64,9 @@ class Watchdog:
         for run in runs:
             if run.session not in sessions:  # detached; a query goes on as long as its session does
                 self._miss(run, now, unwatched=run.session.alive)
-            elif now - run.last_seen > quiet_seconds(run) and now - self._reported.get(run.run_id, 0.0) >= REPEAT:
+            elif (
+                now - run.last_seen > quiet_seconds(run) and now - self._reported.get(run.run_id, 0.0) >= REPEAT_SECONDS
+            ):
                 try:
                     self._ask(run, now)
                 except Exception as problem:  # the handle's JVM side may be gone; the other runs are asked all the same
@@ -162,7 +164,7 @@ class Watchdog:
 def quiet_seconds(run: Run) -> float:
     """How long the run may say nothing without being asked."""
     interval = (run.plan.trigger_interval if run.plan else None) or 0.0
-    return max(IDLE_QUIET if run.idle else QUIET, INTERVALS * interval)
+    return max(IDLE_QUIET if run.idle else MIN_SILENCE_SECONDS, MIN_SILENT_INTERVALS * interval)
 
 
 def trigger_began(run: Run) -> float:

@@ -32,18 +32,18 @@ log = logging.getLogger("ledgerops")
 
 DEFAULTS = Config()
 
-TICK = 5.0  # seconds after which a query without news is judged again: silence, too, is a sign
+TICK_SECONDS = 5.0  # seconds after which a query without news is judged again: silence, too, is a sign
 RING_BYTES = (
     8 * 1024 * 1024
 )  # of recording lines kept in memory for /recording; 10 min of 4 queries at a batch a second
-RETRY = 60.0  # seconds until a recording that could not be written is tried again
+RETRY_SECONDS = 60.0  # seconds until a recording that could not be written is tried again
 EXCEPTION_LENGTH = 500  # characters of a line
 MAX_READ_LENGTH = 1_000  # characters of a line that are masked; it is cut to EXCEPTION_LENGTH after that
 EXCEPTION_LINES = 25  # from the beginning, and as many from the end: there is what was raised first
 FRAME = re.compile(r"\t(at |\.\.\. \d+ )")  # Java indents its frames by a tab, Python by blanks
 # "No space left on device" tells no place; the first of these frames does: it was the checkpoint
 CHECKPOINT = re.compile(r"\tat .*\b(HDFSMetadataLog|CheckpointFileManager|RocksDBFileManager|HDFSBackedStateStore)\b")
-STALLED = 15.0  # seconds without a turn after which the worker counts as stuck
+STALLED_SECONDS = 15.0  # seconds without a turn after which the worker counts as stuck
 
 
 class Worker:
@@ -97,7 +97,7 @@ class Worker:
         if not self._thread.is_alive():
             return "the worker has ended"
         silent = time.monotonic() - self.last_turn
-        return f"the worker has been stuck for {silent:.0f} s" if silent > STALLED else None
+        return f"the worker has been stuck for {silent:.0f} s" if silent > STALLED_SECONDS else None
 
     def turn(self, timeout: float = 0.0) -> None:
         """Takes what waits, at most `timeout` seconds later, and swaps the snapshot."""
@@ -111,7 +111,7 @@ class Worker:
             self._stats.queue_size = len(self._inbox)
         now = self._clock()
         for query, state in self._fleet.queries.items():
-            if now - self._judged.get(query, 0.0) >= TICK:
+            if now - self._judged.get(query, 0.0) >= TICK_SECONDS:
                 changed[query] = state
         self._publish(changed, now)
         self._flush()

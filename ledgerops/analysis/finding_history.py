@@ -12,8 +12,8 @@ from typing import NamedTuple, TypeVar
 from ledgerops.model.finding import SEVERITIES, Finding, Severity, Status, Verdict
 from ledgerops.model.history import History
 
-MERGED = 60.0  # seconds: a gap of thirty batches at a 2 s trigger, several times what a finding may linger
-BRIEF = 15.0  # seconds: a status or a root cause that holds for less, and goes back, was not a change
+MAX_GAP_SECONDS = 60.0  # seconds: a gap of thirty batches at a 2 s trigger, several times what a finding may linger
+MIN_STATUS_SECONDS = 15.0  # seconds: a status or a root cause that holds for less, and goes back, was not a change
 OVER: tuple[Status, ...] = ("failed", "stopped")
 
 Value = TypeVar("Value")
@@ -104,7 +104,7 @@ class QueryStory:
         for earlier in reversed(self.stretches):
             if (earlier.finding.rule, earlier.finding.component) != part or earlier.until is None:
                 continue
-            if finding.since - earlier.until > MERGED:
+            if finding.since - earlier.until > MAX_GAP_SECONDS:
                 break
             earlier.until, earlier.times = None, earlier.times + 1
             return earlier
@@ -153,7 +153,7 @@ def _raise(stretch: Stretch, severity: Severity) -> None:
         stretch.finding = replace(stretch.finding, severity=severity)
 
 
-def settled(changes: Iterable[Change], alike: Sequence[str] = (), brief: float = BRIEF) -> list[Change]:
+def settled(changes: Iterable[Change], alike: Sequence[str] = (), brief: float = MIN_STATUS_SECONDS) -> list[Change]:
     """Changes without those that were taken back at once; values in `alike` count as one."""
     kept: list[Change] = []
     for change in changes:

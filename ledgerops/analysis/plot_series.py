@@ -10,8 +10,8 @@ from ledgerops.model.records import Progress
 from ledgerops.signals.query_view import QueryView
 from ledgerops.signals.rates import arrival_between
 
-SLACK = 0.5  # seconds between two batches that run back to back, at most
-POINTS = 4000  # some two hours of a batch every 2 s in full; a plot is a thousand pixels wide
+MAX_PAUSE_SECONDS = 0.5  # seconds between two batches that run back to back, at most
+MAX_POINTS = 4000  # some two hours of a batch every 2 s in full; a plot is a thousand pixels wide
 
 Each = TypeVar("Each")
 
@@ -73,7 +73,7 @@ class Track:
         """A batch is done: until now the results were as old as what the batch before had left."""
         same = self._last is not None and self._last.run_id == last.run_id  # what waits for a restart does wait
         gap = last.started - self._last.ended if self._last is not None else 0.0
-        waited = same and gap > 1.5 * (self.interval or 0.0) + SLACK
+        waited = same and gap > 1.5 * (self.interval or 0.0) + MAX_PAUSE_SECONDS
         before = self._fresh
         if before is None or waited:  # nothing came for a while: the oldest row came after the last empty look
             before = max(before or 0.0, last.started - (self.interval or 0.0))
@@ -82,10 +82,10 @@ class Track:
         self._fresh = min([last.started, *left])
 
     def _bound(self) -> None:
-        if len(self.batches) > POINTS:
+        if len(self.batches) > MAX_POINTS:
             self.batches = [max(pair, key=lambda each: each.seconds) for pair in _pairs(self.batches)]
         for samples in (self.age, *self.skew.values()):
-            if len(samples) > POINTS:
+            if len(samples) > MAX_POINTS:
                 samples[:] = [max(pair, key=lambda each: each.value) for pair in _pairs(samples)]
 
 

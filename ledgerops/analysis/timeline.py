@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
-from ledgerops.analysis.finding_history import BRIEF, Change, QueryStory, Story, Stretch, settled
+from ledgerops.analysis.finding_history import MIN_STATUS_SECONDS, Change, QueryStory, Story, Stretch, settled
 from ledgerops.common import format
 from ledgerops.model.finding import Severity
 from ledgerops.model.spark_progress import format_instant
@@ -62,8 +62,8 @@ def _of(story: QueryStory) -> Iterator[Event]:
             yield Event(after.at, name, "status", f"status changed to {after.value}".replace("_", " "))
     lasting = [
         each
-        for each, after in pairwise([*story.roots, Change(story.last + BRIEF, "")])
-        if after.at - each.at >= BRIEF  # the last trace of an incident is no root cause
+        for each, after in pairwise([*story.roots, Change(story.last + MIN_STATUS_SECONDS, "")])
+        if after.at - each.at >= MIN_STATUS_SECONDS  # the last trace of an incident is no root cause
     ]
     roots = [each for each in settled(lasting) if each.value]
     for before, after in pairwise(roots):

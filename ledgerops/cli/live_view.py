@@ -38,8 +38,8 @@ PHASES = {  # in the order in which they run: phase -> (name, glyph, glyph in AS
     "add_batch": ("work", "█", "#", BLUE),
     "commit_offsets": ("commit", "░", "c", GREEN),
 }
-WIDE = 119  # columns from which a query's figures fit in one line
-NAME = 21  # the longest of the ledger's names
+WIDE_COLUMNS = 119  # columns from which a query's figures fit in one line
+NAME_COLUMNS = 21  # the longest of the ledger's names
 MARGIN = " "
 FLOW = (("in/s", 8), ("processed", 10), ("backlog", 8), ("drain", 7))  # headings and widths of columns
 REST = (("watermark", 10), ("state", 7), ("bytes", 8), ("skew", 6))
@@ -58,7 +58,7 @@ class LiveView:
         queries: Sequence[Document] = self.document["queries"]
         lines = [Text(f"{MARGIN}{clean(self.title)}", style="bold"), *_headings(width)]
         room = console.height - len(lines) - 1  # the last line is the legend's
-        height = 2 if width >= WIDE else 3
+        height = 2 if width >= WIDE_COLUMNS else 3
         roomy = len(queries) * (height + 2) <= room
         shown = _worst(queries, max(1, room // height))
         for query in shown:
@@ -78,7 +78,7 @@ def card(query: Document, width: int, ascii_only: bool = False) -> list[Text]:
     """A query's lines: its figures in one (wide) or two, then the verdict beside the throughput of the last minutes."""
     sign, ascii_sign, style = STATUSES.get(query["status"], ("?", "?", ""))
     state, batch, interval = query["state"] or {}, query["batch"] or {}, query["trigger_interval"]
-    name = Text(_cut(clean(query["query"]), NAME).ljust(NAME), style="bold")
+    name = Text(_cut(clean(query["query"]), NAME_COLUMNS).ljust(NAME_COLUMNS), style="bold")
     status = Text(f"{ascii_sign if ascii_only else sign} {query['status'].replace('_', ' '):14}", style=style)
     flow = _columns(
         FLOW,
@@ -105,7 +105,9 @@ def card(query: Document, width: int, ascii_only: bool = False) -> list[Text]:
     verdict = Text.assemble(MARGIN, "  ", _verdict(query))
     verdict.truncate(width - spark_width - 1, overflow="ellipsis", pad=True)
     last = Text.assemble(verdict, " ", Text(spark, style=SKY))
-    return [Text.assemble(lead, work), last] if width >= WIDE else [lead, Text.assemble(MARGIN, "  ", work), last]
+    return (
+        [Text.assemble(lead, work), last] if width >= WIDE_COLUMNS else [lead, Text.assemble(MARGIN, "  ", work), last]
+    )
 
 
 def phase_bar(batch: Document, interval: float | None, width: int, ascii_only: bool = False) -> Text:
@@ -145,7 +147,8 @@ def plain_line(query: Document) -> str:
 def verdict_line(query: Document) -> str:
     """The query's last word: status, health and verdict."""
     health = UNKNOWN if query["health"] is None else str(query["health"])
-    return f"{query['query']:{NAME}} {query['status'].replace('_', ' '):14} health {health:>3}  {_verdict(query).plain}"
+    status = query["status"].replace("_", " ")
+    return f"{query['query']:{NAME_COLUMNS}} {status:14} health {health:>3}  {_verdict(query).plain}"
 
 
 def is_live(console: Console) -> bool:
@@ -193,15 +196,15 @@ def print_plain(document: Document, console: Console, starting_before: str = "")
 
 def _headings(width: int) -> list[Text]:
     flow, rest = (_columns(columns, *(name for name, _ in columns)) for columns in (FLOW, REST))
-    lead = f"{MARGIN}{'query':{NAME}} {'status':16}{flow}"
+    lead = f"{MARGIN}{'query':{NAME_COLUMNS}} {'status':16}{flow}"
     work = f"{'batch':>7} {'phases':{_bar_width(width)}}{rest}"
-    lines = [lead + work] if width >= WIDE else [lead, f"{MARGIN}  {work}"]
+    lines = [lead + work] if width >= WIDE_COLUMNS else [lead, f"{MARGIN}  {work}"]
     return [Text(line, style="dim") for line in (*lines, "─" * width)]
 
 
 def _bar_width(width: int) -> int:
-    taken = 2 * len(MARGIN) + NAME + 26 + sum(width for _, width in (*FLOW, *REST))
-    return min(40, width - taken) if width >= WIDE else max(4, min(24, width - 44))
+    taken = 2 * len(MARGIN) + NAME_COLUMNS + 26 + sum(width for _, width in (*FLOW, *REST))
+    return min(40, width - taken) if width >= WIDE_COLUMNS else max(4, min(24, width - 44))
 
 
 def _worst(queries: Sequence[Document], room: int) -> Sequence[Document]:

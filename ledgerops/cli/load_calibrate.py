@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ledgerops.common.shutdown import Stop
     from ledgerops.load.generator.calibration import Step, Try
 
-PARTITIONS = 5  # of the topic on a real broker, as the ledger's topics have
+TOPIC_PARTITIONS = 5  # of the topic on a real broker, as the ledger's topics have
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -73,17 +73,17 @@ def _attempts(args: argparse.Namespace, stop: Stop) -> Iterator[Try]:
     from ledgerops.load.generator.kafka import KafkaTarget
 
     client = read_client(args.bootstrap_servers, args.kafka_config)
-    with own_topic(client, PARTITIONS, lambda text: print(f"ledgerops: {text}", file=sys.stderr)) as topic:
+    with own_topic(client, TOPIC_PARTITIONS, lambda text: print(f"ledgerops: {text}", file=sys.stderr)) as topic:
         yield attempt_on(
-            lambda: KafkaTarget(client, topic, PARTITIONS, stop.wait, checked=False),
-            PARTITIONS,
+            lambda: KafkaTarget(client, topic, TOPIC_PARTITIONS, stop.wait, checked=False),
+            TOPIC_PARTITIONS,
             stop.wait,
             args.late_budget,
         )
 
 
 def _document(args: argparse.Namespace, steps: list[Step], best: float | None) -> dict[str, object]:
-    from ledgerops.load.generator.calibration import SAFE
+    from ledgerops.load.generator.calibration import SAFE_SHARE
 
     return {
         "version": 1,
@@ -91,12 +91,12 @@ def _document(args: argparse.Namespace, steps: list[Step], best: float | None) -
         "late_budget": args.late_budget,
         "steps": [step.document() for step in steps],
         "holds": best,
-        "ask_at_most": None if best is None else SAFE * best,
+        "ask_at_most": None if best is None else SAFE_SHARE * best,
     }
 
 
 def _tell(args: argparse.Namespace, steps: list[Step], best: float | None) -> None:
-    from ledgerops.load.generator.calibration import SAFE
+    from ledgerops.load.generator.calibration import SAFE_SHARE
     from ledgerops.load.generator.validity import spent
 
     print(f"one sender to {args.bootstrap_servers or 'a mock broker'}, in records a second")
@@ -110,7 +110,7 @@ def _tell(args: argparse.Namespace, steps: list[Step], best: float | None) -> No
     if best is None:
         print("no rate holds: this machine is too busy or too small for a valid load test")
     else:
-        print(f"highest rate that holds: {best:,.0f}; use at most {SAFE * best:,.0f} in a load test")
+        print(f"highest rate that holds: {best:,.0f}; use at most {SAFE_SHARE * best:,.0f} in a load test")
 
 
 @contextmanager

@@ -77,10 +77,10 @@ def search(args: argparse.Namespace, perform: Perform) -> int:
     settings = Settings(
         loadtest_args.objectives(args), args.min, args.max, precision, int(args.repeat or usual["repeat"]), args.seed
     )
-    if trial < loadtest_args.LEAST * args.trigger:
+    if trial < loadtest_args.MIN_INTERVALS * args.trigger:
         raise UserError(
-            f"--trial {trial:g}s is too short for {loadtest_args.LEAST} batches at a trigger interval of "
-            f"{args.trigger:g} s; give at least {loadtest_args.LEAST * args.trigger:g}s"
+            f"--trial {trial:g}s is too short for {loadtest_args.MIN_INTERVALS} batches at a trigger interval of "
+            f"{args.trigger:g} s; give at least {loadtest_args.MIN_INTERVALS * args.trigger:g}s"
         )
     options = Options(jobs[0].name, args.trigger, trial, args.cores)
     folder = args.out / f"search-{options.job}"

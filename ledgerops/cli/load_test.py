@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from ledgerops.load.test.slo import Slo
     from ledgerops.load.test.trial import Trial
 
-DURATION = 60.0
+DURATION_SECONDS = 60.0
 WARM_UP = 20.0  # seconds of a plan: compiling, and the backlog of the first batches
 LOCAL = ("rate", "load", "rate_scale", "duration", "trigger", "cores")  # of a run that the command makes itself
 
@@ -70,7 +70,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--recording", type=Path, metavar="PLACE", help="recording of those jobs, for --manifest")
     add("--samples", type=Path, metavar="FILE", help="samples of the load, for latency before the job, for --manifest")
     add("--rate-scale", type=factor, metavar="FACTOR", help="multiply every rate of the plan by this")
-    add("--duration", type=seconds, metavar="TIME", help=f"length of the measured part (default {DURATION:.0f}s)")
+    add(
+        "--duration",
+        type=seconds,
+        metavar="TIME",
+        help=f"length of the measured part (default {DURATION_SECONDS:.0f}s)",
+    )
     add(
         "--warm-up",
         type=seconds,
@@ -101,12 +106,12 @@ def test(args: argparse.Namespace, perform: Perform) -> int:
     if args.recording is not None or args.samples is not None:
         raise UserError("--recording and --samples need --manifest")
     names = tuple(job.name for job in choose_jobs(args.job or (), ROWS))
-    duration, trigger = args.duration or DURATION, args.trigger or loadtest_args.TRIGGER
+    duration, trigger = args.duration or DURATION_SECONDS, args.trigger or loadtest_args.TRIGGER_SECONDS
     plan, title, warm_up = _load(args, names, trigger)
-    if duration < loadtest_args.LEAST * trigger:
+    if duration < loadtest_args.MIN_INTERVALS * trigger:
         raise UserError(
-            f"--duration {duration:g}s is too short for {loadtest_args.LEAST} batches at a trigger interval of "
-            f"{trigger:g} s; give at least {loadtest_args.LEAST * trigger:g}s"
+            f"--duration {duration:g}s is too short for {loadtest_args.MIN_INTERVALS} batches at a trigger interval of "
+            f"{trigger:g} s; give at least {loadtest_args.MIN_INTERVALS * trigger:g}s"
         )
     wanted = Wanted(names, plan, warm_up, duration, trigger, args.cores or loadtest_args.CORES)
     folder = _folder(args, names)

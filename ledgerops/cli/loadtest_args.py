@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from ledgerops.load.test.search import Rate
     from ledgerops.load.test.slo import Slo
 
-TRIGGER = 2.0
+TRIGGER_SECONDS = 2.0
 CORES = 2
-LEAST = 6  # intervals that a measured part must have
+MIN_INTERVALS = 6  # intervals that a measured part must have
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -47,7 +47,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="freshness objective: maximum age of results, for the default objectives "
         f"(default {FRESHNESS_OBJECTIVE_SECONDS:.0f}s)",
     )
-    add("--trigger", type=seconds, default=TRIGGER, metavar="TIME", help=f"trigger interval (default {TRIGGER:g}s)")
+    add(
+        "--trigger",
+        type=seconds,
+        default=TRIGGER_SECONDS,
+        metavar="TIME",
+        help=f"trigger interval (default {TRIGGER_SECONDS:g}s)",
+    )
     add(
         "--cores",
         type=whole,

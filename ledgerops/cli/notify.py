@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ledgerops.notify.lookup import Lookup
     from ledgerops.notify.senders import Sender
 
-PORT = 9465
+DEFAULT_PORT = 9465
 SENDERS, TOKEN = "LEDGEROPS_NOTIFY_SENDERS", "LEDGEROPS_NOTIFY_TOKEN"
 
 
@@ -43,7 +43,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--exporter", action="append", default=[], metavar="URL", help="exporter to ask for a diagnosis; repeatable")
     add("--prometheus", metavar="URL", help="Prometheus server, used to find the driver that runs a query")
     add("--host", default="127.0.0.1", help="address to listen on (default 127.0.0.1)")
-    add("--port", type=port, default=PORT, help=f"port to listen on (default {PORT}; 0 for any free port)")
+    add(
+        "--port",
+        type=port,
+        default=DEFAULT_PORT,
+        help=f"port to listen on (default {DEFAULT_PORT}; 0 for any free port)",
+    )
     add(
         "--exporter-scheme",
         choices=("http", "https"),

@@ -33,7 +33,7 @@ from ledgerops.errors import UserError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-OLDEST = 4  # Spark's first version with the readers of state
+MIN_SPARK_VERSION = 4  # Spark's first version with the readers of state
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -134,8 +134,8 @@ def _check_version() -> None:
         found = version("pyspark")
     except PackageNotFoundError:
         raise UserError("reading state needs pyspark 4; install it with: pip install 'ledgerops[ledger]'") from None
-    if int(found.split(".", 1)[0]) < OLDEST:
-        raise UserError(f"reading state needs pyspark {OLDEST}.0 or later, this is {found}")
+    if int(found.split(".", 1)[0]) < MIN_SPARK_VERSION:
+        raise UserError(f"reading state needs pyspark {MIN_SPARK_VERSION}.0 or later, this is {found}")
 
 
 def _print(document: dict[str, Any], as_json: bool, listed: bool = False) -> None:

@@ -21,7 +21,7 @@ from ledgerops.common.shutdown import Stop
 from ledgerops.errors import UserError
 
 URL = "http://127.0.0.1:9464"
-TIMEOUT = 5.0
+TIMEOUT_SECONDS = 5.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -77,7 +77,7 @@ def run(args: argparse.Namespace) -> int:
 def fetch(url: str) -> dict[str, Any]:
     """The status document of an exporter. Raises UserError when there is none."""
     try:
-        document = json.loads(ask(f"{url}/status", TIMEOUT)[0])
+        document = json.loads(ask(f"{url}/status", TIMEOUT_SECONDS)[0])
     except (OSError, ValueError) as error:
         reason = getattr(error, "reason", None) or error
         raise UserError(

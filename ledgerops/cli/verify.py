@@ -50,14 +50,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from ledgerops.ledger.verify.check import Case
-    from ledgerops.ledger.verify.expectations import LATENESS
+    from ledgerops.ledger.verify.expectations import LATENESS_SECONDS
     from ledgerops.ledger.verify.locate import find_manifest
     from ledgerops.ledger.verify.report import lines
 
     data = args.data or (Path(os.environ["LEDGEROPS_DATA"]) if os.environ.get("LEDGEROPS_DATA") else None)
     places = _places(args)
     manifest = find_manifest(args.run_folder, args.manifest, data)
-    results = _check(places, Case(manifest, data, args.lateness or LATENESS, args.strict))
+    results = _check(places, Case(manifest, data, args.lateness or LATENESS_SECONDS, args.strict))
     checked = [result for result in results if result.verdict != "not checked"]
     if args.json:
         document = {"version": 1, "manifest": manifest.plan, "results": [result.document() for result in results]}

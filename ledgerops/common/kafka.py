@@ -152,7 +152,9 @@ def read_properties(path: Path) -> dict[str, str]:
     return options
 
 
-AWAY = 3.0  # seconds for which every address refuses, after which nobody is waited for: a broker starts for longer
+MAX_REFUSED_SECONDS = (
+    3.0  # seconds for which every address refuses, after which nobody is waited for: a broker starts for longer
+)
 
 
 def reach(client: KafkaClient, seconds: float = 8.0) -> Any:
@@ -181,7 +183,7 @@ def reach(client: KafkaClient, seconds: float = 8.0) -> Any:
         except KafkaException as error:
             admin.poll(0)
             text = without_secrets(client, reasons[0]) if reasons else _reason(client, error)
-        nobody_listens = time.monotonic() - began >= AWAY and _refused(reasons)
+        nobody_listens = time.monotonic() - began >= MAX_REFUSED_SECONDS and _refused(reasons)
         if time.monotonic() >= end or _hopeless(reasons) or nobody_listens:
             raise UserError(f"cannot reach Kafka at {client.servers}: {plain(text)}") from None
 

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
     from pyspark.sql.streaming import StreamingQuery
 
-GRACE = 15.0  # seconds for the batches at work to end; a longer one is run again by the next start, with no loss
+GRACE_SECONDS = (
+    15.0  # seconds for the batches at work to end; a longer one is run again by the next start, with no loss
+)
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -72,7 +74,7 @@ class Stop:
             raise KeyboardInterrupt
 
 
-def stop_queries(queries: Sequence[StreamingQuery], grace: float = GRACE) -> list[str]:
+def stop_queries(queries: Sequence[StreamingQuery], grace: float = GRACE_SECONDS) -> list[str]:
     """Stops every query, each between two batches where it comes to one within `grace` seconds in all.
 
     Returns the names of those that had to be stopped within a batch.

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from ledgerops.model.records import Partition, Progress
 
-HEADS = 200  # points of the table that are kept for each partition, at least; three times as many at most
-HALVES = 4  # partitions whose points are thinned out in one go, at least
-LARGEST = 2**63  # a head beyond it is no offset
+MIN_POINTS = 200  # points of the table that are kept for each partition, at least; three times as many at most
+MIN_THINNED_PARTITIONS = 4  # partitions whose points are thinned out in one go, at least
+MAX_OFFSET = 2**63  # a head beyond it is no offset
 HeadTable = dict[Partition, tuple["array[float]", "array[float]"]]  # offsets and when, neither falling
 
 
@@ -27,13 +27,15 @@ def note_heads(table: HeadTable, at: float, offsets: Iterable[tuple[Partition, i
     tells nothing new. Other threads may be reading: an array never gets shorter, and never holds an offset without
     its time.
     """
-    halves = HALVES + len(table) // HEADS  # the partitions of a topic fill up together: all are done in HEADS calls
+    halves = (
+        MIN_THINNED_PARTITIONS + len(table) // MIN_POINTS
+    )  # the partitions of a topic fill up together: all are done in HEADS calls
     for partition, head in offsets:
         known = table.get(partition)
         if known is None:
             known = table[partition] = (array("d"), array("d"))
         heads, times = known
-        if head > LARGEST or (times and at <= times[-1]):
+        if head > MAX_OFFSET or (times and at <= times[-1]):
             continue
         if heads and head < heads[-1]:
             heads, times = table[partition] = (array("d"), array("d"))
@@ -42,9 +44,9 @@ def note_heads(table: HeadTable, at: float, offsets: Iterable[tuple[Partition, i
             continue
         times.append(at)
         heads.append(head)
-        if len(heads) >= 2 * HEADS and halves > 0:
+        if len(heads) >= 2 * MIN_POINTS and halves > 0:
             halves -= 1
-            kept = [*_half(heads[:HEADS]), *range(HEADS, len(heads))]
+            kept = [*_half(heads[:MIN_POINTS]), *range(MIN_POINTS, len(heads))]
             table[partition] = (array("d", [heads[i] for i in kept]), array("d", [times[i] for i in kept]))
 
 

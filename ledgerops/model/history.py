@@ -14,12 +14,12 @@ from typing import NamedTuple
 from ledgerops.model.head_table import HeadTable, looked_at, note_heads
 from ledgerops.model.records import Heads, Plan, Progress, Running, TaskSummary
 
-BATCHES = 200  # the rules look back this far at most
-WHOLE = 30  # of these the newest keep the state stores' custom metrics, the bulk of a record
-TASKS = 60
-HEADS = 60  # points of the (time, head offset) table, as many as kafka-lag-exporter keeps
-FORMER = 20  # run ids
-ENDS = 20  # of earlier runs
+MAX_BATCHES = 200  # the rules look back this far at most
+FULL_BATCHES = 30  # of these the newest keep the state stores' custom metrics, the bulk of a record
+MAX_TASK_SUMMARIES = 60
+MAX_HEADS = 60  # points of the (time, head offset) table, as many as kafka-lag-exporter keeps
+MAX_FORMER_RUNS = 20  # run ids
+MAX_ENDS = 20  # of earlier runs
 TREND_SECONDS = 10.0
 TREND_POINTS = 360  # an hour
 
@@ -60,11 +60,11 @@ class History:
         self.query = query
         self.query_id: str | None = None
         self.run_id: str | None = None
-        self.former: deque[str] = deque(maxlen=FORMER)  # ids of earlier runs
-        self.batches: deque[Progress] = deque(maxlen=BATCHES)
+        self.former: deque[str] = deque(maxlen=MAX_FORMER_RUNS)  # ids of earlier runs
+        self.batches: deque[Progress] = deque(maxlen=MAX_BATCHES)
         self.trend: deque[TrendPoint] = deque(maxlen=TREND_POINTS)
-        self.tasks: deque[TaskSummary] = deque(maxlen=TASKS)
-        self.heads: deque[Heads] = deque(maxlen=HEADS)
+        self.tasks: deque[TaskSummary] = deque(maxlen=MAX_TASK_SUMMARIES)
+        self.heads: deque[Heads] = deque(maxlen=MAX_HEADS)
         self.head_times: HeadTable = {}  # by the batches and by whoever asks the source itself
         self.earliest_times: HeadTable = {}  # of the oldest offset that the source still has
         self.plan: Plan | None = None
@@ -73,7 +73,7 @@ class History:
         self.started_at: float | None = None  # of the current run
         self.first_batch: int | None = None  # batch id of the first batch heard of in the current run
         self.ended: Ended | None = None  # None while a run is on
-        self.ends: deque[Ended] = deque(maxlen=ENDS)  # of all remembered runs, oldest first
+        self.ends: deque[Ended] = deque(maxlen=MAX_ENDS)  # of all remembered runs, oldest first
         self.last_seen: float | None = None  # the last sign of life: start, progress or idle
         self.last_progress: float | None = None  # when the last batch ended
         self.idle_since: float | None = None
@@ -134,8 +134,8 @@ class History:
         self.batches.append(progress)
         for source in progress.sources:
             note_heads(self.head_times, looked_at(progress), source.latest.items())
-        if len(self.batches) > WHOLE:
-            self.batches[-WHOLE - 1] = _thin(self.batches[-WHOLE - 1])
+        if len(self.batches) > FULL_BATCHES:
+            self.batches[-FULL_BATCHES - 1] = _thin(self.batches[-FULL_BATCHES - 1])
         self._add_to_trend(progress)
         return True
 

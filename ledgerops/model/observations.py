@@ -23,7 +23,7 @@ from ledgerops.model.records import (
     StageSummary,
     TaskSummary,
 )
-from ledgerops.model.spark_progress import LARGEST, BadRecord, parse_offsets
+from ledgerops.model.spark_progress import MAX_COUNT, BadRecord, parse_offsets
 
 Record = TypeVar("Record")
 
@@ -100,7 +100,7 @@ def decode_heads(data: Mapping[str, Any], at: float) -> Heads:
 
 def _float(value: object) -> float:
     # not (… <= …) refuses NaN, too
-    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= LARGEST:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= MAX_COUNT:
         raise BadRecord(f"expected a number, got {value!r:.40}")
     return float(value)
 

@@ -26,10 +26,10 @@ PHASES = {
     "commitOffsets": "commit_offsets",
 }
 WHOLE = "triggerExecution"
-RESOLUTION = 0.001  # seconds: a batch reported as 0 ms took less than one
+RESOLUTION_SECONDS = 0.001  # seconds: a batch reported as 0 ms took less than one
 TOPICS, PARTITIONS = 200, 10_000  # that are remembered, the latter of each topic
-LARGEST = 2.0**63  # nothing that Spark counts or times is beyond it
-LATEST = 253_402_300_799.0  # the last second that a date can say: a record may claim any time
+MAX_COUNT = 2.0**63  # nothing that Spark counts or times is beyond it
+MAX_EPOCH_SECONDS = 253_402_300_799.0  # the last second that a date can say: a record may claim any time
 UNSET = (None, "null", "None", "")  # PySpark's fromJObject turns a null offset into the words
 SNAPSHOT = "SnapshotLastUploaded."  # its keys change from batch to batch, so they are no metric of their own
 SUBSCRIBED = re.compile(r"Subscribe\[(.*?)\]")
@@ -64,7 +64,7 @@ def parse_progress(data: Mapping[str, Any]) -> Progress:
         run_id=run_id,
         batch_id=batch_id,
         started=started,
-        duration=max(RESOLUTION, _seconds(durations.get(WHOLE, data.get("batchDuration")))),
+        duration=max(RESOLUTION_SECONDS, _seconds(durations.get(WHOLE, data.get("batchDuration")))),
         rows=sum(source.rows for source in sources) if rows is None else rows,
         phases=_phases(durations),
         sources=sources,
@@ -104,7 +104,7 @@ def parse_instant(text: object) -> float | None:
 
 def format_instant(at: float) -> str:
     """Seconds since the epoch -> ISO 8601 UTC with milliseconds and `Z`, as Spark writes it."""
-    moment = datetime.fromtimestamp(min(max(at, 0.0), LATEST), UTC)
+    moment = datetime.fromtimestamp(min(max(at, 0.0), MAX_EPOCH_SECONDS), UTC)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
@@ -246,7 +246,7 @@ def _is_whole(value: object) -> bool:
 def _number(value: object) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return value if abs(value) <= LARGEST else None  # NaN and infinity are not, either
+    return value if abs(value) <= MAX_COUNT else None  # NaN and infinity are not, either
 
 
 def _count(value: object) -> int | None:

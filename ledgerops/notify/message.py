@@ -15,8 +15,8 @@ from urllib.parse import quote
 from ledgerops.common.format import clean, duration
 from ledgerops.notify.incident import Incident, matchers
 
-LINES = 12
-WIDTH = 300  # characters of a line: chat clients fold it, pagers cut it
+MAX_LINES = 12
+MAX_LINE_CHARACTERS = 300  # characters of a line: chat clients fold it, pagers cut it
 RULED_OUT = 3
 
 
@@ -48,14 +48,14 @@ def compose(
     if diagnosis is None and incident.query:
         lines.insert(1, f"diagnosis: none ({trouble or 'no driver answered'})")
     lines += _links(incident)
-    cut = [_one_line(line) for line in lines[:LINES]]
+    cut = [_one_line(line) for line in lines[:MAX_LINES]]
     return Message(cut[0], "\n".join(cut[1:]), incident.worst.severity, incident.status == "resolved")
 
 
 def _one_line(text: str) -> str:
     """Without line breaks and control characters: a text must not be able to add a line of its own."""
     line = clean(" ".join(text.split()))
-    return line if len(line) <= WIDTH else line[: WIDTH - 1] + "…"
+    return line if len(line) <= MAX_LINE_CHARACTERS else line[: MAX_LINE_CHARACTERS - 1] + "…"
 
 
 def _firing(incident: Incident, diagnosis: Mapping[str, Any] | None, now: float) -> list[str]:

@@ -17,7 +17,7 @@ from ledgerops.common.http import fetch, opener
 from ledgerops.errors import UserError
 from ledgerops.notify.message import Message
 
-SECONDS = 10.0  # for a whole delivery to a webhook
+DELIVERY_SECONDS = 10.0  # for a whole delivery to a webhook
 MAX_ANSWER_BYTES = 1024 * 1024
 
 
@@ -53,7 +53,7 @@ class Webhook:
             "resolved": message.resolved,
         }
         request = urllib.request.Request(self._url, json.dumps(content).encode(), self._headers, method="POST")
-        fetch(opener(), request, seconds=SECONDS, max_bytes=MAX_ANSWER_BYTES)
+        fetch(opener(), request, seconds=DELIVERY_SECONDS, max_bytes=MAX_ANSWER_BYTES)
 
 
 class Apprise:

@@ -35,7 +35,7 @@ MESSAGE_SECONDS = 60.0  # for which senders share a message, and the diagnosis i
 DIAGNOSIS_SECONDS = 15.0  # after its incident was accepted, a message goes out without a diagnosis
 SEND_SECONDS = 60.0  # for one delivery
 MAX_HUNG = 8  # deliveries past their time whose thread has not ended; no further one begins then
-LOOKUPS = 16  # messages that are written at the same time, each waiting for drivers
+MAX_LOOKUPS = 16  # messages that are written at the same time, each waiting for drivers
 TEXT = "text/plain; charset=utf-8"
 RISK = "anyone who reaches it can send messages to your senders; set --token-file or --tls-client-ca"
 
@@ -65,7 +65,7 @@ class Service:
         self._stop = threading.Event()
         self._messages: dict[str, tuple[float, Future[Message]]] = {}  # incident -> since when, its message
         self._composing = threading.Lock()
-        self._pool = ThreadPoolExecutor(LOOKUPS, thread_name_prefix="notify-compose")
+        self._pool = ThreadPoolExecutor(MAX_LOOKUPS, thread_name_prefix="notify-compose")
         self._hung = threading.Semaphore(MAX_HUNG)
         self.counts = Counts()
         rules = rules or Rules(host="127.0.0.1")

@@ -21,7 +21,9 @@ SUFFIX = {
     "counter": "_total",
     "info": "_info",
 }  # the part of a sample's name that OpenMetrics keeps out of the family's
-PAIRS = 10_000  # sets of labels whose text is remembered: queries and metrics share them, as partitions and phases
+MAX_LABEL_TEXTS = (
+    10_000  # sets of labels whose text is remembered: queries and metrics share them, as partitions and phases
+)
 ESCAPES = str.maketrans({"\\": r"\\", "\n": r"\n", '"': r"\""})
 
 

@@ -19,8 +19,10 @@ from ledgerops.metrics.pressure import BACKLOG, LAG
 
 MAX_LABEL_BYTES = 256  # Prometheus refuses a whole scrape for one label value above its limit, which is in bytes
 HASH_BYTES = 8  # of a value that is cut: two that begin alike stay two
-LABELS = 10_000  # sets of label values that are remembered as they are published: each batch has the same ones again
-ORDERS = 1_000  # families of them whose order is remembered
+MAX_LABEL_SETS = (
+    10_000  # sets of label values that are remembered as they are published: each batch has the same ones again
+)
+MAX_ORDERED_SETS = 1_000  # families of them whose order is remembered
 RANKING = (BACKLOG.name, LAG.name)  # whose values say which partitions are worst, the first that there is
 DIGITS = re.compile(r"(\d+)")
 
@@ -49,14 +51,14 @@ def series_of(metric: Metric[Any], series: Mapping[Labels, float]) -> Sequence[t
     )
 
 
-@lru_cache(maxsize=ORDERS)
+@lru_cache(maxsize=MAX_ORDERED_SETS)
 def _ordered(all_labels: tuple[Labels, ...], width: int) -> Sequence[tuple[Labels, Labels]]:
     """Labels as they are published, and as they were given, in the order of the former."""
     clean = {_clean(labels): labels for labels in all_labels if len(labels) == width}
     return sorted(clean.items(), key=lambda item: _natural(item[0])) if len(clean) > 1 else tuple(clean.items())
 
 
-@lru_cache(maxsize=LABELS)
+@lru_cache(maxsize=MAX_LABEL_SETS)
 def _clean(labels: Labels) -> Labels:
     return tuple(clean_label(value) for value in labels)
 
@@ -72,7 +74,7 @@ def clean_label(value: str) -> str:
     return encoded.decode("utf-8")
 
 
-@lru_cache(maxsize=LABELS)
+@lru_cache(maxsize=MAX_LABEL_SETS)
 def _natural(labels: Labels) -> list[tuple[int, int | str]]:
     """Partition 10 comes after partition 9."""
     parts = [part for label in labels for part in DIGITS.split(label) if part]

@@ -22,11 +22,11 @@ from ledgerops.model.spark_progress import BadRecord, parse_instant, parse_progr
 from ledgerops.runtime.runs import Runs
 from ledgerops.signals.query_view import QueryView
 
-HOSTS = 60  # at a look every 10 s, ten minutes
-OBSERVERS = 60  # at a look every 5 s, five minutes
-DOUBTED = 3  # runs of one name that were replaced without having ended
-RUNS = 2_000  # whose names are known; ten for each of the queries that may be remembered
-QUERIES = 200  # ended queries beyond this are forgotten, those that ended first before others
+MAX_HOST_SAMPLES = 60  # at a look every 10 s, ten minutes
+MAX_OBSERVER_SAMPLES = 60  # at a look every 5 s, five minutes
+MAX_DOUBTED_RUNS = 3  # runs of one name that were replaced without having ended
+MAX_RUNS = 2_000  # whose names are known; ten for each of the queries that may be remembered
+MAX_ENDED_QUERIES = 200  # ended queries beyond this are forgotten, those that ended first before others
 
 
 Look = TypeVar("Look", Host, Observer)
@@ -73,8 +73,8 @@ class Fleet:
         self._names: dict[str, str] = {}  # run id -> query: idle and terminated events carry no name
         self._apart: dict[str, str] = {}  # run id -> the name that it was given, for Spark's belongs to another run
         self.queries: dict[str, QueryState] = {}
-        self.hosts: deque[Host] = deque(maxlen=HOSTS)
-        self.observer: deque[Observer] = deque(maxlen=OBSERVERS)
+        self.hosts: deque[Host] = deque(maxlen=MAX_HOST_SAMPLES)
+        self.observer: deque[Observer] = deque(maxlen=MAX_OBSERVER_SAMPLES)
         self.runs = Runs()  # that are on; other threads may read it
 
     def ingest(self, seen: Observation, origin: Any = None) -> QueryState | None:
@@ -172,7 +172,7 @@ class Fleet:
         """Of a query that is started again and again the oldest runs are forgotten: nothing more is heard of them."""
         self._names.pop(run_id, None)
         self._names[run_id] = query
-        if len(self._names) > RUNS:
+        if len(self._names) > MAX_RUNS:
             oldest = next(iter(self._names))
             del self._names[oldest]
             self._apart.pop(oldest, None)
@@ -189,7 +189,7 @@ class Fleet:
             while state.history.run_id != run_id:
                 self._set_aside(state)
         elif begins and history.ended is None:
-            state.doubted = [*state.doubted, history.copy()][-DOUBTED:]
+            state.doubted = [*state.doubted, history.copy()][-MAX_DOUBTED_RUNS:]
 
     def _set_aside(self, state: QueryState) -> None:
         """Gives the present run a name of its own, and the history back to the run before it."""
@@ -211,7 +211,7 @@ class Fleet:
 
     def _forget(self) -> None:
         ended = sorted((over.at, name) for name, state in self.queries.items() if (over := state.history.ended))
-        for _, name in ended[: max(0, len(self.queries) - QUERIES + 1)]:
+        for _, name in ended[: max(0, len(self.queries) - MAX_ENDED_QUERIES + 1)]:
             del self.queries[name]
             self.runs.forget(name)
             self._names = {run: query for run, query in self._names.items() if query != name}

@@ -13,7 +13,9 @@ from ledgerops.model.spark_progress import BadRecord
 from ledgerops.runtime.registry import Fleet, QueryState
 
 JUDGED = ("progress", "terminated", "tasks", "batch_running")  # kinds after which a verdict may change at once
-SILENCE = 900.0  # seconds after the last observation for which `every` is kept up: later evaluations see nothing new
+MAX_SILENCE_SECONDS = (
+    900.0  # seconds after the last observation for which `every` is kept up: later evaluations see nothing new
+)
 
 
 class Replay:
@@ -70,7 +72,7 @@ class Replay:
         if self.at is None or until <= self.at:
             return
         first = math.floor(self.at / every) + 1
-        for number in range(first, math.ceil(min(until, self.at + SILENCE) / every)):
+        for number in range(first, math.ceil(min(until, self.at + MAX_SILENCE_SECONDS) / every)):
             for state in self.fleet.queries.values():
                 yield self.fleet.judge(state, number * every, self.brief)
 

@@ -13,7 +13,7 @@ from ledgerops.errors import UserError
 from ledgerops.servers.java import java_home
 
 MIRROR = "behind a mirror, give its ivysettings.xml with --settings FILE"
-PATIENCE = 900.0  # seconds; on a good line it takes 40
+MAX_DOWNLOAD_SECONDS = 900.0  # seconds; on a good line it takes 40
 
 
 def retrieve(
@@ -37,7 +37,7 @@ def retrieve(
         command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
     ) as process:
         assert process.stdout
-        limit = Timer(PATIENCE, process.kill)
+        limit = Timer(MAX_DOWNLOAD_SECONDS, process.kill)
         limit.start()
         try:
             for line in process.stdout:
@@ -64,7 +64,7 @@ def problem(lines: Sequence[str]) -> str:
         if found := re.search(r"\[FAILED +\] (.*?)( \(\d+ms\))?$", line):
             return f"download failed: {found[1]}"
     messages = [line for line in lines if line and not line.startswith(("at ", "::"))]
-    return _lower(messages[-1]) if messages else f"Ivy took more than {PATIENCE:.0f} s, or was killed"
+    return _lower(messages[-1]) if messages else f"Ivy took more than {MAX_DOWNLOAD_SECONDS:.0f} s, or was killed"
 
 
 def _program() -> Path:

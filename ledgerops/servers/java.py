@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ledgerops.errors import UserError
 
-OLDEST = 17  # Spark 4 runs on 17 and 21
+MIN_JAVA_VERSION = 17  # Spark 4 runs on 17 and 21
 
 
 def java_home() -> Path:
@@ -22,13 +22,13 @@ def java_home() -> Path:
     seen: list[str] = []
     for place, home in _candidates():
         version = java_version(home / "bin" / "java")
-        if version is not None and version >= OLDEST:
+        if version is not None and version >= MIN_JAVA_VERSION:
             return home
         seen.append(f"{place} is {'not Java' if version is None else f'Java {version}'}")
     found = f" ({', '.join(seen)})" if seen else ""
     raise UserError(
-        f"no Java {OLDEST} or later found{found}; install one (Debian: apt-get install openjdk-17-jre-headless) "
-        "or the wheel: pip install 'ledgerops[java]'"
+        f"no Java {MIN_JAVA_VERSION} or later found{found}; install one "
+        "(Debian: apt-get install openjdk-17-jre-headless) or the wheel: pip install 'ledgerops[java]'"
     )
 
 

@@ -16,8 +16,8 @@ from ledgerops.servers.java import java_home
 from ledgerops.servers.process import Process, Server, free_port
 
 HEAP = "-Xmx512m"
-READY = 60.0  # seconds; it takes 3 on an idle machine
-TOOL = 60.0
+MAX_START_SECONDS = 60.0  # seconds; it takes 3 on an idle machine
+MAX_TOOL_SECONDS = 60.0
 _LOGGING = """<Configuration status="ERROR">
   <Appenders>
     <RollingFile name="file" fileName="{log}" filePattern="{log}.%i">
@@ -85,7 +85,7 @@ class Kafka(Server):
                 return False
             return True
 
-        process.wait_until(ready, READY)
+        process.wait_until(ready, MAX_START_SECONDS)
 
     def tool(self, name: str, *args: str) -> str:
         """What one of Kafka's own command line tools prints, given by its class.
@@ -103,7 +103,7 @@ class Kafka(Server):
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=TOOL,
+            timeout=MAX_TOOL_SECONDS,
             cwd=self.folder,
             check=False,
         )

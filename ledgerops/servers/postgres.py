@@ -15,7 +15,7 @@ from typing import Any
 from ledgerops.errors import UserError
 from ledgerops.servers.process import Process, Server, free_port
 
-READY = 60.0  # seconds; it takes less than one
+MAX_START_SECONDS = 60.0  # seconds; it takes less than one
 DEBIAN = Path("/usr/lib/postgresql")
 DATABASE = USER = "ledger"
 # no socket file (its path would be too long in a deep folder), and nothing that only an unplugged machine would need
@@ -69,7 +69,7 @@ class Postgres(Server):
         settings = [f"--{name}={value}" for name, value in {**_SETTINGS, "port": self.port}.items()]
         command: list[str | Path] = [self._bin / "postgres", "-D", self._data, *settings]
         self._process = Process("Postgres", command, self.log, **self._as_owner())
-        self._process.wait_until(self._answers, READY)
+        self._process.wait_until(self._answers, MAX_START_SECONDS)
 
     def _prepare(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)

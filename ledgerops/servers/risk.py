@@ -34,10 +34,10 @@ from urllib.parse import parse_qsl, urlsplit
 from ledgerops.errors import UserError
 from ledgerops.servers.process import free_port
 
-MOST = 1000  # transactions a call
+MAX_TRANSACTIONS = 1000  # transactions a call
 HANG_SECONDS = 60.0  # how long a call that hangs keeps its connection
 START_SECONDS = 30.0
-LARGE = 100_000.0
+LARGE_AMOUNT = 100_000.0
 
 
 class Refused(ValueError):
@@ -52,7 +52,7 @@ def score(transaction: Mapping[str, Any]) -> float:
     if amount is None:
         raise Refused("no amount")
     try:
-        size = min(abs(float(amount)) / LARGE, 1.0)
+        size = min(abs(float(amount)) / LARGE_AMOUNT, 1.0)
         if math.isnan(size):
             raise ValueError
     except (TypeError, ValueError):
@@ -134,8 +134,8 @@ class Handler(BaseHTTPRequestHandler):
         except (ValueError, KeyError, TypeError):
             self._answer(HTTPStatus.BAD_REQUEST, {"error": 'expected {"transactions": [{...}, ...]}'})
             return
-        if len(transactions) > MOST:
-            self._answer(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, {"error": f"more than {MOST} transactions"})
+        if len(transactions) > MAX_TRANSACTIONS:
+            self._answer(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, {"error": f"more than {MAX_TRANSACTIONS} transactions"})
         elif self._lives():
             self._answer(HTTPStatus.OK, {"scores": [_scored(one) for one in transactions]})
 

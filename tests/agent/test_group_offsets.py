@@ -10,7 +10,7 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 
 from ledgerops.agent.group_offsets import OffsetCommitter
-from ledgerops.agent.kafka_proxy import PATIENCE, Broker, BrokerError
+from ledgerops.agent.kafka_proxy import MAX_FAILED_REQUESTS, Broker, BrokerError
 from ledgerops.agent.kafka_subprocess import Asker
 from ledgerops.common.kafka import KafkaClient, reach
 from ledgerops.servers.kafka import Kafka
@@ -162,7 +162,7 @@ def test_only_a_process_that_gets_no_answer_is_followed_by_another(refused, ende
     queries.read("a", {"t": {"0": 4}})
     broker = Answering({"ledgerops.a": "no access"}, refused=refused)
     made = OffsetCommitter(queries.runs, broker, "ledgerops.{query}")
-    for _ in range(PATIENCE):
+    for _ in range(MAX_FAILED_REQUESTS):
         with pytest.raises(BrokerError, match="no access"):
             made.look()
 

@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from ledgerops.agent.queue import Inbox
-from ledgerops.agent.worker import RETRY, Worker
+from ledgerops.agent.worker import RETRY_SECONDS, Worker
 from ledgerops.config import Config
 from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.diagnosis.report import document
@@ -129,7 +129,7 @@ def test_a_full_disk_is_counted_and_said_once_and_everything_else_goes_on(make, 
     bench = make(recorder)
     with caplog.at_level(logging.WARNING, "ledgerops"):
         for number in range(3):
-            bench.now += RETRY
+            bench.now += RETRY_SECONDS
             bench.see(data=spark_json(batchId=number))
 
     assert bench.stats.recording_errors == 3
@@ -146,7 +146,7 @@ def test_the_recording_rests_after_a_failure_and_comes_back_when_the_disk_is_cle
     bench.see(data=spark_json(batchId=1))
     recorder.broken = False
     bench.see(data=spark_json(batchId=2))
-    bench.now += RETRY
+    bench.now += RETRY_SECONDS
     bench.see(data=spark_json(batchId=3))
 
     assert [seen.data["batchId"] for seen in read(tmp_path)] == [3]
@@ -458,7 +458,7 @@ def test_the_series_that_were_cut_are_counted(make):
 
 
 def test_nothing_is_kept_of_queries_that_were_forgotten_but_the_count_of_their_series(make, monkeypatch):
-    monkeypatch.setattr("ledgerops.runtime.registry.QUERIES", 3)
+    monkeypatch.setattr("ledgerops.runtime.registry.MAX_ENDED_QUERIES", 3)
     bench = make(series_per_query=20)
     counts = []
     for number in range(10):

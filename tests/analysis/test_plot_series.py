@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from ledgerops.analysis.plot_series import POINTS, Track
+from ledgerops.analysis.plot_series import MAX_POINTS, Track
 from ledgerops.model.history import History
 from ledgerops.model.records import Plan, Running
 from ledgerops.signals.query_view import QueryView
@@ -73,8 +73,8 @@ def test_a_query_that_has_ended_waits_for_nothing():
 
 
 def test_of_a_long_recording_the_peaks_are_kept():
-    batches = [batch(number, duration=0.5 if number != 1234 else 1.9) for number in range(POINTS + 50)]
+    batches = [batch(number, duration=0.5 if number != 1234 else 1.9) for number in range(MAX_POINTS + 50)]
     _, track = followed(batches)
 
-    assert len(track.batches) <= POINTS
+    assert len(track.batches) <= MAX_POINTS
     assert max(each.seconds for each in track.batches) == 1.9

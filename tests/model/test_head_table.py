@@ -52,7 +52,7 @@ def test_a_topic_that_was_made_anew_begins_a_new_table():
     "heads",
     [
         pytest.param([500, 600, 10], id="the topic was made anew"),
-        pytest.param(list(range(1, 2 * head_table.HEADS + 1)), id="the table is full"),
+        pytest.param(list(range(1, 2 * head_table.MIN_POINTS + 1)), id="the table is full"),
     ],
 )
 def test_a_table_that_another_thread_reads_does_not_get_shorter(heads):
@@ -106,7 +106,7 @@ def test_a_full_table_forgets_detail_and_not_the_past(quiet):
     for at, head in seen:
         head_table.note_heads(table, at, [(partition, head)])
     heads, times = table[partition]
-    assert (times[0] <= quiet, times[-1], len(heads) <= 2 * head_table.HEADS) == (True, 4999.0, True)
+    assert (times[0] <= quiet, times[-1], len(heads) <= 2 * head_table.MIN_POINTS) == (True, 4999.0, True)
     for at, head in seen[::50]:
         found = head_table.time_of_offset(heads, times, head)
         assert found == pytest.approx(at - at % quiet + quiet - 1, abs=max(30.0, 0.25 * (5000 - at)))
@@ -115,13 +115,13 @@ def test_a_full_table_forgets_detail_and_not_the_past(quiet):
 def test_partitions_that_fill_up_together_are_thinned_out_a_few_at_a_time():
     table: head_table.HeadTable = {}
     shorter = []
-    for at in range(10 * head_table.HEADS):
+    for at in range(10 * head_table.MIN_POINTS):
         before = {partition: len(heads) for partition, (heads, _) in table.items()}
         head_table.note_heads(table, float(at), [(("t", str(each)), at) for each in range(50)])
         shorter.append(sum(len(heads) < before.get(each, 0) for each, (heads, _) in table.items()))
 
-    assert max(shorter) == head_table.HALVES
-    assert all(len(heads) == len(times) <= 3 * head_table.HEADS for heads, times in table.values())
+    assert max(shorter) == head_table.MIN_THINNED_PARTITIONS
+    assert all(len(heads) == len(times) <= 3 * head_table.MIN_POINTS for heads, times in table.values())
     assert all(times[0] == 0.0 for _, times in table.values())
 
 

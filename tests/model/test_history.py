@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ledgerops.model.history import BATCHES, TREND_POINTS, History, backlog
+from ledgerops.model.history import MAX_BATCHES, TREND_POINTS, History, backlog
 from ledgerops.model.records import Heads, Running
 from tests.build import T0, batch, history, operator, source, stream
 
@@ -114,7 +114,7 @@ def test_a_running_trigger_of_another_run_is_ignored():
 
 def test_memory_is_bounded():
     remembered = history([batch(number) for number in range(5000)])
-    assert len(remembered.batches) == BATCHES
+    assert len(remembered.batches) == MAX_BATCHES
     assert len(remembered.trend) == TREND_POINTS
 
 

@@ -3,7 +3,7 @@ from urllib.parse import unquote
 import pytest
 
 from ledgerops.notify.incident import parse_webhook
-from ledgerops.notify.message import LINES, WIDTH, compose
+from ledgerops.notify.message import MAX_LINE_CHARACTERS, MAX_LINES, compose
 from tests.notify.build import CAUSE, DIAGNOSIS, HEALTHY, alert, resolved, webhook
 
 NOW = 1772359200.0 + 180
@@ -68,7 +68,7 @@ def test_a_page_is_never_longer_than_a_screen():
 
     lines = compose(parse_webhook(webhook(*alerts)), {**DIAGNOSIS, "root_causes": causes}, NOW).text.splitlines()
 
-    assert len(lines) <= LINES and max(map(len, lines)) <= WIDTH
+    assert len(lines) <= MAX_LINES and max(map(len, lines)) <= MAX_LINE_CHARACTERS
 
 
 @pytest.mark.parametrize(

@@ -488,7 +488,7 @@ def test_a_service_that_never_began_can_be_closed(tmp_path, receiver):
 
 
 def test_a_sender_that_answers_without_end_is_a_failed_attempt(notify, receiver, monkeypatch):
-    monkeypatch.setattr("ledgerops.notify.senders.SECONDS", 0.3)
+    monkeypatch.setattr("ledgerops.notify.senders.DELIVERY_SECONDS", 0.3)
     with dripping_server() as url:
         service = notify(open_senders([url, receiver.url]))
         post(f"{service.url}/alerts", webhook())

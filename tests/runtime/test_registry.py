@@ -16,7 +16,7 @@ from ledgerops.model.finding import Verdict
 from ledgerops.model.recording import read
 from ledgerops.model.records import Observation, StageSummary, TaskSummary
 from ledgerops.model.spark_progress import BadRecord, format_instant
-from ledgerops.runtime.registry import QUERIES, RUNS, Fleet
+from ledgerops.runtime.registry import MAX_ENDED_QUERIES, MAX_RUNS, Fleet
 from tests.build import T0, spark_json
 from tests.paths import RECORDED
 
@@ -255,21 +255,21 @@ def test_tasks_that_are_cut_are_refused(data):
 
 def test_queries_that_come_and_go_do_not_fill_the_memory():
     made = fleet()
-    for number in range(3 * QUERIES):
+    for number in range(3 * MAX_ENDED_QUERIES):
         run = f"run-{number}"
         made.ingest(event("started", run, name=f"query_{number}"))
         made.ingest(event("terminated", run, exception=None))
-    assert len(made.queries) <= QUERIES
-    assert len(made._names) <= QUERIES
+    assert len(made.queries) <= MAX_ENDED_QUERIES
+    assert len(made._names) <= MAX_ENDED_QUERIES
 
 
 def test_a_query_that_is_restarted_is_not_forgotten_for_others_that_ended_before_it():
     made = fleet(event("started", "old", name="long_known"))
-    for number in range(2 * QUERIES):
+    for number in range(2 * MAX_ENDED_QUERIES):
         run = f"run-{number}"
         made.ingest(event("started", run, name=f"query_{number}"))
         made.ingest(replace(event("terminated", run, exception=None), at=T0 + number))
-    made.ingest(replace(event("terminated", "old", exception="boom"), at=T0 + 3 * QUERIES))
+    made.ingest(replace(event("terminated", "old", exception="boom"), at=T0 + 3 * MAX_ENDED_QUERIES))
     made.ingest(event("started", "other", name="one_more"))
     made.ingest(event("started", "new", name="long_known"))
 
@@ -278,11 +278,11 @@ def test_a_query_that_is_restarted_is_not_forgotten_for_others_that_ended_before
 
 def test_a_query_that_is_started_again_and_again_does_not_fill_the_memory():
     made = fleet()
-    for number in range(RUNS + 50):
+    for number in range(MAX_RUNS + 50):
         made.ingest(event("started", f"run-{number}", name="windowed"))
         made.ingest(event("terminated", f"run-{number}", exception=None))
     assert list(made.queries) == ["windowed"]
-    assert len(made._names) == RUNS
+    assert len(made._names) == MAX_RUNS
 
 
 RECORDS = [orjson.loads(line) for line in (RECORDED / "spark-4.2.0.jsonl").read_bytes().splitlines()]

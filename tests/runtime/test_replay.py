@@ -11,7 +11,7 @@ from ledgerops.model.finding import Forecast
 from ledgerops.model.recording import read
 from ledgerops.model.records import Observation
 from ledgerops.model.spark_progress import format_instant
-from ledgerops.runtime.replay import SILENCE, Replay, replay, verdicts
+from ledgerops.runtime.replay import MAX_SILENCE_SECONDS, Replay, replay, verdicts
 from tests.build import T0, spark_json
 from tests.paths import RECORDED
 
@@ -64,7 +64,7 @@ def test_a_brief_replay_finds_the_same_and_keeps_no_totals():
 
 def test_a_long_silence_is_not_asked_about_for_ever():
     day_later = Observation(T0 + 86_400, "progress", None, spark_json(batchId=1, timestamp=format_instant(T0 + 86_399)))
-    assert len(list(verdicts([seen(0), day_later], every=1.0))) == SILENCE + 2
+    assert len(list(verdicts([seen(0), day_later], every=1.0))) == MAX_SILENCE_SECONDS + 2
 
 
 def test_what_is_no_record_is_counted_and_passed_over():

@@ -9,7 +9,7 @@ import zlib
 import pytest
 import urllib3
 
-from ledgerops.servers.risk import MOST, Behaviour, Fate, Refused, Risk, score
+from ledgerops.servers.risk import MAX_TRANSACTIONS, Behaviour, Fate, Refused, Risk, score
 
 
 @pytest.fixture(scope="module")
@@ -83,8 +83,8 @@ def test_many_are_scored_by_post_and_a_bad_one_spoils_only_itself(risk):
         pytest.param("{", 400, id="not JSON"),
         pytest.param("[]", 400, id="not an object"),
         pytest.param('{"transactions": [1]}', 400, id="not transactions"),
-        pytest.param(json.dumps({"transactions": [{}] * (MOST + 1)}), 413, id="too many"),
-        pytest.param(json.dumps({"transactions": [{}] * MOST}), 200, id="just not too many"),
+        pytest.param(json.dumps({"transactions": [{}] * (MAX_TRANSACTIONS + 1)}), 413, id="too many"),
+        pytest.param(json.dumps({"transactions": [{}] * MAX_TRANSACTIONS}), 200, id="just not too many"),
     ],
 )
 def test_a_bad_question_gets_a_status_and_the_service_lives_on(risk, body, status):

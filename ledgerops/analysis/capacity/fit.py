@@ -23,13 +23,13 @@ from ledgerops.signals.capacity import MIN_FIT_BATCHES, MIN_FIT_SPREAD
 from ledgerops.signals.theil_sen import fit_line
 
 BOOTSTRAP_DRAWS = 400  # the ends of a 90 % interval then rest on 20 draws each; more change them by less than they mean
-LEVEL = 0.90
+CONFIDENCE_LEVEL = 0.90
 SEED = 0
 MAX_EXTRAPOLATION = 3.0  # times the largest batch seen: beyond it a straight line is not trusted
 MAX_EXTRAPOLATION_ONE_SIZE = 1.25  # the same, where all batches were of one size
 MIN_DRIFT_BATCHES = 4  # in each third, so that a single slow batch is no drift
 MIN_SLOPE_SECONDS = 1e-12  # a row, of a draw that finds no growth: a rate beyond all that matters
-SOURCE = f"Theil-Sen line, {LEVEL:.0%} interval by {BOOTSTRAP_DRAWS} bootstrap draws"
+SOURCE = f"Theil-Sen line, {CONFIDENCE_LEVEL:.0%} interval by {BOOTSTRAP_DRAWS} bootstrap draws"
 
 Numbers = NDArray[np.float64]
 
@@ -76,7 +76,7 @@ class Fit:
     def estimate(self, of: Callable[[Numbers, Numbers], Numbers]) -> Estimate:
         """A value computed of overhead and slope, with its interval. `of` takes arrays of both."""
         drawn = of(self.overheads, self.slopes)
-        tail = (1 - LEVEL) / 2
+        tail = (1 - CONFIDENCE_LEVEL) / 2
         low, high = np.quantile(drawn, (tail, 1 - tail), method="nearest")
         value = float(of(np.array([self.overhead]), np.array([self.slope]))[0])
         return Estimate(value, min(float(low), value), max(float(high), value))
@@ -110,7 +110,7 @@ def fit(rows: Sequence[int], seconds: Sequence[float]) -> Fit | str:
         if len(set(x[chosen])) > 1:
             drawn.append(_line(x[chosen].tolist(), y[chosen].tolist()))
     overheads, slopes = np.array(drawn).T
-    certain = np.quantile(slopes, (1 - LEVEL) / 2) > 0
+    certain = np.quantile(slopes, (1 - CONFIDENCE_LEVEL) / 2) > 0
     if slope <= 0 or not certain:
         return "batch time does not grow significantly with the rows"
     line = overhead + slope * x
@@ -139,7 +139,8 @@ def observed(rows: Sequence[int], seconds: Sequence[float]) -> Fit:
         tuple(float(each) for each in seconds),
         max(1.0, float(np.quantile(y / x, 0.95)) / middle),
         MAX_EXTRAPOLATION_ONE_SIZE,
-        f"median of {len(x)} saturated batches of one size, {LEVEL:.0%} interval by {BOOTSTRAP_DRAWS} bootstrap draws",
+        f"median of {len(x)} saturated batches of one size, {CONFIDENCE_LEVEL:.0%} interval by {BOOTSTRAP_DRAWS} "
+        "bootstrap draws",
     )
 
 

@@ -16,7 +16,7 @@ from ledgerops.analysis.html.render import render
 from ledgerops.common.format import clean
 
 WIDTH, LEFT, RIGHT = 960.0, 58.0, 950.0  # pixels; the panels lie between LEFT and RIGHT
-TOP = 54.0  # of the first panel; above it are its title and the numbers of the marks
+TOP_MARGIN = 54.0  # of the first panel; above it are its title and the numbers of the marks
 TITLE_HEIGHT = 44.0  # between two panels
 SPAN_HEIGHT = 20.0
 MARK_RADIUS, POINT_RADIUS = 8.5, 5.0
@@ -126,14 +126,14 @@ def svg(figure: Figure, standalone: bool = False) -> Markup:
     """The figure as an element of a page, or as a file of its own; empty markup when it has no panel."""
     if not figure.panels:
         return Markup("")
-    bottom = TOP + len(figure.panels) * (figure.panel_height + TITLE_HEIGHT) - TITLE_HEIGHT
+    bottom = TOP_MARGIN + len(figure.panels) * (figure.panel_height + TITLE_HEIGHT) - TITLE_HEIGHT
     spans_top = bottom + TITLE_HEIGHT
     if figure.spans:
         bottom = spans_top + SPAN_HEIGHT * len(figure.spans)
     x = Scale(figure.low, figure.high, LEFT, RIGHT)
     shapes = [shape for band in figure.bands for shape in _band(band, x, bottom)]
     for number, panel in enumerate(figure.panels):
-        shapes += _panel(panel, x, TOP + number * (figure.panel_height + TITLE_HEIGHT), figure.panel_height)
+        shapes += _panel(panel, x, TOP_MARGIN + number * (figure.panel_height + TITLE_HEIGHT), figure.panel_height)
     shapes += [*_spans(figure, x, spans_top), *_axis(figure, x, bottom), *_marks(figure.marks, x, bottom)]
     size = {"width": f"{WIDTH:.0f}", "height": f"{bottom + 40:.0f}"}
     return render("plot.svg", shapes=shapes, label=figure.label, standalone=standalone, **size)
@@ -236,7 +236,7 @@ def _legend(entries: Sequence[tuple[str, str, bool]], baseline: float) -> list[S
 
 def _band(band: Band, x: Scale, bottom: float) -> Iterator[Shape]:
     left, right = x(band.start), x(band.end)
-    top = TOP - 28  # with the title of the first panel
+    top = TOP_MARGIN - 28  # with the title of the first panel
     yield _shape("rect", x=left, y=top, width=max(1.5, right - left), height=bottom - top, class_=band.style)
     if band.label:
         yield _shape("text", text=band.label, x=right, y=top - 6, class_="tick end")
@@ -269,7 +269,7 @@ def _axis(figure: Figure, x: Scale, bottom: float) -> Iterator[Shape]:
 
 def _marks(marks: Sequence[Mark], x: Scale, bottom: float) -> Iterator[Shape]:
     """Numbers in a row above the panels; those that would touch stand side by side, their lines stay at the instant."""
-    free, row = 0.0, TOP - 38
+    free, row = 0.0, TOP_MARGIN - 38
     for mark in sorted(marks):
         at = x(mark.at)
         middle = min(max(at, free + MARK_RADIUS + 0.5), WIDTH - MARK_RADIUS)

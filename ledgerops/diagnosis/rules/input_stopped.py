@@ -27,7 +27,7 @@ from statistics import median
 
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
-from ledgerops.model.head_table import HEADS
+from ledgerops.model.head_table import MIN_POINTS
 from ledgerops.model.history import History
 from ledgerops.signals.query_view import QueryView
 
@@ -110,8 +110,8 @@ def _moves(history: History, topic: str) -> list[float]:
     since = 0.0
     for (each, _), (heads, times) in history.head_times.items():
         if each == topic:
-            heads, newest = heads[-HEADS:], times[-HEADS:]  # before that the table is thinned out
-            if len(times) > HEADS:
+            heads, newest = heads[-MIN_POINTS:], times[-MIN_POINTS:]  # before that the table is thinned out
+            if len(times) > MIN_POINTS:
                 since = max(since, newest[0])
             found.update(at for before, head, at in zip(heads, heads[1:], newest[1:], strict=False) if head > before)
     return sorted(at for at in found if at >= since)

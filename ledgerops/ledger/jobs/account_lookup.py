@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 
 from ledgerops.ledger.jobs.databases import Table
 from ledgerops.ledger.jobs.job import Job
-from ledgerops.ledger.jobs.lookup import TTL, open_lookup
+from ledgerops.ledger.jobs.lookup import TTL_SECONDS, open_lookup
 from ledgerops.ledger.plan.schemas import ACCOUNTS, TRANSACTIONS
 from ledgerops.ledger.sources.workers import make_importable
 
@@ -33,7 +33,7 @@ TABLE = Table("accounts", "account_id", tuple(COLUMNS), dates=("opened_on",))
 OUTPUT = f"{TRANSACTIONS}, {ACCOUNTS.partition(', ')[2]}, known BOOLEAN"
 
 
-def transform(transactions: DataFrame, accounts: str, ttl: float = TTL) -> DataFrame:
+def transform(transactions: DataFrame, accounts: str, ttl: float = TTL_SECONDS) -> DataFrame:
     """Transactions in; their columns, those of their account and `known` out. `accounts`: URL of the database."""
     make_importable(transactions.sparkSession)
 
@@ -43,7 +43,7 @@ def transform(transactions: DataFrame, accounts: str, ttl: float = TTL) -> DataF
     return transactions.mapInArrow(look_up, OUTPUT)
 
 
-def attach(batches: Iterator[pa.RecordBatch], accounts: str, ttl: float = TTL) -> Iterator[pa.RecordBatch]:
+def attach(batches: Iterator[pa.RecordBatch], accounts: str, ttl: float = TTL_SECONDS) -> Iterator[pa.RecordBatch]:
     """Each batch with the columns of OUTPUT: one question for the accounts of a batch that are not remembered."""
     lookup = open_lookup(accounts, TABLE, ttl)
     for batch in batches:

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 # More than any of the bank's customers makes in its fifteen months (131): who is above it is a machine or a merchant.
 # The generator's customers come to it in minutes with few keys, a whale in seconds.
-LEAST = 300
+MIN_TRANSACTIONS = 300
 
 
-def transform(transactions: DataFrame, least: int = LEAST) -> DataFrame:
+def transform(transactions: DataFrame, least: int = MIN_TRANSACTIONS) -> DataFrame:
     """Transactions in; customer_id, transactions (count) and amount (sum) of customers with more than `least` out."""
     return (
         transactions.where(F.col("customer_id").isNotNull())
@@ -39,7 +39,7 @@ def transform(transactions: DataFrame, least: int = LEAST) -> DataFrame:
 JOB = Job(
     name="customer_activity",
     group="sql",
-    summary=f"Number and sum of the transactions of each customer with more than {LEAST}.",
+    summary=f"Number and sum of the transactions of each customer with more than {MIN_TRANSACTIONS}.",
     transform=transform,
     stateful=True,
     output_mode="update",

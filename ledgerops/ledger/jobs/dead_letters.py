@@ -19,7 +19,7 @@ from ledgerops.ledger.jobs.job import Job
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-KEPT = 1024  # bytes: enough to recognise a record by, and no flood of large ones
+MAX_VALUE_BYTES = 1024  # bytes: enough to recognise a record by, and no flood of large ones
 
 
 def transform(rejects: DataFrame) -> DataFrame:
@@ -32,7 +32,7 @@ def transform(rejects: DataFrame) -> DataFrame:
         "offset",
         "timestamp",
         "key",
-        F.substring("value", 1, KEPT).alias("value"),
+        F.substring("value", 1, MAX_VALUE_BYTES).alias("value"),
         F.octet_length("value").alias("value_length"),
     )
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 WITHIN = "1 hour"
 # Pairs grow with the square of a customer's rows: without a limit the default plan makes 13 million in its first
 # three minutes and 5 thousand million in an hour; people who look at pairs look at larger sums.
-LEAST = 10_000
+MIN_AMOUNT = 10_000
 
 
 def transform(transactions: DataFrame, lateness: str = LATENESS) -> DataFrame:
@@ -48,7 +48,7 @@ def transform(transactions: DataFrame, lateness: str = LATENESS) -> DataFrame:
 def _side(transactions: DataFrame, kind: str, lateness: str) -> DataFrame:
     columns = ("transaction_id", "customer_id", "event_time", "amount")
     return (
-        transactions.where((F.col("type") == kind.capitalize()) & (F.col("amount") > LEAST))
+        transactions.where((F.col("type") == kind.capitalize()) & (F.col("amount") > MIN_AMOUNT))
         .select(*(F.col(column).alias(f"{kind}_{column}") for column in columns))
         .withWatermark(f"{kind}_event_time", lateness)
     )
@@ -57,7 +57,7 @@ def _side(transactions: DataFrame, kind: str, lateness: str) -> DataFrame:
 JOB = Job(
     name="debit_credit_pairs",
     group="joins",
-    summary=f"Debits and credits above {LEAST:,} of one customer within {WITHIN}.",
+    summary=f"Debits and credits above {MIN_AMOUNT:,} of one customer within {WITHIN}.",
     transform=transform,
     stateful=True,
     key="customer_id",

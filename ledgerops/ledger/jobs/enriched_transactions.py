@@ -34,7 +34,7 @@ if TYPE_CHECKING:
         ValueState,
     )
 
-WAIT = 60.0  # seconds; the generator sends a customer within seconds of its first transaction
+MAX_WAIT_SECONDS = 60.0  # seconds; the generator sends a customer within seconds of its first transaction
 CUSTOMER = ("sex", "first", "last", "email", "city", "state", "district_id")
 JSON = {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"}  # the default would cut microseconds
 OUTPUT = "transaction STRING, customer STRING"
@@ -45,7 +45,7 @@ _Output = Row("transaction", "customer")
 class Enrichment(StatefulProcessor):  # type: ignore[misc]  # pyspark is untyped here
     """One customer's transactions, held back until the customer is known or `wait` seconds have passed."""
 
-    def __init__(self, wait: float = WAIT) -> None:
+    def __init__(self, wait: float = MAX_WAIT_SECONDS) -> None:
         self.wait = round(wait * 1000)
 
     def init(self, handle: StatefulProcessorHandle) -> None:
@@ -101,7 +101,7 @@ class Enrichment(StatefulProcessor):  # type: ignore[misc]  # pyspark is untyped
         self.waiting.appendList([(transaction, now) for transaction in transactions])
 
 
-def transform(transactions: DataFrame, customers: DataFrame, wait: float = WAIT) -> DataFrame:
+def transform(transactions: DataFrame, customers: DataFrame, wait: float = MAX_WAIT_SECONDS) -> DataFrame:
     """Transactions and customers in; each transaction with its customer's columns and `enriched` (boolean) out."""
     rows = transactions.select(
         "customer_id",

@@ -15,9 +15,9 @@ from functools import lru_cache
 
 from ledgerops.ledger.jobs.databases import Database, LookupFailed, Table, Unreachable, Values, open_database, safe_url
 
-TTL = 10.0  # seconds
-CAPACITY = 100_000  # entries a worker; some 300 bytes each
-PATIENCE = 120.0  # seconds; a database server is back within one minute after a restart
+TTL_SECONDS = 10.0  # seconds
+MAX_ENTRIES = 100_000  # entries a worker; some 300 bytes each
+MAX_OUTAGE_SECONDS = 120.0  # seconds; a database server is back within one minute after a restart
 PAUSES = (0.1, 5.0)  # seconds between two attempts: the first pause, and the longest
 
 
@@ -29,9 +29,9 @@ class Lookup:
         database: Database,
         label: str,
         *,
-        ttl: float = TTL,
-        capacity: int = CAPACITY,
-        patience: float = PATIENCE,
+        ttl: float = TTL_SECONDS,
+        capacity: int = MAX_ENTRIES,
+        patience: float = MAX_OUTAGE_SECONDS,
         clock: Callable[[], float] = time.monotonic,
         wait: Callable[[float], None] = time.sleep,
     ) -> None:
@@ -90,6 +90,6 @@ class Lookup:
 
 
 @lru_cache(maxsize=8)
-def open_lookup(url: str, table: Table, ttl: float = TTL, patience: float = PATIENCE) -> Lookup:
+def open_lookup(url: str, table: Table, ttl: float = TTL_SECONDS, patience: float = MAX_OUTAGE_SECONDS) -> Lookup:
     """This process's lookup of `table`; nothing is connected before the first question. UserError for another URL."""
     return Lookup(open_database(url, table), f"{table.name} in {safe_url(url)}", ttl=ttl, patience=patience)

@@ -24,16 +24,16 @@ from ledgerops.ledger.sources.workers import make_importable
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-SHOWN = 4  # characters, as on a card's receipt
+SHOWN_CHARACTERS = 4  # characters, as on a card's receipt
 MASKED = ("account_id", "customer_id")
 
 
 def mask(ids: pa.Array) -> pa.Array:
     """Every id with only its last SHOWN characters left, a column at a time."""
     length = pc.utf8_length(ids)
-    short = pc.less_equal(length, SHOWN)
-    stars = pc.binary_repeat(pa.scalar("*", ids.type), pc.if_else(short, length, pc.subtract(length, SHOWN)))
-    shown = pc.if_else(short, pa.scalar("", ids.type), pc.utf8_slice_codeunits(ids, -SHOWN))
+    short = pc.less_equal(length, SHOWN_CHARACTERS)
+    stars = pc.binary_repeat(pa.scalar("*", ids.type), pc.if_else(short, length, pc.subtract(length, SHOWN_CHARACTERS)))
+    shown = pc.if_else(short, pa.scalar("", ids.type), pc.utf8_slice_codeunits(ids, -SHOWN_CHARACTERS))
     return pc.binary_join_element_wise(stars, shown, pa.scalar("", ids.type))
 
 
@@ -48,7 +48,7 @@ def transform(transactions: DataFrame) -> DataFrame:
 JOB = Job(
     name="masked_transactions",
     group="udfs",
-    summary=f"Every transaction with its ids masked except for the last {SHOWN} characters.",
+    summary=f"Every transaction with its ids masked except for the last {SHOWN_CHARACTERS} characters.",
     transform=transform,
     stateful=False,
 )

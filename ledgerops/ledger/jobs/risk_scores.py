@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 SCORED, FAILED = "risk_scores", "risk_scores.failed"
-CHUNK = 50  # transactions a call: the service takes 1000, but all of a call fail together
+CALL_TRANSACTIONS = 50  # transactions a call: the service takes 1000, but all of a call fail together
 LIMITS = Limits()
 ASKED = ("transaction_id", "type", "amount")  # all that is sent to the service
 OUTPUT = f"{TRANSACTIONS}, score DOUBLE, reason STRING, output STRING"
@@ -74,7 +74,7 @@ def _questions(batch: pa.RecordBatch) -> list[Question]:
     columns = [batch.column(name) for name in ASKED]
     texts = zip(*(column.cast(pa.string()).to_pylist() for column in columns), strict=True)
     rows = [dict(zip(ASKED, row, strict=True)) for row in texts]
-    return [rows[start : start + CHUNK] for start in range(0, len(rows), CHUNK)]
+    return [rows[start : start + CALL_TRANSACTIONS] for start in range(0, len(rows), CALL_TRANSACTIONS)]
 
 
 def _ask(calls: Calls, question: Question) -> list[float | Failure]:

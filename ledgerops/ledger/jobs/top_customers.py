@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 WINDOW = "7 days"
-RANKS = 3
+MAX_RANKS = 3
 
 
 def transform(transactions: DataFrame, lateness: str = LATENESS) -> DataFrame:
@@ -41,7 +41,7 @@ def transform(transactions: DataFrame, lateness: str = LATENESS) -> DataFrame:
     )
     return (
         customers.groupBy("window")
-        .agg(F.slice(F.sort_array(F.collect_list(order)), 1, RANKS).alias("ranked"))
+        .agg(F.slice(F.sort_array(F.collect_list(order)), 1, MAX_RANKS).alias("ranked"))
         .select("window", F.posexplode("ranked").alias("place", "one"))
         .select(
             F.col("window.start").alias("window_start"),
@@ -57,7 +57,7 @@ def transform(transactions: DataFrame, lateness: str = LATENESS) -> DataFrame:
 JOB = Job(
     name="top_customers",
     group="windows",
-    summary=f"The {RANKS} customers with the most transactions in {WINDOW}.",
+    summary=f"The {MAX_RANKS} customers with the most transactions in {WINDOW}.",
     transform=transform,
     stateful=True,
     key="customer_id",

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 WAIT = "10 seconds"  # of event time: short beside the lateness, long enough for a list to be worth a row
 CUSTOMER = ("sex", "first", "last", "email", "city", "state", "district_id")
 JSON = {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"}  # the default would cut microseconds
-ALWAYS = -(2**63)  # a version without a time holds from the beginning
+FIRST_MICROS = -(2**63)  # a version without a time holds from the beginning
 VERSIONS = "since ARRAY<BIGINT>, customers ARRAY<STRING>"  # microseconds since the epoch, ascending, and JSON
 OUTPUT = f"lists ARRAY<STRING>, {VERSIONS}"
 
@@ -68,7 +68,7 @@ class Versions(StatefulProcessor):  # type: ignore[misc]  # pyspark is untyped h
             customers = [versions[at] for at in since]
         made = [_Output([row.transactions for row in lists], since, customers)] if lists else []
         # lists are closed in the order of their time: what comes later is of a later time than the last of these
-        needless = _needless(since, max((row.ends for row in lists), default=ALWAYS))
+        needless = _needless(since, max((row.ends for row in lists), default=FIRST_MICROS))
         if new or needless:
             self.versions.update((since[needless:], customers[needless:]))
         return iter(made)
@@ -101,7 +101,7 @@ def transform(transactions: DataFrame, customers: DataFrame, lateness: str = LAT
         F.lit(None).cast("string"),
         F.lit(None).cast("bigint"),
         F.to_json(F.struct("*"), JSON),
-        F.coalesce(F.unix_micros("updated_at"), F.lit(ALWAYS)),
+        F.coalesce(F.unix_micros("updated_at"), F.lit(FIRST_MICROS)),
     )
     return (
         lists.union(versions)

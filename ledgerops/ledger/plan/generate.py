@@ -25,9 +25,9 @@ from ledgerops.ledger.plan.partitioning import Ints, Places
 from ledgerops.ledger.plan.plan import Plan
 from ledgerops.ledger.plan.plan_windows import Spans
 from ledgerops.ledger.plan.sections import Amounts, Keys
-from ledgerops.ledger.plan.seeded_hash import HALF, hashes
+from ledgerops.ledger.plan.seeded_hash import HALF_RANGE, hashes
 
-CHUNK = 16_384  # rows a record batch: its columns fit a core's second-level cache
+CHUNK_ROWS = 16_384  # rows a record batch: its columns fit a core's second-level cache
 
 _ACCOUNT, _BODY = 0, 1  # purposes of hashes; the others are those of disorder, keytable and poison
 _MOST_BALANCE = 15_000_000  # cents; nine tenths of the real balances are below
@@ -90,8 +90,8 @@ class Generator:
 
     def batches(self, partition: int, start: int, end: int) -> Iterator[pa.RecordBatch]:
         """The rows of offsets [start, end) of a partition, in order."""
-        for low in range(start, end, CHUNK):
-            records = self.layout.records(partition, np.arange(low, min(low + CHUNK, end), dtype=np.int64))
+        for low in range(start, end, CHUNK_ROWS):
+            records = self.layout.records(partition, np.arange(low, min(low + CHUNK_ROWS, end), dtype=np.int64))
             yield self.rows(records, self.carried(records))
 
     def rows(self, records: Ints, carried: Ints) -> pa.RecordBatch:
@@ -108,7 +108,7 @@ class Generator:
         bits = hashes(self.plan.seed, _BODY, numbers)
         kind = _KIND_OF[(bits & np.uint64(0xFF)).astype(np.intp)]
         cents = _amount_table(self.plan.amounts)[((bits >> np.uint64(8)) & np.uint64(0xFFFF)).astype(np.intp)]
-        balance = ((bits >> np.uint64(32)).astype(np.float64) * (_MOST_BALANCE / HALF)).astype(np.int64)
+        balance = ((bits >> np.uint64(32)).astype(np.float64) * (_MOST_BALANCE / HALF_RANGE)).astype(np.int64)
         return kind, cents, balance
 
     def cents(self, records: Ints, carried: Ints, cents: Ints) -> Ints:

@@ -29,8 +29,8 @@ from ledgerops.ledger.plan.record_stream import PlanStream, ReplayStream, Stream
 from ledgerops.ledger.plan.summary import Summary
 
 VERSION = 1
-MOST = 2**40  # records: a million a second for twelve days
-LAST = 2**36  # seconds since the epoch: in the year 4147
+MAX_RECORDS = 2**40  # records: a million a second for twelve days
+MAX_EPOCH_SECONDS = 2**36  # seconds since the epoch: in the year 4147
 
 
 def _whole(value: object) -> bool:
@@ -38,7 +38,7 @@ def _whole(value: object) -> bool:
 
 
 def _count(value: Any) -> bool:
-    return _whole(value) and 0 <= value <= MOST
+    return _whole(value) and 0 <= value <= MAX_RECORDS
 
 
 def _text(value: object) -> bool:
@@ -47,7 +47,7 @@ def _text(value: object) -> bool:
 
 def is_instant(value: Any) -> bool:
     """Whether a value of JSON can be seconds since the epoch."""
-    return (_whole(value) or isinstance(value, float)) and 0 <= value <= LAST
+    return (_whole(value) or isinstance(value, float)) and 0 <= value <= MAX_EPOCH_SECONDS
 
 
 # by field: what it must be, and whether a value is that

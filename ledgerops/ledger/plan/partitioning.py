@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 Ints = NDArray[np.int64]
 
-FINEST = 10_000  # a pinned share is held as a fraction of at most this denominator
+MAX_DENOMINATOR = 10_000  # a pinned share is held as a fraction of at most this denominator
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,11 @@ class Layout:
         self.partitions = partitions
         self.count = partitions.count
         self.pinned = partitions.pinned
-        share = Fraction(partitions.share).limit_denominator(FINEST) if partitions.pinned is not None else Fraction(0)
+        share = (
+            Fraction(partitions.share).limit_denominator(MAX_DENOMINATOR)
+            if partitions.pinned is not None
+            else Fraction(0)
+        )
         self._a, self._b = share.numerator, share.denominator
         self._others = [
             p for p in range(partitions.count) if p not in partitions.idle and (p != self.pinned or not self._a)

@@ -145,7 +145,7 @@ def load_plan(name_or_path: str | Path, scale: float | None = None) -> Plan:
         return parse_plan(scaled, label)
     except UserError:
         # lines of this text are not the file's; and what could be read before can only be too fast now
-        most = f"{sections.FASTEST:,.0f} records per second"
+        most = f"{sections.MAX_RECORDS_PER_SECOND:,.0f} records per second"
         raise UserError(f"at {scale:g} times its rates plan {name} sends more than {most}; give less") from None
 
 

@@ -27,7 +27,9 @@ from ledgerops.ledger.plan.poison import kinds_after
 Table = Literal["transactions", "debits", "credits", "ad_events"]
 TABLES: tuple[Table, ...] = ("transactions", "debits", "credits", "ad_events")
 _TYPES = {"debits": "Debit", "credits": "Credit"}
-CHUNK = 8_192  # records at a time: 10 ms of work, so that a sender that makes them between two sends is not late
+CHUNK_RECORDS = (
+    8_192  # records at a time: 10 ms of work, so that a sender that makes them between two sends is not late
+)
 
 
 @dataclass(frozen=True)
@@ -196,7 +198,7 @@ def chunks(stream: Stream, end: int | None, start: int = 0, step: int = 1) -> It
     """
     last = min((each for each in (end, stream.total) if each is not None), default=None)
     while last is None or start < last:
-        behind = start + CHUNK * step
+        behind = start + CHUNK_RECORDS * step
         upto = behind if last is None else min(behind, last)
         yield upto, stream.rows(start, upto, step)
         start = behind

@@ -18,7 +18,9 @@ _SHAPES = {
     "sine": ("low", "high", "period"),
     "burst": ("base", "peak", "every", "length"),
 }
-FASTEST = 1e9  # records a second: no machine sends so many, and sums over years of them are still numbers
+MAX_RECORDS_PER_SECOND = (
+    1e9  # records a second: no machine sends so many, and sums over years of them are still numbers
+)
 _MOST_KEYS = 10_000_000  # ids have 8 digits; each worker keeps a table of the accounts
 _MOST_FUTURE = 1_000_000
 
@@ -95,8 +97,10 @@ def phases(entry: Entry, scale: float, repeat: bool) -> tuple[Phase, ...]:
     most = max(rates, default=0.0)
     if not most:
         raise entry.error("expected at least one phase with a rate above 0")
-    if most > FASTEST:
-        raise entry.error(f"expected rates of at most {FASTEST:,.0f} per second, including scale, got {most:g}")
+    if most > MAX_RECORDS_PER_SECOND:
+        raise entry.error(
+            f"expected rates of at most {MAX_RECORDS_PER_SECOND:,.0f} per second, including scale, got {most:g}"
+        )
     return tuple(found)
 
 

@@ -11,7 +11,7 @@ Hashes = NDArray[np.uint64]
 _GOLDEN = 0x9E3779B97F4A7C15
 _MIX = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
 _MASK = 2**64 - 1
-HALF = 2.0**32
+HALF_RANGE = 2.0**32
 
 
 def hashes(seed: int, purpose: int, index: NDArray[np.int64]) -> Hashes:
@@ -34,12 +34,12 @@ def unit(bits: Hashes) -> NDArray[np.float64]:
 
 def low_half(bits: Hashes) -> NDArray[np.float64]:
     """[0, 1) from the lower 32 bits; independent of `high_half`."""
-    return (bits & np.uint64(0xFFFFFFFF)).astype(np.float64) / HALF
+    return (bits & np.uint64(0xFFFFFFFF)).astype(np.float64) / HALF_RANGE
 
 
 def high_half(bits: Hashes) -> NDArray[np.float64]:
     """[0, 1) from the upper 32 bits."""
-    return (bits >> np.uint64(32)).astype(np.float64) / HALF
+    return (bits >> np.uint64(32)).astype(np.float64) / HALF_RANGE
 
 
 def _scramble(x: int) -> int:

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from ledgerops.ledger.plan.digest import ID, row_hashes, total, whole_numbers
 
-BUCKET = 7_200  # seconds; windows that begin and end on whole multiples can be added up from buckets
-WORD = 2**64
+BUCKET_SECONDS = 7_200  # seconds; windows that begin and end on whole multiples can be added up from buckets
+HASH_MODULUS = 2**64
 
 
 @dataclass
@@ -32,7 +32,9 @@ class Tally:
         """Adds the rows that `mask` selects; None selects all. `hashes` has, for each column, one hash per row."""
         self.rows += rows.num_rows if mask is None else int(np.count_nonzero(mask))
         for name, each in hashes.items():
-            self.digests[name] = (self.digests.get(name, 0) + total(each if mask is None else each[mask])) % WORD
+            self.digests[name] = (
+                self.digests.get(name, 0) + total(each if mask is None else each[mask])
+            ) % HASH_MODULUS
         names = rows.schema.names
         if "amount" in names and "type" in names:
             self._add_amounts(rows, mask)
@@ -124,7 +126,7 @@ class Summary:
             self._add_buckets(rows, first)
 
     def _add_buckets(self, rows: pa.RecordBatch, first: NDArray[np.bool_] | None) -> None:
-        begins = whole_numbers(rows.column("event_time")) // (BUCKET * 1_000_000) * BUCKET
+        begins = whole_numbers(rows.column("event_time")) // (BUCKET_SECONDS * 1_000_000) * BUCKET_SECONDS
         amounts = "amount" in rows.schema.names
         cents = whole_numbers(rows.column("amount")) if amounts else np.zeros(len(begins), np.int64)
         once = np.ones(len(begins), np.int64) if first is None else first.astype(np.int64)
@@ -147,7 +149,7 @@ class Summary:
             "all_rows": self.all.document(),
             "distinct_rows": self.distinct.document(),
             "buckets": {
-                "seconds": BUCKET,
+                "seconds": BUCKET_SECONDS,
                 "columns": ["begin", "rows", "amount", "distinct_rows", "distinct_amount"],
                 "values": [
                     [begin, each.rows, money(each.cents), each.distinct_rows, money(each.distinct_cents)]

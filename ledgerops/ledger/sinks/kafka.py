@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from ledgerops.common.kafka import KafkaClient
 
-PARTITIONS = 5  # of a topic that the sink makes, as many as the ledger's input topics have
+TOPIC_PARTITIONS = 5  # of a topic that the sink makes, as many as the ledger's input topics have
 ANSWER_SECONDS = 15.0  # a broker that has just answered does so in milliseconds
 # the default would cut microseconds and leave out columns that are null
 JSON = {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX", "timeZone": "UTC", "ignoreNullFields": "false"}
@@ -74,7 +74,9 @@ class KafkaSink:
         admin = reach(self.client)
         wanted = {self.prefix + name for name in (job.routes if job.route else (job.name,))}
         missing = sorted(wanted - set(admin.list_topics(timeout=ANSWER_SECONDS).topics))
-        for future in admin.create_topics([NewTopic(name, PARTITIONS) for name in missing]).values() if missing else ():
+        for future in (
+            admin.create_topics([NewTopic(name, TOPIC_PARTITIONS) for name in missing]).values() if missing else ()
+        ):
             try:
                 future.result()
             except KafkaException:  # made by another meanwhile, or not allowed: the broker may make it itself

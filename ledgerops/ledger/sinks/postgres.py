@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 BATCHES = "ledgerops_batches"
 CONNECT_SECONDS = 10
 PAUSES = (0.5, 1.0, 2.0, 4.0, 8.0)  # seconds between attempts; the last for all further ones
-ATTEMPTS = 3  # while the server answers: what fails then is not its restart and does not go away
+MAX_ATTEMPTS = 3  # while the server answers: what fails then is not its restart and does not go away
 
 CREATE_BATCHES = f"""
 CREATE TABLE IF NOT EXISTS {BATCHES} (
@@ -138,7 +138,7 @@ class PostgresSink:
                 answering += self._answers()
             except psycopg.Error as error:
                 raise UserError(f"{self} rejects {what}: {_line(error)}") from None
-            if answering == ATTEMPTS:
+            if answering == MAX_ATTEMPTS:
                 raise UserError(f"{self} rejects {what}: {reason}")
             if time.monotonic() - since > self.patience:
                 raise UserError(

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 NULLABLE = frozenset({"operation"})
 OBSERVED = "rejected_"  # column of the observation: how many records of a batch were refused, by reason
 OPTIONS = {"allowSingleQuotes": "false", "allowNonNumericNumbers": "false"}
-SHORTEST = len("2024-03-01T10:00:00Z")
+MIN_INSTANT_CHARACTERS = len("2024-03-01T10:00:00Z")
 WORDS = {
     "STRING": "text",
     "TIMESTAMP": "instant like 2024-03-01T10:00:00Z",
@@ -123,7 +123,7 @@ def _value(name: str, kind: str) -> Column:
         return F.when(found == "STRING", field.cast("string"))
     if kind == "TIMESTAMP":
         text = F.when(found == "STRING", field.cast("string"))
-        timed = (F.length(text) >= SHORTEST) & (F.substring(text, 11, 1) == "T")
+        timed = (F.length(text) >= MIN_INSTANT_CHARACTERS) & (F.substring(text, 11, 1) == "T")
         zoned = text.endswith("Z") | F.substring(text, -6, 1).isin("+", "-")
         return F.when(timed & zoned, text.try_cast("timestamp"))
     if kind == "INT":

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     import psycopg
 
 Advance = Callable[[int], None]
-SECONDS = 60.0  # until the last record must be taken; 10,000 take one
-CHUNK = 500
+DELIVERY_SECONDS = 60.0  # until the last record must be taken; 10,000 take one
+CHUNK_RECORDS = 500
 NO_URL = "not the URL of a database; write postgresql://user:password@host:port/database"
 # table -> its columns in SQL, the first is the key
 COLUMNS: Mapping[str, Mapping[str, str]] = {
@@ -56,7 +56,11 @@ def generate_tables(plan: Plan) -> dict[str, pa.Table]:
 
 
 def to_kafka(
-    client: KafkaClient, prefix: str, tables: Mapping[str, pa.Table], advance: Advance, seconds: float = SECONDS
+    client: KafkaClient,
+    prefix: str,
+    tables: Mapping[str, pa.Table],
+    advance: Advance,
+    seconds: float = DELIVERY_SECONDS,
 ) -> None:
     """Each row as JSON under its key, to the topic `prefix` and the table's name. UserError for what was not taken.
 
@@ -98,7 +102,7 @@ def to_kafka(
 
 def _records(prefix: str, tables: Mapping[str, pa.Table]) -> Iterator[tuple[str, bytes, bytes]]:
     for name, table in tables.items():
-        for batch in table.to_batches(CHUNK):
+        for batch in table.to_batches(CHUNK_RECORDS):
             for key, value in zip(json_keys(batch.column(0)), json_values(batch), strict=True):
                 yield prefix + name, key.as_py(), value.as_py()
 
@@ -141,7 +145,7 @@ def _upsert(connection: psycopg.Connection[Any], name: str, table: pa.Table, adv
     connection.execute(f"CREATE TABLE IF NOT EXISTS {name} ({defined}, PRIMARY KEY ({key}))")
     connection.execute(f"CREATE TEMPORARY TABLE new_{name} ({defined}) ON COMMIT DROP")
     with connection.cursor().copy(f"COPY new_{name} ({names}) FROM STDIN") as copy:
-        for batch in table.to_batches(CHUNK):
+        for batch in table.to_batches(CHUNK_RECORDS):
             for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
                 copy.write_row(row)
             advance(batch.num_rows)

@@ -11,7 +11,7 @@ from typing import Any
 from ledgerops.common.kafka import KafkaClient, reach
 from ledgerops.errors import UserError
 
-SECONDS = 15.0  # for one answer of a broker that was reached
+ANSWER_SECONDS = 15.0  # for one answer of a broker that was reached
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def create(client: KafkaClient, prefix: str = "", replication: int = -1) -> tupl
         for name in found.missing
     ]
     if new:
-        for name, done in admin.create_topics(new, request_timeout=SECONDS).items():
+        for name, done in admin.create_topics(new, request_timeout=ANSWER_SECONDS).items():
             _made(name, done, client)
         found = _found_all(admin, client, wanted)
         if found.problems:
@@ -91,7 +91,7 @@ def _made(name: str, done: Any, client: KafkaClient) -> None:
     from confluent_kafka import KafkaError, KafkaException
 
     try:
-        done.result(SECONDS)
+        done.result(ANSWER_SECONDS)
     except KafkaException as error:
         # somebody else was quicker; whether it is as it must be is looked at afterwards
         if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
@@ -100,7 +100,7 @@ def _made(name: str, done: Any, client: KafkaClient) -> None:
 
 def _found_all(admin: Any, client: KafkaClient, wanted: Mapping[str, Topic]) -> TopicCheck:
     """As `_found`, once every topic has come to light: a broker may learn a moment later what the controller made."""
-    end = time.monotonic() + SECONDS
+    end = time.monotonic() + ANSWER_SECONDS
     while True:
         found = _found(admin, client, wanted)
         if not found.missing:
@@ -116,7 +116,7 @@ def _found(admin: Any, client: KafkaClient, wanted: Mapping[str, Topic]) -> Topi
     from confluent_kafka import KafkaException
 
     try:
-        listed = admin.list_topics(timeout=SECONDS).topics
+        listed = admin.list_topics(timeout=ANSWER_SECONDS).topics
         present = [name for name in wanted if name in listed and listed[name].error is None]
         policies = _policies(admin, present)
     except KafkaException as error:
@@ -135,9 +135,9 @@ def _policies(admin: Any, names: Sequence[str]) -> dict[str, set[str]]:
     if not names:
         return {}
     asked = [ConfigResource(ConfigResource.Type.TOPIC, name) for name in names]
-    answers = admin.describe_configs(asked, request_timeout=SECONDS)
+    answers = admin.describe_configs(asked, request_timeout=ANSWER_SECONDS)
     return {
-        resource.name: set(done.result(SECONDS)["cleanup.policy"].value.split(","))
+        resource.name: set(done.result(ANSWER_SECONDS)["cleanup.policy"].value.split(","))
         for resource, done in answers.items()
     }
 

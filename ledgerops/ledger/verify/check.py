@@ -14,7 +14,7 @@ from ledgerops.ledger.plan.summary import Summary
 from ledgerops.ledger.verify import keys, rows, totals, windows
 from ledgerops.ledger.verify.expectations import (
     EXPECTATIONS,
-    LATENESS,
+    LATENESS_SECONDS,
     ONLY,
     DeadLetters,
     PassedOn,
@@ -35,7 +35,7 @@ class Case:
 
     manifest: Manifest
     data: Path | None = None
-    lateness: float = LATENESS  # seconds that the jobs waited for late rows
+    lateness: float = LATENESS_SECONDS  # seconds that the jobs waited for late rows
     strict: bool = False  # repeats are an error whatever the sink
 
     @cached_property

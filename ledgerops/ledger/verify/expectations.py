@@ -12,7 +12,7 @@ from typing import Literal
 
 from ledgerops.ledger.plan.record_stream import Rows
 
-LATENESS = 60.0  # seconds that the jobs wait by default; a row later than that may be missing where one waits
+LATENESS_SECONDS = 60.0  # seconds that the jobs wait by default; a row later than that may be missing where one waits
 
 
 @dataclass(frozen=True)
@@ -90,9 +90,9 @@ def large_credits(rows: Rows) -> Rows:
     """What the job large_credits lets through."""
     import pyarrow.compute as pc
 
-    from ledgerops.ledger.jobs.large_credits import THRESHOLD
+    from ledgerops.ledger.jobs.large_credits import MIN_AMOUNT
 
-    kept = pc.and_(pc.equal(rows.batch.column("type"), "Credit"), pc.greater(rows.batch.column("amount"), THRESHOLD))
+    kept = pc.and_(pc.equal(rows.batch.column("type"), "Credit"), pc.greater(rows.batch.column("amount"), MIN_AMOUNT))
     return rows.where(kept.to_numpy(zero_copy_only=False))
 
 

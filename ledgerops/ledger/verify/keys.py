@@ -10,15 +10,15 @@ from numpy.typing import NDArray
 
 from ledgerops.ledger.plan.digest import hash_values
 from ledgerops.ledger.verify.outputs import Output
-from ledgerops.ledger.verify.result import EXAMPLES
+from ledgerops.ledger.verify.result import MAX_EXAMPLES
 
-KEYS = 16_000_000  # 128 MB
+MAX_KEYS = 16_000_000  # 128 MB
 _MANY = np.uint64(0x9E3779B97F4A7C15)
 
 
 def repeated(output: Output, key: Sequence[str]) -> tuple[int, list[str]]:
     """How many rows have the key of another, and some of these keys."""
-    passes = max(1, -(-output.rows // KEYS))
+    passes = max(1, -(-output.rows // MAX_KEYS))
     count, twice = 0, np.empty(0, np.uint64)
     for part in range(passes):
         hashes = [np.empty(0, np.uint64)]
@@ -26,7 +26,7 @@ def repeated(output: Output, key: Sequence[str]) -> tuple[int, list[str]]:
             hashes.append(each[each % np.uint64(passes) == part])
         ids, counts = np.unique(np.concatenate(hashes), return_counts=True)
         count += int((counts - 1).sum())
-        twice = np.concatenate([twice, ids[counts > 1][: EXAMPLES - len(twice)]])
+        twice = np.concatenate([twice, ids[counts > 1][: MAX_EXAMPLES - len(twice)]])
     return count, _named(output, key, twice) if count else []
 
 

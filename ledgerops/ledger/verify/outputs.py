@@ -16,7 +16,7 @@ from ledgerops.errors import UserError
 if TYPE_CHECKING:
     from ledgerops.common.kafka import KafkaClient
 
-BATCH = 65_536  # rows
+BATCH_ROWS = 65_536  # rows
 ANSWER_SECONDS = 10.0
 QUIET_SECONDS = 30.0  # in which a topic must give its next record
 _INSTANTS = ("_time", "_start", "_end", "_at", "timestamp")
@@ -75,7 +75,7 @@ class ParquetOutput:
         for file in self._files:
             with pq.ParquetFile(file) as opened:
                 wanted = [name for name in columns if name in opened.schema_arrow.names]
-                for batch in opened.iter_batches(BATCH, columns=wanted):
+                for batch in opened.iter_batches(BATCH_ROWS, columns=wanted):
                     yield batch.select(wanted)
 
 
@@ -124,7 +124,7 @@ class KafkaOutput:
         try:
             while left:
                 values = []
-                for message in consumer.consume(BATCH, timeout=0.5):
+                for message in consumer.consume(BATCH_ROWS, timeout=0.5):
                     place = (message.topic(), str(message.partition()))
                     if message.error() is not None:
                         if message.error().name() == "_PARTITION_EOF":
@@ -182,7 +182,7 @@ class PostgresOutput:
         for table in self._tables:
             with _reading(self._url, table) as connection, connection.cursor(name="ledgerops_verify") as cursor:
                 cursor.execute(sql.SQL("SELECT {} FROM {}").format(names, sql.Identifier(table)))
-                while rows := cursor.fetchmany(BATCH):
+                while rows := cursor.fetchmany(BATCH_ROWS):
                     arrays = [pa.array(values) for values in zip(*rows, strict=True)]
                     yield pa.RecordBatch.from_arrays(arrays, names=wanted)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 Verdict = Literal["holds", "broken", "not checked"]
-EXAMPLES = 5
+MAX_EXAMPLES = 5
 
 
 @dataclass

@@ -18,7 +18,7 @@ from ledgerops.ledger.plan.digest import ID, row_hashes
 from ledgerops.ledger.plan.record_stream import Rows, Stream, chunks
 from ledgerops.ledger.plan.summary import Tally, money
 from ledgerops.ledger.verify.outputs import Output
-from ledgerops.ledger.verify.result import EXAMPLES, Result
+from ledgerops.ledger.verify.result import MAX_EXAMPLES, Result
 
 Hashes = NDArray[np.uint64]
 PASS_ROWS = 8_000_000  # of both sides together: some 250 MB
@@ -44,7 +44,7 @@ class Difference:
     def note(self, what: str, ids: Hashes) -> None:
         """Keeps hashes of ids as examples of the problem `what`, at most EXAMPLES for each problem."""
         known = self.ids.setdefault(what, [])
-        known += [int(each) for each in ids[: EXAMPLES - len(known)]]
+        known += [int(each) for each in ids[: MAX_EXAMPLES - len(known)]]
 
 
 def read(output: Output, columns: Sequence[str], show: object = None) -> Tally:
@@ -200,5 +200,5 @@ def record_difference(result: Result, difference: Difference, names: Mapping[str
     if difference.unknown:
         result.notes.append(f"rows with an id that was never sent: {difference.unknown:,}")
     examples = {what: list(names.get(what, ())) for what in ("lost", "repeated", "changed")}
-    examples["changed"] = (examples["changed"] + list(names.get("unknown", ())))[:EXAMPLES]
+    examples["changed"] = (examples["changed"] + list(names.get("unknown", ())))[:MAX_EXAMPLES]
     result.examples = {what: ids for what, ids in examples.items() if ids}

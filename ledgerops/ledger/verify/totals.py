@@ -13,7 +13,7 @@ from ledgerops.ledger.plan.manifest import Manifest
 from ledgerops.ledger.plan.summary import money
 from ledgerops.ledger.verify import keys
 from ledgerops.ledger.verify.outputs import Output
-from ledgerops.ledger.verify.result import EXAMPLES, Result
+from ledgerops.ledger.verify.result import MAX_EXAMPLES, Result
 from ledgerops.ledger.verify.rows import Sources
 
 Figures = tuple[int, ...]  # counts, and sums in hundredths
@@ -32,10 +32,10 @@ def check(result: Result, output: Output, kind: str, source: Sources) -> None:
     apart = sum(_money(kind, each) for each in found.values()) - sum(_money(kind, each) for each in wanted.values())
     result.money = "equal" if not apart else f"amount {'+' if apart > 0 else ''}{money(apart)}"
     if lost:
-        result.examples["lost"] = lost[:EXAMPLES]
+        result.examples["lost"] = lost[:MAX_EXAMPLES]
     if changed:
         result.examples["changed"] = [
-            f"{each}: {found[each]} for {wanted.get(each, 'nothing')}" for each in changed[:EXAMPLES]
+            f"{each}: {found[each]} for {wanted.get(each, 'nothing')}" for each in changed[:MAX_EXAMPLES]
         ]
     result.notes.append(f"{len(found):,} customers, each by the last row")
 
@@ -62,12 +62,12 @@ def check_dead_letters(result: Result, output: Output, manifest: Manifest) -> No
         if wanted[reason] != found[reason]:
             what = "lost" if found[reason] < wanted[reason] else "changed"
             example = f"{reason}: {found[reason]:,} of {wanted[reason]:,}"
-            result.examples[what] = [*result.examples.get(what, ()), example][:EXAMPLES]
+            result.examples[what] = [*result.examples.get(what, ()), example][:MAX_EXAMPLES]
     result.examples = {what: each for what, each in result.examples.items() if each}
 
 
 def _wanted(kind: str, source: Sources) -> dict[str, Figures]:
-    from ledgerops.ledger.jobs.customer_activity import LEAST
+    from ledgerops.ledger.jobs.customer_activity import MIN_TRANSACTIONS
 
     found: dict[str, Figures] = {}
     for rows in source.rows():
@@ -81,7 +81,7 @@ def _wanted(kind: str, source: Sources) -> dict[str, Figures]:
                         more = (*more, 0, 0) if side == "Debit" else (0, 0, *more)
                     old = found.get(customer, (0,) * len(more))
                     found[customer] = tuple(a + b for a, b in zip(old, more, strict=True))
-    return {each: figures for each, figures in found.items() if kind == "ratio" or figures[0] > LEAST}
+    return {each: figures for each, figures in found.items() if kind == "ratio" or figures[0] > MIN_TRANSACTIONS}
 
 
 def _grouped(rows: pa.RecordBatch, sums: list[str]) -> pa.Table:

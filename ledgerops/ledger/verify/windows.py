@@ -12,11 +12,11 @@ from datetime import UTC, datetime
 import numpy as np
 
 from ledgerops.ledger.plan.digest import whole_numbers
-from ledgerops.ledger.plan.summary import BUCKET, Bucket, Summary, money
+from ledgerops.ledger.plan.summary import BUCKET_SECONDS, Bucket, Summary, money
 from ledgerops.ledger.verify import keys
 from ledgerops.ledger.verify.expectations import DAY, Windowed
 from ledgerops.ledger.verify.outputs import Output
-from ledgerops.ledger.verify.result import EXAMPLES, Result
+from ledgerops.ledger.verify.result import MAX_EXAMPLES, Result
 
 COLUMNS = ("window_start", "window_end", "transactions", "amount")
 Window = tuple[int, int]  # beginning and end, seconds since the epoch
@@ -42,7 +42,7 @@ def check(result: Result, output: Output, expected: Windowed, summary: Summary, 
             result.changed += max(1, count - should)
             changed.append(example)
     result.money = "equal" if not cents_apart else f"amount {'+' if cents_apart > 0 else ''}{money(cents_apart)}"
-    result.examples |= {"lost": lost[:EXAMPLES], "changed": changed[:EXAMPLES]}
+    result.examples |= {"lost": lost[:MAX_EXAMPLES], "changed": changed[:MAX_EXAMPLES]}
     result.examples = {what: each for what, each in result.examples.items() if each}
     result.notes.append(f"{len(found):,} windows were written; open windows are not included")
     if late and cents_apart:
@@ -73,7 +73,7 @@ def _wanted(expected: Windowed, buckets: Mapping[int, Bucket], last: int) -> dic
         longest = expected.size or DAY
         for end in range(first, min(last, begin + longest) + 1, expected.slide):
             start = end - expected.size if expected.size else (end - 1) // DAY * DAY
-            if start <= begin and begin + BUCKET <= end:
+            if start <= begin and begin + BUCKET_SECONDS <= end:
                 count, cents = found.get((start, end), (0, 0))
                 found[start, end] = (count + bucket.rows, cents + bucket.cents)
     return found

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ledgerops.ledger.plan.partitioning import Ints
-from ledgerops.ledger.plan.summary import WORD, Bucket, Summary, Tally
+from ledgerops.ledger.plan.summary import HASH_MODULUS, Bucket, Summary, Tally
 
 MOST_LATE = 60_000  # ms; anything later is counted as this, but reported in full as the latest
 
@@ -127,4 +127,4 @@ def _add_tally(whole: Tally, part: Tally) -> None:
     for kind, cents in part.amounts.items():
         whole.amounts[kind] = whole.amounts.get(kind, 0) + cents
     for name, digest in part.digests.items():
-        whole.digests[name] = (whole.digests.get(name, 0) + digest) % WORD
+        whole.digests[name] = (whole.digests.get(name, 0) + digest) % HASH_MODULUS

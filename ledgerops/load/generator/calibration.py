@@ -23,12 +23,12 @@ from ledgerops.load.generator.pacer import produce, settle
 from ledgerops.load.generator.target import Target
 from ledgerops.load.generator.validity import LATE_BUDGET, judge
 
-FIRST = 25_000.0  # records a second; a machine that cannot do this carries no load test
-SECONDS = 2.5  # of a step: 250 readings of the clock, so that its p99 does not rest on one
-MOST = 38.0  # seconds in all
-ENOUGH = 1.15  # the highest rate that holds is known within 15 %
-SAFE = 0.8  # of the ceiling: what a load may ask while jobs and a broker share the machine
-ANSWER = 10.0  # seconds for one answer of the broker
+FIRST_RATE = 25_000.0  # records a second; a machine that cannot do this carries no load test
+STEP_SECONDS = 2.5  # of a step: 250 readings of the clock, so that its p99 does not rest on one
+MAX_SECONDS = 38.0  # seconds in all
+PRECISION_RATIO = 1.15  # the highest rate that holds is known within 15 %
+SAFE_SHARE = 0.8  # of the ceiling: what a load may ask while jobs and a broker share the machine
+ANSWER_SECONDS = 10.0  # seconds for one answer of the broker
 MOCK_PARTITIONS = 4  # as librdkafka's mock broker makes topics
 TOPIC = "ledgerops.calibration"
 # rows as of the default plan, all of them to as many partitions as there are
@@ -72,11 +72,11 @@ def search(attempt: Try, stopped: Callable[[], bool], clock: Callable[[], float]
     began = clock()
 
     def more() -> bool:
-        return clock() - began < MOST - SECONDS and not stopped()
+        return clock() - began < MAX_SECONDS - STEP_SECONDS and not stopped()
 
     low: float | None = None
     high: float | None = None
-    rate = FIRST
+    rate = FIRST_RATE
     while more():
         step = attempt(rate)
         if not step.holds and more():
@@ -91,7 +91,7 @@ def search(attempt: Try, stopped: Callable[[], bool], clock: Callable[[], float]
             rate *= 2
         elif low is None:
             rate = high / 2
-        elif high <= low * ENOUGH:
+        elif high <= low * PRECISION_RATIO:
             return
         else:
             rate = _round((low + high) / 2)
@@ -115,9 +115,9 @@ def attempt_on(
         began, used = time.monotonic(), time.process_time()
 
         def pause(seconds: float) -> bool:
-            return wait(seconds) or time.monotonic() > began + 2 * SECONDS  # so far behind it holds no more
+            return wait(seconds) or time.monotonic() > began + 2 * STEP_SECONDS  # so far behind it holds no more
 
-        wanted = round(rate * SECONDS)
+        wanted = round(rate * STEP_SECONDS)
         sent = produce(PlanStream(plan, 0.0), to, records=wanted, at_once=False, wait=pause)
         seconds, used = time.monotonic() - began, time.process_time() - used
         settle(sent, to)
@@ -148,9 +148,9 @@ def own_topic(client: KafkaClient, partitions: int, say: Callable[[str], None]) 
     admin = reach(client)
     name = f"{TOPIC}-{int(time.time())}"
     try:
-        admin.create_topics([NewTopic(name, partitions)], request_timeout=ANSWER)[name].result()
-        limit = time.monotonic() + ANSWER
-        while name not in admin.list_topics(timeout=ANSWER).topics and time.monotonic() < limit:
+        admin.create_topics([NewTopic(name, partitions)], request_timeout=ANSWER_SECONDS)[name].result()
+        limit = time.monotonic() + ANSWER_SECONDS
+        while name not in admin.list_topics(timeout=ANSWER_SECONDS).topics and time.monotonic() < limit:
             time.sleep(0.1)
     except KafkaException as error:
         raise UserError(f"cannot create topic {name} at {client.servers}: {error_text(error)}") from None
@@ -158,7 +158,7 @@ def own_topic(client: KafkaClient, partitions: int, say: Callable[[str], None]) 
         yield name
     finally:
         try:
-            admin.delete_topics([name], request_timeout=ANSWER)[name].result()
+            admin.delete_topics([name], request_timeout=ANSWER_SECONDS)[name].result()
         except KafkaException as error:  # the figures are there all the same
             say(f"topic {name} could not be deleted at {client.servers}: {error_text(error)}")
 

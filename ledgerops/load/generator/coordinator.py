@@ -18,7 +18,7 @@ from ledgerops.load.generator.accounting import SentCounts, together
 from ledgerops.load.generator.latency_samples import histogram
 from ledgerops.load.generator.request import LoadRequest
 
-LEAD = 0.5  # seconds between the word to begin and the beginning: it has reached all of them by then
+LEAD_SECONDS = 0.5  # seconds between the word to begin and the beginning: it has reached all of them by then
 
 
 class Coordinator:
@@ -127,7 +127,7 @@ class Coordinator:
 
     def _begin(self) -> None:
         self.begun = True
-        self.order = self.order.begins(LEAD)
+        self.order = self.order.begins(LEAD_SECONDS)
         for member in self._members:
             self._send(member, "begin", {"origin": self.order.origin})
 

@@ -23,8 +23,10 @@ from ledgerops.load.generator.latency_samples import Sampler
 from ledgerops.load.generator.records import Records, encode
 from ledgerops.load.generator.target import ALL, Share, Target
 
-TICK = 0.01  # seconds between two readings of the clock; the intended bound of lateness
-AHEAD = 0.3  # seconds of the schedule that are made before they are due: longer than any pause of a busy machine
+TICK_SECONDS = 0.01  # seconds between two readings of the clock; the intended bound of lateness
+AHEAD_SECONDS = (
+    0.3  # seconds of the schedule that are made before they are due: longer than any pause of a busy machine
+)
 AHEAD_CHUNKS = 12  # at most: 100,000 records, some 30 MB
 _LOOK = 0.25  # seconds between two checks while nothing is due
 _BOOKS = 0.1  # seconds between two entries of what is due
@@ -102,13 +104,13 @@ class Pacer:
             return 0.0
         if self._full_since is not None:
             self._work()
-            return TICK
+            return TICK_SECONDS
         if self._work():
             return 0.0
         if not self._ready or self._at_once:
             return 0.0
         head = self._ready[0]
-        return min(_LOOK, max(TICK, float(head.due[head.place]) - self._elapsed()))
+        return min(_LOOK, max(TICK_SECONDS, float(head.due[head.place]) - self._elapsed()))
 
     def stop(self) -> None:
         """Ends the load here and closes the books but for what becomes of what was handed over.
@@ -196,7 +198,7 @@ class Pacer:
             return True
         if self._at_once or not self._ready:
             return len(self._ready) > 1
-        return len(self._ready) > 1 and float(self._ready[-1].due[-1]) > self._elapsed() + AHEAD
+        return len(self._ready) > 1 and float(self._ready[-1].due[-1]) > self._elapsed() + AHEAD_SECONDS
 
     def _piece(self) -> None:
         assert self._pieces is not None

@@ -17,7 +17,7 @@ from ledgerops.errors import UserError
 from ledgerops.ledger.plan.manifest import Manifest
 from ledgerops.ledger.plan.plan import load_plan, parse_plan
 from ledgerops.ledger.plan.record_stream import PlanStream, ReplayStream, Table
-from ledgerops.ledger.plan.sections import FASTEST
+from ledgerops.ledger.plan.sections import MAX_RECORDS_PER_SECOND
 from ledgerops.ledger.sources.kafka import TOPICS
 from ledgerops.load.generator.accounting import SentCounts
 from ledgerops.load.generator.latency_samples import Sampler, every, part_of
@@ -175,7 +175,7 @@ def read_request(options: Namespace) -> LoadRequest:
             raise UserError("--data is for replay; a plan generates its own rows")
         plan = load_plan(options.plan, scale)
         order = replace(order, plan=plan.name, text=plan.text)
-    if order.rate > FASTEST:
+    if order.rate > MAX_RECORDS_PER_SECOND:
         raise UserError(f"a replay of {order.rate:g} rows a second; give a smaller --rate-scale, or --at-once")
     stream = order.stream()
     duration = given("duration")

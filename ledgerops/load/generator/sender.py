@@ -12,12 +12,12 @@ from typing import Any
 
 from ledgerops.errors import UserError
 from ledgerops.load.generator.latency_samples import Sampler
-from ledgerops.load.generator.pacer import TICK, Pacer, settle
+from ledgerops.load.generator.pacer import TICK_SECONDS, Pacer, settle
 from ledgerops.load.generator.request import LoadRequest
 from ledgerops.load.generator.target import ALL, Share, Target
 
-BOOKS = 0.5  # seconds between two reports
-CLOSE = 60.0  # seconds for the target to take what it has not acknowledged at the end
+REPORT_SECONDS = 0.5  # seconds between two reports
+CLOSE_SECONDS = 60.0  # seconds for the target to take what it has not acknowledged at the end
 GIVE_UP = 10.0  # seconds to come to the agreed end once the load was stopped
 
 Send = Callable[[str, Any], None]
@@ -92,20 +92,20 @@ class ShareSender:
 
     def _step(self) -> float:
         if self._target is None or self.pacer is None:
-            return TICK
+            return TICK_SECONDS
         if self._closing_since is not None:
             self._close()
-            return TICK
+            return TICK_SECONDS
         if self._paused:
             self._target.serve()
-            return TICK
+            return TICK_SECONDS
         pause = self.pacer.step()
         now = self._clock()
         if self._limit_at is not None and now - self._limit_at > GIVE_UP:
             self.pacer.stop()
         if self.pacer.over:
             self._closing_since = now
-        elif now - self._reported >= BOOKS:
+        elif now - self._reported >= REPORT_SECONDS:
             self._reported = now
             self._send("books", self.pacer.sent.document(summed=False))
         return pause
@@ -135,7 +135,7 @@ class ShareSender:
     def _close(self) -> None:
         assert self._target is not None and self._closing_since is not None
         self._target.serve()
-        if not self._target.waiting or self._clock() - self._closing_since > CLOSE:
+        if not self._target.waiting or self._clock() - self._closing_since > CLOSE_SECONDS:
             self._end()
 
     def _end(self) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from ledgerops.load.generator.accounting import SentCounts
 
-ACKNOWLEDGED = 0.99  # of what was due
+MIN_ACKNOWLEDGED_SHARE = 0.99  # of what was due
 LATE_BUDGET = (
     0.05  # seconds, of the 99th percentile of lateness: five readings of the clock, and far below a trigger interval
 )
@@ -19,10 +19,10 @@ def judge(sent: SentCounts, late_budget: float = LATE_BUDGET) -> str | None:
     """Why the load is INVALID, in one line; None when it is valid, or when nothing was due and nothing went wrong."""
     if sent.problem and not sent.planned:
         return sent.problem
-    if sent.planned and sent.acknowledged < ACKNOWLEDGED * sent.planned:
+    if sent.planned and sent.acknowledged < MIN_ACKNOWLEDGED_SHARE * sent.planned:
         return (
             f"only {sent.acknowledged:,} of {sent.planned:,} due records were acknowledged "
-            f"({sent.acknowledged / sent.planned:.1%}, {ACKNOWLEDGED:.0%} required): {_why_missing(sent)}"
+            f"({sent.acknowledged / sent.planned:.1%}, {MIN_ACKNOWLEDGED_SHARE:.0%} required): {_why_missing(sent)}"
         )
     return _late(sent, late_budget)
 

@@ -22,7 +22,7 @@ from ledgerops.analysis.plot_series import Track
 from ledgerops.analysis.session import Investigation
 from ledgerops.common import format
 from ledgerops.errors import UserError
-from ledgerops.load.test.estimate import COLD
+from ledgerops.load.test.estimate import COLD_BATCHES
 from ledgerops.load.test.measure import Measured
 from ledgerops.signals.query_view import QueryView
 
@@ -30,10 +30,10 @@ OVERLOAD = "input-overload"
 SYMPTOMS = frozenset({"falling-behind", "trigger-overrun", "freshness-breach", "catching-up"})
 # what bounds the capacity rather than what changed: behind an overload they say what to improve
 LIMITS = frozenset({"python-bound", "cpu-saturated", "small-batch-overhead", "too-many-tasks", "gc-pressure"})
-PEAK = 10.0  # seconds: a load that lasts as long counts as offered
-MIXED = 4  # batches of full load for each of the warm-up: a fit wants a tenth of them at either end
-NEAR = 0.85  # of the capacity by the fit: from there on its error decides
-LAGGED = 0.97  # of what was offered: less was processed than that, and the query falls behind
+PEAK_SECONDS = 10.0  # seconds: a load that lasts as long counts as offered
+FULL_PER_WARM_UP_BATCH = 4  # batches of full load for each of the warm-up: a fit wants a tenth of them at either end
+NEAR_CAPACITY_SHARE = 0.85  # of the capacity by the fit: from there on its error decides
+MIN_PROCESSED_SHARE = 0.97  # of what was offered: less was processed than that, and the query falls behind
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +96,11 @@ def _situation(view: QueryView, measured: Measured) -> Situation:
     known = situation(view)
     if known.fit is not None:
         return known
-    batches = [each for each in measured.done if each.last > each.first][COLD:]
+    batches = [each for each in measured.done if each.last > each.first][COLD_BATCHES:]
     small = [each for each in batches if each.batch.ended < measured.begin]
-    large = [each for each in batches if each.batch.ended >= measured.begin][-MIXED * len(small) or None :]
+    large = [each for each in batches if each.batch.ended >= measured.begin][
+        -FULL_PER_WARM_UP_BATCH * len(small) or None :
+    ]
     line = fit([each.last - each.first for each in small + large], [each.batch.duration for each in small + large])
     return known if isinstance(line, str) else replace(known, fit=line, reason="")
 
@@ -125,20 +127,20 @@ def overload(measured: Measured, sustainable: Estimate | None) -> Cause | None:
             OVERLOAD, f"offered {factor:.2g} times the sustainable rate of {format.count(sustainable.value)} rows/s"
         )
     middle, trigger = measured.batch(0.5), measured.trigger
-    near = sustainable is not None and offered > NEAR * sustainable.value
+    near = sustainable is not None and offered > NEAR_CAPACITY_SHARE * sustainable.value
     if near and trigger and middle is not None and middle > trigger:
         # the line is some percent too high: the batches themselves say that so many rows do not fit
         took = f"a batch takes {middle:.3g} s, trigger is {trigger:g} s"
         return Cause(OVERLOAD, f"offered {format.count(offered)} rows/s, at which {took}")
     processed = measured.processed
-    if sustainable is None and processed is not None and processed < LAGGED:
+    if sustainable is None and processed is not None and processed < MIN_PROCESSED_SHARE:
         return Cause(OVERLOAD, f"{processed:.0%} of the {format.count(offered)} rows/s offered were processed")
     return None
 
 
 def peak(measured: Measured) -> float:
     """Rows a second that were offered over PEAK seconds, at most."""
-    span = min(PEAK, measured.end - measured.begin)
+    span = min(PEAK_SECONDS, measured.end - measured.begin)
     if span <= 0:
         return 0.0
     starts = np.arange(measured.begin, measured.end - span + 0.5, 1.0)

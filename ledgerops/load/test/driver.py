@@ -16,7 +16,7 @@ from pathlib import Path
 from ledgerops.common.files import write_json
 from ledgerops.errors import UserError
 
-LEAD = 3.0  # seconds from Spark's start to the plan's: queries start meanwhile
+LEAD_SECONDS = 3.0  # seconds from Spark's start to the plan's: queries start meanwhile
 ENDED = "ended.json"
 NAME = "run"  # of the run's folder within the trial's
 
@@ -63,7 +63,7 @@ def run(spec: Spec) -> int:
     with stop.on_signals():
         with output_to(folder.log):  # `start_run` takes the session that there is
             open_session(None, spec.cores, folder.path, SESSION_CONF)
-        origin = time.time() + LEAD
+        origin = time.time() + LEAD_SECONDS
         note, resumed = folder.open(source.note(origin), fresh=True)
         running = start_run(
             RunSetup(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ledgerops.analysis.capacity.fit import MAX_EXTRAPOLATION, fit
 from ledgerops.load.test.plan_batches import PlanBatch
 
-COLD = 2  # batches that pay for the start
+COLD_BATCHES = 2  # batches that pay for the start
 
 
 def estimate(done: Sequence[PlanBatch], trigger: float) -> float | None:
@@ -17,7 +17,7 @@ def estimate(done: Sequence[PlanBatch], trigger: float) -> float | None:
     too few for a line, because the job was overwhelmed early: by the largest batch that ended within the interval, or
     by what the slowest worked off.
     """
-    batches = [each for each in done if each.last > each.first][COLD:]
+    batches = [each for each in done if each.last > each.first][COLD_BATCHES:]
     if not batches:
         return None
     rows, seconds = [each.last - each.first for each in batches], [each.batch.duration for each in batches]

@@ -22,7 +22,7 @@ from ledgerops.load.test.recorded import recorded
 from ledgerops.load.test.trial import Trial, Wanted
 from ledgerops.model.records import Progress
 
-SLACK = 0.001  # of the records that offsets may be beyond the manifest: a transaction's markers have offsets
+MAX_EXTRA_SHARE = 0.001  # of the records that offsets may be beyond the manifest: a transaction's markers have offsets
 WAYS = {"generator": ("scheduled", "created"), "to the broker": ("scheduled", "acknowledged")}
 
 
@@ -49,7 +49,7 @@ class SentLoad:
             return []
         base = spans[0][1]
         last = spans[-1][2] - base
-        if last * share > self.manifest.records * (1 + SLACK) + 1:
+        if last * share > self.manifest.records * (1 + MAX_EXTRA_SHARE) + 1:
             raise UserError(
                 f"{self.file} has {self.manifest.records + poison:,} records, but the recording shows {last:,} read "
                 f"from {self.manifest.topic}: the topic also has records of another load"

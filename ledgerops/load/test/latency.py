@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-POINTS = 64
+MAX_POINTS = 64
 
 
 class Arrivals(Protocol):
@@ -69,7 +69,7 @@ class Rows:
         """The rows from `first` to `last` (excluded) of one batch."""
         if last <= first:
             return cls.none()
-        count = min(POINTS, last - first)
+        count = min(MAX_POINTS, last - first)
         rows = np.floor(first + (np.arange(count) + 0.5) * (last - first) / count)
         each = (last - first) / count
         return cls(arrivals.instants(rows), np.full(count, start), np.full(count, end), np.full(count, each))

@@ -23,9 +23,9 @@ from ledgerops.load.test.plan_batches import PlanBatch
 from ledgerops.model.records import StateOperator
 
 LEAST_BATCHES = 5  # finished in the measured part; of fewer neither a slope nor a percentile means anything
-CERTAIN = 1.645  # standard errors: the ends of a 90 % interval
-NOISY = 0.10  # half an interval of the slope wider than this says nothing of a growth by one percent
-CALM = 0.2  # seconds of lag: below it there is nothing that grows
+INTERVAL_ERRORS = 1.645  # standard errors: the ends of a 90 % interval
+MAX_SLOPE_INTERVAL = 0.10  # half an interval of the slope wider than this says nothing of a growth by one percent
+MIN_LAG_SECONDS = 0.2  # seconds of lag: below it there is nothing that grows
 
 
 class BatchFigures(NamedTuple):
@@ -176,7 +176,7 @@ class Measured:
         if line is None:
             return None
         middle, half = line
-        if half > NOISY and middle - half <= 0 and max(age for _, age in self.ages) > CALM:
+        if half > MAX_SLOPE_INTERVAL and middle - half <= 0 and max(age for _, age in self.ages) > MIN_LAG_SECONDS:
             return None
         return max(0.0, middle - half) if middle >= 0 else min(0.0, middle + half)
 
@@ -193,7 +193,7 @@ class Measured:
         slope = float((at * age).sum() / spread)
         rest = age - age.mean() - slope * at
         error = math.sqrt(float((rest**2).sum()) / (len(at) - 2) / spread)
-        return slope, CERTAIN * error
+        return slope, INTERVAL_ERRORS * error
 
     def batch(self, share: float) -> float | None:
         """Seconds that such a share of the batches do not exceed."""

@@ -9,11 +9,11 @@ from ledgerops.ledger.plan.phases import Floats
 from ledgerops.ledger.plan.plan import Plan, parse_plan
 
 KEYS = "keys: {customers: 4000, accounts: 4500, distribution: zipf, exponent: 0.8}"
-WARM = 0.3  # of the rate in the calm beginning: code is compiled, workers are there, and nothing is left over
+WARM_UP_SHARE = 0.3  # of the rate in the calm beginning: code is compiled, workers are there, and nothing is left over
 LEAST_CALM, CALM_BATCHES = 14.0, 4  # seconds, or so many batches: the first ones take several times what they should
-SETTLING = 3  # batches at full load until the first of them no longer counts
+SETTLING_BATCHES = 3  # batches at full load until the first of them no longer counts
 SLOWEST, STEPS, LEAST_STEP = 500.0, 10, 3.0  # rows a second, doubled to 256,000, each for so many seconds
-FASTEST = 10_000_000.0  # rows a second; beyond it a plan is a slip of the pen
+MAX_RATE = 10_000_000.0  # rows a second; beyond it a plan is a slip of the pen
 
 
 class Due:
@@ -33,9 +33,9 @@ class Due:
 
 def at_rate(rate: float, trigger: float) -> Plan:
     """A plan that stays at `rate` rows a second, after a calm beginning. Raises UserError for an absurd rate."""
-    if not 0 < rate <= FASTEST:
-        raise UserError(f"invalid rate of {rate:g} rows/s; give a rate above 0 and at most {FASTEST:,.0f}")
-    return _plan(f"{rate:g} rows/s", (WARM * rate, calm(trigger)), (rate, None))
+    if not 0 < rate <= MAX_RATE:
+        raise UserError(f"invalid rate of {rate:g} rows/s; give a rate above 0 and at most {MAX_RATE:,.0f}")
+    return _plan(f"{rate:g} rows/s", (WARM_UP_SHARE * rate, calm(trigger)), (rate, None))
 
 
 def calm(trigger: float) -> float:
@@ -45,7 +45,7 @@ def calm(trigger: float) -> float:
 
 def warm_up(trigger: float) -> float:
     """Seconds of a plan at a rate that are not measured: the calm, and what full load needs to settle."""
-    return calm(trigger) + SETTLING * trigger
+    return calm(trigger) + SETTLING_BATCHES * trigger
 
 
 def probing(trigger: float) -> Plan:

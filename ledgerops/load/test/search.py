@@ -15,14 +15,14 @@ from dataclasses import dataclass, field
 
 from ledgerops.errors import UserError
 from ledgerops.load.test.measure import Measured
-from ledgerops.load.test.plans import FASTEST
+from ledgerops.load.test.plans import MAX_RATE
 from ledgerops.load.test.slo import Outcome, Slo, broken, judge
 
-STEP = 2.0  # a bound that does not hold is moved by this factor until one is found
-DEEPEST = 32.0  # of the first rate: where so little fails, too, it is not the rate that fails it
-MOST = 40  # trials; a search that has not ended by then never will
-DIGITS = 3  # of a rate: more are never measured
-ROUNDING = 1.05  # of the precision: what rounded rates may miss it by
+STEP_FACTOR = 2.0  # a bound that does not hold is moved by this factor until one is found
+MAX_FALL_FACTOR = 32.0  # of the first rate: where so little fails, too, it is not the rate that fails it
+MAX_TRIALS = 40  # trials; a search that has not ended by then never will
+RATE_DIGITS = 3  # of a rate: more are never measured
+ROUNDING_RATIO = 1.05  # of the precision: what rounded rates may miss it by
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +40,8 @@ class Settings:
         if not 0.01 <= self.precision <= 1:
             raise UserError(f"--precision {self.precision:g}: give 0.01 to 1, the width of the answer")
         for option, bound in (("--min", self.low), ("--max", self.high)):
-            if bound is not None and bound > FASTEST:
-                raise UserError(f"{option} {bound:g}: too high a rate; give at most {FASTEST:,.0f} rows/s")
+            if bound is not None and bound > MAX_RATE:
+                raise UserError(f"{option} {bound:g}: too high a rate; give at most {MAX_RATE:,.0f} rows/s")
         if self.low is not None and self.high is not None and self.low >= self.high:
             raise UserError(f"--min {self.low:g} is not below --max {self.high:g}")
 
@@ -96,14 +96,16 @@ class _Search:
         first = self._begin()
         if first is None:
             return self._stopped("no starting point: no batch ended in the first trial; give --min and --max")
-        while self.count < MOST:
+        while self.count < MAX_TRIALS:
             low, high = self._ends()
             rate, why = self._next(low, high, first)
             if rate is not None:
                 self._try(rate, why)
             elif not self._confirm([each for each in (low, high) if each is not None]):
                 return self._stopped(self._reason(low, high))
-        return self._stopped(f"no answer after {MOST} trials: the same rate holds and fails; give a longer --trial")
+        return self._stopped(
+            f"no answer after {MAX_TRIALS} trials: the same rate holds and fails; give a longer --trial"
+        )
 
     def _begin(self) -> float | None:
         settings = self.settings
@@ -113,7 +115,7 @@ class _Search:
         return None if first is None else self._bounded(rounded(first))
 
     def _bounded(self, rate: float) -> float:
-        return min(self.settings.high or FASTEST, max(self.settings.low or 0.0, rate))
+        return min(self.settings.high or MAX_RATE, max(self.settings.low or 0.0, rate))
 
     def _ends(self) -> tuple[Rate | None, Rate | None]:
         """The highest rate that held below the lowest that failed, and that one."""
@@ -128,20 +130,20 @@ class _Search:
             return first, "the estimate"
         if low is None and high is not None:
             down = self._bounded(rounded(high.rate / self._step()))
-            least = first / DEEPEST if self.settings.low is None else self.settings.low
+            least = first / MAX_FALL_FACTOR if self.settings.low is None else self.settings.low
             return (down, "downwards") if least <= down < high.rate else (None, "")
         assert low is not None
         if high is None:
             up = self._bounded(rounded(low.rate * self._step()))
             return (up, "upwards") if up > low.rate else (None, "")
         middle = rounded(math.sqrt(low.rate * high.rate))
-        near = high.rate / low.rate <= 1 + self.settings.precision * ROUNDING
+        near = high.rate / low.rate <= 1 + self.settings.precision * ROUNDING_RATIO
         return (None, "") if near or not low.rate < middle < high.rate else (middle, "between the two")
 
     def _step(self) -> float:
         """Small steps from an estimate that may be right, larger ones the longer it goes one way."""
         doublings = min(len(self.rates) - 1, 8)
-        return min(STEP, (1 + self.settings.precision) ** (2**doublings)) if self.estimate else STEP
+        return min(STEP_FACTOR, (1 + self.settings.precision) ** (2**doublings)) if self.estimate else STEP_FACTOR
 
     def _confirm(self, ends: Sequence[Rate]) -> bool:
         """Repeats the two ends in a random order. Whether there was anything to repeat."""
@@ -163,7 +165,7 @@ class _Search:
         if low is None and high is not None:
             return f"even {high.rate:,.0f} rows/s failed: {broken(high.outcomes)[0]}"
         if high is None and low is not None:
-            why = "no more can be tried" if low.rate >= FASTEST else "no more was tried: --max"
+            why = "no more can be tried" if low.rate >= MAX_RATE else "no more was tried: --max"
             return f"{low.rate:,.0f} rows/s held and {why}"
         return ""
 
@@ -182,7 +184,7 @@ def _middle(outcomes: Sequence[Outcome]) -> Outcome:
 
 def rounded(rate: float) -> float:
     """To DIGITS digits: what is shown is what was tried."""
-    return float(f"{rate:.{DIGITS}g}")
+    return float(f"{rate:.{RATE_DIGITS}g}")
 
 
 def planned(settings: Settings, estimated: bool) -> int:

@@ -12,13 +12,13 @@ from typing import Protocol
 
 from ledgerops.errors import UserError
 from ledgerops.load.test import plans
-from ledgerops.load.test.driver import LEAD, NAME
+from ledgerops.load.test.driver import LEAD_SECONDS, NAME
 from ledgerops.load.test.estimate import estimate
 from ledgerops.load.test.measure import Measured
 from ledgerops.load.test.search import Found, Rate, Settings, planned, search
 from ledgerops.load.test.trial import Say, Trial, Wanted, perform
 
-SPARK = 12.0  # seconds that Spark takes to start and to stop, for the estimate shown beforehand
+SPARK_START_SECONDS = 12.0  # seconds that Spark takes to start and to stop, for the estimate shown beforehand
 BULKY = ("output", "checkpoints", "input", "warehouse")  # of a trial's run: nothing that is measured is in them
 
 Perform = Callable[[Wanted, Path, Say], Trial]
@@ -68,8 +68,12 @@ class SearchRun:
     def budget(self) -> float:
         """Seconds that they will take."""
         warm_up = plans.warm_up(self.options.trigger)
-        probe = SPARK + LEAD + plans.probing_seconds(self.options.trigger) if self.estimates else 0.0
-        return probe + (self.trials - self.estimates) * (SPARK + LEAD + warm_up + self.options.seconds)
+        probe = (
+            SPARK_START_SECONDS + LEAD_SECONDS + plans.probing_seconds(self.options.trigger) if self.estimates else 0.0
+        )
+        return probe + (self.trials - self.estimates) * (
+            SPARK_START_SECONDS + LEAD_SECONDS + warm_up + self.options.seconds
+        )
 
     def found(self) -> Found:
         """Estimates, then searches."""

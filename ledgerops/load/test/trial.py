@@ -25,8 +25,10 @@ from ledgerops.load.test.plans import Due
 from ledgerops.load.test.recorded import recorded
 from ledgerops.model.records import Progress
 
-STARTING = 180.0  # seconds that Spark and the jobs may take to start on a busy machine
-ENDING = 45.0  # seconds to stop queries between two batches and to complete the recording; then the driver is killed
+MAX_START_SECONDS = 180.0  # seconds that Spark and the jobs may take to start on a busy machine
+MAX_END_SECONDS = (
+    45.0  # seconds to stop queries between two batches and to complete the recording; then the driver is killed
+)
 SPEC, ERRORS, TRIAL = "spec.json", "driver.err", "trial.json"
 
 Say = Callable[[str, float], None]  # what is done now, and how much of the trial is over, 0 to 1
@@ -168,7 +170,7 @@ def _end(driver: subprocess.Popen[bytes]) -> None:
     try:
         if driver.poll() is None:
             driver.terminate()
-            driver.wait(ENDING)
+            driver.wait(MAX_END_SECONDS)
     except subprocess.TimeoutExpired:
         pass
     finally:
@@ -180,10 +182,10 @@ def _end(driver: subprocess.Popen[bytes]) -> None:
 def _watch(driver: subprocess.Popen[bytes], wanted: Wanted, folder: Path, say: Say) -> None:
     """Until the driver has ended, or had more time than it can need."""
     whole = wanted.warm_up + wanted.seconds
-    limit, origin = time.monotonic() + STARTING + whole + ENDING, None
+    limit, origin = time.monotonic() + MAX_START_SECONDS + whole + MAX_END_SECONDS, None
     while driver.poll() is None and time.monotonic() < limit:
         if origin is None and (origin := _origin(folder)) is not None:
-            limit = time.monotonic() + max(0.0, origin - time.time()) + whole + ENDING
+            limit = time.monotonic() + max(0.0, origin - time.time()) + whole + MAX_END_SECONDS
         if origin is None:
             say("starting Spark", 0.0)
         else:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ledgerops.analysis.capacity.fit import LEVEL, SEED, fit, observed
+from ledgerops.analysis.capacity.fit import CONFIDENCE_LEVEL, SEED, fit, observed
 
 OVERHEAD, RATE = 0.4, 5000.0
 INTERVAL = 2.0
@@ -43,7 +43,7 @@ def test_the_interval_holds_the_truth_as_often_as_it_says(count, noise, pauses):
 
     assert tried >= 60
     # a binomial of 120 draws lies within 7 points of its mean in 98 % of all cases
-    assert held / tried >= LEVEL - 0.07
+    assert held / tried >= CONFIDENCE_LEVEL - 0.07
 
 
 def test_a_few_pauses_hardly_move_the_line():

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from ledgerops.ledger.jobs.dead_letters import JOB, KEPT
+from ledgerops.ledger.jobs.dead_letters import JOB, MAX_VALUE_BYTES
 from ledgerops.ledger.run.start import start
 from ledgerops.ledger.sinks import ParquetSink
 from ledgerops.ledger.sources import landing
@@ -41,7 +41,7 @@ def test_rejects_are_written_once_with_the_start_of_their_value(written, job_ses
     (folder / "a.jsonl").write_bytes(b"oh\n" + LONG + b"\n\n")
     first = [
         ("transactions/a.jsonl", "invalid_json", "not one JSON object in UTF-8", 2, b"oh", None),
-        ("transactions/a.jsonl", "missing_field", "no account_id", len(LONG), LONG[:KEPT], None),
+        ("transactions/a.jsonl", "missing_field", "no account_id", len(LONG), LONG[:MAX_VALUE_BYTES], None),
     ]
     assert written() == first
 

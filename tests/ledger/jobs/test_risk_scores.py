@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 
 from ledgerops.ledger.jobs.calls import Limits
-from ledgerops.ledger.jobs.risk_scores import CHUNK, JOB, transform
+from ledgerops.ledger.jobs.risk_scores import CALL_TRANSACTIONS, JOB, transform
 from ledgerops.servers.risk import Behaviour, Risk
 from tests.ledger.jobs.feed import transaction
 from tests.ledger.jobs.oracle import ask, disordered
@@ -54,7 +54,7 @@ def test_every_row_is_scored_or_refused_with_a_reason_and_written_once(feed):
 
 def test_a_service_that_fails_and_hangs_loses_and_repeats_nothing(feed):
     case = feed(limited(replace(PATIENT, timeout=0.3)))
-    names = [f"t{number:04}" for number in range(40 * CHUNK)]
+    names = [f"t{number:04}" for number in range(40 * CALL_TRANSACTIONS)]
     case.add([transaction(name, "10:00") for name in names])
     with Risk(Behaviour(latency=0.0, fail_share=0.5, hang_share=0.1, seed=3)) as risk:
         case.run(services={"risk": risk.url})
@@ -87,12 +87,12 @@ def test_a_service_that_is_gone_holds_no_batch_up_and_scores_go_on_when_it_is_ba
 
 def test_a_service_that_never_answers_takes_no_longer_than_its_time(feed):
     case = feed(limited(Limits(concurrency=2, timeout=60.0, retries=5, total=1.0)))
-    case.add([transaction(f"t{number:03}", "10:00") for number in range(10 * CHUNK)])
+    case.add([transaction(f"t{number:03}", "10:00") for number in range(10 * CALL_TRANSACTIONS)])
     with Risk(Behaviour(hang_share=1.0)) as risk:
         began = time.monotonic()
         case.run(services={"risk": risk.url})
 
     assert time.monotonic() - began < 55, "a call was waited for"
     assert case.rows("count(*), count(DISTINCT transaction_id), min(reason), max(reason), min(output)") == [
-        (10 * CHUNK, 10 * CHUNK, "no time left", "no time left", "risk_scores.failed")
+        (10 * CALL_TRANSACTIONS, 10 * CALL_TRANSACTIONS, "no time left", "no time left", "risk_scores.failed")
     ]

@@ -18,7 +18,7 @@ from ledgerops.ledger.plan.manifest import Manifest, read_manifest, replay_manif
 from ledgerops.ledger.plan.partitioning import Layout
 from ledgerops.ledger.plan.plan import parse_plan
 from ledgerops.ledger.plan.record_stream import PlanStream, ReplayStream, chunks
-from ledgerops.ledger.plan.summary import BUCKET, Summary, cents, money
+from ledgerops.ledger.plan.summary import BUCKET_SECONDS, Summary, cents, money
 
 PLAN = parse_plan(
     """
@@ -77,8 +77,8 @@ def test_a_summary_does_not_depend_on_batches_or_order(cuts, seed):
 def test_buckets_hold_all_rows_by_the_two_hours_in_which_they_happened():
     found = summed()
     rows = [row for _, each in chunks(STREAM, COUNT) for row in each.batch.to_pylist()]
-    begin = min(found.buckets) + BUCKET
-    mine = [row for row in rows if begin <= row["event_time"].timestamp() < begin + BUCKET]
+    begin = min(found.buckets) + BUCKET_SECONDS
+    mine = [row for row in rows if begin <= row["event_time"].timestamp() < begin + BUCKET_SECONDS]
     once = {row["transaction_id"]: row for row in mine}.values()
 
     assert sum(each.rows for each in found.buckets.values()) == COUNT

@@ -9,10 +9,10 @@ from ledgerops.cli import main
 from ledgerops.common.kafka import reach
 from ledgerops.load.generator import calibration
 from ledgerops.load.generator.calibration import (
-    FIRST,
+    FIRST_RATE,
+    MAX_SECONDS,
     MOCK_PARTITIONS,
-    MOST,
-    SECONDS,
+    STEP_SECONDS,
     Step,
     attempt_on,
     ceiling,
@@ -31,7 +31,7 @@ class Machine:
     def __call__(self, rate):
         fails = rate > self.most or len(self.tried) in self.hiccups
         self.tried.append(rate)
-        self.now += SECONDS
+        self.now += STEP_SECONDS
         return Step(rate, rate, 0.005, 1.0 if fails else 0.01, 0.5, "late" if fails else None)
 
     def calibrate(self, stopped=lambda: False):
@@ -44,7 +44,7 @@ def test_the_ceiling_is_found_within_its_tolerance_and_time(most):
     found = ceiling(machine.calibrate())
 
     assert most / 1.3 <= found <= most
-    assert machine.now <= MOST
+    assert machine.now <= MAX_SECONDS
 
 
 def test_one_bad_moment_is_not_the_ceiling():
@@ -55,14 +55,14 @@ def test_a_machine_that_carries_nothing_has_no_ceiling():
     machine = Machine(0)
 
     assert ceiling(machine.calibrate()) is None
-    assert machine.now <= MOST
+    assert machine.now <= MAX_SECONDS
 
 
 def test_it_ends_when_it_is_asked_to():
     machine = Machine(1e9)
 
     assert len(machine.calibrate(lambda: len(machine.tried) == 2)) == 2
-    assert machine.tried == [FIRST, 2 * FIRST]
+    assert machine.tried == [FIRST_RATE, 2 * FIRST_RATE]
 
 
 def test_a_rate_is_tried_on_the_clients_own_broker():
@@ -90,7 +90,7 @@ def test_a_step_that_is_cut_off_holds_nothing():
 
 
 def test_the_table_ends_with_what_to_ask_for(capsys, monkeypatch):
-    monkeypatch.setattr(calibration, "MOST", 9.0)
+    monkeypatch.setattr(calibration, "MAX_SECONDS", 9.0)
     assert main(["load", "calibrate", "--json", "--late-budget", "5s"]) == 0
     document = json.loads(capsys.readouterr().out)
 

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from ledgerops.ledger.plan.plan import parse_plan
-from ledgerops.ledger.plan.record_stream import CHUNK, PlanStream
+from ledgerops.ledger.plan.record_stream import CHUNK_RECORDS, PlanStream
 from ledgerops.load.generator.accounting import together
 from ledgerops.load.generator.pacer import Pacer, produce, settle
 from ledgerops.load.generator.records import records
@@ -22,7 +22,7 @@ disorder: {late: {share: 0.05}}
 duplicates: {share: 0.1, conflicting: 0.2}
 poison: {share: 0.02}
 """
-COUNT = 3 * CHUNK + 1_000
+COUNT = 3 * CHUNK_RECORDS + 1_000
 
 
 def plan(rate=20_000):
@@ -153,11 +153,11 @@ def test_a_load_may_be_ended_at_a_record_to_come():
     target = Memory()
     pacer = Pacer(PlanStream(plan(), 0.0), target, records=None, at_once=True)
     pacer.step()
-    pacer.limit(CHUNK + 500)
+    pacer.limit(CHUNK_RECORDS + 500)
     sent = rush(pacer)
 
-    assert sent.records == CHUNK + 500
-    assert target.by_partition() == expected(CHUNK + 500)
+    assert sent.records == CHUNK_RECORDS + 500
+    assert target.by_partition() == expected(CHUNK_RECORDS + 500)
 
 
 @pytest.mark.parametrize("table", ["debits", "ad_events"])

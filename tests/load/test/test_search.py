@@ -163,7 +163,7 @@ def test_absurd_settings_are_refused(settings, said):
     assert str(told.value) == said
 
 
-@pytest.mark.parametrize("bounds", [{"low": 9e6}, {"high": plans.FASTEST}, {"low": 1.0, "high": 1e7}, {}])
+@pytest.mark.parametrize("bounds", [{"low": 9e6}, {"high": plans.MAX_RATE}, {"low": 1.0, "high": 1e7}, {}])
 def test_bounds_of_possible_rates_are_taken(bounds):
     assert Settings(SLOS, **bounds).slos == SLOS
 
@@ -172,9 +172,9 @@ def test_bounds_of_possible_rates_are_taken(bounds):
 def test_a_job_that_sustains_all_that_can_be_offered_is_tried_no_higher(estimate):
     lab = Lab(System(overhead=0.1, per_row=1e-9, noise=0.0))
     found = lab.search(estimate)
-    assert max(rate for rate, _ in lab.tried) == plans.FASTEST
+    assert max(rate for rate, _ in lab.tried) == plans.MAX_RATE
     assert (found.low.rate, found.high, found.reason) == (
-        plans.FASTEST,
+        plans.MAX_RATE,
         None,
         "10,000,000 rows/s held and no more can be tried",
     )
