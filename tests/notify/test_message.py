@@ -59,7 +59,7 @@ def test_the_end_says_how_long_it_took_and_what_changed():
 def test_a_cause_that_is_still_there_is_told_at_the_end():
     message = compose(parse_webhook(resolved()), DIAGNOSIS, NOW, before=DIAGNOSIS)
 
-    assert "still there: key-skew" in message.text
+    assert "still active: key-skew" in message.text
 
 
 def test_a_page_is_never_longer_than_a_screen():

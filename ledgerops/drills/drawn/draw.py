@@ -15,7 +15,7 @@ from ledgerops.drills.drawn.faults import FAULTS, Chance, Draw
 from ledgerops.drills.drawn.healthy import HEALTHY
 from ledgerops.drills.drawn.known import KNOWN
 
-COUNT = 20
+DEFAULT_DRILLS = 20
 OFTEN = (  # the most frequent faults in practice are dealt twice as often
     "slow-sink", "python-udf", "overload", "key-skew", "too-many-tasks", "binding-cap", "idle-branch", "straggler",
     "late-rows", "planning", "stuck-sink",
@@ -29,7 +29,7 @@ WORDS = (
 )
 
 
-def cases(seed: int, count: int = COUNT) -> list[Case]:
+def cases(seed: int, count: int = DEFAULT_DRILLS) -> list[Case]:
     """The cases of a seed, in the order in which they are run."""
     healthy = count * HEALTHY_OF_FIVE // 5
     drawn = [(kind, FAULTS) for kind in _dealt("faults", FAULTS, seed, count - healthy)]

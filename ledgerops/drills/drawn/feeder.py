@@ -13,7 +13,7 @@ from typing import Any
 
 from ledgerops.drills.harness.fault_control import FaultControl
 
-KEYS = 50
+MAX_KEYS = 50
 TICK_SECONDS = 0.1
 
 
@@ -69,7 +69,7 @@ class Feeder:
         at = time.time() - (float(load.get("late_by", 60.0)) if late else 0.0)
         return {
             "id": str(self.sent),
-            "key": "hot" if hot else str(self.sent % KEYS),
+            "key": "hot" if hot else str(self.sent % MAX_KEYS),
             "amount": self.sent % 997 / 10,
             "event_time": _iso(at),
         }

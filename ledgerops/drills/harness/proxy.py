@@ -15,8 +15,8 @@ from typing import Any
 
 from ledgerops.servers.process import free_port
 
-PIECE = 16 * 1024  # bytes read at once: what a narrow line sends in one go must stay well below a second of it
-HELD = 64  # pieces on their way in each direction of a connection; then the sender has to wait
+PIECE_BYTES = 16 * 1024  # bytes read at once: what a narrow line sends in one go must stay well below a second of it
+MAX_HELD_PIECES = 64  # pieces on their way in each direction of a connection; then the sender has to wait
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ class Proxy:
 
     async def _forward(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, to_target: bool) -> None:
         """Reading does not wait for what is on its way: latency must not make the line narrow."""
-        way: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue(HELD)
+        way: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue(MAX_HELD_PIECES)
         async with asyncio.TaskGroup() as both:
             both.create_task(self._take(reader, way, to_target))
             both.create_task(self._deliver(way, writer, to_target))
@@ -120,7 +120,7 @@ class Proxy:
     ) -> None:
         piece = b"."
         while piece:
-            piece = await reader.read(PIECE)
+            piece = await reader.read(PIECE_BYTES)
             late = 0.0 if to_target else self._late()
             await way.put((self._loop.time() + late, piece))
 

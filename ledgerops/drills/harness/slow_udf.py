@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     import pandas as pd
     from pyspark.sql import DataFrame
 
-TASKS = 8  # that wait at the same time: more than the cores, as waiting needs none
-CONF = (("spark.sql.shuffle.partitions", str(TASKS)),)
-MASTER = f"local[{TASKS}]"
+WAITING_TASKS = 8  # that wait at the same time: more than the cores, as waiting needs none
+CONF = (("spark.sql.shuffle.partitions", str(WAITING_TASKS)),)
+MASTER = f"local[{WAITING_TASKS}]"
 SCORES = "customer_id STRING, rows LONG"
 
 

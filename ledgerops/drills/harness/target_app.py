@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from ledgerops.ledger.sources.tables import Table
 
 APP = "ledgerops drill"  # dashboards mark this name; it must not say which drill it is
-TRIGGER = 2.0  # seconds
+TRIGGER_SECONDS = 2.0  # seconds
 KEYS = {"transactions": "customer_id", "ad_events": "ad_id"}
 POLL_SECONDS = 0.1  # of the driver's loop
 RESTART_SECONDS = 1.0  # from the failure of a supervised query to its restart
@@ -95,7 +95,7 @@ class TargetApp:
         inputs: Mapping[str, DataFrame],
         *,
         role: str = "main",
-        trigger: float = TRIGGER,
+        trigger: float = TRIGGER_SECONDS,
         lateness: str | None = None,
         sink: Sink | None = None,
         available_now: bool = False,
@@ -128,7 +128,7 @@ class TargetApp:
         rows: DataFrame,
         *,
         role: str = "main",
-        trigger: float = TRIGGER,
+        trigger: float = TRIGGER_SECONDS,
         mode: str = "append",
         write: Callable[[DataFrame, int], None] | None = None,
         sink: str | None = None,

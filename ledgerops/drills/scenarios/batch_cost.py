@@ -80,7 +80,7 @@ PYTHON_BOUND = Drill(
 #
 # Its few rows take no time. The cost is a constant that the Spark optimizer folds again for each batch.
 SMALL_BATCH_OVERHEAD_PLAN = "{seed: 241, start: now, phases: [{shape: constant, rate: 5}]}"
-PLANNING = 2.0  # seconds
+PLANNING_SECONDS = 2.0  # seconds
 LONG, SHORT = 10.0, 0.2  # seconds between triggers
 
 
@@ -91,7 +91,7 @@ def constant(spark: SparkSession) -> str:
         began = time.monotonic()
         spark.sql(f"SELECT {_distance(length)}").collect()
         times.append(time.monotonic() - began)
-    return _distance(round(length * sqrt(PLANNING / min(times))))
+    return _distance(round(length * sqrt(PLANNING_SECONDS / min(times))))
 
 
 def _distance(length: int) -> str:
@@ -137,8 +137,8 @@ SMALL_BATCH_OVERHEAD = Drill(
 #
 # Its own batches also outlast their interval, but only the other query suffers through no fault of its own.
 NOISY_NEIGHBOUR_PLAN = "{seed: 55, start: now, phases: [{shape: constant, rate: 100}]}"
-TASKS = 4  # two rounds on two cores: whoever asks for a core meanwhile waits for the second, too
-BURN = 2.2  # seconds of computing in each of them
+BURNING_TASKS = 4  # two rounds on two cores: whoever asks for a core meanwhile waits for the second, too
+BURN_SECONDS = 2.2  # seconds of computing in each of them
 
 
 def hungry(control: Path) -> object:
@@ -157,7 +157,7 @@ def hungry(control: Path) -> object:
 def start_noisy_neighbour(app: TargetApp) -> None:
     make_importable(app.spark)
     app.job("dedup_transactions", {"transactions": app.rows(NOISY_NEIGHBOUR_PLAN)})
-    rows = app.rows(NOISY_NEIGHBOUR_PLAN.replace("seed: 55", "seed: 56")).repartition(TASKS)
+    rows = app.rows(NOISY_NEIGHBOUR_PLAN.replace("seed: 55", "seed: 56")).repartition(BURNING_TASKS)
     app.query(rows.mapInArrow(hungry(app.folder / "control.json"), rows.schema), role="hog")
 
 
@@ -167,7 +167,7 @@ NOISY_NEIGHBOUR = Drill(
     kind="combined",
     summary="another query of the driver starts to use every core",
     start=start_noisy_neighbour,
-    control={"burn": BURN},
+    control={"burn": BURN_SECONDS},
     effect=batches_outlast(2.0),
     roles=("main", "hog"),
     heavy=True,

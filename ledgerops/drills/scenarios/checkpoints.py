@@ -12,7 +12,7 @@ from ledgerops.drills.harness.drill import LATE_SYMPTOMS, Drill, cause
 from ledgerops.drills.harness.effects import batches_outlast, dies
 from ledgerops.drills.harness.injector import Injector
 from ledgerops.drills.harness.slowfs import SlowFiles
-from ledgerops.drills.harness.target_app import TRIGGER, TargetApp
+from ledgerops.drills.harness.target_app import TRIGGER_SECONDS, TargetApp
 from ledgerops.errors import UserError
 
 if TYPE_CHECKING:
@@ -54,8 +54,8 @@ def effect_slow_checkpoint(bundle: Bundle) -> float | None:
     from one file to the next shows it, and the time within one batch does not.
     """
     for before, after in pairwise(bundle.commits()):
-        if before.planned >= bundle.times["injected"] and after.planned - before.planned > 1.25 * TRIGGER:
-            return before.planned + TRIGGER
+        if before.planned >= bundle.times["injected"] and after.planned - before.planned > 1.25 * TRIGGER_SECONDS:
+            return before.planned + TRIGGER_SECONDS
     return None
 
 

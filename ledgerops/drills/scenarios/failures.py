@@ -50,7 +50,7 @@ CRASH = Drill(
 
 
 # F14, crash loop: a function raises on one row, and a supervisor restarts the query each time.
-LOOP = 3  # deaths
+LOOP_FAILURES = 3  # deaths
 
 
 def scored(control: FaultControl) -> Callable[[Iterator[pd.DataFrame]], Iterator[pd.DataFrame]]:
@@ -77,7 +77,7 @@ CRASH_LOOP = Drill(
     summary="a function raises on one row, and the query is restarted each time",
     start=start_crash_loop,
     repair=lambda injector: injector.control.set(skip=True),
-    effect=dies(times=LOOP),
+    effect=dies(times=LOOP_FAILURES),
     fault_seconds=40.0,
     truth=cause(
         "crash-loop", component=("query",), remedy="dead-letter|restarts", may=("query-failed", "freshness-breach")

@@ -172,12 +172,12 @@ CHANGE = Drill(
 #
 # It reads ten times faster than rows arrive, so the lag shrinks with each batch.
 BACKLOG_PLAN = "{seed: 111, start: now, phases: [{shape: constant, rate: 200}]}"
-BEHIND = 300.0  # seconds
-MOST = 4000  # rows a batch
+BEHIND_SECONDS = 300.0  # seconds
+MAX_ROWS_PER_BATCH = 4000  # rows a batch
 
 
 def start_backlog(app: TargetApp) -> None:
-    rows = app.rows(BACKLOG_PLAN, origin=app.origin - BEHIND, max_rows=MOST)
+    rows = app.rows(BACKLOG_PLAN, origin=app.origin - BEHIND_SECONDS, max_rows=MAX_ROWS_PER_BATCH)
     app.job("dedup_transactions", {"transactions": rows})
 
 

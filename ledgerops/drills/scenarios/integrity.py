@@ -66,7 +66,7 @@ CONFLICTING_DUPLICATES = Drill(
 #
 # Batches stay as fast as before, and there is no backlog.
 LEDGER_IMBALANCE_PLAN = "{seed: 25, start: now, phases: [{shape: constant, rate: 200}]}"
-EVERY = 50  # rows, of which one is lost
+ROWS_PER_LOSS = 50  # rows, of which one is lost
 
 
 def careless(control: Path) -> object:
@@ -78,7 +78,7 @@ def careless(control: Path) -> object:
         import pyarrow
 
         for batch in batches:
-            lost = faults("lose") and np.arange(batch.num_rows) % EVERY == 0
+            lost = faults("lose") and np.arange(batch.num_rows) % ROWS_PER_LOSS == 0
             yield batch if lost is None or lost is False else batch.filter(pyarrow.array(~lost))
 
     return step

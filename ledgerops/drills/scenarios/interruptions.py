@@ -91,8 +91,8 @@ GAP = Drill(
 # closed, `ledgerops diagnose` must exit with code 2 and say that it could not reach the exporter.
 EXPORTER_DEAD_PLAN = "{seed: 21, start: now, phases: [{shape: constant, rate: 200}]}"
 UNKNOWN = "nothing is known of its queries"
-PATIENCE = 10.0  # seconds for the driver to close its endpoint
-LIMIT = 60.0  # seconds for a command on a busy machine
+MAX_CLOSE_SECONDS = 10.0  # seconds for the driver to close its endpoint
+MAX_COMMAND_SECONDS = 60.0  # seconds for a command on a busy machine
 
 
 def start_exporter_dead(app: TargetApp) -> None:
@@ -112,7 +112,7 @@ def inject_exporter_dead(injector: Injector) -> None:
     if ask(injector).returncode != 0:
         raise UserError(f"drill {injector.drill.name}: the query was not healthy before")
     injector.control.set(close=True)
-    injector.until(lambda: ask(injector).returncode != 0, PATIENCE, "the end of the exporter")
+    injector.until(lambda: ask(injector).returncode != 0, MAX_CLOSE_SECONDS, "the end of the exporter")
     answer = ask(injector)
     (injector.folder / "diagnose.json").write_text(
         json.dumps({"exit": answer.returncode, "output": answer.stdout, "errors": answer.stderr}, indent=1) + "\n",
@@ -127,7 +127,7 @@ def inject_exporter_dead(injector: Injector) -> None:
 def ask(injector: Injector) -> subprocess.CompletedProcess[str]:
     """Exit code and output of `ledgerops diagnose`. Raises TimeoutExpired after LIMIT seconds."""
     command = [sys.executable, "-m", "ledgerops", "diagnose", "--from", injector.url]
-    return subprocess.run(command, capture_output=True, text=True, timeout=LIMIT)
+    return subprocess.run(command, capture_output=True, text=True, timeout=MAX_COMMAND_SECONDS)
 
 
 EXPORTER_DEAD = Drill(

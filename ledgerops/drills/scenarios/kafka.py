@@ -56,7 +56,7 @@ BROKER_DOWN = Drill(
 #
 # Batches are 10 s apart, so some records have not been read yet. `failOnDataLoss` is false, so Spark reports nothing.
 RETENTION_LOSS_INTERVAL = 10.0  # seconds
-LATEST = 6.0  # seconds after a batch was planned: with a batch of some seconds, this is after its end
+MAX_BATCH_SECONDS = 6.0  # seconds after a batch was planned: with a batch of some seconds, this is after its end
 
 
 def inject_retention_loss(injector: Injector) -> None:
@@ -65,7 +65,7 @@ def inject_retention_loss(injector: Injector) -> None:
     before = log.newest_planned
     injector.until(lambda: log.newest_planned != before, 3 * RETENTION_LOSS_INTERVAL, "a batch")
     planned = time.time()
-    while time.time() < planned + LATEST:
+    while time.time() < planned + MAX_BATCH_SECONDS:
         time.sleep(0.1)
     ends = log.newest.ends
     left = broker_of(injector).delete_read_and_unread(TOPIC)
@@ -107,7 +107,7 @@ RETENTION_LOSS = Drill(
 RATE_LIMITED_INTERVAL = 4.0  # seconds
 RATE_LIMITED_CAP = 800  # offsets a batch
 BEFORE, MORE = 80, 320  # records a second: from the start, and in addition from the onset
-INTERVALS = 2  # of what comes must have been left
+MIN_BACKLOG_INTERVALS = 2  # of what comes must have been left
 
 
 def prepare_rate_limited(injector: Injector) -> dict[str, Any]:
@@ -130,7 +130,9 @@ def effect_rate_limited(bundle: Bundle) -> float | None:
     """When the cap has left what comes in two intervals, by the rates of the producers and the cap."""
     began = float(json.loads((bundle.folder / "more.json").read_text("utf-8"))["at"])
     arrival = BEFORE + MORE
-    at = began + INTERVALS * RATE_LIMITED_INTERVAL * arrival / (arrival - RATE_LIMITED_CAP / RATE_LIMITED_INTERVAL)
+    at = began + MIN_BACKLOG_INTERVALS * RATE_LIMITED_INTERVAL * arrival / (
+        arrival - RATE_LIMITED_CAP / RATE_LIMITED_INTERVAL
+    )
     return at if at < bundle.times["repaired"] else None
 
 
@@ -160,7 +162,7 @@ RATE_LIMITED = Drill(
 # F24, input stopped: a query reads two topics. One stops receiving records while the other continues.
 #
 # The pause must be longer than a restart of a producer takes, so this drill is longer than most.
-SILENCE = 20.0  # seconds: the effect, for the input never pauses for one
+SILENCE_SECONDS = 20.0  # seconds: the effect, for the input never pauses for one
 INPUT_STOPPED_PLAN = """
 seed: 11
 start: now
@@ -193,7 +195,7 @@ def repair_input_stopped(injector: Injector) -> None:
 
 def effect_input_stopped(bundle: Bundle) -> float | None:
     """When the fault takes effect, in epoch seconds: SILENCE seconds after the injection."""
-    return bundle.times["injected"] + SILENCE
+    return bundle.times["injected"] + SILENCE_SECONDS
 
 
 INPUT_STOPPED = Drill(
@@ -217,7 +219,9 @@ INPUT_STOPPED = Drill(
 #
 # The query and one of two producers share the slow connection. That producer's rows arrive later and later, while the
 # other producer's rows advance the watermark past them. The broker is the root cause; late data is the consequence.
-UPLOAD = 3_000  # bytes a second; the producer, whose records are packed when they wait, needs three times as much
+UPLOAD_BYTES_PER_SECOND = (
+    3_000  # bytes a second; the producer, whose records are packed when they wait, needs three times as much
+)
 
 
 def prepare_broker_and_late(injector: Injector) -> dict[str, Any]:
@@ -233,7 +237,7 @@ BROKER_AND_LATE = Drill(
     summary="a slow broker delays the query and makes one producer's rows late",
     prepare=prepare_broker_and_late,
     start=lambda app: app.job("dedup_transactions", {TOPIC: rows(app)}, lateness="5 seconds"),
-    inject=lambda injector: broker_of(injector).proxy.set(latency=0.3, upload=UPLOAD),
+    inject=lambda injector: broker_of(injector).proxy.set(latency=0.3, upload=UPLOAD_BYTES_PER_SECOND),
     repair=lambda injector: broker_of(injector).proxy.heal(),
     effect=batches_outlast(2.0),
     recovery_seconds=45.0,

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 # R1, GC pressure: from the onset, a cache in the driver occupies most of its heap, and batches wait for GC.
-LEFT = 60  # MiB of the heap that the cache leaves
-PIECE = 250_000  # texts of a few letters; many small things take the collector long
+FREE_HEAP_MIB = 60  # MiB of the heap that the cache leaves
+PIECE_TEXTS = 250_000  # texts of a few letters; many small things take the collector long
 GC_PRESSURE_PLAN = "{seed: 11, start: now, phases: [{shape: constant, rate: 400}]}"
 
 
@@ -41,8 +41,8 @@ class Cache:
             self._pieces = None
             return
         self._pieces = []
-        comma, text = jvm.java.util.regex.Pattern.compile(","), "text," * PIECE
-        while self._free(jvm) > LEFT * 2**20:
+        comma, text = jvm.java.util.regex.Pattern.compile(","), "text," * PIECE_TEXTS
+        while self._free(jvm) > FREE_HEAP_MIB * 2**20:
             self._pieces.append(comma.split(text))
 
     @staticmethod
@@ -78,8 +78,8 @@ GC_PRESSURE = Drill(
 
 
 # R2, memory spill: from the onset, a cache takes the memory in which batches sort rows, so they sort on disk.
-COPIES = 1800  # of each row
-COLUMNS = 16  # of random numbers, which cannot be compressed, in each row of the cache
+COPIES_PER_ROW = 1800  # of each row
+CACHE_COLUMNS = 16  # of random numbers, which cannot be compressed, in each row of the cache
 SLICES, ROWS = 20, 200_000  # more than there is room for; each by one task, so that the query keeps a core
 MEMORY_SPILL_PLAN = "{seed: 11, start: now, phases: [{shape: constant, rate: 300}]}"
 
@@ -95,14 +95,16 @@ def start_memory_spill(app: TargetApp) -> None:
         """Takes the memory while the control file says so, then releases it."""
         wanted = bool(app.control("cache"))
         if wanted and len(held) < SLICES:
-            numbers = [F.rand(COLUMNS * len(held) + column).alias(f"c{column}") for column in range(COLUMNS)]
+            numbers = [
+                F.rand(CACHE_COLUMNS * len(held) + column).alias(f"c{column}") for column in range(CACHE_COLUMNS)
+            ]
             held.append(app.spark.range(0, ROWS, 1, 1).select(*numbers).persist(in_memory))
             held[-1].count()
         while held and not wanted:
             held.pop().unpersist(blocking=True)
 
     def write(rows: DataFrame, batch: int) -> None:
-        wide = rows.withColumn("copy", F.explode(F.sequence(F.lit(1), F.lit(COPIES))))
+        wide = rows.withColumn("copy", F.explode(F.sequence(F.lit(1), F.lit(COPIES_PER_ROW))))
         wide = wide.withColumn("order", F.hash("transaction_id", "copy"))
         wide.repartition(2, "order").sortWithinPartitions("order").write.format("noop").mode("overwrite").save()
 
@@ -133,11 +135,13 @@ MEMORY_SPILL = Drill(
 # R3, CPU saturated: processes that do not belong to the driver use every core of its machine.
 CPU_SATURATED_PLAN = "{seed: 26, start: now, phases: [{shape: constant, rate: 500}]}"
 BUSY = "import os\nconductor = os.getppid()\nwhile os.getppid() == parent: sum(range(100_000))"
-EACH = 10  # processes for each core: the driver, with two or three running threads, keeps a tenth
+PROCESSES_PER_CORE = 10  # processes for each core: the driver, with two or three running threads, keeps a tenth
 
 
 def inject_cpu_saturated(injector: Injector) -> None:
-    busy = [subprocess.Popen([sys.executable, "-c", BUSY]) for _ in range(EACH * (psutil.cpu_count() or 1))]
+    busy = [
+        subprocess.Popen([sys.executable, "-c", BUSY]) for _ in range(PROCESSES_PER_CORE * (psutil.cpu_count() or 1))
+    ]
     injector.held["busy"] = busy
     injector.closing.append(lambda: end(busy))
 

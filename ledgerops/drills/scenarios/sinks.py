@@ -43,7 +43,7 @@ FLAKY_SINK = Drill(
 #
 # Spark reports no more progress, and all gauges keep their last values.
 HUNG_SINK_PLAN = "{seed: 131, start: now, phases: [{shape: constant, rate: 100}]}"
-SILENCE = 10.0  # seconds without a result, where one comes each two: whoever reads them notices
+SILENCE_SECONDS = 10.0  # seconds without a result, where one comes each two: whoever reads them notices
 
 
 def start_hung_sink(app: TargetApp) -> None:
@@ -56,7 +56,7 @@ HUNG_SINK = Drill(
     summary="the sink blocks forever",
     start=start_hung_sink,
     control={"block": True},
-    effect=nothing_done_for(SILENCE),
+    effect=nothing_done_for(SILENCE_SECONDS),
     fault_seconds=60.0,
     recovery_seconds=30.0,
     truth=cause("query-stuck", component=("query={main}",), remedy="thread dump|restart", may=LATE_SYMPTOMS),
@@ -92,7 +92,7 @@ HUNG_WORKER = Drill(
     start=start_hung_sink,
     inject=inject_hung_worker,
     repair=repair_hung_worker,
-    effect=nothing_done_for(SILENCE),
+    effect=nothing_done_for(SILENCE_SECONDS),
     fault_seconds=60.0,
     recovery_seconds=30.0,
     truth=cause("query-stuck", component=("query={main}",), remedy="thread dump|restart", may=LATE_SYMPTOMS),

@@ -52,7 +52,7 @@ changes: [{from: 45s, to: 75s, keys: {distribution: whale, share: 0.6, rotate: 1
 
 
 def start_rotating_hot_key(app: TargetApp) -> None:
-    rows = app.rows(ROTATING_HOT_KEY_PLAN).repartition(slow_udf.TASKS, "customer_id")
+    rows = app.rows(ROTATING_HOT_KEY_PLAN).repartition(slow_udf.WAITING_TASKS, "customer_id")
     app.query(slow_udf.waiting(rows, 10))
 
 
@@ -100,7 +100,7 @@ STRAGGLER_PLAN = "{seed: 211, start: now, phases: [{shape: constant, rate: 200}]
 
 def start_straggler(app: TargetApp) -> None:
     make_importable(app.spark)
-    rows = app.rows(STRAGGLER_PLAN).repartition(slow_udf.TASKS)
+    rows = app.rows(STRAGGLER_PLAN).repartition(slow_udf.WAITING_TASKS)
     app.query(rows.mapInArrow(slow_udf.one_task(app.folder / "control.json", 1), rows.schema))
 
 
@@ -173,7 +173,7 @@ SLOW_EXECUTOR = Drill(
 # takes. Each row waits 8 ms, so both executors are needed.
 SCHEDULER_SKEW_PLAN = "{seed: 231, start: now, phases: [{shape: constant, rate: 110}]}"
 SCHEDULER_SKEW_EXECUTOR = "CoarseGrainedExecutorBackend"
-PARTITIONS = 6
+TOPIC_PARTITIONS = 6
 
 
 def start_scheduler_skew(app: TargetApp) -> None:
@@ -194,7 +194,7 @@ SCHEDULER_SKEW = Drill(
     recovers=False,
     deadline=45.0,  # its batches take 6 to 9 s, and some must show it
     heavy=True,
-    conf=(("spark.sql.shuffle.partitions", str(PARTITIONS)), ("spark.locality.wait", "8s")),
+    conf=(("spark.sql.shuffle.partitions", str(TOPIC_PARTITIONS)), ("spark.locality.wait", "8s")),
     master="local-cluster[2,1,1024]",
     truth=cause("scheduler-skew", component=("executor",), remedy="restart|again|locality", may=LATE_SYMPTOMS),
 )
@@ -211,7 +211,7 @@ changes: [{from: 45s, to: 90s, keys: {distribution: whale, share: 0.6}}]
 
 
 def start_sink_and_whale(app: TargetApp) -> None:
-    rows = app.rows(SINK_AND_WHALE_PLAN).repartition(slow_udf.TASKS, "customer_id")
+    rows = app.rows(SINK_AND_WHALE_PLAN).repartition(slow_udf.WAITING_TASKS, "customer_id")
     app.query(slow_udf.waiting(rows, 4))
 
 

@@ -43,8 +43,10 @@ UNBOUNDED_STATE = Drill(
 
 # X4, growth leads to GC: a count by key that grows with each row fills the heap, and GC makes batches slow.
 GROWTH_TO_GC_SECONDS = 74.0  # of new keys
-FULL = 16.0  # seconds after them in which the heap stays as full as it is; a twentieth more would not fit into it
-VALUE = 12_400  # characters that each key keeps
+FULL_HEAP_SECONDS = (
+    16.0  # seconds after them in which the heap stays as full as it is; a twentieth more would not fit into it
+)
+VALUE_CHARACTERS = 12_400  # characters that each key keeps
 GROWTH_TO_GC_PLAN = """
 seed: 11
 start: now
@@ -57,7 +59,7 @@ def start_growth_to_gc(app: TargetApp) -> None:
     from pyspark.sql import functions as F
 
     rows = with_key(app, app.rows(GROWTH_TO_GC_PLAN), GROWTH_TO_GC_SECONDS)
-    kept = F.rpad("transaction_id", VALUE, "x")
+    kept = F.rpad("transaction_id", VALUE_CHARACTERS, "x")
     app.query(rows.groupBy("key").agg(F.count("*").alias("count"), F.first(kept).alias("first")), mode="update")
 
 
@@ -75,7 +77,7 @@ GROWTH_TO_GC = Drill(
         remedy="watermark|time to live",
         may=(*LATE_SYMPTOMS, "unbounded-state", "state-growth", "gc-pressure", "cpu-saturated"),
     ),
-    fault_seconds=GROWTH_TO_GC_SECONDS + FULL,
+    fault_seconds=GROWTH_TO_GC_SECONDS + FULL_HEAP_SECONDS,
     recovers=False,
     recovery_seconds=15.0,
     conf=SMALL_HEAP,
@@ -83,12 +85,12 @@ GROWTH_TO_GC = Drill(
 
 
 # F25, eviction storm: a window with very many keys closes, and one batch has to remove them all.
-WINDOW = 45  # seconds
+WINDOW_SECONDS = 45  # seconds
 EVICTION_STORM_PLAN = f"""
 seed: 11
 start: now
 phases:
-  - {{shape: constant, rate: 36000, duration: {WINDOW}s}}
+  - {{shape: constant, rate: 36000, duration: {WINDOW_SECONDS}s}}
   - {{shape: constant, rate: 200}}
 """
 
@@ -96,8 +98,8 @@ phases:
 def start_eviction_storm(app: TargetApp) -> None:
     from pyspark.sql import functions as F
 
-    since = round(app.origin * 1000) % (WINDOW * 1000)  # windows begin with the drill
-    window = F.window("event_time", f"{WINDOW} seconds", startTime=f"{since} milliseconds")
+    since = round(app.origin * 1000) % (WINDOW_SECONDS * 1000)  # windows begin with the drill
+    window = F.window("event_time", f"{WINDOW_SECONDS} seconds", startTime=f"{since} milliseconds")
     rows = app.rows(EVICTION_STORM_PLAN).withWatermark("event_time", "2 seconds")
     pad = F.repeat(F.col("transaction_id"), 10)
     app.query(rows.groupBy(window, "transaction_id").agg(F.count("*").alias("count"), F.first(pad).alias("pad")))
@@ -117,7 +119,7 @@ EVICTION_STORM = Drill(
 
 
 # F27, RocksDB stall: from the onset, the values of the state overflow its small write buffers.
-LARGE = 40_000  # bytes that each key keeps
+LARGE_VALUE_BYTES = 40_000  # bytes that each key keeps
 ROCKSDB_STALL_PLAN = "{seed: 11, start: now, phases: [{shape: constant, rate: 800}]}"
 
 
@@ -127,7 +129,7 @@ def start_rocksdb_stall(app: TargetApp) -> None:
     came = F.col("event_time").cast("double") - app.origin
     large = came.between(ONSET_SECONDS, ONSET_SECONDS + FAULT_SECONDS)
     # encrypted, since what can be compressed fills no buffer
-    noise = F.aes_encrypt(F.rpad("transaction_id", LARGE, "x").cast("binary"), F.lit("0000111122223333"))
+    noise = F.aes_encrypt(F.rpad("transaction_id", LARGE_VALUE_BYTES, "x").cast("binary"), F.lit("0000111122223333"))
     rows = app.rows(ROCKSDB_STALL_PLAN).withColumn("noise", F.when(large, noise))
     counts = rows.groupBy("account_id").agg(F.count("*").alias("count"), F.last("noise").alias("noise"))
     app.query(counts, mode="update")
@@ -150,8 +152,10 @@ ROCKSDB_STALL = Drill(
 
 
 # F12, state store pressure: from the onset, a long window receives very many keys on a small heap.
-COPIES = 26  # keys that each row brings
-LASTS = 52.0  # seconds, in which they are 810,000: more than half of the heap, and no more, so that it holds out
+KEYS_PER_ROW = 26  # keys that each row brings
+GROWTH_SECONDS = (
+    52.0  # seconds, in which they are 810,000: more than half of the heap, and no more, so that it holds out
+)
 STATE_STORE_PRESSURE_PLAN = """
 seed: 11
 start: now
@@ -164,8 +168,8 @@ def start_state_store_pressure(app: TargetApp) -> None:
     from pyspark.sql import functions as F
 
     came = F.col("event_time").cast("double") - app.origin
-    many = F.sequence(F.lit(1), F.lit(COPIES))
-    copies = F.when(came.between(ONSET_SECONDS, ONSET_SECONDS + LASTS), many).otherwise(F.array(F.lit(0)))
+    many = F.sequence(F.lit(1), F.lit(KEYS_PER_ROW))
+    copies = F.when(came.between(ONSET_SECONDS, ONSET_SECONDS + GROWTH_SECONDS), many).otherwise(F.array(F.lit(0)))
     rows = (
         app.rows(STATE_STORE_PRESSURE_PLAN)
         .withWatermark("event_time", "2 seconds")
@@ -188,7 +192,7 @@ STATE_STORE_PRESSURE = Drill(
         remedy="RocksDB",
         may=(*LATE_SYMPTOMS, "state-growth", "state-commit-slow", "cpu-saturated"),
     ),
-    fault_seconds=LASTS,
+    fault_seconds=GROWTH_SECONDS,
     recovers=False,
     recovery_seconds=10.0,
     conf=SMALL_HEAP,
