@@ -175,7 +175,7 @@ class Worker:
     def _recording_failed(self, error: OSError) -> None:
         """The recording rests for a while: a full disk may be cleared."""
         assert self._recorder is not None
-        self._record_from = self._steady() + RETRY
+        self._record_from = self._steady() + RETRY_SECONDS
         with self._stats.lock:
             self._stats.recording_errors += 1
         self._failed("recording", error, f"cannot record to {self._recorder.folder}; continuing without a recording")

@@ -83,12 +83,12 @@ def _samples(family: Family, outer: str, now: float, rich: bool) -> Iterable[str
     return [f"{head}{_pairs(keys, labels)}}} {value!r}\n" for labels, value in series]
 
 
-@lru_cache(maxsize=PAIRS)
+@lru_cache(maxsize=MAX_LABEL_TEXTS)
 def _text(outer: Outer) -> str:
     return ",".join([f'{key}="{_escape(label)}"' for key, label in outer])
 
 
-@lru_cache(maxsize=PAIRS)
+@lru_cache(maxsize=MAX_LABEL_TEXTS)
 def _pairs(keys: tuple[str, ...], labels: Labels) -> str:
     return ",".join([f'{key}="{_escape(label)}"' for key, label in zip(keys, labels, strict=True)])
 

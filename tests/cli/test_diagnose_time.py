@@ -28,7 +28,7 @@ def test_what_is_over_is_told_when_asked_since_before_it(capsys):
 
     out = capsys.readouterr().out.splitlines()
     assert out[1].startswith("  was critical source-unreachable  12:35:51 to 12:36:08 UTC: the broker has not answered")
-    assert out[-1].endswith("nothing found now; over: outage (source-unreachable)")
+    assert out[-1].endswith("nothing found now; ended: outage (source-unreachable)")
 
 
 def test_what_was_over_before_that_is_not_told(capsys):

@@ -62,7 +62,7 @@ def outage():
 def test_what_is_over_is_told_at_its_worst(outage):
     reader, words = read(outage)
 
-    assert "outage was stuck: source-unreachable (over now)" in words
+    assert "outage was stuck: source-unreachable (ended)" in words
     assert "First step: bring the broker back, or the network to it" in words
     assert re.search(r"\b1 12:35:51 \+0:00 critical source-unreachable began", words)
     assert "seconds_without_answer" in words and "ledgerops rules source-unreachable" in words
