@@ -159,7 +159,7 @@ def test_a_clock_that_is_set_back_does_not_stop_the_recording(make, tmp_path, mo
     bench.see(data=spark_json(batchId=1))
     recorder.broken = False
     bench.worker._clock = lambda: T0 - 3600.0
-    bench.now += RETRY
+    bench.now += RETRY_SECONDS
     bench.see(data=spark_json(batchId=2))
 
     assert [seen.data["batchId"] for seen in read(tmp_path)] == [2]
@@ -172,11 +172,13 @@ def test_a_recording_that_is_deleted_is_counted_said_once_and_begun_again(make, 
     shutil.rmtree(folder)
     with caplog.at_level(logging.WARNING, "ledgerops"):
         bench.see(data=spark_json(batchId=2))
-        bench.now += RETRY
+        bench.now += RETRY_SECONDS
         bench.see(data=spark_json(batchId=3))
 
     assert bench.stats.recording_errors == 1
-    assert [line.split(" (")[0] for line in caplog.messages] == [f"cannot record to {folder}; going on without"]
+    assert [line.split(" (")[0] for line in caplog.messages] == [
+        f"cannot record to {folder}; continuing without a recording"
+    ]
     assert [seen.data["batchId"] for seen in read(folder)] == [3]
 
 
