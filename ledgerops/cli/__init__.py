@@ -50,6 +50,7 @@ COMMANDS = (
     Command("topics", "ledgerops.cli.topics", "create the ledger's Kafka topics and load reference data", "ledger"),
     Command("broker", "ledgerops.cli.broker", "run a Kafka broker on this machine to try things out", "ledger"),
     Command("jars", "ledgerops.cli.jars", "download the jars for Kafka and Postgres", "ledger"),
+    Command("sbom", "ledgerops.cli.sbom", "print the software bill of materials as CycloneDX JSON"),
     Command("notify", "ledgerops.cli.notify", "send alerts as messages that name the cause", "notify"),
     Command("completion", "ledgerops.cli.completion", "print a shell completion script", "cli"),
 )

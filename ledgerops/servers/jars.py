@@ -1,7 +1,7 @@
 """The jars that the ledger's real components need: Spark's Kafka connector, the Postgres driver, a Kafka broker.
 
 `ivy.xml` beside this module names them, `jars.sha256` says what they hold. Ivy, which comes inside pyspark, fetches
-them once into a folder of this user's; afterwards they are only looked at, and no network is needed.
+them once into a folder of this user's; afterwards no network is needed. Their hashes are checked at each use.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ class Fetched:
 
 
 def connector_jars() -> list[Path]:
-    """What Spark needs for Kafka and Postgres, for `spark.jars`. UserError when it was not fetched."""
+    """What Spark needs for Kafka and Postgres, for `spark.jars`. UserError when it was not fetched, or was changed."""
     return _present(CONNECTOR)
 
 
 def broker_jars() -> list[Path]:
-    """The class path of a Kafka broker and its tools. UserError when it was not fetched."""
+    """The class path of a Kafka broker and its tools. UserError when it was not fetched, or was changed."""
     return _present(BROKER)
 
 
@@ -87,10 +87,12 @@ def fetch(
     return Fetched(folder, len(hashes()), fresh=True)
 
 
-def check(folder: Path) -> None:
-    """Compares every jar with its hash; UserError for the first that is missing or differs."""
+def check(folder: Path, kind: str = "") -> None:
+    """Compares every jar of a kind with its hash; UserError for the first that is missing or differs."""
     remedy = f"remove {folder} and run ledgerops jars" if folder == jars_folder() else "nothing was kept"
     for name, expected in hashes().items():
+        if not name.startswith(kind):
+            continue
         try:
             with (folder / name).open("rb") as file:
                 found = hashlib.file_digest(file, "sha256").hexdigest()
@@ -107,6 +109,7 @@ def _present(kind: str) -> list[Path]:
     jars = [folder / name for name in hashes() if name.startswith(f"{kind}/")]
     if not all(jar.is_file() for jar in jars):
         raise UserError(f"the {kind} jars are not in {folder}; run ledgerops jars to download them")
+    check(folder, f"{kind}/")  # a tenth of a second: what runs is what was tested
     return jars
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import runpy
 import shlex
 import shutil
 import subprocess
@@ -12,6 +13,7 @@ import pytest
 import yaml
 
 from ledgerops.cli import build_parser
+from ledgerops.servers.jars import hashes
 from tests.paths import ROOT
 from tests.programs import needed
 
@@ -22,7 +24,9 @@ ENV = dict(
     for line in (ROOT / ".env").read_text("utf-8").splitlines()
     if "=" in line and not line.startswith("#")
 )
-ONCE = {"topics", "load"}  # they end
+ONCE = {"topics", "load", "secrets"}  # they end
+WRITES_BESIDE_ITS_PROGRAMS = {"kafka", "redpanda"}  # settings, at the start: their root cannot be read-only
+UNITS = {"m": 1024**2, "g": 1024**3}
 NAMES = pytest.mark.parametrize("name", SERVICES)
 
 
@@ -61,6 +65,9 @@ def test_no_port_is_open_to_the_network(name):
 @NAMES
 def test_every_mounted_file_is_there_and_is_only_read(name):
     for mount in SERVICES[name].get("volumes", ()):
+        if isinstance(mount, dict):
+            assert mount["type"] == "volume" and "source" not in mount
+            continue
         place, _, rest = mount.partition(":")
         if place.startswith("."):
             assert (ROOT / place).exists(), place
@@ -74,6 +81,129 @@ def test_every_setting_is_in_the_env_file(name):
     used = set(re.findall(r"(?<!\$)\$\{(\w+)", str(SERVICES[name])))
 
     assert used <= {*ENV, "BROKER"}
+
+
+@NAMES
+def test_a_service_has_no_capability_cannot_gain_one_and_changes_nothing_of_its_image(name):
+    service = SERVICES[name]
+
+    assert service["cap_drop"] == ["ALL"]
+    assert service["security_opt"] == ["no-new-privileges:true"]
+    assert service.get("cap_add", []) == (["CHOWN"] if name == "secrets" else [])
+    assert service.get("read_only", False) is (name not in WRITES_BESIDE_ITS_PROGRAMS)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "reached"),
+    [
+        ("driver", "kafka", True),
+        ("topics", "redpanda", True),
+        ("spark-worker", "postgres", True),
+        ("prometheus", "driver", True),
+        ("prometheus", "load", True),
+        ("alertmanager", "notify", True),
+        ("notify", "driver", True),
+        ("notify", "inbox", True),
+        ("grafana", "prometheus", True),
+        ("grafana", "postgres", False),
+        ("notify", "kafka", False),
+        ("inbox", "prometheus", False),
+        ("spark-worker", "alertmanager", False),
+    ],
+)
+def test_only_services_that_talk_to_each_other_share_a_network(one, other, reached):
+    assert bool({*SERVICES[one]["networks"]} & {*SERVICES[other]["networks"]}) is reached
+
+
+def test_every_service_names_its_networks():
+    used = {name for service in SERVICES.values() for name in service.get("networks", ())}
+
+    assert [name for name, service in SERVICES.items() if "networks" not in service] == ["secrets"]
+    assert SERVICES["secrets"]["network_mode"] == "none"
+    assert used == {*STACK["networks"]}
+
+
+def test_no_password_is_in_a_file_of_the_checkout_a_command_or_a_variable():
+    text = (ROOT / "docker-compose.yaml").read_text("utf-8") + (ROOT / ".env").read_text("utf-8")
+
+    # what follows each "password" is a path, and no URL has one before its @
+    assert re.findall(r"(?i)password\w*\s*[:=]\s*(?!/run/secrets/)\S+", text) == []
+    assert re.findall(r"://[^/\s@\"]*:[^/\s@\"]*@", text) == []
+
+
+def test_passwords_are_made_on_the_first_start_and_kept(tmp_path, monkeypatch):
+    module = runpy.run_path(str(ROOT / "docker" / "make_passwords.py"))
+    owners = {}
+    monkeypatch.setattr("os.chown", lambda file, user, group: owners.update({file.name: user}))
+
+    assert module["make"](tmp_path) is True
+    made = {file.name: (file.read_text(), file.stat().st_mode & 0o777) for file in tmp_path.iterdir()}
+    assert module["make"](tmp_path) is False
+    assert {file.name: (file.read_text(), file.stat().st_mode & 0o777) for file in tmp_path.iterdir()} == made
+
+    assert owners == {"postgres_password": 999, "pgpass": 1000, "grafana_password": 472}
+    assert made["pgpass"] == (f"postgres:5432:ledger:ledger:{made['postgres_password'][0]}\n", 0o600)
+    assert made["grafana_password"][1] == made["postgres_password"][1] == 0o600
+
+
+def test_a_first_start_that_was_cut_off_begins_again(tmp_path, monkeypatch):
+    module = runpy.run_path(str(ROOT / "docker" / "make_passwords.py"))
+    monkeypatch.setattr("os.chown", lambda *names: None)
+    (tmp_path / "postgres_password").write_text("half")
+
+    assert module["make"](tmp_path) is True
+    assert (tmp_path / "postgres_password").read_text() != "half"
+
+
+def test_kafka_keeps_its_records_in_its_volume():
+    kafka = SERVICES["kafka"]
+
+    assert f"kafka:{kafka['environment']['KAFKA_LOG_DIRS']}" in kafka["volumes"]
+
+
+@pytest.mark.parametrize(
+    ("name", "heaps"),
+    [
+        ("kafka", lambda service: re.findall(r"-Xmx(\w+)", service["environment"]["KAFKA_HEAP_OPTS"])),
+        ("redpanda", lambda service: re.findall(r"--memory=(\w+)", " ".join(service["command"]))),
+        ("spark-master", lambda service: [service["environment"]["SPARK_DAEMON_MEMORY"]]),
+        (
+            "spark-worker",
+            lambda service: [service["environment"][f"SPARK_{name}_MEMORY"] for name in ("DAEMON", "WORKER")],
+        ),
+    ],
+)
+def test_what_a_jvm_or_broker_may_take_leaves_a_quarter_of_the_limit_and_more(name, heaps):
+    def size(text):
+        [told] = words([text])
+        return int(told[:-1]) * UNITS[told[-1].lower()]
+
+    taken = [size(each) for each in heaps(SERVICES[name])]
+    assert taken
+    assert sum(taken) <= 0.75 * size(SERVICES[name]["deploy"]["resources"]["limits"]["memory"])
+
+
+def test_topics_waits_for_the_broker_that_is_used():
+    waited = SERVICES["topics"]["depends_on"]
+
+    assert waited["kafka"] == {"condition": "service_healthy"}
+    assert waited["redpanda"] == {"condition": "service_healthy", "required": False}, "only with its profile"
+
+
+def test_the_broker_of_the_stack_is_the_one_of_the_jars():
+    assert f"broker/kafka_2.13-{SERVICES['kafka']['image'].partition(':')[2]}.jar" in hashes()
+
+
+def test_the_image_installs_by_hash_and_carries_the_notices():
+    dockerfile = (ROOT / "docker" / "Dockerfile").read_text("utf-8")
+    installs = re.findall(r"pip (?:install|wheel) [^\\\n&]*", dockerfile)
+
+    assert all("--require-hashes" in each or "--no-deps" in each for each in installs) and len(installs) == 3
+    assert "COPY LICENSE NOTICE /usr/share/doc/ledgerops/" in dockerfile
+    locked = (ROOT / "docker" / "requirements.lock").read_text("utf-8")
+    whole = (ROOT / "requirements.lock").read_text("utf-8")
+    pinned = set(re.findall(r"^[\w.-]+==[^\s;]+", locked, re.M))
+    assert pinned and pinned <= set(re.findall(r"^[\w.-]+==[^\s;]+", whole, re.M))
 
 
 @pytest.mark.parametrize("name", ["topics", "driver", "load", "notify"])

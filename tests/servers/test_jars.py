@@ -46,7 +46,7 @@ def test_the_hash_file_names_the_jars_of_both_configurations():
     assert [name for name in names if name.startswith("connector/")] == [
         "connector/commons-pool2-2.13.1.jar",
         "connector/kafka-clients-3.9.2.jar",
-        "connector/postgresql-42.7.7.jar",
+        "connector/postgresql-42.7.14.jar",
         "connector/spark-sql-kafka-0-10_2.13-4.2.0.jar",
         "connector/spark-token-provider-kafka-0-10_2.13-4.0.0.jar",
     ]
@@ -88,15 +88,31 @@ def test_fetched_jars_are_found_and_only_checked(real, root, capsys):
 def test_a_jar_that_was_changed_is_named(real, root, capsys):
     folder = jars.jars_folder()
     linked(real, folder)
-    changed = folder / "connector" / "postgresql-42.7.7.jar"
+    changed = folder / "connector" / "postgresql-42.7.14.jar"
     changed.unlink()
     changed.write_bytes(b"")
 
     assert main(["jars"]) == 2
     assert capsys.readouterr().err == (
-        "ledgerops: the jar connector/postgresql-42.7.7.jar is not the tested one (sha256 e3b0c44298fc...); "
+        "ledgerops: the jar connector/postgresql-42.7.14.jar is not the tested one (sha256 e3b0c44298fc...); "
         f"remove {folder} and run ledgerops jars\n"
     )
+
+
+@pytest.mark.parametrize("kind", ["connector", "broker"])
+def test_a_jar_that_was_changed_is_used_by_nothing(real, root, kind):
+    folder = jars.jars_folder()
+    linked(real, folder)
+    changed = next((folder / kind).iterdir())
+    content = changed.read_bytes()
+    changed.unlink()
+    changed.write_bytes(content[:-1] + b"?")
+    use = {"connector": jars.connector_jars, "broker": jars.broker_jars}
+
+    with pytest.raises(UserError, match=f"the jar {kind}/{changed.name} is not the tested one"):
+        use.pop(kind)()
+    [other] = use.values()
+    assert other()
 
 
 def test_a_jar_that_is_missing_is_named(real, root, capsys):

@@ -1,0 +1,38 @@
+"""Prints the software bill of materials as CycloneDX JSON: the packages of requirements.lock and the jars.
+
+Examples:
+    ledgerops sbom > sbom.json
+    ledgerops sbom --lock docker/requirements.lock
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from ledgerops.errors import UserError
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--lock",
+        type=Path,
+        default=Path("requirements.lock"),
+        metavar="FILE",
+        help="lock file of a checkout (default requirements.lock)",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    from ledgerops.servers.sbom import bill_of_materials
+
+    try:
+        lock = args.lock.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise UserError(f"cannot read {args.lock}: {reason.lower()}; give the lock of a checkout with --lock") from None
+    json.dump(bill_of_materials(lock), sys.stdout, indent=2)
+    print()
+    return 0
