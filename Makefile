@@ -37,7 +37,7 @@ check: $(READY) ## style, types, unit tests without a JVM, generated files
 DOCS := .venv-docs
 docs: ## build the site of the documentation into build/site; strict: a broken link or an orphan page is an error
 	@test -x $(DOCS)/bin/mkdocs || { $(PYTHON) -m venv $(DOCS) && \
-		$(DOCS)/bin/python -m pip install --quiet --disable-pip-version-check -r docs/site/requirements.lock; }
+		$(DOCS)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r docs/site/requirements.lock; }
 	NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs build --strict --quiet
 	@echo "build/site/index.html"
 
