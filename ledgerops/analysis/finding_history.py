@@ -14,7 +14,8 @@ from ledgerops.model.history import History
 
 MAX_GAP_SECONDS = 60.0  # seconds: a gap of thirty batches at a 2 s trigger, several times what a finding may linger
 MIN_STATUS_SECONDS = 15.0  # seconds: a status or a root cause that holds for less, and goes back, was not a change
-OVER: tuple[Status, ...] = ("failed", "stopped")
+LOST = "vanished"  # reason of the end of a run that nobody reported
+OVER: tuple[Status, ...] = ("failed", "stopped", "lost")
 
 Value = TypeVar("Value")
 
@@ -119,7 +120,7 @@ class QueryStory:
             self.runs.append(Run(began, history.restarts + 1))
         known = {at for at, _ in self.ends}
         self.ends += [
-            (end.at, None if end.exception is None else end.error_class or end.exception)
+            (end.at, LOST if end.lost else None if end.exception is None else end.error_class or end.exception)
             for end in history.ends
             if end.at not in known
         ]

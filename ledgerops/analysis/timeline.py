@@ -11,7 +11,16 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
-from ledgerops.analysis.finding_history import MIN_STATUS_SECONDS, Change, QueryStory, Story, Stretch, settled
+from ledgerops.analysis.finding_history import (
+    LOST,
+    MIN_STATUS_SECONDS,
+    OVER,
+    Change,
+    QueryStory,
+    Story,
+    Stretch,
+    settled,
+)
 from ledgerops.common import format
 from ledgerops.model.finding import Severity
 from ledgerops.model.spark_progress import format_instant
@@ -58,7 +67,7 @@ def _of(story: QueryStory) -> Iterator[Event]:
         yield from _stretch(stretch)
     statuses = settled(story.statuses, alike=CALM)
     for before, after in pairwise(statuses):
-        if after.value not in ("failed", "stopped") and before.value not in ("failed", "stopped"):
+        if after.value not in OVER and before.value not in OVER:
             yield Event(after.at, name, "status", f"status changed to {after.value}".replace("_", " "))
     lasting = [
         each
@@ -80,6 +89,9 @@ def _life(story: QueryStory) -> Iterator[Event]:
             run.at, name, "start" if first else "restart", "started" if first else f"restarted, run {run.number}"
         )
     for at, reason in story.ends:
+        if reason == LOST:
+            yield Event(at, name, "fail", "vanished without a report of its end")
+            continue
         yield Event(at, name, "stop", "stopped") if reason is None else Event(at, name, "fail", f"failed: {reason}")
 
 

@@ -5,12 +5,16 @@
 | `latest_offset`, `get_batch`, `query_planning`, `wal_commit`, `commit_offsets` | the phase of that name |
 | `driver` | of `add_batch`: no task runs, before the last one has ended: planning, `foreachBatch`, starting jobs |
 | `after_tasks` | of `add_batch`: what follows the end of the last stage: commits of the sink |
+| `launch` | of `add_batch`: a stage is at work, and its tasks are not: starting them, collecting results |
 | `python`, `gc`, `state_commit`, `state_update`, `shuffle`, `cpu`, `waiting` | of `add_batch`: a stage is at work |
-| `tasks_unknown` | all of `add_batch`, when the tasks of the batch are not known, or not those of all its stages |
+| `tasks_unknown` | all of `add_batch`, when its tasks were not sampled, or not those of all its stages |
 | `unclaimed` | the duration less all phases |
 
 While stages are at work (`work.stage_seconds`: W seconds of wall time, at most `add_batch`), tasks run for R seconds in
-sum. R is shared out in this order, each part taking at most what is left; a part's wall time is its share of R times W.
+sum. `launch` is what a stage takes longer than its tasks need on the cores in the worst order: as long as its longest
+task where all run at once, else (R - longest) / cores + longest; it is absent where the cores are not known.
+R is shared out in this order, each part taking at most what is left; a part's wall time is its share of R times
+(W - launch).
 
 1. `python`: `python_seconds`, Spark's "time to run Python workers"; absent where Spark reports none.
 2. `gc`: the sum of the stages' `gc_seconds`.
@@ -38,7 +42,7 @@ from ledgerops.signals.query_view import QueryView
 
 PHASES = ("latest_offset", "get_batch", "query_planning", "wal_commit", "commit_offsets")
 OUTSIDE = ("driver", "after_tasks")
-INSIDE = ("python", "gc", "state_commit", "state_update", "shuffle", "cpu", "waiting")
+INSIDE = ("launch", "python", "gc", "state_commit", "state_update", "shuffle", "cpu", "waiting")
 PARTS = (*PHASES, *OUTSIDE, *INSIDE, "tasks_unknown", "unclaimed")
 PYTHON_OPERATORS = ("pandas", "pyspark", "python")  # in the names of state operators that run Python
 DIGITS = 6
@@ -57,7 +61,8 @@ def attribution(view: QueryView) -> tuple[Part, ...]:
     if len(known) < batch_time.needed(view):
         with_rows = [batch for batch in view.baseline.settled[-2 * batch_time.PAIRS :] if batch.rows > 0]
         chosen = [(batch, None) for batch in with_rows[-batch_time.PAIRS :]]
-    split = [(batch.duration, parts_of(batch, tasks)) for batch, tasks in chosen if batch.duration > 0]
+    cores = view.cluster.cores
+    split = [(batch.duration, parts_of(batch, tasks, cores)) for batch, tasks in chosen if batch.duration > 0]
     if not split:
         return ()
     shares = {
@@ -72,7 +77,7 @@ def attribution(view: QueryView) -> tuple[Part, ...]:
     return tuple(Part(part, share / total * duration, share / total) for part, share in shares.items())
 
 
-def parts_of(batch: Progress, tasks: TaskSummary | None) -> dict[str, float]:
+def parts_of(batch: Progress, tasks: TaskSummary | None, cores: int | None = None) -> dict[str, float]:
     """Seconds of wall time by part; together the batch's duration. A part of which nothing is known is absent."""
     claimed = {phase: max(0.0, batch.phases[phase]) for phase in (*PHASES, "add_batch") if phase in batch.phases}
     total = sum(claimed.values())
@@ -82,11 +87,11 @@ def parts_of(batch: Progress, tasks: TaskSummary | None) -> dict[str, float]:
     adding = claimed.pop("add_batch", None)
     parts = claimed
     if adding is not None:
-        parts |= _adding(batch, tasks, adding)
+        parts |= _adding(batch, tasks, adding, cores)
     return parts | {"unclaimed": unclaimed}
 
 
-def _adding(batch: Progress, tasks: TaskSummary | None, adding: float) -> dict[str, float]:
+def _adding(batch: Progress, tasks: TaskSummary | None, adding: float, cores: int | None) -> dict[str, float]:
     """`add_batch`, by what the tasks tell of it."""
     inside = batch_time.stage_seconds(tasks) if tasks is not None else None
     if tasks is None or inside is None:
@@ -96,7 +101,21 @@ def _adding(batch: Progress, tasks: TaskSummary | None, adding: float) -> dict[s
     # add_batch is followed by nothing but the commit of the offsets
     after = batch.ended - batch.phases.get("commit_offsets", 0.0) - last
     after = min(max(0.0, after), outside)
-    return {"driver": outside - after, "after_tasks": after} | _inside(batch, tasks, busy)
+    parts = {"driver": outside - after, "after_tasks": after}
+    if cores:
+        parts["launch"] = _launch(tasks, cores, busy)
+    return parts | _inside(batch, tasks, busy - parts.get("launch", 0.0))
+
+
+def _launch(tasks: TaskSummary, cores: int, busy: float) -> float:
+    """Of the seconds in which stages are at work, those that their tasks do not account for."""
+    walls = sum(stage.wall_seconds or 0.0 for stage in tasks.stages)
+    idle = 0.0
+    for stage in tasks.stages:
+        longest, ran = stage.seconds_max, stage.run_seconds
+        needed = longest if stage.tasks <= cores else (ran - longest) / cores + longest
+        idle += max(0.0, (stage.wall_seconds or 0.0) - needed)
+    return idle / walls * busy if walls > 0 else 0.0
 
 
 def _inside(batch: Progress, tasks: TaskSummary, wall: float) -> dict[str, float]:

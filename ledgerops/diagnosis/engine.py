@@ -9,6 +9,7 @@ from itertools import pairwise
 
 from ledgerops.config import FRESHNESS_OBJECTIVE_SECONDS
 from ledgerops.diagnosis import overload
+from ledgerops.diagnosis.arbiter import arbitrate, outweighed, typical_seconds
 from ledgerops.diagnosis.attribution import attribution
 from ledgerops.diagnosis.harm import harm
 from ledgerops.diagnosis.rule import Rule
@@ -39,6 +40,7 @@ class Diagnoser:
         self.rules = rules
         self.freshness = freshness
         self.errors: dict[str, int] = {}
+        self._by_slug = {rule.slug: rule for rule in rules}
         self._held: dict[tuple[str, str, str], tuple[Finding, float]] = {}  # with when it was last seen
 
     def __call__(self, view: QueryView, brief: bool = False) -> Verdict:
@@ -50,15 +52,18 @@ class Diagnoser:
         elif view.freshness != self.freshness:
             view = view.at(now, self.freshness)
         self._look(view, long_over=ended is not None and now - ended.at > AFTERMATH)
-        findings = sorted((finding for finding, _ in self._held.values()), key=_rank)
+        findings, left_out = arbitrate([finding for finding, _ in self._held.values()], self._by_slug, harm(view))
+        findings.sort(key=_rank)
         active = {finding.rule for finding in findings}
         cleared = self._cleared(view, active) if len(active) > 1 else frozenset()
         reach = {
             rule.slug: _explained(rule.slug, self.rules, active, cleared) for rule in self.rules if rule.slug in active
         }
+        for small, large in outweighed(findings):
+            reach[small] = tuple(each for each in reach[small] if each != large)
         folded = {slug for explained in reach.values() for slug in explained}
         findings = [replace(finding, explains=reach[finding.rule]) for finding in findings]
-        roots = [self._root(finding, findings, view) for finding in findings if finding.rule not in folded]
+        roots = [self._root(finding, findings, view, left_out) for finding in findings if finding.rule not in folded]
         status = _status(view, active)
         return Verdict(
             query=view.query,
@@ -76,7 +81,7 @@ class Diagnoser:
         """Takes up what the rules find now, and drops what they have not seen for as long as it may linger."""
         seen = set()
         resting = view.history.idle_since is not None and view.run.running_seconds is None
-        harmed = harm(view) is not None
+        harmed, seconds = harm(view) is not None, typical_seconds(view)
         for rule in self.rules:
             if (long_over and not rule.outlives) or (resting and not rule.at_rest):
                 continue
@@ -91,20 +96,22 @@ class Diagnoser:
                 key = (rule.slug, finding.component.kind, finding.component.name)
                 earlier = self._held.get(key)
                 since = earlier[0].since if earlier else min(view.now, finding.began or view.now)
+                share = None if finding.share is None else _share(finding.share)
                 whole = replace(
                     finding,
                     rule=rule.slug,
                     severity="info" if finding.harmless or (rule.needs_harm and not harmed) else rule.severity,
                     since=since,
                     confidence=_share(finding.confidence),
-                    share=None if finding.share is None else _share(finding.share),
+                    share=share,
+                    saving_seconds=seconds * share if rule.saves and share is not None and seconds else None,
                 )
                 self._held[key] = (whole, view.now)
                 seen.add(key)
-        rules = {rule.slug: rule for rule in self.rules}
         for key, (_, last_seen) in list(self._held.items()):
-            over = long_over or (resting and not rules[key[0]].at_rest)
-            if key not in seen and (over or view.now - last_seen >= rules[key[0]].linger):
+            rule = self._by_slug[key[0]]
+            over = long_over or (resting and not rule.at_rest)
+            if key not in seen and (over or view.now - last_seen >= rule.linger):
                 del self._held[key]
 
     def _cleared(self, view: QueryView, active: set[str]) -> Set[str]:
@@ -122,13 +129,18 @@ class Diagnoser:
                 self.errors[rule.slug] = self.errors.get(rule.slug, 0) + 1
         return cleared
 
-    def _root(self, finding: Finding, findings: Sequence[Finding], view: QueryView) -> Finding:
+    def _root(
+        self, finding: Finding, findings: Sequence[Finding], view: QueryView, left_out: Mapping[str, str]
+    ) -> Finding:
         """A root cause is as severe as the worst that it explains; other possible causes of that are ruled out."""
         symptoms = {finding.rule, *finding.explains}
         worst = max((each.severity for each in findings if each.rule in symptoms), key=SEVERITIES.index)
         active = {each.rule for each in findings}
         ruled_out = []
         for rule in self.rules:
+            if rule.slug in left_out:
+                ruled_out.append(RuledOut(rule.slug, left_out[rule.slug]))
+                continue
             if rule.slug in active or rule.acquit is None or not symptoms.intersection(rule.explains):
                 continue
             try:

@@ -9,17 +9,15 @@ from statistics import median
 from typing import Literal, NamedTuple
 
 from ledgerops.diagnosis import overload
+from ledgerops.diagnosis.criteria import MIN_TREND_BATCHES, OVER_RATIO, STILL_LONG, TREND_BATCHES
 from ledgerops.signals.baseline import RECENT_BATCHES
 from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
 from ledgerops.signals.trigger import SATURATED_RATIO
 
-TREND_BATCHES = 5  # a trend over five batches is proof, one slow batch is not
-MIN_TREND = 4  # of them that must agree
-OVER_RATIO = 1.05  # of the interval; nearer to it the start of a batch is only a matter of alignment
 MIN_TREND_SECONDS = 20.0  # that these batches must add up to: a burst of rows is over by then
-STILL_LONG = 0.8  # of the longest of them: below it the query is recovering
-VERY_LONG_SECONDS = 20.0  # of each batch, where there are only two: more proof would take minutes
+LONG_SECONDS = 5.0  # of each of two batches, not counting the first: more proof would take minutes
+VERY_LONG_SECONDS = 20.0  # of each of two batches, the first included
 MIN_LONG_SECONDS = 1.0  # of a batch that is worth a word although nothing is known to suffer
 
 
@@ -55,7 +53,12 @@ def _overrun(view: QueryView) -> Harm | None:
         return Harm("overrun", max(1.0, median(each.duration for each in newest) / interval), newest[0].started)
     over = sum(each > OVER_RATIO * interval for each in durations)
     lasts = sum(durations) >= min(MIN_TREND_SECONDS, TREND_BATCHES * interval * OVER_RATIO)
-    if len(latest) < TREND_BATCHES or over < MIN_TREND or not lasts or durations[-1] < STILL_LONG * max(durations):
+    if (
+        len(latest) < TREND_BATCHES
+        or over < MIN_TREND_BATCHES
+        or not lasts
+        or durations[-1] < STILL_LONG * max(durations)
+    ):
         return None
     return Harm("overrun", median(durations) / interval, latest[0].started)
 
@@ -80,7 +83,11 @@ def examined(view: QueryView) -> bool:
         return False
     latest = view.baseline.steady[-RECENT_BATCHES:]
     if len(latest) < RECENT_BATCHES:
-        started = [batch for batch in view.batches if batch.rows > 0]
-        return len(started) >= 2 and min(batch.duration for batch in started) > VERY_LONG_SECONDS
+        settled, started = (
+            [batch.duration for batch in some if batch.rows > 0] for some in (view.baseline.settled, view.batches)
+        )
+        return (len(settled) >= 2 and min(settled) > LONG_SECONDS) or (
+            len(started) >= 2 and min(started) > VERY_LONG_SECONDS
+        )
     seconds = median(batch.duration for batch in latest)
     return (view.trigger.busy_ratio or 0.0) >= SATURATED_RATIO and seconds > MIN_LONG_SECONDS

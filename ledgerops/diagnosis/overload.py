@@ -11,6 +11,17 @@ from math import prod
 from statistics import median
 from typing import NamedTuple
 
+from ledgerops.diagnosis.criteria import (
+    FAR_BATCHES,
+    FAR_RATIO,
+    FAR_SECONDS,
+    HOPELESS_RATIO,
+    HOPELESS_SECONDS,
+    MIN_TREND_BATCHES,
+    OVER_RATIO,
+    STILL_LONG,
+    TREND_BATCHES,
+)
 from ledgerops.model import head_table
 from ledgerops.model.history import backlog
 from ledgerops.model.records import Progress
@@ -46,21 +57,14 @@ def strained(view: QueryView) -> bool:
     return over >= RECENT_BATCHES and median(latest) > 1.33 * interval
 
 
-FAR_RATIO = 3.0  # of the interval
-FAR_BATCHES = 2  # in a row, the one that runs now included
-FAR_SECONDS = 40.0  # that they add up to
-HOPELESS_RATIO = 10.0  # of the interval, from which on a single batch proves it
-HOPELESS_SECONDS = 20.0
-RECOVERING = 0.8  # of the longest: batches that get shorter are catching up, as after a restart
-
-
 def _far_over(view: QueryView, interval: float) -> bool:
     """Whether batches outlast the interval so far that more proof would take minutes; not while they get shorter."""
     durations = [batch.duration for batch in view.baseline.settled[-5:] if batch.rows > 0]
-    if view.run.unfinished_seconds is not None:
-        durations.append(view.run.unfinished_seconds)
+    running = view.run.unfinished_seconds or 0.0
+    if running > FAR_RATIO * interval and running >= STILL_LONG * max(durations, default=0.0):
+        durations.append(running)  # one that has run for less proves nothing yet, neither way
     row = list(takewhile(lambda each: each > FAR_RATIO * interval, reversed(durations)))
-    if not row or row[0] < RECOVERING * max(row):
+    if not row or row[0] < STILL_LONG * max(row):
         return False
     hopeless = row[0] >= max(HOPELESS_RATIO * interval, HOPELESS_SECONDS)
     return hopeless or (len(row) >= FAR_BATCHES and sum(row) >= FAR_SECONDS)
@@ -137,7 +141,7 @@ def _growing_batches(view: QueryView) -> Growth | None:
     # of batches of minutes there are few: then the first one says at least when the rows of the second began to come
     times = [
         Turn(batch.started, batch.duration, head_table.looked_at(batch))
-        for batch in (settled if len(settled) >= CHAIN else view.batches[-CHAIN:])
+        for batch in (settled if len(settled) > CHAIN else view.batches[-CHAIN - 1 :])
     ]
     running = view.run.unfinished_seconds
     if running is not None:
@@ -148,11 +152,6 @@ def _growing_batches(view: QueryView) -> Growth | None:
             if grown is not None:
                 return grown
     return _chain(view, times)
-
-
-TREND_BATCHES = 5
-MIN_RISING = 4  # of them that took longer than their rows took to come
-RISING_RATIO = 1.05  # their median: a trend over five batches at this pace is proof
 
 
 def _rising_trend(view: QueryView) -> Growth | None:
@@ -170,7 +169,11 @@ def _rising_trend(view: QueryView) -> Growth | None:
     interval = view.trigger.interval or 0.0
     came = [max(interval, turn.came_in(before)) for before, turn in pairwise(turns)]
     ratios = [turn.seconds / gap for turn, gap in zip(turns[1:], came, strict=True) if gap > 0][-TREND_BATCHES:]
-    if len(ratios) < TREND_BATCHES or sum(each > 1 for each in ratios) < MIN_RISING or median(ratios) < RISING_RATIO:
+    if (
+        len(ratios) < TREND_BATCHES
+        or sum(each > 1 for each in ratios) < MIN_TREND_BATCHES
+        or median(ratios) < OVER_RATIO
+    ):
         return None
     line = fit_line([batch.rows for batch in batches], [batch.duration for batch in batches])
     if line is None or line.slope <= 0:

@@ -59,6 +59,7 @@ def finding_document(finding: Finding) -> dict[str, Any]:
         "since": format_instant(finding.since),
         "confidence": round(finding.confidence, 2),
         "share": _rounded(finding.share),
+        "saving_seconds": _rounded(finding.saving_seconds),
         "component": {"kind": component.kind, "name": component.name, "detail": component.detail},
         "summary": finding.summary,
         "evidence": [

@@ -9,7 +9,7 @@ from ledgerops.diagnosis.attribution import attribution
 from ledgerops.model.finding import Finding, Part, Remedy
 from ledgerops.signals.query_view import QueryView
 
-SYMPTOMS = ("falling-behind", "trigger-overrun", "freshness-breach")
+SYMPTOMS = ("falling-behind", "trigger-overrun", "freshness-breach", "long-batches")
 ROOM_RATIO = 0.7  # of the interval: batches that take less leave room, so that their time is not what is wrong
 
 PARTS: Mapping[str, tuple[str, str, str]] = {
@@ -36,6 +36,11 @@ PARTS: Mapping[str, tuple[str, str, str]] = {
         "what follows the last task",
         "time one write at the target of the sink",
         "no task runs in that time, so more cores do not help",
+    ),
+    "launch": (
+        "starting tasks and collecting their results",
+        "compare the number of tasks of a batch with the cores",
+        "each task costs some milliseconds, however little it does",
     ),
     "python": (
         "Python workers",

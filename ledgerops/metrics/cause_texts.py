@@ -24,6 +24,7 @@ CAUSE_TEXTS: Mapping[str, CauseText] = {
         ("falling-behind", "The backlog keeps growing.", "Check which part of the batch takes longest."),
         ("freshness-breach", "Results are older than the objective.", "Check lag and watermark lag by partition."),
         ("trigger-overrun", "Batches take longer than the trigger interval.", "Check which part of the batch grew."),
+        ("long-batches", "Batches run back to back and take long.", "Check which part of a batch is largest."),
         ("query-stuck", "No batch has finished for far too long.", "Take a thread dump of the driver."),
         ("query-failed", "The query failed with an exception.", "Read the exception in the driver log."),
         ("crash-loop", "The query fails again after each restart.", "Stop the restarts, then read the exception."),

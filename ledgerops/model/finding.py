@@ -71,6 +71,7 @@ class Finding:
     began: float | None = None  # when the rule can tell from the history; else the engine's first sight
     harmless: bool = False  # nothing suffers from it yet: worth knowing, no warning
     share: float | None = None  # of the trouble that it explains, 0 to 1, such as of a batch's time; ranks root causes
+    saving_seconds: float | None = None  # that a typical batch would take less without this; None where unknown
     rule: str = ""
     severity: Severity = "warning"
     since: float = 0.0

@@ -221,3 +221,14 @@ def test_an_event_in_json_carries_both_times():
 @pytest.mark.parametrize(("seconds", "said"), [(0, "+0:00"), (-13, "-0:13"), (3609.4, "+1:00:09"), (-0.2, "+0:00")])
 def test_times_are_told_from_the_beginning(seconds, said):
     assert relative(seconds) == said
+
+
+def test_a_run_that_vanished_is_told_as_such_and_not_as_stopped():
+    history = History("daily_counts")
+    history.start(T0, "id", "run-1")
+    story = tell((5, [], [], "healthy"), history=history)
+    history.end(T0 + 60, "run-1", None, None, lost=True)
+    tell((80, [found("query-failed", 60, severity="critical")], [], "lost"), history=history, story=story)
+
+    assert any("vanished without a report of its end" in line for line in lines(story))
+    assert not any("stopped" in line for line in lines(story))

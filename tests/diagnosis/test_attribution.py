@@ -96,6 +96,22 @@ def test_stages_side_by_side_count_once():
     assert found["waiting"] == 1.0
 
 
+@pytest.mark.parametrize(
+    ("cores", "tiny", "launch"),
+    [
+        pytest.param(2, stage(0.0, 3.0, 1.0, tasks=100, seconds_max=0.02), 3.0 - 0.51, id="many tiny tasks"),
+        pytest.param(2, stage(0.0, 3.0, 5.0, seconds_max=2.5), 0.5, id="all run at once"),
+        pytest.param(2, stage(0.0, 3.0, 3.2, tasks=3, seconds_max=2.8), 0.0, id="one waits for a core"),
+    ],
+)
+def test_time_of_a_stage_that_no_task_needs_goes_into_starting_tasks(cores, tiny, launch):
+    whole = batch(duration=3.0, phases={"add_batch": 3.0})
+    parts = parts_of(whole, tasks(tiny), cores)
+
+    assert parts["launch"] == pytest.approx(launch)
+    assert sum(parts.values()) == pytest.approx(3.0)
+
+
 def test_without_tasks_add_batch_is_not_guessed_at():
     found = split(batch(duration=3.6, phases=PHASES), None)
 
@@ -191,7 +207,7 @@ def test_recorded_batches_are_split_without_a_rest(name):
     split = 0
     for state in fleet.queries.values():
         for each in state.history.batches:
-            parts = parts_of(each, state.history.tasks_of(each))
+            parts = parts_of(each, state.history.tasks_of(each), 2)
             assert math.isclose(sum(parts.values()), each.duration, abs_tol=1e-9)
             split += 1
         assert state.verdict is not None

@@ -53,6 +53,6 @@ def test_what_no_drill_exercises_is_known():
 
 
 UNDRILLED = {
-    "catching-up", "executor-lost", "falling-behind", "freshness-breach", "partition-time-spread", "retention-risk",
-    "rows-dropped", "trigger-overrun",
+    "catching-up", "executor-lost", "falling-behind", "freshness-breach", "long-batches", "partition-time-spread",
+    "retention-risk", "rows-dropped", "trigger-overrun",
 }  # fmt: skip

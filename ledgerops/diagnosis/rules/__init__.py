@@ -19,6 +19,7 @@ from ledgerops.diagnosis.rules import (
     key_skew,
     late_data,
     ledger_imbalance,
+    long_batches,
     memory_spill,
     noisy_neighbour,
     observer_degraded,
@@ -51,6 +52,7 @@ from ledgerops.diagnosis.rules import (
 RULES = (
     falling_behind.RULE,
     trigger_overrun.RULE,
+    long_batches.RULE,
     query_stuck.RULE,
     query_failed.RULE,
     checkpoint_full.RULE,

@@ -42,6 +42,11 @@ MIN_RUN_SECONDS = 60.0  # that the query must have run before: everything is slo
 MOST_FOREIGN = 0.5  # the same where no past says how much slower the query became
 OWN = 0.6  # of all cores, used by the driver and its workers: tasks that sleep fill the slots, too, and need no core
 FILLED = 0.8  # of the slots, while the query's stages are at work: it is its own tasks that need the cores
+PRESSED = 0.8  # of the time in which some thread waits for a core (Linux PSI)
+PRESSED_LOOKS = 2  # newest samples of which each must say so
+QUEUED_PER_CORE = 4  # threads that run or wait, where no pressure is recorded
+FIXED_PHASES = ("query_planning", "wal_commit", "commit_offsets")  # take as long whatever the rows of a batch
+FIXED_SECONDS = 0.4  # that they take together on a free machine, at most
 MOSTLY = 0.5  # of a batch its stages are at work, and of that time its tasks compute
 REMEDIES = {
     cpu_contention.OTHER: Remedy(
@@ -107,22 +112,56 @@ def _from_birth(view: QueryView, use: cpu_contention.Use) -> Iterator[Finding]:
     """Without a past nothing says how long a batch takes on a free machine, but others have most of this one."""
     taken = use.by[cpu_contention.OTHER]
     began = view.batches[0].started if view.batches else view.now
-    if view.last is not None and view.last.duration <= (view.trigger.interval or 0.0):
+    long = max(view.run.unfinished_seconds or 0.0, view.last.duration if view.last is not None else 0.0)
+    if use.busy < BUSY or taken < MOST_FOREIGN * use.cores or view.last is None:
         return
-    if use.busy < BUSY or taken < MOST_FOREIGN * use.cores or view.last is None or view.now - began < MIN_RUN_SECONDS:
+    pressed = _pressed(view)
+    if long <= (view.trigger.interval or 0.0) or (pressed is None and view.now - began < MIN_RUN_SECONDS):
         return
+    evidence = [
+        Evidence("cpu_busy_ratio", use.busy, "ratio", f"< {BUSY:g}", use.at),
+        Evidence("cores_of_the_heaviest", taken, "cores", f"< {MOST_FOREIGN * use.cores:g}", use.at),
+    ]
+    words = ""
+    if pressed is not None:
+        evidence.append(pressed)
+        waits = pressed.unit == "ratio"
+        words = f"; threads wait for a core {pressed.value:.0%} of the time" if waits else ""
+        words = words or f"; {pressed.value:.0f} threads run or wait for a core"
     yield Finding(
         f"{use.busy:.0%} of {use.cores} cores have been busy since the query started ({taken:.1f} used by "
-        f"{cpu_contention.OTHER}); a batch takes {view.last.duration:.1f} s",
+        f"{cpu_contention.OTHER}{words}); a batch takes {view.last.duration:.1f} s",
         Component("host", "the driver's machine", cpu_contention.OTHER),
-        (
-            Evidence("cpu_busy_ratio", use.busy, "ratio", f"< {BUSY:g}", use.at),
-            Evidence("cores_of_the_heaviest", taken, "cores", f"< {MOST_FOREIGN * use.cores:g}", use.at),
-        ),
+        tuple(evidence),
         (REMEDIES[cpu_contention.OTHER],),
-        confidence=0.5,
-        share=0.0,  # what a batch would take without them is not known: any cause that says so comes first
+        confidence=0.5 if pressed is None else 0.7,
+        share=_stretch(view) if pressed is not None else 0.0,  # without it any cause that knows its saving comes first
     )
+
+
+def _pressed(view: QueryView) -> Evidence | None:
+    """How far threads wait for a core, by the least of the newest samples; None where they do not, or nothing says."""
+    looks = [look for look in view.hosts if look.at <= view.now][-PRESSED_LOOKS:]
+    pressure = [look.cpu_pressure_ratio for look in looks if look.cpu_pressure_ratio is not None]
+    if len(pressure) == PRESSED_LOOKS and min(pressure) >= PRESSED:
+        return Evidence("cpu_pressure_ratio", min(pressure), "ratio", f"< {PRESSED:g}", looks[-1].at)
+    queue = [
+        float(look.runnable_threads)
+        for look in looks
+        if look.runnable_threads is not None and look.runnable_threads >= QUEUED_PER_CORE * (look.cpu_count or 1)
+    ]
+    if not pressure and len(queue) == PRESSED_LOOKS:
+        return Evidence("runnable_threads", min(queue), "count", "about one for each core", looks[-1].at)
+    return None
+
+
+def _stretch(view: QueryView) -> float:
+    """The share of a batch that the wait for cores takes, by the phases that do the same in every batch."""
+    newest = view.baseline.settled[-RECENT_BATCHES:]
+    if not newest:
+        return 0.0
+    seconds = median(sum(batch.phases.get(phase, 0.0) for phase in FIXED_PHASES) for batch in newest)
+    return max(0.0, 1 - FIXED_SECONDS / seconds) if seconds > 0 else 0.0
 
 
 def _stretched(view: QueryView, phase: str) -> float:

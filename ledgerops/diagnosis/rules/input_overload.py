@@ -36,20 +36,8 @@ from statistics import median
 
 from ledgerops.diagnosis import harm, overload, task_skew
 from ledgerops.diagnosis.attribution import attribution
+from ledgerops.diagnosis.criteria import OVER_RATIO, STILL_LONG, TREND_BATCHES
 from ledgerops.diagnosis.rule import Rule
-from ledgerops.diagnosis.rules import (
-    checkpoint_slow,
-    gc_pressure,
-    key_skew,
-    memory_spill,
-    noisy_neighbour,
-    python_bound,
-    slow_sink,
-    slow_source,
-    state_commit_slow,
-    straggler,
-    too_many_tasks,
-)
 from ledgerops.metrics.latency import LAST_BATCH
 from ledgerops.metrics.pressure import INTERVAL, LAG
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
@@ -57,13 +45,11 @@ from ledgerops.signals.baseline import RECENT_BATCHES
 from ledgerops.signals.query_view import QueryView
 
 OVERLOADED = 1.15  # arrival over what is processed; below it the noise of a few batches may do the same
-TREND_OVERLOADED = 1.05  # the same where batches have been falling behind since the query began
 ROOM = 0.7  # of the interval: batches that take less leave room, so that more cores are no help
 MIN_RUN_SECONDS = 40.0  # of a run before its batches count as slow from birth: at first the JVM compiles
 MIN_BATCHES = 8  # after the warm-up: a trend, where no past says how long they used to take
 MOSTLY = 0.5  # of a batch that must be work on its rows
 FROM_BIRTH_SHARE = 0.1  # of the trouble, for the ranking: any cause that would save more comes first
-THIRD = 1 / 3  # of a batch: a cause that takes so much is named in place of the load
 ON_ROWS = ("cpu", "python", "state_update", "shuffle", "waiting")
 SLOWER = 1.5  # the query needs so much longer than usual for its rows: then the query changed, not (only) the load
 
@@ -76,7 +62,7 @@ def check(view: QueryView) -> Iterator[Finding]:
         return
     ratio = load.arrival / load.processed
     from_birth = not view.baseline.usual
-    if ratio < (TREND_OVERLOADED if from_birth else OVERLOADED) or _other_cause(view, ratio) is not None:
+    if ratio < (OVER_RATIO if from_birth else OVERLOADED) or _other_cause(view, ratio) is not None:
         return
     interval = view.trigger.interval or 0.0
     held_back = all(batch.duration < ROOM * interval for batch in view.batches[-RECENT_BATCHES:])
@@ -139,22 +125,7 @@ def _other_cause(view: QueryView, ratio: float) -> str | None:
     waste = task_skew.wasted(view)
     if waste is not None and ratio / waste.factor < OVERLOADED:
         return f"{waste.seconds:.1f} s of a batch of {waste.duration:.1f} s are spent on {waste.what}"
-    found = _largest_saving(view) if not view.baseline.usual else None
-    if found is not None and ratio * (1 - (found.share or 0.0)) < OVERLOADED:
-        return f"{found.summary}; without this the query would keep up"
     return None
-
-
-OTHERS = (
-    *(python_bound.check, straggler.check, too_many_tasks.check, slow_sink.check, slow_source.check, key_skew.check),
-    *(checkpoint_slow.check, state_commit_slow.check, gc_pressure.check, memory_spill.check, noisy_neighbour.check),
-)
-
-
-def _largest_saving(view: QueryView) -> Finding | None:
-    """The cause that takes the largest share of a batch, of those that are not the load itself."""
-    found = [finding for rule in (python_bound, straggler, too_many_tasks, slow_sink) for finding in rule.check(view)]
-    return max(found, key=lambda each: each.share or 0.0, default=None)
 
 
 def _too_much_work(view: QueryView) -> Iterator[Finding]:
@@ -166,15 +137,14 @@ def _too_much_work(view: QueryView) -> Iterator[Finding]:
     work = sum(parts[name].share for name in ON_ROWS if name in parts)
     newest = view.baseline.steady[-MIN_BATCHES:]
     durations = [batch.duration for batch in newest]
-    long = all(each > harm.OVER_RATIO * interval for each in durations)
-    if newest and (
-        durations[-1] < harm.STILL_LONG * max(durations) or newest[-1].rows < median(b.rows for b in newest) / 2
-    ):
+    needed = TREND_BATCHES if sum(durations) >= MIN_RUN_SECONDS else MIN_BATCHES
+    long = all(each > OVER_RATIO * interval for each in durations)
+    if newest and (durations[-1] < STILL_LONG * max(durations) or newest[-1].rows < median(b.rows for b in newest) / 2):
         return  # it recovers, or rows are not what the newest batch took long for
     lasts = view.now - view.batches[0].started >= MIN_RUN_SECONDS
-    if view.baseline.usual or len(newest) < MIN_BATCHES or not long or not lasts or work < MOSTLY:
+    if view.baseline.usual or len(newest) < needed or not long or not lasts or work < MOSTLY:
         return
-    if (view.capacity.overhead or 0.0) > interval or any(next(rule(view), None) is not None for rule in OTHERS):
+    if (view.capacity.overhead or 0.0) > interval:
         return
     where = max(view.last.sources, key=lambda source: source.rows, default=None)
     at = view.last.ended
@@ -210,4 +180,6 @@ RULE = Rule(
     runbook=__doc__,
     explains=("falling-behind", "trigger-overrun"),
     acquit=acquit,
+    residual=True,
+    saves=False,
 )

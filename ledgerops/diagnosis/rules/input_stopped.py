@@ -15,7 +15,8 @@ Mitigation: tell the owner of the producer; the query needs no change and reads 
 Evidence:
     seconds_without_arrival: its `at`, which is the start of the newest batch, the newest `offsets` record that is an
         answer or the newest idle record, whichever is latest, less the time at which the topic's heads (latestOffset of
-        batches, latest of `offsets` records) had last grown
+        batches, latest of `offsets` records) had last grown; of a source without heads, such as a folder of files, the
+        start of the last batch that read rows from it
     longest_pause_seconds: the longest time between two samples at which the topic's heads had grown, over the newest
         200 samples of each partition; a batch reports its sample when it has ended, and it counts if there is no later
         one
@@ -101,7 +102,7 @@ def _last_moves(history: History) -> dict[str, float]:
             if len(heads) > 1 and heads[-2] == heads[-1]:
                 at = max(found.get(topic, 0.0), times[-2])
             found[topic] = at
-    return found
+    return found | {name: moves[-1] for name, moves in _batches_with_rows(history).items() if moves}
 
 
 def _moves(history: History, topic: str) -> list[float]:
@@ -114,7 +115,18 @@ def _moves(history: History, topic: str) -> list[float]:
             if len(times) > MIN_POINTS:
                 since = max(since, newest[0])
             found.update(at for before, head, at in zip(heads, heads[1:], newest[1:], strict=False) if head > before)
-    return sorted(at for at in found if at >= since)
+    return sorted(at for at in found if at >= since) or _batches_with_rows(history).get(topic, [])
+
+
+def _batches_with_rows(history: History) -> dict[str, list[float]]:
+    """By source that does not report its heads, such as a folder of files: when the batches began that read rows."""
+    without = {source.name for source in history.last.sources if not source.latest} if history.last else set()
+    found: dict[str, list[float]] = {name: [] for name in without}
+    for batch in history.run if without else ():
+        for source in batch.sources:
+            if source.rows > 0 and source.name in without:
+                found[source.name].append(batch.started)
+    return found
 
 
 def _others(view: QueryView, topic: str, since: float) -> list[str]:

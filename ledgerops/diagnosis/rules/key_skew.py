@@ -32,7 +32,7 @@ Evidence:
 from collections.abc import Iterator
 from statistics import median
 
-from ledgerops.diagnosis import batch_time, overload, task_skew
+from ledgerops.diagnosis import batch_time, harm, overload, task_skew
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.skew import HOT_KEY
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
@@ -51,7 +51,8 @@ ROWS = 100  # of the hot key in a batch; fewer say nothing about a share
 
 def check(view: QueryView) -> Iterator[Finding]:
     uneven = task_skew.uneven_stage(view, shuffle=True)
-    needed = batch_time.ENOUGH if overload.strained(view) else BATCHES  # under strain these are all long, and in a row
+    # of a query that suffers these are all long, and in a row
+    needed = batch_time.needed(view) if harm.harm(view) is not None else BATCHES
     share = _hot_share(view)
     if uneven is not None and (uneven.factor < SLOWER or uneven.batches < needed):
         uneven = uneven if uneven.factor < BALANCED else None

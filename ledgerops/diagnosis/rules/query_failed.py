@@ -1,7 +1,7 @@
-"""Query failed: the query ended with an exception.
+"""Query failed: the query ended with an exception, or vanished without a report of its end.
 
-Meaning: Spark stopped the query because of an error. A query that was stopped on purpose, or that read all available
-    rows with an `availableNow` trigger, has not failed.
+Meaning: Spark stopped the query because of an error, or its server is gone and can no longer say why. A query that was
+    stopped on purpose, or that read all available rows with an `availableNow` trigger, has not failed.
 Impact: the query writes no results until it is started again. Rows wait in the source for as long as it keeps them.
 Diagnosis: 1. Read the finding: it has the error class, the first line of the exception, the batch and, if the exception
     names them, the file or the offset. A sink or a broker that is named is where to look first.
@@ -17,6 +17,8 @@ Evidence:
     failed_batch_id: one more than the highest batchId in the query's progress records, of all its runs; absent
         without any.
     failed_at_offset: the offset that the exception names, where it names one.
+    seconds_without_a_sign: of a run that vanished: its end as noted less the end of its newest batch, or less its
+        start without one.
 """
 
 import re
@@ -24,6 +26,7 @@ from collections.abc import Iterator
 
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
+from ledgerops.model.history import Ended
 from ledgerops.signals.query_view import QueryView
 
 TASK = re.compile(r"Lost task .*? executor \S+?\): ")
@@ -43,6 +46,8 @@ TRACEBACK = "Traceback (most recent call last):"
 
 def check(view: QueryView) -> Iterator[Finding]:
     ended = view.history.ended
+    if ended is not None and ended.lost:
+        yield _vanished(view, ended)
     if ended is None or ended.exception is None:
         return
     line = first_line(ended.exception)
@@ -70,6 +75,24 @@ def check(view: QueryView) -> Iterator[Finding]:
             ),
         ),
         confidence=1.0,
+        began=ended.at,
+    )
+
+
+def _vanished(view: QueryView, ended: Ended) -> Finding:
+    """The run is gone, and nobody said that it stopped or failed."""
+    seen = view.history.last_progress or view.history.started_at or ended.at
+    return Finding(
+        f"the query vanished without a report of its end, {ended.at - seen:.0f} s after its last batch",
+        Component("query", view.query, "vanished"),
+        (Evidence("seconds_without_a_sign", max(0.0, ended.at - seen), "seconds", "a report of its end", ended.at),),
+        (
+            Remedy(
+                "check whether the Spark server of the query still runs, and read the end of its log",
+                "a server that is killed or runs out of memory reports nothing",
+            ),
+        ),
+        confidence=0.8,
         began=ended.at,
     )
 

@@ -170,4 +170,5 @@ RULE = Rule(
     runbook=__doc__,
     explains=("input-overload", "falling-behind"),
     acquit=acquit,
+    saves=False,
 )

@@ -1,7 +1,7 @@
-"""Small batch overhead: the fixed cost of each batch takes longer than the trigger interval.
+"""Small batch overhead: the fixed cost of each batch takes most of it.
 
-Meaning: planning the query, starting its stages and writing the checkpoint take the same time for one row as for
-    thousands. Here they take nearly the whole batch, and longer than the trigger interval.
+Meaning: planning the query, compiling its code, starting its stages and writing the checkpoint take the same time for
+    one row as for thousands. Here they take nearly the whole batch.
 Impact: the query runs without a pause at a low load, and results are later than the interval suggests. It takes cores
     and driver time from other queries.
 Diagnosis: 1. Compare `ledgerops_batch_overhead_seconds{query="QUERY"}` with
@@ -22,6 +22,10 @@ Evidence:
         widest stage), at most the batch duration
     query_planning_seconds: median over P of durationMs.queryPlanning / 1000
     rows_per_batch: median over P of numInputRows
+    seconds_without_rows: where the tasks compute for most of their time whatever their rows: the intercept of the line
+        of Theil and Sen through numInputRows and durationMs.triggerExecution / 1000 of the newest 60 batches with rows
+        (not the run's first)
+    without_rows_share: seconds_without_rows over the median of durationMs.triggerExecution / 1000 over P
 """
 
 from collections.abc import Iterator
@@ -29,15 +33,22 @@ from statistics import median
 from typing import NamedTuple
 
 from ledgerops.diagnosis import batch_time, harm, task_skew
+from ledgerops.diagnosis.criteria import OVER_RATIO
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.diagnosis.rules import checkpoint_slow, slow_source, too_many_tasks
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.signals.baseline import RECENT_BATCHES
 from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
+from ledgerops.signals.theil_sen import fit_line
 
 SHARE = 0.7  # of the batch
-EXCESS = 1.0  # seconds over the interval; nobody waits for less
+MIN_SECONDS = 1.0  # of a batch; nobody waits for less
+FIT_BATCHES = 60  # that a line goes through
+MIN_ODD_BATCHES = 3  # of them with rows unlike the others', or the line says nothing
+ODD_RATIO = 1.3  # between their rows
+MAX_RECORDS = 100  # of a task: with more the work may be in the rows
+COMPUTES = 0.7  # of a batch's time outside tasks and on the CPU: waiting tasks are another cause
 SLOWER = 1.5  # the overhead against the usual: if it grew, something happened to the query, and that is the cause
 
 
@@ -72,22 +83,68 @@ def _overhead(view: QueryView, known: batch_time.Pairs) -> Overhead | None:
     return Overhead(*(median(each) for each in zip(*found, strict=True)))
 
 
+class Fixed(NamedTuple):
+    """Seconds that a batch takes without any row, by the line through its rows and seconds."""
+
+    seconds: float
+    share: float
+
+
+@once
+def fixed(view: QueryView) -> Fixed | None:
+    """None where the rows of the batches are too much alike, or their tasks have many rows or wait."""
+    known, width = batch_time.pairs(view), view.cluster.cores
+    batches = [batch for batch in view.baseline.settled[-FIT_BATCHES:] if batch.rows > 0]
+    if len(known) < batch_time.ENOUGH or width is None or not batches:
+        return None
+    usual = median(batch.rows for batch in batches)
+    odd = [batch for batch in batches if not usual / ODD_RATIO < batch.rows < usual * ODD_RATIO]
+    line = fit_line([batch.rows for batch in batches], [batch.duration for batch in batches])
+    if len(odd) < MIN_ODD_BATCHES or line is None:
+        return None
+    computes = []
+    for batch, tasks in known:
+        slots = batch_time.slots(view, max(stage.tasks for stage in tasks.stages))
+        if any(stage.records > MAX_RECORDS * stage.tasks for stage in tasks.stages):
+            return None
+        waits = sum(stage.run_seconds - stage.cpu_seconds - stage.gc_seconds for stage in tasks.stages)
+        computes.append(1 - max(0.0, waits) / slots / batch.duration)
+    duration = median(batch.duration for batch, _ in known)
+    return Fixed(line.overhead, line.overhead / duration) if median(computes) >= COMPUTES else None
+
+
 def check(view: QueryView) -> Iterator[Finding]:
-    interval = view.trigger.interval
-    if not interval or view.last is None or not harm.examined(view):
-        return
+    interval = view.trigger.interval or 0.0
     now = overhead(view)
-    if now is None or now.share < SHARE or now.duration < interval + EXCESS or _other_cause(view, now):
+    if (
+        now is None
+        or view.last is None
+        or not harm.examined(view)
+        or now.duration < max(MIN_SECONDS, OVER_RATIO * interval)
+    ):
+        return
+    without = fixed(view) if now.share < SHARE else None
+    if (now.share < SHARE and (without is None or without.share < SHARE)) or _other_cause(view, now):
         return
     at = view.last.ended
+    seconds, share = (now.seconds, now.share) if without is None else (without.seconds, without.share)
+    proof: tuple[Evidence, ...] = (
+        Evidence("overhead_seconds", now.seconds, "seconds", f"<= {interval:g}", at),
+        Evidence("overhead_share", now.share, "ratio", f"< {SHARE:g}", at),
+        Evidence("task_seconds", now.tasks, "seconds", f">= {(1 - SHARE) * now.duration:.1f}", at),
+    )
+    if without is not None:
+        proof = (
+            Evidence("seconds_without_rows", without.seconds, "seconds", f"<= {interval:g}", at),
+            Evidence("without_rows_share", without.share, "ratio", f"< {SHARE:g}", at),
+        )
+    promise = f"the trigger interval is {interval:g} s" if interval else "the next batch starts at once"
     yield Finding(
-        f"{now.seconds:.1f} s of a batch of {now.duration:.1f} s are fixed cost, independent of its {now.rows:,.0f} "
-        f"rows; the trigger interval is {interval:g} s",
+        f"{seconds:.1f} s of a batch of {now.duration:.1f} s are fixed cost, independent of its {now.rows:,.0f} rows; "
+        f"{promise}",
         Component("query", view.query, "query_planning" if now.planning >= 0.5 * now.seconds else "scheduling"),
         (
-            Evidence("overhead_seconds", now.seconds, "seconds", f"<= {interval:g}", at),
-            Evidence("overhead_share", now.share, "ratio", f"< {SHARE:g}", at),
-            Evidence("task_seconds", now.tasks, "seconds", f">= {(1 - SHARE) * now.duration:.1f}", at),
+            *proof,
             Evidence("query_planning_seconds", now.planning, "seconds", "less", at),
             Evidence("rows_per_batch", now.rows, "rows", "more", at),
         ),
@@ -96,11 +153,11 @@ def check(view: QueryView) -> Iterator[Finding]:
                 f"set the trigger interval to {max(1.0, 2 * now.duration):.0f} s if results may be that old",
                 "fewer, larger batches spend less time on the fixed cost",
             ),
-            Remedy("do not add cores to fix this", "planning and scheduling run in the driver"),
+            Remedy("do not add cores to fix this", "planning, compiling and scheduling take as long on any number"),
         ),
-        confidence=min(0.9, 0.4 + 0.5 * now.share),
+        confidence=min(0.9, 0.4 + 0.5 * share),
         began=view.baseline.steady[-RECENT_BATCHES].started if len(view.baseline.steady) >= RECENT_BATCHES else None,
-        share=now.share,
+        share=min(1.0, share),
     )
 
 

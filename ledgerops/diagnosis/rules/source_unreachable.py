@@ -146,6 +146,7 @@ RULE = Rule(
     runbook=__doc__,
     explains=("query-stuck", "query-failed", "falling-behind", "trigger-overrun", "slow-source"),
     acquit=acquit,
+    saves=False,
     linger=0.0,
     outlives=True,
     at_rest=True,

@@ -21,6 +21,8 @@ Evidence:
         has them, less that of the named one, where an observed input is to blame.
     watermark_behind_rows_seconds: eventTime.max of the newest batch less eventTime.watermark less the largest allowed
         lateness; absent where the first watermark of the plan belongs to the silent input.
+    event_time_advance_seconds: where there was no watermark since the run began: eventTime.max of the newest batch less
+        that of the first batch with rows.
     watermark_usually_still_seconds: the longest time for which the watermark had not advanced before, computed as the
         first.
 """
@@ -41,6 +43,7 @@ STILL = 8.0  # seconds at least: an input may be silent for a batch or two
 TIMES_USUAL = 2.0  # the longest earlier time without an advance: an input with few rows is often silent
 BRANCH_SECONDS = 30.0  # that the watermark must be behind the rows beyond its delay, where no input looks silent
 BRANCH_BATCHES = 8
+NEVER_SECONDS = 15.0  # from the first rows on: Spark sets the first watermark one batch after them
 BATCHES = 4  # with rows in them, after the first that had this watermark: so it takes four intervals, too
 
 
@@ -50,6 +53,7 @@ class Stall(NamedTuple):
     rows: int
     usual: float  # longest seconds without an advance before
     ahead: float | None  # of the newest row before what the watermark would have to be
+    never: bool = False  # the run never had one: `ahead` is how far the event time of its rows has come
 
 
 class Silent(NamedTuple):
@@ -71,21 +75,23 @@ def check(view: QueryView) -> Iterator[Finding]:
         return
     known = f" (observed as {observation.name})" if source and observation else ""
     newest = stall.batches[-1]
-    at = newest.ended
+    at, limit = newest.ended, max(STILL, TIMES_USUAL * stall.usual)
     evidence = [
-        Evidence("watermark_still_seconds", stall.seconds, "seconds", f"< {TIMES_USUAL * stall.usual:.0f}", at),
+        Evidence("watermark_still_seconds", stall.seconds, "seconds", f"< {limit:.0f}", at),
         Evidence("rows_read_meanwhile", float(stall.rows), "rows", "0", at),
         silent.evidence,
-        Evidence("watermark_usually_still_seconds", stall.usual, "seconds", "the usual", at),
     ]
-    if stall.ahead is not None and silent.evidence.name != "watermark_behind_rows_seconds":
+    if not stall.never:
+        evidence.append(Evidence("watermark_usually_still_seconds", stall.usual, "seconds", "the usual", at))
+    if stall.ahead is not None and not stall.never and silent.evidence.name != "watermark_behind_rows_seconds":
         evidence.append(Evidence("watermark_behind_rows_seconds", stall.ahead, "seconds", "about 0", at))
     began = stall.batches[0].started
     rows = [sum(operator.rows for operator in batch.operators) for batch in (stall.batches[0], newest)]
     grows = f"; state grew from {rows[0]:,} to {rows[1]:,} rows meanwhile" if rows[1] > rows[0] else ""
+    stands = "there has been no watermark" if stall.never else "the watermark has not advanced"
     yield Finding(
-        f"the watermark has not advanced for {stall.seconds:.0f} s while {stall.rows:,} rows arrived: "
-        f"{silent.name}{known}{silent.words} stops it{grows}",
+        f"{stands} for {stall.seconds:.0f} s while {stall.rows:,} rows arrived: "
+        f"{silent.name}{known}{silent.words} {'keeps it from starting' if stall.never else 'stops it'}{grows}",
         Component(silent.kind, silent.name, f"has the lowest watermark{known}"),
         tuple(evidence),
         (
@@ -109,8 +115,10 @@ def check(view: QueryView) -> Iterator[Finding]:
 def _stall(view: QueryView) -> Stall | None:
     """The time without an advance of the watermark, if it is longer than ever before and rows arrived throughout."""
     last = view.last
-    if last is None or last.watermark is None or view.history.idle_since is not None:
+    if last is None or view.history.idle_since is not None:
         return None
+    if last.watermark is None:
+        return _never_began(view, last)
     if len(view.batches) <= BATCHES or view.batches[-BATCHES - 1].watermark != last.watermark:
         return None
     stands = [(mark, list(batches)) for mark, batches in groupby(view.batches, lambda batch: batch.watermark) if mark]
@@ -127,6 +135,21 @@ def _stall(view: QueryView) -> Stall | None:
     if ahead is not None and ahead < STILL:
         return None  # the event time of the rows does not advance
     return Stall(with_rows, seconds, sum(batch.rows for batch in standing[1:]), usual, ahead)
+
+
+def _never_began(view: QueryView, last: Progress) -> Stall | None:
+    """Rows with event times arrive, and no batch had a watermark: Spark sets it by the batch after the first rows."""
+    if any(batch.watermark is not None for batch in view.batches):
+        return None
+    timed = [batch for batch in view.batches if batch.rows > 0 and batch.event_time_max is not None]
+    if len(timed) <= BATCHES or last.rows == 0 or last.event_time_max is None:
+        return None
+    seconds = last.started - timed[0].started
+    if seconds < NEVER_SECONDS:
+        return None
+    rows = sum(batch.rows for batch in view.batches[1:])
+    since = last.started - view.batches[0].started
+    return Stall(timed, since, rows, 0.0, last.event_time_max - (timed[0].event_time_max or 0.0), never=True)
 
 
 def _with_next(
@@ -196,9 +219,8 @@ def _silent_branch(view: QueryView, stall: Stall) -> Silent | None:
         return None
     columns = sorted(view.plan.watermarks)
     which = f" (the watermarks are on {', '.join(columns)})" if len(columns) > 1 else ""
-    evidence = Evidence(
-        "watermark_behind_rows_seconds", stall.ahead, "seconds", f"< {BRANCH_SECONDS:g}", stall.batches[-1].ended
-    )
+    name = "event_time_advance_seconds" if stall.never else "watermark_behind_rows_seconds"
+    evidence = Evidence(name, stall.ahead, "seconds", f"< {BRANCH_SECONDS:g}", stall.batches[-1].ended)
     return Silent("input", "one input of the query", f"{which}, which passes on no newer rows,", evidence)
 
 

@@ -15,6 +15,7 @@ OVER = 1.04  # times the interval: that a batch outlasts it
 MIN_COSTLY_SECONDS = 1.0  # of a batch of a query that runs back to back
 MIN_STUCK_SECONDS = 15.0
 GROWTH = 1.5
+OUTLASTS = "outlasts its trigger"  # harm that only somebody who knows the interval can see
 LONG = 3.0  # times the interval: a single batch is proof
 MIN_LONG_SECONDS = 6.0
 
@@ -43,7 +44,7 @@ def harm(case: Case, folder: Path, onset: float, ended: float) -> Harm | None:
     """What the fault of a case did from its onset on; None when it did no harm, so that nothing is proven."""
     if case.harm == "given":
         at = onset + case.harm_after
-        return Harm(at, case.kind, "warning") if at < ended else None
+        return Harm(at, case.kind, case.due) if at < ended else None
     if case.harm == "failure":
         failed = [at for at in failures(folder) if at >= onset]
         return Harm(failed[0], "failed", "warning") if failed else None
@@ -64,9 +65,9 @@ def slow(checkpoint: Path, trigger: float | None, onset: float, ended: float) ->
     if ended - last > quiet:
         found.append(Harm(last + quiet, "stands still", "warning"))
     if trigger:
-        over = [Harm(at, "outlasts its trigger", "warning") for at, _ in _pairs_over(gaps, OVER * trigger)]
+        over = [Harm(at, OUTLASTS, "warning") for at, _ in _pairs_over(gaps, OVER * trigger)]
         long = max(LONG * trigger, MIN_LONG_SECONDS)
-        over += [Harm(at - gap + long, "outlasts its trigger", "warning") for at, gap in gaps if gap > long]
+        over += [Harm(at - gap + long, OUTLASTS, "warning") for at, gap in gaps if gap > long]
         return min([*found, *over], default=None)
     gaps = gaps[1:]
     if not found and len(gaps) < 4:

@@ -41,6 +41,7 @@ class Case:
     may: tuple[str, ...] = ()  # further rules that are true of it
     harm: HarmKind = "time"
     harm_after: float = 0.0
+    due: str = "warning"  # least severity of a finding that names a fault as `given`
     seconds: float = 60.0
     master: str = "local[2]"
     conf: Mapping[str, str] = field(default_factory=dict)

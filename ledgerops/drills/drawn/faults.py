@@ -224,7 +224,7 @@ def silent_producer(c: Chance) -> Parts:
     rate = c.pick(150, 600)
     load = c.load({"rate": rate}, {"rate": 0})
     parts = {"app": c.pick("warehouse", "counts"), "expected": ("input-stopped",), "later": 50.0}
-    return {**parts, "harm": "given", "harm_after": 20.0, "after": 70.0, **load}
+    return {**parts, "harm": "given", "harm_after": 20.0, "due": "info", "after": 70.0, **load}
 
 
 def heap(c: Chance) -> Parts:
@@ -264,6 +264,7 @@ def executor_lost(c: Chance) -> Parts:
         "actions": actions,
         "harm": "given",
         "harm_after": 0.5,
+        "due": "info",  # Spark repeats the lost tasks, and no result need be late
         "options": {"shuffle": 4},
     }
 

@@ -41,7 +41,7 @@ KNOWN = (
     Case(
         name="silent-producer", kind="silent-producer", app="warehouse", source="kafka", trigger=2.0,
         query="card_payments", expected=("input-stopped",), onset_seconds=45.0, control={"load": {"rate": 500}},
-        changes=((45.0, {"load": {"rate": 0}}),), harm="given", harm_after=20.0, seconds=145.0,
+        changes=((45.0, {"load": {"rate": 0}}),), harm="given", harm_after=20.0, due="info", seconds=145.0,
         onset="later", strength="clear",
     ),
     Case(

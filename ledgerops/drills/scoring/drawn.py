@@ -75,7 +75,10 @@ def judge(folder: Path) -> Result:
         except (UserError, OSError) as error:
             ways[way] = Judged(None, False, f"not readable: {error}", ())
             continue
-        ways[way] = judge_answers(case, harm, onset, answers, others)
+        due = harm
+        if harm is not None and way == LOG and harm.what == batches.OUTLASTS:
+            due = harm._replace(level="info")  # Spark's log does not say the interval
+        ways[way] = judge_answers(case, due, onset, answers, others)
     return Result(case, harm, void, ways, others)
 
 
@@ -99,7 +102,8 @@ def logged(folder: Path) -> Iterator[Answer]:
     return _replayed(folder / "eventlog")
 
 
-WAYS: Mapping[str, Callable[[Path], Iterator[Answer]]] = {"live": live, "recording": recorded, "event log": logged}
+LOG = "event log"
+WAYS: Mapping[str, Callable[[Path], Iterator[Answer]]] = {"live": live, "recording": recorded, LOG: logged}
 
 
 def others_share(folder: Path) -> float:

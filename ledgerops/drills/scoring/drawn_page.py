@@ -23,8 +23,10 @@ under `ledgerops exec` with Spark's event log enabled. That a fault does harm is
 the logs of the application, never from what the diagnosis reads; a drill whose fault did no harm on this machine proves
 nothing and is left out. Each drill is scored three ways: the answers of `/diagnosis` while it runs, a replay of its
 recording, and a replay of its event log. A fault without harm, such as slow batches of a query without a trigger that
-still keeps up, must be named at info or above, any other fault at warning or above. Recall: named at all. Cause first:
-named, and the first root cause in most answers from then on. Silent: no finding at warning or above at any time.
+still keeps up, must be named at info or above, any other fault at warning or above. Spark's event log does not say the
+trigger interval, and it is not given to the replay with `--trigger`: there, batches that are only longer than their
+interval count as named at info, too. Recall: named at all. Cause first: named, and the first root cause in most answers
+from then on. Silent: no finding at warning or above at any time.
 """
 
 

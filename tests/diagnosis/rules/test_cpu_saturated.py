@@ -118,3 +118,39 @@ def test_tasks_that_spill_are_another_matter(suffering):
 def test_it_is_ruled_out_with_its_number(suffering):
     assert RULE.acquit(suffering(busy=0.4)) == "only 40% of 2 cores are busy"
     assert RULE.acquit(suffering(busy=1.0)) is None
+
+
+STRETCHED = {"add_batch": 4.0, "query_planning": 1.0, "wal_commit": 1.5, "commit_offsets": 1.5}
+FROM_BIRTH = {"warm": 0, "seconds": [8.0] * 6, "phases": [STRETCHED] * 6, "stages": [[WAITS]] * 6}
+
+
+def pressed(view, **sample):
+    return type(view)(view.history, view.now, [replace(look, **sample) for look in view.hosts], view.others)
+
+
+@pytest.mark.parametrize(
+    ("sample", "words"),
+    [
+        pytest.param({"cpu_pressure_ratio": 0.97}, "; threads wait for a core 97% of the time)", id="by its pressure"),
+        pytest.param({"runnable_threads": 30}, "; 30 threads run or wait for a core)", id="by its run queue"),
+    ],
+)
+def test_a_machine_that_was_full_before_the_query_began_is_named(suffering, sample, words):
+    [finding] = RULE.check(pressed(suffering(FROM_BIRTH, driver_jvm=0.1), **sample))
+
+    assert words in finding.summary
+    assert finding.share == pytest.approx(0.9)
+
+
+@pytest.mark.parametrize(
+    ("changes", "sample"),
+    [
+        pytest.param({"seconds": [1.0] * 6}, {"cpu_pressure_ratio": 0.97}, id="nothing suffers"),
+        pytest.param({"seconds": [8.0] * 3}, {"cpu_pressure_ratio": 0.3}, id="hardly anything waits, too early to say"),
+        pytest.param({"seconds": [8.0] * 3}, {"runnable_threads": 3}, id="a short run queue, too early to say"),
+    ],
+)
+def test_a_machine_that_is_merely_busy_from_birth_is_not(suffering, changes, sample):
+    view = pressed(suffering(FROM_BIRTH | changes, driver_jvm=0.1), **sample)
+
+    assert list(RULE.check(view)) == []

@@ -120,3 +120,28 @@ def test_another_query_on_the_same_topic_is_no_other_input():
     behind = run(400, query="other", transactions=ever)
 
     assert list(RULE.check(QueryView(ahead, T0 + 400, others=[behind]))) == []
+
+
+def folder(rows_until, seconds=120.0):
+    """A query that reads a folder of files, which reports no heads; it looks every 2 s and then finds nothing."""
+    past = History("card_payments")
+    past.start(T0, "id-1", "run-1")
+    for number in range(int(rows_until / 2)):
+        files = source(10, {}, {}, name="FileStreamSource[file:/in]")
+        past.add(batch(number, started=T0 + 2.0 * number, query="card_payments", sources=(files,), rows=10))
+    past.idle(T0 + rows_until)
+    past.idle(T0 + seconds)
+    return QueryView(past, T0 + seconds)
+
+
+def test_a_folder_that_gets_no_more_files_is_worth_knowing():
+    [finding] = RULE.check(folder(50))
+
+    assert (finding.summary, finding.harmless) == (
+        "no row has arrived in FileStreamSource[file:/in] for 72 s; its longest pause was 2 s",
+        True,
+    )
+
+
+def test_a_folder_that_has_been_read_to_its_end_in_a_few_batches_is_not():
+    assert list(RULE.check(folder(20))) == []

@@ -1,6 +1,8 @@
 import pytest
 
+from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.diagnosis.rules.query_failed import RULE, exception_class, first_line, place
+from tests.diagnosis.contradictions import contradictions
 
 STACK = "org.apache.spark.SparkRuntimeException: [USER_RAISED_EXCEPTION] bad row\n\tat org.apache.spark.sql.Some.method"
 
@@ -134,3 +136,19 @@ def test_others_are_not(history, case):
 )
 def test_the_first_line_says_what_happened(exception, line):
     assert first_line(exception) == line
+
+
+def test_a_run_that_vanished_has_a_finding_that_says_so(history):
+    view = history(seconds=[1.0] * 4)
+    view.history.end(view.now + 25, "run-1", None, None, lost=True)
+    verdict = Diagnoser()(type(view)(view.history, view.now + 25, view.hosts))
+
+    assert (verdict.status, [root.rule for root in verdict.root_causes]) == ("lost", ["query-failed"])
+    assert verdict.root_causes[0].summary == (
+        "the query vanished without a report of its end, 25 s after its last batch"
+    )
+    assert contradictions(verdict) == []
+
+
+def test_a_query_that_was_stopped_has_none(history):
+    assert list(RULE.check(history(seconds=[1.0] * 4, stopped=True))) == []

@@ -21,13 +21,20 @@ def test_what_a_batch_costs_whatever_its_rows_is_told(history):
     assert finding.component.detail == "query_planning"
 
 
+def test_a_query_without_an_interval_is_told_of_it_too(history):
+    [finding] = RULE.check(small(history, interval=0.0))
+
+    assert finding.summary == (
+        "2.0 s of a batch of 2.1 s are fixed cost, independent of its 20 rows; the next batch starts at once"
+    )
+
+
 @pytest.mark.parametrize(
     "case",
     [
         pytest.param({"count": 0}, id="no batch yet"),
         pytest.param({"interval": 5.0}, id="no harm"),
-        pytest.param({"interval": 0.0}, id="back to back by intent"),
-        pytest.param({"seconds": 1.2}, id="nobody waits for less than a second"),
+        pytest.param({"seconds": 0.9}, id="nobody waits for less than a second"),
         pytest.param(
             {"stages": [[stage(records=[900, 900], seconds=[1.6, 1.6], wall=1.7)]] * 8}, id="the tasks have work"
         ),

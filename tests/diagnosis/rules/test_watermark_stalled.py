@@ -110,7 +110,6 @@ def test_a_source_bears_the_name_of_its_observation_too(history):
         pytest.param({"sparse": 8, "silent": 99, "count": 31}, id="an input that seldom sends"),
         pytest.param({"sparse": 8, "silent": 33, "count": 46}, id="silent for not much longer than it often is"),
         pytest.param({"one": True}, id="nothing tells the inputs apart"),
-        pytest.param({"silent": 0}, id="never had a watermark"),
         pytest.param({"rows": 0}, id="no rows at all"),
     ],
 )
@@ -138,3 +137,27 @@ def test_rows_that_do_not_go_on_in_event_time_stall_nothing(history):
 @pytest.mark.parametrize("case", [{"warm": 0}, {"idle": True}, {"seconds": [1.0] * 20}])
 def test_a_query_without_a_watermark_has_none(history, case):
     assert list(RULE.check(history(**case))) == []
+
+
+def test_an_input_that_never_sent_a_row_is_found(history):
+    [finding] = RULE.check(joined(history, silent=0))
+
+    assert finding.summary == (
+        "there has been no watermark for 46 s while 11,500 rows arrived: accounts, which sent none, keeps it from "
+        "starting; state grew from 0 to 100 rows meanwhile"
+    )
+    assert [each.name for each in finding.evidence] == [
+        "watermark_still_seconds", "rows_read_meanwhile", "rows_of_the_silent_input"
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param({"silent": 0, "count": 8}, id="the query has only begun"),
+        pytest.param({"silent": 0, "rows": 0}, id="no input sends"),
+        pytest.param({"silent": 24}, id="both inputs send"),
+    ],
+)
+def test_a_watermark_that_need_not_be_there_yet_is_not_missed(history, case):
+    assert list(RULE.check(joined(history, **case))) == []

@@ -63,8 +63,10 @@ def recompute(lines: Sequence[Json], query: str, now: float, finding: Json) -> I
     of its own instant, or did not yet.
     """
     tape = Tape(lines, query, now)
-    for evidence in finding["evidence"]:
-        name, told = evidence["name"], evidence["value"]
+    numbers = [(evidence["name"], evidence["value"]) for evidence in finding["evidence"]]
+    if finding.get("saving_seconds") is not None:
+        numbers.append(("saving_seconds", finding["saving_seconds"]))
+    for name, told in numbers:
         compared = Compared(name, told, _value(tape, name, finding))
         if not compared.agrees:
             known = [line for line in lines if line.get("query") in (query, None) or instant(line["at"]) < now - SAME]

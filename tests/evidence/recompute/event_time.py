@@ -88,6 +88,11 @@ def _usually_still(tape: Tape, finding: Json) -> float | None:
     return max((later.start - earlier.start for earlier, later in pairwise(known)), default=None)
 
 
+def _advance(tape: Tape) -> float:
+    first = next(batch for batch in tape.run if batch.rows and "max" in batch.event)
+    return tape.run[-1].event["max"] - first.event["max"]
+
+
 def _watermark_still(tape: Tape, finding: Json) -> float | None:
     return tape.run[-1].start - _still_since(tape).start
 
@@ -157,6 +162,7 @@ FORMULAS: Mapping[str, Formula] = {
         float(batch.id) if (batch := _jump_batch(tape, finding)) is not None else None
     ),
     "watermark_still_seconds": _watermark_still,
+    "event_time_advance_seconds": plain(_advance),
     "watermark_usually_still_seconds": _usually_still,
     "rows_read_meanwhile": _rows_meanwhile,
     "rows_of_the_silent_input": _silent_rows,

@@ -88,7 +88,13 @@ def _last_seen(tape: Tape, finding: Json) -> float | None:
     return tape.now - max([batch.end for batch in tape.all[-1:]] + [at for at, _ in tape.starts] + tape.idles)
 
 
+def _without_a_sign(tape: Tape, finding: Json) -> float | None:
+    newest = tape.run[-1].end if tape.run else next((at for at, run in reversed(tape.starts)), None)
+    return tape.ends[-1][0] - newest if tape.ends and newest is not None else None
+
+
 FORMULAS: Mapping[str, Formula] = {
+    "seconds_without_a_sign": _without_a_sign,
     "ledgerops_source_backlog_offsets": plain(lambda tape: float(backlog(newest_of(tape)))),
     "ledgerops_source_lag_seconds": plain(Tape.lag),
     "falling-behind: batch_seconds": _batch_seconds,

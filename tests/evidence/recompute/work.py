@@ -33,6 +33,25 @@ def _trigger_batches(tape: Tape) -> list[Batch]:
     return row
 
 
+def _newest_seconds(tape: Tape, finding: Json) -> float | None:
+    newest = tape.steady[-3:]
+    return middle(each.seconds for each in (newest if len(newest) == 3 else [b for b in tape.run if b.rows]))
+
+
+def _without_rows(tape: Tape) -> float:
+    """Where a line of the median slope between any two batches meets no rows."""
+    whole = [batch for batch in tape.all if batch.run == tape.run_id][1:][-60:]
+    points = [(batch.rows, batch.seconds) for batch in whole if batch.rows]
+    slope = median((y - b) / (x - a) for i, (a, b) in enumerate(points) for x, y in points[i + 1 :] if x != a)
+    return max(0.0, median(y - slope * x for x, y in points))
+
+
+def _saving(tape: Tape, finding: Json) -> float | None:
+    """The share of the median of the newest three batches."""
+    seconds = middle(batch.seconds for batch in tape.steady[-3:] or tape.run[-3:])
+    return None if seconds is None else seconds * float(finding["share"])
+
+
 def _late_running(tape: Tape) -> float | None:
     if tape.running is None:
         return None
@@ -246,6 +265,12 @@ FORMULAS: Mapping[str, Formula] = {
         lambda tape: median(_checkpoint(b) for b in tape.steady[-3:]) / median(b.seconds for b in tape.steady[-3:])
     ),
     "trigger-overrun: batch_seconds_median": _batch_median,
+    "long-batches: batch_seconds_median": _newest_seconds,
+    "seconds_without_rows": plain(_without_rows),
+    "without_rows_share": plain(
+        lambda tape: _without_rows(tape) / (middle(b.seconds for b in tape.late_with_tasks) or 0)
+    ),
+    "saving_seconds": _saving,
     "query-stuck: batch_seconds_median": _settled_median,
     "add_batch_seconds_median": _phase_median("addBatch"),
     "query_planning_seconds_median": _phase_median("queryPlanning"),

@@ -1,0 +1,63 @@
+"""Which cause a harmed query suffers from: the one whose saving ends the harm, or is a third of a batch.
+
+A saving is the time that a typical batch would take less without the cause. Where no saving is enough, the load is more
+than the resources can process: rules that are `residual` say so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from statistics import median
+
+from ledgerops.diagnosis.criteria import OVER_RATIO
+from ledgerops.diagnosis.harm import Harm
+from ledgerops.diagnosis.rule import Rule
+from ledgerops.model.finding import Finding
+from ledgerops.signals.baseline import RECENT_BATCHES
+from ledgerops.signals.query_view import QueryView
+
+MIN_SHARE = 1 / 3  # of a batch: so much is worth removing first, whatever it takes to end the harm
+MAX_SHARE_OF_LARGER = 0.5  # a cause with less than this part of another's saving does not explain it
+MIN_ENDING_SHARE = 0.1  # that ends the harm; less is within the noise of a few batches
+
+
+def typical_seconds(view: QueryView) -> float | None:
+    """The median duration of the newest three batches, after the warm-up where there are such; None before any."""
+    newest = view.baseline.steady[-RECENT_BATCHES:] or view.batches[-RECENT_BATCHES:]
+    return median(batch.duration for batch in newest) if newest else None
+
+
+def arbitrate(
+    findings: Sequence[Finding], rules: Mapping[str, Rule], harm: Harm | None
+) -> tuple[list[Finding], Mapping[str, str]]:
+    """The findings that stand beside the cause with the largest saving, and by slug why a residual one was left out."""
+    others = [each for each in findings if not rules[each.rule].fallback]
+    findings = others or findings
+    saving = [each for each in findings if each.saving_seconds is not None and not rules[each.rule].residual]
+    enough = [each for each in saving if _enough(each.share or 0.0, harm)]
+    if not enough:
+        return list(findings), {}
+    best = max(enough, key=lambda each: each.share or 0.0)
+    because = f"{best.rule} takes {best.saving_seconds:.1f} s of a batch, and without that the query would keep up"
+    left_out = {each.rule: because for each in findings if rules[each.rule].residual}
+    return [each for each in findings if each.rule not in left_out], left_out
+
+
+def outweighed(findings: Sequence[Finding]) -> set[tuple[str, str]]:
+    """Pairs of rules of which the first cannot explain the second: it takes too little of a batch for that."""
+    shares: dict[str, float] = {}
+    for each in findings:
+        if each.saving_seconds is not None and each.share is not None:
+            shares[each.rule] = max(each.share, shares.get(each.rule, 0.0))
+    return {
+        (small, large)
+        for small, share in shares.items()
+        for large in shares
+        if share < min(MIN_SHARE, MAX_SHARE_OF_LARGER * shares[large])
+    }
+
+
+def _enough(share: float, harm: Harm | None) -> bool:
+    """Whether a saving ends the harm, or is large enough to be worth it in any case."""
+    ends = harm is not None and share >= MIN_ENDING_SHARE and harm.ratio * (1 - share) < OVER_RATIO
+    return share >= MIN_SHARE or ends

@@ -1,0 +1,42 @@
+"""Long batches: batches run back to back, take more than a second, and nothing else is found.
+
+Meaning: the query has no pause between its batches, and each of them takes long. No trigger interval
+    is known that they would outlast. The finding says which part of a batch takes longest.
+Impact: a result is at least as old as a batch takes. With more rows or a slower sink, the query falls behind.
+Diagnosis: `ledgerops diagnose --query QUERY --json` has the parts of a batch under `attribution`, and
+    `sum by (phase) (rate(ledgerops_batch_phase_seconds_total{query="QUERY"}[5m]))` has Spark's phases.
+Mitigation: none is needed while the results are fresh enough. Otherwise start with the part that is named.
+Evidence:
+    batch_seconds_median: median of durationMs.triggerExecution / 1000 over the newest 3 batches of the run (without
+        those of its first 10 s), or over all with rows where there are fewer
+"""
+
+from collections.abc import Iterator
+from statistics import median
+
+from ledgerops.diagnosis import harm
+from ledgerops.diagnosis.rule import Rule
+from ledgerops.model.finding import Component, Evidence, Finding
+from ledgerops.signals.baseline import RECENT_BATCHES
+from ledgerops.signals.query_view import QueryView
+
+
+def check(view: QueryView) -> Iterator[Finding]:
+    if view.last is None or view.trigger.interval or not harm.examined(view):
+        return  # an interval that is known says itself whether batches are too long
+    latest = view.baseline.steady[-RECENT_BATCHES:]
+    if len(latest) < RECENT_BATCHES:
+        latest = [batch for batch in view.batches if batch.rows > 0]
+    if not latest:
+        return
+    seconds = median(batch.duration for batch in latest)
+    at = view.last.ended
+    yield Finding(
+        f"batches run back to back and take {seconds:.1f} s",
+        Component("query", view.query),
+        (Evidence("batch_seconds_median", seconds, "seconds", f"<= {harm.MIN_LONG_SECONDS:g}", at),),
+        confidence=0.5,
+    )
+
+
+RULE = Rule(slug="long-batches", severity="info", check=check, runbook=__doc__, fallback=True)

@@ -1,0 +1,35 @@
+import pytest
+
+from ledgerops.diagnosis.engine import Diagnoser
+from ledgerops.diagnosis.rules.long_batches import RULE
+
+COMPUTES = {"query_planning": 0.2, "add_batch": 2.2}
+
+
+def test_batches_without_a_pause_and_without_a_cause_are_told_with_their_largest_part(history):
+    view = history(warm=0, seconds=[2.4] * 12, interval=0.0, phases=[COMPUTES] * 12, cores=None)
+    verdict = Diagnoser()(view)
+    [root] = verdict.root_causes
+
+    assert (verdict.status, root.rule, root.severity) == ("healthy", "long-batches", "info")
+    assert root.summary == (
+        "batches run back to back and take 2.4 s; the largest part of a batch is tasks that were not sampled: "
+        "2.2 of 2.4 s"
+    )
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param({"seconds": []}, id="no batch yet"),
+        pytest.param({"seconds": [0.8] * 12, "interval": 0.0}, id="batches are short"),
+        pytest.param({"seconds": [2.4] * 12, "interval": 10.0}, id="batches pause"),
+        pytest.param({"seconds": [2.4] * 12, "interval": 2.5}, id="they keep a narrow interval"),
+        pytest.param({"seconds": [2.4] * 12, "interval": 0.0, "idle": True}, id="nothing to read"),
+        pytest.param(
+            {"seconds": [2.4] * 12, "interval": 0.0, "plan": {"trigger": "available_now"}}, id="it ends by itself"
+        ),
+    ],
+)
+def test_others_are_not(history, case):
+    assert list(RULE.check(history(warm=0, **case))) == []
