@@ -1,0 +1,111 @@
+"""Every command that the documentation shows is run, and what it prints has the form that is shown."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from docs.site.console import blocks, differs, form
+from tests.paths import ROOT
+
+BLOCKS = blocks()
+KINDS = ("checkout", "folder", "kafka", "kafka and postgres", "first-steps", "not run")
+SECONDS = 300  # patience with one command on a busy machine
+SKIPPED = ("pip install", "python3 -m venv")  # what is installed here is what is tested
+
+
+def of_kind(*kinds):
+    return [pytest.param(block, id=block.place) for block in BLOCKS if block.kind in kinds]
+
+
+def run(command, folder, servers=()):
+    for shown, real in servers:
+        command = command.replace(shown, real)
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("LEDGEROPS_")}
+    return subprocess.run(
+        ["bash", "-c", command],
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        timeout=SECONDS,
+        env={**environment, "PATH": path, "NO_COLOR": "1", "COLUMNS": "200"},
+    )
+
+
+def check(block, folder, servers=()):
+    for step in block.steps:
+        if step.command.startswith(SKIPPED):
+            continue
+        done = run(step.command, folder, servers)
+        printed = done.stdout
+        for shown, real in servers:
+            printed = printed.replace(real, shown)
+        assert done.returncode in (0, 1), f"{block.place}: {step.command}: {done.stderr}"
+        assert differs(step.output, printed.rstrip().split("\n")) is None, f"{block.place}:\n{printed}"
+
+
+def test_each_block_is_run_or_says_why_not():
+    assert [block.place for block in BLOCKS if block.kind not in KINDS] == []
+    assert [block.place for block in BLOCKS if block.kind == "not run" and len(block.note["not run"].split()) < 3] == []
+    assert [block.place for block in BLOCKS if not block.steps] == []
+
+
+@pytest.mark.parametrize("block", of_kind("checkout"))
+def test_a_block_prints_in_a_checkout_what_it_shows(block):
+    check(block, ROOT)
+
+
+@pytest.mark.parametrize("block", of_kind("folder"))
+def test_a_block_prints_in_an_empty_folder_what_it_shows(block, tmp_path):
+    check(block, tmp_path)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("block", of_kind("kafka"))
+def test_a_block_prints_with_a_broker_what_it_shows(block, own_broker, tmp_path):
+    check(block, tmp_path, [("localhost:9092", own_broker)])
+
+
+@pytest.fixture(scope="module")
+def own_broker(server_jars, tmp_path_factory):
+    """A broker whose topics have the ledger's own names: the shared one may have them from another test."""
+    from ledgerops.servers.kafka import Kafka
+
+    with Kafka(tmp_path_factory.mktemp("kafka")) as broker:
+        yield broker.client.servers
+
+
+@pytest.mark.parametrize(
+    ("shown", "printed"),
+    [
+        pytest.param(["a 1.5 s of 2.0 s"], ["a 14 s of 5.0 s"], id="other numbers"),
+        pytest.param(["..."], ["whatever"], id="any lines"),
+        pytest.param(["first", "...", "last"], ["first", "between", "last"], id="a gap"),
+        pytest.param(["not slow: ... and 3 more"], ["not slow: it is quick; and 12 more"], id="a gap within a line"),
+        pytest.param(["orders  pressured  health 61"], ["orders  falling behind health 7"], id="another status"),
+        pytest.param([], ["whatever"], id="no output is shown"),
+    ],
+)
+def test_the_same_form(shown, printed):
+    assert differs(shown, printed) is None
+
+
+@pytest.mark.parametrize(
+    ("shown", "printed"),
+    [
+        pytest.param(["batch 1.5 s"], ["duration 1.5 s"], id="another word"),
+        pytest.param(["one"], ["one", "two"], id="more than is shown"),
+        pytest.param(["one", "two"], ["one"], id="less than is shown"),
+        pytest.param(["first", "...", "last"], ["last", "first"], id="another order"),
+        pytest.param(["one", "three"], ["one", "two", "three"], id="a gap that is not shown"),
+    ],
+)
+def test_another_form(shown, printed):
+    assert differs(shown, printed) is not None
+
+
+def test_values_are_not_part_of_the_form():
+    assert form("  2026-11-21 18:47:18 UTC: key 789087abc47c has 80% of 1,200 rows ▆▇▇") == "# UTC: key H has # of # rows B"
