@@ -1,6 +1,6 @@
-"""The console blocks of the documentation: what they run, and whether what is printed still has the form that they show.
+"""The console blocks of the documentation: what they run, and whether the output still has the form that they show.
 
-A block that shows a `ledgerops` command is run as it stands, in a checkout, unless an HTML comment before it says more:
+A block that shows a `ledgerops` command is run as it stands, in a checkout, unless an HTML comment says more:
 
     <!-- not run: the reason -->
     <!-- run in: an empty folder -->

@@ -30,6 +30,8 @@ RESERVED = {
     "guides/cluster.md", "guides/kubernetes.md", "guides/connect.md", "compatibility.md", "security-policy.md",
 }  # fmt: skip
 RUNBOOKS = "alerts/runbooks"
+# what makes room for a wide table
+HIDDEN = {"index.md": ["navigation", "toc"], "metrics.md": ["toc"], "config.md": ["toc"]}
 LINK = re.compile(r"(!?\[[^\]]*\]\()([^)\s]+)(\))")
 FENCE = re.compile(r"^([ \t]*)```.*?^\1```", re.MULTILINE | re.DOTALL)
 
@@ -83,6 +85,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Turns links of the repository into links of the site; what is not on the site is linked in the repository."""
     source = SOURCES.get(page.file.src_uri, f"docs/{page.file.src_uri}")
+    page.meta.setdefault("hide", HIDDEN.get(page.file.src_uri, []))
 
     def link(found: re.Match[str]) -> str:
         return f"{found[1]}{_target(found[2], source, page.file.src_uri, config.repo_url or '')}{found[3]}"

@@ -69,12 +69,28 @@ def test_a_block_prints_with_a_broker_what_it_shows(block, own_broker, tmp_path)
     check(block, tmp_path, [("localhost:9092", own_broker)])
 
 
+@pytest.mark.spark
+@pytest.mark.parametrize("block", of_kind("kafka and postgres"))
+def test_a_block_prints_with_both_servers_what_it_shows(block, own_broker, own_database, tmp_path):
+    servers = [("localhost:9092", own_broker), ("postgresql://ledger@localhost/ledger", own_database)]
+    check(block, tmp_path, servers)
+
+
 @pytest.fixture(scope="module")
-def own_broker(server_jars, tmp_path_factory):
+def own_database(tmp_path_factory):
+    """A database whose tables have the ledger's own names."""
+    from ledgerops.servers.postgres import Postgres
+
+    with Postgres(tmp_path_factory.mktemp("postgres")) as server:
+        yield server.url
+
+
+@pytest.fixture
+def own_broker(server_jars, tmp_path):
     """A broker whose topics have the ledger's own names: the shared one may have them from another test."""
     from ledgerops.servers.kafka import Kafka
 
-    with Kafka(tmp_path_factory.mktemp("kafka")) as broker:
+    with Kafka(tmp_path / "kafka") as broker:
         yield broker.client.servers
 
 
@@ -108,4 +124,7 @@ def test_another_form(shown, printed):
 
 
 def test_values_are_not_part_of_the_form():
-    assert form("  2026-11-21 18:47:18 UTC: key 789087abc47c has 80% of 1,200 rows ▆▇▇") == "# UTC: key H has # of # rows B"
+    assert (
+        form("  2026-11-21 18:47:18 UTC: key 789087abc47c has 80% of 1,200 rows ▆▇▇")
+        == "# UTC: key H has # of # rows B"
+    )
