@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import Field, dataclass, field, fields
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,14 @@ PREFIX = "LEDGEROPS_"
 SITE = "render"  # a table of the same file, for `ledgerops render`
 FRESHNESS_OBJECTIVE_SECONDS = 60.0  # how old results may be where nothing else is configured
 MAX_SECONDS = 31_536_000.0  # threads cannot wait for much longer
+# variables with the same prefix that are no settings of the observer
+OTHER_VARIABLES = (
+    *("CONFIG", "DATA", "POSTGRES", "JARS", "IVY_SETTINGS", "NOTIFY_SENDERS", "NOTIFY_TOKEN"),
+    *("REQUIRE_DATA", "REQUIRE_SERVERS"),
+)
+# Kubernetes gives every pod variables of a service that is named ledgerops; LEDGEROPS_PORT=tcp://... is one of them
+KUBERNETES = re.compile(r"SERVICE_|PORT_\d+_")
+KUBERNETES_PORT = "tcp://"
 YES, NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 
 
@@ -82,6 +92,14 @@ class Config:
     )
     expected_queries: tuple[str, ...] = _setting((), "Names of the queries that should run; absent ones are reported.")
 
+    @property
+    def url(self) -> str:
+        """Where a command on the same machine reaches the exporter. Raises UserError when the port can be any."""
+        if self.port == 0:
+            raise UserError("port is set to 0, any free port; give the URL of the exporter")
+        host = {"0.0.0.0": "127.0.0.1", "": "127.0.0.1", "::": "::1"}.get(self.host, self.host)
+        return f"{'https' if self.tls_certificate else 'http'}://{f'[{host}]' if ':' in host else host}:{self.port}"
+
 
 def load(file: Path | str | None = None, environ: Mapping[str, str] | None = None, **overrides: object) -> Config:
     """The configuration. Raises UserError that names the file, variable or argument and its key.
@@ -99,14 +117,35 @@ def load(file: Path | str | None = None, environ: Mapping[str, str] | None = Non
             if key == SITE and isinstance(value, dict):
                 continue
             values[key] = _typed(known, key, value, str(path))
-    for name, text in environ.items():
-        key = name.removeprefix(PREFIX).lower()
-        if name.startswith(PREFIX) and key in known:
-            values[key] = _typed(known, key, _from_text(known[key], text), f"variable {name}")
+    values |= _variables(known, environ)
     for key, given in overrides.items():
         if given is not None or key not in known:
             values[key] = _typed(known, key, given, "arguments")
     return _checked(Config(**values))  # type: ignore[arg-type]
+
+
+def check_variables(environ: Mapping[str, str]) -> list[str]:
+    """A line for each LEDGEROPS_ variable that nothing reads. Raises UserError for one with an impossible value."""
+    known = {each.name: each for each in fields(Config)}
+    _variables(known, environ)
+    names = [*map(str.upper, known), *OTHER_VARIABLES]
+    lines = []
+    for name in sorted(environ):
+        key = name.removeprefix(PREFIX).upper()
+        if name.startswith(PREFIX) and key not in names and not KUBERNETES.match(key):
+            near = get_close_matches(key, names, n=1)
+            hint = f"did you mean {PREFIX}{near[0]}?" if near else "docs/config.md lists the settings"
+            lines.append(f"variable {name} is unknown and ignored; {hint}")
+    return lines
+
+
+def _variables(known: Mapping[str, Field[Any]], environ: Mapping[str, str]) -> dict[str, object]:
+    values: dict[str, object] = {}
+    for name, text in environ.items():
+        key = name.removeprefix(PREFIX).lower()
+        if name.startswith(PREFIX) and key in known and not (key == "port" and text.startswith(KUBERNETES_PORT)):
+            values[key] = _typed(known, key, _from_text(known[key], text), f"variable {name}")
+    return values
 
 
 def _read(path: Path) -> dict[str, Any]:

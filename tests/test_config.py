@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from ledgerops.config import Config, load
+from ledgerops.config import Config, check_variables, load
 from ledgerops.errors import UserError
 
 
@@ -168,3 +168,54 @@ def test_settings_of_the_broker_that_make_no_sense_are_refused(settings, message
         load(environ={}, **settings)
 
     assert str(refused.value) == message
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("LEDGEROPS_PROT", "did you mean LEDGEROPS_PORT?"),
+        ("LEDGEROPS_KAFKA_SERVER", "did you mean LEDGEROPS_KAFKA_SERVERS?"),
+        ("LEDGEROPS_DATE", "did you mean LEDGEROPS_DATA?"),
+        ("LEDGEROPS_XYZZY", "docs/config.md lists the settings"),
+    ],
+)
+def test_an_unknown_variable_is_reported_with_the_nearest_name(name, hint):
+    assert check_variables({name: "1", "HOME": "x"}) == [f"variable {name} is unknown and ignored; {hint}"]
+
+
+def test_known_variables_and_those_of_other_parts_are_not_reported():
+    assert check_variables({"LEDGEROPS_PORT": "1", "LEDGEROPS_CONFIG": "x", "LEDGEROPS_DATA": "y", "PORT": "z"}) == []
+
+
+def test_a_variable_with_an_impossible_value_is_refused():
+    with pytest.raises(UserError, match=r"^variable LEDGEROPS_PORT: port must be a whole number, not 'abc'$"):
+        check_variables({"LEDGEROPS_PORT": "abc"})
+
+
+def test_what_kubernetes_says_of_a_service_of_that_name_is_neither_a_setting_nor_reported():
+    service = {
+        "LEDGEROPS_PORT": "tcp://10.96.0.7:9464",
+        "LEDGEROPS_PORT_9464_TCP": "tcp://10.96.0.7:9464",
+        "LEDGEROPS_SERVICE_HOST": "10.96.0.7",
+    }
+
+    assert (check_variables(service), load(environ=service)) == ([], Config())
+
+
+@pytest.mark.parametrize(
+    ("settings", "url"),
+    [
+        ({}, "http://127.0.0.1:9464"),
+        ({"port": 9564}, "http://127.0.0.1:9564"),
+        ({"host": "0.0.0.0", "port": 80}, "http://127.0.0.1:80"),
+        ({"host": "::"}, "http://[::1]:9464"),
+        ({"host": "driver.example", "tls_certificate": "c.pem"}, "https://driver.example:9464"),
+    ],
+)
+def test_the_address_of_the_exporter_follows_from_its_settings(settings, url):
+    assert load(environ={}, **settings).url == url
+
+
+def test_any_free_port_is_no_address():
+    with pytest.raises(UserError, match=r"^port is set to 0, any free port; give the URL of the exporter$"):
+        load(environ={}, port=0).url  # noqa: B018

@@ -29,7 +29,7 @@ from ledgerops.agent.watch import Watch
 from ledgerops.agent.watchdog import Watchdog
 from ledgerops.agent.worker import Worker
 from ledgerops.common.kafka import KafkaClient, read_client
-from ledgerops.config import Config, load
+from ledgerops.config import Config, check_variables, load
 from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.metrics.self_watch import SelfStats
 from ledgerops.model.recording import Recorder
@@ -215,6 +215,8 @@ def attach(spark: Any, **overrides: Any) -> Watch:
                 return _watches[key]
             hub = _hub
             if hub is None:
+                for line in check_variables(os.environ):
+                    log.warning("%s", line)
                 config = load(**overrides)
                 hub = Hub(config if config.app else replace(config, app=application_name(spark)))
             elif overrides:

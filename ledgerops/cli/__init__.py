@@ -163,6 +163,11 @@ def main(argv: Sequence[str] | None = None) -> int:
             parser.print_help()
             return 2
         args = parser.parse_args(argv)
+        from ledgerops.config import check_variables
+
+        if args.command != "exec":  # whose script attaches: that logs the same, and nothing may keep it from running
+            for line in check_variables(os.environ):
+                print(f"ledgerops: {line}", file=sys.stderr)
         code: int = args.run(args)
         sys.stdout.flush()
         return code

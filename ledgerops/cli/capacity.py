@@ -94,7 +94,7 @@ def run(args: argparse.Namespace) -> int:
     from ledgerops.analysis.capacity.situation import situation
 
     views, at, name = look(
-        args.place,
+        input_args.place(args),
         args.query,
         input_args.instant("--at", args.at),
         args.freshness,

@@ -81,7 +81,7 @@ def run(args: argparse.Namespace) -> int:
     if args.watch is not None and args.html is not None:
         raise UserError("--watch cannot be combined with --html: the report is written once")
     investigation = Investigation(
-        args.place,
+        input_args.place(args),
         args.query,
         input_args.instant("--at", args.at),
         _since(args.since),

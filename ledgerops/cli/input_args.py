@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import argparse
 
+from ledgerops.config import load
 from ledgerops.errors import UserError
-
-EXPORTER = "http://127.0.0.1:9464"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -15,11 +14,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--from",
         dest="place",
         metavar="PATH|URL",
-        default=EXPORTER,
-        help=f"a recording, a folder of recordings, a Spark event log, or an exporter's URL (default {EXPORTER})",
+        help="a recording, a folder of recordings, a Spark event log, or an exporter's URL "
+        "(default: the exporter of this machine, by the settings host and port)",
     )
     add("--query", metavar="NAME", help="only this query")
     add("--at", metavar="TIME", help="diagnose this moment: ISO 8601, UTC if no time zone is given")
+
+
+def place(args: argparse.Namespace) -> str:
+    """What --from names, or the exporter that the settings name. Raises UserError for settings that make no sense."""
+    return args.place or load().url
 
 
 def instant(option: str, text: str | None) -> float | None:

@@ -18,21 +18,21 @@ from typing import Any
 
 from ledgerops.common.http import ask
 from ledgerops.common.shutdown import Stop
+from ledgerops.config import load
 from ledgerops.errors import UserError
 
-URL = "http://127.0.0.1:9464"
 TIMEOUT_SECONDS = 5.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--url", default=URL, help=f"address of the exporter (default {URL})")
+    add("--url", help="address of the exporter (default: that of this machine, by the settings host and port)")
     add("--once", action="store_true", help="show the view once and exit")
     add("--json", action="store_true", help="print the status document as JSON and exit")
 
 
 def run(args: argparse.Namespace) -> int:
-    url = args.url.rstrip("/")
+    url = (args.url or load().url).rstrip("/")
     document = fetch(url)
     if args.json:
         json.dump(document, sys.stdout)

@@ -284,15 +284,28 @@ def test_what_is_no_session_gives_an_inert_watch(caplog):
     assert watch_module._hub is None
 
 
-def test_bad_settings_do_not_stop_the_job(caplog):
-    class Session:
-        session_id = "s"
+class UnusedSession:
+    """A session that is refused before it is asked for anything."""
 
-    Session.__module__ = "pyspark.sql.connect.session"
+    session_id = "s"
+
+
+UnusedSession.__module__ = "pyspark.sql.connect.session"
+
+
+def test_bad_settings_do_not_stop_the_job(caplog):
     with caplog.at_level(logging.WARNING, "ledgerops"):
-        watch = ledgerops.attach(Session(), port="http")
+        watch = ledgerops.attach(UnusedSession(), port="http")
 
     assert watch.error == "UserError: arguments: port must be a whole number, not 'http'"
+
+
+def test_an_unknown_variable_is_logged(caplog, monkeypatch):
+    monkeypatch.setenv("LEDGEROPS_PROT", "1")
+
+    ledgerops.attach(UnusedSession(), port="http")
+
+    assert "variable LEDGEROPS_PROT is unknown and ignored; did you mean LEDGEROPS_PORT?" in caplog.messages
 
 
 class RemoteSession:

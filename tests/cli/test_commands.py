@@ -335,3 +335,38 @@ def test_completion_does_without_the_ledger(monkeypatch):
 
     assert names["run", "jobs"] == []
     assert "key-skew" in names["rules", "slug"]
+
+
+@pytest.fixture
+def closed_port():
+    """A port of this machine that nobody listens on, as long as it is bound."""
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        yield bound.getsockname()[1]
+
+
+@pytest.mark.parametrize("command", ["diagnose", "status", "capacity"])
+def test_the_exporter_is_asked_at_the_port_of_the_settings(command, closed_port, monkeypatch, capsys):
+    monkeypatch.setenv("LEDGEROPS_PORT", str(closed_port))
+
+    assert main([command]) == 2
+
+    assert f"cannot reach an exporter at http://127.0.0.1:{closed_port}: " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["diagnose", "status", "run", "jobs"])
+def test_a_setting_with_an_impossible_value_is_one_line(command, monkeypatch, capsys):
+    monkeypatch.setenv("LEDGEROPS_PORT", "abc")
+
+    assert main([command]) == 2
+
+    assert capsys.readouterr().err == "ledgerops: variable LEDGEROPS_PORT: port must be a whole number, not 'abc'\n"
+
+
+def test_a_misspelt_setting_is_reported_and_the_command_goes_on(monkeypatch, capsys):
+    monkeypatch.setenv("LEDGEROPS_PROT", "9564")
+
+    assert main(["rules"]) == 0
+
+    said = "ledgerops: variable LEDGEROPS_PROT is unknown and ignored; did you mean LEDGEROPS_PORT?\n"
+    assert capsys.readouterr().err == said
