@@ -5,7 +5,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import ledgerops
-from ledgerops.ledger.sources.workers import make_importable
+from ledgerops.ledger.sources.workers import STARTUP, make_importable
 
 ROOT = str(Path(ledgerops.__file__).parent.parent)
 
@@ -21,16 +21,16 @@ def test_a_checkout_is_added_once_before_what_is_there(monkeypatch):
     make_importable(spark)
     make_importable(spark)
 
-    assert spark.sparkContext.environment == {"PYTHONPATH": f"{ROOT}:/mine"}
+    assert spark.sparkContext.environment == {"PYTHONPATH": f"{STARTUP}:{ROOT}:/mine"}
 
 
-def test_an_installed_package_changes_nothing(monkeypatch):
+def test_an_installed_package_is_found_without_a_path_of_its_own(monkeypatch):
     monkeypatch.setattr(sysconfig, "get_path", lambda name: ROOT)
     spark = session()
 
     make_importable(spark)
 
-    assert spark.sparkContext.environment == {}
+    assert spark.sparkContext.environment == {"PYTHONPATH": STARTUP}
 
 
 def test_a_session_without_context_is_left_alone():

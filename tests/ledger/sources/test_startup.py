@@ -1,0 +1,148 @@
+"""A Python process that Spark starts has connected before it imports PySpark, and PySpark gets that connection."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from ledgerops.ledger.sources.workers import STARTUP
+
+SECRET = "open sesame"
+# stands for PySpark: what it imports waits for the test, then it connects and says who it is
+UTIL = """
+import os, socket, sys
+sys.stdin.readline()
+def local_connect_and_auth(port, secret):
+    made = socket.create_connection(("127.0.0.1", port))
+    return made.makefile("rwb"), made
+"""
+RUNNER = """
+import os, sys
+from pyspark.util import local_connect_and_auth
+if __name__ == "__main__":
+    for _ in range(int(sys.argv[1])):
+        file, connection = local_connect_and_auth(int(os.environ["PYTHON_WORKER_FACTORY_PORT"]), "")
+        file.write(b"hello")
+        file.flush()
+"""
+
+
+@pytest.fixture
+def listener() -> Iterator[socket.socket]:
+    with socket.create_server(("127.0.0.1", 0)) as made:
+        made.settimeout(60.0)
+        yield made
+
+
+@pytest.fixture
+def accept(listener) -> Iterator[Callable[[], socket.socket]]:
+    with ExitStack() as stack:
+
+        def accept() -> socket.socket:
+            connection = stack.enter_context(listener.accept()[0])
+            connection.settimeout(60.0)
+            return connection
+
+        yield accept
+
+
+@pytest.fixture
+def start(tmp_path, listener):
+    (tmp_path / "pyspark").mkdir()
+    for name, text in (("__init__", ""), ("util", UTIL), ("runner", RUNNER)):
+        (tmp_path / "pyspark" / f"{name}.py").write_text(text)
+    started = []
+
+    def start(*arguments: str, without: Sequence[str] = ()) -> subprocess.Popen[str]:
+        env = {
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join([STARTUP, str(tmp_path)]),
+            "PYTHON_WORKER_FACTORY_PORT": str(listener.getsockname()[1]),
+            "PYTHON_WORKER_FACTORY_SECRET": SECRET,
+        }
+        for name in without:
+            del env[name]
+        pipe = subprocess.PIPE
+        process = subprocess.Popen(
+            [sys.executable, *arguments], env=env, stdin=pipe, stdout=pipe, stderr=pipe, text=True
+        )
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def authenticate(connection: socket.socket) -> None:
+    assert connection.recv(4) == len(SECRET).to_bytes(4, "big")
+    assert connection.recv(100) == SECRET.encode()
+    connection.sendall(b"\x00\x00\x00\x02ok")
+
+
+def test_it_connects_before_pyspark_is_imported_and_pyspark_uses_the_connection(start, accept):
+    process = start("-m", "pyspark.runner", "1")
+
+    connection = accept()
+    authenticate(connection)
+    assert process.poll() is None
+    _, errors = process.communicate("go on\n", timeout=60.0)
+
+    assert (connection.recv(100), errors) == (b"hello", "")
+
+
+def test_only_the_first_connection_is_kept_for_pyspark(start, accept):
+    process = start("-m", "pyspark.runner", "2")
+
+    first = accept()
+    authenticate(first)
+    process.communicate("go on\n", timeout=60.0)
+    second = accept()
+
+    assert (first.recv(100), second.recv(100)) == (b"hello", b"hello")
+
+
+def test_pyspark_connects_itself_where_the_first_connection_was_refused(start, accept):
+    process = start("-m", "pyspark.runner", "1")
+
+    first = accept()
+    first.close()
+    _, errors = process.communicate("go on\n", timeout=60.0)
+    second = accept()
+
+    assert (second.recv(100), errors) == (b"hello", "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "without"),
+    [
+        pytest.param(("-c", "print('done')"), (), id="a program that such a process starts"),
+        pytest.param(("-m", "platform"), (), id="a module that is not Spark's"),
+        pytest.param(("-m", "pyspark.util"), ("PYTHON_WORKER_FACTORY_PORT",), id="Spark's daemon, without a port"),
+    ],
+)
+def test_other_processes_connect_to_nothing(start, listener, arguments, without):
+    process = start(*arguments, without=without)
+
+    _, errors = process.communicate("go on\n", timeout=60.0)
+
+    listener.setblocking(False)
+    with pytest.raises(BlockingIOError):
+        listener.accept()
+    assert (process.returncode, errors) == (0, "")
+
+
+def test_the_sitecustomize_that_is_hidden_runs_too(start, tmp_path: Path):
+    (tmp_path / "sitecustomize.py").write_text("print('mine')")
+
+    out, _ = start("-c", "import sitecustomize; print(sitecustomize.__file__)").communicate(timeout=60.0)
+
+    assert out.splitlines() == ["mine", f"{STARTUP}/sitecustomize.py"]
