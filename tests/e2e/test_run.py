@@ -127,6 +127,43 @@ def test_two_jobs_run_are_served_and_end_after_the_duration(command, tmp_path):
     assert (folder / "spark.log").stat().st_size > 0
 
 
+# Spark gives the process of a source ten seconds to connect
+SLOW_IMPORTS = """
+import os, sys, time
+if "python_streaming_source_runner" in " ".join(sys.orig_argv):
+    time.sleep(12)
+"""
+
+
+def test_a_source_whose_process_is_slow_to_import_starts(command, tmp_path):
+    (tmp_path / "slow").mkdir()
+    (tmp_path / "slow" / "sitecustomize.py").write_text(SLOW_IMPORTS)
+    path = os.pathsep.join([str(tmp_path / "slow"), os.environ.get("PYTHONPATH", "")])
+    run = command("run", "large_credits", "--port", "0", PYTHONPATH=path)
+    run.url()
+    until(lambda: committed(tmp_path / "runs" / "default" / "checkpoints" / "large_credits") >= 0, SLOW, "a batch")
+    run.process.send_signal(signal.SIGTERM)
+
+    assert run.ended() == 0, run.err
+
+
+def test_beside_four_busy_loops_every_job_of_the_default_runs(command, tmp_path):
+    checkpoints = tmp_path / "runs" / "default" / "checkpoints"
+    loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(4)]
+    try:
+        run = command("run", "--port", "0")
+        names = queries(run.url())
+        until(lambda: all(committed(checkpoints / name) >= 1 for name in names), SLOW, "two batches of every job")
+        run.process.send_signal(signal.SIGTERM)
+        assert run.ended() == 0, run.err
+    finally:
+        for loop in loops:
+            loop.kill()
+            loop.wait()
+    assert len(names) == 3
+    assert "failed" not in run.out + run.err
+
+
 def test_a_run_that_is_terminated_ends_in_order_and_goes_on_where_it_ended(command, tmp_path):
     argv = ("run", "large_credits", "--port", "0", "--no-view", "--trigger", "1s")
     folder = tmp_path / "runs" / "default"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,10 +28,6 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming import StreamingQuery
 
     from ledgerops import Watch
-
-OPENING = ("Initializing", "Getting offsets")  # what a query's status says until its source has answered
-SOURCE_SECONDS = 60.0
-MAX_START_SECONDS = 300.0  # in which a source's process is started again and again
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,35 +206,19 @@ def start_run(setup: RunSetup) -> ActiveRun:
 def _start_one(
     job: Job, setup: RunSetup, inputs: Mapping[str, DataFrame], services: Mapping[str, str]
 ) -> StreamingQuery:
-    """Starts a job and waits until its source has answered.
-
-    Each source begins with a Python process of its own, which must connect to Spark within ten seconds (a constant of
-    Spark). It needs 0.6 s of CPU time for that, so jobs are started one after the other. On a machine that is too busy
-    even then the query fails before it has done anything, and is started again for up to MAX_START_SECONDS.
-    """
-    folder, checkpoint, deadline = (
-        setup.folder,
-        setup.folder.checkpoints / job.name,
-        time.monotonic() + MAX_START_SECONDS,
+    folder, checkpoint = setup.folder, setup.folder.checkpoints / job.name
+    if setup.source.kafka is not None:  # else the place that an earlier --start named would still count
+        remove_unused(checkpoint)
+    return start(
+        job,
+        inputs,
+        sink=setup.sink.for_job(job, folder),
+        checkpoint=checkpoint,
+        trigger_seconds=setup.trigger,
+        fingerprint=f"{setup.note.source} {setup.note.digest}",
+        lateness=setup.lateness or (REPLAY_LATENESS if setup.source.kind == "replay" else None),
+        services=services,
     )
-    while True:
-        if setup.source.kafka is not None:  # else the place that an earlier --start named would still count
-            remove_unused(checkpoint)
-        query = start(
-            job,
-            inputs,
-            sink=setup.sink.for_job(job, folder),
-            checkpoint=checkpoint,
-            trigger_seconds=setup.trigger,
-            fingerprint=f"{setup.note.source} {setup.note.digest}",
-            lateness=setup.lateness or (REPLAY_LATENESS if setup.source.kind == "replay" else None),
-            services=services,
-        )
-        limit = time.monotonic() + SOURCE_SECONDS
-        while query.isActive and time.monotonic() < limit and query.status["message"].startswith(OPENING):
-            time.sleep(0.05)
-        if query.isActive or not failures.is_slow_source(str(query.exception())) or time.monotonic() > deadline:
-            return query
 
 
 def _read_all(sources: Sequence[Mapping[str, Any]], totals: Mapping[str, int]) -> bool:

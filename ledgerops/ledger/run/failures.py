@@ -69,15 +69,10 @@ def _columns(schema: str) -> str:
     return plain.removeprefix("<").removesuffix(">")
 
 
-def is_slow_source(error: str) -> bool:
-    """Whether a query failed because the Python process of its source was too slow to connect to Spark."""
-    return SLOW_SOURCE in error
-
-
 def cause(error: str) -> str:
     """One line for a query that failed, with what to do where that is known."""
     first = first_line(error)
-    if is_slow_source(error):
+    if SLOW_SOURCE in error:
         return (
             "the process of its source did not start within the 10 s that Spark gives it, because this machine is too "
             "busy; end other programs or run fewer jobs, then start again: nothing is lost"
