@@ -99,6 +99,23 @@ class Session:
             return answers[0]
         raise errors[0] if errors else TimeoutError("the Connect server does not answer")
 
+    def work(self, run_id: str) -> dict[str, int]:
+        """How many jobs a run has begun, and the tasks of those at work; empty where a driver does not know its jobs.
+
+        Raises what Spark raises.
+        """
+        if not self.classic:
+            return {}
+        tracker = self.spark.sparkContext.statusTracker()
+        numbers = tracker.getJobIdsForGroup(run_id)  # Spark names the group of a query's jobs after its run
+        jobs = [job for job in map(tracker.getJobInfo, numbers) if job is not None and job.status == "RUNNING"]
+        stages = [stage for job in jobs for stage in map(tracker.getStageInfo, job.stageIds) if stage is not None]
+        return {
+            "jobs": len(numbers),
+            "tasks": sum(stage.numTasks for stage in stages),
+            "tasks_done": sum(stage.numCompletedTasks for stage in stages),
+        }
+
     def gone(self, run_id: str) -> None:
         """Lets go what is held for a run whose end Spark did not tell."""
         if self._connections is not None:

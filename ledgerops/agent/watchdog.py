@@ -157,7 +157,8 @@ class Watchdog:
         if not status.get("isTriggerActive") or (message != WORKING and now - run.last_seen < IDLE_QUIET):
             return  # looking for new data is a trigger at work, too, and normally takes no time
         self._reported[run.run_id] = now
-        data = {"run_id": run.run_id, "since": trigger_began(run), "message": message}
+        work = run.session.work(run.run_id) if message == WORKING else {}
+        data = {"run_id": run.run_id, "since": trigger_began(run), "message": message, **work}
         self._inbox.put("batch_running", orjson.dumps(data), run.query, run.session)
 
 

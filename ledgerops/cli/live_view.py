@@ -15,6 +15,7 @@ from rich.text import Text
 
 from ledgerops.common.format import UNKNOWN, clean, count, duration, ratio, size
 from ledgerops.common.terminal import ASCII_SPARKS, BLUE, GREEN, ORANGE, PURPLE, RED, SKY, SPARKS, YELLOW, sparkline
+from ledgerops.model.finding import WAITING
 
 Document = Mapping[str, Any]
 
@@ -184,11 +185,15 @@ def print_plain(document: Document, console: Console, starting_before: str = "")
 
     Returns that one line.
     """
-    waiting = [query["query"] for query in document["queries"] if query["status"] == "starting" and not query["batch"]]
+    first = [query for query in document["queries"] if query["status"] == "starting" and not query["batch"]]
+    waiting = [query["query"] for query in first if query["verdict"]["summary"] == WAITING]
     starting = clean(f"waiting for the first batch of {', '.join(waiting)}") if waiting else ""
     for query in document["queries"]:
         if query["query"] not in waiting:
-            console.out(plain_line(query), highlight=False)
+            line = (
+                clean(f"{query['query']}: starting; {_verdict(query).plain}") if query in first else plain_line(query)
+            )
+            console.out(line, highlight=False)
     if starting and starting != starting_before:
         console.out(starting, highlight=False)
     return starting

@@ -23,6 +23,9 @@ Status = Literal[
 ]
 
 
+WAITING = "waiting for the first batch"  # what is said of a query that is starting and of which nothing else is known
+
+
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """One number that a finding rests on. It can be recomputed from the recording at `at`."""

@@ -174,7 +174,10 @@ class History:
     def set_running(self, running: Running) -> None:
         """Keeps the batch that is running; ignored when it is of another run or the run has ended."""
         if running.run_id == self.run_id and self.ended is None:
-            self.running = running
+            before = self.running
+            still = before and (before.jobs, before.tasks_done) == (running.jobs, running.tasks_done)
+            moved = None if running.tasks is None else before.moved if before and still else running.at
+            self.running = replace(running, moved=moved)
 
     def add_heads(self, heads: Heads) -> None:
         """What the source itself said; a look that is older than the newest one is passed over."""

@@ -203,6 +203,10 @@ class Running:
     run_id: str
     since: float  # when the trigger began, as far as is known
     message: str  # Spark's own status message
+    jobs: int | None = None  # that Spark has begun for the run, of which the newest are remembered
+    tasks: int | None = None  # of the jobs at work, as far as their stages have begun
+    tasks_done: int | None = None
+    moved: float | None = None  # when these counts last changed; the history fills it in
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ledgerops.metrics.event_time import DROPPED
-from ledgerops.model.finding import Finding, Status, Verdict
+from ledgerops.model.finding import WAITING, Finding, Status, Verdict
 from ledgerops.model.head_table import looked_at
 from ledgerops.model.history import TREND_SECONDS, TrendPoint, backlog
 from ledgerops.model.records import Progress
@@ -77,7 +77,7 @@ def _sentence(status: Status, view: QueryView) -> str:
     """The status line of a query without findings."""
     history = view.history
     if status == "starting":
-        return "one batch so far, too few to judge" if view.batches else "waiting for the first batch"
+        return "one batch so far, too few to judge" if view.batches else _first_batch(view)
     if status == "stopped":
         return "stopped cleanly"
     if status == "lost":
@@ -96,6 +96,14 @@ def _sentence(status: Status, view: QueryView) -> str:
     if view.trigger.busy_ratio is not None:
         return f"{found}; batches take {view.trigger.busy_ratio:.0%} of the time"
     return found
+
+
+def _first_batch(view: QueryView) -> str:
+    running, seconds = view.history.running, view.run.running_seconds
+    if running is None or seconds is None:
+        return WAITING
+    done = f"; {running.tasks_done} of {running.tasks} tasks done" if running.tasks else ""
+    return f"its first batch has been running for {seconds:.0f} s{done}"
 
 
 def _finding(finding: Finding) -> dict[str, Any]:

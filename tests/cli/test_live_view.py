@@ -3,7 +3,7 @@ import io
 import pytest
 from rich.console import Console
 
-from ledgerops.cli.live_view import PHASES, LiveView, is_live, phase_bar, plain_line, watch
+from ledgerops.cli.live_view import PHASES, LiveView, is_live, phase_bar, plain_line, print_plain, watch
 from ledgerops.common.format import clean
 from ledgerops.common.terminal import sparkline
 from ledgerops.runtime.status import status_document
@@ -115,6 +115,18 @@ def test_without_a_terminal_each_query_is_one_line_without_control_codes(documen
         "batch 6.6 s (add_batch 4.5 s, query_planning 0.79 s), watermark lag 36 s, state 4,060 rows 406 kB, "
         "skew 2.0×; key-skew: one task read 48,120 of 52,400 rows: 14.9 times the median, all of customer C00000042"
     )
+
+
+def test_without_a_terminal_queries_that_wait_share_a_line_and_a_first_batch_has_its_own(document):
+    waiting = next(query for query in document["queries"] if query["status"] == "starting")
+    busy = {**waiting, "query": "busy", "verdict": {**waiting["verdict"], "summary": "its first batch is running"}}
+    file = io.StringIO()
+
+    said = print_plain({"queries": [waiting, busy, {**waiting, "query": "other"}]}, Console(file=file))
+
+    line = f"waiting for the first batch of {waiting['query']}, other"
+    assert file.getvalue().splitlines() == ["busy: starting; its first batch is running", line]
+    assert said == line
 
 
 @pytest.mark.parametrize(

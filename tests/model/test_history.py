@@ -112,6 +112,24 @@ def test_a_running_trigger_of_another_run_is_ignored():
     assert remembered.running is None
 
 
+def test_a_running_batch_has_moved_when_a_task_has_ended_or_a_job_begun():
+    remembered = history([])
+    remembered.start(T0, "id-1", "run-1")
+    moved = []
+    for at, (jobs, done) in enumerate([(1, 0), (1, 0), (1, 3), (1, 3), (2, 3)]):
+        remembered.set_running(Running(T0 + at, "run-1", T0, "Processing new data", jobs, 10, done))
+        moved.append(remembered.running.moved - T0)
+
+    assert moved == [0, 0, 2, 2, 4]
+
+
+def test_a_running_batch_whose_tasks_are_not_known_has_not_moved():
+    remembered = history([batch(0)])
+    remembered.set_running(Running(T0 + 9, "run-1", T0 + 2, "Processing new data"))
+
+    assert remembered.running.moved is None
+
+
 def test_memory_is_bounded():
     remembered = history([batch(number) for number in range(5000)])
     assert len(remembered.batches) == MAX_BATCHES

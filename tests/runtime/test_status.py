@@ -3,6 +3,7 @@ from dataclasses import replace
 
 import pytest
 
+from ledgerops.model.records import Running
 from ledgerops.runtime.registry import Fleet
 from ledgerops.runtime.status import SERIES, SERIES_POINTS, SERIES_SECONDS, query_status, status_document
 from tests.build import T0, operator, stream
@@ -70,6 +71,20 @@ def test_a_query_before_its_first_batch_has_no_figures(document):
         assert told[name] is None
     assert set(told["rates"].values()) == {None}
     assert told["series"] == {name: [] for name in SERIES}
+
+
+@pytest.mark.parametrize(
+    ("tasks", "said"),
+    [((3, 200, 37), "; 37 of 200 tasks done"), ((1, 0, 0), ""), ((), "")],
+)
+def test_a_long_first_batch_shows_how_far_it_is(tasks, said):
+    fleet = Fleet(no_judge)
+    state = add_query(fleet, "young", "starting", 100)
+    run_id = state.history.run_id
+    state.history.set_running(Running(NOW, run_id, NOW - 140, "Processing new data", *tasks))
+
+    told = query_status(state, fleet.view(state, NOW))
+    assert told["verdict"]["summary"] == f"its first batch has been running for 140 s{said}"
 
 
 def test_an_idle_query_has_rates_of_zero_and_keeps_its_last_batch(document):

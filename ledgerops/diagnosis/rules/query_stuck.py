@@ -2,6 +2,7 @@
 
 Meaning: Spark reports a batch only when it has ended. A batch that hangs reports nothing, and every gauge keeps its
     last, healthy value. The watchdog polls the query itself and found that one trigger has run for far too long.
+    The first batch of a run may take as long as it needs while its tasks end.
 Impact: the query writes no results. The backlog grows without being reported; watermark and state do not change.
 Diagnosis: 1. `ledgerops_batch_running_seconds{query="QUERY"}` is how long the batch has run,
     `time() - ledgerops_last_seen_timestamp_seconds{query="QUERY"}` how long nothing was reported. If only the second
@@ -51,7 +52,7 @@ def check(view: QueryView) -> Iterator[Finding]:
         return  # no samples: whether the query is stuck is not known, and observer-degraded reports that
     running, limit = view.run.running_seconds, _limit(view)
     if history.running is not None and running is not None:
-        if running > limit:
+        if running > limit and not _first_batch_moves(view):
             usual = _usual(view)
             phase = history.running.message.strip() or "no message"
             yield _finding(
@@ -76,6 +77,13 @@ def check(view: QueryView) -> Iterator[Finding]:
             None,
             history.last_seen,
         )
+
+
+def _first_batch_moves(view: QueryView) -> bool:
+    """Whether a first batch, however long, has finished a task or begun a job lately."""
+    running = view.history.running
+    moved = None if running is None else running.moved
+    return not view.batches and moved is not None and view.now - moved <= FIRST
 
 
 def _limit(view: QueryView) -> float:

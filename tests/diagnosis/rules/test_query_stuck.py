@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from ledgerops.diagnosis.rules.query_stuck import RULE
@@ -23,6 +25,28 @@ def test_a_first_batch_may_hang_too(history):
     [finding] = RULE.check(history(warm=0, running=301))
 
     assert finding.evidence[0].value == pytest.approx(301)
+
+
+def work(view, moved_ago):
+    """The running batch finished its last task so many seconds ago."""
+    running = view.history.running
+    view.history.running = replace(running, jobs=1, tasks=200, tasks_done=37, moved=running.at - moved_ago)
+    return view
+
+
+def test_a_first_batch_may_take_long_while_its_tasks_end(history):
+    assert list(RULE.check(work(history(warm=0, running=1200), moved_ago=299))) == []
+
+
+@pytest.mark.parametrize(
+    ("case", "moved_ago"),
+    [
+        pytest.param({"warm": 0, "running": 1200}, 301, id="a first batch whose tasks have stopped ending"),
+        pytest.param({"running": 60}, 0, id="a later batch, however its tasks end"),
+    ],
+)
+def test_tasks_that_end_excuse_nothing_else(history, case, moved_ago):
+    assert list(RULE.check(work(history(**case), moved_ago)))
 
 
 @pytest.mark.parametrize(
