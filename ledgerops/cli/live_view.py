@@ -6,7 +6,7 @@ Reads the status document only, so it shows the queries of this process and thos
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console, ConsoleOptions, RenderResult
@@ -167,9 +167,9 @@ def watch(
 ) -> None:
     """Shows what `fetch` gives until `wait(seconds)` says that it is over."""
     if not is_live(console):
-        starting = ""
+        said: set[str] = set()
         while not wait(every_plain):
-            starting = print_plain(fetch(), console, starting)
+            said = print_plain(fetch(), console, said)
         return
     from rich.live import Live
 
@@ -180,23 +180,22 @@ def watch(
                 return
 
 
-def print_plain(document: Document, console: Console, starting_before: str = "") -> str:
-    """A line for each query that has run a batch, and one line for all others, unless it is `starting_before`.
+def print_plain(document: Document, console: Console, said: Collection[str] = ()) -> set[str]:
+    """A line for each query of which something is known, and one line for all others that are not in `said`.
 
-    Returns that one line.
+    Returns the names of queries that were said to wait, those in `said` among them.
     """
     first = [query for query in document["queries"] if query["status"] == "starting" and not query["batch"]]
     waiting = [query["query"] for query in first if query["verdict"]["summary"] == WAITING]
-    starting = clean(f"waiting for the first batch of {', '.join(waiting)}") if waiting else ""
     for query in document["queries"]:
         if query["query"] not in waiting:
             line = (
                 clean(f"{query['query']}: starting; {_verdict(query).plain}") if query in first else plain_line(query)
             )
             console.out(line, highlight=False)
-    if starting and starting != starting_before:
-        console.out(starting, highlight=False)
-    return starting
+    if not set(waiting) <= set(said):
+        console.out(clean(f"waiting for the first batch of {', '.join(waiting)}"), highlight=False)
+    return {*said, *waiting}
 
 
 def _headings(width: int) -> list[Text]:

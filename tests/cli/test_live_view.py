@@ -123,10 +123,15 @@ def test_without_a_terminal_queries_that_wait_share_a_line_and_a_first_batch_has
     file = io.StringIO()
 
     said = print_plain({"queries": [waiting, busy, {**waiting, "query": "other"}]}, Console(file=file))
+    said = print_plain({"queries": [busy, {**waiting, "query": "other"}]}, Console(file=file), said)
+    print_plain({"queries": [{**waiting, "query": "late"}]}, Console(file=file), said)
 
-    line = f"waiting for the first batch of {waiting['query']}, other"
-    assert file.getvalue().splitlines() == ["busy: starting; its first batch is running", line]
-    assert said == line
+    assert file.getvalue().splitlines() == [
+        "busy: starting; its first batch is running",
+        f"waiting for the first batch of {waiting['query']}, other",
+        "busy: starting; its first batch is running",
+        "waiting for the first batch of late",
+    ]
 
 
 @pytest.mark.parametrize(
