@@ -21,6 +21,7 @@ MAX_SECONDS = 31_536_000.0  # threads cannot wait for much longer
 # variables with the same prefix that are no settings of the observer
 OTHER_VARIABLES = (
     *("CONFIG", "DATA", "POSTGRES", "JARS", "IVY_SETTINGS", "NOTIFY_SENDERS", "NOTIFY_TOKEN"),
+    *("CLIENT_CERTIFICATE", "CLIENT_KEY"),
     *("REQUIRE_DATA", "REQUIRE_SERVERS"),
 )
 # Kubernetes gives every pod variables of a service that is named ledgerops; LEDGEROPS_PORT=tcp://... is one of them
