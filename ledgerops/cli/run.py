@@ -87,6 +87,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="TIME",
         help="allowed lateness of jobs with a watermark, such as 48h (default 1m; 48h for a replay)",
     )
+    _add_surroundings(parser)
+
+
+def _add_surroundings(parser: argparse.ArgumentParser) -> None:
+    """Options that say when a run ends, where it runs and what it leaves behind."""
+    add = parser.add_argument
     add(
         "--until-caught-up",
         action="store_true",

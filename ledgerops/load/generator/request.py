@@ -177,9 +177,13 @@ def read_request(options: Namespace) -> LoadRequest:
         order = replace(order, plan=plan.name, text=plan.text)
     if order.rate > MAX_RECORDS_PER_SECOND:
         raise UserError(f"a replay of {order.rate:g} rows a second; give a smaller --rate-scale, or --at-once")
+    return _limited(order, given("records"), given("duration"))
+
+
+def _limited(order: LoadRequest, records: int | None, duration: float | None) -> LoadRequest:
+    """With how many records it sends, and when its schedule begins. Raises UserError where it would not end."""
     stream = order.stream()
-    duration = given("duration")
-    limits = [stream.total, given("records"), None if duration is None else stream.due(duration)]
+    limits = [stream.total, records, None if duration is None else stream.due(duration)]
     last = min((limit for limit in limits if limit is not None), default=None)
     if last is not None and last > MOST_RECORDS:
         raise UserError("too many records for one load; reduce --records, --duration or --rate-scale")
