@@ -35,23 +35,27 @@ def refused(capsys, *argv):
     return told.err.strip()
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=NAMES)
-def test_every_command_has_help_with_an_example_that_parses(command, capsys):
-    module = import_module(command.module)
-    assert module.__doc__
-    found = re.findall(rf"(?:^ {{4}}.*|example: .*)\bledgerops ({command.name}\b[^`|>)\n]*)", module.__doc__, re.M)
-    examples = [example for example in found if joined(example.split())[0] == command.name]
-    assert examples, f"{command.module} has no example"
-    for example in examples:
-        args = build_parser(command.name).parse_args(joined(shlex.split(re.sub(r"\s#.*", "", example))))
-        assert callable(args.run)
+def test_every_command_has_help_with_an_example_that_parses(subtests: pytest.Subtests):
+    for command in COMMANDS:
+        with subtests.test(command.name):
+            module = import_module(command.module)
+            assert module.__doc__
+            found = re.findall(
+                rf"(?:^ {{4}}.*|example: .*)\bledgerops ({command.name}\b[^`|>)\n]*)", module.__doc__, re.M
+            )
+            examples = [example for example in found if joined(example.split())[0] == command.name]
+            assert examples, f"{command.module} has no example"
+            for example in examples:
+                args = build_parser(command.name).parse_args(joined(shlex.split(re.sub(r"\s#.*", "", example))))
+                assert callable(args.run)
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=NAMES)
-def test_every_option_is_explained(command):
-    [commands] = [action for action in build_parser(command.name)._actions if action.dest == "command"]
+def test_every_option_is_explained(subtests: pytest.Subtests):
+    for command in COMMANDS:
+        with subtests.test(command.name):
+            [commands] = [action for action in build_parser(command.name)._actions if action.dest == "command"]
 
-    assert [action.dest for action in commands.choices[command.name]._actions if not action.help] == []
+            assert [action.dest for action in commands.choices[command.name]._actions if not action.help] == []
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -80,17 +84,20 @@ def test_help_imports_nothing_heavy():
     assert loaded & {"pyspark", "pandas", "numpy", "pyarrow", "rich", "prometheus_client", "yaml"} == set()
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=NAMES)
-def test_a_command_imports_spark_only_when_it_runs(command):
-    tree = ast.parse(Path(import_module(command.module).__file__).read_text("utf-8"))
-    imported = [
-        name
-        for node in tree.body
-        if isinstance(node, ast.Import | ast.ImportFrom)
-        for name in ([node.module] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names])
-    ]
+def test_a_command_imports_spark_only_when_it_runs(subtests: pytest.Subtests):
+    for command in COMMANDS:
+        with subtests.test(command.name):
+            tree = ast.parse(Path(import_module(command.module).__file__).read_text("utf-8"))
+            imported = [
+                name
+                for node in tree.body
+                if isinstance(node, ast.Import | ast.ImportFrom)
+                for name in (
+                    [node.module] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names]
+                )
+            ]
 
-    assert [name for name in imported if name and name.split(".")[0] in ("pyspark", "pandas", "rich")] == []
+            assert [name for name in imported if name and name.split(".")[0] in ("pyspark", "pandas", "rich")] == []
 
 
 def test_the_version_is_printed(capsys):

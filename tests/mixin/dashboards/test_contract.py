@@ -44,13 +44,14 @@ def labels(text):
     return wrong
 
 
-@pytest.mark.parametrize("path", WRITTEN, ids=lambda path: path.relative_to(ROOT).as_posix())
-def test_whatever_is_asked_for_is_exported_with_the_labels_that_are_named(path):
-    text = path.read_text("utf-8")
+def test_whatever_is_asked_for_is_exported_with_the_labels_that_are_named(subtests: pytest.Subtests):
+    for path in WRITTEN:
+        with subtests.test(str(path)):
+            text = path.read_text("utf-8")
 
-    assert unknown(text) == []
-    assert set(re.findall(r"\bquery:[a-z_]+:\w+", text)) <= RECORDED
-    assert labels(text) == []
+            assert unknown(text) == []
+            assert set(re.findall(r"\bquery:[a-z_]+:\w+", text)) <= RECORDED
+            assert labels(text) == []
 
 
 def test_a_series_that_nothing_exports_and_a_label_that_it_lacks_would_be_found():
