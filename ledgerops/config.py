@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from ledgerops.errors import UserError
+from ledgerops.errors import UserError, os_reason
 
 FILE = "ledgerops.toml"
 PREFIX = "LEDGEROPS_"
@@ -153,7 +153,7 @@ def _read(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text("utf-8"))
     except OSError as error:
-        raise UserError(f"cannot read {path}: {(error.strerror or str(error)).lower()}") from None
+        raise UserError(f"cannot read {path}: {os_reason(error)}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UserError(f"cannot read {path}: {str(error)[:1].lower()}{str(error)[1:]}") from None
 

@@ -9,4 +9,9 @@ class UserError(Exception):
 
 def cannot_write(file: Path, error: OSError) -> UserError:
     """Says of a file that it cannot be written, and why."""
-    return UserError(f"cannot write {file}: {(error.strerror or str(error)).lower()}")
+    return UserError(f"cannot write {file}: {os_reason(error)}")
+
+
+def os_reason(error: OSError) -> str:
+    """Why the system refused, in its words: `no space left on device`."""
+    return (error.strerror or str(error)).lower()

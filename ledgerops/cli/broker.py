@@ -17,7 +17,7 @@ import sys
 from pathlib import Path
 
 from ledgerops.cli.arg_types import port
-from ledgerops.errors import UserError
+from ledgerops.errors import UserError, os_reason
 
 DEFAULT_PORT = 9092
 DEFAULT_FOLDER = Path("runs/broker")
@@ -63,6 +63,6 @@ def run(args: argparse.Namespace) -> int:
                     return 1
                 kafka.stop()
         except OSError as error:
-            raise UserError(f"cannot write to {args.folder}: {(error.strerror or str(error)).lower()}") from None
+            raise UserError(f"cannot write to {args.folder}: {os_reason(error)}") from None
     print("stopped Kafka")
     return 0

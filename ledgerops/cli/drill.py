@@ -24,7 +24,7 @@ from tempfile import TemporaryFile
 from typing import TYPE_CHECKING
 
 from ledgerops.cli.arg_types import whole
-from ledgerops.errors import UserError
+from ledgerops.errors import UserError, os_reason
 
 if TYPE_CHECKING:
     from ledgerops.drills.drawn.case import Case
@@ -111,4 +111,4 @@ def _must_take_files(folder: Path) -> None:
         with TemporaryFile(dir=folder):
             pass
     except OSError as error:
-        raise UserError(f"cannot write to {folder}: {(error.strerror or str(error)).lower()}") from None
+        raise UserError(f"cannot write to {folder}: {os_reason(error)}") from None

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from ledgerops.cli.arg_types import seconds, whole
 from ledgerops.common.format import clock
 from ledgerops.config import FRESHNESS_OBJECTIVE_SECONDS
-from ledgerops.errors import UserError
+from ledgerops.errors import UserError, os_reason
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -82,7 +82,7 @@ def write(folder: Path, name: str, document: Any, columns: Sequence[str], rows: 
         (folder / f"{name}.csv").write_text(buffer.getvalue(), "utf-8")
         (folder / f"{name}.html").write_text(page, "utf-8")
     except OSError as error:
-        raise UserError(f"cannot write to {folder}: {(error.strerror or str(error)).lower()}") from None
+        raise UserError(f"cannot write to {folder}: {os_reason(error)}") from None
 
 
 class Shown(AbstractContextManager["Shown"]):

@@ -17,7 +17,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ledgerops.errors import UserError
+from ledgerops.errors import UserError, os_reason
 
 if TYPE_CHECKING:
     from ledgerops.mixin.site import Site
@@ -68,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
             names = _write_kubernetes(args.out, site)
     except OSError as error:
         doing = "read" if args.check else "write to"
-        raise UserError(f"cannot {doing} {args.out}: {(error.strerror or str(error)).lower()}") from None
+        raise UserError(f"cannot {doing} {args.out}: {os_reason(error)}") from None
     for name in names:
         print(f"{'differs:' if args.check else 'wrote'} {name}")
     if args.check and names:

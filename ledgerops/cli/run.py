@@ -39,7 +39,7 @@ from ledgerops.cli import source_sink_args
 from ledgerops.cli.arg_types import factor, interval, port, rate, seconds, whole
 from ledgerops.cli.run_summary import announce, sum_up
 from ledgerops.common.format import clock
-from ledgerops.errors import UserError
+from ledgerops.errors import UserError, os_reason
 
 TRIGGER_SECONDS = 5.0
 # a backlog from before a restart is read in parts: one batch over all of it would show nothing for minutes
@@ -197,7 +197,7 @@ def _check_port(wanted: int) -> None:
         try:
             probe.bind(("127.0.0.1", wanted))
         except OSError as error:
-            reason = (error.strerror or str(error)).lower()
+            reason = os_reason(error)
             raise UserError(
                 f"cannot use port {wanted}: {reason}; give another --port, or 0 for any free port"
             ) from None

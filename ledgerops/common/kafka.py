@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ledgerops.errors import UserError
+from ledgerops.errors import UserError, os_reason
 
 SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"
 LOGIN = {
@@ -133,7 +133,7 @@ def read_properties(path: Path) -> dict[str, str]:
     except UnicodeDecodeError:
         raise UserError(f"cannot read {path}: not UTF-8 text") from None
     except OSError as error:
-        raise UserError(f"cannot read {path}: {(error.strerror or str(error)).lower()}") from None
+        raise UserError(f"cannot read {path}: {os_reason(error)}") from None
     options: dict[str, str] = {}
     for number, line in enumerate(lines, 1):
         if not line.strip() or line.lstrip().startswith("#"):
@@ -244,7 +244,7 @@ def _pem(name: str, path: str) -> str:
     except UnicodeDecodeError:
         raise UserError(f"{name} {path} is not a PEM file") from None
     except OSError as error:
-        raise UserError(f"cannot read {name} {path}: {(error.strerror or str(error)).lower()}") from None
+        raise UserError(f"cannot read {name} {path}: {os_reason(error)}") from None
 
 
 def _private_key(path: str) -> str:

@@ -18,7 +18,7 @@ from http import HTTPStatus
 from ledgerops.common.deadline import within
 from ledgerops.common.http_access import Access, Rules, tls_contexts
 from ledgerops.common.http_server import Answer, Request, Server
-from ledgerops.errors import UserError
+from ledgerops.errors import UserError, os_reason
 from ledgerops.notify.incident import Incident, parse_webhook
 from ledgerops.notify.lookup import Found, Lookup
 from ledgerops.notify.message import Message, compose
@@ -85,7 +85,7 @@ class Service:
                 problem=_text,
             )
         except OSError as error:
-            raise UserError(f"cannot listen on {rules.host}:{port}: {(error.strerror or str(error)).lower()}") from None
+            raise UserError(f"cannot listen on {rules.host}:{port}: {os_reason(error)}") from None
         self._http = threading.Thread(
             target=self._server.serve_forever, kwargs={"poll_interval": 0.1}, name="notify-http", daemon=True
         )

@@ -52,7 +52,7 @@ from pathlib import Path
 
 import yaml
 
-from ledgerops.errors import UserError
+from ledgerops.errors import UserError, os_reason
 from ledgerops.ledger.plan import sections
 from ledgerops.ledger.plan.changes import Change, changes
 from ledgerops.ledger.plan.partitioning import Partitions
@@ -135,7 +135,7 @@ def load_plan(name_or_path: str | Path, scale: float | None = None) -> Plan:
     except UnicodeDecodeError:
         raise UserError(f"cannot read plan {name}: not UTF-8 text") from None
     except OSError as error:
-        raise UserError(f"cannot read plan {name}: {(error.strerror or str(error)).lower()}") from None
+        raise UserError(f"cannot read plan {name}: {os_reason(error)}") from None
     label = name if file.parent == _FOLDER else str(file)
     plan = parse_plan(text, label)
     if scale is None:

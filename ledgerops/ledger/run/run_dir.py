@@ -14,7 +14,7 @@ from typing import TextIO
 
 from ledgerops.checkpoint.batch_log import BatchLog
 from ledgerops.common.files import write_json
-from ledgerops.errors import UserError
+from ledgerops.errors import UserError, os_reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ class RunDir:
             self.path.mkdir(parents=True, exist_ok=True)
             lock = (self.path / "lock").open("a+")
         except OSError as error:
-            raise UserError(f"cannot write to {self.path}: {(error.strerror or str(error)).lower()}") from None
+            raise UserError(f"cannot write to {self.path}: {os_reason(error)}") from None
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -157,7 +157,7 @@ class RunDir:
         try:
             self.path.rename(next(aside for each in names if not (aside := self.path.with_name(each)).exists()))
         except OSError as error:
-            reason = (error.strerror or str(error)).lower()
+            reason = os_reason(error)
             raise UserError(
                 f"cannot move {self.path} aside: {reason}; move it away yourself, or add --out another folder"
             ) from None

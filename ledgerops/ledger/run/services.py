@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from ledgerops.errors import UserError
+from ledgerops.errors import UserError, os_reason
 
 if TYPE_CHECKING:
     from ledgerops.ledger.run.source import RunSource
@@ -90,7 +90,7 @@ def _check_http(name: str, url: str) -> None:
     try:
         socket.create_connection((address.hostname, port), CONNECT_SECONDS).close()
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
+        reason = os_reason(error)
         raise UserError(
             f"cannot reach the {name} service at {address.hostname}:{port}: {reason}; "
             f"start it, or omit --{name}-url to use a local one"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, cast
 
 import ledgerops
 from ledgerops.common.kafka_offsets import read_heads
-from ledgerops.errors import UserError
+from ledgerops.errors import UserError, os_reason
 from ledgerops.ledger.plan.plan import Plan, load_plan
 from ledgerops.ledger.run.run_dir import RunNote
 
@@ -120,7 +120,7 @@ def choose_source(
     try:
         return RunSource(kind, str(file), _digest(file.read_bytes()), data=Path(data), rate=rate)
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
+        reason = os_reason(error)
         raise UserError(f"cannot read {file}: {reason}; {DATA} names the folder that holds it") from None
 
 

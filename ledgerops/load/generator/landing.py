@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ledgerops.common.files import write_bytes
-from ledgerops.errors import UserError
+from ledgerops.errors import UserError, os_reason
 from ledgerops.ledger.plan.poison import KEYLESS
 from ledgerops.load.generator.latency_samples import LatencySample
 from ledgerops.load.generator.records import Records
@@ -79,4 +79,4 @@ class LandingTarget:
         self._samples = []
 
     def _problem(self, error: OSError) -> UserError:
-        return UserError(f"cannot write to {self.folder}: {(error.strerror or str(error)).lower()}")
+        return UserError(f"cannot write to {self.folder}: {os_reason(error)}")

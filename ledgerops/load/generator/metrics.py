@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry, start_http_server
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.registry import Collector
 
-from ledgerops.errors import UserError
+from ledgerops.errors import UserError, os_reason
 from ledgerops.load.generator.accounting import SentCounts
 from ledgerops.load.generator.validity import LATE_BUDGET, so_far
 
@@ -88,7 +88,7 @@ def serving(port: int | None, board: LoadMetrics, say: Callable[[str], None]) ->
     try:
         server, thread = start_http_server(port, registry=registry)
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
+        reason = os_reason(error)
         raise UserError(f"cannot serve metrics on port {port}: {reason}; choose another --metrics-port") from None
     say(f"metrics of the load on port {server.server_port}, path /metrics")
     try:

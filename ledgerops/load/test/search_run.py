@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from ledgerops.errors import UserError
+from ledgerops.errors import UserError, os_reason
 from ledgerops.load.test import plans
 from ledgerops.load.test.driver import LEAD_SECONDS, NAME
 from ledgerops.load.test.estimate import estimate
@@ -140,4 +140,4 @@ def _writing(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise UserError(f"cannot write to {folder}: {(error.strerror or str(error)).lower()}") from None
+        raise UserError(f"cannot write to {folder}: {os_reason(error)}") from None

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from ledgerops.common.shutdown import Stop
-from ledgerops.errors import UserError
+from ledgerops.errors import UserError, os_reason
 from ledgerops.ledger.plan.plan import Plan
 from ledgerops.load.test.driver import ENDED, NAME, Spec
 from ledgerops.load.test.latency import Weighted
@@ -148,7 +148,7 @@ def make(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UserError(f"cannot write to {folder}: {(error.strerror or str(error)).lower()}") from None
+        raise UserError(f"cannot write to {folder}: {os_reason(error)}") from None
 
 
 @contextmanager
