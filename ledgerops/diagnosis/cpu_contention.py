@@ -74,7 +74,11 @@ def collected(view: QueryView, executor: str | None = None) -> float:
     if len(looks) < 2 or looks[-1].at <= looks[0].at:
         return 0.0
     before, after = (
-        sum(each.gc_seconds for each in look.executors if executor in (None, each.executor_id))
+        sum(
+            each.gc_seconds
+            for each in (look.executors if executor else look.workers)
+            if executor in (None, each.executor_id)
+        )
         for look in (looks[0], looks[-1])
     )
     return (after - before) / (looks[-1].at - looks[0].at)

@@ -11,7 +11,7 @@ from statistics import median
 from typing import NamedTuple
 
 from ledgerops.diagnosis import batch_time
-from ledgerops.model.records import Host, Progress, StateOperator, TaskSummary
+from ledgerops.model.records import DRIVER, Host, Progress, StateOperator, TaskSummary
 from ledgerops.signals.baseline import RECENT_BATCHES
 from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
@@ -64,9 +64,6 @@ def off_heap(view: QueryView) -> bool:
     )
 
 
-DRIVER = "driver"  # runs no tasks where there are other executors
-
-
 class Collecting(NamedTuple):
     """Garbage collection against run time of tasks, both in seconds; `share` of the run time, 0 to 1."""
 
@@ -112,8 +109,8 @@ def gc_goes_on(view: QueryView) -> bool:
 
 
 def _collected(view: QueryView, window: float) -> Collecting | None:
-    newest = max((host.at for host in view.hosts if host.executors), default=float("-inf"))
-    looks = [host for host in view.hosts if host.executors and newest - window <= host.at]
+    newest = max((host.at for host in view.hosts if host.workers), default=float("-inf"))
+    looks = [host for host in view.hosts if host.workers and newest - window <= host.at]
     if len(looks) < 2 or view.now - newest > window:
         return None
     gc, run = (later - before for before, later in zip(_totals(looks[0]), _totals(looks[-1]), strict=True))
@@ -137,7 +134,7 @@ def gc_of_batches(view: QueryView) -> float | None:
 
 
 def _totals(host: Host) -> tuple[float, float]:
-    return sum(each.gc_seconds for each in host.executors), sum(each.run_seconds for each in host.executors)
+    return sum(each.gc_seconds for each in host.workers), sum(each.run_seconds for each in host.workers)
 
 
 def told(batches: Sequence[Progress], index: int) -> list[tuple[Progress, StateOperator]]:

@@ -148,8 +148,7 @@ def executor_shares(view: QueryView) -> Sequence[Share]:
 
     A stage of fewer tasks than executors cannot be spread over them, and is not counted.
     """
-    active = {each.executor_id: each.cores for each in view.cluster.executors}
-    cores = {name: count for name, count in active.items() if count > 0 and name != state_cost.DRIVER}
+    cores = {each.executor_id: each.cores for each in view.cluster.executors if each.cores > 0}
     if len(cores) < 2:
         return []
     done = {name: [0, 0.0, 0] for name in cores}

@@ -10,7 +10,7 @@ from ledgerops.model.records import Executor, Host, Process
 
 def _executor(name: str, text: str, value: Callable[[Executor], float | None]) -> Metric[Host]:
     def read(host: Host) -> Series:
-        return {(each.executor_id,): float(x) for each in host.executors if (x := value(each)) is not None}
+        return {(each.executor_id,): float(x) for each in host.workers if (x := value(each)) is not None}
 
     return Metric(name, text, ("executor",), read)
 
@@ -28,7 +28,7 @@ def _host(name: str, text: str, value: Callable[[Host], float | None], unused: s
 
 def _active(host: Host) -> Series:
     found: dict[Labels, float] = {(each.executor_id,): 0.0 for each in host.removed_executors}
-    found.update({(each.executor_id,): float(each.active) for each in host.executors})
+    found.update({(each.executor_id,): float(each.active) for each in host.workers})
     return found
 
 

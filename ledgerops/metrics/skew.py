@@ -7,7 +7,8 @@ from ledgerops.signals.query_view import QueryView
 
 RATIO: Metric[QueryView] = Metric(
     "ledgerops_skew_ratio",
-    "Largest over median in the newest batch: rows of source partitions, records and time of tasks, time of executors.",
+    "Largest over median in the newest batch: rows of source partitions, records and time of tasks, time of executors "
+    "(largest over mean where most executors ran nothing).",
     labels=("kind",),
     read=lambda view: {(kind,): ratio for kind, (ratio, _) in view.skew.ratios.items() if ratio is not None},
 )

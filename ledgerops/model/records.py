@@ -209,6 +209,9 @@ class Running:
     moved: float | None = None  # when these counts last changed; the history fills it in
 
 
+DRIVER = "driver"  # Spark's id of the driver, which is the only executor in local mode and runs no tasks on a cluster
+
+
 @dataclass(frozen=True, slots=True)
 class Executor:
     """One executor as Spark's REST reports it. Counters are since the executor began."""
@@ -270,6 +273,11 @@ class Host:
     cpu_pressure_ratio: float | None = None  # share of the last 10 s in which a task waited for a CPU (Linux PSI)
     cpu_steal_ratio: float | None = None  # share of CPU time that the hypervisor gave to others, since the last sample
     runnable_threads: int | None = None  # running or waiting for a CPU at the moment of the sample
+
+    @property
+    def workers(self) -> tuple[Executor, ...]:
+        """The executors that run tasks. A cluster lists its driver, too: without cores, with its uptime as run time."""
+        return tuple(each for each in self.executors if each.cores > 0 or each.executor_id != DRIVER)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,9 +16,9 @@ class Cluster:
 
     @cached_property
     def executors(self) -> Sequence[Executor]:
-        """The active executors; a look that asked Spark in vain says nothing of them."""
+        """The active executors that run tasks; a look that asked Spark in vain says nothing of them."""
         newest = next((look for look in reversed(self._hosts) if look.executors), None)
-        return [each for each in newest.executors if each.active] if newest is not None else []
+        return [each for each in newest.workers if each.active] if newest is not None else []
 
     @property
     def cores(self) -> int | None:

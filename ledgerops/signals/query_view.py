@@ -50,8 +50,8 @@ class QueryView:
         self.rates = Rates(self.run)
         self.lag = Lag(self.run)
         self.capacity = Capacity(self.baseline, self.rates, self.lag)
-        self.skew = Skew(self.run)
         self.cluster = Cluster(self.hosts)
+        self.skew = Skew(self.run, self.cluster)
         self.answers: dict[object, Any] = {}  # of the functions of this view that `once` remembers
 
     def at(self, now: float, freshness: float | None = None) -> QueryView:

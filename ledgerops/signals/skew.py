@@ -8,6 +8,8 @@ from functools import cached_property
 from statistics import median
 
 from ledgerops.model.observed_metrics import OBSERVATION, HotKey, hottest_key
+from ledgerops.model.records import StageSummary
+from ledgerops.signals.cluster import Cluster
 from ledgerops.signals.partitions import read_by_partition
 from ledgerops.signals.run import Run
 
@@ -40,8 +42,8 @@ def skew_score(values: Sequence[float]) -> float | None:
 class Skew:
     """The skew of one run's latest batch: totals over its lifetime would hide it."""
 
-    def __init__(self, run: Run) -> None:
-        self._run = run
+    def __init__(self, run: Run, cluster: Cluster) -> None:
+        self._run, self._cluster = run, cluster
 
     @cached_property
     def ratios(self) -> Mapping[str, tuple[float | None, float | None]]:
@@ -57,10 +59,17 @@ class Skew:
                 found["task_records"] = (ratio(stage.records_max, stage.records_median), stage.records_score)
             if stage.seconds_median > 0:
                 found["task_time"] = (ratio(stage.seconds_max, stage.seconds_median), stage.seconds_score)
-            if len(stage.executors) > 1:
-                shares = [share.run_seconds for share in stage.executors.values()]
-                found["executor"] = (skew_ratio(shares), skew_score(shares))
+            shares = self._executor_seconds(stage)
+            if len(shares) > 1:
+                even = median(shares) or sum(shares) / len(shares)  # most executors did nothing: against an even split
+                found["executor"] = (ratio(max(shares), even), skew_score(shares))
         return found
+
+    def _executor_seconds(self, stage: StageSummary) -> Sequence[float]:
+        """Task time by executor, 0 for those that could have taken a task of the stage and had none."""
+        seconds = {name: share.run_seconds for name, share in stage.executors.items()}
+        idle = {each.executor_id for each in self._cluster.executors} - seconds.keys()
+        return [*seconds.values(), *[0.0 for _ in sorted(idle)[: max(0, stage.tasks - len(seconds))]]]
 
     @cached_property
     def hot_keys(self) -> Sequence[HotKey]:

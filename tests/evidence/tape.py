@@ -17,6 +17,11 @@ WARM_UP = 10.0
 OVER = 1.1  # of the trigger interval
 
 
+def running_tasks(host: Json) -> Sequence[Json]:
+    """The executors of one look at the machines that can run tasks: the driver of a cluster has no cores."""
+    return [each for each in host["executors"] if each["cores"] or each["executor_id"] != "driver"]
+
+
 class Batch(NamedTuple):
     """A progress record: Spark's JSON with its times in seconds."""
 
@@ -171,9 +176,9 @@ class Tape:
 
     @property
     def executors(self) -> Sequence[Json]:
-        """Active executors, by the newest look at the machines."""
+        """Active executors that run tasks, by the newest look at the machines."""
         looks = [host for host in self.hosts if host.get("executors")]
-        return [each for each in looks[-1]["executors"] if each["active"]] if looks else []
+        return [each for each in running_tasks(looks[-1]) if each["active"]] if looks else []
 
     @property
     def cores(self) -> int:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
+from ledgerops.model.records import Executor, ExecutorShare, Host
 from ledgerops.signals import skew
+from ledgerops.signals.cluster import Cluster
+from tests.build import T0
 
 
 @pytest.mark.parametrize(
@@ -29,3 +34,37 @@ def test_skew_of_values(values, ratio, score):
 )
 def test_a_ratio_that_is_no_number_is_unknown(largest, middle, found):
     assert skew.ratio(largest, middle) == found
+
+
+def executor(name: str, cores: int) -> Executor:
+    return Executor(name, True, cores, 0, 0, 0, 0.0, 0.0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("busy", "tasks", "ratio"),
+    [
+        pytest.param({"0": 6.0}, 6, 3.0, id="one of three does all: three times its even share"),
+        pytest.param({"0": 4.0, "1": 2.0}, 6, 2.0, id="one is idle"),
+        pytest.param({"0": 2.0, "1": 2.0, "2": 2.0}, 6, 1.0, id="even"),
+        pytest.param({"0": 6.0}, 1, None, id="a single task runs on one executor"),
+        pytest.param({"0": 6.0}, 2, 2.0, id="two tasks fill two executors"),
+    ],
+)
+def test_executors_without_a_task_count_in_the_skew_of_executors(busy, tasks, ratio):
+    shares = {name: ExecutorShare(1, seconds, 10) for name, seconds in busy.items()}
+    stage = SimpleNamespace(tasks=tasks, executors=shares, records_median=0.0, seconds_median=0.0)
+    on_cluster = (executor("driver", 0), *(executor(each, 1) for each in "012"))
+    cluster = Cluster([Host(T0, 2, 0.5, 2**33, 2**32, None, None, (), on_cluster)])
+
+    found = skew.Skew(SimpleNamespace(last=None, widest_stage=stage), cluster).ratios.get("executor", (None, None))
+
+    assert found[0] == ratio
+
+
+def test_in_local_mode_there_is_no_skew_of_executors():
+    stage = SimpleNamespace(
+        tasks=2, executors={"driver": ExecutorShare(2, 2.0, 10)}, records_median=0.0, seconds_median=0.0
+    )
+    cluster = Cluster([Host(T0, 2, 0.5, 2**33, 2**32, None, None, (), (executor("driver", 2),))])
+
+    assert "executor" not in skew.Skew(SimpleNamespace(last=None, widest_stage=stage), cluster).ratios

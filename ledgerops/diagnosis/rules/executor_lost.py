@@ -79,7 +79,7 @@ def _lost(view: QueryView) -> Sequence[RemovedExecutor]:
 
 
 def acquit(view: QueryView) -> str | None:
-    known = any(len(look.executors) > 1 for look in view.hosts)
+    known = any(len(look.workers) > 1 for look in view.hosts)
     return "no executor was lost in the last 5 min" if known and not _lost(view) else None
 
 

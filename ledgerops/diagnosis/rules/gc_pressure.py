@@ -19,9 +19,10 @@ Evidence:
     gc_seconds_per_batch: the same sum of jvmGcTime in seconds, over the tasks that run at once (the most tasks of a
         stage, at most the cores of the active executors), over the number of these batches
     gc_share_of_executors: growth of the executors' totalGCTime over that of totalDuration (REST /executors; records
-        `host`: gc_seconds, run_seconds of all executors) between the oldest sample of the last 30 s and the newest
+        `host`: gc_seconds, run_seconds of all executors, on a cluster without the driver) between the oldest sample
+        of the last 30 s and the newest
     state_share_of_heap: sum over stateOperators of memoryUsedBytes of the newest batch, over the heap: the sum of
-        maxMemory (memory_max_bytes) / 0.6 + 300 MiB over the active executors
+        maxMemory (memory_max_bytes) / 0.6 + 300 MiB over the same executors, where they are active
 """
 
 from collections.abc import Iterator

@@ -49,6 +49,27 @@ def test_a_severe_share_is_found_before_batches_are_late(history):
     assert finding.evidence[2].value == pytest.approx(0.3)
 
 
+def on_cluster(view: QueryView) -> QueryView:
+    """The same with the executor on a cluster, where Spark lists the driver too: no cores, its uptime as run time."""
+    looks = []
+    for seconds, look in zip((279.0, 299.0), view.hosts, strict=True):
+        [only] = look.executors
+        driver = replace(only, cores=0, completed_tasks=0, run_seconds=seconds, gc_seconds=1.0)
+        looks.append(replace(look, executors=(driver, replace(only, executor_id="0"))))
+    return QueryView(view.history, view.now, looks)
+
+
+def test_the_uptime_of_a_cluster_s_driver_is_no_task_time_and_its_heap_holds_no_state(history):
+    local = watched(
+        history(seconds=[4] * 4, stages=collecting(0.5, 3.0), operators=[{"memory_bytes": 300 * 2**20}] * 4), 0.15
+    )
+    [alone], [beside] = RULE.check(local), RULE.check(on_cluster(local))
+
+    assert beside.summary == alone.summary
+    assert beside.evidence == alone.evidence
+    assert {each.name: each.value for each in beside.evidence}["gc_share_of_executors"] == pytest.approx(0.15)
+
+
 def test_state_outside_the_heap_is_not_blamed(history):
     operators = [{"memory_bytes": 300 * 2**20, "custom": {"rocksdbPutCount": 1.0}}] * 4
     view = history(seconds=[4] * 4, stages=collecting(0.5, 3.0), operators=operators)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tests.evidence.recompute.shared import Formula, heap, newest_of, total_of
-from tests.evidence.tape import Batch, Json, Tape, middle
+from tests.evidence.tape import Batch, Json, Tape, middle, running_tasks
 
 
 def _newest_with_tasks(tape: Tape) -> list[Batch]:
@@ -28,11 +28,11 @@ def _gc_batch(tape: Tape, finding: Json) -> float | None:
 
 
 def _gc_executors(tape: Tape, finding: Json) -> float | None:
-    looks = [host for host in tape.hosts if host["executors"] and host["at"] >= tape.hosts[-1]["at"] - 30]
+    looks = [host for host in tape.hosts if running_tasks(host) and host["at"] >= tape.hosts[-1]["at"] - 30]
     if len(looks) < 2:
         return None
     gc, run = (
-        total_of(looks[-1]["executors"], key) - total_of(looks[0]["executors"], key)
+        total_of(running_tasks(looks[-1]), key) - total_of(running_tasks(looks[0]), key)
         for key in ("gc_seconds", "run_seconds")
     )
     return gc / run if run > 0 else None

@@ -147,8 +147,7 @@ def _shares(tape: Tape) -> Mapping[str, tuple[float, float]]:
 
 
 def _executor_cores(tape: Tape) -> Mapping[str, int]:
-    named = {each["executor_id"]: each["cores"] for each in tape.executors}
-    return {name: cores for name, cores in named.items() if name != "driver" and cores} or named
+    return {each["executor_id"]: each["cores"] for each in tape.executors}
 
 
 def _busiest(tape: Tape) -> tuple[str, Mapping[str, tuple[float, float]], Mapping[str, int]]:

@@ -1,0 +1,33 @@
+"""Series of executors: those that run tasks."""
+
+from __future__ import annotations
+
+import pytest
+
+from ledgerops.metrics.resources import METRICS
+from ledgerops.model.records import Executor, Host
+from tests.build import T0
+
+RUN_SECONDS = next(each for each in METRICS if each.name == "ledgerops_executor_run_seconds_total")
+
+
+def executor(name: str, cores: int, run_seconds: float) -> Executor:
+    return Executor(name, True, cores, 0, 0, 0, run_seconds, 1.0, 0, 2**30)
+
+
+@pytest.mark.parametrize(
+    ("executors", "series"),
+    [
+        pytest.param(
+            (executor("driver", 0, 299.0), executor("0", 2, 12.0), executor("1", 2, 10.0)),
+            {("0",): 12.0, ("1",): 10.0},
+            id="on a cluster the driver runs no tasks: its run time is its uptime",
+        ),
+        pytest.param((executor("driver", 2, 12.0),), {("driver",): 12.0}, id="in local mode it runs all"),
+        pytest.param((executor("driver", 0, 299.0),), {}, id="a cluster that has given no executor yet"),
+    ],
+)
+def test_only_executors_that_run_tasks_have_series(executors, series):
+    look = Host(T0, 2, 0.5, 2**33, 2**32, None, None, (), executors)
+
+    assert RUN_SECONDS.read(look) == series
