@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+from pathlib import Path
 
 UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
@@ -19,6 +20,23 @@ def seconds(text: str) -> float:
 def interval(text: str) -> float:
     """A length of time as for `seconds`, or 0 for none at all."""
     return 0.0 if re.fullmatch(r"0+(?:\.0+)?\s*[smhd]?", text.strip()) else seconds(text)
+
+
+def shared_folder(text: str) -> Path:
+    """A folder of the file system, which may be mounted; an address of an object store is refused."""
+    if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/", text):
+        raise argparse.ArgumentTypeError(
+            f"not a folder: {text!r}; an object store must be mounted, at the same path on every machine"
+        )
+    return Path(text)
+
+
+def spark_property(text: str) -> tuple[str, str]:
+    """A Spark setting: spark.executor.memory=4g."""
+    name, _, value = text.partition("=")
+    if not name.startswith("spark.") or not value:
+        raise argparse.ArgumentTypeError(f"not a Spark setting: {text!r}; write spark.NAME=VALUE")
+    return name, value
 
 
 def whole(text: str) -> int:

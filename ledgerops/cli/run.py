@@ -36,7 +36,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ledgerops.cli import source_sink_args
-from ledgerops.cli.arg_types import factor, interval, port, rate, seconds, whole
+from ledgerops.cli.arg_types import factor, interval, port, rate, seconds, shared_folder, spark_property, whole
 from ledgerops.cli.run_summary import announce, sum_up
 from ledgerops.common.format import clock
 from ledgerops.errors import UserError, os_reason
@@ -99,10 +99,20 @@ def _add_surroundings(parser: argparse.ArgumentParser) -> None:
         help="stop when every job has read what Kafka's topics or the landing folder held at the start",
     )
     add("--port", type=port, help="port of the live page and metrics (default 9464, or any free port)")
-    add("--out", type=Path, default=Path("runs"), metavar="FOLDER", help="folder for runs (default runs)")
+    add("--out", type=shared_folder, default=Path("runs"), metavar="FOLDER", help="folder for runs (default runs)")
     add("--fresh", action="store_true", help="start over; the earlier run is kept under another name")
     add("--cores", type=whole, default=2, help="number of cores and of shuffle partitions (default 2)")
-    add("--master", help="run on this Spark master instead of this machine")
+    add("--master", help="run on this Spark master instead of this machine; --out must be a folder that it shares")
+    add("--executor-python", metavar="PATH", help="Python of the executors (default: PYSPARK_PYTHON, or this one)")
+    add(
+        "--conf",
+        type=spark_property,
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="Spark setting, such as spark.executor.memory=4g; may be repeated",
+    )
+    add("--properties-file", type=Path, metavar="FILE", help="file with Spark settings, as spark-submit takes it")
     add("--no-view", action="store_true", help="print nothing while running")
     add(
         "--record",
@@ -165,6 +175,8 @@ def _setup(args: argparse.Namespace) -> RunSetup:
         until_caught_up=args.until_caught_up,
         kafka_config=args.kafka_config,
         quick_start=_is_short(args),
+        conf=_conf(args),
+        executor_python=args.executor_python,
     )
     try:
         setup.check()
@@ -172,6 +184,13 @@ def _setup(args: argparse.Namespace) -> RunSetup:
         folder.close()
         raise
     return setup
+
+
+def _conf(args: argparse.Namespace) -> dict[str, str]:
+    """Spark's settings of the command line. Raises UserError for a file that cannot be read."""
+    from ledgerops.ledger.run.cluster import read_properties
+
+    return {**(read_properties(args.properties_file) if args.properties_file else {}), **dict(args.conf)}
 
 
 def _is_short(args: argparse.Namespace) -> bool:

@@ -14,6 +14,7 @@ from ledgerops.common.shutdown import stop_queries
 from ledgerops.errors import UserError
 from ledgerops.ledger.jobs.job import REPLAY_LATENESS, Job
 from ledgerops.ledger.run import failures
+from ledgerops.ledger.run.cluster import check_executors, is_remote
 from ledgerops.ledger.run.completion import CatchUpCheck
 from ledgerops.ledger.run.run_dir import RunDir, RunNote, remove_unused
 from ledgerops.ledger.run.services import Services, open_services
@@ -52,6 +53,8 @@ class RunSetup:
     until_caught_up: bool = False
     kafka_config: Path | None = None  # of the source's client, for the watch, which asks the brokers itself
     quick_start: bool = False  # choose JVM options for a run of minutes
+    conf: Mapping[str, str] = field(default_factory=dict)  # Spark's settings from the command line
+    executor_python: str | None = None
 
     @property
     def inputs(self) -> set[str]:
@@ -179,7 +182,10 @@ def start_run(setup: RunSetup) -> ActiveRun:
         try:
             jars = {"spark.jars": ",".join(map(str, setup.jars))} if setup.jars else {}
             quick = quick_start_conf() if setup.quick_start else {}
-            spark = open_session(setup.master, setup.cores, folder.path, {**SESSION_CONF, **jars, **quick})
+            conf = {**SESSION_CONF, **jars, **quick, **setup.conf}
+            spark = open_session(setup.master, setup.cores, folder.path, conf, setup.executor_python)
+            if is_remote(setup.master):
+                check_executors(spark, folder.path)
             watch = ledgerops.attach(
                 spark,
                 port=setup.port,

@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ledgerops.errors import UserError
+from ledgerops.ledger.run import cluster
 from ledgerops.servers.java import java_home
 
 if TYPE_CHECKING:
@@ -66,19 +68,38 @@ def session_conf(cores: int, folder: Path) -> dict[str, str]:
     }
 
 
-def open_session(master: str | None, cores: int, folder: Path, extra: Mapping[str, str] | None = None) -> SparkSession:
-    """A new session; without `master` it runs on `cores` cores of this machine. Raises UserError without a Java."""
+def open_session(
+    master: str | None,
+    cores: int,
+    folder: Path,
+    extra: Mapping[str, str] | None = None,
+    executor_python: str | None = None,
+) -> SparkSession:
+    """A new session; without `master` it runs on `cores` cores of this machine.
+
+    The executors of a master run `executor_python`, or what PYSPARK_PYTHON names. Raises UserError without a Java, and
+    when the master does not answer.
+    """
     os.environ["JAVA_HOME"] = str(java_home())
     # without these Spark starts whichever python3 comes first on the PATH
-    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    if master is None:
+    given = os.environ.get("PYSPARK_PYTHON") if cluster.is_remote(master) else None
+    os.environ["PYSPARK_PYTHON"] = executor_python or given or sys.executable
+    os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    if master is not None:
+        cluster.check_master(master)
+    else:
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.master(master or f"local[{cores}]")
     for key, value in {**session_conf(cores, folder), **(extra or {})}.items():
         builder = builder.config(key, value)
-    return builder.getOrCreate()
+    try:
+        return builder.getOrCreate()
+    except Exception as error:  # of py4j, with a page of Java's frames
+        if not cluster.is_remote(master):
+            raise
+        raise UserError(f"cannot start Spark on {master}: {cluster.one_line(str(error))}") from None
 
 
 @contextmanager

@@ -1,0 +1,169 @@
+"""A Spark master other than this machine: what is checked before a job starts, so that no output is lost unnoticed.
+
+Executors write output and state themselves. On a folder that they do not share with the driver Spark reports success,
+and commits the checkpoint of rows that nobody will find.
+"""
+
+from __future__ import annotations
+
+import re
+import socket
+import sys
+import uuid
+from collections.abc import Collection, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import TimeoutError as Late
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from ledgerops.errors import UserError
+from ledgerops.ledger.run.failures import told
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+CONNECT_SECONDS = 5.0  # for each address of a master
+TASK_SECONDS = 120.0  # in which an executor must have taken the tasks of the check: a cluster may have to start one
+MAX_TASKS = 64
+IMPORTS = ("ledgerops", "orjson", "pyarrow", "pandas")  # of what the jobs run in Python workers
+DEFAULT_PORTS = {"spark": 7077, "https": 443, "http": 80}
+
+
+def is_remote(master: str | None) -> bool:
+    """Whether tasks may run on another machine than this one."""
+    return master is not None and not master.startswith("local")
+
+
+def read_properties(file: Path) -> dict[str, str]:
+    """Spark's properties in a file, a name and a value on each line, as spark-submit reads it. Raises UserError."""
+    try:
+        lines = file.read_text("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "not UTF-8 text"
+        raise UserError(f"cannot read {file}: {reason.lower()}") from None
+    found = {}
+    for number, line in enumerate(map(str.strip, lines), 1):
+        if not line or line.startswith("#"):
+            continue
+        name, value = [*re.split(r"\s*[=\s]\s*", line, maxsplit=1), ""][:2]
+        if not name.startswith("spark.") or not value:
+            raise UserError(f"{file}:{number}: not a Spark property: {line[:60]!r}; write spark.NAME VALUE")
+        found[name] = value
+    return found
+
+
+def check_master(master: str) -> None:
+    """Raises UserError where no address of a standalone or Kubernetes master accepts a connection.
+
+    Spark itself would try for a minute and end with a page of Java's frames.
+    """
+    reasons = []
+    for host, port in _addresses(master):
+        try:
+            socket.create_connection((host, port), timeout=CONNECT_SECONDS).close()
+            return
+        except OSError as error:
+            reasons.append(f"{host}:{port}: {(error.strerror or str(error)).lower()}")
+    if reasons:
+        raise UserError(f"cannot reach the Spark master {master} ({'; '.join(reasons)}); is it running?")
+
+
+def _addresses(master: str) -> Iterator[tuple[str, int]]:
+    scheme, _, rest = master.partition("://")
+    if scheme not in ("spark", "k8s"):
+        return
+    for each in rest.split(","):
+        address = urlsplit(each if "://" in each else f"{'https' if scheme == 'k8s' else 'spark'}://{each}")
+        try:
+            port = address.port or DEFAULT_PORTS.get(address.scheme, 443)
+        except ValueError:
+            port = 0
+        if not address.hostname or not port:
+            raise UserError(f"not a Spark master: {master}; write spark://HOST:PORT or k8s://https://HOST:PORT")
+        yield address.hostname, port
+
+
+def check_executors(spark: SparkSession, folder: Path, imports: Collection[str] = IMPORTS) -> None:
+    """Raises UserError where an executor's tasks do not write to the driver's `folder`, or lack what the jobs import.
+
+    Runs one small job. Each of its tasks writes a file that the driver must find.
+    """
+    version = sys.version_info[:2]
+    try:
+        found = _ask(spark, folder, tuple(imports))
+    except Late:
+        spark.sparkContext.cancelAllJobs()
+        raise UserError(
+            f"no executor took a task within {TASK_SECONDS:.0f} s; check on the master's page that workers have free "
+            "cores and memory, and that they can reach this driver (spark.driver.host)"
+        ) from None
+    except Exception as error:  # py4j's, PySpark's: a page long
+        raise UserError(f"executors cannot run Python tasks: {one_line(str(error))}; see --executor-python") from None
+    for each in found:
+        where = f"executors on {each['host']}"
+        if tuple(each["version"]) != version:
+            theirs = ".".join(map(str, each["version"]))
+            raise UserError(
+                f"{where} run Python {theirs}, this driver {version[0]}.{version[1]}; give --executor-python the path "
+                "of the same version"
+            )
+        if each["missing"]:
+            raise UserError(
+                f"{where} cannot import {', '.join(each['missing'])} with {each['python']}; install "
+                "ledgerops[ledger] there, or give --executor-python another interpreter"
+            )
+        token = folder / each["file"]
+        written = each["problem"] is None and token.is_file() and token.read_text("utf-8") == each["token"]
+        if not written:
+            why = each["problem"] or "a file written there is not here"
+            raise UserError(
+                f"{where} do not share {folder} with this driver ({why}), so output and state would be lost; give "
+                "--out a folder that is mounted at the same path on every machine"
+            )
+    for each in found:
+        (folder / each["file"]).unlink(missing_ok=True)
+
+
+def _ask(spark: SparkSession, folder: Path, imports: tuple[str, ...]) -> list[Mapping[str, Any]]:
+    """What one task on each core says of its machine. Raises Late, and what Spark raises."""
+    mark, path = uuid.uuid4().hex[:12], str(folder)
+
+    def look(parts: Any) -> Any:  # sent by value: an executor may have no ledgerops to import it from
+        import importlib.util
+        import socket
+        import sys
+        from pathlib import Path
+
+        for part in parts:
+            name, token, problem = f".probe-{mark}-{part}", f"{mark} {part}", None
+            try:
+                Path(path, name).write_text(token, "utf-8")
+            except OSError as error:
+                problem = (error.strerror or str(error)).lower()
+            yield {
+                "host": socket.gethostname(),
+                "python": sys.executable,
+                "version": list(sys.version_info[:2]),
+                "missing": [each for each in imports if importlib.util.find_spec(each) is None],
+                "file": name,
+                "token": token,
+                "problem": problem,
+            }
+
+    context = spark.sparkContext
+    tasks = min(MAX_TASKS, max(2, context.defaultParallelism))
+    pool = ThreadPoolExecutor(1, thread_name_prefix="ledgerops-check")
+    try:
+        asked = pool.submit(lambda: context.parallelize(range(tasks), tasks).mapPartitions(look).collect())
+        return list(asked.result(timeout=TASK_SECONDS))
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+def one_line(error: str) -> str:
+    """What a Java or Python traceback comes to, in one line of at most 300 characters."""
+    lines = [line.strip() for line in error.splitlines()]
+    said = [line for line in lines if re.search(r"\[[A-Z_]{6,}\]|No such file|Caused by:|Cannot run program", line)]
+    line = said[-1].removeprefix("Caused by: ") if said else told(error)
+    return re.sub(r"^(?:[\w$]+\.)+\w+: ", "", line)[:300].rstrip(".")

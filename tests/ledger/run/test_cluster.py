@@ -1,0 +1,191 @@
+"""What is checked of a Spark master before a job starts, without one."""
+
+from __future__ import annotations
+
+import socket
+import sys
+import time
+from types import SimpleNamespace
+
+import pytest
+
+from ledgerops.errors import UserError
+from ledgerops.ledger.run import cluster, spark_session
+from ledgerops.servers.process import free_port
+
+
+@pytest.mark.parametrize(
+    ("master", "remote"),
+    [
+        (None, False),
+        ("local[2]", False),
+        ("local-cluster[2,1,1024]", False),
+        ("spark://a:7077", True),
+        ("k8s://https://a", True),
+        ("yarn", True),
+    ],
+)
+def test_only_masters_whose_tasks_may_run_elsewhere_are_checked(master, remote):
+    assert cluster.is_remote(master) is remote
+
+
+def test_a_dead_master_is_one_line_at_once():
+    port, began = free_port(), time.monotonic()
+
+    with pytest.raises(UserError, match=rf"^cannot reach the Spark master spark://127\.0\.0\.1:{port} \(.*refused\)"):
+        cluster.check_master(f"spark://127.0.0.1:{port}")
+
+    assert time.monotonic() - began < 60, "Spark alone tries for a minute and then some"
+
+
+def test_one_of_several_masters_is_enough():
+    with socket.create_server(("127.0.0.1", 0)) as master:
+        cluster.check_master(f"spark://127.0.0.1:{free_port()},127.0.0.1:{master.getsockname()[1]}")
+        cluster.check_master(f"k8s://http://127.0.0.1:{master.getsockname()[1]}")
+
+
+def test_an_address_without_a_host_is_named():
+    with pytest.raises(UserError, match="not a Spark master: spark://:x"):
+        cluster.check_master("spark://:x")
+
+
+def test_yarn_finds_its_master_itself():
+    cluster.check_master("yarn")
+
+
+def test_properties_are_read_as_spark_submit_reads_them(tmp_path):
+    file = tmp_path / "my.conf"
+    file.write_text("# ours\nspark.executor.memory  4g\n\nspark.executor.cores=2\nspark.a.b = c d\n")
+
+    assert cluster.read_properties(file) == {
+        "spark.executor.memory": "4g",
+        "spark.executor.cores": "2",
+        "spark.a.b": "c d",
+    }
+
+
+@pytest.mark.parametrize("line", ["executor.memory 4g", "spark.executor.memory", "= 4g"])
+def test_a_line_that_is_no_property_is_named(tmp_path, line):
+    file = tmp_path / "my.conf"
+    file.write_text(f"spark.a b\n{line}\n")
+
+    with pytest.raises(UserError, match=r"my\.conf:2: not a Spark property"):
+        cluster.read_properties(file)
+
+
+@pytest.mark.parametrize(
+    ("argv", "line"),
+    [
+        pytest.param(
+            ["--out", "s3a://bucket/runs"],
+            "argument --out: not a folder: 's3a://bucket/runs'; an object store must be mounted, at the same path on "
+            "every machine; see ledgerops run --help",
+            id="a bucket, which would become a folder of that name",
+        ),
+        pytest.param(
+            ["--conf", "executor.memory=4g"],
+            "argument --conf: not a Spark setting: 'executor.memory=4g'; write spark.NAME=VALUE; see ledgerops run "
+            "--help",
+            id="no setting of Spark",
+        ),
+        pytest.param(
+            ["--properties-file", "absent.conf"],
+            "cannot read absent.conf: no such file or directory",
+            id="a file that is not there",
+        ),
+    ],
+)
+def test_options_of_a_cluster_are_refused_in_one_line(refusal, argv, line):
+    assert refusal("run", *argv) == line
+
+
+class Executors:
+    """A context whose tasks give these answers; `{folder}` is written to by the tasks of `writes`."""
+
+    defaultParallelism = 2  # noqa: N815
+
+    def __init__(self, change=lambda answer: answer, error=None):
+        self._change, self._error = change, error
+
+    def parallelize(self, parts, tasks):
+        self._parts = [iter([each]) for each in parts]
+        return self
+
+    def mapPartitions(self, look):
+        self._look = look
+        return self
+
+    def collect(self):
+        if self._error:
+            raise self._error
+        return [self._change(answer) for part in self._parts for answer in self._look(part)]
+
+
+def checked(folder, **how):
+    cluster.check_executors(SimpleNamespace(sparkContext=Executors(**how)), folder, ("json",))
+
+
+def test_executors_that_share_the_folder_pass_and_leave_nothing_there(tmp_path):
+    checked(tmp_path)
+
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_executors_do_not_share_is_refused(tmp_path):
+    with pytest.raises(UserError, match=r"do not share .* so output and state would be lost; give --out"):
+        checked(tmp_path, change=lambda answer: {**answer, "file": "elsewhere"})
+
+
+def test_a_folder_that_executors_cannot_write_is_refused_with_the_reason(tmp_path):
+    with pytest.raises(UserError, match=r"with this driver \(no such file or directory\)"):
+        checked(tmp_path / "absent")
+
+
+def test_another_version_of_python_is_refused(tmp_path):
+    with pytest.raises(UserError, match=rf"run Python 3\.4, this driver 3\.{sys.version_info[1]}; give --executor-p"):
+        checked(tmp_path, change=lambda answer: {**answer, "version": [3, 4]})
+
+
+def test_a_missing_module_is_named_with_the_interpreter_that_lacks_it(tmp_path):
+    with pytest.raises(UserError, match="cannot import pyarrow with /opt/python; install"):
+        checked(tmp_path, change=lambda answer: {**answer, "missing": ["pyarrow"], "python": "/opt/python"})
+
+
+def test_executors_without_that_python_are_one_line(tmp_path):
+    text = (
+        "An error occurred while calling collect\n: org.apache.spark.SparkException: Job aborted\n\tat org.x\n"
+        'Caused by: java.io.IOException: Cannot run program "/opt/python": error=2, No such file or directory\n'
+    )
+    with pytest.raises(UserError) as refused:
+        checked(tmp_path, error=RuntimeError(text))
+
+    assert str(refused.value) == (
+        'executors cannot run Python tasks: Cannot run program "/opt/python": error=2, No such file or directory; '
+        "see --executor-python"
+    )
+
+
+@pytest.mark.parametrize(
+    ("master", "given", "variable", "used"),
+    [
+        pytest.param("spark://a:1", None, "/opt/python", "/opt/python", id="PYSPARK_PYTHON stays with a master"),
+        pytest.param("spark://a:1", "/my/python", "/opt/python", "/my/python", id="the option wins"),
+        pytest.param("spark://a:1", None, None, sys.executable, id="else this interpreter"),
+        pytest.param(None, None, "/opt/python", sys.executable, id="on this machine it is always this one"),
+    ],
+)
+def test_which_python_executors_run(monkeypatch, tmp_path, master, given, variable, used):
+    def stop_here(*args):
+        raise UserError("far enough")
+
+    monkeypatch.setattr(spark_session.cluster, "check_master", stop_here)
+    monkeypatch.setattr(spark_session, "session_conf", stop_here)
+    monkeypatch.setenv("JAVA_HOME", "")
+    monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+    monkeypatch.setenv("PYSPARK_DRIVER_PYTHON", "")
+    monkeypatch.setenv("PYSPARK_PYTHON", variable or "")
+
+    with pytest.raises(UserError, match="far enough"):
+        spark_session.open_session(master, 2, tmp_path, executor_python=given)
+
+    assert spark_session.os.environ["PYSPARK_PYTHON"] == used
