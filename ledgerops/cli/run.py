@@ -142,6 +142,7 @@ def _setup(args: argparse.Namespace) -> RunSetup:
     from ledgerops.ledger.run.source import describe_topics
     from ledgerops.servers.jars import connector_jars
 
+    conf = _conf(args)
     choose_jobs(args.jobs)  # a wrong name is said before anything is asked of a server
     source, sink = source_sink_args.endpoints(args)
     jobs = choose_jobs(args.jobs, source.offered)
@@ -175,7 +176,7 @@ def _setup(args: argparse.Namespace) -> RunSetup:
         until_caught_up=args.until_caught_up,
         kafka_config=args.kafka_config,
         quick_start=_is_short(args),
-        conf=_conf(args),
+        conf=conf,
         executor_python=args.executor_python,
     )
     try:
