@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from ledgerops.errors import UserError
-from ledgerops.ledger.run.failures import told
+from ledgerops.ledger.run.failures import first_line
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -165,5 +165,5 @@ def one_line(error: str) -> str:
     """What a Java or Python traceback comes to, in one line of at most 300 characters."""
     lines = [line.strip() for line in error.splitlines()]
     said = [line for line in lines if re.search(r"\[[A-Z_]{6,}\]|No such file|Caused by:|Cannot run program", line)]
-    line = said[-1].removeprefix("Caused by: ") if said else told(error)
+    line = said[-1].removeprefix("Caused by: ") if said else first_line(error)
     return re.sub(r"^(?:[\w$]+\.)+\w+: ", "", line)[:300].rstrip(".")
