@@ -1,9 +1,10 @@
-"""Every public function and method of the rooms below has a docstring, or a conventional name that needs none."""
+"""Every public function and method of the package has a docstring, or a conventional name that needs none."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 import pytest
@@ -11,14 +12,12 @@ import pytest
 from tests.paths import ROOT
 
 PACKAGE = ROOT / "ledgerops"
-ROOMS = (
-    *("agent", "model", "runtime", "metrics", "signals", "analysis"),
-    *("checkpoint", "mixin", "notify", "common", "servers", "cli"),
-)
+ROOMS = sorted(each.parent.name for each in PACKAGE.glob("*/__init__.py"))
 
 
 class Conventional(NamedTuple):
-    """A name that needs no docstring in the files under `where`, of a class or at the top of the module."""
+    """A name (or a pattern of names) that needs no docstring in the files under `where`, of a class or at the top of
+    the module."""
 
     where: str
     name: str
@@ -42,6 +41,29 @@ CONVENTIONAL = (
         Conventional("agent/listener.py", name, True, "a callback of Spark's StreamingQueryListener, named by it")
         for name in ("onQueryStarted", "onQueryProgress", "onQueryIdle", "onQueryTerminated")
     ),
+    Conventional("diagnosis/rules/", "check", False, "yields the findings of the rule; the runbook says which"),
+    Conventional("diagnosis/rules/", "acquit", False, "why the rule is not the cause, or None; as `Rule` says"),
+    *(
+        Conventional("ledger/jobs/", name, True, "a method of Spark's StatefulProcessor, named by it")
+        for name in ("init", "handleInputRows", "handleExpiredTimer")
+    ),
+    Conventional("ledger/jobs/operation_words.py", "eval", True, "a method of Spark's table functions, named by it"),
+    *(
+        Conventional(where, name, True, "a method of Spark's Python data sources, named by it")
+        for where, names in {
+            "ledger/sources/": (
+                *("name", "schema", "reader", "streamReader", "partitions", "read", "initialOffset", "latestOffset"),
+                *("getDefaultReadLimit", "prepareForTriggerAvailableNow", "reportLatestOffset"),
+            ),
+            "drills/": ("name", "schema", "streamReader", "partitions", "read", "initialOffset", "latestOffset"),
+        }.items()
+        for name in names
+    ),
+    *(
+        Conventional("drills/scenarios/", name, False, "a step of the drill that it names, whose entry describes it")
+        for name in ("prepare_*", "start_*", "inject_*", "repair_*")
+    ),
+    Conventional("drills/applications/", "begin", False, "starts the query that the module's docstring describes"),
 )
 
 
@@ -84,7 +106,7 @@ def covers(convention: Conventional, function: Function) -> bool:
     """Whether the function may stay without a docstring by this convention."""
     return (
         function.file.startswith(convention.where)
-        and function.name == convention.name
+        and fnmatchcase(function.name, convention.name)
         and (function.owner is not None) == convention.in_class
     )
 

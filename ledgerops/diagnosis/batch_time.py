@@ -111,6 +111,7 @@ class Outside(NamedTuple):
 
     @property
     def share(self) -> float:
+        """That time as a share of the batch duration, 0 to 1."""
         return self.seconds / self.duration if self.duration > 0 else 0.0
 
 

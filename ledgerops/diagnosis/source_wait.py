@@ -30,6 +30,7 @@ class Wait(NamedTuple):
 
     @property
     def long(self) -> bool:
+        """Whether it is long by itself and against the usual."""
         return self.now >= max(MIN_SECONDS, MORE * self.usual)
 
 

@@ -73,6 +73,7 @@ class Collecting(NamedTuple):
 
     @property
     def share(self) -> float:
+        """Garbage collection as a share of the run time, 0 to 1."""
         return min(1.0, self.gc_seconds / self.run_seconds) if self.run_seconds > 0 else 0.0
 
 

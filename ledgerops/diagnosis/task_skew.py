@@ -100,6 +100,7 @@ class Slowest(NamedTuple):
 
     @property
     def ratio(self) -> float:
+        """How many times as long the task took as the mean of the others."""
         return self.seconds / max(self.others, 0.001)
 
 

@@ -74,6 +74,7 @@ class Slow(NamedTuple):
 
     @property
     def seconds(self) -> float:
+        """Seconds of a batch that wait for the source, in the driver and in tasks."""
         return self.asking.now + (self.rows.now if self.rows else 0.0)
 
 

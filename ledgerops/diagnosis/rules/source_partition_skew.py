@@ -94,6 +94,7 @@ class Uneven(NamedTuple):
 
     @property
     def share(self) -> float:
+        """Share of the topic's rows in the partition, 0 to 1."""
         return self.rows / self.total
 
 

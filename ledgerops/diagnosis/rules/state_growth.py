@@ -66,6 +66,7 @@ class Limit(NamedTuple):
 
     @property
     def seconds(self) -> float:
+        """Seconds until it is full at this rate."""
         return self.room / self.rate
 
 

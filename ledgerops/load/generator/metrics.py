@@ -45,6 +45,7 @@ class LoadMetrics(Collector):
         self._sent[str(worker)] = sent
 
     def collect(self) -> Iterator[CounterMetricFamily | GaugeMetricFamily | HistogramMetricFamily]:
+        """Yields all families with their present values, at each scrape."""
         books = sorted(self._sent.items())
         for name, text, read in COUNTERS:
             counter = CounterMetricFamily(f"ledgerops_load_{name}", text, labels=LABELS)
