@@ -70,7 +70,7 @@ def book(df: DataFrame, side: str, amount: str | None = None, name: str | None =
 def conflicts(df: DataFrame, key: str, name: str | None = None) -> DataFrame:
     """The same rows, each counted as a conflict: a copy of `key` whose content is another than that of the first.
 
-    The rule conflicting-duplicates tells their number and a sample of their keys, which are shown as hashes and need
+    The rule conflicting-duplicates reports their number and a sample of their keys, which are shown as hashes and need
     Spark 4.1. Raises UserError when there is no such column.
     """
     module, _ = _load("ledgerops.agent.integrity", "rows pass unobserved")

@@ -64,12 +64,12 @@ class Hub:
         self.exporter.start()
 
     def start(self) -> None:
-        """Begins to look around; the first session is there."""
+        """Starts the collectors; the first session exists."""
         for collector in self.collectors:
             collector.start()
 
     def rest(self) -> SparkRest | None:
-        """Spark's REST interface; None when the UI is off, which is said once."""
+        """Spark's REST interface; None when the UI is off, which is logged once."""
         known = self._rest
         if known is not None and known[0].alive:
             return known[1]
@@ -95,35 +95,35 @@ class Hub:
     def _collectors(self, folder: Path | None) -> list[Periodic]:
         config, stats, inbox, runs = self.config, self.stats, self.inbox, self.fleet.runs
         watchdog = Watchdog(inbox, runs, lambda: list(self.sessions.values()))
-        looks: list[tuple[str, float, Callable[[], None]]] = [
-            ("watchdog", config.watchdog_interval, watchdog.look),
-            ("plan", 1.0, PlanReader(inbox, runs).look),
-            ("observer", OBSERVER_INTERVAL, ObserverCollector(inbox).look),
-            ("host", config.host_interval, HostCollector(inbox, folder or Path.cwd(), self.rest).look),
+        collectors: list[tuple[str, float, Callable[[], None]]] = [
+            ("watchdog", config.watchdog_interval, watchdog.collect),
+            ("plan", 1.0, PlanReader(inbox, runs).collect),
+            ("observer", OBSERVER_INTERVAL, ObserverCollector(inbox).collect),
+            ("host", config.host_interval, HostCollector(inbox, folder or Path.cwd(), self.rest).collect),
         ]
         if config.tasks_collector:
             tasks = TaskCollector(inbox, runs, self.rest, config.tasks_interval)
-            looks.append(("tasks", min(1.0, config.tasks_interval), tasks.look))
+            collectors.append(("tasks", min(1.0, config.tasks_interval), tasks.collect))
         broker = self.broker = Broker(self._kafka)
         if config.kafka_servers is not None:
             kafka = KafkaCollector(inbox, runs, broker)
-            looks.append(("kafka", config.kafka_interval, kafka.look))
+            collectors.append(("kafka", config.kafka_interval, kafka.collect))
             self.askers.append(kafka)
         if config.commit_group is not None:
             committer = OffsetCommitter(runs, broker, config.commit_group)
-            looks.append(("commit", 1.0, committer.look))
+            collectors.append(("commit", 1.0, committer.collect))
             self.askers.append(committer)
         self.askers.append(broker)  # the last: it answers the others until their end
-        return [Periodic(name, interval, look, stats) for name, interval, look in looks]
+        return [Periodic(name, interval, collect, stats) for name, interval, collect in collectors]
 
     def _kafka(self) -> KafkaClient:
-        """Raises UserError, which the collector's thread counts and says once."""
+        """Raises UserError, which the collector's thread counts and logs once."""
         file = self.config.kafka_config
         # not judged here: librdkafka has no place in the driver, and the process that asks says what it refuses
         return read_client(self.config.kafka_servers or "", Path(file) if file else None, judged=False)
 
     def close_inherited(self) -> None:
-        """In a forked child: lets go of descriptors that the parent goes on using, without a word to anybody."""
+        """In a forked child: closes its copies of descriptors that the parent still uses, without a message."""
         self.exporter.close_inherited()
         self.worker.close_inherited()
         self.broker.close_inherited()

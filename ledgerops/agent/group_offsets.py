@@ -24,8 +24,8 @@ class OffsetCommitter:
         self._committed: dict[str, Consumed] = {}
         self._lock = threading.Lock()
 
-    def look(self) -> None:
-        """Commits what is new. Raises the first error, after every group was tried; the next look tries again."""
+    def collect(self) -> None:
+        """Commits what is new. Raises the first error, after every group was tried; the next call tries again."""
         with self._lock:
             self._commit(ANSWER_SECONDS)
 
@@ -52,7 +52,7 @@ class OffsetCommitter:
             if group not in failed:
                 self._committed[query] = new
         for group, reason in failed.items():
-            if group not in answer["later"]:  # the next look is soon enough for those
+            if group not in answer["later"]:  # the next call is soon enough for those
                 raise BrokerError(f"{group}: {reason}")
 
     def _due(self) -> dict[str, Consumed]:

@@ -36,7 +36,7 @@ class HostCollector:
         psutil.cpu_percent()  # the first call only starts the measurement
         self._cpu_times = psutil.cpu_times()
 
-    def look(self) -> None:
+    def collect(self) -> None:
         """Raises what the REST interface raises, after the rest was reported."""
         executors: list[Executor] = []
         removed: tuple[RemovedExecutor, ...] = ()

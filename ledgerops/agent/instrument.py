@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 MAX_KEYS = 10  # of the most frequent keys of a batch
 AGE = "__ledgerops_age"
 TOP_KEYS_SINCE = (4, 1)  # the Spark version that brought approx_top_k
-HASH_LENGTH = 12  # hexadecimal digits: enough to tell keys apart, too few to be a directory of customers
+HASH_LENGTH = 12  # hexadecimal digits: enough to distinguish keys, too few to be a directory of customers
 
 
 def observed(

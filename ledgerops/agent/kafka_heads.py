@@ -34,7 +34,7 @@ class KafkaCollector:
         self._settings: dict[str, tuple[float, Mapping[str, str]]] = {}  # topic -> when asked, its settings
         self._since: dict[str, float] = {}  # query -> when the first of its failed attempts began
 
-    def look(self) -> None:
+    def collect(self) -> None:
         """Raises UserError for settings, and BrokerError for a topic that is gone or forbidden, after the rest."""
         queries = {name: set(run.kafka_offsets) for name, run in self._runs.by_query().items() if run.kafka_offsets}
         self._since = {name: since for name, since in self._since.items() if name in queries}

@@ -20,7 +20,7 @@ from ledgerops.errors import UserError
 ANSWER_SECONDS = 4.0  # a broker that is merely slow answers in that time
 START_SLACK_SECONDS = 4.0  # seconds more for a process that has just begun, on a busy machine
 POLL_SECONDS = 0.1  # seconds: how soon a question is given up
-MAX_FAILED_REQUESTS = 6  # questions in vain after which another process asks: a client may have lost its way for good
+MAX_FAILED_REQUESTS = 6  # failed requests after which a new process is started: a client may be broken for good
 READ_BYTES = 65536  # bytes read at a time
 # -P: a json.py in the job's folder is not ours
 ROOT = Path(__file__).parents[2]  # where the package can be imported from
@@ -58,7 +58,7 @@ class Broker:
             self._lock.release()
 
     def worked(self, answered: bool) -> None:
-        """Tells whether the answer was of use: after PATIENCE that were none, another process asks."""
+        """Tells whether the answer was of use: after MAX_FAILED_REQUESTS that were none, another process asks."""
         with self._lock:
             self._vain = 0 if answered else self._vain + 1
             if self._vain >= MAX_FAILED_REQUESTS:
@@ -70,7 +70,7 @@ class Broker:
         process = self._process
         if process is not None:
             process.kill()
-        with self._lock:  # a question notices within STEP
+        with self._lock:  # a question notices within POLL_SECONDS
             self._end()
 
     def close_inherited(self) -> None:
@@ -110,7 +110,7 @@ class Broker:
         )
         assert process.stdin is not None and process.stdout is not None
         for pipe in (process.stdin, process.stdout):
-            os.set_blocking(pipe.fileno(), False)  # a process that is stopped takes nothing, and must hold up nobody
+            os.set_blocking(pipe.fileno(), False)  # a stopped process reads nothing, and must not block the caller
         self._process, self._vain = process, 0
         # over a pipe: arguments and variables of a process can be read by others on the host
         self._rest = orjson.dumps({"servers": client.servers, "options": dict(client.options)}) + b"\n"

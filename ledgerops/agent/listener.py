@@ -21,7 +21,7 @@ WRAPPED = '{"progress":'  # how a progress event writes the record that it carri
 
 
 class EventSink:
-    """Times each callback and keeps its errors from Spark. `origin` tells the worker which session it was."""
+    """Times each callback and keeps its errors from Spark. `origin` names the session for the worker."""
 
     def __init__(self, inbox: Inbox, origin: object = None) -> None:
         self.inbox = inbox

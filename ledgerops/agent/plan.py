@@ -45,7 +45,7 @@ class PlanReader:
         self._inbox, self._runs = inbox, runs
         self._done: dict[str, bool] = {}  # run id -> whether a batch had run
 
-    def look(self) -> None:
+    def collect(self) -> None:
         """Queues the plan of each run that is new or has ended its first batch since, unless the plan is unchanged."""
         runs = self._runs.runs()
         for run in runs:

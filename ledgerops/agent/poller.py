@@ -1,4 +1,4 @@
-"""A collector's thread: one look after another, and no failure of a look reaches anybody else."""
+"""A collector's thread: one sample after another; no failure reaches another collector."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ log = logging.getLogger("ledgerops")
 
 
 class Periodic:
-    """Calls `look` every `interval` seconds on a daemon thread; what it raises is counted, and said the first time."""
+    """Calls `collect` every `interval` seconds on a daemon thread; errors are counted, and logged the first time."""
 
-    def __init__(self, name: str, interval: float, look: Callable[[], None], stats: SelfStats) -> None:
-        self.name, self._interval, self._look, self._stats = name, interval, look, stats
+    def __init__(self, name: str, interval: float, collect: Callable[[], None], stats: SelfStats) -> None:
+        self.name, self._interval, self._collect, self._stats = name, interval, collect, stats
         self._stopping = threading.Event()
         self._warned = False
         self._thread = threading.Thread(target=self._run, name=f"ledgerops-{name}", daemon=True)
 
     def start(self) -> None:
-        """Starts the thread, which looks at once and then every `interval` seconds. Call it once."""
+        """Starts the thread, which collects at once and then every `interval` seconds. Call it once."""
         self._thread.start()
 
     def stop(self, timeout: float = 3.0) -> None:
-        """Ends after the look that is under way. May be called twice."""
+        """Ends after the current call. May be called twice."""
         self._stopping.set()
         if self._thread.is_alive() and self._thread is not threading.current_thread():
             self._thread.join(timeout)
@@ -33,7 +33,7 @@ class Periodic:
     def _run(self) -> None:
         while not self._stopping.is_set():
             try:
-                self._look()
+                self._collect()
             except Exception as error:
                 if not self._stopping.is_set():
                     self._failed(error)

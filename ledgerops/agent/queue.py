@@ -1,4 +1,4 @@
-"""The queue between whoever observes and the worker: bounded, never blocking, counting what it must drop."""
+"""The queue between collectors and the worker: bounded, never blocking; it counts what it drops."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ class ObserverCollector:
     def __init__(self, inbox: Inbox) -> None:
         self._inbox = inbox
 
-    def look(self) -> None:
+    def collect(self) -> None:
         """Queues one `observer` record: the length of the queue, and counts and seconds since the start."""
         stats = self._inbox.stats.copy()
         seen = Observer(

@@ -117,7 +117,7 @@ class Session:
         }
 
     def gone(self, run_id: str) -> None:
-        """Lets go what is held for a run whose end Spark did not tell."""
+        """Releases what is held for a run whose end Spark did not report."""
         if self._connections is not None:
             self._connections.end(run_id)
 

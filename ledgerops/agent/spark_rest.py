@@ -17,7 +17,7 @@ ANSWER_SECONDS = 60.0  # a driver on a busy machine takes many seconds; after a 
 
 
 class SparkRest:
-    """One application. `get` raises OSError when nobody answers and ValueError when the answer is no JSON."""
+    """One application. `get` raises OSError without an answer and ValueError when the answer is not JSON."""
 
     def __init__(self, ui_url: str, app_id: str) -> None:
         self.base = f"{ui_url.rstrip('/')}/api/v1/applications/{app_id}"

@@ -26,7 +26,7 @@ PAGE_EXECUTIONS = 100  # executions asked for at once
 MAX_PAGES = 25  # Spark keeps 1,000 executions by default
 MAX_STAGES = 8  # of one batch at most, the newest: a plan with more is read in part rather than slowly
 MAX_SINGLE_TASKS = 64  # up to this many tasks of a stage are read one by one
-PAUSE_SECONDS = (5.0, 10.0, 20.0, 30.0)  # after the first, second ... look in a row in which nothing could be read
+PAUSE_SECONDS = (5.0, 10.0, 20.0, 30.0)  # after the first, second ... call in a row in which nothing could be read
 UNREADABLE = (OSError, ValueError, KeyError, TypeError, IndexError)
 PYTHON = re.compile(r"time to run python workers", re.IGNORECASE)
 AMOUNT = re.compile(r"([\d.,]+) (ms|s|m|h)\b")
@@ -63,7 +63,7 @@ class TaskCollector:
         self._failures = 0
         self._pauses_until = 0.0
 
-    def look(self) -> None:
+    def collect(self) -> None:
         """Reads the newest finished batch of each query that is due, the queries that finished last first.
 
         Raises the last OSError or ValueError of an interface that does not answer well, after all were tried. When

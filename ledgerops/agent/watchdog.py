@@ -44,7 +44,7 @@ class Watchdog:
         self._reported: dict[str, float] = {}
         self._unreachable: dict[str, float] = {}  # session -> since when it does not say what runs
 
-    def look(self) -> None:
+    def collect(self) -> None:
         """Raises the last error, after everything was looked at."""
         now = self._clock()
         error: Exception | None = None
@@ -149,7 +149,7 @@ class Watchdog:
 
     def _ask(self, run: Run, now: float) -> None:
         if run.handle is None or not run.session.alive:
-            self._listed.pop(run.session.key, None)  # the next look fetches the handle
+            self._listed.pop(run.session.key, None)  # the next check fetches the handle
             return
         self.calls += 1
         status = run.session.call(lambda: run.handle.status)
@@ -163,7 +163,7 @@ class Watchdog:
 
 
 def quiet_seconds(run: Run) -> float:
-    """How long the run may say nothing without being asked."""
+    """How long the run may be silent before it is polled."""
     interval = (run.plan.trigger_interval if run.plan else None) or 0.0
     return max(IDLE_QUIET if run.idle else MIN_SILENCE_SECONDS, MIN_SILENT_INTERVALS * interval)
 

@@ -1,6 +1,6 @@
 """The worker: one thread that turns observations into recording lines, state, verdicts and the snapshot.
 
-It alone touches the fleet. Each step is guarded: what fails is counted and said once, and the rest goes on.
+It alone touches the fleet. Each step is guarded: what fails is counted and logged once, and the rest continues.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ EXCEPTION_LENGTH = 500  # characters of a line
 MAX_READ_LENGTH = 1_000  # characters of a line that are masked; it is cut to EXCEPTION_LENGTH after that
 EXCEPTION_LINES = 25  # from the beginning, and as many from the end: there is what was raised first
 FRAME = re.compile(r"\t(at |\.\.\. \d+ )")  # Java indents its frames by a tab, Python by blanks
-# "No space left on device" tells no place; the first of these frames does: it was the checkpoint
+# "No space left on device" names no place; the first of these frames does: it was the checkpoint
 CHECKPOINT = re.compile(r"\tat .*\b(HDFSMetadataLog|CheckpointFileManager|RocksDBFileManager|HDFSBackedStateStore)\b")
 STALLED_SECONDS = 15.0  # seconds without a turn after which the worker counts as stuck
 

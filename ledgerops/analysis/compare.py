@@ -1,4 +1,4 @@
-"""Before and after a change: is a query better, is it worse, is there no effect, or do the batches not tell?
+"""Before and after a change: is a query better or worse, is there no effect, or are there too few data?
 
 Batches of the same number of rows are compared: what one takes longer because it has more to do is no effect. Of each
 measure the difference has an interval (see `shift`), which must hold for all measures of all queries together
@@ -10,7 +10,7 @@ measure the difference has an interval (see `shift`), which must hold for all me
 - cannot tell: there are too few batches, the load differs, or the interval holds both.
 
 What does not matter is 10 % of the value before: the same program in two JVMs differs by several percent (Georges,
-Buytaert, Eeckhout 2007, "Statistically rigorous Java performance evaluation"). Two runs tell of these two runs.
+Buytaert, Eeckhout 2007, "Statistically rigorous Java performance evaluation"). Two runs show only these two runs.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One query. The verdict rests on the `measures`; `phases` tell where a difference of the duration comes from."""
+    """One query. The verdict rests on the `measures`; `phases` show where a difference of the duration comes from."""
 
     query: str
     verdict: Answer
@@ -227,7 +227,7 @@ def _judged(kind: Kind, found: Shift, level: float) -> Measure:
 
 
 def _excused(measure: Measure, before: Side, after: Side) -> Measure:
-    """A lag that grew with the load, or shrank with it, says nothing about the change."""
+    """A lag that grew or shrank with the load is no effect of the change."""
     first, second = before.rows_per_second, after.rows_per_second
     if not first or second is None or abs(second - first) <= MAX_LOAD_DIFFERENCE_SHARE * first:
         return measure

@@ -182,7 +182,7 @@ class Log:
                 case _ if name.startswith(LISTENER):
                     yield from self._streaming(name.removeprefix(LISTENER), event)
         except (KeyError, TypeError, ValueError, AttributeError):
-            return  # an event of a version that writes it differently says nothing; the others still do
+            return  # an event of a version that writes it differently is skipped; the others are read
 
     def _streaming(self, name: str, event: Mapping[str, Any]) -> Iterator[Observation]:
         run_id = str(event.get("runId"))

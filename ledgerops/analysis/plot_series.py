@@ -75,7 +75,7 @@ class Track:
         gap = last.started - self._last.ended if self._last is not None else 0.0
         waited = same and gap > 1.5 * (self.interval or 0.0) + MAX_PAUSE_SECONDS
         before = self._fresh
-        if before is None or waited:  # nothing came for a while: the oldest row came after the last empty look
+        if before is None or waited:  # nothing came for a while: the oldest row came after the last empty sample
             before = max(before or 0.0, last.started - (self.interval or 0.0))
         self.age.append(Sample(last.ended, max(0.0, last.ended - before)))
         left = [at for at in view.lag.consumed_until.values() if at != float("inf")]

@@ -38,7 +38,7 @@ class Moment:
 
 
 def complain(bad: int, name: str) -> None:
-    """Says on stderr that so many records of a place could not be read."""
+    """Prints on stderr how many records of a place could not be read."""
     print(
         f"ledgerops: skipped {bad} {'record' if bad == 1 else 'records'} of {name} that could not be read",
         file=sys.stderr,
@@ -78,7 +78,7 @@ class Investigation:
         self._known: dict[tuple[float, str, str | None, int], None] = {}
         self._asked: float | None = None  # when an exporter was asked last
 
-    def look(self, now: float | None = None) -> dict[str, Any]:
+    def diagnose(self, now: float | None = None) -> dict[str, Any]:
         """The diagnosis document. Raises UserError when there is nothing to judge; `now` is the caller's clock.
 
         An exporter is asked only for what is new since the last time; a file is read anew.
@@ -100,7 +100,7 @@ class Investigation:
             self.replay.fleet.judge(state, moment)
             self._take(name, moment)
         if exporter:
-            self.replay.at = moment  # a later look must not go back before this one
+            self.replay.at = moment  # a later diagnosis must not go back before this one
         return self._document(moment, source.name)
 
     def _seconds(self, now: float | None) -> float | None:
@@ -157,7 +157,7 @@ class Investigation:
         return found
 
     def page(self, found: Mapping[str, Any]) -> str:
-        """The HTML report of the document of the last look; needs `story` and `plots`."""
+        """The HTML report of the last diagnosis; needs `story` and `plots`."""
         from ledgerops.analysis.html.page import page
 
         well = {query["query"] for query in found["queries"] if not query["root_causes"]}

@@ -47,7 +47,7 @@ def growth(reader: Reader, files: dict[tuple[int, str], StoreFiles], since: int,
 
 
 def _try_changes(reader: Reader, since: int) -> Growth | None:
-    """None where Spark cannot tell the changes, as of a range that was removed at once."""
+    """None where Spark does not know the changes, as of a range that was removed at once."""
     try:
         return _by_changes(reader, since)
     except spark_errors():

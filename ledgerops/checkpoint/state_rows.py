@@ -183,7 +183,7 @@ class Reader:
         ]
 
     def sample(self, number: int, show: bool) -> list[Any]:
-        """Some rows; without `show` whatever could tell a key is hashed: texts, and columns named like the key's."""
+        """Some rows; without `show` texts and columns named like the key's are hashed, as they could reveal a key."""
         from pyspark.sql import functions as F
 
         secret = frozenset(name for name, of in self.key_types.items() if not time_like(of))
@@ -204,7 +204,7 @@ class Reader:
         return "user_map_key" in self._fields
 
     def identity(self) -> Column:
-        """What tells one row from another."""
+        """What distinguishes one row from another."""
         from pyspark.sql import functions as F
 
         return F.struct("key", "user_map_key") if self._is_map else F.struct("key")

@@ -202,7 +202,7 @@ def _growth(grown: Growth) -> dict[str, Any]:
 
 
 def skew(rows: Sequence[int]) -> float | None:
-    """The largest partition over the median one; None where that says nothing (one partition, or an empty median)."""
+    """The largest partition over the median one; None where that is meaningless (one partition, or an empty median)."""
     middle = median(rows) if len(rows) > 1 else 0
     return round(max(rows) / middle, 3) if middle else None
 

@@ -89,11 +89,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from ledgerops.analysis.capacity.answer import Question, answer
-    from ledgerops.analysis.capacity.inputs import look
+    from ledgerops.analysis.capacity.inputs import read_views
     from ledgerops.analysis.capacity.report import document, text
     from ledgerops.analysis.capacity.situation import situation
 
-    views, at, name = look(
+    views, at, name = read_views(
         input_args.place(args),
         args.query,
         input_args.instant("--at", args.at),

@@ -93,7 +93,7 @@ def run(args: argparse.Namespace) -> int:
         stop = Stop()
         with stop.on_signals():
             return watch(investigation, args, stop)
-    found = investigation.look(time.time())
+    found = investigation.diagnose(time.time())
     if args.html is not None:
         _write(Path(args.html), investigation.page(found))
         if not args.timeline:
@@ -110,14 +110,14 @@ def _write(path: Path, page: str) -> None:
 
 
 def watch(investigation: Investigation, args: argparse.Namespace, stop: Stop) -> int:
-    """Looks until Ctrl-C. An exporter that does not answer is said and asked again, but for the very first look."""
+    """Repeats until Ctrl-C. An exporter that does not answer is reported and retried, except at the first time."""
     screen = Redraw(sys.stdout, in_place=not args.json)
-    screen.show(_shown(found := investigation.look(time.time()), args))
+    screen.show(_shown(found := investigation.diagnose(time.time()), args))
     code = _code(found, args)
     try:
         while not stop.wait(args.watch):
             try:
-                found = investigation.look(time.time())
+                found = investigation.diagnose(time.time())
             except UserError as error:
                 code = 2
                 screen.note(f"ledgerops: {error} (retrying in {args.watch:g} s)")

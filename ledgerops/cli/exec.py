@@ -41,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def script_and_arguments(args: argparse.Namespace) -> tuple[str, list[str]]:
-    """The script, and all that stands behind it."""
+    """The script and its arguments."""
     words: list[str] = args.script[1:] if args.script[0] == "--" and args.script[1:] else args.script
     return words[0], words[1:]
 

@@ -153,7 +153,7 @@ def verdict_line(query: Document) -> str:
 
 
 def is_live(console: Console) -> bool:
-    """Whether to draw: a terminal that can, and nobody asked for plain text."""
+    """Whether to draw: on a terminal that can, unless plain text was requested."""
     return console.is_terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") not in (None, "", "dumb")
 
 
@@ -246,7 +246,7 @@ def _verdict(query: Document) -> Text:
 
 
 def _arriving(query: Document) -> float | None:
-    """What arrives where the source tells its head, else what is read."""
+    """What arrives if the source reports its head, else what is read."""
     arrival: float | None = query["rates"]["arrival"]
     return arrival if arrival is not None else query["rates"]["input"]
 

@@ -125,7 +125,7 @@ def test(args: argparse.Namespace, perform: Perform) -> int:
 
 
 def _report(args: argparse.Namespace, trial: Trial, title: str, slos: Sequence[Slo]) -> int:
-    """Judges, writes and tells it."""
+    """Judges, writes and prints it."""
     from ledgerops.load.test import result
     from ledgerops.load.test.html import page
 

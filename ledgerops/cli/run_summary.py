@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def announce(running: ActiveRun, took: float, start: str | None) -> None:
-    """After the start: where to look, what runs, and what of an earlier run counts. `start` is what --start says."""
+    """After the start: addresses, what runs, and what is resumed of an earlier run. `start` is what --start says."""
     setup = running.setup
     names = [job.name for job in setup.jobs]
     what = f"{len(names)} jobs" if len(names) > 4 else ", ".join(names)

@@ -105,7 +105,7 @@ def _client(args: argparse.Namespace) -> KafkaClient | None:
 
 
 def _check(args: argparse.Namespace) -> None:
-    """Refuses flags that another source or sink would need: each would have no effect, which nobody means."""
+    """Raises UserError for flags of another source or sink, which would have no effect."""
     if args.source != "kafka":
         if args.start is not None:
             raise UserError("--start needs --source kafka")

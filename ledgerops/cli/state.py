@@ -104,7 +104,7 @@ def _read(path: Path, args: argparse.Namespace) -> dict[str, Any]:
 
 @contextmanager
 def _session(args: argparse.Namespace) -> Iterator[SparkSession]:
-    """The session at work, else one of its own for as long as it takes, whose log nobody sees."""
+    """The active session, else a temporary one whose log is hidden."""
     _check_version()
     from pyspark.sql import SparkSession
 

@@ -1,4 +1,4 @@
-"""Authorization headers, with secrets that stand in files: what an exporter asks for, and what is given to one."""
+"""Authorization headers, with secrets from files: what an exporter requires, and what is sent to one."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def basic(user: str, password: str) -> str:
 
 
 def secret(file: str) -> str:
-    """What stands in a file, without the line's end. Raises UserError when there is nothing."""
+    """The text of a file, without the line's end. Raises UserError when there is nothing."""
     try:
         found = Path(file).read_text("utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:

@@ -15,7 +15,7 @@ from ledgerops.errors import UserError
 
 log = logging.getLogger("ledgerops")
 
-OPEN_PATHS = ("/healthz",)  # asked by probes that have no credentials; it says nothing of the queries
+OPEN_PATHS = ("/healthz",)  # for probes without credentials; it shows nothing about the queries
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +53,7 @@ class Access:
         if known and _path(target) not in OPEN_PATHS:
             scheme, _, secret = authorization.partition(" ")
             given = f"{scheme.lower()} {secret.strip()}".encode("utf-8", "replace")
-            # every secret is compared, so that the time says nothing
+            # every secret is compared, so that the time reveals nothing
             if not max([hmac.compare_digest(given, each) for each in known]):
                 return HTTPStatus.UNAUTHORIZED, "credentials are required"
         return None

@@ -25,7 +25,7 @@ MAX_REQUESTS = 32  # at a time, so that a storm cannot take the process's memory
 MAX_REQUESTS_PER_ADDRESS = 24  # the rest is left to others
 HEADER_SECONDS = 3.0  # until a request must have come in whole
 REQUEST_SECONDS = 10.0  # a request that takes longer is cut, however little it trickles
-QUIET_SECONDS = 5.0  # a client that says nothing for so long is cut
+QUIET_SECONDS = 5.0  # a client that is silent for so long is cut off
 SPARED_SECONDS = 0.25  # for which a new connection is not cut for a newer one
 ROOM_SECONDS = 0.2  # that a request waits for the place of one that was cut
 # the live page loads nothing but its figures, so nothing that slips into it could load more
@@ -151,7 +151,7 @@ class Server(ThreadingHTTPServer):
                 self._cut(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A broken connection is the client's affair: not a word in the job's output."""
+        """A broken connection is the client's problem: nothing is written to the job's output."""
 
     def _no_room(self, address: str) -> str | None:
         """Takes a place for a request; else why there is none: the one that was slowest to ask is cut for it."""
@@ -192,7 +192,7 @@ class Server(ThreadingHTTPServer):
             pass
 
     def _turn_away(self, request: Any, reason: str) -> None:
-        """Says 503, as far as it can be said without waiting."""
+        """Answers 503, as far as that is possible without waiting."""
         self.refused(reason)
         body, kind, _ = self.problem(HTTPStatus.SERVICE_UNAVAILABLE, "too many requests at the same time; try again")
         head = f"HTTP/1.1 503 Service Unavailable\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n"
@@ -248,7 +248,7 @@ class Handler(BaseHTTPRequestHandler):
                 self._serve("POST", body)
 
     def _pass_over(self, left: int) -> None:
-        """Reads what nobody wants: a client that is still sending would see a reset and not the answer."""
+        """Reads and drops the rest: a client that is still sending would see a reset and not the answer."""
         while left > 0 and (part := self.rfile.read(min(left, 65536))):
             left -= len(part)
 

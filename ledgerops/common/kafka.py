@@ -153,7 +153,7 @@ def read_properties(path: Path) -> dict[str, str]:
 
 
 MAX_REFUSED_SECONDS = (
-    3.0  # seconds for which every address refuses, after which nobody is waited for: a broker starts for longer
+    3.0  # seconds for which every address refuses, after which waiting ends: a broker takes longer to start
 )
 
 

@@ -95,7 +95,7 @@ def stop_queries(queries: Sequence[StreamingQuery], grace: float = GRACE_SECONDS
 
 
 def _end(query: StreamingQuery) -> None:
-    """Stops a query; one that waits for a server which is away does not hear of it, and ends with the process."""
+    """Stops a query; one that waits for an unreachable server does not notice, and ends with the process."""
     try:
         query.stop()
     except Exception as error:

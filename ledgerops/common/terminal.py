@@ -1,10 +1,10 @@
-"""What every text for a terminal draws with: colours that anybody can tell apart, and lines of small bars."""
+"""What every text for a terminal draws with: colours that everyone can distinguish, and lines of small bars."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-# Okabe and Ito's palette: told apart with any colour vision. The word is always there, too.
+# Okabe and Ito's palette: distinguishable with any colour vision. The word is always shown too.
 GREEN, ORANGE, RED, BLUE, SKY, PURPLE, YELLOW = (
     "#009E73",
     "#E69F00",

@@ -26,7 +26,7 @@ def _info(view: QueryView) -> Series:
 
 
 def _done(view: QueryView) -> bool:
-    """Whether the query ended because it was to end, or goes on without its watch: nobody is to be woken for that."""
+    """Whether the query ended as planned, or continues unobserved: neither needs an alert."""
     ended = view.history.ended
     if ended is None or ended.exception is not None:
         return False

@@ -44,7 +44,7 @@ class SelfStats:
             self.worker_seconds[step] = self.worker_seconds.get(step, 0.0) + seconds
 
     def copy(self) -> SelfStats:
-        """As it is now; nobody else writes to the copy."""
+        """A copy of the present values."""
         with self.lock:
             return replace(
                 self,

@@ -163,7 +163,7 @@ CUSTOM: tuple[tuple[str, str, Taken, float, str], ...] = (
 )  # fmt: skip
 
 
-# exported because Spark tells it, and asked for by name when somebody wonders
+# exported because Spark reports it, for looking up
 PLAN = "a property of the query's code, which does not change while it runs."
 UNUSED = {
     "rocksdb_internal_keys": "Spark's own bookkeeping; the rows of the state are what readers know.",

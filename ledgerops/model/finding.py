@@ -100,7 +100,7 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """All that is said of one query at one moment."""
+    """The diagnosis of one query at one moment."""
 
     query: str
     at: float

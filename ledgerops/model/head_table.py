@@ -20,16 +20,14 @@ def looked_at(progress: Progress) -> float:
 
 
 def note_heads(table: HeadTable, at: float, offsets: Iterable[tuple[Partition, int]]) -> None:
-    """Adds what was seen at `at` to the table of (offset, time). An offset that goes back begins anew.
+    """Adds what was seen at `at` to the table of (offset, time). An offset that goes back starts a new series.
 
-    Of a stretch without movement the first and the last instant are kept, as kafka-lag-exporter does: what comes
-    after it has not waited since its beginning. Two observers may feed one table; what is older than the newest entry
-    tells nothing new. Other threads may be reading: an array never gets shorter, and never holds an offset without
-    its time.
+    Of a stretch without movement the first and the last instant are kept, as kafka-lag-exporter does: what comes after
+    it has not waited since its beginning. Two observers may feed one table; what is older than the newest entry adds
+    nothing new. Other threads may be reading: an array never gets shorter, and never holds an offset without its time.
     """
-    halves = (
-        MIN_THINNED_PARTITIONS + len(table) // MIN_POINTS
-    )  # the partitions of a topic fill up together: all are done in HEADS calls
+    # the partitions of a topic fill up together: all are done in MIN_POINTS calls
+    halves = MIN_THINNED_PARTITIONS + len(table) // MIN_POINTS
     for partition, head in offsets:
         known = table.get(partition)
         if known is None:

@@ -65,7 +65,7 @@ class History:
         self.trend: deque[TrendPoint] = deque(maxlen=TREND_POINTS)
         self.tasks: deque[TaskSummary] = deque(maxlen=MAX_TASK_SUMMARIES)
         self.heads: deque[Heads] = deque(maxlen=MAX_HEADS)
-        self.head_times: HeadTable = {}  # by the batches and by whoever asks the source itself
+        self.head_times: HeadTable = {}  # from the batches and from the collector that reads the source itself
         self.earliest_times: HeadTable = {}  # of the oldest offset that the source still has
         self.plan: Plan | None = None
         self.running: Running | None = None  # None as soon as something newer was heard
@@ -119,7 +119,7 @@ class History:
         last = self.last
         if self.ended is not None and self.ended.lost and progress.run_id == self.run_id:
             self.ended = None  # it was out of sight only
-        late = self.is_late(progress.run_id, progress.started)  # Spark tells of a start at once, of a batch in its turn
+        late = self.is_late(progress.run_id, progress.started)  # Spark reports a start at once, a batch in its turn
         if late and last is not None and last.run_id == self.run_id:
             return False  # out of order
         if progress.run_id != self.run_id and not late:
@@ -180,7 +180,7 @@ class History:
             self.running = replace(running, moved=moved)
 
     def add_heads(self, heads: Heads) -> None:
-        """What the source itself said; a look that is older than the newest one is passed over."""
+        """A sample of the source itself; one that is older than the newest is ignored."""
         if self.heads and heads.at <= self.heads[-1].at:
             return
         self.heads.append(heads)
@@ -188,7 +188,7 @@ class History:
         note_heads(self.earliest_times, heads.at, heads.earliest.items())
 
     def add_tasks(self, tasks: TaskSummary) -> None:
-        """Keeps the stages of one batch; the oldest go once there are more than TASKS."""
+        """Keeps the stages of one batch; the oldest go once there are more than MAX_TASK_SUMMARIES."""
         self.tasks.append(tasks)
 
     def tasks_of(self, progress: Progress) -> TaskSummary | None:

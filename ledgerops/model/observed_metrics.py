@@ -30,7 +30,7 @@ class Book(NamedTuple):
 
     @property
     def rows(self) -> int:
-        """Rows that are missing at the exit; below zero: rows that nobody sent."""
+        """Rows that entered and did not leave; negative: rows that left without entering."""
         return self.rows_in - self.rows_out
 
     @property
@@ -69,7 +69,7 @@ def book_of(batch: Progress) -> Book | None:
 
 
 def plainly_balanced(batch: Progress) -> bool:
-    """Whether one entrance and one exit say the same, word for word: what nearly every batch does, and soon seen."""
+    """Whether one entrance and one exit have equal text: true of nearly every batch, and cheap to check."""
     books = [row for name, row in batch.observed.items() if name.startswith(BOOK)]
     return len(books) == 2 and books[0] == books[1]
 

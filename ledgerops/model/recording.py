@@ -158,7 +158,7 @@ class Recorder:
     def flush(self) -> None:
         """Hands the buffer to the operating system, without a sync to disk.
 
-        Raises FileNotFoundError when the segment was deleted or moved: what is written would be lost without a word.
+        Raises FileNotFoundError when the segment was deleted or moved: further records would be lost silently.
         """
         if self._file is not None:
             self._file.flush()

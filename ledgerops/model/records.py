@@ -173,7 +173,7 @@ class TaskSummary:
     python_seconds: float | None = None  # time in Python workers, summed over tasks, where Spark reports it
 
 
-LONG_RUNNING = ("continuous", "real_time")  # triggers that tell their progress with each checkpoint, in 5 minutes
+LONG_RUNNING = ("continuous", "real_time")  # triggers that report progress with each checkpoint, every 5 minutes
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,8 +261,8 @@ class Host:
     """The driver's machine, its processes, and the executors of the application."""
 
     at: float
-    cpu_count: int | None  # of the machine; an event log tells the executors only
-    cpu_busy_ratio: float | None  # of all cores, since the previous look
+    cpu_count: int | None  # of the machine; an event log has those of executors only
+    cpu_busy_ratio: float | None  # of all cores, since the previous sample
     memory_total_bytes: int | None
     memory_available_bytes: int | None
     disk_total_bytes: int | None

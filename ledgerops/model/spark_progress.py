@@ -250,7 +250,7 @@ def _number(value: object) -> float | None:
 
 
 def _count(value: object) -> int | None:
-    """A count that Spark gave; -1 is its word for unknown."""
+    """A count that Spark gave; -1 means unknown."""
     number = _number(value)
     return int(number) if number is not None and number >= 0 else None
 
@@ -260,6 +260,6 @@ def _seconds(milliseconds: object) -> float:
 
 
 def _after_epoch(text: object) -> float | None:
-    """An event-time instant; 1970 is Spark's word for 'not set yet'."""
+    """An event-time instant; 1970 means 'not set yet'."""
     instant = parse_instant(text)
     return instant if instant is not None and instant > 0 else None

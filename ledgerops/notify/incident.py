@@ -127,7 +127,7 @@ def _texts(given: Mapping[str, Any], key: str) -> dict[str, str]:
 
 
 def _instant(text: object) -> float | None:
-    """Alertmanager writes nanoseconds and Z; year 1 stands for never."""
+    """Alertmanager writes nanoseconds and Z; year 1 means never."""
     if not isinstance(text, str):
         return None
     head, dot, tail = text.removesuffix("Z").partition(".")

@@ -22,7 +22,7 @@ MAX_ANSWER_BYTES = 1024 * 1024
 
 
 class Sender(Protocol):
-    """`name` tells senders apart in the queue and in logs: it holds no secret."""
+    """`name` identifies the sender in the queue and in logs; it has no secret."""
 
     name: str
 

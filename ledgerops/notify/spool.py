@@ -1,9 +1,9 @@
 """The queue on disk between Alertmanager and the senders: an accepted alert survives a restart.
 
 SQLite in WAL mode, one row per incident and sender. Every sender has a queue for each group of alerts, so a sender that
-fails delays nobody else. Alertmanager repeats what was refused and sends all alerts of a group each time. Therefore a
+fails delays no other. Alertmanager repeats what was refused and sends all alerts of a group each time. Therefore a
 full queue refuses instead of dropping anything, and a newer state of a group replaces an older one that was not sent.
-Every `now` must come from one clock that nobody sets while the spool is open.
+Every `now` must come from one monotonic clock while the spool is open.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ledgerops.errors import UserError
 MAX_ROWS = 1000  # deliveries that wait, of each sender
 SENT_SECONDS = 3.5 * 3600.0  # how long a delivery is remembered: less than Alertmanager's repeat_interval (4 h)
 BEGUN_SECONDS = 7 * 86400.0  # how long the first diagnosis of an incident is kept
-MAX_AGE_SECONDS = 86400.0  # after which a delivery is given up: nobody acts on a page of yesterday
+MAX_AGE_SECONDS = 86400.0  # after which a delivery is given up: an alert of yesterday needs no action
 BACKOFF_SECONDS = (5.0, 15.0, 45.0, 120.0, 300.0)  # between attempts; the last one from then on
 
 SCHEMA = """

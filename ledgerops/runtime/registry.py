@@ -22,14 +22,14 @@ from ledgerops.model.spark_progress import BadRecord, parse_instant, parse_progr
 from ledgerops.runtime.runs import Runs
 from ledgerops.signals.query_view import QueryView
 
-MAX_HOST_SAMPLES = 60  # at a look every 10 s, ten minutes
-MAX_OBSERVER_SAMPLES = 60  # at a look every 5 s, five minutes
+MAX_HOST_SAMPLES = 60  # at a sample every 10 s, ten minutes
+MAX_OBSERVER_SAMPLES = 60  # at a sample every 5 s, five minutes
 MAX_DOUBTED_RUNS = 3  # runs of one name that were replaced without having ended
 MAX_RUNS = 2_000  # whose names are known; ten for each of the queries that may be remembered
 MAX_ENDED_QUERIES = 200  # ended queries beyond this are forgotten, those that ended first before others
 
 
-Look = TypeVar("Look", Host, Observer)
+Sample = TypeVar("Sample", Host, Observer)
 
 
 class Judge(Protocol):
@@ -237,7 +237,7 @@ def _text(data: Mapping[str, Any], key: str) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
-def _add(looks: deque[Look], look: Look) -> None:
+def _add(samples: deque[Sample], sample: Sample) -> None:
     """Keeps readings in order: one that is not newer than the newest is dropped."""
-    if not looks or look.at > looks[-1].at:
-        looks.append(look)
+    if not samples or sample.at > samples[-1].at:
+        samples.append(sample)

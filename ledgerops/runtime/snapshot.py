@@ -19,13 +19,13 @@ from ledgerops.signals.query_view import QueryView
 
 ENDED_TOTALS_SECONDS = 900.0  # some scrapes, and the windows of the rates over them
 PER_QUERY: tuple[Metric[Any], ...] = (*QUERY_METRICS, *VERDICT_METRICS)
-# what is said of a query that is expected and has not run
+# the document of a query that is expected and has not run
 ABSENT = {ACTIVE.name: Family(ACTIVE, (((), 0.0),)), EXPECTED.name: Family(EXPECTED, (((), 1.0),))}
 
 
 @dataclass(frozen=True, slots=True)
 class QuerySnapshot:
-    """One query. `state` is a copy that nobody changes: displays derive from it what they need."""
+    """One query. `state` is a copy that does not change: displays derive from it what they need."""
 
     query: str
     at: float

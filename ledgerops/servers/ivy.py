@@ -53,7 +53,7 @@ def retrieve(
 
 
 def problem(lines: Sequence[str]) -> str:
-    """What of Ivy's output tells a user most."""
+    """The line of Ivy's output that explains most."""
     for line in lines:
         if found := re.search(r"Server access error at url (\w+://[^/\s]+)\S* \(\S+: (.*)\)", line):
             return f"{found[1]} cannot be reached ({_lower(found[2])}); {MIRROR}"

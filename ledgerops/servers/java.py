@@ -33,7 +33,7 @@ def java_home() -> Path:
 
 
 def java_version(java: Path) -> int | None:
-    """The major version that `java -version` tells; None when it does not run."""
+    """The major version that `java -version` prints; None when it does not run."""
     try:
         done = subprocess.run(
             [java, "-version"], capture_output=True, text=True, errors="replace", timeout=30, check=True

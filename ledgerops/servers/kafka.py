@@ -66,7 +66,7 @@ class Kafka(Server):
         return self
 
     def __exit__(self, *_: object) -> None:
-        # nobody will read the data again, so nothing is gained by a gentle end
+        # the data are not read again, so a clean shutdown gains nothing
         self.kill()
 
     def start(self) -> None:

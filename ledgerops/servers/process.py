@@ -97,7 +97,7 @@ class Process:
         return (errors or [line for _, line in said] or [f"it printed nothing (see {self._printed})"])[-1]
 
     def stop(self, gently: signal.Signals = signal.SIGTERM, seconds: float = 30.0) -> None:
-        """Asks it to end, and kills what is left after so many seconds."""
+        """Asks it to stop, and kills what is left after `seconds`."""
         if self.alive:
             self.resume()
             self._process.send_signal(gently)
@@ -117,7 +117,7 @@ class Process:
         self._guard.release()
 
     def pause(self) -> None:
-        """SIGSTOP: connections stay open, nothing is answered. Returns once every process stands still."""
+        """SIGSTOP: connections stay open, nothing is answered. Returns once every process has stopped."""
         family = self._family()
         for member in family:
             _send(member, signal.SIGSTOP)

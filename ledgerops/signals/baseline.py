@@ -13,7 +13,7 @@ from ledgerops.signals.run import Run
 from ledgerops.signals.trigger import Trigger
 
 WARM_UP_SECONDS = 10.0  # six queries that start together on two cores need this long until their batches settle
-FIRST_BATCHES = 1  # of a run that pay for planning and warm-up, and say nothing about the rest
+FIRST_BATCHES = 1  # of a run that include planning and warm-up, and are not typical of the rest
 RECENT_BATCHES = 3  # one slow batch is noise, three are how it is now
 MIN_USUAL_BATCHES = 5  # needed before 'slower than usual' means anything
 MIN_DURATIONS = 3  # of which a median is taken

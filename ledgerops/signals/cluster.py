@@ -9,15 +9,15 @@ from ledgerops.model.records import Executor, Host
 
 
 class Cluster:
-    """The executors by the newest look at the machines (`hosts`, oldest first) that saw any."""
+    """The executors in the newest sample (`hosts`, oldest first) that has any."""
 
     def __init__(self, hosts: Sequence[Host]) -> None:
         self._hosts = hosts
 
     @cached_property
     def executors(self) -> Sequence[Executor]:
-        """The active executors that run tasks; a look that asked Spark in vain says nothing of them."""
-        newest = next((look for look in reversed(self._hosts) if look.executors), None)
+        """The active executors that run tasks; a sample in which Spark did not answer has none."""
+        newest = next((sample for sample in reversed(self._hosts) if sample.executors), None)
         return [each for each in newest.workers if each.active] if newest is not None else []
 
     @property

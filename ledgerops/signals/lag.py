@@ -90,7 +90,7 @@ class Lag:
 
     @cached_property
     def asked(self) -> Heads | None:
-        """The newest look of the collector that asks the source itself, answered or not; None without one."""
+        """The newest sample of the collector that reads the source itself, answered or not; None without one."""
         return next((heads for heads in reversed(self._run.history.heads) if heads.at <= self._run.now), None)
 
     @cached_property

@@ -40,7 +40,7 @@ class QueryView:
         self.history = history
         self.now = now
         later = bool(hosts) and hosts[-1].at > now  # of a query that has ended: they go on for the others
-        self.hosts = [look for look in hosts if look.at <= now] if later else hosts
+        self.hosts = [sample for sample in hosts if sample.at <= now] if later else hosts
         self.others = others
         self.observer = observer
         self.freshness = freshness

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from ledgerops.analysis.capacity.answer import ENDLESS, Question, answer
 from ledgerops.analysis.capacity.fit import REACH, Estimate, fit
-from ledgerops.analysis.capacity.inputs import look
+from ledgerops.analysis.capacity.inputs import read_views
 from ledgerops.analysis.capacity.situation import Situation, situation
 from ledgerops.model.records import Progress
 from load.bench.lines import machine
@@ -85,7 +85,7 @@ class Runs:
             "keys: {customers: 4000, accounts: 4500, distribution: zipf, exponent: 0.8}\n"
         )
         recorded = self._run(job, plan, time.time() - total / FASTEST - 60, None, None, rows, total)
-        [view], _, _ = look(str(recorded))
+        [view], _, _ = read_views(str(recorded))
         return _middle([batch for batch in view.batches[1:] if batch.rows >= 0.95 * rows])
 
     def _run(
@@ -132,7 +132,7 @@ class Runs:
 
 def _batches(recorded: Path) -> list[Progress]:
     """The batches with rows of a run, without the two that pay for its start: the JVM is warm."""
-    [view], _, _ = look(str(recorded))
+    [view], _, _ = read_views(str(recorded))
     return [batch for batch in view.batches[COLD:] if batch.rows > 0]
 
 
@@ -194,7 +194,7 @@ def checks(runs: Runs, job: str, refused: list[str]) -> Iterator[Check]:
 
 def _known(recorded: Path, batches: Sequence[Progress], rate: float) -> Situation:
     """What is known from the base runs: their batches together, and the rest as in the last of them."""
-    [view], _, _ = look(str(recorded))
+    [view], _, _ = read_views(str(recorded))
     line = fit([batch.rows for batch in batches], [batch.duration for batch in batches])
     known = replace(situation(view), arrival=rate)
     return replace(known, fit=None, reason=line) if isinstance(line, str) else replace(known, fit=line)
@@ -206,7 +206,7 @@ def backtest(recorded: Path) -> Iterator[tuple[float, Check]]:
     Large are those beyond a third of the largest, for so far the line is trusted. With how many times the largest batch
     of the line each is.
     """
-    views, _, _ = look(str(recorded))
+    views, _, _ = read_views(str(recorded))
     for view in views:
         batches = [batch for batch in view.baseline.steady if batch.rows > 0]
         large = max((batch.rows for batch in batches), default=0) / REACH

@@ -113,7 +113,7 @@ def _run(length: float, churn: Churn, scraper: Scraper, recording: Path, samples
         if now >= next_sample:
             if not churn.steady:
                 raise UserError("the query that was left alone has ended; see Spark's log")
-            samples.append(soak_samples.look(now, scraper, recording, churn.alive))
+            samples.append(soak_samples.read_sample(now, scraper, recording, churn.alive))
             next_sample += SAMPLE_SECONDS
             _say(f"{now / 60:.1f} min: {samples[-1]}")
         time.sleep(0.1)

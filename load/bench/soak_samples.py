@@ -20,7 +20,7 @@ QUEUE, DROPPED = b"ledgerops_listener_queue_size ", b"ledgerops_listener_dropped
 
 @dataclass(frozen=True)
 class Sample:
-    """One look. `at` is seconds since the start, memory and recording are MiB, `scrape` is ms of the last scrape."""
+    """One sample. `at` is seconds since the start, memory and recording are MiB, `scrape` is ms of the last scrape."""
 
     at: float
     memory: float
@@ -84,7 +84,7 @@ def read(body: bytes) -> tuple[int, int, int]:
     return len(lines), int(found[QUEUE]), int(found[DROPPED])
 
 
-def look(at: float, scraper: Scraper, recording: Path, queries: int) -> Sample:
+def read_sample(at: float, scraper: Scraper, recording: Path, queries: int) -> Sample:
     """One sample of this process and its JVM. Memory and recording are in MiB; `at` is seconds since the start."""
     driver = psutil.Process()
     jvm = spark_jvm(driver)

@@ -32,7 +32,7 @@ def commit(made: OffsetCommitter) -> None:
     end = time.monotonic() + 60
     while made._due():
         try:
-            made.look()
+            made.collect()
         except BrokerError:
             if time.monotonic() > end:
                 raise
@@ -115,7 +115,7 @@ def test_a_group_with_members_is_not_taken_over(kafka, topic, make_topic, commit
         member.poll(0.2)
     queries.read(query, {topic: {"0": 8}})
     with pytest.raises(BrokerError):
-        made.look()
+        made.collect()
     member.close()
     commit(made)
 
@@ -131,9 +131,9 @@ def test_what_was_committed_is_not_committed_again():
         return KafkaClient("127.0.0.1:1")
 
     made = OffsetCommitter(queries.runs, asks(connect), "ledgerops.{query}")
-    made.look()
+    made.collect()
     queries.read("embedded", {"t": {"0": 4}}, description="transactions embedded")
-    made.look()
+    made.collect()
 
     assert asked == []
 
@@ -164,7 +164,7 @@ def test_only_a_process_that_gets_no_answer_is_followed_by_another(refused, ende
     made = OffsetCommitter(queries.runs, broker, "ledgerops.{query}")
     for _ in range(MAX_FAILED_REQUESTS):
         with pytest.raises(BrokerError, match="no access"):
-            made.look()
+            made.collect()
 
     assert broker.ended == ended
 
@@ -207,10 +207,10 @@ def test_queries_that_come_and_go_leave_nothing_behind():
     made = OffsetCommitter(queries.runs, Answering({}), "ledgerops.{query}")
     for number in range(5):
         queries.read(f"query_{number}", {"t": {"0": 4}})
-        made.look()
+        made.collect()
         if number < 4:
             queries.runs.forget(f"query_{number}")
-            made.look()
+            made.collect()
 
     assert list(made._committed) == ["query_4"]
 

@@ -53,7 +53,7 @@ def test_newest_and_oldest_offsets_and_the_retention_are_reported_for_what_each_
     produce(kafka, topic, {0: 5, 2: 7})
     queries.read("a", {topic: {"0": 1, "2": 0}})
     queries.read("b", {other: {"0": 0}}, {topic: {"1": 0}})
-    made.look()
+    made.collect()
 
     found = told(box)
     assert found["a"].pop("seconds") > 0
@@ -73,7 +73,7 @@ def test_how_long_the_answer_took_is_told(kafka, topic, asking):
     queries, box, made = asking
     queries.read("a", {topic: {"0": 0}})
     began = time.monotonic()
-    made.look()
+    made.collect()
     passed = time.monotonic() - began
 
     found = told(box)["a"]
@@ -91,7 +91,7 @@ def test_deleted_records_show_in_the_oldest_offset(kafka, topic, asking):
     [deleted] = admin.delete_records([TopicPartition(topic, 0, 4)]).values()
     deleted.result(30)
     queries.read("a", {topic: {"0": 1}})
-    made.look()
+    made.collect()
 
     assert told(box)["a"]["earliest"] == {topic: {"0": 4}}
 
@@ -101,7 +101,7 @@ def test_a_compacted_topic_has_no_retention(make_topic, asking):
     queries, box, made = asking
     topic = make_topic(1, **{"cleanup.policy": "compact"})
     queries.read("a", {topic: {"0": 0}})
-    made.look()
+    made.collect()
 
     assert told(box)["a"]["retention_seconds"] == {}
 
@@ -111,7 +111,7 @@ def test_a_topic_that_is_gone_hides_nothing_else_and_is_no_dead_broker(kafka, to
     queries, box, made = asking
     queries.read("a", {topic: {"0": 0}}, {"gone": {"0": 0}})
     with pytest.raises(BrokerError, match="Unknown topic or partition"):
-        made.look()
+        made.collect()
 
     assert told(box)["a"]["latest"] == {topic: {"0": 0}}
 
@@ -121,7 +121,7 @@ def test_without_a_broker_the_reason_is_told():
     queries.read("a", {"t": {"0": 0}})
     box, made = collector(queries, NOBODY)
     began = time.time()
-    made.look()
+    made.collect()
     found = told(box)["a"]
 
     assert found["error"] == "connection refused"
@@ -145,7 +145,7 @@ def test_topics_that_come_and_go_leave_nothing_behind():
     made = KafkaCollector(inbox(), queries.runs, Answering())
     for number in range(5):
         queries.read(f"query_{number}", {f"topic_{number}": {"0": 4}})
-        made.look()
+        made.collect()
         queries.end(f"query_{number}")
 
     assert list(made._settings) == ["topic_4"]
@@ -155,7 +155,7 @@ def test_a_question_is_given_up_at_once_when_the_collector_ends():
     queries = Queries()
     queries.read("a", {"t": {"0": 0}})
     box, made = collector(queries, NOBODY)
-    look = threading.Thread(target=made.look)
+    look = threading.Thread(target=made.collect)
     look.start()
     made.close()
     look.join(60)
@@ -174,7 +174,7 @@ def test_nobody_is_asked_when_no_query_reads_kafka(what):
     elif what == "no number of a partition":
         queries.read("a", {"t": {"x": 0}})
     made = KafkaCollector(inbox(), queries.runs, asks(lambda: pytest.fail("asked")))
-    made.look()
+    made.collect()
 
 
 @pytest.mark.parametrize(
@@ -193,7 +193,7 @@ def test_settings_that_cannot_work_are_told(connect, message, monkeypatch, tmp_p
     queries.read("a", {"t": {"0": 0}})
     made = KafkaCollector(Inbox(SelfStats()), queries.runs, asks(connect or (lambda: NOBODY)))
     with pytest.raises(UserError, match=message):
-        made.look()
+        made.collect()
 
 
 def test_an_answer_is_read_back_as_it_was_written():
@@ -252,9 +252,9 @@ def test_a_process_that_dies_is_no_dead_broker_and_is_followed_by_another(monkey
     with monkeypatch.context() as broken:
         broken.setattr(sys, "executable", "/bin/false")
         with pytest.raises(BrokerError, match="the Kafka client process failed: "):
-            made.look()
+            made.collect()
     assert told(box) == {}
-    made.look()
+    made.collect()
 
     assert told(box)["a"]["error"] == "connection refused"
 
@@ -265,7 +265,7 @@ def test_a_folder_of_the_job_cannot_get_in_the_way(tmp_path, monkeypatch):
     queries = Queries()
     queries.read("a", {"t": {"0": 0}})
     box, made = collector(queries, NOBODY)
-    made.look()
+    made.collect()
 
     assert told(box)["a"]["error"] == "connection refused"
 

@@ -85,7 +85,7 @@ def test_what_cannot_be_read_stays_unknown_and_nothing_raises():
     box = inbox()
     session = FakeSession()
     session.spark = None
-    PlanReader(box, roster_of(run_of(session, last_batch=None, plan=None))).look()
+    PlanReader(box, roster_of(run_of(session, last_batch=None, plan=None))).collect()
 
     [(kind, data)] = taken(box)
     assert (kind, data["run_id"], data["trigger"], data["keys"]) == ("plan", "run-1", None, [])
@@ -97,11 +97,11 @@ def test_a_plan_that_finds_the_queue_full_is_told_later():
     session = FakeSession()
     session.spark = None
     reader = PlanReader(box, roster_of(run_of(session, plan=None)))
-    reader.look()
+    reader.collect()
     assert [kind for kind, _ in taken(box)] == ["idle"]
 
-    reader.look()
-    reader.look()
+    reader.collect()
+    reader.collect()
     assert [kind for kind, _ in taken(box)] == ["plan"]
 
 
@@ -113,7 +113,7 @@ def test_a_plan_is_read_again_after_the_first_batch_and_then_no_more():
     reader = PlanReader(box, roster_of(run))
     counts = []
     for run.last_batch in (None, None, 0, 1, 2):
-        reader.look()
+        reader.collect()
         counts.append(len(taken(box)))
 
     assert counts == [1, 0, 1, 0, 0]

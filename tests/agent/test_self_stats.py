@@ -17,7 +17,7 @@ def test_what_the_observer_counts_about_itself_is_recorded():
     for _ in range(3):
         box.stats.error("tasks")
 
-    ObserverCollector(box).look()
+    ObserverCollector(box).collect()
 
     [(kind, data)] = taken(box)
     seen = decode_observer(orjson.loads(orjson.dumps(data)), T0)
@@ -28,7 +28,7 @@ def test_what_the_observer_counts_about_itself_is_recorded():
 
 def test_a_full_queue_loses_the_look_and_nothing_else():
     box = Inbox(SelfStats(), 1)
-    ObserverCollector(box).look()
-    ObserverCollector(box).look()
+    ObserverCollector(box).collect()
+    ObserverCollector(box).collect()
 
     assert box.stats.dropped == 1

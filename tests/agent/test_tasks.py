@@ -140,8 +140,8 @@ class Bench:
         self.run = run_of(FakeSession(), RUN, last_batch=5)
         self.collector = TaskCollector(self.inbox, roster_of(self.run), lambda: rest, interval, clock=lambda: self.now)
 
-    def look(self):
-        self.collector.look()
+    def collect(self):
+        self.collector.collect()
         return [data for kind, data in taken(self.inbox) if kind == "tasks"]
 
 
@@ -154,7 +154,7 @@ def one_batch(spark, batch=5):
 
 def test_the_newest_batch_is_summed_up_from_its_tasks(spark):
     one_batch(spark)
-    [data] = Bench(spark.rest).look()
+    [data] = Bench(spark.rest).collect()
 
     [found] = decode_tasks(data).stages
     assert (data["run_id"], data["batch_id"]) == (RUN, 5)
@@ -169,7 +169,7 @@ def test_the_newest_batch_is_summed_up_from_its_tasks(spark):
 def test_of_a_wide_stage_only_the_summary_is_asked_for(spark):
     one_batch(spark)
     spark.stages = {41: stage(41, 200)}
-    [data] = Bench(spark.rest).look()
+    [data] = Bench(spark.rest).collect()
 
     [found] = decode_tasks(data).stages
     assert (found.seconds_median, found.seconds_max, found.records_max) == (0.2, 2.0, 100.0)
@@ -180,34 +180,34 @@ def test_of_a_wide_stage_only_the_summary_is_asked_for(spark):
 def test_it_asks_again_only_for_a_new_batch_and_after_the_interval(spark):
     one_batch(spark)
     bench = Bench(spark.rest)
-    bench.look()
+    bench.collect()
     before = len(spark.asked)
-    bench.look()
+    bench.collect()
     bench.run.last_batch = 6
-    bench.look()
+    bench.collect()
     assert len(spark.asked) == before
 
     bench.now += 5
     one_batch(spark, 6)
-    assert [data["batch_id"] for data in bench.look()] == [6]
+    assert [data["batch_id"] for data in bench.collect()] == [6]
 
 
 def test_a_query_without_batches_is_not_asked_for(spark):
     bench = Bench(spark.rest)
     bench.run.last_batch = None
 
-    assert (bench.look(), spark.asked) == ([], [])
+    assert (bench.collect(), spark.asked) == ([], [])
 
 
 def test_the_newest_executions_are_found_beyond_the_first_page_and_after_eviction(spark):
     one_batch(spark)
     spark.executions = [execution(number, 1, run_id="0" * 8) for number in range(950)] + spark.executions
     bench = Bench(spark.rest)
-    assert [data["batch_id"] for data in bench.look()] == [5]
+    assert [data["batch_id"] for data in bench.collect()] == [5]
 
     one_batch(spark, 6)
     bench.run.last_batch, bench.now = 6, bench.now + 5
-    assert [data["batch_id"] for data in bench.look()] == [6]
+    assert [data["batch_id"] for data in bench.collect()] == [6]
 
 
 def test_python_time_is_summed_and_no_more_asked_for_where_there_is_none(spark):
@@ -217,18 +217,18 @@ def test_python_time_is_summed_and_no_more_asked_for_where_there_is_none(spark):
         {"metrics": [{"name": "time to run Python workers", "value": "250 ms"}, {"name": "rows", "value": "5"}]},
     ]
     bench = Bench(spark.rest)
-    assert bench.look()[0]["python_seconds"] == 1.85
+    assert bench.collect()[0]["python_seconds"] == 1.85
 
     spark.nodes = []
     for batch in range(6, 12):
         one_batch(spark, batch)
         bench.run.last_batch, bench.now = batch, bench.now + 5
-        assert bench.look()[0]["python_seconds"] is None
+        assert bench.collect()[0]["python_seconds"] is None
     assert sum(path.startswith("/sql/") for path in spark.asked) == 3
 
 
 def test_without_an_interface_nothing_happens():
-    assert Bench(None).look() == []
+    assert Bench(None).collect() == []
 
 
 def test_an_interface_that_is_away_is_left_alone_for_longer_and_longer():
@@ -236,7 +236,7 @@ def test_an_interface_that_is_away_is_left_alone_for_longer_and_longer():
     tried = []
     for _ in range(100):
         try:
-            bench.look()
+            bench.collect()
         except OSError:
             tried.append(round(bench.now - T0))
         bench.now += 1
@@ -248,13 +248,13 @@ def test_an_answer_that_is_no_json_counts_as_away(spark):
     bench = Bench(spark.rest)
     spark.broken = True
     with pytest.raises(ValueError, match="unexpected"):
-        bench.look()
+        bench.collect()
     spark.broken = False
     one_batch(spark)
-    assert bench.look() == []
+    assert bench.collect() == []
 
     bench.now += 5
-    assert len(bench.look()) == 1
+    assert len(bench.collect()) == 1
 
 
 def test_a_batch_that_still_runs_waits_for_its_turn():
@@ -270,14 +270,14 @@ def test_a_batch_between_two_of_its_writes_waits_for_its_progress(spark):
     spark.stages[42] = stage(42, 4)
     spark.tasks[42] = spark.tasks[41]
     bench = Bench(spark.rest)
-    assert [data["batch_id"] for data in bench.look()] == [5]
+    assert [data["batch_id"] for data in bench.collect()] == [5]
 
     spark.executions += [execution(3, 6, [9])]
     spark.jobs[9] = [43]
     spark.stages[43] = stage(43, 4)
     spark.tasks[43] = spark.tasks[41]
     bench.run.last_batch, bench.now = 6, bench.now + 5
-    [data] = bench.look()
+    [data] = bench.collect()
     assert (data["batch_id"], [each["stage_id"] for each in data["stages"]]) == (6, [42, 43])
 
 
@@ -291,7 +291,7 @@ def test_a_batch_that_ends_while_the_interface_answers_waits_for_the_next_look(s
         return answer(target)
 
     spark.answer = slow
-    assert bench.look() == []
+    assert bench.collect() == []
 
 
 @pytest.mark.parametrize("description", ["count at app.py:5", "", "id = x\nrunId = y\nbatch = z"])

@@ -23,7 +23,7 @@ class Bench:
         found = []
         while self.now < T0 + seconds:
             self.now += step
-            self.dog.look()
+            self.dog.collect()
             found += [(round(self.now - T0), *each) for each in taken(self.inbox)]
         return found
 
@@ -80,7 +80,7 @@ def test_while_batches_come_in_time_only_the_list_is_asked_for():
     for _ in range(100):
         bench.now += 1
         run.last_seen = bench.now - 0.5
-        bench.dog.look()
+        bench.dog.collect()
 
     assert bench.dog.calls == 10
 
@@ -167,7 +167,7 @@ def test_the_runs_of_a_server_that_was_killed_are_lost_within_half_a_minute():
     for _ in range(60):
         bench.now += 1
         with contextlib.suppress(TimeoutError):
-            bench.dog.look()
+            bench.dog.collect()
         found += [(bench.now - T0, kind, data.get("lost")) for kind, data in taken(bench.inbox)]
 
     [(after, kind, lost)] = found
@@ -184,7 +184,7 @@ def test_a_server_that_answers_again_in_time_loses_no_run():
         if second == 15:
             session.active = lambda: session.queries
         with contextlib.suppress(TimeoutError):
-            bench.dog.look()
+            bench.dog.collect()
         found += taken(bench.inbox)
 
     assert found == []
@@ -216,7 +216,7 @@ def test_an_end_that_finds_the_queue_full_is_reported_again():
     bench.inbox.put("idle", "{}")
     for _ in range(30):
         bench.now += 1
-        bench.dog.look()
+        bench.dog.collect()
     assert [kind for kind, _ in taken(bench.inbox)] == ["idle"]
 
     assert [kind for _, kind, _ in bench.look_until(60)] == ["terminated"]
@@ -327,7 +327,7 @@ def test_a_query_whose_handle_fails_does_not_hide_another():
     bench.now += 4
 
     with pytest.raises(ConnectionError, match="gateway away"):
-        bench.dog.look()
+        bench.dog.collect()
     assert [data["run_id"] for _, data in taken(bench.inbox)] == ["run-2"]
 
 

@@ -28,7 +28,7 @@ def logs(data_dir: Path) -> list[tuple[dict[str, Any], list[str]]]:
     for truth in sorted(folder.glob("*/truth.json")):
         [log] = truth.parent.glob("eventlog_v2_*")
         expected = json.loads(truth.read_text())
-        document = Investigation(str(log)).look()
+        document = Investigation(str(log)).diagnose()
         found += [(query, expected[query["query"]]) for query in document["queries"]]
     return found
 

@@ -130,13 +130,13 @@ def test_a_record_that_cannot_be_read_is_told_once_however_often_a_file_is_looke
     place.write_text(Path(CRASH).read_text() + bad)
     looks = Investigation(str(place))
 
-    looks.look()
+    looks.diagnose()
     assert capsys.readouterr().err == f"ledgerops: skipped 1 record of {place} that could not be read\n"
-    looks.look()
+    looks.diagnose()
     assert capsys.readouterr().err == ""
 
     place.write_text(place.read_text() + bad)
-    looks.look()
+    looks.diagnose()
     assert capsys.readouterr().err == f"ledgerops: skipped 1 record of {place} that could not be read\n"
 
 
@@ -199,7 +199,7 @@ def test_a_clock_that_is_behind_the_drivers_loses_nothing(exporter, behind):
     """How much is asked for goes by the time that passed here, whatever the driver's clock says."""
     looks = Investigation(f"http://127.0.0.1:{exporter.server_port}")
     for passed in (0.0, 60.0):
-        looks.look(now=1_700_000_000.0 - behind + passed)
+        looks.diagnose(now=1_700_000_000.0 - behind + passed)
 
     assert exporter.asked == ["/recording", "/recording?since=70.000"]
 
@@ -235,7 +235,7 @@ def test_an_interrupt_that_python_drops_ends_it_all_the_same(exporter, monkeypat
         return {"queries": [], "at": "2026-11-21T08:30:00Z"}
 
     looks = []
-    monkeypatch.setattr("ledgerops.analysis.session.Investigation.look", look)
+    monkeypatch.setattr("ledgerops.analysis.session.Investigation.diagnose", look)
     monkeypatch.setattr("ledgerops.cli.status.fetch", look)
     monkeypatch.setattr("ledgerops.cli.live_view.watch.__defaults__", (0.01, 0.01))
 

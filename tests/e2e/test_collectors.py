@@ -20,18 +20,18 @@ def test_a_broker_that_dies_is_told_with_since_when_and_its_return_too(tmp_path,
         queries = Queries()
         queries.read("a", {"t": {"0": 0}})
         box, asking = collector(queries, broker.client)
-        asking.look()
+        asking.collect()
         assert "error" not in told(box)["a"]
         broker.kill()
         before = time.time()
-        asking.look()
+        asking.collect()
         after, first = time.time(), told(box)["a"]
-        asking.look()
+        asking.collect()
         second = told(box)["a"]
         broker.start()
         end = time.monotonic() + 60
         while True:
-            asking.look()
+            asking.collect()
             if "error" not in (back := told(box)["a"]):
                 break
             assert time.monotonic() < end

@@ -108,7 +108,7 @@ def answer(known: Situation, question: Question) -> Answer:
 
 
 def _scaled(known: Situation, cores: int | None) -> Fit | str:
-    """The line with so many cores; or the reason why it is unknown."""
+    """The line with `cores` cores, or the reason why it is unknown."""
     assert known.fit is not None
     if cores is None:
         return known.fit

@@ -6,8 +6,8 @@ batches may be anything without bending it, so a pause of the machine does not.
 
 The interval is a percentile bootstrap over the batches (Efron, 1979): the batches are drawn with replacement
 BOOTSTRAP_DRAWS times, with a fixed seed so that the same recording gives the same answer, and a line is fitted to each
-draw. Whatever is computed of the line is computed of all these lines, and the middle LEVEL of the results is the
-interval. It holds for the query as it was observed: changes over time (state that grows, other load) are not in it.
+draw. Whatever is computed of the line is computed of all these lines, and the middle CONFIDENCE_LEVEL of the results is
+the interval. It holds for the query as it was observed: changes over time (state that grows, other load) are not in it.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Fit:
     rows: tuple[int, ...]
     seconds: tuple[float, ...]
     slow: float  # the 95th percentile of batch time over the line: how much longer a slow batch takes
-    trusted: float = MAX_EXTRAPOLATION  # up to so many times the largest batch seen
+    trusted: float = MAX_EXTRAPOLATION  # up to this many times the largest observed batch
     source: str = SOURCE
 
     @property
@@ -82,7 +82,7 @@ class Fit:
         return Estimate(value, min(float(low), value), max(float(high), value))
 
     def reach(self, rows: float) -> float:
-        """How many times the largest batch seen so many rows are."""
+        """`rows` as a multiple of the largest observed batch."""
         return rows / self.largest
 
 
@@ -126,7 +126,7 @@ def fit(rows: Sequence[int], seconds: Sequence[float]) -> Fit | str:
 
 
 def observed(rows: Sequence[int], seconds: Sequence[float]) -> Fit:
-    """Of a saturated query whose batches are all of one size: seconds a row at that size, and no word on others."""
+    """Of a saturated query whose batches are all of one size: seconds per row at that size, unknown for others."""
     x, y = np.asarray(rows, np.float64), np.asarray(seconds, np.float64)
     chosen = np.random.default_rng(SEED).integers(0, len(x), (BOOTSTRAP_DRAWS, len(x)))
     middle = float(np.median(y / x))

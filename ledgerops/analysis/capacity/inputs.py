@@ -12,7 +12,7 @@ from ledgerops.runtime.replay import Replay
 from ledgerops.signals.query_view import QueryView
 
 
-def look(
+def read_views(
     place: str, query: str | None = None, at: float | None = None, freshness: float | None = None, when: str = ""
 ) -> tuple[list[QueryView], float, str]:
     """The queries of a place, the instant that is looked at, and the place's name. Raises UserError for none.

@@ -85,7 +85,7 @@ LONG, SHORT = 10.0, 0.2  # seconds between triggers
 
 
 def constant(spark: SparkSession) -> str:
-    """A constant expression that takes PLANNING seconds to fold on this machine: its cost is quadratic."""
+    """A constant expression that takes PLANNING_SECONDS to fold on this machine: its cost is quadratic."""
     length, times = 3000, []
     for _ in range(6):  # the first ones are warm-up, and others may have taken the cores
         began = time.monotonic()

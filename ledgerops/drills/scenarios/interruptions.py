@@ -125,7 +125,7 @@ def inject_exporter_dead(injector: Injector) -> None:
 
 
 def ask(injector: Injector) -> subprocess.CompletedProcess[str]:
-    """Exit code and output of `ledgerops diagnose`. Raises TimeoutExpired after LIMIT seconds."""
+    """Exit code and output of `ledgerops diagnose`. Raises TimeoutExpired after MAX_COMMAND_SECONDS."""
     command = [sys.executable, "-m", "ledgerops", "diagnose", "--from", injector.url]
     return subprocess.run(command, capture_output=True, text=True, timeout=MAX_COMMAND_SECONDS)
 

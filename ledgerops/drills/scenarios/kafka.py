@@ -194,7 +194,7 @@ def repair_input_stopped(injector: Injector) -> None:
 
 
 def effect_input_stopped(bundle: Bundle) -> float | None:
-    """When the fault takes effect, in epoch seconds: SILENCE seconds after the injection."""
+    """When the fault takes effect, in epoch seconds: SILENCE_SECONDS after the injection."""
     return bundle.times["injected"] + SILENCE_SECONDS
 
 

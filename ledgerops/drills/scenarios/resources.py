@@ -25,7 +25,7 @@ GC_PRESSURE_PLAN = "{seed: 11, start: now, phases: [{shape: constant, rate: 400}
 
 
 class Cache:
-    """A cache in the JVM that occupies all of the heap but `LEFT` MiB while the control file says so."""
+    """A cache in the JVM that occupies all of the heap but `FREE_HEAP_MIB` MiB while the control file says so."""
 
     def __init__(self, app: TargetApp) -> None:
         self._app = app

@@ -1,8 +1,8 @@
 """Conflicting transactions: copies that say something else than the first of their transaction_id.
 
 Reads `transactions`, writes unchanged each row whose transaction_id came before with other content: another amount,
-account, time, or any other column. An exact copy is no conflict and is not written. Which of two is right, nobody can
-tell from the rows: the first is only the one that came first; within a batch, the one that most of its copies say, then
+account, time, or any other column. An exact copy is no conflict and is not written. Which of two is right cannot be
+seen from the rows: the first is only the one that came first; within a batch, the one that most of its copies say, then
 the one with the earlier event time.
 State: a 64-bit hash for each transaction_id, for as long as the lateness after the event time of its first row.
 Watermark: the largest event time seen, less the lateness. A row behind the watermark is dropped unseen, and a copy that
@@ -44,7 +44,7 @@ _Output = Row("transaction")
 
 
 class Contents(StatefulProcessor):  # type: ignore[misc]  # pyspark is untyped here
-    """One transaction_id: the hash of what was said of it first, until the watermark has passed its `until`."""
+    """One transaction_id: the hash of its first contents, until the watermark has passed its `until`."""
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self.handle = handle

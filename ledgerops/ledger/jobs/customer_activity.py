@@ -1,13 +1,14 @@
 """Customer activity: how many transactions each customer has made so far, and their sum, of the busy ones.
 
-Reads `transactions`, writes a row for each customer above LEAST whenever one of theirs arrives, which replaces the row
-before (`customer_id` identifies it). Rows without a customer are not counted; a transaction that was sent twice counts
-twice (see dedup_transactions).
-State: one row for each customer, below LEAST too, for good: it grows with the number of customers and not with time.
+Reads `transactions`, writes a row for each customer above MIN_TRANSACTIONS whenever one of theirs arrives, which
+replaces the row before (`customer_id` identifies it). Rows without a customer are not counted; a transaction that was
+sent twice counts twice (see dedup_transactions).
+State: one row for each customer, below MIN_TRANSACTIONS too, for good: it grows with the number of customers and not
+with time.
 Watermark: none, so no row is ever too late.
 Restart: the counts come back with the checkpoint; a repeated batch gives the same rows, which replace themselves.
-Upgrade: LEAST may change at a restart: a customer is written with the next transaction, and one already written stays;
-the key and the aggregates may not.
+Upgrade: MIN_TRANSACTIONS may change at a restart: a customer is written with the next transaction, and one already
+written stays; the key and the aggregates may not.
 """
 
 from __future__ import annotations

@@ -173,7 +173,7 @@ def open_database(url: str, table: Table) -> Database:
 
 
 def _one_line(problem: Exception, url: str) -> str:
-    """The driver's words without line breaks and without the password, of which some errors quote the whole URL."""
+    """The driver's message without line breaks and without the password, of which some errors quote the whole URL."""
     text = " ".join(str(problem).split()) or type(problem).__name__
     try:
         password = urlsplit(url).password

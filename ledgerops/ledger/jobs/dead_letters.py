@@ -1,8 +1,9 @@
 """Dead letters: what a source could not read as a row, kept with the reason, to be looked at and sent again.
 
 Reads `rejects`, the records of every topic (or landing folder) that are no row of their table, and writes each once:
-reason and detail, where it came from (topic, partition, offset, and when), its key, the first KEPT bytes of its value
-and the length of all of it. Only Kafka and landing folders have rejects; for a file, `topic` is folder and file name.
+reason and detail, where it came from (topic, partition, offset, and when), its key, the first MAX_VALUE_BYTES bytes of
+its value and the length of all of it. Only Kafka and landing folders have rejects; for a file, `topic` is folder and
+file name.
 State: none. Watermark: none.
 Restart: goes on with the first record that was not committed. Upgrade: rules and columns may change at any restart;
 what was written before stays as it was judged then.

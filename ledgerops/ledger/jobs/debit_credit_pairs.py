@@ -1,7 +1,8 @@
 """Debit and credit pairs: larger sums of one customer that go out within an hour of coming in, or the reverse.
 
-Reads `transactions` twice, as debits and as credits above LEAST; writes one row for each debit and credit of the same
-customer whose event times are at most an hour apart. State: such debits and credits of the last hour plus the lateness.
+Reads `transactions` twice, as debits and as credits above MIN_AMOUNT; writes one row for each debit and credit of the
+same customer whose event times are at most an hour apart. State: such debits and credits of the last hour plus the
+lateness.
 Watermark: each side's largest event time seen, less the lateness; the lower of both counts, so that while one kind is
 absent nothing is dropped and nothing is forgotten. A row behind it is dropped.
 Restart: both sides come back with the checkpoint; a pair is written once.

@@ -6,7 +6,7 @@ query first began: debits and credits (counts), debit_amount and credit_amount (
 it has more debits and credits. How rows fall into batches decides how many rows there are, never what the last one
 says. A null amount counts as a transaction and adds nothing; rows are taken as they come, copies too.
 State: four numbers for each customer, for good: a time to live would make the totals of a customer who pauses begin
-anew, and nobody could tell from the row. Some 100 bytes each, so a million customers are 100 MB on disk.
+again, and the row would not show it. Some 100 bytes each, so a million customers are 100 MB on disk.
 Watermark: none, so no row is ever too late, and the order of rows does not matter.
 Restart: the totals come back with the checkpoint; a repeated batch starts from those before it, so nothing counts
 twice.

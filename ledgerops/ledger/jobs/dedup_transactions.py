@@ -2,7 +2,7 @@
 
 Reads `transactions`, writes its rows unchanged. State: one row for each transaction_id, for as long as the lateness
 after its event time. Watermark: the largest event time seen, less the lateness. A row behind the watermark is dropped
-even if it is the first of its id, since Spark can no longer tell; a copy with an event time later by more than the
+even if it is the first of its id, since Spark can no longer know; a copy with an event time later by more than the
 lateness counts as a new transaction.
 Restart: the ids come back with the checkpoint, so a copy that arrives after the restart is still dropped.
 Upgrade: the lateness may change at a restart and holds for ids seen from then on; the key column may not.

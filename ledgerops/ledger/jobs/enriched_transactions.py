@@ -1,15 +1,15 @@
 """Enriched transactions: each transaction with its customer, waiting for the customer if need be.
 
 Reads `transactions` and `customers`, writes every transaction exactly once: with the newest version of its customer
-that has arrived, or, when none has arrived within WAIT, with customer columns of null and `enriched` false. Rows are
-taken as they come: a transaction that was sent twice is written twice (see dedup_transactions).
+that has arrived, or, when none has arrived within MAX_WAIT_SECONDS, with customer columns of null and `enriched` false.
+Rows are taken as they come: a transaction that was sent twice is written twice (see dedup_transactions).
 State: the newest version of each customer, for good; each waiting transaction. Both as JSON text: Python workers are
 handed three values a row and not seventeen, and a new column does not change the layout of the state.
 Watermark: none. Timers run on the clock: with event-time timers Spark drops late rows (SPARK-51758), which would lose
 transactions. A batch therefore runs at every trigger, input or none.
 Restart: customers, waiting transactions and timers come back with the checkpoint; the clock of a repeated batch is
 the one it had, so its rows are the same.
-Upgrade: WAIT and columns may change at a restart; the names of the states may not.
+Upgrade: MAX_WAIT_SECONDS and columns may change at a restart; the names of the states may not.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ MASKED = ("account_id", "customer_id")
 
 
 def mask(ids: pa.Array) -> pa.Array:
-    """Every id with only its last SHOWN characters left, a column at a time."""
+    """Every id with only its last SHOWN_CHARACTERS characters left, a column at a time."""
     length = pc.utf8_length(ids)
     short = pc.less_equal(length, SHOWN_CHARACTERS)
     stars = pc.binary_repeat(pa.scalar("*", ids.type), pc.if_else(short, length, pc.subtract(length, SHOWN_CHARACTERS)))

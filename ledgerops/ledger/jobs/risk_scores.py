@@ -5,9 +5,9 @@ servers/risk.py); writes every transaction exactly once, with `score`, `reason` 
 output `risk_scores`; one without a score has `risk_scores.failed`, a null score and the reason. A service that fails
 never fails the batch, it only fills the second output, from which transactions can be sent again. The order of rows is
 not promised.
-Calls: each worker (one a core) sends CHUNK transactions a call and has Limits.concurrency calls under way; a call has
-a time limit and is tried again with growing pauses. After Limits.total seconds a partition of a batch asks no more and
-what is left fails for "no time left": with a service that hangs a batch takes that long and no longer.
+Calls: each worker (one a core) sends CALL_TRANSACTIONS transactions a call and has Limits.concurrency calls under way;
+a call has a time limit and is tried again with growing pauses. After Limits.total seconds a partition of a batch asks
+no more and what is left fails for "no time left": with a service that hangs a batch takes that long and no longer.
 State: none. Watermark: none, so no row is ever too late.
 Restart: goes on with the first batch that was not committed. A batch that is repeated asks again, and a transaction may
 then fall into the other output; a sink that knows its batches holds it once all the same.

@@ -112,7 +112,7 @@ class Generator:
         return kind, cents, balance
 
     def cents(self, records: Ints, carried: Ints, cents: Ints) -> Ints:
-        """The amounts as these records tell them, given what their transactions' own records tell."""
+        """The amounts in these records, given those in the first records of their transactions."""
         other = self.conflicting(records, carried)
         if not other.any():
             return cents

@@ -102,7 +102,7 @@ class Plan:
         """Tells two plans apart, whatever their names: a checkpoint belongs to one of them."""
         meaning = repr(self).replace(f"name={self.name!r}, ", "", 1)
         later = (self.keys.rotate, self.duplicates.conflicting, self.future, [asdict(each) for each in self.changes])
-        # a plan that says nothing of what could not be said once keeps the digest that its checkpoints know
+        # a plan without newer settings keeps the digest that its checkpoints have
         if later != (None, 0.0, Future(), []):
             meaning += repr(later)
         return hashlib.sha256(meaning.encode()).hexdigest()[:16]

@@ -179,7 +179,7 @@ class ReplayStream:
         """Rows `start` to `end` (excluded) of the file, in steps of `step`; all on time, as a file has no delays."""
         numbers = np.arange(start, min(end, len(self._first)), step, dtype=np.int64)
         part = slice(start, end, step)
-        # delays are unknown: the file tells when a transaction happened, and not when it came
+        # delays are unknown: the file has the time of a transaction, and not of its arrival
         found = Rows(
             numbers,
             self._batch.slice(start, len(numbers)) if step == 1 else self._batch.take(pa.array(numbers)),

@@ -26,13 +26,15 @@ CHANGED = {
 
 
 def first_line(error: str) -> str:
-    """The first line of a Java exception's text that says something; what ledgerops itself said in it comes first."""
+    """The first meaningful line of a Java exception's text; a line from ledgerops itself comes first."""
     lines = [line.strip() for line in error.splitlines() if line.strip()]
     ours = next((line for line in lines if OURS in line), None)
     if ours is not None:
         return ours.split(OURS, 1)[1]
     first = next((line for line in lines if not line.startswith("===")), "unknown error")
-    return re.sub(r"^(?:[\w$]+\.)+\w+(?:Exception|Error): ", "", first)  # the name of a class says less than its words
+    return re.sub(
+        r"^(?:[\w$]+\.)+\w+(?:Exception|Error): ", "", first
+    )  # the name of a class says less than its message
 
 
 def incompatible(job: str, checkpoint: Path, error: str) -> str | None:
@@ -48,7 +50,7 @@ def incompatible(job: str, checkpoint: Path, error: str) -> str | None:
 
 
 def _details(error: str) -> str:
-    """The difference, where Spark tells it."""
+    """The difference, where Spark reports it."""
     operators = re.search(r"in the metadata: \[(.*?)\]; Stateful operators in current batch: \[(.*?)\]", error, re.S)
     if operators:
         before, now = (", ".join(re.findall(r"OperatorName: (\w+)", part)) or "none" for part in operators.groups())

@@ -29,7 +29,7 @@ class RunSink:
 
     @property
     def target(self) -> str:
-        """What tells one destination from another; empty for a folder of the run's own."""
+        """What distinguishes one destination from another; empty for a folder of the run itself."""
         if self.kind == "kafka":
             assert self.client is not None
             return " ".join(filter(None, (self.client.servers, self.prefix)))

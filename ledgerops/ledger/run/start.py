@@ -1,6 +1,6 @@
 """Starts a job as a query.
 
-A sink writes each row exactly once if it can tell which batches it has: one that is repeated after a crash is skipped.
+A sink writes each row exactly once if it knows which batches it has: one that is repeated after a crash is skipped.
 That holds only while output and checkpoint belong together, which is checked before anything starts.
 """
 

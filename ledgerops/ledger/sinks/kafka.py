@@ -30,8 +30,8 @@ class KafkaSink:
     the job's `upsert`, else its `key`; none if the output has no such column. Topic: `prefix` and the value of the
     job's `route`, else the job's name. A reader that wants each row once drops copies by their columns; of an upserted
     key the last record in the topic is the newest, unless one batch holds several rows of it.
-    Topics known beforehand are made, with PARTITIONS partitions, if they are missing and the broker lets us; else it is
-    up to the broker whether it makes them.
+    Topics known beforehand are made, with TOPIC_PARTITIONS partitions, if they are missing and the broker lets us; else
+    it is up to the broker whether it makes them.
     """
 
     client: KafkaClient

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 class Sink(Protocol):
     """One kind of destination, for any job. Its `str` names the destination in messages, without secrets."""
 
-    remembers: ClassVar[bool]  # whether it can tell which batches it has; one that cannot writes repeated ones again
+    remembers: ClassVar[bool]  # whether it knows which batches it has; one that cannot writes repeated ones again
 
     def last_batch(self, job: Job, checkpoint: Path) -> int | None:
         """The newest batch of `job` that was written from `checkpoint`; None before the first.

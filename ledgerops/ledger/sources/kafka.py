@@ -81,7 +81,7 @@ class Topics:
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """What a broker said of its cluster and of the topics that it was asked for."""
+    """What a broker reports about its cluster and the requested topics."""
 
     id: str
     topics: Mapping[str, str]  # name -> id; another id under the same name is another topic

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 FOLDERS = ("transactions", "customers", "ad_events")
 PATTERN = "*.jsonl"
-# Spark passes over files that are older than the newest one it has seen by more than this, without a word; the
+# Spark passes over files that are older than the newest one it has seen by more than this, silently; the
 # default, a week, would lose what a producer hands in late. What it costs is memory: some 100 bytes for each file.
 MAX_FILE_AGE = "3650d"
 REJECTS = "rejects"

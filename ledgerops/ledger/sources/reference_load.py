@@ -108,7 +108,7 @@ def _records(prefix: str, tables: Mapping[str, pa.Table]) -> Iterator[tuple[str,
 
 
 def to_postgres(url: str, tables: Mapping[str, pa.Table], advance: Advance) -> None:
-    """Upserts each table, made if it is missing, in one transaction. UserError, which never tells a password."""
+    """Upserts each table, made if it is missing, in one transaction. UserError, which never shows a password."""
     import psycopg
 
     where = describe(url)

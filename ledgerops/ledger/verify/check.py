@@ -96,7 +96,7 @@ def check(job: str, output: Output, case: Case, show: Show = lambda rows: None) 
 
 
 def _check_rows(result: Result, output: Output, expected: PassedOn, case: Case, show: Show) -> bool:
-    """False when the counts do not tell the verdict, which then is set."""
+    """False when the counts do not decide the verdict, which is then set."""
     summary = case.manifest.summary
     known = summary.all.digests
     columns = [ID, *(name for name in known if name in output.columns and name not in (ID, *expected.other))]

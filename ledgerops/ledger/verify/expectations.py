@@ -60,7 +60,7 @@ Expectation = PassedOn | Windowed | Unique | Totals | DeadLetters
 DAY, TWO_HOURS = 86_400, 7_200
 EXPECTATIONS: Mapping[str, Expectation] = {
     "account_lookup": PassedOn(),
-    # which of two copies in one batch came first, no reader can tell: so their amounts are not compared
+    # a reader cannot know which of two copies in one batch came first: so their amounts are not compared
     "conflicting_transactions": PassedOn(other=("amount",), waits=True, only="conflicting copies"),
     "customer_activity": Totals("activity"),
     "customer_sessions": Unique(("customer_id", "session_start")),

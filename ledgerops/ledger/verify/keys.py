@@ -1,4 +1,4 @@
-"""No key twice: a hash of each row's key, in passes that keep at most KEYS of them."""
+"""No key twice: a hash of each row's key, in passes that keep at most MAX_KEYS of them."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ Found = tuple[str, Callable[[], Output]]  # the job's name, and its output when 
 def find_manifest(run: Path | None, given: Path | None, data: Path | None) -> Manifest:
     """The manifest that was given, the run's own, that of the last load beside it, or the replayed file's.
 
-    Raises UserError when there is none, or when what it tells is not exact.
+    Raises UserError when there is none, or when its counts are not exact.
     """
     manifest = _find(run, given, data)
     if not manifest.exact:

@@ -69,7 +69,7 @@ class ParquetOutput:
         self.columns: Sequence[str] = list(names)
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """The columns of `columns` that each file has, in that order, in batches of at most BATCH rows."""
+        """The columns of `columns` that each file has, in that order, in batches of at most BATCH_ROWS rows."""
         import pyarrow.parquet as pq
 
         for file in self._files:
@@ -95,7 +95,7 @@ class KafkaOutput:
         self.columns: Sequence[str] = list(first[0]) if first else []
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """All of `columns`, in batches of at most BATCH rows; a value that a record lacks is null.
+        """All of `columns`, in batches of at most BATCH_ROWS rows; a value that a record lacks is null.
 
         Raises UserError if the broker does not answer or the values of one column have different types.
         """
@@ -174,7 +174,7 @@ class PostgresOutput:
                 self.rows += connection.execute(_select(table, "count(*)")).fetchone()[0]
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """The columns of `columns` that the tables have, in that order, in batches of at most BATCH rows."""
+        """The columns of `columns` that the tables have, in that order, in batches of at most BATCH_ROWS rows."""
         from psycopg import sql
 
         wanted = [name for name in columns if name in self.columns]

@@ -1,6 +1,6 @@
-"""Rows that must come through: counts and digests tell whether all is well, and if not, which rows are wrong.
+"""Rows that must be passed on: counts and digests show whether all are correct, and if not, which rows are wrong.
 
-The first look reads the output once and keeps nothing of a row. Only when it does not agree are the records made again
+The first pass reads the output once and keeps nothing of a row. Only when it does not agree are the records made again
 (from the plan or the file) and compared by hashes of their ids: 32 bytes for each row of both sides, in as many passes
 as keep that below PASS_ROWS rows.
 """

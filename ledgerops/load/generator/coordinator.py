@@ -1,8 +1,8 @@
 """One load sent by several senders, each a process of its own, that begin and end together.
 
 A conductor gives each member its share, waits until all have reached the target, and lets them begin at one instant.
-Whoever asks to stop makes them pause, tell how far they are, and go on to one record that none of them has passed: so
-the records below it were sent and no other, whatever the moment. How messages travel is not said here: a pipe
+To stop, they pause, report their position, and continue to one record that none of them has passed: so
+the records below it were sent and no other, at any moment. The transport is not defined here: a pipe
 (`processes`), or locust's own connection (load/locustfile.py).
 
 To a member: order, begin, pause, limit. From it: ready, said, books, position, done, failed (see `member`).
@@ -18,11 +18,11 @@ from ledgerops.load.generator.accounting import SentCounts, together
 from ledgerops.load.generator.latency_samples import histogram
 from ledgerops.load.generator.request import LoadRequest
 
-LEAD_SECONDS = 0.5  # seconds between the word to begin and the beginning: it has reached all of them by then
+LEAD_SECONDS = 0.5  # seconds between the message to begin and the start: all members have received it by then
 
 
 class Coordinator:
-    """Of all members; `send(member, kind, data)` reaches one. Members are named by whoever carries the messages."""
+    """Of all members; `send(member, kind, data)` reaches one. Members are named by the transport."""
 
     def __init__(
         self,

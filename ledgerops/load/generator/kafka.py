@@ -119,7 +119,7 @@ class KafkaTarget:
                 break
         left = len(self._producer)
         if left:
-            # purged records come back as refused: those in flight may have arrived, so nobody can tell
+            # purged records come back as refused: those in flight may have arrived, so their fate is unknown
             self._producer.purge()
             self._producer.flush(1.0)
             self.problem = f"no broker answered at the end; it is not known whether {left:,} records arrived"

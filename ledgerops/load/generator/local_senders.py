@@ -1,7 +1,7 @@
 """A team of processes on this machine: what `ledgerops load --workers N` is.
 
 They are plain processes and not locust's: a load without a web interface needs neither locust nor its event loop, ends
-at an agreed record, and tells in one line what went wrong. Under locust the same members are on its workers.
+at an agreed record, and reports in one line what went wrong. Under locust the same members are on its workers.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def conduct(
     say: Callable[[str], None] = lambda text: None,
     show: Callable[[dict[int, SentCounts]], None] = lambda books: None,
 ) -> Coordinator:
-    """Sends the order by so many processes, until it is done or somebody `stopped` it.
+    """Sends the order with that number of processes, until it is done or `stopped`.
 
     `show` gets the latest books by member. Raises UserError when a member could not begin.
     """
@@ -51,7 +51,7 @@ def conduct(
         try:
             ours[member].send((kind, data))
         except OSError:
-            pass  # it is gone, which its end of the pipe tells
+            pass  # it has ended, which its end of the pipe shows
 
     conductor = Coordinator(order, list(ours), send, say)
     try:
@@ -120,4 +120,4 @@ def _member(pipe: Connection) -> None:
             else:
                 pause = member.step()
     except (EOFError, OSError):
-        pass  # the parent is gone, and nobody is left to tell
+        pass  # the parent has ended, so no one reads the message

@@ -1,6 +1,6 @@
 """The load generator's own metrics, made at scrape time from the books of its senders.
 
-They tell whether the generator keeps to its plan; the series of the queries under load are another exporter's.
+They show whether the generator keeps to its plan; the series of the queries under load are another exporter's.
 """
 
 from __future__ import annotations

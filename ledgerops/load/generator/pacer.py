@@ -4,7 +4,7 @@ Open loop: when a record is due depends on the schedule alone. A target that is 
 measured, and never fewer. Records are made ahead of time in the pauses, a few milliseconds of work at a time, so that
 the making makes nothing late. Memory: some chunks of records, and what the target holds back.
 
-`Pacer` never waits: whoever calls `step` does, in a way of its own (a thread on an event, locust on its hub).
+`Pacer` never waits: the caller of `step` does (a thread on an event, locust on its hub).
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ class Pacer:
     def stop(self) -> None:
         """Ends the load here and closes the books but for what becomes of what was handed over.
 
-        The books are those of the last look: what has become due since then is not missing.
+        The counts are those of the last report: what has become due since then is not missing.
         """
         if self.over:
             return

@@ -96,7 +96,7 @@ class LoadRequest:
         return Sampler(self.sample_every or every(stream, self.records), file, self.at_once)
 
     def begins(self, after: float = 0.0) -> LoadRequest:
-        """The same with a schedule that begins so many seconds from now; sent at once it is the past's anyway."""
+        """The same with a schedule that starts `seconds` from now; with --at-once the start is in the past anyway."""
         return self if self.at_once else replace(self, origin=round(time.time() + after, 3))
 
     @property

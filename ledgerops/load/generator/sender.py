@@ -1,6 +1,6 @@
 """One sender of a team: it does what the conductor says (see `team`), and never waits itself.
 
-It hears order, begin, pause and limit, and says ready, said, books, position, done and failed.
+It receives order, begin, pause and limit, and sends ready, said, books, position, done and failed.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Load tests: what a job carries, measured from outside against a plan that waits for nobody, and judged by an SLO."""
+"""Load tests: what a job sustains, measured from outside against a plan that never waits."""

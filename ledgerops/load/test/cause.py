@@ -51,7 +51,7 @@ class Cause:
 
 @dataclass(frozen=True)
 class Findings:
-    """What a recording tells of one job."""
+    """What a recording shows of one job."""
 
     stretches: Sequence[Stretch]  # findings with begin and end, at warning or above
     track: Track | None  # the figures of its batches
@@ -61,10 +61,10 @@ class Findings:
 
 
 def examine(recording: Path, runs: Sequence[Measured]) -> list[Findings]:
-    """Diagnoses the recording as `ledgerops diagnose` does, and tells of each job's run in it."""
+    """Diagnoses the recording as `ledgerops diagnose` does, with the history of each job."""
     looked = Investigation(str(recording), story=True, plots=True)
     try:
-        looked.look()
+        looked.diagnose()
     except UserError as error:
         return [Findings((), None, None, str(error), _died(measured)) for measured in runs]
     return [_findings(looked, measured) for measured in runs]
@@ -119,7 +119,7 @@ def causes(measured: Measured, stretches: Sequence[Stretch], sustainable: Estima
 
 
 def overload(measured: Measured, sustainable: Estimate | None) -> Cause | None:
-    """Whether more was offered, for PEAK seconds at least, than is sustainable, fits into a batch, or was processed."""
+    """Whether more was offered, for at least PEAK_SECONDS, than is sustainable, fits into a batch, or was processed."""
     offered = peak(measured)
     if sustainable is not None and sustainable.value > 0 and offered > sustainable.value:
         factor = offered / sustainable.value
@@ -139,7 +139,7 @@ def overload(measured: Measured, sustainable: Estimate | None) -> Cause | None:
 
 
 def peak(measured: Measured) -> float:
-    """Rows a second that were offered over PEAK seconds, at most."""
+    """Rows a second that were offered over PEAK_SECONDS, at most."""
     span = min(PEAK_SECONDS, measured.end - measured.begin)
     if span <= 0:
         return 0.0

@@ -15,7 +15,7 @@ def estimate(done: Sequence[PlanBatch], trigger: float) -> float | None:
 
     By the line through the batches (`ledgerops.analysis.capacity.fit`), no further than it is trusted. Where they are
     too few for a line, because the job was overwhelmed early: by the largest batch that ended within the interval, or
-    by what the slowest worked off.
+    by what the slowest processed.
     """
     batches = [each for each in done if each.last > each.first][COLD_BATCHES:]
     if not batches:

@@ -2,7 +2,7 @@
 
 The manifest has the plan and the instant at which its schedule began, so every row's due time is known as it is of the
 embedded source. The jobs must have been there when the load began. Poison has offsets, too, and is spread evenly over
-the load: counts are scaled by its share. A load that is INVALID tells nothing of the jobs and is refused.
+the load: counts are scaled by its share. An INVALID load does not measure the jobs and is rejected.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """When rows were due, read and finished: latency from the due time, and its two legs.
 
-The rows of a batch are taken at POINTS quantiles, each with the weight of the rows it stands for: what is due between
-two of them differs by less than a hundredth of the batch.
+The rows of a batch are taken at MAX_POINTS quantiles, each with the weight of the rows it stands for: what is due
+between two of them differs by less than a hundredth of the batch.
 """
 
 from __future__ import annotations

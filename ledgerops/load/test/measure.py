@@ -24,7 +24,7 @@ from ledgerops.model.records import StateOperator
 
 LEAST_BATCHES = 5  # finished in the measured part; of fewer neither a slope nor a percentile means anything
 INTERVAL_ERRORS = 1.645  # standard errors: the ends of a 90 % interval
-MAX_SLOPE_INTERVAL = 0.10  # half an interval of the slope wider than this says nothing of a growth by one percent
+MAX_SLOPE_INTERVAL = 0.10  # half an interval of the slope wider than this says nothing about a growth of one percent
 MIN_LAG_SECONDS = 0.2  # seconds of lag: below it there is nothing that grows
 
 
@@ -92,7 +92,7 @@ class Measured:
         """The rows that were due in the measured part.
 
         What is not finished at the end is as old as it is then, at least. Rows younger than the median of the finished
-        ones are left out: any run leaves such behind, and they say nothing yet.
+        ones are left out: every run leaves some, and they are not a result yet.
         """
         if self.unknown_because:
             return Rows.none()
@@ -169,8 +169,9 @@ class Measured:
         """Growth of the age after batches, in seconds a second: at its lower end, so what is certain of it.
 
         At a steady load that is rows of backlog a second over rows offered a second. A straight line through the ages
-        (as Theodolite has it), its slope less CERTAIN standard errors: batches that vary by a quarter of a second make
-        the plain slope of a 30 s run jump by one percent either way. None where the interval is wider than NOISY.
+        (as Theodolite has it), its slope less INTERVAL_ERRORS standard errors: batches that vary by a quarter of a
+        second make the plain slope of a 30 s run jump by one percent either way. None where the interval is wider than
+        MAX_SLOPE_INTERVAL.
         """
         line = self.line
         if line is None:

@@ -183,7 +183,7 @@ def _middle(outcomes: Sequence[Outcome]) -> Outcome:
 
 
 def rounded(rate: float) -> float:
-    """To DIGITS digits: what is shown is what was tried."""
+    """To RATE_DIGITS digits: what is shown is what was tried."""
     return float(f"{rate:.{RATE_DIGITS}g}")
 
 

@@ -1,6 +1,6 @@
 """Objectives in words: `p99 latency < 5s`, `batch < trigger`, and whether a measured run met them.
 
-The grammar is closed: a measure, a comparison, a value with its unit. What a run does not tell is unknown, and unknown
+The grammar is closed: a measure, a comparison, a value with its unit. What a run does not show is unknown, and unknown
 fails an objective: an outage of the measurement must not look like a fast query.
 """
 

@@ -119,7 +119,7 @@ class Trial:
 
 
 def perform(wanted: Wanted, folder: Path, say: Say) -> Trial:
-    """Runs it to its end. A driver that dies is a failed trial; Ctrl-C ends the driver before it goes on its way."""
+    """Runs it to its end. A driver that dies is a failed trial; Ctrl-C ends the driver and is raised again."""
     make(folder)
     assert wanted.trigger is not None and wanted.cores is not None
     spec = Spec(
