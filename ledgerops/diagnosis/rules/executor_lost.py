@@ -22,6 +22,7 @@ Evidence:
 """
 
 from collections.abc import Iterator, Sequence
+from statistics import median
 
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
@@ -29,6 +30,7 @@ from ledgerops.model.records import RemovedExecutor
 from ledgerops.signals.query_view import QueryView
 
 FRESH_SECONDS = 300.0  # after which a replaced executor no longer explains what a batch takes
+MIN_BEFORE = 3  # batches that say how long one took before
 RELEASED = ("idle", "killed by driver", "decommission", "requested")  # in the reasons of executors that were let go
 MEMORY = ("137", "outofmemory", "out of memory", "memory limit", "oom")
 MEMORY_REMEDY = Remedy(
@@ -64,7 +66,17 @@ def check(view: QueryView) -> Iterator[Finding]:
         (MEMORY_REMEDY if by_memory else OTHER_REMEDY,),
         confidence=min(0.95, 0.6 + 0.1 * len(lost)),
         began=lost[0].removed_at,
+        share=_share(view, lost[0].removed_at),
     )
+
+
+def _share(view: QueryView, since: float) -> float | None:
+    """The part of the longest batch since the loss that batches did not take before it; None without three before."""
+    before = [batch.duration for batch in view.batches if batch.ended < since][-MIN_BEFORE * 2 :]
+    after = [batch.duration for batch in view.batches if batch.ended >= since] + [view.run.unfinished_seconds or 0.0]
+    if len(before) < MIN_BEFORE or max(after) <= 0:
+        return None
+    return max(0.0, 1 - median(before) / max(after))
 
 
 def _lost(view: QueryView) -> Sequence[RemovedExecutor]:
@@ -92,4 +104,5 @@ RULE = Rule(
     acquit=acquit,
     linger=30.0,
     needs_harm=True,
+    saves=False,  # the batches after it need not be as long
 )

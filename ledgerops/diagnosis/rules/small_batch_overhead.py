@@ -18,8 +18,8 @@ Evidence:
         whose tasks were read, only those that outlast 1.1 times the interval in a row up to now where there are 2 of
         them
     overhead_share: median over P of overhead_seconds over durationMs.triggerExecution / 1000
-    task_seconds: median over P of the stages' run_seconds in sum over min(cores of active executors, tasks of the
-        widest stage), at most the batch duration
+    task_seconds: median over P of the sum over the stages of run_seconds over min(cores of active executors, tasks of
+        the widest stage), or seconds_max where that is more; at most the batch duration
     query_planning_seconds: median over P of durationMs.queryPlanning / 1000
     rows_per_batch: median over P of numInputRows
     seconds_without_rows: where the tasks compute for most of their time whatever their rows: the intercept of the line
@@ -75,7 +75,8 @@ def _overhead(view: QueryView, known: batch_time.Pairs) -> Overhead | None:
         if len(tasks.stages) >= batch_time.TRUNCATED:
             continue  # what the others ran is not known
         width = batch_time.slots(view, max(stage.tasks for stage in tasks.stages))
-        ran = min(batch.duration, sum(stage.run_seconds for stage in tasks.stages) / width)
+        # a stage takes at least as long as its longest task, which is another cause where it is the only long one
+        ran = min(batch.duration, sum(max(stage.seconds_max, stage.run_seconds / width) for stage in tasks.stages))
         rest, planning = batch.duration - ran, batch.phases.get("query_planning", 0.0)
         found.append(Overhead(rest, rest / batch.duration, ran, planning, batch.rows, batch.duration))
     if len(found) < batch_time.ENOUGH:

@@ -203,7 +203,7 @@ def _of_tiny(value: Callable[[Tape, Batch, Sequence[Json]], float]) -> Formula:
 
 def _task_seconds(tape: Tape, batch: Batch, stages: Sequence[Json]) -> float:
     width = min(tape.cores or 1, max((stage["tasks"] for stage in stages), default=1))
-    return min(batch.seconds, total_of(stages, "run_seconds") / width)
+    return min(batch.seconds, sum(max(stage["seconds_max"], stage["run_seconds"] / width) for stage in stages))
 
 
 def _checkpoint(batch: Batch) -> float:
