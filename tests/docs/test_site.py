@@ -1,0 +1,62 @@
+"""What `make docs` would refuse, found without building the site: orphan pages, links to nowhere."""
+
+import posixpath
+import re
+
+import yaml
+
+from docs.site.console import pages
+from tests.paths import ROOT
+
+CONFIG = yaml.safe_load((ROOT / "mkdocs.yml").read_text("utf-8"))
+# pages that docs/site/hooks.py adds, and those of which it says that they may come later
+ADDED = {"index.md", "changelog.md", "contributing.md", "security-policy.md", "messages.md"}
+RESERVED = {"guides/cluster.md", "guides/kubernetes.md", "guides/connect.md", "compatibility.md"}
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+FENCE = re.compile(r"^([ \t]*)```.*?^\1```", re.MULTILINE | re.DOTALL)
+DOCS = ROOT / "docs"
+
+
+def listed(entries):
+    for entry in entries:
+        [target] = entry.values()
+        yield from listed(target) if isinstance(target, list) else [target]
+
+
+TARGETS = list(listed(CONFIG["nav"]))
+FOLDERS = {target.removesuffix("/*") for target in TARGETS if target.endswith("/*")}
+
+
+def links(page):
+    text = re.sub(r"`[^`\n]*`", "", FENCE.sub("", page.read_text("utf-8")))
+    return [link for link in LINK.findall(text) if not re.match(r"[a-z]+:|#", link)]
+
+
+def test_every_page_is_in_the_navigation():
+    written = {page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md")}
+
+    assert sorted(page for page in written - set(TARGETS) if posixpath.dirname(page) not in FOLDERS) == []
+
+
+def test_the_navigation_names_pages_that_exist():
+    missing = {page for page in TARGETS if not page.endswith("/*") and not (DOCS / page).is_file()}
+
+    assert missing <= ADDED | RESERVED
+
+
+def test_every_link_leads_to_a_file():
+    broken = [
+        f"{page.relative_to(ROOT)}: {link}"
+        for page in [*pages(), ROOT / "CHANGELOG.md", ROOT / "SECURITY.md"]
+        for link in links(page)
+        if not (page.parent / link.partition("#")[0]).exists()
+        and link.partition("#")[0].split("/")[-1] not in {posixpath.basename(each) for each in RESERVED}
+        and link != "messages.md"  # made when the site is built
+    ]
+
+    assert broken == []
+
+
+def test_nothing_is_loaded_from_elsewhere():
+    assert CONFIG["theme"]["font"] is False
+    assert CONFIG["strict"] is True
