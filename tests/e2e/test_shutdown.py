@@ -1,0 +1,79 @@
+"""However a watched driver ends, it ends soon and without a word from ledgerops, and its last records are on disk."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
+import psutil
+import pytest
+
+from ledgerops.model.recording import read
+from tests.e2e.shutdown_app import WAYS
+from tests.paths import ROOT
+from tests.programs import until
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
+CODES = {"end": 0, "stop": 0, "sigterm": -signal.SIGTERM, "sigkill": -signal.SIGKILL, "handler": 7, "daemons": 0}
+SIGNALS = {"sigterm": signal.SIGTERM, "sigkill": signal.SIGKILL, "handler": signal.SIGTERM}
+END_SECONDS = 60.0  # a busy machine takes some; a driver that hangs never ends
+
+
+class Ended(NamedTuple):
+    code: int
+    seconds: float
+    errors: str
+    seen: int  # the last batch that the watch had seen
+    recorded: int  # the last batch in the recording
+
+
+@pytest.fixture(scope="module")
+def ended(tmp_path_factory):
+    """What came of each way; three drivers run at a time."""
+    folder = tmp_path_factory.mktemp("endings")
+    with ThreadPoolExecutor(3) as pool:
+        return dict(zip(WAYS, pool.map(lambda way: end(way, folder / way), WAYS), strict=True))
+
+
+def end(way, folder):
+    environ = {**os.environ, "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": str(ROOT)}
+    with (folder.parent / f"{way}.err").open("w+") as errors:
+        command = [sys.executable, "-m", "tests.e2e.shutdown_app", way, str(folder)]
+        driver = subprocess.Popen(command, cwd=ROOT, env=environ, stdout=subprocess.PIPE, stderr=errors, text=True)
+        assert driver.stdout is not None
+        told = driver.stdout.readline()
+        jvms = psutil.Process(driver.pid).children(recursive=True) if told else []
+        began = time.monotonic()
+        if told and way in SIGNALS:
+            time.sleep(0.3)  # the records of a batch that has ended are flushed twice a second
+            driver.send_signal(SIGNALS[way])
+        try:
+            code = driver.wait(END_SECONDS)
+        finally:
+            driver.kill()
+            driver.stdout.close()
+        seconds = time.monotonic() - began
+        until(lambda: not any(each.is_running() for each in jvms), END_SECONDS, "the end of the JVM")
+        errors.seek(0)
+        text = errors.read()
+    seen = list(read(folder)) if folder.exists() else []
+    batches = [each.data["batchId"] for each in seen if each.kind == "progress"]
+    return Ended(code, seconds, text, int(told or -1), max(batches, default=-2))
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_driver_ends_with_its_own_exit_code_and_without_a_traceback(ended, way):
+    assert ended[way].code == CODES[way], ended[way].errors[-2000:]
+    assert "Traceback" not in ended[way].errors, ended[way].errors[-2000:]
+    assert "ledgerops" not in ended[way].errors, ended[way].errors[-2000:]
+    assert "Exception ignored" not in ended[way].errors, ended[way].errors[-2000:]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_last_batches_are_in_the_recording(ended, way):
+    assert 0 <= ended[way].seen <= ended[way].recorded
