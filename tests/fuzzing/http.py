@@ -9,6 +9,7 @@ that is reached. Exit code: 0 when all that held, 1 otherwise.
 from __future__ import annotations
 
 import argparse
+import copy
 import json
 import logging
 import random
@@ -119,7 +120,8 @@ def fuzz(requests: int, seconds: float, seed: int = 5) -> Found:
             if found.threads <= 16 and found.descriptors <= 4:  # notify's pool has 16
                 break
             time.sleep(0.1)
-        found.grown_bytes = this.memory_info().rss - (early or [0])[0]
+        now = this.memory_info().rss
+        found.grown_bytes = now - (early or [now])[0]
     found.seconds = time.monotonic() - began
     return found
 
@@ -188,7 +190,7 @@ def body(draw: random.Random) -> bytes:
             keys = list(place) if isinstance(place, dict) else range(len(place))
             at = draw.choice(keys)
             if draw.random() < 0.4 or not (isinstance(place[at], dict | list) and place[at]):
-                place[at] = draw.choice(ODD)
+                place[at] = copy.deepcopy(draw.choice(ODD))
                 break
             place = place[at]
     text = json.dumps(given)
