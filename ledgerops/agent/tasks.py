@@ -26,6 +26,8 @@ PAGE_EXECUTIONS = 100  # executions asked for at once
 MAX_PAGES = 25  # Spark keeps 1,000 executions by default
 MAX_STAGES = 8  # of one batch at most, the newest: a plan with more is read in part rather than slowly
 MAX_SINGLE_TASKS = 64  # up to this many tasks of a stage are read one by one
+MAX_REQUESTS = 100  # for batches in one sample: a driver of 500 queries has other things to do than to answer us
+NEVER = (-1, 0.0)  # batch and instant of a run that was not read yet
 PAUSE_SECONDS = (5.0, 10.0, 20.0, 30.0)  # after the first, second ... call in a row in which nothing could be read
 UNREADABLE = (OSError, ValueError, KeyError, TypeError, IndexError)
 PYTHON = re.compile(r"time to run python workers", re.IGNORECASE)
@@ -64,7 +66,8 @@ class TaskCollector:
         self._pauses_until = 0.0
 
     def collect(self) -> None:
-        """Reads the newest finished batch of each query that is due, the queries that finished last first.
+        """Reads the newest finished batch of each query that is due: those first that were read longest ago, and of
+        those the ones that finished last. After MAX_REQUESTS the others wait for the next call.
 
         Raises the last OSError or ValueError of an interface that does not answer well, after all were tried. When
         none could be read, the next calls do nothing for a while.
@@ -80,9 +83,12 @@ class TaskCollector:
         read = 0
         try:
             newest = newest_batches(self._page(rest), finished)
-            for run_id in sorted(newest, key=lambda each: -wanted[each].last_seen):
+            asked = rest.requests
+            for run_id in sorted(newest, key=lambda each: (self._looked.get(each, NEVER)[1], -wanted[each].last_seen)):
+                if rest.requests - asked >= MAX_REQUESTS:
+                    break
                 found = newest[run_id]
-                if found.batch_id <= self._looked.get(run_id, (-1, 0.0))[0]:
+                if found.batch_id <= self._looked.get(run_id, NEVER)[0]:
                     continue
                 self._looked[run_id] = (found.batch_id, now)
                 try:
@@ -109,7 +115,7 @@ class TaskCollector:
             raise problem
 
     def _due(self, run: Run, now: float) -> bool:
-        batch, at = self._looked.get(run.run_id, (-1, 0.0))
+        batch, at = self._looked.get(run.run_id, NEVER)
         return run.last_batch is not None and run.last_batch > batch and now - at >= self._interval
 
     def _page(self, rest: SparkRest) -> Sequence[Mapping[str, Any]]:

@@ -6,7 +6,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from ledgerops.agent.spark_rest import SparkRest
-from ledgerops.agent.tasks import TaskCollector, newest_batches, parse_amount
+from ledgerops.agent.tasks import MAX_REQUESTS, TaskCollector, newest_batches, parse_amount
 from ledgerops.model.observations import decode_tasks
 from tests.agent.fakes import FakeSession, inbox, roster_of, run_of, taken
 from tests.build import T0
@@ -190,6 +190,25 @@ def test_it_asks_again_only_for_a_new_batch_and_after_the_interval(spark):
     bench.now += 5
     one_batch(spark, 6)
     assert [data["batch_id"] for data in bench.collect()] == [6]
+
+
+def test_of_many_queries_each_has_its_turn_within_a_bounded_number_of_requests(spark):
+    one_batch(spark)
+    runs = [
+        run_of(FakeSession(), f"{n:08}-0000-4000-8000-000000000000", query=f"q{n}", last_batch=5) for n in range(60)
+    ]
+    spark.executions = [execution(n, 5, [7], run_id=run.run_id) for n, run in enumerate(runs)]
+    bench = Bench(spark.rest, interval=1000.0)
+    bench.collector = TaskCollector(bench.inbox, roster_of(*runs), lambda: spark.rest, 1000.0, clock=lambda: bench.now)
+    read, most = set(), 0
+    for _ in range(10):
+        before = len(spark.asked)
+        read |= {data["run_id"] for data in bench.look()}
+        most = max(most, len(spark.asked) - before)
+        bench.now += 1
+
+    assert read == {run.run_id for run in runs}
+    assert most <= MAX_REQUESTS + 10, "what one batch takes may come on top"
 
 
 def test_a_query_without_batches_is_not_asked_for(spark):
