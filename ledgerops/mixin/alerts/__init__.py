@@ -17,6 +17,7 @@ from ledgerops.mixin.alerts import (
     query_stuck,
     retention_risk,
     rows_dropped,
+    series_cut,
     source_unreachable,
     target_down,
     trigger_overrun,
@@ -45,6 +46,7 @@ OBSERVER: tuple[Alert, ...] = (
     driver_lost.ALERT,
     target_down.ALERT,
     observer_degraded.ALERT,
+    series_cut.ALERT,
     watchdog.ALERT,
 )
 _SEEN = {alert.rule for alert in (*SYMPTOMS, *FRESHNESS, *OBSERVER)}
