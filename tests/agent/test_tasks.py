@@ -203,7 +203,7 @@ def test_of_many_queries_each_has_its_turn_within_a_bounded_number_of_requests(s
     read, most = set(), 0
     for _ in range(10):
         before = len(spark.asked)
-        read |= {data["run_id"] for data in bench.look()}
+        read |= {data["run_id"] for data in bench.collect()}
         most = max(most, len(spark.asked) - before)
         bench.now += 1
 
