@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 import math
-import re
 import threading
 import time
 from collections import deque
@@ -18,7 +17,7 @@ from typing import Any
 import orjson
 
 from ledgerops.agent.queue import Event, Inbox
-from ledgerops.common.masking import mask
+from ledgerops.common.masking import short_exception
 from ledgerops.config import Config
 from ledgerops.metrics.self_watch import SelfStats
 from ledgerops.model.recording import Recorder, encode, load_json
@@ -37,12 +36,6 @@ RING_BYTES = (
     8 * 1024 * 1024
 )  # of recording lines kept in memory for /recording; 10 min of 4 queries at a batch a second
 RETRY_SECONDS = 60.0  # seconds until a recording that could not be written is tried again
-EXCEPTION_LENGTH = 500  # characters of a line
-MAX_READ_LENGTH = 1_000  # characters of a line that are masked; it is cut to EXCEPTION_LENGTH after that
-EXCEPTION_LINES = 25  # from the beginning, and as many from the end: there is what was raised first
-FRAME = re.compile(r"\t(at |\.\.\. \d+ )")  # Java indents its frames by a tab, Python by blanks
-# "No space left on device" names no place; the first of these frames does: it was the checkpoint
-CHECKPOINT = re.compile(r"\tat .*\b(HDFSMetadataLog|CheckpointFileManager|RocksDBFileManager|HDFSBackedStateStore)\b")
 STALLED_SECONDS = 15.0  # seconds without a turn after which the worker counts as stuck
 
 
@@ -133,8 +126,9 @@ class Worker:
         try:
             data = _decoded(event.data)
             seen = Observation(event.at, event.kind, event.query, data)
-            if event.kind == "terminated":
-                seen = replace(seen, data=self._short_exception(data))
+            if isinstance(exception := data.get("exception"), str) and event.kind == "terminated":
+                told = short_exception(exception, masked=not self._config.exception_text)
+                seen = replace(seen, data={**data, "exception": told})
             state = self._fleet.ingest(seen, event.origin)
         except (ValueError, TypeError, AttributeError, KeyError, BadRecord) as error:
             self._failed("parse", error)
@@ -246,25 +240,6 @@ class Worker:
             self._warned.add(part)
             reason = f"{type(error).__name__}: {error}"
             log.warning("%s (%.300s); further failures are only counted", text or f"{part} failed", reason)
-
-    def _short_exception(self, data: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Masked, and without what says less than the rest.
-
-        Java's stack trace is 10 kB and more; kept are its first line, the causes, the traceback of Python code that
-        raised, and of the frames the first in a checkpoint.
-        """
-        exception = data.get("exception")
-        if not isinstance(exception, str):
-            return data
-        lines = exception.encode("utf-8", "replace").decode("utf-8").strip().splitlines()
-        frame = next((index for index, line in enumerate(lines) if CHECKPOINT.match(line)), None)
-        kept = [line for index, line in enumerate(lines) if index == frame or not FRAME.match(line)]
-        kept = [*kept[:EXCEPTION_LINES], *kept[EXCEPTION_LINES:][-EXCEPTION_LINES:]]
-        text = "\n".join(line[:MAX_READ_LENGTH] for line in kept)
-        if not self._config.exception_text:
-            text = mask(text)
-        text = "\n".join(line[:EXCEPTION_LENGTH] for line in text.splitlines())
-        return {**data, "exception": text or "unknown"}
 
 
 def _decoded(data: str | bytes) -> Mapping[str, Any]:

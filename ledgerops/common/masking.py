@@ -12,6 +12,13 @@ MASK = "<masked>"
 MAX_LENGTH = 60_000  # characters; a longer text is cut first
 MAX_KEPT_DIGITS = 11  # in a row: offsets have fewer, card numbers more
 
+EXCEPTION_LENGTH = 500  # characters of a line
+MAX_READ_LENGTH = 1_000  # characters of a line that are masked; it is cut to EXCEPTION_LENGTH after that
+EXCEPTION_LINES = 25  # from the beginning, and as many from the end: there is what was raised first
+FRAME = re.compile(r"\t(at |\.\.\. \d+ )")  # Java indents its frames by a tab, Python by blanks
+# "No space left on device" names no place; the first of these frames does: it was the checkpoint
+CHECKPOINT = re.compile(r"\tat .*\b(HDFSMetadataLog|CheckpointFileManager|RocksDBFileManager|HDFSBackedStateStore)\b")
+
 # Repetitions are bounded: the time that a text takes must grow with its length only.
 _VALUE = r"""(?:"[^"\n]*"|'[^'\n]*'|(?:(?:bearer|basic|digest)\s{1,3})?[^\s,;]+)"""
 _SECRETS = (
@@ -86,3 +93,18 @@ def _replaced(found: re.Match[str]) -> str:
             closing = text[-1] if len(text) > opening + 1 and text[-1] in _CLOSING else ""
             return f"{text[: opening + 1]}{MASK}{closing}"
     return MASK
+
+
+def short_exception(exception: str, masked: bool = True) -> str:
+    """An exception without what says less than the rest, and `masked`.
+
+    Java's stack trace is 10 kB and more; kept are its first line, the causes, the traceback of Python code that raised,
+    and of the frames the first in a checkpoint.
+    """
+    lines = exception.encode("utf-8", "replace").decode("utf-8").strip().splitlines()
+    frame = next((index for index, line in enumerate(lines) if CHECKPOINT.match(line)), None)
+    kept = [line for index, line in enumerate(lines) if index == frame or not FRAME.match(line)]
+    kept = [*kept[:EXCEPTION_LINES], *kept[EXCEPTION_LINES:][-EXCEPTION_LINES:]]
+    text = "\n".join(line[:MAX_READ_LENGTH] for line in kept)
+    text = mask(text) if masked else text
+    return "\n".join(line[:EXCEPTION_LENGTH] for line in text.splitlines()) or "unknown"
