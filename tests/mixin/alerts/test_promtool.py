@@ -64,7 +64,10 @@ def test_a_rule_that_is_wrong_fails_its_cases(tmp_path, name, before, after, sai
         shutil.copytree(ALERTS / folder, tmp_path / folder)
     file = tmp_path / "rules" / f"{name}.yaml"
     assert before in file.read_text()
-    file.write_text(file.read_text().replace(before, after))
+    rules = yaml.safe_load(file.read_text().replace(before, after))
+    for group in rules["groups"]:  # the others would take most of the time, and are not what is asked
+        group["rules"] = [each for each in group["rules"] if each.get("alert", said[0]) == said[0]]
+    file.write_text(yaml.safe_dump(rules))
 
     cases = tmp_path / "tests" / f"{name}.yaml"
     told = yaml.safe_load(cases.read_text())
