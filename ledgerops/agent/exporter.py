@@ -23,6 +23,7 @@ from ledgerops.runtime.status import status_document
 
 log = logging.getLogger("ledgerops")
 
+MAX_PER_SECOND = 20.0  # answers to one address: a scrape takes about a millisecond of the driver's CPU time
 RISK = (
     "anyone who reaches the exporter reads recordings and diagnoses; set bearer_token_file, basic_auth_user or "
     "tls_client_ca"
@@ -47,7 +48,9 @@ class Exporter:
         }
         rules = access_rules(config)
         secure, access = tls_contexts(rules), Access(rules, RISK)
-        self._server = Server((config.host, config.port), self.answer, access, stats.refuse, secure)
+        self._server = Server(
+            (config.host, config.port), self.answer, access, stats.refuse, secure, max_per_second=MAX_PER_SECOND
+        )
         self.port: int = self._server.server_address[1]
         host = "127.0.0.1" if config.host in ("0.0.0.0", "", "::") else config.host
         self.url = f"{'https' if secure else 'http'}://{f'[{host}]' if ':' in host else host}:{self.port}"

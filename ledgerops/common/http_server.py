@@ -1,15 +1,18 @@
 """The HTTP server under the exporter and notify: a bounded number of threads, each for a bounded time.
 
 A client that is slow to say what it wants makes room for one that asks; who is turned away gets a 503 and is counted.
+Requests above the rate of their address wait, at next to no cost: answering them would take CPU time from the process.
 """
 
 from __future__ import annotations
 
 import gzip
+import math
 import socket
 import ssl
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -28,6 +31,9 @@ REQUEST_SECONDS = 10.0  # a request that takes longer is cut, however little it 
 QUIET_SECONDS = 5.0  # a client that is silent for so long is cut off
 SPARED_SECONDS = 0.25  # for which a new connection is not cut for a newer one
 ROOM_SECONDS = 0.2  # that a request waits for the place of one that was cut
+BURST = 100  # requests of one address that are answered at once, however few it may send in a second
+MAX_PARKED = 64  # requests that wait because their address has sent more than it may
+MAX_ADDRESSES = 1000  # whose rate is remembered
 # the live page loads nothing but its figures, so nothing that slips into it could load more
 POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'; img-src data:"
 JSON, LINES, HTML = "application/json", "application/x-ndjson", "text/html; charset=utf-8"
@@ -68,7 +74,8 @@ class Server(ThreadingHTTPServer):
     """Answers with `answer(request)`. Raises OSError when the address is taken.
 
     `refused` is called with the reason for each request that is turned away or cut. POST is taken where
-    `max_body_bytes` is above 0. `problem` makes the answer to what is refused here.
+    `max_body_bytes` is above 0. An address that has used up its BURST gets `max_per_second` answers. `problem` makes
+    the answer to what is refused here.
     """
 
     daemon_threads = True
@@ -85,11 +92,14 @@ class Server(ThreadingHTTPServer):
         max_body_bytes: int = 0,
         max_requests: int = MAX_REQUESTS,
         max_per_address: int = MAX_REQUESTS_PER_ADDRESS,
+        max_per_second: float = math.inf,
         problem: Callable[[HTTPStatus, str], Answer] = problem,
     ) -> None:
         self.answer, self.access, self.refused, self.secure = answer, access, refused, secure
         self.max_body_bytes, self.problem = max_body_bytes, problem
-        self._max_per_address = max_per_address
+        self._max_per_address, self._max_per_second = max_per_address, max_per_second
+        self._left: dict[str, tuple[float, float]] = {}  # by address: requests that it may send at once, as of when
+        self._parked: deque[tuple[Any, Any]] = deque()
         self._slots = threading.BoundedSemaphore(max_requests)
         self._open: dict[socket.socket, Connection] = {}
         if ":" in address[0]:
@@ -99,8 +109,14 @@ class Server(ThreadingHTTPServer):
     def close_inherited(self) -> None:
         """In a forked child: closes its copies of the sockets, which the parent goes on using."""
         self.socket.close()
-        for request in list(self._open):
+        for request in (*self._open, *(parked for parked, _ in self._parked)):
             request.close()
+
+    def server_close(self) -> None:
+        """Stops listening; who still waits gets no answer. May be called twice."""
+        super().server_close()
+        while self._parked:
+            self.shutdown_request(self._parked.popleft()[0])
 
     def server_bind(self) -> None:
         """Without the look-up of the host's name that HTTPServer does: it may hang for seconds."""
@@ -117,7 +133,16 @@ class Server(ThreadingHTTPServer):
         return request, address
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Starts a thread for the request. Without room, the slowest other client is cut or this one is refused."""
+        """Starts a thread for the request, unless its address has sent too many: then it waits, or is refused."""
+        if self._may_ask(str(client_address[0])):
+            self._begin(request, client_address)
+        elif len(self._parked) < MAX_PARKED:
+            self._parked.append((request, client_address))
+        else:
+            self._turn_away(request, "rate")
+
+    def _begin(self, request: Any, client_address: Any) -> None:
+        """Without room, the slowest other client is cut or this one is refused."""
         address = str(client_address[0])
         refused = self._no_room(address)
         if refused is not None:
@@ -144,14 +169,32 @@ class Server(ThreadingHTTPServer):
             connection.asked = True
 
     def service_actions(self) -> None:
-        """Cuts what has taken too long; called between requests."""
+        """Answers what has waited long enough and cuts what has taken too long; called between requests."""
         now = time.monotonic()
+        for _ in range(len(self._parked)):
+            request, client_address = self._parked.popleft()
+            if self._may_ask(str(client_address[0])):
+                self._begin(request, client_address)
+            else:
+                self._parked.append((request, client_address))
         for request, connection in list(self._open.items()):
             if now - connection.began > (REQUEST_SECONDS if connection.asked else HEADER_SECONDS):
                 self._cut(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A broken connection is the client's problem: nothing is written to the job's output."""
+
+    def _may_ask(self, address: str) -> bool:
+        """Whether an address may send a request now, which is then counted."""
+        if self._max_per_second == math.inf:
+            return True
+        now = time.monotonic()
+        left, since = self._left.pop(address, (float(BURST), now))
+        left = min(float(BURST), left + (now - since) * self._max_per_second)
+        while len(self._left) >= MAX_ADDRESSES:
+            del self._left[next(iter(self._left))]  # of the one that asked longest ago
+        self._left[address] = (left - 1.0 if left >= 1.0 else left), now
+        return left >= 1.0
 
     def _no_room(self, address: str) -> str | None:
         """Takes a place for a request; else why there is none: the one that was slowest to ask is cut for it."""

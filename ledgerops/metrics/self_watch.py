@@ -25,7 +25,7 @@ class SelfStats:
     scrape_seconds: float | None = None  # the last scrape
     recording_errors: int = 0
     recording_bytes: int = 0
-    requests_refused: Counter[str] = field(default_factory=Counter)  # by reason: address, busy, slow, threads
+    requests_refused: Counter[str] = field(default_factory=Counter)  # by reason: see NO_REFUSALS
     lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
     def error(self, collector: str) -> None:
@@ -61,7 +61,7 @@ NO_ERRORS = dict.fromkeys(
     ("listener", "parse", "recording", "judge", "snapshot", "tasks", "plan", "host", "watchdog", "observer"), 0
 )
 
-NO_REFUSALS = dict.fromkeys(("address", "busy", "slow", "threads"), 0)
+NO_REFUSALS = dict.fromkeys(("address", "busy", "rate", "slow", "threads"), 0)
 
 METRICS: tuple[Metric[SelfStats], ...] = (
     Metric(

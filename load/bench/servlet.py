@@ -22,7 +22,8 @@ from load.bench.session import session
 QUERIES = 10
 SCRAPES = 100
 WARM = 100  # of each: the JVM compiles what it serves with
-TRIGGER = "30 seconds"  # the first batch runs at once, and then there is quiet
+PAUSE_SECONDS = 0.15  # between rounds: an exporter answers an address twenty times a second
+TRIGGER = "60 seconds"  # the first batch runs at once, and then there is quiet
 READY_SECONDS = 120.0
 CONF = {
     "spark.ui.enabled": "true",
@@ -99,11 +100,13 @@ def _await(running: list[Any]) -> None:
 def _interleaved(ours: str, theirs: str, scrapes: int) -> tuple[Page, Page, Page]:
     """Ours, ours again, and theirs, in turn."""
     for _ in range(WARM):
+        time.sleep(PAUSE_SECONDS)
         _fetch(ours)
         _fetch(theirs)
     bodies: list[bytes] = [b"", b"", b""]
     took: list[list[float]] = [[], [], []]
     for _ in range(scrapes):
+        time.sleep(PAUSE_SECONDS)
         for place, url in enumerate((ours, ours, theirs)):
             began = time.perf_counter()
             bodies[place] = _fetch(url)

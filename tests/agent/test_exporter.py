@@ -473,6 +473,35 @@ def test_when_all_places_are_taken_by_requests_the_next_is_answered_503_and_coun
     assert line in served.get("/metrics")[2].decode()
 
 
+def test_an_address_that_asks_too_often_waits_and_then_is_answered(serve, monkeypatch):
+    monkeypatch.setattr(http_server, "BURST", 5)
+    served = serve()
+    with ThreadPoolExecutor(4) as pool:
+        began = time.monotonic()
+        answers = {each.result()[0] for each in [pool.submit(served.get, "/healthz") for _ in range(25)]}
+        took = time.monotonic() - began
+
+    assert answers == {200}
+    assert took > 0.9 * (25 - 5) / exporter_module.MAX_PER_SECOND
+    assert not served.stats.requests_refused
+
+
+def test_one_address_that_asks_too_often_holds_up_no_other(serve, monkeypatch):
+    monkeypatch.setattr(http_server, "BURST", 1)
+    served = serve()
+    greedy = opened(served, http_server.MAX_PARKED + 20)
+    try:
+        until(lambda: served.stats.requests_refused["rate"] >= 10, 60, "refused requests")
+        with socket.create_connection(("127.0.0.1", served.exporter.port), 60, ("127.0.0.2", 0)) as other:
+            other.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            began = time.monotonic()
+            assert other.recv(100).startswith(b"HTTP/1.1 200")
+            assert time.monotonic() - began < http_server.MAX_PARKED / exporter_module.MAX_PER_SECOND
+    finally:
+        for each in greedy:
+            each.close()
+
+
 @pytest.mark.parametrize(
     ("host", "status"),
     [
