@@ -32,6 +32,10 @@ CREATE TABLE IF NOT EXISTS queue (
     attempts INTEGER, UNIQUE (sender, identity)
 );
 CREATE TABLE IF NOT EXISTS delivered (sender TEXT, identity TEXT, at REAL, PRIMARY KEY (sender, identity));
+CREATE INDEX IF NOT EXISTS queue_of_a_sender ON queue (sender, grouped, id, severity, due, at);
+CREATE INDEX IF NOT EXISTS queue_by_identity ON queue (identity, sender);
+CREATE INDEX IF NOT EXISTS delivered_by_identity ON delivered (identity, sender);
+CREATE INDEX IF NOT EXISTS delivered_by_time ON delivered (at);
 CREATE TABLE IF NOT EXISTS first_diagnosis (grouped TEXT PRIMARY KEY, began REAL, diagnosis TEXT, at REAL);
 """
 
@@ -116,10 +120,11 @@ class Spool:
         """The next delivery of a sender: pages first, and the oldest of each group first."""
         with self._lock:
             row = self._db.execute(
-                "SELECT id, identity, payload, attempts FROM queue WHERE sender = ? AND due <= ? AND id IN "
-                "(SELECT min(id) FROM queue WHERE sender = ? GROUP BY grouped) "
-                "ORDER BY severity != 'critical', id LIMIT 1",
-                (sender, now, sender),
+                # the index has all that decides; the payload is read of one row only
+                "SELECT id, identity, payload, attempts FROM queue WHERE id = (SELECT id FROM (SELECT min(id) AS id, "
+                "severity, due FROM queue WHERE sender = ? GROUP BY grouped) WHERE due <= ? "
+                "ORDER BY severity != 'critical', id LIMIT 1)",
+                (sender, now),
             ).fetchone()
             self._sending[sender] = row[0] if row else -1
         return Waiting(row[0], row[1], json.loads(row[2]), row[3]) if row else None
