@@ -7,8 +7,10 @@ Usage:
 
 from __future__ import annotations
 
+import contextlib
 import html
 import io
+import json
 import re
 import sys
 from pathlib import Path
@@ -18,9 +20,8 @@ from rich.padding import Padding
 from rich.terminal_theme import DIMMED_MONOKAI
 from rich.text import Text
 
-from ledgerops.analysis.session import Investigation
+from ledgerops.cli import main as main_of_the_program
 from ledgerops.diagnosis.report import text
-from ledgerops.model.spark_progress import parse_instant
 
 ROOT = Path(__file__).parents[2]
 PICTURE = ROOT / "docs" / "diagnosis.svg"
@@ -53,9 +54,10 @@ FRAME = """<svg class="rich-terminal" viewBox="0 0 {width} {height}" xmlns="http
 
 def report() -> str:
     """What the command prints in a terminal, with its colours."""
-    at = parse_instant(AT)
-    found = Investigation(str(ROOT / RECORDING), None, at, None, story=False, plots=False).look(at or 0.0)
-    return text(found, colour=True)
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        main_of_the_program(["diagnose", "--from", str(ROOT / RECORDING), "--at", AT, "--json"])
+    return text(json.loads(printed.getvalue()), colour=True)
 
 
 def picture() -> str:
