@@ -101,7 +101,7 @@ def _drawn(args: argparse.Namespace, known: Sequence[Case] = ()) -> int:
             problems = perform(known or cases(args.seed, args.count), folder, args.lanes, stop, drawn_page.line)
         if stop.asked:
             raise KeyboardInterrupt
-    return drawn_page.close(folder, problems, args.publish)
+    return drawn_page.close(folder, problems, args.publish, args.note)
 
 
 def _must_take_files(folder: Path) -> None:

@@ -17,6 +17,7 @@ KEYS = {
     "since",
     "confidence",
     "share",
+    "saving_seconds",
     "component",
     "summary",
     "evidence",
@@ -35,7 +36,9 @@ def test_the_report_names_the_cause_and_sums_up(capsys):
     assert block[1].startswith("  critical query-failed  crashes")
     assert len(block) <= 7
     assert "runbook: ledgerops rules query-failed" in out
-    assert out.splitlines()[-1] == "6 queries at 2026-11-21 07:02:23 UTC: 1 with findings: crashes (query-failed)"
+    assert out.splitlines()[-1].startswith(
+        "6 queries at 2026-11-21 07:02:23 UTC: 5 with findings: crashes (query-failed), dedup_rocksdb (long-batches)"
+    )
     assert "\x1b" not in out
 
 
@@ -53,7 +56,7 @@ def test_the_document_has_the_promised_form(capsys):
 
 
 def test_nothing_found_is_zero(capsys):
-    assert main(["diagnose", "--from", CRASH, "--query", "windowed"]) == 0
+    assert main(["diagnose", "--from", CRASH, "--query", "idle_files"]) == 0
     assert capsys.readouterr().out.splitlines()[-1] == "1 query at 2026-11-21 07:02:23 UTC: nothing found"
 
 
@@ -137,3 +140,14 @@ def test_rules_are_listed_and_their_runbooks_printed(capsys):
     assert "Mitigation: process a placeholder key separately" in capsys.readouterr().out
     assert main(["rules", "key-skow"]) == 2
     assert "did you mean key-skew?" in capsys.readouterr().err
+
+
+def test_the_trigger_interval_of_an_event_log_is_given_on_the_command_line(capsys):
+    log = str(RECORDED / "eventlog" / "eventlog_v2_local-1")
+
+    def interval(*more):
+        main(["diagnose", "--from", log, "--json", *more])
+        return json.loads(capsys.readouterr().out)["queries"][0]["figures"].get("trigger_interval_seconds")
+
+    assert interval("--trigger", "7s") == 7.0
+    assert interval() != 7.0

@@ -30,14 +30,16 @@ from then on. Silent: no finding at warning or above at any time.
 """
 
 
-def section(results: Sequence[Result]) -> str:
-    """All samples that there are results of, never mixed."""
+def section(results: Sequence[Result], note: str = "") -> str:
+    """All samples that there are results of, never mixed; `note` stands below the first."""
     parts = ["## Drills drawn by seed\n", INTRODUCTION]
     for title, seeds in SAMPLES:
         some = [result for result in results if result.case.seed in seeds]
         if some:
             ran = ", ".join(str(seed) for seed in sorted({result.case.seed for result in some}))
             parts += [f"### {title}\n", f"Seeds run: {ran}.\n", sums(some), "", drills(some), ""]
+            parts += [note, ""] if note else []
+            note = ""
     return "\n".join(parts)
 
 
@@ -105,7 +107,7 @@ def line(folder: Path) -> str:
     return f"{truth}; {'; '.join(f'{way}: {_answer(result, way)}' for way in WAYS)}"
 
 
-def close(folder: Path, problems: Mapping[str, str], page: Path | None) -> int:
+def close(folder: Path, problems: Mapping[str, str], page: Path | None, note: str = "") -> int:
     """Scores all drawn drills below a folder, prints the tables and gives the exit code of the command."""
     results = []
     for each in sorted(file.parent for file in folder.glob("**/case.json")):
@@ -116,7 +118,7 @@ def close(folder: Path, problems: Mapping[str, str], page: Path | None) -> int:
     if results:
         print(sums(results), "", drills(results), "", sep="\n")
     if page is not None and results:
-        publish(page, results)
+        publish(page, results, note)
         print(f"wrote {page}")
     for name, problem in problems.items():
         print(f"{name} could not be run: {problem}")
@@ -131,10 +133,10 @@ def _right(result: Result) -> bool:
     return all(not judged.alarms and (judged.first or result.case.healthy) for judged in result.ways.values())
 
 
-def publish(page: Path, results: Sequence[Result]) -> None:
+def publish(page: Path, results: Sequence[Result], note: str = "") -> None:
     """Puts the section before all others of the page, in place of the one that it has."""
     text = page.read_text("utf-8") if page.exists() else "# How often the diagnosis is right\n"
-    page.write_text(_put(text, section(results)), "utf-8")
+    page.write_text(_put(text, section(results, note)), "utf-8")
 
 
 def keep(page: Path, text: str) -> str:

@@ -60,7 +60,7 @@ def page(done: Done, problems: Mapping[str, str], date: str, machine: str, seed:
     parts = [
         HEAD,
         f"Run of {date} on {machine}, seed {seed}: {len(done)} drills.{f' {note}' if note else ''}\n",
-        "## Result\n",
+        "## Fixed drills: in-sample result\n",
         report.table(
             ("what", "value", "wanted"),
             (

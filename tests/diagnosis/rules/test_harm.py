@@ -33,6 +33,16 @@ def growing(count, factor, first=4.0):
         pytest.param(
             {"warm": 0, "seconds": [1.9] * 12, "backlog": [2000 * n for n in range(12)]}, "behind", id="rows are left"
         ),
+        pytest.param(
+            {"warm": 0, "seconds": [2.0, 26.0], "running": 3.0},
+            "overrun",
+            id="the next has only begun",
+        ),
+        pytest.param(
+            {"warm": 0, "interval": 10.0, "seconds": [14.0, 20.0, 26.0, 32.0], "rows": [1, 2142, 3060, 3825]},
+            "behind",
+            id="three batches after the first, each longer",
+        ),
     ],
 )
 def test_harm_needs_no_past(history, case, kind):

@@ -76,3 +76,34 @@ def test_a_sink_that_takes_the_time_is_the_cause_instead(history):
 
 def test_it_is_ruled_out_with_its_numbers(history):
     assert RULE.acquit(history(seconds=[1] * 8)) == "500 rows/s arrive and 500 rows/s are processed"
+
+
+WORK = {"warm": 0, "seconds": [3.0] * 20, "phases": [{"add_batch": 2.9}] * 20, "cores": 2}
+
+
+def test_the_work_on_the_rows_is_the_cause_where_each_batch_reads_all_there_is(history):
+    computes = [[stage(seconds=[2.7, 2.7], wall=2.7)]] * 20
+    [finding] = RULE.check(history(stages=computes, **WORK))
+
+    assert finding.summary.startswith("the work on 1,000 rows takes ")
+    assert finding.remedies[0].action == "add cores"
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(WORK | {"seconds": [3.0] * 6}, id="it has only begun"),
+        pytest.param(WORK | {"interval": 4.0}, id="batches are in time"),
+        pytest.param(WORK | {"seconds": [3.0] * 19 + [1.0]}, id="it recovers"),
+    ],
+)
+def test_work_on_rows_is_no_cause_where(history, case):
+    count = len(case["seconds"])
+    computes = [[stage(seconds=[2.7, 2.7], wall=2.7)]] * count
+    view = history(**(case | {"phases": case["phases"][:count], "stages": computes}))
+
+    assert list(RULE.check(view)) == []
+
+
+def test_time_outside_the_tasks_is_not_work_on_rows(history):
+    assert list(RULE.check(history(stages=[[stage(seconds=[0.2, 0.2], wall=0.2)]] * 20, **WORK))) == []

@@ -108,3 +108,20 @@ def test_without_a_look_at_the_executors_no_split_is_called_uneven(history):
 
     assert list(RULE.check(history(seconds=[1] * 6, stages=[[uneven]] * 6, cores=None))) == []
     assert RULE.acquit(history(seconds=[1] * 6, stages=[[uneven]] * 6, cores=None)) is None
+
+
+LONG = {"warm": 0, "seconds": [9.0, 21.0, 43.0], "rows": [0, 550, 1240], "plan": KEYED, "cores": 8}
+
+
+def test_one_long_batch_of_a_query_that_falls_behind_is_enough(history):
+    uneven = [stage("customers", records=[1000, *[30] * 7], seconds=[40.0, *[1.0] * 7], wall=40.0)]
+    [finding] = RULE.check(history(stages=[[], uneven, uneven], **LONG))
+
+    assert finding.share is not None
+    assert finding.share > 0.5
+
+
+def test_even_tasks_of_long_batches_are_no_skew(history):
+    even = [stage("customers", records=[150] * 8, seconds=[20.0] * 8, wall=20.0)]
+
+    assert list(RULE.check(history(stages=[[], even, even], **LONG))) == []
