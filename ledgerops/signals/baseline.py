@@ -70,6 +70,11 @@ class Baseline:
         """The rhythm of the run's batches."""
         return Trigger(self._run, self.settled, self._trigger_interval)
 
+    @property
+    def recent_since(self) -> float | None:
+        """When the first of the latest few steady batches began, in epoch seconds; None before there are so many."""
+        return self.steady[-RECENT_BATCHES].started if len(self.steady) >= RECENT_BATCHES else None
+
     @cached_property
     def usual_duration(self) -> float | None:
         """Median batch duration in seconds over the settled batches; None before three of them."""

@@ -89,11 +89,4 @@ def _away(view: QueryView) -> tuple[float, Ended] | None:
     return max(0.0, began - ends[-1].at), ends[-1]
 
 
-RULE = Rule(
-    slug="catching-up",
-    severity="info",
-    check=check,
-    runbook=__doc__,
-    explains=("trigger-overrun", "freshness-breach"),
-    linger=0.0,
-)
+RULE = Rule("catching-up", "info", check, __doc__, ("trigger-overrun", "freshness-breach"), linger=0.0)

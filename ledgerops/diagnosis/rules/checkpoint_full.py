@@ -69,12 +69,4 @@ def _refused(view: QueryView) -> Ended | None:
     return ended if REFUSED.search(ended.exception) and CHECKPOINT.search(ended.exception) else None
 
 
-RULE = Rule(
-    slug="checkpoint-full",
-    severity="critical",
-    check=check,
-    runbook=__doc__,
-    explains=("query-failed", "crash-loop"),
-    outlives=True,
-    at_rest=True,
-)
+RULE = Rule("checkpoint-full", "critical", check, __doc__, ("query-failed", "crash-loop"), outlives=True, at_rest=True)

@@ -110,11 +110,11 @@ def acquit(view: QueryView) -> str | None:
 
 
 RULE = Rule(
-    slug="checkpoint-slow",
-    severity="warning",
-    check=check,
-    runbook=__doc__,
-    explains=("falling-behind", "trigger-overrun", "small-batch-overhead", "state-commit-slow"),
-    acquit=acquit,
+    "checkpoint-slow",
+    "warning",
+    check,
+    __doc__,
+    ("falling-behind", "trigger-overrun", "small-batch-overhead", "state-commit-slow"),
+    acquit,
     needs_harm=True,
 )

@@ -195,10 +195,10 @@ def acquit(view: QueryView) -> str | None:
 
 
 RULE = Rule(
-    slug="cpu-saturated",
-    severity="warning",
-    check=check,
-    runbook=__doc__,
-    explains=("falling-behind", "trigger-overrun", "freshness-breach", "checkpoint-slow", "state-commit-slow"),
-    acquit=acquit,
+    "cpu-saturated",
+    "warning",
+    check,
+    __doc__,
+    ("falling-behind", "trigger-overrun", "freshness-breach", "checkpoint-slow", "state-commit-slow"),
+    acquit,
 )

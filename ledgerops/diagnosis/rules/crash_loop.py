@@ -110,11 +110,11 @@ def _failed_batch(view: QueryView, end: Ended) -> int:
 
 
 RULE = Rule(
-    slug="crash-loop",
-    severity="critical",
-    check=check,
-    runbook=__doc__,
-    explains=("query-failed", "freshness-breach"),
+    "crash-loop",
+    "critical",
+    check,
+    __doc__,
+    ("query-failed", "freshness-breach"),
     linger=0.0,
     outlives=True,
     at_rest=True,

@@ -226,13 +226,4 @@ def _finding(view: QueryView, gaps: list[Gap], at: float, failed: bool) -> Findi
     )
 
 
-RULE = Rule(
-    slug="data-loss",
-    severity="critical",
-    check=check,
-    runbook=__doc__,
-    explains=("query-failed",),
-    linger=LINGER,
-    outlives=True,
-    at_rest=True,
-)
+RULE = Rule("data-loss", "critical", check, __doc__, ("query-failed",), linger=LINGER, outlives=True, at_rest=True)

@@ -104,12 +104,12 @@ def acquit(view: QueryView) -> str | None:
 
 
 RULE = Rule(
-    slug="eviction-storm",
-    severity="warning",
-    check=check,
-    runbook=__doc__,
-    explains=("falling-behind", "trigger-overrun"),
-    acquit=acquit,
+    "eviction-storm",
+    "warning",
+    check,
+    __doc__,
+    ("falling-behind", "trigger-overrun"),
+    acquit,
     linger=20.0,
     needs_harm=True,
 )

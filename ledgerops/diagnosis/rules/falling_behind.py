@@ -75,4 +75,4 @@ def check(view: QueryView) -> Iterator[Finding]:
     )
 
 
-RULE = Rule(slug="falling-behind", severity="critical", check=check, runbook=__doc__, explains=("freshness-breach",))
+RULE = Rule("falling-behind", "critical", check, __doc__, ("freshness-breach",))

@@ -172,4 +172,4 @@ def _behind(batch: Progress, delay: float) -> float:
     return batch.ended - (batch.watermark or 0.0) - delay
 
 
-RULE = Rule(slug="freshness-breach", severity="critical", check=check, runbook=__doc__)
+RULE = Rule("freshness-breach", "critical", check, __doc__)

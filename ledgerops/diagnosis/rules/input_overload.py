@@ -174,12 +174,12 @@ def acquit(view: QueryView) -> str | None:
 
 
 RULE = Rule(
-    slug="input-overload",
-    severity="warning",
-    check=check,
-    runbook=__doc__,
-    explains=("falling-behind", "trigger-overrun"),
-    acquit=acquit,
+    "input-overload",
+    "warning",
+    check,
+    __doc__,
+    ("falling-behind", "trigger-overrun"),
+    acquit,
     residual=True,
     saves=False,
 )

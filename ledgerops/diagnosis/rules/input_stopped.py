@@ -138,11 +138,4 @@ def _others(view: QueryView, topic: str, since: float) -> list[str]:
     return sorted(found - {topic})
 
 
-RULE = Rule(
-    slug="input-stopped",
-    severity="warning",
-    check=check,
-    runbook=__doc__,
-    linger=0.0,
-    at_rest=True,
-)
+RULE = Rule("input-stopped", "warning", check, __doc__, linger=0.0, at_rest=True)

@@ -161,10 +161,4 @@ def _outside(view: QueryView, slow: Sequence[Progress], usual: float) -> bool | 
     return None if not found else 2 * sum(found) > len(found)
 
 
-RULE = Rule(
-    slug="intermittent-sink",
-    severity="warning",
-    check=check,
-    runbook=__doc__,
-    explains=("falling-behind", "trigger-overrun"),
-)
+RULE = Rule("intermittent-sink", "warning", check, __doc__, ("falling-behind", "trigger-overrun"))

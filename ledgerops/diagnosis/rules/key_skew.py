@@ -209,11 +209,11 @@ def acquit(view: QueryView) -> str | None:
 
 
 RULE = Rule(
-    slug="key-skew",
-    severity="warning",
-    check=check,
-    runbook=__doc__,
-    explains=("falling-behind", "trigger-overrun", "source-partition-skew"),
-    acquit=acquit,
+    "key-skew",
+    "warning",
+    check,
+    __doc__,
+    ("falling-behind", "trigger-overrun", "source-partition-skew"),
+    acquit,
     needs_harm=True,
 )

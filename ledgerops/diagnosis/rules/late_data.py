@@ -97,13 +97,4 @@ def acquit(view: QueryView) -> str | None:
     return f"the watermark jumped {found.seconds:,.0f} s ahead of the clock: the dropped rows arrived on time"
 
 
-RULE = Rule(
-    slug="late-data",
-    severity="warning",
-    check=check,
-    runbook=__doc__,
-    explains=("rows-dropped",),
-    acquit=acquit,
-    linger=10.0,
-    at_rest=True,
-)
+RULE = Rule("late-data", "warning", check, __doc__, ("rows-dropped",), acquit, linger=10.0, at_rest=True)

@@ -39,4 +39,4 @@ def check(view: QueryView) -> Iterator[Finding]:
     )
 
 
-RULE = Rule(slug="long-batches", severity="info", check=check, runbook=__doc__, fallback=True)
+RULE = Rule("long-batches", "info", check, __doc__, fallback=True)

@@ -112,12 +112,4 @@ def acquit(view: QueryView) -> str | None:
     return f"no stage of the latest {len(newest)} sampled batches spilled"
 
 
-RULE = Rule(
-    slug="memory-spill",
-    severity="warning",
-    check=check,
-    runbook=__doc__,
-    explains=("falling-behind", "trigger-overrun"),
-    acquit=acquit,
-    needs_harm=True,
-)
+RULE = Rule("memory-spill", "warning", check, __doc__, ("falling-behind", "trigger-overrun"), acquit, needs_harm=True)

@@ -86,11 +86,11 @@ def acquit(view: QueryView) -> str | None:
 
 
 RULE = Rule(
-    slug="noisy-neighbour",
-    severity="warning",
-    check=check,
-    runbook=__doc__,
-    explains=("falling-behind", "trigger-overrun", "freshness-breach", "cpu-saturated"),
-    acquit=acquit,
+    "noisy-neighbour",
+    "warning",
+    check,
+    __doc__,
+    ("falling-behind", "trigger-overrun", "freshness-breach", "cpu-saturated"),
+    acquit,
     needs_harm=True,
 )

@@ -150,4 +150,4 @@ def _remedy(failing: Sequence[str]) -> Remedy:
     )
 
 
-RULE = Rule(slug="observer-degraded", severity="warning", check=check, runbook=__doc__, at_rest=True)
+RULE = Rule("observer-degraded", "warning", check, __doc__, at_rest=True)

@@ -101,11 +101,4 @@ def _spread(view: QueryView) -> Spread | None:
     return max(found, key=lambda each: each.seconds, default=None)
 
 
-RULE = Rule(
-    slug="partition-time-spread",
-    severity="warning",
-    check=check,
-    runbook=__doc__,
-    explains=("late-data", "rows-dropped"),
-    linger=10.0,
-)
+RULE = Rule("partition-time-spread", "warning", check, __doc__, ("late-data", "rows-dropped"), linger=10.0)

@@ -32,7 +32,6 @@ from typing import NamedTuple
 from ledgerops.diagnosis import batch_time, harm
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
-from ledgerops.signals.baseline import RECENT_BATCHES
 from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
 
@@ -113,7 +112,7 @@ def check(view: QueryView) -> Iterator[Finding]:
             ),
         ),
         confidence=min(0.95, 0.5 + 0.3 * now.share + (0.15 if before is not None else 0.0)),
-        began=view.baseline.steady[-RECENT_BATCHES].started if len(view.baseline.steady) >= RECENT_BATCHES else None,
+        began=view.baseline.recent_since,
         share=min(1.0, now.saving / now.duration),
     )
 
@@ -124,12 +123,4 @@ def acquit(view: QueryView) -> str | None:
     return None if now is None or now.share >= ACQUITS else f"Python workers take {now.share:.0%} of the task time"
 
 
-RULE = Rule(
-    slug="python-bound",
-    severity="warning",
-    check=check,
-    runbook=__doc__,
-    explains=("falling-behind", "trigger-overrun"),
-    acquit=acquit,
-    needs_harm=True,
-)
+RULE = Rule("python-bound", "warning", check, __doc__, ("falling-behind", "trigger-overrun"), acquit, needs_harm=True)

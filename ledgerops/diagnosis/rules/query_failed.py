@@ -147,13 +147,4 @@ def _python_line(lines: list[str]) -> str | None:
     return after[0].removeprefix(": ") if newest.startswith(BRIDGE) and after else newest
 
 
-RULE = Rule(
-    slug="query-failed",
-    severity="critical",
-    check=check,
-    runbook=__doc__,
-    explains=("freshness-breach",),
-    linger=0.0,
-    outlives=True,
-    at_rest=True,
-)
+RULE = Rule("query-failed", "critical", check, __doc__, ("freshness-breach",), linger=0.0, outlives=True, at_rest=True)

@@ -150,12 +150,4 @@ def _finding(view: QueryView, summary: str, evidence: Evidence, phase: str | Non
     )
 
 
-RULE = Rule(
-    slug="query-stuck",
-    severity="critical",
-    check=check,
-    runbook=__doc__,
-    explains=("freshness-breach",),
-    linger=0.0,
-    at_rest=True,
-)
+RULE = Rule("query-stuck", "critical", check, __doc__, ("freshness-breach",), linger=0.0, at_rest=True)

@@ -163,12 +163,4 @@ def acquit(view: QueryView) -> str | None:
     return None
 
 
-RULE = Rule(
-    slug="rate-limited",
-    severity="warning",
-    check=check,
-    runbook=__doc__,
-    explains=("input-overload", "falling-behind"),
-    acquit=acquit,
-    saves=False,
-)
+RULE = Rule("rate-limited", "warning", check, __doc__, ("input-overload", "falling-behind"), acquit, saves=False)

@@ -86,11 +86,11 @@ def acquit(view: QueryView) -> str | None:
 
 
 RULE = Rule(
-    slug="rocksdb-stall",
-    severity="warning",
-    check=check,
-    runbook=__doc__,
-    explains=("state-commit-slow", "falling-behind", "trigger-overrun"),
-    acquit=acquit,
+    "rocksdb-stall",
+    "warning",
+    check,
+    __doc__,
+    ("state-commit-slow", "falling-behind", "trigger-overrun"),
+    acquit,
     needs_harm=True,
 )

@@ -93,4 +93,4 @@ def dropped_rows(view: QueryView) -> tuple[dict[str, int], int]:
     return dropped, sum(batch.rows for batch in fresh)
 
 
-RULE = Rule(slug="rows-dropped", severity="warning", check=check, runbook=__doc__, linger=10.0, at_rest=True)
+RULE = Rule("rows-dropped", "warning", check, __doc__, linger=10.0, at_rest=True)

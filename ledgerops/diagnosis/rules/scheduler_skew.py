@@ -28,7 +28,6 @@ from statistics import median
 from ledgerops.diagnosis import batch_time, harm, task_skew
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
-from ledgerops.signals.baseline import RECENT_BATCHES
 from ledgerops.signals.query_view import QueryView
 
 UNEVEN = 1.6  # times its even share of the tasks; Dr. Elephant calls 1.78 of the task time moderate, for a whole job
@@ -78,7 +77,7 @@ def check(view: QueryView) -> Iterator[Finding]:
             Remedy("do not add executors to fix this", "the existing ones are idle"),
         ),
         confidence=min(0.95, 0.5 + 0.3 * share + 0.03 * batches),
-        began=view.baseline.steady[-RECENT_BATCHES].started if len(view.baseline.steady) >= RECENT_BATCHES else None,
+        began=view.baseline.recent_since,
         share=min(1.0, (seconds - fair) / duration),
     )
 
@@ -91,12 +90,4 @@ def acquit(view: QueryView) -> str | None:
     return f"the busiest of {len(shares)} executors runs {shares[0].tasks / total:.0%} of the tasks"
 
 
-RULE = Rule(
-    slug="scheduler-skew",
-    severity="warning",
-    check=check,
-    runbook=__doc__,
-    explains=("falling-behind", "trigger-overrun"),
-    acquit=acquit,
-    needs_harm=True,
-)
+RULE = Rule("scheduler-skew", "warning", check, __doc__, ("falling-behind", "trigger-overrun"), acquit, needs_harm=True)

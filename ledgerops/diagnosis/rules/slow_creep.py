@@ -197,10 +197,5 @@ def _by_cap(view: QueryView, point: TrendPoint) -> bool:
 
 
 RULE = Rule(
-    slug="slow-creep",
-    severity="warning",
-    check=check,
-    runbook=__doc__,
-    explains=("input-overload", "falling-behind", "trigger-overrun"),
-    linger=30.0,
+    "slow-creep", "warning", check, __doc__, ("input-overload", "falling-behind", "trigger-overrun"), linger=30.0
 )

@@ -72,7 +72,7 @@ def check(view: QueryView) -> Iterator[Finding]:
             Remedy("write larger batches from the executors", "each round trip from the driver blocks the whole batch"),
         ),
         confidence=slow.confidence,
-        began=view.baseline.steady[-RECENT_BATCHES].started if len(view.baseline.steady) >= RECENT_BATCHES else None,
+        began=view.baseline.recent_since,
         share=min(1.0, slow.excess / slow.duration),
     )
 
@@ -161,12 +161,4 @@ def acquit(view: QueryView) -> str | None:
     return f"{spent} ({outside.share:.0%})"
 
 
-RULE = Rule(
-    slug="slow-sink",
-    severity="warning",
-    check=check,
-    runbook=__doc__,
-    explains=("falling-behind", "trigger-overrun"),
-    acquit=acquit,
-    needs_harm=True,
-)
+RULE = Rule("slow-sink", "warning", check, __doc__, ("falling-behind", "trigger-overrun"), acquit, needs_harm=True)

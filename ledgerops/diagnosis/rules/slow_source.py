@@ -228,11 +228,11 @@ def acquit(view: QueryView) -> str | None:
 
 
 RULE = Rule(
-    slug="slow-source",
-    severity="warning",
-    check=check,
-    runbook=__doc__,
-    explains=("query-stuck", "falling-behind", "trigger-overrun", "late-data"),
-    acquit=acquit,
+    "slow-source",
+    "warning",
+    check,
+    __doc__,
+    ("query-stuck", "falling-behind", "trigger-overrun", "late-data"),
+    acquit,
     needs_harm=True,
 )

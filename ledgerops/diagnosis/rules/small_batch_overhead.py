@@ -37,7 +37,6 @@ from ledgerops.diagnosis.criteria import OVER_RATIO
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.diagnosis.rules import checkpoint_slow, slow_source, too_many_tasks
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
-from ledgerops.signals.baseline import RECENT_BATCHES
 from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
 from ledgerops.signals.theil_sen import fit_line
@@ -157,7 +156,7 @@ def check(view: QueryView) -> Iterator[Finding]:
             Remedy("do not add cores to fix this", "planning, compiling and scheduling take as long on any number"),
         ),
         confidence=min(0.9, 0.4 + 0.5 * share),
-        began=view.baseline.steady[-RECENT_BATCHES].started if len(view.baseline.steady) >= RECENT_BATCHES else None,
+        began=view.baseline.recent_since,
         share=min(1.0, share),
     )
 
@@ -185,12 +184,4 @@ def acquit(view: QueryView) -> str | None:
     return f"the tasks alone need {now.tasks:.1f} s of a batch of {now.duration:.1f} s"
 
 
-RULE = Rule(
-    slug="small-batch-overhead",
-    severity="warning",
-    check=check,
-    runbook=__doc__,
-    explains=("trigger-overrun",),
-    acquit=acquit,
-    needs_harm=True,
-)
+RULE = Rule("small-batch-overhead", "warning", check, __doc__, ("trigger-overrun",), acquit, needs_harm=True)

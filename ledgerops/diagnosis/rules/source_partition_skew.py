@@ -159,11 +159,5 @@ def acquit(view: QueryView) -> str | None:
 
 
 RULE = Rule(
-    slug="source-partition-skew",
-    severity="warning",
-    check=check,
-    runbook=__doc__,
-    explains=("falling-behind", "trigger-overrun"),
-    acquit=acquit,
-    needs_harm=True,
+    "source-partition-skew", "warning", check, __doc__, ("falling-behind", "trigger-overrun"), acquit, needs_harm=True
 )

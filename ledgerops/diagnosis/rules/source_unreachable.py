@@ -140,12 +140,12 @@ def acquit(view: QueryView) -> str | None:
 
 
 RULE = Rule(
-    slug="source-unreachable",
-    severity="critical",
-    check=check,
-    runbook=__doc__,
-    explains=("query-stuck", "query-failed", "falling-behind", "trigger-overrun", "slow-source"),
-    acquit=acquit,
+    "source-unreachable",
+    "critical",
+    check,
+    __doc__,
+    ("query-stuck", "query-failed", "falling-behind", "trigger-overrun", "slow-source"),
+    acquit,
     saves=False,
     linger=0.0,
     outlives=True,

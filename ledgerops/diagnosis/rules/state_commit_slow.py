@@ -127,11 +127,5 @@ def acquit(view: QueryView) -> str | None:
 
 
 RULE = Rule(
-    slug="state-commit-slow",
-    severity="warning",
-    check=check,
-    runbook=__doc__,
-    explains=("falling-behind", "trigger-overrun"),
-    acquit=acquit,
-    needs_harm=True,
+    "state-commit-slow", "warning", check, __doc__, ("falling-behind", "trigger-overrun"), acquit, needs_harm=True
 )

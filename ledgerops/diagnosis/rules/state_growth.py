@@ -204,13 +204,4 @@ def acquit(view: QueryView) -> str | None:
     return f"the state takes {held / heap:.0%} of the heap" if held < PART * heap else None
 
 
-RULE = Rule(
-    slug="state-growth",
-    severity="warning",
-    check=check,
-    runbook=__doc__,
-    acquit=acquit,
-    explains=("gc-pressure",),
-    linger=30.0,
-    at_rest=True,
-)
+RULE = Rule("state-growth", "warning", check, __doc__, ("gc-pressure",), acquit, linger=30.0, at_rest=True)

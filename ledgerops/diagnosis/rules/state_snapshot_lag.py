@@ -76,10 +76,4 @@ def _lag(view: QueryView, operator: StateOperator) -> tuple[int, float]:
     return view.last.batch_id + 1 - version, view.last.ended - made
 
 
-RULE = Rule(
-    slug="state-snapshot-lag",
-    severity="warning",
-    check=check,
-    runbook=__doc__,
-    linger=30.0,
-)
+RULE = Rule("state-snapshot-lag", "warning", check, __doc__, linger=30.0)

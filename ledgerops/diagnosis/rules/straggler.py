@@ -159,12 +159,4 @@ def acquit(view: QueryView) -> str | None:
     return f"the slowest task of stage {worst.stage.stage_id} takes {worst.ratio:.1f} times as long as the others"
 
 
-RULE = Rule(
-    slug="straggler",
-    severity="warning",
-    check=check,
-    runbook=__doc__,
-    explains=("falling-behind", "trigger-overrun"),
-    acquit=acquit,
-    needs_harm=True,
-)
+RULE = Rule("straggler", "warning", check, __doc__, ("falling-behind", "trigger-overrun"), acquit, needs_harm=True)

@@ -32,7 +32,6 @@ from typing import NamedTuple
 from ledgerops.diagnosis import batch_time, harm
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
-from ledgerops.signals.baseline import RECENT_BATCHES
 from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
 
@@ -106,7 +105,7 @@ def check(view: QueryView) -> Iterator[Finding]:
         ),
         (_remedy(view, tiny, cores),),
         confidence=min(0.95, 0.5 + 0.3 * tiny.wall / tiny.duration + 0.005 * tiny.tasks / cores),
-        began=view.baseline.steady[-RECENT_BATCHES].started if len(view.baseline.steady) >= RECENT_BATCHES else None,
+        began=view.baseline.recent_since,
         share=min(1.0, tiny.wall / tiny.duration),
     )
 
@@ -137,11 +136,11 @@ def acquit(view: QueryView) -> str | None:
 
 
 RULE = Rule(
-    slug="too-many-tasks",
-    severity="warning",
-    check=check,
-    runbook=__doc__,
-    explains=("falling-behind", "trigger-overrun", "small-batch-overhead"),
-    acquit=acquit,
+    "too-many-tasks",
+    "warning",
+    check,
+    __doc__,
+    ("falling-behind", "trigger-overrun", "small-batch-overhead"),
+    acquit,
     needs_harm=True,
 )

@@ -110,4 +110,4 @@ def _row(durations: list[float], interval: float) -> list[float]:
     return row
 
 
-RULE = Rule(slug="trigger-overrun", severity="warning", check=check, runbook=__doc__, explains=("falling-behind",))
+RULE = Rule("trigger-overrun", "warning", check, __doc__, ("falling-behind",))

@@ -124,12 +124,4 @@ def _sustained(told: Sequence[tuple[Progress, StateOperator]]) -> bool:
     return per_row[0] > 0 and per_row[1] >= (SUSTAINED - CHANCE * sqrt(chance)) * per_row[0]
 
 
-RULE = Rule(
-    slug="unbounded-state",
-    severity="warning",
-    check=check,
-    runbook=__doc__,
-    explains=("state-growth",),
-    linger=10.0,
-    at_rest=True,
-)
+RULE = Rule("unbounded-state", "warning", check, __doc__, ("state-growth",), linger=10.0, at_rest=True)

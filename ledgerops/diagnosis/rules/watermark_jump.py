@@ -142,12 +142,4 @@ def _stands_out(read: Progress, later: Sequence[Progress]) -> bool:
     return len(newer) >= LEAST and max(newer) < top - LEAP
 
 
-RULE = Rule(
-    slug="watermark-jump",
-    severity="warning",
-    check=check,
-    runbook=__doc__,
-    explains=("rows-dropped", "late-data"),
-    linger=10.0,
-    at_rest=True,
-)
+RULE = Rule("watermark-jump", "warning", check, __doc__, ("rows-dropped", "late-data"), linger=10.0, at_rest=True)

@@ -224,11 +224,4 @@ def _silent_branch(view: QueryView, stall: Stall) -> Silent | None:
     return Silent("input", "one input of the query", f"{which}, which passes on no newer rows,", evidence)
 
 
-RULE = Rule(
-    slug="watermark-stalled",
-    severity="warning",
-    check=check,
-    runbook=__doc__,
-    explains=("freshness-breach", "state-growth"),
-    linger=0.0,
-)
+RULE = Rule("watermark-stalled", "warning", check, __doc__, ("freshness-breach", "state-growth"), linger=0.0)
