@@ -23,7 +23,8 @@ class Missing:
 
     def find_spec(self, name, path=None, target=None):
         top = name.partition(".")[0]
-        if name in sys.argv[2:] or (top not in sys.stdlib_module_names and top not in allowed):
+        known = top in sys.stdlib_module_names or top in allowed or top.startswith("_sysconfigdata")
+        if name in sys.argv[2:] or not known:
             raise ModuleNotFoundError(f"No module named {top!r}", name=top)
 
 
