@@ -142,7 +142,11 @@ def decoded(spark: SparkSession) -> tuple[dict[int, dict[str, Any]], dict[int, A
     """Rows and rejects by offset: the number of the case."""
     values = [value for value, _ in TAKEN.values()] + [value for value, *_ in REFUSED.values()]
     records = spark.createDataFrame([(b"C1", v, "transactions", 3, n, AT) for n, v in enumerate(values)], RECORD)
-    judged = decoding._judged(records, "transactions", True).where("reason IS NULL").select("offset", "__row.*")
+    judged = (
+        decoding._judged(records, "transactions", True)
+        .where("__judged.reason IS NULL")
+        .select("offset", "__judged.row.*")
+    )
     rows = {each.offset: each.asDict() for each in judged.selectExpr("*", "unix_micros(event_time) micros").collect()}
     for each in rows.values():
         each["event_time"] = datetime.fromtimestamp(each.pop("micros") / 1e6, UTC)
