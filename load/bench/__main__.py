@@ -53,6 +53,12 @@ PARTS = (
         "five batches, about three seconds of rows, so there is more noise than above.",
     ),
     Part(
+        "engine", "engine:engine", "The ledger's jobs against the engine itself",
+        "Our job, the same in a few lines of PySpark (a typed from_json, without the checks of each record), and Flink "
+        "SQL 2.2, in turns. All rows are there at the start; nothing is written. CPU seconds per million rows are "
+        "those of the driver, its JVM and the Python workers, or of Flink's JVM, without the broker.",
+    ),
+    Part(
         "growth", "growth:growth", "Growth of the observer's cost",
         "CPU milliseconds of the observer's worker thread per event: parse, record, all rules, snapshot. The exponent "
         "is the slope of log cost over log size: 0 means that the cost does not grow, 1 that it grows in proportion. "

@@ -1,0 +1,224 @@
+"""The ledger's jobs against the engine that runs them: our job, the same in a few lines of PySpark, and Flink SQL.
+
+All rows are there at the start and nothing is written, so that decoding and the job itself are compared. Figures are
+CPU seconds of all processes but the broker; what a JVM compiles is in them, as all kinds take turns in the same JVMs.
+"""
+
+from __future__ import annotations
+
+import shutil
+import statistics
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from ledgerops.errors import UserError
+from load.bench.flink import Flink, fetch
+from load.bench.lines import Line, compare
+from load.bench.producer import send_process
+from load.bench.runs import embedded
+from load.bench.session import session
+from load.bench.usage import Meter
+
+ROWS, ROUNDS, BATCHES = 300_000, 5, 3
+OURS, AGAIN, PLAIN, FLINK = "our job", "our job again", "PySpark", "Flink SQL"
+KAFKA, EMBEDDED = "Kafka", "the embedded source"
+MAX_OF_PLAIN = 1.02  # CPU of our job over that of plain PySpark
+TOPICS = {"campaign_views": "ad_events"}  # the others read transactions
+
+
+def _filter(rows: Any, F: Any) -> Any:  # noqa: N803
+    return rows.where((F.col("type") == "Credit") & (F.col("amount") > 40_000))
+
+
+def _counts(rows: Any, F: Any) -> Any:  # noqa: N803
+    windows = rows.withWatermark("event_time", "1 minute").groupBy(F.window("event_time", "1 day"), "customer_id")
+    return windows.agg(F.count("*"), F.sum("amount"))
+
+
+def _dedup(rows: Any, F: Any) -> Any:  # noqa: N803
+    return rows.withWatermark("event_time", "1 minute").dropDuplicatesWithinWatermark(["transaction_id"])
+
+
+def _pairs(rows: Any, F: Any) -> Any:  # noqa: N803
+    large = rows.where("amount > 10000").select("transaction_id", "customer_id", "event_time", "amount", "type")
+    debits, credits = (
+        large.where(F.col("type") == kind).withWatermark("event_time", "1 minute").alias(kind)
+        for kind in ("Debit", "Credit")
+    )
+    within = "Credit.event_time BETWEEN Debit.event_time - INTERVAL 1 HOUR AND Debit.event_time + INTERVAL 1 HOUR"
+    return debits.join(credits, F.expr(f"Debit.customer_id = Credit.customer_id AND {within}"))
+
+
+def _views(rows: Any, F: Any) -> Any:  # noqa: N803
+    from ledgerops.ledger.sources.ads import campaigns
+
+    views = rows.where("event_type = 'view'").withWatermark("event_time", "1 minute")
+    known = views.join(F.broadcast(campaigns(rows.sparkSession)), "ad_id")
+    return known.groupBy(F.window("event_time", "10 seconds"), "campaign_id").count()
+
+
+COLUMNS = "transaction_id STRING, account_id STRING, customer_id STRING, event_time TIMESTAMP_LTZ(6), `type` STRING, "
+COLUMNS += "operation STRING, amount DECIMAL(18, 2), balance DECIMAL(18, 2)"
+EVENTS = "user_id STRING, page_id STRING, ad_id STRING, ad_type STRING, event_type STRING, event_time TIMESTAMP_LTZ(6)"
+WINDOW = "window_start TIMESTAMP(3), window_end TIMESTAMP(3)"
+# job -> the same in PySpark, columns of Flink's result, and its query
+JOBS: Mapping[str, tuple[Callable[[Any, Any], Any], str, str]] = {
+    "large_credits": (
+        _filter, COLUMNS,
+        "SELECT transaction_id, account_id, customer_id, event_time, `type`, operation, amount, balance "
+        "FROM transactions WHERE `type` = 'Credit' AND amount > 40000",
+    ),
+    "daily_counts": (
+        _counts, f"{WINDOW}, customer_id STRING, transactions BIGINT, amount DECIMAL(38, 2)",
+        "SELECT window_start, window_end, customer_id, COUNT(*), SUM(amount) FROM TABLE(TUMBLE(TABLE transactions, "
+        "DESCRIPTOR(event_time), INTERVAL '1' DAY)) GROUP BY window_start, window_end, customer_id",
+    ),
+    "dedup_transactions": (
+        _dedup, COLUMNS,
+        "SELECT transaction_id, account_id, customer_id, event_time, `type`, operation, amount, balance FROM "
+        "(SELECT *, ROW_NUMBER() OVER (PARTITION BY transaction_id ORDER BY read_at) AS copy FROM transactions) "
+        "WHERE copy = 1",
+    ),
+    "debit_credit_pairs": (
+        _pairs, "customer_id STRING, debit_id STRING, credit_id STRING, debit DECIMAL(18, 2), credit DECIMAL(18, 2)",
+        "SELECT d.customer_id, d.transaction_id, c.transaction_id, d.amount, c.amount FROM transactions d JOIN "
+        "transactions c ON d.customer_id = c.customer_id AND d.`type` = 'Debit' AND c.`type` = 'Credit' AND "
+        "d.amount > 10000 AND c.amount > 10000 AND c.event_time BETWEEN d.event_time - INTERVAL '1' HOUR "
+        "AND d.event_time + INTERVAL '1' HOUR",
+    ),
+    "campaign_views": (
+        _views, f"{WINDOW}, campaign_id STRING, views BIGINT",
+        "SELECT window_start, window_end, campaign_id, COUNT(*) FROM TABLE(TUMBLE(TABLE views, DESCRIPTOR(event_time), "
+        "INTERVAL '10' SECOND)) GROUP BY window_start, window_end, campaign_id",
+    ),
+}  # fmt: skip
+VIEWS = """CREATE VIEW views AS SELECT event_time,
+    'CM' || LPAD(CAST((CAST(SUBSTRING(ad_id, 3) AS INT) - 1) / 10 + 1 AS STRING), 3, '0') AS campaign_id
+    FROM ad_events WHERE event_type = 'view'"""
+
+
+def engine(say: Callable[[str], None], rows: int = ROWS, rounds: int = ROUNDS) -> Iterator[Line]:
+    """Yields a line for each job and source: CPU seconds per million rows, each way. Downloads Flink the first time."""
+    from ledgerops.ledger.sources.topics import create
+    from ledgerops.servers.jars import connector_jars
+    from ledgerops.servers.kafka import Kafka
+
+    with tempfile.TemporaryDirectory() as name, Kafka(Path(name) / "kafka") as kafka:
+        create(kafka.client)
+        for topic in ("transactions", "ad_events"):
+            send_process(kafka.servers, topic, topic, rows)
+        spark = session(Path(name), {"spark.jars": ",".join(map(str, connector_jars()))})
+        flink = _flink(Path(name), kafka.servers, say)
+        try:
+            ways = {source: _ways(spark, Path(name), source, kafka, flink, rows) for source in (KAFKA, EMBEDDED)}
+            for source, jobs in ways.items():
+                for job, kinds in jobs.items():
+                    yield _line(job, source, _rounds(kinds, rows, rounds, lambda text, job=job: say(f"{job}: {text}")))
+        finally:
+            if flink is not None:
+                flink.close()
+            spark.stop()
+
+
+def _rounds(
+    kinds: Mapping[str, Callable[[], float]], rows: int, rounds: int, say: Callable[[str], None]
+) -> dict[str, list[float]]:
+    """CPU seconds per million rows by kind, after one run of each that is not counted."""
+    seen: dict[str, list[float]] = {kind: [] for kind in kinds}
+    for number in range(rounds + 1):
+        for kind in [*kinds][number % len(kinds) :] + [*kinds][: number % len(kinds)]:
+            used = kinds[kind]() * 1e6 / rows
+            say(f"round {number} of {rounds}, {kind}: {used:.2f} CPU s per million rows")
+            if number:
+                seen[kind].append(used)
+    return seen
+
+
+def _line(job: str, source: str, seen: Mapping[str, list[float]]) -> Line:
+    found = compare(seen[PLAIN], seen[PLAIN], seen[OURS])
+    noise = compare(seen[OURS], seen[AGAIN], seen[OURS])
+    told = [f"{statistics.median(values):.2f} {kind}" for kind, values in seen.items() if kind != AGAIN]
+    figure = f"{found.ratio:.3f} of PySpark's CPU: {', '.join(told)}"
+    missing = found.ratio - MAX_OF_PLAIN
+    holds = "yes" if missing <= 0 else "not told from noise" if missing <= noise.uncertainty else "**no**"
+    return Line(f"`{job}`, from {source}", figure, noise.floor, f"<= {MAX_OF_PLAIN}", holds)
+
+
+def _ways(
+    spark: Any, folder: Path, source: str, kafka: Any, flink: Flink | None, rows: int
+) -> dict[str, dict[str, Callable[[], float]]]:
+    """By job and kind: runs once and returns CPU seconds."""
+    from pyspark.sql import functions as F
+
+    from ledgerops.ledger.jobs import find_job
+    from ledgerops.ledger.plan.schemas import TABLES
+    from ledgerops.ledger.sources.kafka import Topics, open_table
+
+    def decoded(topic: str) -> Any:
+        records = spark.readStream.format("kafka").option("kafka.bootstrap.servers", kafka.servers)
+        records = records.option("subscribe", topic).option("startingOffsets", "earliest")
+        values = records.option("maxOffsetsPerTrigger", rows // BATCHES).load().select(F.col("value").cast("string"))
+        return values.select(F.from_json("value", TABLES[topic]).alias("row")).select("row.*")
+
+    def one(job: str, plain: Callable[[Any, Any], Any], query: str) -> dict[str, Callable[[], float]]:
+        topic = TOPICS.get(job, "transactions")
+        opened = embedded(spark, (topic,))
+
+        def ours() -> float:
+            table = open_table(spark, Topics(kafka.client), topic, rows // BATCHES, "rejected")
+            return _run(find_job(job).transform(table), folder)
+
+        def made(work: Callable[[Any], Any]) -> float:
+            return _run(work(opened(folder, rows, rows // BATCHES)[topic]), folder)
+
+        if source == EMBEDDED:
+            same = lambda: made(find_job(job).transform)  # noqa: E731
+            return {OURS: same, PLAIN: lambda: made(lambda table: plain(table, F)), AGAIN: same}
+        kinds = {OURS: ours, PLAIN: lambda: _run(plain(decoded(topic), F), folder), AGAIN: ours}
+        return kinds if flink is None else {**kinds, FLINK: lambda: flink.run(f"INSERT INTO {job} {query}")}
+
+    return {job: one(job, plain, query) for job, (plain, _, query) in JOBS.items()}
+
+
+def _run(result: Any, folder: Path) -> float:
+    checkpoint = folder / "checkpoint"
+    meter = Meter()
+    writer = result.writeStream.format("noop").option("checkpointLocation", str(checkpoint))
+    writer.trigger(availableNow=True).start().awaitTermination()
+    used = meter.used().total
+    shutil.rmtree(checkpoint)
+    return used
+
+
+def _flink(folder: Path, servers: str, say: Callable[[str], None]) -> Flink | None:
+    """Flink with its tables; None where it cannot be downloaded."""
+    try:
+        jars = fetch()
+    except (UserError, subprocess.CalledProcessError) as error:
+        say(f"without Flink: {error}")
+        return None
+    flink = Flink(folder, jars)
+    _create_tables(flink, servers)
+    return flink
+
+
+def _create_tables(flink: Flink, servers: str) -> None:
+    kafka = {
+        "connector": "kafka",
+        "properties.bootstrap.servers": servers,
+        "scan.startup.mode": "earliest-offset",
+        "scan.bounded.mode": "latest-offset",
+        "format": "json",
+        "json.timestamp-format.standard": "ISO-8601",
+    }
+    for topic, columns in (("transactions", COLUMNS), ("ad_events", EVENTS)):
+        options = ", ".join(f"'{key}' = '{value}'" for key, value in {**kafka, "topic": topic}.items())
+        extra = "read_at AS PROCTIME(), WATERMARK FOR event_time AS event_time - INTERVAL '1' MINUTE"
+        flink.run(f"CREATE TABLE {topic} ({columns}, {extra}) WITH ({options})")
+    flink.run(VIEWS)
+    flink.run("SET 'table.exec.state.ttl' = '60 s'")  # the lateness that the other two forget after
+    for job, (_, columns, _) in JOBS.items():
+        flink.run(f"CREATE TABLE {job} ({columns}) WITH ('connector' = 'blackhole')")

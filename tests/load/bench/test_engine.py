@@ -1,0 +1,58 @@
+"""The engine bench compares like with like, and says what it found."""
+
+from __future__ import annotations
+
+import pytest
+
+from load.bench.engine import AGAIN, FLINK, JOBS, OURS, PLAIN, TOPICS, _line, _rounds
+
+SEEN = {OURS: [10.0, 12.0], PLAIN: [10.0, 10.0], AGAIN: [10.0, 12.0], FLINK: [20.0, 22.0]}
+
+
+@pytest.mark.parametrize(
+    ("ours", "again", "holds"),
+    [
+        pytest.param([10.0, 10.2], [10.0, 10.2], "yes", id="as cheap"),
+        pytest.param([11.0, 11.0], [11.0, 11.0], "**no**", id="dearer"),
+        pytest.param([11.0, 11.0], [11.0, 15.0], "not told from noise", id="dearer by less than the noise"),
+    ],
+)
+def test_a_job_may_cost_two_percent_more_than_pyspark(ours, again, holds):
+    line = _line("daily_counts", "Kafka", {**SEEN, OURS: ours, AGAIN: again})
+
+    assert (line.what, line.budget, line.holds) == ("`daily_counts`, from Kafka", "<= 1.02", holds)
+
+
+def test_a_line_has_the_cpu_seconds_of_every_way():
+    figure = _line("daily_counts", "Kafka", SEEN).figure
+
+    assert figure == "1.100 of PySpark's CPU: 11.00 our job, 10.00 PySpark, 21.00 Flink SQL"
+
+
+def test_kinds_take_turns_and_the_first_run_of_each_is_not_counted():
+    order: list[str] = []
+    kinds = {name: lambda name=name: order.append(name) or float(len(order)) for name in ("a", "b")}
+
+    seen = _rounds(kinds, 1_000_000, 2, lambda text: None)
+
+    assert order == ["a", "b", "b", "a", "a", "b"]
+    assert seen == {"a": [4.0, 5.0], "b": [3.0, 6.0]}
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("job", sorted(JOBS.keys() - {"dedup_transactions"}))  # which is of streams only
+def test_the_job_in_plain_pyspark_gives_as_many_rows_as_ours(spark, job):
+    from pyspark.sql import functions as F
+
+    from ledgerops.ledger.jobs import find_job
+    from ledgerops.ledger.plan.plan import load_plan
+    from ledgerops.ledger.sources.spark_source import register
+
+    register(spark)
+    read = spark.read.format("ledger").option("plan", load_plan("default").text).option("limit", 3000)
+    rows = read.option("table", TOPICS.get(job, "transactions")).load()
+
+    expected = find_job(job).transform(rows).count()
+
+    assert expected > 0
+    assert JOBS[job][0](rows, F).count() == expected
