@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import os
 import platform
+import random
 import statistics
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+RESAMPLES = 2000
 YES, NO, UNKNOWN = "yes", "**no**", "within noise"
 
 
@@ -71,7 +73,8 @@ def least(what: str, value: float, figure: str, fewest: float, budget: str) -> L
 class Compared:
     """A ratio of interleaved runs, and that of equal runs in the same rounds: medians over the rounds.
 
-    `spread` is half the range of the noise over the rounds: a difference smaller than that means nothing.
+    `spread` is half the 90 % interval of the median noise, which more rounds make narrower: a difference smaller than
+    that means nothing.
     """
 
     ratio: float
@@ -82,6 +85,11 @@ class Compared:
     def floor(self) -> str:
         """The noise floor as text: the ratio of equal runs and its spread."""
         return f"{self.noise:.3f} ± {self.spread:.3f}"
+
+    @property
+    def uncertainty(self) -> float:
+        """How far the median of equal runs may be from 1: differences below it mean nothing."""
+        return max(self.spread, abs(1 - self.noise))
 
     def at_least(self, bound: float) -> str:
         """Whether the ratio is at least `bound`: YES, NO, or UNKNOWN if the noise is greater than the difference."""
@@ -94,7 +102,7 @@ class Compared:
     def _told(self, missing: float) -> str:
         if missing <= 0:
             return YES
-        return UNKNOWN if missing <= max(self.spread, abs(1 - self.noise)) else NO
+        return UNKNOWN if missing <= self.uncertainty else NO
 
 
 def compare(bare: Sequence[float], again: Sequence[float], other: Sequence[float]) -> Compared:
@@ -104,7 +112,14 @@ def compare(bare: Sequence[float], again: Sequence[float], other: Sequence[float
     """
     ratios = [each / ((one + two) / 2) for one, two, each in zip(bare, again, other, strict=True)]
     noises = [two / one for one, two in zip(bare, again, strict=True)]
-    return Compared(statistics.median(ratios), statistics.median(noises), (max(noises) - min(noises)) / 2)
+    return Compared(statistics.median(ratios), statistics.median(noises), _spread(noises))
+
+
+def _spread(values: Sequence[float]) -> float:
+    """Half the 90 % interval of the median, by drawing as many values again and again (bootstrap)."""
+    draw = random.Random(1)
+    medians = sorted(statistics.median(draw.choices(values, k=len(values))) for _ in range(RESAMPLES))
+    return (medians[RESAMPLES * 95 // 100] - medians[RESAMPLES * 5 // 100]) / 2
 
 
 def table(lines: Sequence[Line]) -> str:

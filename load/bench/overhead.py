@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import statistics
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from load.bench.lines import Compared, Line, compare, limit
+from load.bench.lines import NO, YES, Compared, Line, compare, limit
 from load.bench.runs import AGAIN, ATTACHED, BARE, INSTRUMENTED, Run, Runs, cpu_per_million, embedded, rates
 from load.bench.session import session
 from load.bench.usage import resident
@@ -37,7 +37,11 @@ FEW_BATCHES = 5  # of a run of these
 SECONDS = 3.0  # that the rows of a run take, besides what its batches cost without any; from two runs of the warm-up
 WARM_ROWS = 400_000
 FEWEST, MOST = 50_000, 5_000_000
-LEAST, BATCH_MOST = 0.98, 1.01  # DESIGN 8, and reference/load.md 12: at most 1 % of the p99 batch time
+# The budget is 0.98 of the throughput. It is judged by CPU seconds, which other programs do not change: where the CPU
+# is the limit, 2 % more of it is 2 % less throughput.
+MAX_CPU_RATIO, MAX_BATCH_RATIO = 1.02, 1.01  # of the p99 batch time: at most 1 %
+NOISE_FLOOR = 0.01  # of CPU seconds, below which rounds end
+MAX_ROUNDS = 15
 
 
 def windowed(say: Say, rows: int = ROWS, rounds: int = ROUNDS) -> Iterator[Line]:
@@ -48,18 +52,17 @@ def windowed(say: Say, rows: int = ROWS, rounds: int = ROUNDS) -> Iterator[Line]
         before = resident()
         for kind in (ATTACHED, INSTRUMENTED):  # warms the JVM, the Python workers and our own code
             runs.run(kind, rows)
-        seen = runs.rounds((BARE, AGAIN, ATTACHED, INSTRUMENTED), rows, min(ASKED, rounds), say)
-        for kind, more in runs.rounds((BARE, AGAIN, ATTACHED), rows, rounds - min(ASKED, rounds), say).items():
-            seen[kind] += more
+        seen = runs.rounds((BARE, AGAIN, ATTACHED), rows, rounds, say, _is_quiet, MAX_ROUNDS)
+        asked = runs.rounds((BARE, AGAIN, INSTRUMENTED), rows, ASKED, say)
         grown = resident() - before
         spark.stop()
     yield from _compared(WINDOWED, seen)
-    bare, again, instrumented = (rates(seen[kind])[:ASKED] for kind in (BARE, AGAIN, INSTRUMENTED))
-    asked = compare(bare, again, instrumented)
-    yield Line("attached and instrumented (latency histogram, hot keys): throughput", f"{asked.ratio:.3f}", asked.floor)
+    found = compare(*(_cpu_seconds(asked[kind]) for kind in (BARE, AGAIN, INSTRUMENTED)))
+    what = "attached and instrumented (latency histogram, hot keys): CPU seconds"
+    yield Line(what, f"{found.ratio:.3f}", found.floor)
     callback = statistics.median(runs.callbacks)
     yield limit("callback in the listener's thread, median", callback, f"{callback:.2f} ms", 1.5, "<= 1.5 ms")
-    count = sum(len(each) for each in seen.values())
+    count = sum(len(each) for each in (*seen.values(), *asked.values()))
     yield Line(f"Python driver's memory after {count} runs, with what was imported", f"+{grown:.0f} MiB")
     yield Line("where a bare batch's time goes", _phases(seen[BARE]))
 
@@ -85,7 +88,7 @@ def _job(
     few, many = runs.run(ATTACHED, FEWEST), runs.run(BARE, WARM_ROWS)
     rows = enough((many.rows - few.rows) / max(0.01, many.seconds - few.seconds), seconds)
     say(f"{name}: {rows:,} rows a run")
-    yield from _compared(name, runs.rounds((BARE, AGAIN, ATTACHED), rows, rounds, say))
+    yield from _compared(name, runs.rounds((BARE, AGAIN, ATTACHED), rows, rounds, say, _is_quiet, MAX_ROUNDS))
 
 
 def enough(rate: float, seconds: float) -> int:
@@ -93,17 +96,21 @@ def enough(rate: float, seconds: float) -> int:
     return int(min(MOST, max(FEWEST, round(rate * seconds, -4))))
 
 
+def _cpu_seconds(runs: Sequence[Run]) -> list[float]:
+    return [run.cpu.total for run in runs]
+
+
+def _is_quiet(seen: Mapping[str, list[Run]]) -> bool:
+    """Whether equal runs differ by less than NOISE_FLOOR."""
+    bare, again = _cpu_seconds(seen[BARE]), _cpu_seconds(seen[AGAIN])
+    return compare(bare, again, bare).uncertainty < NOISE_FLOOR
+
+
 def _compared(job: str, seen: dict[str, list[Run]]) -> Iterator[Line]:
     bare, again, attached = seen[BARE], seen[AGAIN], seen[ATTACHED]
     speed = compare(rates(bare), rates(again), rates(attached))
     rate = statistics.median(rates([*bare, *again]))
-    yield Line(
-        f"`{job}`, attached: throughput",
-        f"{speed.ratio:.3f} of {rate:,.0f} rows/s",
-        speed.floor,
-        f">= {LEAST}",
-        speed.at_least(LEAST),
-    )
+    yield Line(f"`{job}`, attached: throughput", f"{speed.ratio:.3f} of {rate:,.0f} rows/s", speed.floor)
     tails = [[_p99([run]) for run in runs] for runs in (bare, again, attached)]
     batch = compare(*tails)
     count = sum(len(run.batches) for run in attached)
@@ -111,11 +118,17 @@ def _compared(job: str, seen: dict[str, list[Run]]) -> Iterator[Line]:
         f"`{job}`, attached: p99 of {count} batches",
         f"{batch.ratio:.3f} of {_p99([*bare, *again]):.2f} s",
         batch.floor,
-        f"<= {BATCH_MOST}",
-        batch.at_most(BATCH_MOST),
+        f"<= {MAX_BATCH_RATIO}",
+        batch.at_most(MAX_BATCH_RATIO),
     )
-    used = compare(*([run.cpu.total for run in runs] for runs in (bare, again, attached)))
-    yield Line(f"`{job}`, attached: CPU seconds per million rows", _cpu(used, bare, again, attached), used.floor)
+    used = compare(*map(_cpu_seconds, (bare, again, attached)))
+    yield Line(
+        f"`{job}`, attached: CPU seconds per million rows, {len(attached)} rounds",
+        _cpu(used, bare, again, attached),
+        used.floor,
+        f"<= {MAX_CPU_RATIO}",
+        used.at_most(MAX_CPU_RATIO) if used.uncertainty >= NOISE_FLOOR else YES if used.ratio <= MAX_CPU_RATIO else NO,
+    )
     live = [statistics.median(run.heap for run in runs) for runs in (bare, again, attached)]
     yield Line(
         f"`{job}`, attached: live objects in the driver's JVM",

@@ -89,14 +89,24 @@ class Runs:
         shutil.rmtree(folder, ignore_errors=True)
         return Run(rows, seconds, [each.durationMs["triggerExecution"] / 1000 for each in told[1:]], used, live, phases)
 
-    def rounds(self, kinds: Sequence[str], rows: int, count: int, say: Callable[[str], None]) -> dict[str, list[Run]]:
-        """Each kind once a round, in random order."""
+    def rounds(
+        self,
+        kinds: Sequence[str],
+        rows: int,
+        count: int,
+        say: Callable[[str], None],
+        enough: Callable[[Mapping[str, list[Run]]], bool] = lambda seen: True,
+        most: int = 0,
+    ) -> dict[str, list[Run]]:
+        """Each kind once a round, in random order: `count` rounds, and up to `most` until it is `enough`."""
         seen: dict[str, list[Run]] = {kind: [] for kind in kinds}
-        for number in range(count):
+        for number in range(max(count, most)):
+            if number >= count and enough(seen):
+                break
             for kind in random.Random(number).sample(list(kinds), len(kinds)):
                 done = self.run(kind, rows)
                 seen[kind].append(done)
-                say(f"round {number + 1} of {count}, {self.job}, {kind}: {done.rate:,.0f} rows/s")
+                say(f"round {number + 1} of {max(count, most)}, {self.job}, {kind}: {done.rate:,.0f} rows/s")
         return seen
 
     @contextmanager

@@ -12,6 +12,13 @@ def test_runs_are_compared_within_their_round():
     assert found.floor == "1.020 ± 0.020"
 
 
+def test_the_noise_floor_falls_with_the_number_of_rounds():
+    few = compare([1.0] * 4, [0.99, 1.0, 1.01, 1.0], [1.0] * 4)
+    many = compare([1.0] * 40, [0.99, 1.0, 1.01, 1.0] * 10, [1.0] * 40)
+
+    assert many.spread < few.spread
+
+
 def test_rounds_that_lack_a_run_are_refused():
     with pytest.raises(ValueError, match="shorter"):
         compare([1.0, 1.0], [1.0, 1.0], [1.0])

@@ -5,8 +5,8 @@ import pytest
 
 from load.bench.overhead import _compared
 from load.bench.producer import send_process
-from load.bench.runs import AGAIN, ATTACHED, BARE, Runs, cpu_per_million, embedded
-from load.bench.usage import Meter, heap, resident, spark_jvm
+from load.bench.runs import AGAIN, ATTACHED, BARE, Run, Runs, cpu_per_million, embedded
+from load.bench.usage import Cpu, Meter, heap, resident, spark_jvm
 
 ROWS = 15_000
 
@@ -28,7 +28,7 @@ def test_runs_of_a_job_give_every_figure_of_its_comparison(spark, tmp_path):
     assert [line.what.split(": ")[1] for line in lines] == [
         "throughput",
         f"p99 of {len(attached.batches)} batches",
-        "CPU seconds per million rows",
+        "CPU seconds per million rows, 1 rounds",
         "live objects in the driver's JVM",
     ]
     assert all(line.noise for line in lines)
@@ -44,6 +44,28 @@ def test_the_jvm_is_sparks_and_its_use_is_told_apart(spark, kafka):
     assert resident(spark_jvm()) > resident() / 4
     assert used.jvm > 0
     assert used.total == pytest.approx(sum(used))
+
+
+class Counted(Runs):
+    def run(self, kind: str, rows: int) -> Run:
+        self.count += 1
+        return Run(rows, 1.0, [], Cpu(0.0, 0.0, float(self.count)), 0.0, {})
+
+
+@pytest.mark.parametrize(
+    ("enough_after", "rounds"),
+    [
+        pytest.param(1, 3, id="at least as many as were asked for"),
+        pytest.param(5, 5, id="until it is enough"),
+        pytest.param(99, 7, id="but never more than the limit"),
+    ],
+)
+def test_rounds_go_on_until_it_is_enough(tmp_path, enough_after, rounds):
+    runs = Counted(None, tmp_path, "daily_counts", dict)
+
+    seen = runs.rounds((BARE, AGAIN), 100, 3, lambda text: None, lambda seen: len(seen[BARE]) >= enough_after, 7)
+
+    assert [len(each) for each in seen.values()] == [rounds, rounds]
 
 
 WORKER = """
