@@ -69,6 +69,11 @@ PARTS = (
         "Same queries, same driver. Both are fetched over HTTP in turn while the queries wait for their trigger.",
     ),
     Part(
+        "scrapes", "scrapes:scrapes", "A storm of scrapes beside a saturated job",
+        "Windows of one query that never waits, alternately with 200 scrapes a second and without. An address is "
+        "answered 20 times a second; further requests wait or are refused.",
+    ),
+    Part(
         "core", "core:core", "Scrape, memory, replay and start",
         "The observer without Spark, on complete synthetic records.",
     ),
