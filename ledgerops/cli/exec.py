@@ -3,8 +3,11 @@
 The script gets its own name, arguments and exit code, as under python. Settings come from ledgerops.toml and the
 LEDGEROPS_* variables. The address of the exporter is printed on stderr.
 
-Example:
+Under spark-submit, its launcher is the application: --py-files, --archives and --conf work as usual.
+
+Examples:
     LEDGEROPS_PORT=9464 ledgerops exec app.py --input topic
+    spark-submit --py-files lib.zip "$(ledgerops exec --launcher)" exec app.py --input topic
 """
 
 from __future__ import annotations
@@ -21,6 +24,8 @@ from ledgerops.errors import UserError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    launcher = Path(__file__).parents[1] / "__main__.py"
+    parser.add_argument("--launcher", action="version", version=str(launcher), help="print the path for spark-submit")
     # one argument, since of two argparse takes a -- from between them
     parser.add_argument(
         "script", nargs=argparse.PARSER, metavar="SCRIPT", help="the PySpark script, followed by its own arguments"

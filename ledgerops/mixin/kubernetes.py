@@ -14,39 +14,65 @@ from ledgerops.mixin.site import Site, duration
 from ledgerops.mixin.yaml_text import document
 
 PART = {"app.kubernetes.io/part-of": "ledgerops"}
-PORT = 9464
+DRIVER = {"ledgerops": "true"}  # label of the pods of drivers, which listen on 0.0.0.0
+PORT, NOTIFY_PORT = 9464, 9465
 
 
 def kubernetes_files(site: Site) -> Mapping[str, str]:
-    """File name -> text: a PrometheusRule, a Service and a ServiceMonitor for drivers, a ConfigMap a dashboard."""
+    """File name -> text: rules, what finds drivers, who may reach them, notify, and a ConfigMap a dashboard.
+
+    A PodMonitor finds the drivers of `site.kubernetes_namespaces`; without these a Service and a ServiceMonitor find
+    those of their own namespace.
+    """
+    found = {"podmonitor.yaml": [_pod_monitor(site)]} if site.kubernetes_namespaces else {}
+    found = found or {"servicemonitor.yaml": [_service(site), _monitor(site)]}
     made = {
-        "prometheusrule.yaml": document(_rule(site)),
-        "servicemonitor.yaml": document(_service(), _monitor(site)),
+        "prometheusrule.yaml": [_rule(site)],
+        **found,
+        "networkpolicy.yaml": [_driver_policy(site)],
+        "notify.yaml": [_notify(site), _notify_service(site), _notify_policy(site)],
     }
-    made |= {f"dashboard-{page.uid.removeprefix('ledgerops-')}.yaml": document(_board(page, site)) for page in PAGES}
-    return made
+    made |= {f"dashboard-{page.uid.removeprefix('ledgerops-')}.yaml": [_board(page, site)] for page in PAGES}
+    return {name: document(*objects) for name, objects in made.items()}
+
+
+def _metadata(name: str, site: Site, **labels: str) -> dict[str, Any]:
+    asked = dict(each.strip().split("=", 1) for each in site.kubernetes_labels.split(",") if each)
+    return {"name": name, "labels": {**PART, **asked, **labels}}
 
 
 def _rule(site: Site) -> dict[str, Any]:
     return {
         "apiVersion": "monitoring.coreos.com/v1",
         "kind": "PrometheusRule",
-        "metadata": {"name": "ledgerops", "labels": PART},
+        "metadata": _metadata("ledgerops", site),
         "spec": {"groups": [group for name in FILES for group in groups(name, site)]},
     }
 
 
-def _service() -> dict[str, Any]:
-    """Headless: each driver is scraped by itself. Drivers bear the label ledgerops: "true" and listen on 0.0.0.0."""
+def _service(site: Site) -> dict[str, Any]:
+    """Headless: each driver is scraped by itself."""
     return {
         "apiVersion": "v1",
         "kind": "Service",
-        "metadata": {"name": "ledgerops-drivers", "labels": PART},
+        "metadata": _metadata("ledgerops-drivers", site),
         "spec": {
             "clusterIP": "None",
-            "selector": {"ledgerops": "true"},
+            "selector": DRIVER,
             "ports": [{"name": "ledgerops", "port": PORT, "targetPort": PORT}],
         },
+    }
+
+
+def _endpoint(site: Site, port: str, *relabelings: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "port": port,
+        **monitor_config(site),
+        "honorLabels": True,  # the label app is the driver's own, whatever label app its pod has
+        "interval": duration(site.scrape_seconds),
+        "scrapeTimeout": duration(min(site.scrape_seconds, 10.0)),
+        # rules and dashboards select by it
+        "relabelings": [*relabelings, {"targetLabel": "job", "replacement": site.job}],
     }
 
 
@@ -54,22 +80,115 @@ def _monitor(site: Site) -> dict[str, Any]:
     return {
         "apiVersion": "monitoring.coreos.com/v1",
         "kind": "ServiceMonitor",
-        "metadata": {"name": "ledgerops", "labels": PART},
+        "metadata": _metadata("ledgerops", site),
         "spec": {
             "selector": {"matchLabels": PART},
             "sampleLimit": 50_000,
-            "endpoints": [
-                {
-                    "port": "ledgerops",
-                    **monitor_config(site),
-                    "interval": duration(site.scrape_seconds),
-                    "scrapeTimeout": duration(min(site.scrape_seconds, 10.0)),
-                    # rules and dashboards select by it
-                    "relabelings": [{"targetLabel": "job", "replacement": site.job}],
-                }
-            ],
+            "endpoints": [_endpoint(site, "ledgerops")],
         },
     }
+
+
+def _pod_monitor(site: Site) -> dict[str, Any]:
+    """Spark declares the port of its UI in the driver's pod, and ours is at the same address."""
+    ours = {
+        "sourceLabels": ["__meta_kubernetes_pod_ip"],
+        "targetLabel": "__address__",
+        "replacement": f"$1:{PORT}",
+    }
+    return {
+        "apiVersion": "monitoring.coreos.com/v1",
+        "kind": "PodMonitor",
+        "metadata": _metadata("ledgerops", site),
+        "spec": {
+            "namespaceSelector": {"matchNames": [each.strip() for each in site.kubernetes_namespaces.split(",")]},
+            "selector": {"matchLabels": {**DRIVER, "spark-role": "driver"}},
+            "podTargetLabels": ["spark-app-name", "spark-app-selector"],
+            "sampleLimit": 50_000,
+            "podMetricsEndpoints": [_endpoint(site, "spark-ui", ours)],
+        },
+    }
+
+
+def _policy(name: str, pods: Mapping[str, str], port: int, site: Site) -> dict[str, Any]:
+    """Lets the namespace of Prometheus and Alertmanager, and the own one, reach one port of pods."""
+    monitoring = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": site.kubernetes_monitoring}}}
+    return {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "NetworkPolicy",
+        "metadata": _metadata(name, site),
+        "spec": {
+            "podSelector": {"matchLabels": dict(pods)},
+            "policyTypes": ["Ingress"],
+            "ingress": [{"from": [monitoring, {"podSelector": {}}], "ports": [{"protocol": "TCP", "port": port}]}],
+        },
+    }
+
+
+def _driver_policy(site: Site) -> dict[str, Any]:
+    """Executors, in the same namespace, must reach their driver on any port."""
+    policy = _policy("ledgerops-drivers", DRIVER, PORT, site)
+    policy["spec"]["ingress"].append({"from": [{"podSelector": {}}]})
+    return policy
+
+
+NOTIFY = {"app.kubernetes.io/name": "ledgerops-notify"}
+
+
+def _notify(site: Site) -> dict[str, Any]:
+    """The addresses of senders and the token are in the Secret ledgerops-notify."""
+    container = {
+        "name": "notify",
+        "image": "ledgerops:latest",
+        "args": [
+            "ledgerops", "notify", "--host", "0.0.0.0", "--port", str(NOTIFY_PORT), "--queue", "/data/queue.db",
+            "--senders", "/secrets/senders", "--token-file", "/secrets/token",
+            "--prometheus", f"http://prometheus-operated.{site.kubernetes_monitoring}:9090",
+        ],
+        "ports": [{"name": "http", "containerPort": NOTIFY_PORT}],
+        "readinessProbe": {"httpGet": {"path": "/healthz", "port": "http"}},
+        "resources": {"requests": {"cpu": "50m", "memory": "64Mi"}, "limits": {"memory": "256Mi"}},
+        "securityContext": {
+            "allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]},
+        },
+        "volumeMounts": [
+            {"name": "secrets", "mountPath": "/secrets", "readOnly": True}, {"name": "data", "mountPath": "/data"},
+        ],
+    }  # fmt: skip
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": _metadata("ledgerops-notify", site, **NOTIFY),
+        "spec": {
+            "replicas": 1,  # the queue is a file
+            "strategy": {"type": "Recreate"},
+            "selector": {"matchLabels": NOTIFY},
+            "template": {
+                "metadata": {"labels": {**PART, **NOTIFY}},
+                "spec": {
+                    "securityContext": {"runAsNonRoot": True, "runAsUser": 10001, "fsGroup": 10001},
+                    "containers": [container],
+                    "volumes": [
+                        {"name": "secrets", "secret": {"secretName": "ledgerops-notify"}},
+                        {"name": "data", "emptyDir": {}},
+                    ],
+                },
+            },
+        },
+    }
+
+
+def _notify_service(site: Site) -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": "notify", "labels": NOTIFY},
+        "spec": {"selector": NOTIFY, "ports": [{"name": "http", "port": NOTIFY_PORT, "targetPort": "http"}]},
+    }
+
+
+def _notify_policy(site: Site) -> dict[str, Any]:
+    return _policy("ledgerops-notify", NOTIFY, NOTIFY_PORT, site)
 
 
 def _board(page: Page, site: Site) -> dict[str, Any]:
@@ -77,6 +196,6 @@ def _board(page: Page, site: Site) -> dict[str, Any]:
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
-        "metadata": {"name": page.uid, "labels": {**PART, "grafana_dashboard": "1"}},
+        "metadata": _metadata(page.uid, site, grafana_dashboard="1"),
         "data": {f"{page.uid}.json": page_json(page, site)},
     }

@@ -50,6 +50,9 @@ class Site:
     scrape_certificate: str = ""  # for drivers that ask for client certificates
     scrape_key: str = ""
     scrape_secret: str = "ledgerops-scrape"  # the Secret that has all this in a cluster
+    kubernetes_labels: str = ""  # name=value,name=value for every object: what the operator's selectors ask for
+    kubernetes_namespaces: str = ""  # of the drivers, comma-separated; given, a PodMonitor finds them there
+    kubernetes_monitoring: str = "monitoring"  # namespace of Prometheus, which NetworkPolicies let in
     notify_url: str = "http://notify:9465/alerts"  # ledgerops notify, as docker-compose.yaml names it
     notify_token_file: str = ""  # a path of Alertmanager's
     notify_ca_file: str = ""
@@ -63,6 +66,8 @@ class Site:
                 f"render: with freshness_objective {objective:g} the fast burn alert could never fire "
                 "(14.4 x the error budget is above 1); choose 0.94 or more"
             )
+        if any("=" not in each for each in self.kubernetes_labels.split(",") if each):
+            raise UserError(f"render: kubernetes_labels is name=value,name=value, not {self.kubernetes_labels!r:.60}")
         for name in ("scrape_seconds", "evaluation_seconds", "time_scale", "freshness_seconds", "period_days"):
             if getattr(self, name) <= 0:
                 raise UserError(f"render: {name} must be above 0")

@@ -1,7 +1,16 @@
 """`ledgerops exec` with a script that makes a session of its own."""
 
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pyspark
 import pytest
 
+import ledgerops
+from ledgerops.servers.java import java_home
 from ledgerops.servers.process import free_port
 from tests.agent.test_attach import python
 
@@ -39,3 +48,35 @@ def test_a_script_that_knows_nothing_is_watched_and_keeps_its_exit_code(tmp_path
     assert "py4j" not in done.stderr
     assert f"ledgerops: attached, metrics at http://127.0.0.1:{port}" in done.stderr
     assert "Spark's UI is off" in done.stderr
+
+
+SUBMITTED = """
+import sys
+from pyspark.sql import SparkSession
+import shipped
+
+spark = SparkSession.builder.getOrCreate()
+print("name", __name__, sys.argv[1:], shipped.NAME, spark.sparkContext.appName)
+spark.stop()
+"""
+
+
+def test_the_launcher_takes_the_place_of_the_application_under_spark_submit(tmp_path):
+    (tmp_path / "app.py").write_text(SUBMITTED)
+    with zipfile.ZipFile(tmp_path / "lib.zip", "w") as library:
+        library.writestr("shipped.py", "NAME = 'from the archive'")
+    home = Path(pyspark.__file__).parent
+    launcher = Path(ledgerops.__file__).parent / "__main__.py"
+    options = ["--master", "local[1]", "--name", "billing", "--py-files", "lib.zip", "--conf", "spark.ui.enabled=false"]
+    done = subprocess.run(
+        [home / "bin/spark-submit", *options, launcher, "exec", "app.py", "--more"],
+        capture_output=True, text=True, check=False, cwd=tmp_path, timeout=300,
+        env={
+            **os.environ, "SPARK_HOME": str(home), "JAVA_HOME": str(java_home()), "PYSPARK_PYTHON": sys.executable,
+            "LEDGEROPS_PORT": "0", "SPARK_LOCAL_IP": "127.0.0.1",
+        },
+    )  # fmt: skip
+
+    assert done.returncode == 0, done.stderr
+    assert "name __main__ ['--more'] from the archive billing" in done.stdout
+    assert "ledgerops: attached, metrics at http://127.0.0.1:" in done.stderr

@@ -7,6 +7,7 @@ import pytest
 import yaml
 
 from ledgerops.cli import main
+from ledgerops.errors import UserError
 from ledgerops.mixin.alerts import ALERTS
 from ledgerops.mixin.dashboards.pages import PAGES
 from ledgerops.mixin.kubernetes import kubernetes_files
@@ -17,6 +18,64 @@ from ledgerops.mixin.site import Site
 @pytest.fixture(scope="module")
 def objects():
     return [each for text in kubernetes_files(Site()).values() for each in yaml.safe_load_all(text)]
+
+
+NAMESPACED = Site(kubernetes_namespaces="spark, jobs", kubernetes_labels="release=monitoring,team=data")
+
+
+@pytest.mark.parametrize("site", [Site(), NAMESPACED], ids=["defaults", "several namespaces"])
+def test_every_object_of_kubernetes_itself_fits_its_published_schema(site):
+    kubernetes_validate = pytest.importorskip("kubernetes_validate")
+    made = [each for text in kubernetes_files(site).values() for each in yaml.safe_load_all(text)]
+    kinds = set()
+    for each in made:
+        if "." not in each["apiVersion"] or each["apiVersion"].endswith("k8s.io/v1"):
+            kubernetes_validate.validate(each, "1.34", strict=True)
+            kinds.add(each["kind"])
+
+    assert {"ConfigMap", "Deployment", "NetworkPolicy", "Service"} <= kinds
+
+
+def test_a_field_that_kubernetes_does_not_know_fails_the_schema():
+    kubernetes_validate = pytest.importorskip("kubernetes_validate")
+    [deployment] = [
+        each for each in yaml.safe_load_all(kubernetes_files(Site())["notify.yaml"]) if each["kind"] == "Deployment"
+    ]
+    deployment["spec"]["replica"] = 1
+
+    with pytest.raises(kubernetes_validate.ValidationError):
+        kubernetes_validate.validate(deployment, "1.34", strict=True)
+
+
+def test_drivers_in_several_namespaces_are_found_by_a_pod_monitor_instead():
+    files = kubernetes_files(NAMESPACED)
+    spec = yaml.safe_load(files["podmonitor.yaml"])["spec"]
+
+    assert "servicemonitor.yaml" not in files, "each driver would be scraped twice"
+    assert spec["namespaceSelector"] == {"matchNames": ["spark", "jobs"]}
+    assert spec["selector"]["matchLabels"] == {"ledgerops": "true", "spark-role": "driver"}
+    assert "app" not in spec["podTargetLabels"] and spec["podMetricsEndpoints"][0]["honorLabels"] is True
+
+
+def test_every_object_of_the_operator_has_the_labels_that_its_selectors_ask_for():
+    for text in kubernetes_files(NAMESPACED).values():
+        for each in yaml.safe_load_all(text):
+            if each["apiVersion"].startswith("monitoring.coreos.com"):
+                assert {"release": "monitoring", "team": "data"}.items() <= each["metadata"]["labels"].items()
+
+
+def test_a_label_without_a_value_is_refused():
+    with pytest.raises(UserError, match="kubernetes_labels is name=value,name=value, not 'release'"):
+        Site(kubernetes_labels="release")
+
+
+def test_executors_reach_their_driver_on_every_port_and_prometheus_on_that_of_the_exporter():
+    policy = yaml.safe_load(kubernetes_files(Site())["networkpolicy.yaml"])["spec"]
+
+    assert policy["podSelector"] == {"matchLabels": {"ledgerops": "true"}}
+    scrape, executors = policy["ingress"]
+    assert scrape["ports"] == [{"protocol": "TCP", "port": 9464}]
+    assert executors == {"from": [{"podSelector": {}}]}
 
 
 def of(objects, kind):
@@ -32,7 +91,8 @@ def test_the_rules_are_those_of_the_files(objects):
 
 
 def test_drivers_are_found_by_their_label_and_scraped_as_the_job_that_rules_select(objects):
-    [service], [monitor] = of(objects, "Service"), of(objects, "ServiceMonitor")
+    service = next(each for each in of(objects, "Service") if each["metadata"]["name"] == "ledgerops-drivers")
+    [monitor] = of(objects, "ServiceMonitor")
 
     assert monitor["spec"]["selector"]["matchLabels"].items() <= service["metadata"]["labels"].items()
     [endpoint] = monitor["spec"]["endpoints"]
