@@ -19,8 +19,8 @@ from ledgerops.agent.host import HostCollector
 from ledgerops.agent.kafka_heads import KafkaCollector
 from ledgerops.agent.kafka_proxy import Broker
 from ledgerops.agent.plan import PlanReader
-from ledgerops.agent.poller import Periodic
-from ledgerops.agent.queue import Inbox
+from ledgerops.agent.poller import Poller
+from ledgerops.agent.queue import EventQueue
 from ledgerops.agent.self_stats import ObserverCollector
 from ledgerops.agent.sessions import Session, application_name, session_key
 from ledgerops.agent.spark_rest import SparkRest
@@ -33,7 +33,7 @@ from ledgerops.config import Config, check_variables, load
 from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.metrics.self_watch import SelfStats
 from ledgerops.model.recording import Recorder
-from ledgerops.runtime.registry import Fleet
+from ledgerops.runtime.registry import QueryRegistry
 from ledgerops.runtime.status import status_document
 
 if TYPE_CHECKING:
@@ -50,13 +50,13 @@ class Hub:
     def __init__(self, config: Config) -> None:
         self.config = config
         self.stats = SelfStats()
-        self.inbox = Inbox(self.stats)
+        self.queue = EventQueue(self.stats)
         self.sessions: dict[str, Session] = {}
         self._rest: tuple[Session, SparkRest] | None = None
         folder = Path(config.recording) if config.recording is not None else None
         recorder = Recorder(folder, config.recording_segment_bytes, config.recording_total_bytes) if folder else None
-        self.fleet = Fleet(partial(Diagnoser, freshness=config.freshness_objective_seconds))
-        self.worker = Worker(self.inbox, self.fleet, self.stats, config, recorder)
+        self.registry = QueryRegistry(partial(Diagnoser, freshness=config.freshness_objective_seconds))
+        self.worker = Worker(self.queue, self.registry, self.stats, config, recorder)
         self.exporter = _serve(config, self.worker, self.stats)
         self.askers: list[KafkaCollector | OffsetCommitter | Broker] = []  # that may be waiting for a broker
         self.collectors = self._collectors(folder)
@@ -92,21 +92,21 @@ class Hub:
         """After a session went: the next application has an interface of its own."""
         self._rest = None
 
-    def _collectors(self, folder: Path | None) -> list[Periodic]:
-        config, stats, inbox, runs = self.config, self.stats, self.inbox, self.fleet.runs
-        watchdog = Watchdog(inbox, runs, lambda: list(self.sessions.values()))
+    def _collectors(self, folder: Path | None) -> list[Poller]:
+        config, stats, queue, runs = self.config, self.stats, self.queue, self.registry.runs
+        watchdog = Watchdog(queue, runs, lambda: list(self.sessions.values()))
         collectors: list[tuple[str, float, Callable[[], None]]] = [
             ("watchdog", config.watchdog_interval, watchdog.collect),
-            ("plan", 1.0, PlanReader(inbox, runs).collect),
-            ("observer", OBSERVER_INTERVAL, ObserverCollector(inbox).collect),
-            ("host", config.host_interval, HostCollector(inbox, folder or Path.cwd(), self.rest).collect),
+            ("plan", 1.0, PlanReader(queue, runs).collect),
+            ("observer", OBSERVER_INTERVAL, ObserverCollector(queue).collect),
+            ("host", config.host_interval, HostCollector(queue, folder or Path.cwd(), self.rest).collect),
         ]
         if config.tasks_collector:
-            tasks = TaskCollector(inbox, runs, self.rest, config.tasks_interval)
+            tasks = TaskCollector(queue, runs, self.rest, config.tasks_interval)
             collectors.append(("tasks", min(1.0, config.tasks_interval), tasks.collect))
         broker = self.broker = Broker(self._kafka)
         if config.kafka_servers is not None:
-            kafka = KafkaCollector(inbox, runs, broker)
+            kafka = KafkaCollector(queue, runs, broker)
             collectors.append(("kafka", config.kafka_interval, kafka.collect))
             self.askers.append(kafka)
         if config.commit_group is not None:
@@ -114,7 +114,7 @@ class Hub:
             collectors.append(("commit", 1.0, committer.collect))
             self.askers.append(committer)
         self.askers.append(broker)  # the last: it answers the others until their end
-        return [Periodic(name, interval, collect, stats) for name, interval, collect in collectors]
+        return [Poller(name, interval, collect, stats) for name, interval, collect in collectors]
 
     def _kafka(self) -> KafkaClient:
         """Raises UserError, which the collector's thread counts and logs once."""
@@ -225,14 +225,14 @@ def attach(spark: Any, **overrides: Any) -> Watch:
                     hub.exporter.url,
                 )
             try:
-                session = Session(spark, hub.inbox)
+                session = Session(spark, hub.queue)
             except BaseException:
                 if _hub is None:
                     hub.close()
                 raise
             _drop_stopped(hub)
             hub.sessions[key] = session
-            hub.fleet.runs.readmit()
+            hub.registry.runs.readmit()
             if _hub is None:
                 hub.start()
                 atexit.register(_close_all)

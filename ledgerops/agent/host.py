@@ -13,7 +13,7 @@ from typing import Any, Literal
 import orjson
 import psutil
 
-from ledgerops.agent.queue import Inbox
+from ledgerops.agent.queue import EventQueue
 from ledgerops.agent.spark_rest import SparkRest, rest_instant
 from ledgerops.common.masking import mask
 from ledgerops.model.records import Executor, Host, Process, RemovedExecutor
@@ -30,8 +30,8 @@ Trees = Mapping[Hashable, Sequence[psutil.Process]]  # by their roots
 class HostCollector:
     """`folder` is the one whose disk is reported, `rest` gives Spark's interface, or None while it is unknown."""
 
-    def __init__(self, inbox: Inbox, folder: Path | None, rest: Callable[[], SparkRest | None]) -> None:
-        self._inbox, self._folder, self._rest = inbox, folder, rest
+    def __init__(self, queue: EventQueue, folder: Path | None, rest: Callable[[], SparkRest | None]) -> None:
+        self._queue, self._folder, self._rest = queue, folder, rest
         self._spent: dict[Role, Spent] = defaultdict(Spent)
         psutil.cpu_percent()  # the first call only starts the measurement
         self._cpu_times = psutil.cpu_times()
@@ -68,7 +68,7 @@ class HostCollector:
             cpu_steal_ratio=self._steal_ratio(),
             runnable_threads=runnable_threads(),
         )
-        self._inbox.put("host", orjson.dumps(seen))
+        self._queue.put("host", orjson.dumps(seen))
         if problem is not None:
             raise problem
 

@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 
 from ledgerops.agent.kafka_proxy import Broker, BrokerError
-from ledgerops.agent.queue import Inbox
+from ledgerops.agent.queue import EventQueue
 from ledgerops.model.records import Offsets, Partition
 from ledgerops.runtime.runs import Runs
 
@@ -20,16 +20,16 @@ SETTINGS_SECONDS = 300.0  # for which the settings of a topic are believed
 
 
 class KafkaCollector:
-    """`runs` has what the queries read; what the broker answers goes to `inbox`, for each query."""
+    """`runs` has what the queries read; what the broker answers goes to `queue`, for each query."""
 
     def __init__(
         self,
-        inbox: Inbox,
+        queue: EventQueue,
         runs: Runs,
         broker: Broker,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self._inbox, self._runs, self._broker, self._clock = inbox, runs, broker, clock
+        self._queue, self._runs, self._broker, self._clock = queue, runs, broker, clock
         self._closing = False
         self._settings: dict[str, tuple[float, Mapping[str, str]]] = {}  # topic -> when asked, its settings
         self._since: dict[str, float] = {}  # query -> when the first of its failed attempts began
@@ -92,7 +92,7 @@ class KafkaCollector:
                 data = {"latest": _nested(latest, read), "earliest": _nested(earliest, read)} | self._kept(topics)
                 if took is not None:
                     data["seconds"] = round(took, 4)
-            self._inbox.put("offsets", orjson.dumps({"run_id": run_id, **data}), name)
+            self._queue.put("offsets", orjson.dumps({"run_id": run_id, **data}), name)
 
     def _kept(self, topics: Iterable[str]) -> dict[str, dict[str, float]]:
         """Retention by topic, of those that delete at all."""

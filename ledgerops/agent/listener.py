@@ -14,7 +14,7 @@ from typing import Any
 
 import orjson
 
-from ledgerops.agent.queue import Inbox
+from ledgerops.agent.queue import EventQueue
 from ledgerops.model.records import Kind
 
 WRAPPED = '{"progress":'  # how a progress event writes the record that it carries
@@ -23,17 +23,17 @@ WRAPPED = '{"progress":'  # how a progress event writes the record that it carri
 class EventSink:
     """Times each callback and keeps its errors from Spark. `origin` names the session for the worker."""
 
-    def __init__(self, inbox: Inbox, origin: object = None) -> None:
-        self.inbox = inbox
+    def __init__(self, queue: EventQueue, origin: object = None) -> None:
+        self.queue = queue
         self.origin = origin
 
     def take(self, kind: Kind, fetch: Callable[[], str | bytes]) -> None:
         """Queues the JSON text that `fetch` returns and counts the callback and its seconds. Raises nothing."""
         began = time.perf_counter()
-        stats = self.inbox.stats
+        stats = self.queue.stats
         failed = False
         try:
-            self.inbox.put(kind, fetch(), origin=self.origin)
+            self.queue.put(kind, fetch(), origin=self.origin)
         except Exception:  # the gateway may be going away; whatever it is, Spark must not see it
             failed = True
         with stats.lock:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import orjson
 
-from ledgerops.agent.queue import Inbox
+from ledgerops.agent.queue import EventQueue
 from ledgerops.agent.sessions import Session
 from ledgerops.model.records import Plan
 from ledgerops.runtime.runs import Run, Runs
@@ -41,8 +41,8 @@ Value = TypeVar("Value")
 class PlanReader:
     """Reads the plan of each run when it appears, and again after its first batch: only then is the plan complete."""
 
-    def __init__(self, inbox: Inbox, runs: Runs) -> None:
-        self._inbox, self._runs = inbox, runs
+    def __init__(self, queue: EventQueue, runs: Runs) -> None:
+        self._queue, self._runs = queue, runs
         self._done: dict[str, bool] = {}  # run id -> whether a batch had run
 
     def collect(self) -> None:
@@ -53,7 +53,7 @@ class PlanReader:
             if self._done.get(run.run_id) in (complete, True):
                 continue
             plan = read_plan(run)
-            if plan == run.plan or self._inbox.put("plan", orjson.dumps(plan), run.query, run.session):
+            if plan == run.plan or self._queue.put("plan", orjson.dumps(plan), run.query, run.session):
                 self._done[run.run_id] = complete
         on = {run.run_id for run in runs}
         self._done = {run_id: complete for run_id, complete in self._done.items() if run_id in on}

@@ -11,7 +11,7 @@ from ledgerops.metrics.self_watch import SelfStats
 log = logging.getLogger("ledgerops")
 
 
-class Periodic:
+class Poller:
     """Calls `collect` every `interval` seconds on a daemon thread; errors are counted, and logged the first time."""
 
     def __init__(self, name: str, interval: float, collect: Callable[[], None], stats: SelfStats) -> None:

@@ -22,7 +22,7 @@ class Event(NamedTuple):
     origin: object = None
 
 
-class Inbox:
+class EventQueue:
     """Any thread puts, the worker takes."""
 
     def __init__(self, stats: SelfStats, size: int = MAX_EVENTS) -> None:

@@ -6,27 +6,27 @@ import time
 
 import orjson
 
-from ledgerops.agent.queue import Inbox
+from ledgerops.agent.queue import EventQueue
 from ledgerops.model.records import Observer
 
 
 class ObserverCollector:
     """One for a driver: the queue, the worker and the collectors are shared by its sessions."""
 
-    def __init__(self, inbox: Inbox) -> None:
-        self._inbox = inbox
+    def __init__(self, queue: EventQueue) -> None:
+        self._queue = queue
 
     def collect(self) -> None:
         """Queues one `observer` record: the length of the queue, and counts and seconds since the start."""
-        stats = self._inbox.stats.copy()
+        stats = self._queue.stats.copy()
         seen = Observer(
             at=time.time(),
-            queue_size=len(self._inbox),
-            queue_limit=self._inbox.limit,
+            queue_size=len(self._queue),
+            queue_limit=self._queue.limit,
             dropped=stats.dropped,
             events=sum(stats.events.values()),
             callback_seconds=stats.callback_seconds,
             worker_seconds=sum(stats.worker_seconds.values()),
             collector_errors=dict(stats.collector_errors),
         )
-        self._inbox.put("observer", orjson.dumps(seen))
+        self._queue.put("observer", orjson.dumps(seen))

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
 from ledgerops.agent.listener import Connections, EventSink, add_connect_listener, add_java_listener
-from ledgerops.agent.queue import Inbox
+from ledgerops.agent.queue import EventQueue
 
 log = logging.getLogger("ledgerops")
 
@@ -31,11 +31,11 @@ class Session:
 
     _asking: threading.Thread | None = None
 
-    def __init__(self, session: Any, inbox: Inbox) -> None:
+    def __init__(self, session: Any, queue: EventQueue) -> None:
         self.spark = session
         self.classic = is_classic(session)
         self.key = session_key(session)
-        sink = EventSink(inbox, origin=self)
+        sink = EventSink(queue, origin=self)
         self._sink = sink
         self._remove: Callable[[], None] | None
         self._connections: Connections | None = None

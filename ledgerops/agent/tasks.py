@@ -15,7 +15,7 @@ from typing import Any
 
 import orjson
 
-from ledgerops.agent.queue import Inbox
+from ledgerops.agent.queue import EventQueue
 from ledgerops.agent.spark_rest import SparkRest, rest_instant
 from ledgerops.model.records import ExecutorShare, StageSummary, TaskSummary
 from ledgerops.runtime.runs import Run, Runs
@@ -51,13 +51,13 @@ class TaskCollector:
 
     def __init__(
         self,
-        inbox: Inbox,
+        queue: EventQueue,
         runs: Runs,
         rest: Callable[[], SparkRest | None],
         interval: float,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self._inbox, self._runs, self._rest = inbox, runs, rest
+        self._queue, self._runs, self._rest = queue, runs, rest
         self._interval, self._clock = interval, clock
         self._offset = 0
         self._looked: dict[str, tuple[int, float]] = {}  # run id -> batch, when
@@ -100,7 +100,7 @@ class TaskCollector:
                     continue
                 read += 1
                 if summary.stages:
-                    self._inbox.put("tasks", orjson.dumps(summary), wanted[run_id].query, wanted[run_id].session)
+                    self._queue.put("tasks", orjson.dumps(summary), wanted[run_id].query, wanted[run_id].session)
         except UNREADABLE as error:
             problem = error
         if problem is not None and not read:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 
 import orjson
 
-from ledgerops.agent.queue import Inbox
+from ledgerops.agent.queue import EventQueue
 from ledgerops.agent.sessions import ActiveQuery, Session
 from ledgerops.model.spark_progress import format_instant
 from ledgerops.runtime.runs import Run, Runs
@@ -32,13 +32,13 @@ class Watchdog:
 
     def __init__(
         self,
-        inbox: Inbox,
+        queue: EventQueue,
         runs: Runs,
         sessions: Callable[[], Iterable[Session]],
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.calls = 0
-        self._inbox, self._runs, self._sessions, self._clock = inbox, runs, sessions, clock
+        self._queue, self._runs, self._sessions, self._clock = queue, runs, sessions, clock
         self._listed: dict[str, float] = {}  # session -> when
         self._missing: dict[str, float] = {}  # run id -> since when; infinity once its end was reported
         self._reported: dict[str, float] = {}
@@ -98,7 +98,7 @@ class Watchdog:
     def _started(self, query: ActiveQuery, session: Session, now: float) -> None:
         """For a query that ran before we came: its start event was sent to others only."""
         data = {"id": query.query_id, "runId": query.run_id, "name": query.name, "timestamp": format_instant(now)}
-        self._inbox.put("started", orjson.dumps(data), query.name, session)
+        self._queue.put("started", orjson.dumps(data), query.name, session)
 
     def _miss(self, run: Run, now: float, unwatched: bool = False) -> None:
         if now - self._missing.setdefault(run.run_id, now) >= GONE_SECONDS:
@@ -142,7 +142,7 @@ class Watchdog:
         data: dict[str, object] = {"id": run.query_id, "runId": run.run_id}
         data |= {"exception": exception, "errorClassOnException": error_class}
         data |= {"unwatched": True} if unwatched else {"lost": True} if lost else {}
-        if self._inbox.put("terminated", orjson.dumps(data), run.query, run.session):
+        if self._queue.put("terminated", orjson.dumps(data), run.query, run.session):
             self._missing[run.run_id] = math.inf
         if not unwatched and not lost:
             run.session.gone(run.run_id)
@@ -159,7 +159,7 @@ class Watchdog:
         self._reported[run.run_id] = now
         work = run.session.work(run.run_id) if message == WORKING else {}
         data = {"run_id": run.run_id, "since": trigger_began(run), "message": message, **work}
-        self._inbox.put("batch_running", orjson.dumps(data), run.query, run.session)
+        self._queue.put("batch_running", orjson.dumps(data), run.query, run.session)
 
 
 def quiet_seconds(run: Run) -> float:

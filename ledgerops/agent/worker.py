@@ -1,6 +1,6 @@
 """The worker: one thread that turns observations into recording lines, state, verdicts and the snapshot.
 
-It alone touches the fleet. Each step is guarded: what fails is counted and logged once, and the rest continues.
+It alone touches the registry. Each step is guarded: what fails is counted and logged once, and the rest continues.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from typing import Any
 
 import orjson
 
-from ledgerops.agent.queue import Event, Inbox
+from ledgerops.agent.queue import Event, EventQueue
 from ledgerops.common.masking import short_exception
 from ledgerops.config import Config
 from ledgerops.metrics.self_watch import SelfStats
 from ledgerops.model.recording import Recorder, encode, load_json
 from ledgerops.model.records import Observation
 from ledgerops.model.spark_progress import BadRecord
-from ledgerops.runtime.registry import Fleet, QueryState
+from ledgerops.runtime.registry import QueryRegistry, QueryState
 from ledgerops.runtime.snapshot import QuerySnapshot, Snapshot, fit_queries, snapshot_driver, snapshot_query
 from ledgerops.signals.query_view import QueryView
 
@@ -44,8 +44,8 @@ class Worker:
 
     def __init__(
         self,
-        inbox: Inbox,
-        fleet: Fleet,
+        queue: EventQueue,
+        registry: QueryRegistry,
         stats: SelfStats,
         config: Config = DEFAULTS,
         recorder: Recorder | None = None,
@@ -55,7 +55,7 @@ class Worker:
         self.snapshot = Snapshot()
         self.ring: deque[tuple[float, str | None, bytes]] = deque()
         self.last_turn = time.monotonic()
-        self._inbox, self._fleet, self._stats = inbox, fleet, stats
+        self._queue, self._registry, self._stats = queue, registry, stats
         self._config = config
         self._fitted: dict[str, tuple[QuerySnapshot, int, QuerySnapshot]] = {}
         self._whole: dict[str, QuerySnapshot] = {}  # within the budget of each query, not yet of the driver
@@ -76,7 +76,7 @@ class Worker:
     def stop(self, timeout: float = 5.0) -> None:
         """Processes what is queued, then ends. May be called twice."""
         self._stopping.set()
-        self._inbox.wake()
+        self._queue.wake()
         if self._thread.is_alive() and self._thread is not threading.current_thread():
             self._thread.join(timeout)
 
@@ -96,21 +96,21 @@ class Worker:
         """Takes what waits, at most `timeout` seconds later, and swaps the snapshot."""
         self.last_turn = time.monotonic()
         changed: dict[str, QueryState] = {}
-        for event in self._inbox.take(timeout):
+        for event in self._queue.take(timeout):
             state = self._take(event)
             if state is not None:
                 changed[state.history.query] = state
         with self._stats.lock:
-            self._stats.queue_size = len(self._inbox)
+            self._stats.queue_size = len(self._queue)
         now = self._clock()
-        for query, state in self._fleet.queries.items():
+        for query, state in self._registry.queries.items():
             if now - self._judged.get(query, 0.0) >= TICK_SECONDS:
                 changed[query] = state
         self._publish(changed, now)
         self._flush()
 
     def _run(self) -> None:
-        while not self._stopping.is_set() or len(self._inbox):
+        while not self._stopping.is_set() or len(self._queue):
             try:
                 self.turn(timeout=0.5)
             except Exception as error:
@@ -127,9 +127,9 @@ class Worker:
             data = _decoded(event.data)
             seen = Observation(event.at, event.kind, event.query, data)
             if isinstance(exception := data.get("exception"), str) and event.kind == "terminated":
-                told = short_exception(exception, masked=not self._config.exception_text)
-                seen = replace(seen, data={**data, "exception": told})
-            state = self._fleet.ingest(seen, event.origin)
+                short = short_exception(exception, masked=not self._config.exception_text)
+                seen = replace(seen, data={**data, "exception": short})
+            state = self._registry.ingest(seen, event.origin)
         except (ValueError, TypeError, AttributeError, KeyError, BadRecord) as error:
             self._failed("parse", error)
             return None
@@ -179,15 +179,15 @@ class Worker:
             pass
 
     def _publish(self, changed: Mapping[str, QueryState], now: float) -> None:
-        hosts = tuple(self._fleet.hosts)
+        hosts = tuple(self._registry.hosts)
         if not changed and hosts == self.snapshot.hosts:
             return
-        self._whole = {name: query for name, query in self._whole.items() if name in self._fleet.queries}
-        self._judged = {name: at for name, at in self._judged.items() if name in self._fleet.queries}
-        self._cut = {name: count for name, count in self._cut.items() if name in self._fleet.queries}
+        self._whole = {name: query for name, query in self._whole.items() if name in self._registry.queries}
+        self._judged = {name: at for name, at in self._judged.items() if name in self._registry.queries}
+        self._cut = {name: count for name, count in self._cut.items() if name in self._registry.queries}
         for name, state in changed.items():
             self._judged[name] = now
-            view = self._fleet.view(state, now)
+            view = self._registry.view(state, now)
             began = time.perf_counter()
             self._judge(state, view)
             judged = time.perf_counter()

@@ -38,7 +38,7 @@ def samples(observations: Iterable[Observation]) -> dict[str, list[Sample]]:
         query = state.history.query
         if before.get(query) is last:
             continue  # a batch that was known
-        made = _sample(before.get(query), last, replay.fleet.view(state, last.ended))
+        made = _sample(before.get(query), last, replay.registry.view(state, last.ended))
         before[query] = last
         if last.started >= (state.history.started_at or 0.0) + WARM_UP_SECONDS:
             found.setdefault(query, []).append(made)

@@ -1,6 +1,6 @@
 """What was found over time: verdict after verdict, when each finding began and ended, and what the query went through.
 
-A finding that ends and soon begins again is one stretch: what comes and goes is one trouble, not many.
+A finding that ends and soon begins again is one period: what comes and goes is one trouble, not many.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Run(NamedTuple):
 
 
 @dataclass(slots=True)
-class Stretch:
+class FindingPeriod:
     """One finding from when it began until it was gone; `until` is None while it holds."""
 
     query: str
@@ -56,12 +56,12 @@ class Stretch:
         return (best,) if best is not None and self.by[best] >= self.rooted else ()
 
 
-class QueryStory:
+class QueryFindingHistory:
     """Takes the verdicts on one query, oldest first."""
 
     def __init__(self, query: str) -> None:
         self.query = query
-        self.stretches: list[Stretch] = []
+        self.periods: list[FindingPeriod] = []
         self.statuses: list[Change] = []
         self.roots: list[Change] = []  # the first root cause's rule, "" for none
         self.runs: list[Run] = []
@@ -69,7 +69,7 @@ class QueryStory:
         self.worst: Verdict | None = None  # the one of the lowest health that names a root cause, the surest of them
         self.last: float = 0.0
         self._run_id: str | None = None
-        self._open: dict[tuple[str, str, str], Stretch] = {}
+        self._open: dict[tuple[str, str, str], FindingPeriod] = {}
 
     def take(self, verdict: Verdict, history: History) -> None:
         """Adds one verdict, newer than those before, and the runs and ends that `history` has at that time."""
@@ -85,32 +85,32 @@ class QueryStory:
             held[key] = self._open.get(key) or self._begin(finding, verdict.at)
             _raise(held[key], finding.severity)
         for root in verdict.root_causes:
-            for key, stretch in held.items():
+            for key, period in held.items():
                 if key[0] == root.rule:
-                    stretch.rooted += 1
-                    if stretch.root is None or root.confidence >= stretch.root.confidence:
-                        stretch.root = root
-                    _raise(stretch, root.severity)
+                    period.rooted += 1
+                    if period.root is None or root.confidence >= period.root.confidence:
+                        period.root = root
+                    _raise(period, root.severity)
                 elif key[0] in root.explains:
-                    stretch.by[root.rule] = stretch.by.get(root.rule, 0) + 1
-        for key, stretch in self._open.items():
+                    period.by[root.rule] = period.by.get(root.rule, 0) + 1
+        for key, period in self._open.items():
             if key not in held:
                 end = history.ended.at if history.ended is not None else None
-                stretch.with_run = end is not None
-                stretch.until = verdict.at if end is None else max(stretch.began, min(end, verdict.at))
+                period.with_run = end is not None
+                period.until = verdict.at if end is None else max(period.began, min(end, verdict.at))
         self._open = held
 
-    def _begin(self, finding: Finding, at: float) -> Stretch:
+    def _begin(self, finding: Finding, at: float) -> FindingPeriod:
         part = (finding.rule, finding.component)
-        for earlier in reversed(self.stretches):
+        for earlier in reversed(self.periods):
             if (earlier.finding.rule, earlier.finding.component) != part or earlier.until is None:
                 continue
             if finding.since - earlier.until > MAX_GAP_SECONDS:
                 break
             earlier.until, earlier.times = None, earlier.times + 1
             return earlier
-        made = Stretch(self.query, finding, min(finding.since, at), at)
-        self.stretches.append(made)
+        made = FindingPeriod(self.query, finding, min(finding.since, at), at)
+        self.periods.append(made)
         return made
 
     def _lives(self, history: History) -> None:
@@ -126,18 +126,18 @@ class QueryStory:
         ]
 
 
-class Story:
+class FindingHistory:
     """The stories of all queries of a place."""
 
     def __init__(self) -> None:
-        self.queries: dict[str, QueryStory] = {}
+        self.queries: dict[str, QueryFindingHistory] = {}
 
     def take(self, verdict: Verdict, history: History) -> None:
-        """Adds one verdict to the story of its query, which begins with the first."""
-        story = self.queries.get(verdict.query)
-        if story is None:
-            story = self.queries[verdict.query] = QueryStory(verdict.query)
-        story.take(verdict, history)
+        """Adds one verdict to the finding_history of its query, which begins with the first."""
+        finding_history = self.queries.get(verdict.query)
+        if finding_history is None:
+            finding_history = self.queries[verdict.query] = QueryFindingHistory(verdict.query)
+        finding_history.take(verdict, history)
 
 
 def _gravity(verdict: Verdict) -> tuple[int, int, float]:
@@ -149,9 +149,9 @@ def _note(changes: list[Change], at: float, value: str) -> None:
         changes.append(Change(at, value))
 
 
-def _raise(stretch: Stretch, severity: Severity) -> None:
-    if SEVERITIES.index(severity) > SEVERITIES.index(stretch.finding.severity):
-        stretch.finding = replace(stretch.finding, severity=severity)
+def _raise(period: FindingPeriod, severity: Severity) -> None:
+    if SEVERITIES.index(severity) > SEVERITIES.index(period.finding.severity):
+        period.finding = replace(period.finding, severity=severity)
 
 
 def settled(changes: Iterable[Change], alike: Sequence[str] = (), brief: float = MIN_STATUS_SECONDS) -> list[Change]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from ledgerops.analysis.finding_history import Story, Stretch
+from ledgerops.analysis.finding_history import FindingHistory, FindingPeriod
 from ledgerops.analysis.inputs import is_exporter, open_source
 from ledgerops.analysis.plot_series import Track
 from ledgerops.analysis.timeline import timeline
@@ -48,7 +48,7 @@ def complain(bad: int, name: str) -> None:
 class Investigation:
     """`at` is the instant of the diagnosis (the newest one when None), `since` leaves out what was over before it.
 
-    With `story` the document has a timeline, with `plots` the figures of each batch are kept in `tracks`.
+    With `finding_history` the document has a timeline, with `plots` the figures of each batch are kept in `tracks`.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class Investigation:
         query: str | None = None,
         at: float | None = None,
         since: Moment | None = None,
-        story: bool = False,
+        finding_history: bool = False,
         plots: bool = False,
         trigger_interval: float | None = None,
     ) -> None:
@@ -67,13 +67,13 @@ class Investigation:
         self.since = since
         self.plots = plots
         self.trigger_interval = trigger_interval
-        self.tells = story
+        self.tells = finding_history
         self._reported_bad = 0
         self._begin()
 
     def _begin(self) -> None:
         self.replay = Replay(brief=True, trigger_interval=self.trigger_interval)
-        self.story = Story()
+        self.finding_history = FindingHistory()
         self.tracks: dict[str, Track] = {}
         self._known: dict[tuple[float, str, str | None, int], None] = {}
         self._asked: float | None = None  # when an exporter was asked last
@@ -96,8 +96,8 @@ class Investigation:
         self.replay.named(self.query, source.name, self._when())
         newest = self.replay.at or 0.0
         moment = self.at if self.at is not None else max(newest, source.now or newest)
-        for name, state in self.replay.fleet.queries.items():
-            self.replay.fleet.judge(state, moment)
+        for name, state in self.replay.registry.queries.items():
+            self.replay.registry.judge(state, moment)
             self._take(name, moment)
         if exporter:
             self.replay.at = moment  # a later diagnosis must not go back before this one
@@ -122,13 +122,13 @@ class Investigation:
         self._known = {key: None for key in self._known if key[0] >= newest - 6 * OVERLAP_SECONDS}
 
     def _take(self, query: str, at: float) -> None:
-        state = self.replay.fleet.queries[query]
+        state = self.replay.registry.queries[query]
         if state.verdict is None or self.query not in (None, query):
             return
         if self.tells or self.since is not None:
-            self.story.take(state.verdict, state.history)
+            self.finding_history.take(state.verdict, state.history)
         if self.plots:
-            self.tracks.setdefault(query, Track()).take(self.replay.fleet.view(state, at))
+            self.tracks.setdefault(query, Track()).take(self.replay.registry.view(state, at))
 
     def _complain(self, name: str) -> None:
         if self.replay.bad > self._reported_bad:
@@ -153,17 +153,17 @@ class Investigation:
             for query in found["queries"]:
                 query["ended"] = [_ended_document(each) for each in self._ended(query["query"], since)]
         if self.tells:
-            found["timeline"] = timeline(self.story, max(0.0, since), self.query)
+            found["timeline"] = timeline(self.finding_history, max(0.0, since), self.query)
         return found
 
     def page(self, found: Mapping[str, Any]) -> str:
-        """The HTML report of the last diagnosis; needs `story` and `plots`."""
+        """The HTML report of the last diagnosis; needs `finding_history` and `plots`."""
         from ledgerops.analysis.html.page import page
 
         well = {query["query"] for query in found["queries"] if not query["root_causes"]}
         worst = {
             name: document([query_story.worst], query_story.worst.at, "")["queries"][0]
-            for name, query_story in self.story.queries.items()
+            for name, query_story in self.finding_history.queries.items()
             if name in well and query_story.worst is not None and query_story.worst.root_causes[0].severity != "info"
         }
         since = None if self.since is None else self.since.before(parse_instant(found["at"]) or 0.0)
@@ -171,20 +171,20 @@ class Investigation:
 
     def _alive(self, query: str, since: float) -> bool:
         """Whether anything was heard of a query, or found of it, since then."""
-        state = self.replay.fleet.queries[query]
+        state = self.replay.registry.queries[query]
         seen = max(state.history.last_seen or 0.0, state.history.ended.at if state.history.ended else 0.0)
         return seen >= since or bool(state.verdict and state.verdict.findings)
 
-    def _ended(self, query: str, since: float) -> Sequence[Stretch]:
-        query_story = self.story.queries.get(query)
-        stretches = query_story.stretches if query_story else ()
-        return [each for each in stretches if each.until is not None and each.until >= since]
+    def _ended(self, query: str, since: float) -> Sequence[FindingPeriod]:
+        query_story = self.finding_history.queries.get(query)
+        periods = query_story.periods if query_story else ()
+        return [each for each in periods if each.until is not None and each.until >= since]
 
 
-def _ended_document(stretch: Stretch) -> dict[str, Any]:
+def _ended_document(period: FindingPeriod) -> dict[str, Any]:
     """What was found earlier and is over: a finding with `until`."""
-    until = None if stretch.until is None else format_instant(stretch.until)
-    return finding_document(stretch.root or stretch.finding) | {"until": until, "explained_by": list(stretch.causes)}
+    until = None if period.until is None else format_instant(period.until)
+    return finding_document(period.root or period.finding) | {"until": until, "explained_by": list(period.causes)}
 
 
 def _fingerprint(data: Mapping[str, Any]) -> int:

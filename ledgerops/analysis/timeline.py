@@ -16,9 +16,9 @@ from ledgerops.analysis.finding_history import (
     MIN_STATUS_SECONDS,
     OVER,
     Change,
-    QueryStory,
-    Story,
-    Stretch,
+    FindingHistory,
+    FindingPeriod,
+    QueryFindingHistory,
     settled,
 )
 from ledgerops.common import format
@@ -54,24 +54,24 @@ class Incident(NamedTuple):
     queries: tuple[str, ...]
 
 
-def events(story: Story, since: float = 0.0, query: str | None = None) -> list[Event]:
+def events(finding_history: FindingHistory, since: float = 0.0, query: str | None = None) -> list[Event]:
     """All events from `since` (epoch seconds) on, in the order of their times."""
-    found = [each for name, one in story.queries.items() if query in (None, name) for each in _of(one)]
+    found = [each for name, one in finding_history.queries.items() if query in (None, name) for each in _of(one)]
     return sorted((each for each in found if each.at >= since), key=lambda each: (each.at, ORDER.index(each.what)))
 
 
-def _of(story: QueryStory) -> Iterator[Event]:
-    name = story.query
-    yield from _folded(sorted(_life(story), key=lambda each: (each.at, ORDER.index(each.what))))
-    for stretch in story.stretches:
-        yield from _stretch(stretch)
-    statuses = settled(story.statuses, alike=CALM)
+def _of(finding_history: QueryFindingHistory) -> Iterator[Event]:
+    name = finding_history.query
+    yield from _folded(sorted(_life(finding_history), key=lambda each: (each.at, ORDER.index(each.what))))
+    for period in finding_history.periods:
+        yield from _period(period)
+    statuses = settled(finding_history.statuses, alike=CALM)
     for before, after in pairwise(statuses):
         if after.value not in OVER and before.value not in OVER:
             yield Event(after.at, name, "status", f"status changed to {after.value}".replace("_", " "))
     lasting = [
         each
-        for each, after in pairwise([*story.roots, Change(story.last + MIN_STATUS_SECONDS, "")])
+        for each, after in pairwise([*finding_history.roots, Change(finding_history.last + MIN_STATUS_SECONDS, "")])
         if after.at - each.at >= MIN_STATUS_SECONDS  # the last trace of an incident is no root cause
     ]
     roots = [each for each in settled(lasting) if each.value]
@@ -80,15 +80,15 @@ def _of(story: QueryStory) -> Iterator[Event]:
             yield Event(after.at, name, "root", f"root cause changed from {before.value} to {after.value}", after.value)
 
 
-def _life(story: QueryStory) -> Iterator[Event]:
+def _life(finding_history: QueryFindingHistory) -> Iterator[Event]:
     """Starts and ends of runs."""
-    name = story.query
-    for run in story.runs:
+    name = finding_history.query
+    for run in finding_history.runs:
         first = run.number == 1
         yield Event(
             run.at, name, "start" if first else "restart", "started" if first else f"restarted, run {run.number}"
         )
-    for at, reason in story.ends:
+    for at, reason in finding_history.ends:
         if reason == LOST:
             yield Event(at, name, "fail", "vanished without a report of its end")
             continue
@@ -118,28 +118,28 @@ def _short(streak: Sequence[Event]) -> Iterator[Event]:
     yield from streak[-LAST_EVENTS:]
 
 
-def _stretch(stretch: Stretch) -> Iterator[Event]:
-    finding = stretch.finding
-    causes = stretch.causes
+def _period(period: FindingPeriod) -> Iterator[Event]:
+    finding = period.finding
+    causes = period.causes
     why = f", explained by {causes[0]}" if causes else ""
-    later = stretch.seen - stretch.began
+    later = period.seen - period.began
     delay = f", detected {format.duration(later)} later" if later >= MIN_DELAY_SECONDS else ""
     text = f"{finding.severity} {finding.rule} began{why}{delay}: {finding.summary}"
-    yield Event(stretch.began, stretch.query, "begin", text, finding.rule, finding.severity, causes)
-    if stretch.until is not None and not stretch.with_run:
-        again = f" ({stretch.times} times)" if stretch.times > 1 else ""
-        text = f"{finding.rule} ended after {format.duration(stretch.until - stretch.began)}{again}"
-        yield Event(stretch.until, stretch.query, "end", text, finding.rule, finding.severity, causes)
+    yield Event(period.began, period.query, "begin", text, finding.rule, finding.severity, causes)
+    if period.until is not None and not period.with_run:
+        again = f" ({period.times} times)" if period.times > 1 else ""
+        text = f"{finding.rule} ended after {format.duration(period.until - period.began)}{again}"
+        yield Event(period.until, period.query, "end", text, finding.rule, finding.severity, causes)
 
 
-def incidents(story: Story, since: float = 0.0, query: str | None = None) -> list[Incident]:
+def incidents(finding_history: FindingHistory, since: float = 0.0, query: str | None = None) -> list[Incident]:
     """The incidents that lasted at `since` or began later, oldest first."""
     spans = sorted(
-        (stretch.began, _until(stretch, one), name)
-        for name, one in story.queries.items()
+        (period.began, _until(period, one), name)
+        for name, one in finding_history.queries.items()
         if query in (None, name)
-        for stretch in one.stretches
-        if stretch.finding.severity != "info"
+        for period in one.periods
+        if period.finding.severity != "info"
     )
     merged: list[tuple[float, float, list[str]]] = []
     for began, until, name in spans:
@@ -155,12 +155,12 @@ def incidents(story: Story, since: float = 0.0, query: str | None = None) -> lis
     ]
 
 
-def _until(stretch: Stretch, story: QueryStory) -> float:
+def _until(period: FindingPeriod, finding_history: QueryFindingHistory) -> float:
     """When it was over; what held when the query was stopped ended with it, what made it fail goes on."""
-    if stretch.until is not None:
-        return stretch.until
-    stopped = story.statuses and story.statuses[-1].value == "stopped" and story.ends
-    return max(stretch.began, story.ends[-1][0]) if stopped else float("inf")
+    if period.until is not None:
+        return period.until
+    stopped = finding_history.statuses and finding_history.statuses[-1].value == "stopped" and finding_history.ends
+    return max(period.began, finding_history.ends[-1][0]) if stopped else float("inf")
 
 
 def incident_of(event: Event, found: Sequence[Incident]) -> Incident | None:
@@ -175,9 +175,9 @@ def incident_of(event: Event, found: Sequence[Incident]) -> Incident | None:
     return None
 
 
-def timeline(story: Story, since: float = 0.0, query: str | None = None) -> dict[str, Any]:
+def timeline(finding_history: FindingHistory, since: float = 0.0, query: str | None = None) -> dict[str, Any]:
     """The timeline of the diagnosis document: plain JSON types. `seconds` counts from the incident's beginning."""
-    found = incidents(story, since, query)
+    found = incidents(finding_history, since, query)
     return {
         "incidents": [
             {
@@ -199,6 +199,6 @@ def timeline(story: Story, since: float = 0.0, query: str | None = None) -> dict
                 "explained_by": list(each.explained_by),
                 "text": each.text,
             }
-            for each in events(story, since, query)
+            for each in events(finding_history, since, query)
         ],
     }

@@ -36,7 +36,7 @@ MAX_SERIES_BATCHES = 100  # as many as Spark keeps by default
 
 
 @dataclass(frozen=True)
-class Wanted:
+class Selection:
     """What to read; None: all, or the newest."""
 
     operator: int | None = None
@@ -58,7 +58,7 @@ class Choice:
     since: int | None  # None: there is no earlier batch
 
 
-def choose(checkpoint: Checkpoint, wanted: Wanted) -> Choice:
+def choose(checkpoint: Checkpoint, wanted: Selection) -> Choice:
     """Raises UserError where something wanted is not there, and says what is."""
     ids = [operator.id for operator in checkpoint.operators]
     if wanted.operator is not None and wanted.operator not in ids:
@@ -81,7 +81,7 @@ def choose(checkpoint: Checkpoint, wanted: Wanted) -> Choice:
     return Choice(tuple((operator, views) for operator, views in found if views), batch, since)
 
 
-def survey(path: Path, wanted: Wanted, session: SparkSession) -> dict[str, Any]:
+def survey(path: Path, wanted: Selection, session: SparkSession) -> dict[str, Any]:
     """The document. Raises UserError when something wanted is not there or cannot be read."""
     for _ in range(MAX_ATTEMPTS):
         checkpoint = open_checkpoint(path)
@@ -100,7 +100,7 @@ def survey(path: Path, wanted: Wanted, session: SparkSession) -> dict[str, Any]:
     )
 
 
-def _document(checkpoint: Checkpoint, choice: Choice, wanted: Wanted, session: SparkSession) -> dict[str, Any]:
+def _document(checkpoint: Checkpoint, choice: Choice, wanted: Selection, session: SparkSession) -> dict[str, Any]:
     return {
         **head(checkpoint),
         "batch": choice.batch,
@@ -161,7 +161,7 @@ def operator_document(
     }
 
 
-def _store(reader: Reader, choice: Choice, wanted: Wanted) -> dict[str, Any]:
+def _store(reader: Reader, choice: Choice, wanted: Selection) -> dict[str, Any]:
     view, counts = reader.view, reader.count()
     rows = sum(number for number, _ in counts.values())
     # of a join's index everything is known from the rows, unless it was asked for

@@ -97,7 +97,7 @@ def test(args: argparse.Namespace, perform: Perform) -> int:
     from ledgerops.ledger.jobs import choose_jobs
     from ledgerops.ledger.run.source import ROWS
     from ledgerops.load.test.search_run import tidy
-    from ledgerops.load.test.trial import Wanted
+    from ledgerops.load.test.trial import TrialRequest
 
     slos = loadtest_args.objectives(args)
     if args.manifest is not None:
@@ -113,7 +113,7 @@ def test(args: argparse.Namespace, perform: Perform) -> int:
             f"--duration {duration:g}s is too short for {loadtest_args.MIN_INTERVALS} batches at a trigger interval of "
             f"{trigger:g} s; give at least {loadtest_args.MIN_INTERVALS * trigger:g}s"
         )
-    wanted = Wanted(names, plan, warm_up, duration, trigger, args.cores or loadtest_args.CORES)
+    wanted = TrialRequest(names, plan, warm_up, duration, trigger, args.cores or loadtest_args.CORES)
     folder = _folder(args, names)
     with loadtest_args.Shown() as shown:
         shown.begin(1, 1, f"{', '.join(names)} at {title}")

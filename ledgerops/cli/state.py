@@ -92,9 +92,9 @@ def _stateless(path: Path, as_json: bool) -> int:
 
 def _read(path: Path, args: argparse.Namespace) -> dict[str, Any]:
     from ledgerops.checkpoint.reader import open_checkpoint
-    from ledgerops.checkpoint.summary import Wanted, choose, survey
+    from ledgerops.checkpoint.summary import Selection, choose, survey
 
-    wanted = Wanted(
+    wanted = Selection(
         args.operator, args.store, args.batch, args.since, args.top, args.key, args.rows, show_keys=args.show_keys
     )
     choose(open_checkpoint(path), wanted)  # what can be refused is refused before Spark starts

@@ -28,7 +28,7 @@ from ledgerops.cli.arg_types import seconds
 from ledgerops.errors import UserError
 
 if TYPE_CHECKING:
-    from ledgerops.ledger.verify.check import Case
+    from ledgerops.ledger.verify.check import VerifyInput
     from ledgerops.ledger.verify.locate import Found
     from ledgerops.ledger.verify.result import Result
 
@@ -49,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from ledgerops.ledger.verify.check import Case
+    from ledgerops.ledger.verify.check import VerifyInput
     from ledgerops.ledger.verify.expectations import LATENESS_SECONDS
     from ledgerops.ledger.verify.locate import find_manifest
     from ledgerops.ledger.verify.report import lines
@@ -57,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
     data = args.data or (Path(os.environ["LEDGEROPS_DATA"]) if os.environ.get("LEDGEROPS_DATA") else None)
     places = _places(args)
     manifest = find_manifest(args.run_folder, args.manifest, data)
-    results = _check(places, Case(manifest, data, args.lateness or LATENESS_SECONDS, args.strict))
+    results = _check(places, VerifyInput(manifest, data, args.lateness or LATENESS_SECONDS, args.strict))
     checked = [result for result in results if result.verdict != "not checked"]
     if args.json:
         document = {"version": 1, "manifest": manifest.plan, "results": [result.document() for result in results]}
@@ -97,7 +97,7 @@ def _places(args: argparse.Namespace) -> list[Found]:
     return chosen
 
 
-def _check(places: list[Found], case: Case) -> list[Result]:
+def _check(places: list[Found], case: VerifyInput) -> list[Result]:
     from ledgerops.ledger.verify.check import check
 
     results = []

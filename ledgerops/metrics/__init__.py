@@ -47,7 +47,7 @@ METRICS: tuple[Metric[Any], ...] = (
 PER_BATCH = tuple(metric for metric in QUERY_METRICS if metric.per_batch is not None)
 
 
-class Tally:
+class RunningTotals:
     """Running totals of one query: what each batch adds is added once, and restarts go on counting.
 
     `counters` by family name and label values, `histograms` by family name.

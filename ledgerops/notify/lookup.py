@@ -30,7 +30,7 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class LookupResult:
     """A query's part of the diagnosis document, or why there is none."""
 
     diagnosis: Mapping[str, Any] | None
@@ -57,7 +57,7 @@ class Lookup:
     seconds: float = LOOKUP_SECONDS
     _silent: dict[str, float] = field(default_factory=dict)  # driver -> until when it is not asked
 
-    def diagnose(self, query: str, job: str, app: str = "") -> Found:
+    def diagnose(self, query: str, job: str, app: str = "") -> LookupResult:
         """Asks the drivers until one knows the query, or the time is over. Never raises.
 
         With `app` only drivers of that application count: another one may have a query of the same name. A driver that
@@ -87,9 +87,9 @@ class Lookup:
             troubles.append(f"{base} did not answer within {self.seconds:g} s")
         best = _best([base for base in ranked if base in got], got)
         return (
-            Found(got[best], best)
+            LookupResult(got[best], best)
             if best
-            else Found(None, None, "; ".join(troubles)[:200] or "no exporter is configured")
+            else LookupResult(None, None, "; ".join(troubles)[:200] or "no exporter is configured")
         )
 
     def _ask(

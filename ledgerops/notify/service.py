@@ -20,7 +20,7 @@ from ledgerops.common.http_access import Access, Rules, tls_contexts
 from ledgerops.common.http_server import Answer, Request, Server
 from ledgerops.errors import UserError, os_reason
 from ledgerops.notify.incident import Incident, parse_webhook
-from ledgerops.notify.lookup import Found, Lookup
+from ledgerops.notify.lookup import Lookup, LookupResult
 from ledgerops.notify.message import Message, compose
 from ledgerops.notify.metrics import Counts, page
 from ledgerops.notify.senders import Sender
@@ -224,7 +224,9 @@ class Service:
             return found
 
     def _compose(self, incident: Incident) -> Message:
-        found = self._lookup.diagnose(incident.query, incident.job, incident.app) if incident.query else Found(None)
+        found = (
+            self._lookup.diagnose(incident.query, incident.job, incident.app) if incident.query else LookupResult(None)
+        )
         before = self._spool.recall(incident.group) if incident.status == "resolved" else None
         try:
             message = compose(incident, found.diagnosis, time.time(), found.trouble, before)

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol, TypeVar
 
-from ledgerops.metrics import Tally
+from ledgerops.metrics import RunningTotals
 from ledgerops.model.finding import Verdict
 from ledgerops.model.history import History
 from ledgerops.model.observations import (
@@ -57,13 +57,13 @@ class QueryState:
 
     def __init__(self, query: str, judge: Judge) -> None:
         self.history = History(query)
-        self.tally = Tally()
+        self.totals = RunningTotals()
         self.judge = judge
         self.verdict: Verdict | None = None
         self.doubted: list[History] = []  # as they were when a run that had not ended was replaced, oldest first
 
 
-class Fleet:
+class QueryRegistry:
     """Not thread-safe: one worker owns it. `judge` makes the diagnoser of a new query; without `counts` the running
     totals are not kept, which only the exporter needs."""
 
@@ -100,7 +100,7 @@ class Fleet:
             state = self._state(progress.query, progress.run_id)
             self._tell_apart(state, progress.run_id, progress.started, begins=True)
             if state.history.add(progress) and self._counts:
-                state.tally.add(progress)
+                state.totals.add(progress)
             return state
         run_id = seen.data.get("runId") or seen.data.get("run_id")
         if not isinstance(run_id, str):
@@ -202,7 +202,7 @@ class Fleet:
         second.history.start(newer.started_at or 0.0, newer.query_id, newer.run_id)
         for batch in newer.run:
             if second.history.add(batch) and self._counts:
-                second.tally.add(batch)
+                second.totals.add(batch)
         if newer.plan is not None and newer.plan.run_id == newer.run_id:
             second.history.plan = newer.plan
         if newer.ended is not None:

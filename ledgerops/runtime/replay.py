@@ -10,7 +10,7 @@ from ledgerops.errors import UserError
 from ledgerops.model.finding import Verdict
 from ledgerops.model.records import Observation
 from ledgerops.model.spark_progress import BadRecord
-from ledgerops.runtime.registry import Fleet, QueryState
+from ledgerops.runtime.registry import QueryRegistry, QueryState
 
 JUDGED = ("progress", "terminated", "tasks", "batch_running")  # kinds after which a verdict may change at once
 MAX_SILENCE_SECONDS = (
@@ -19,14 +19,14 @@ MAX_SILENCE_SECONDS = (
 
 
 class Replay:
-    """A fleet that takes observations; `at` is the newest instant seen, `bad` counts records that were none.
+    """A registry that takes observations; `at` is the newest instant seen, `bad` counts records that were none.
 
     A `brief` one keeps no running totals, and its verdicts on the way say what was found and nothing else.
     """
 
     def __init__(self, brief: bool = False, trigger_interval: float | None = None) -> None:
         self.brief = brief
-        self.fleet = Fleet(Diagnoser, counts=not brief, trigger_interval=trigger_interval)
+        self.registry = QueryRegistry(Diagnoser, counts=not brief, trigger_interval=trigger_interval)
         self.at: float | None = None
         self.bad = 0
 
@@ -34,14 +34,14 @@ class Replay:
         """Adds one observation, unjudged. Gives the query that it changed; one that is no record is counted."""
         self.at = seen.at if self.at is None else max(self.at, seen.at)
         try:
-            return self.fleet.ingest(seen)
+            return self.registry.ingest(seen)
         except BadRecord:
             self.bad += 1
             return None
 
     def named(self, query: str | None, place: str, when: str = "") -> Mapping[str, QueryState]:
         """The queries, or only the one that is asked for. Raises UserError when there is none."""
-        queries = self.fleet.queries
+        queries = self.registry.queries
         if not queries:
             raise UserError(f"no query in {place}{when}")
         if query is not None and query not in queries:
@@ -64,7 +64,7 @@ class Replay:
             state = self.take(seen)
             if state is not None and seen.kind in JUDGED:
                 assert self.at is not None
-                yield self.fleet.judge(state, self.at, self.brief)
+                yield self.registry.judge(state, self.at, self.brief)
         if at is not None and every is not None:
             yield from self._between(at, every)
 
@@ -73,8 +73,8 @@ class Replay:
             return
         first = math.floor(self.at / every) + 1
         for number in range(first, math.ceil(min(until, self.at + MAX_SILENCE_SECONDS) / every)):
-            for state in self.fleet.queries.values():
-                yield self.fleet.judge(state, number * every, self.brief)
+            for state in self.registry.queries.values():
+                yield self.registry.judge(state, number * every, self.brief)
 
 
 def replay(observations: Iterable[Observation], at: float | None = None, now: float | None = None) -> Replay:
@@ -87,8 +87,8 @@ def replay(observations: Iterable[Observation], at: float | None = None, now: fl
         pass
     if result.at is not None:
         result.at = at if at is not None else max(result.at, now or result.at)
-        for state in result.fleet.queries.values():
-            result.fleet.judge(state, result.at)
+        for state in result.registry.queries.values():
+            result.registry.judge(state, result.at)
     return result
 
 

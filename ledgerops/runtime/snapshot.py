@@ -125,7 +125,7 @@ def _families(
     for metric in metrics:
         try:
             if metric.kind == "histogram":
-                total = state.tally.histograms.get(metric.name) if state else None
+                total = state.totals.histograms.get(metric.name) if state else None
                 if total is not None:
                     frozen = HistogramTotal(total.bounds, list(total.counts), total.sum, total.exemplar)
                     yield Family(metric, histogram=frozen)
@@ -133,7 +133,7 @@ def _families(
             if metric.read is not None:
                 series = metric.read(subject)
             else:
-                series = state.tally.counters.get(metric.name, {}) if state else {}
+                series = state.totals.counters.get(metric.name, {}) if state else {}
             if series:
                 yield Family(metric, series_of(metric, series))
         except Exception as error:
@@ -143,8 +143,8 @@ def _families(
 def _frozen(state: QueryState) -> QueryState:
     still = copy(state)
     still.history = state.history.copy()
-    still.tally = copy(state.tally)
-    still.tally.counters = {name: dict(totals) for name, totals in state.tally.counters.items()}
+    still.totals = copy(state.totals)
+    still.totals.counters = {name: dict(totals) for name, totals in state.totals.counters.items()}
     return still
 
 

@@ -61,7 +61,7 @@ def query_status(state: QueryState, view: QueryView) -> dict[str, Any]:
         "watermark_lag": _short(view.lag.watermark) if runs else None,
         "state": _state(last),
         "skew": {"kind": worst, "ratio": _short(skew[worst])} if worst else None,
-        "dropped_rows": int(sum(state.tally.counters.get(DROPPED.name, {}).values())),
+        "dropped_rows": int(sum(state.totals.counters.get(DROPPED.name, {}).values())),
         "series": _series(view),
         "findings": [_finding(finding) for finding in verdict.findings] if verdict else [],
     }

@@ -22,7 +22,7 @@ from ledgerops.model.recording import decode, encode
 from ledgerops.model.records import Executor, ExecutorShare, Host, Kind, Plan, Process, StageSummary, TaskSummary
 from ledgerops.model.spark_progress import format_instant
 from ledgerops.runtime import exposition
-from ledgerops.runtime.registry import Fleet
+from ledgerops.runtime.registry import QueryRegistry
 from ledgerops.runtime.snapshot import Snapshot, published, snapshot_query
 from ledgerops.runtime.status import status_document
 from load.bench.lines import Line, least, limit
@@ -180,15 +180,15 @@ def scrape(queries: int = 50) -> dict[str, tuple[int, int, float]]:
         }
         return orjson.dumps(data)
 
-    fleet = Fleet(Diagnoser)
+    registry = QueryRegistry(Diagnoser)
     snapshots = {}
     for batch in range(12):
         for query in range(queries):
             at = T0 + 2 * batch
-            state = fleet.ingest(decode(encode(at, "progress", None, widen(query, batch))))
+            state = registry.ingest(decode(encode(at, "progress", None, widen(query, batch))))
             assert state is not None
-            fleet.judge(state, at)
-            snapshots[state.history.query] = snapshot_query(state, fleet.view(state, at), 500, _fail)
+            registry.judge(state, at)
+            snapshots[state.history.query] = snapshot_query(state, registry.view(state, at), 500, _fail)
     snapshot = Snapshot(T0, snapshots)
     series = sum(family.size for each in snapshots.values() for family in each.families.values())
     found = {}
@@ -207,11 +207,11 @@ def scrape(queries: int = 50) -> dict[str, tuple[int, int, float]]:
 
 def live_view(queries: int = 50, batches: int = 1800) -> float:
     """Milliseconds of a core that the document behind the live view takes for each query, the median of 15."""
-    fleet, _ = fill(queries, batches)
+    registry, _ = fill(queries, batches)
     took = []
     for _ in range(15):
         began = time.thread_time()
-        status_document(fleet, T0 + 2 * batches)
+        status_document(registry, T0 + 2 * batches)
         took.append((time.thread_time() - began) * 1000 / queries)
     return statistics.median(took)
 
@@ -219,13 +219,13 @@ def live_view(queries: int = 50, batches: int = 1800) -> float:
 def replay(batches: int = 3000) -> float:
     """Batches a second of this thread's time through decode, ingest and all rules at every batch."""
     recorded = list(lines(1, batches))
-    fleet = Fleet(Diagnoser)
+    registry = QueryRegistry(Diagnoser)
     began = time.thread_time()
     for line in recorded:
         seen = decode(line)
-        state = fleet.ingest(seen)
+        state = registry.ingest(seen)
         assert state is not None
-        fleet.judge(state, seen.at)
+        registry.judge(state, seen.at)
     return batches / (time.thread_time() - began)
 
 
@@ -241,18 +241,18 @@ def memory(queries: int = 50, batches: int = 1800) -> float:
     return float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
 
 
-def fill(queries: int, batches: int) -> tuple[Fleet, Snapshot]:
-    """A fleet with its snapshots, as the worker holds them."""
-    fleet = Fleet(Diagnoser)
+def fill(queries: int, batches: int) -> tuple[QueryRegistry, Snapshot]:
+    """A registry with its snapshots, as the worker holds them."""
+    registry = QueryRegistry(Diagnoser)
     snapshots = {}
     for line in lines(queries, batches):
         seen = decode(line)
-        state = fleet.ingest(seen)
+        state = registry.ingest(seen)
         assert state is not None
         if seen.at > T0 + 2 * (batches - 3):  # the rules' cost is measured elsewhere; their memory is the last verdict
-            fleet.judge(state, seen.at)
-            snapshots[state.history.query] = snapshot_query(state, fleet.view(state, seen.at), 500, _fail)
-    return fleet, Snapshot(T0, snapshots)
+            registry.judge(state, seen.at)
+            snapshots[state.history.query] = snapshot_query(state, registry.view(state, seen.at), 500, _fail)
+    return registry, Snapshot(T0, snapshots)
 
 
 def diagnose_hour() -> float:

@@ -16,14 +16,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ledgerops.agent.queue import Event, Inbox
+from ledgerops.agent.queue import Event, EventQueue
 from ledgerops.agent.worker import Worker
 from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.metrics.self_watch import SelfStats
 from ledgerops.model.recording import Recorder
 from ledgerops.model.records import Kind, Observation
 from ledgerops.runtime import exposition
-from ledgerops.runtime.registry import Fleet
+from ledgerops.runtime.registry import QueryRegistry
 from ledgerops.runtime.snapshot import published
 from load.bench.core import T0, around, progress
 from load.bench.lines import NO, YES, Line, limit
@@ -36,8 +36,8 @@ MOST = 5.0  # ms an event, at p99
 SHARE = 0.25  # of a core, for 50 queries at a batch a second
 
 
-class _Fed(Inbox):
-    """An inbox that returns the events handed to it, with their own times."""
+class _Fed(EventQueue):
+    """An queue that returns the events handed to it, with their own times."""
 
     def __init__(self, stats: SelfStats) -> None:
         super().__init__(stats)
@@ -61,9 +61,9 @@ class Fed:
     now: float = T0
 
     def __post_init__(self) -> None:
-        self.inbox, self.fleet = _Fed(self.stats), Fleet(Diagnoser)
+        self.queue, self.registry = _Fed(self.stats), QueryRegistry(Diagnoser)
         self.recorder = Recorder(self.folder / "recording")
-        self.worker = Worker(self.inbox, self.fleet, self.stats, recorder=self.recorder, clock=lambda: self.now)
+        self.worker = Worker(self.queue, self.registry, self.stats, recorder=self.recorder, clock=lambda: self.now)
 
     def remember(self, batches: int) -> Fed:
         """Fills the histories; rules and snapshots have their turn in the last two batches."""
@@ -74,7 +74,7 @@ class Fed:
                 for kind, data in self._events(query):
                     name = None if kind == "host" else f"query_{query:03}"
                     if number < batches - 2:
-                        self.fleet.ingest(Observation(self._at(kind), kind, name, orjson.loads(data)))
+                        self.registry.ingest(Observation(self._at(kind), kind, name, orjson.loads(data)))
                     else:
                         self._turn(kind, name, data)
             self.batch += 1
@@ -123,7 +123,7 @@ class Fed:
 
     def _turn(self, kind: Kind, query: str | None, data: bytes) -> None:
         self.now = self._at(kind)
-        self.inbox.waiting.append(Event(self.now, kind, query, data))
+        self.queue.waiting.append(Event(self.now, kind, query, data))
         began = time.thread_time()
         self.worker.turn()
         self.spent.append((time.thread_time() - began) * 1000)

@@ -11,7 +11,7 @@ from ledgerops.common.kafka import KafkaClient
 from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.model.records import Observation
 from ledgerops.model.spark_progress import format_instant
-from ledgerops.runtime.registry import Fleet
+from ledgerops.runtime.registry import QueryRegistry
 from ledgerops.servers.kafka import Kafka
 from tests.build import T0, spark_json
 
@@ -22,8 +22,8 @@ class Queries:
     """`read` is a batch that ended at these offsets; `runs` is what a collector is given."""
 
     def __init__(self) -> None:
-        self.fleet = Fleet(Diagnoser)
-        self.runs = self.fleet.runs
+        self.registry = QueryRegistry(Diagnoser)
+        self.runs = self.registry.runs
         self.batch = 0
 
     def read(self, query: str, *sources: Ends, run: str = "run-1", description: str = "KafkaV2[Subscribe[t]]") -> None:
@@ -47,11 +47,11 @@ class Queries:
             timestamp=format_instant(at),
             sources=told,
         )
-        self.fleet.ingest(Observation(at, "progress", None, data), origin=self)
+        self.registry.ingest(Observation(at, "progress", None, data), origin=self)
 
     def end(self, query: str) -> None:
-        run_id = self.fleet.queries[query].history.run_id
-        self.fleet.ingest(Observation(T0 + 2.0 * self.batch + 1, "terminated", query, {"runId": run_id}))
+        run_id = self.registry.queries[query].history.run_id
+        self.registry.ingest(Observation(T0 + 2.0 * self.batch + 1, "terminated", query, {"runId": run_id}))
 
 
 def produce(kafka: Kafka, topic: str, counts: Mapping[int, int]) -> None:

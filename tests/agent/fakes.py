@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 
-from ledgerops.agent.queue import Inbox
+from ledgerops.agent.queue import EventQueue
 from ledgerops.agent.sessions import ActiveQuery, Session
 from ledgerops.metrics.self_watch import SelfStats
 from ledgerops.model.records import Plan
@@ -66,9 +66,9 @@ def run_of(session: Session, run_id: str = "run-1", interval: float | None = 1.0
     return Run(**{**values, **changes})
 
 
-def inbox() -> Inbox:
-    return Inbox(SelfStats())
+def queue() -> EventQueue:
+    return EventQueue(SelfStats())
 
 
-def taken(box: Inbox) -> list[tuple[str, dict[str, Any]]]:
+def taken(box: EventQueue) -> list[tuple[str, dict[str, Any]]]:
     return [(event.kind, orjson.loads(event.data)) for event in box.take(0.0)]

@@ -18,7 +18,7 @@ from prometheus_client.parser import text_string_to_metric_families as parse_tex
 
 from ledgerops.agent import exporter as exporter_module
 from ledgerops.agent.exporter import Exporter
-from ledgerops.agent.queue import Inbox
+from ledgerops.agent.queue import EventQueue
 from ledgerops.agent.worker import Worker
 from ledgerops.common import http_server
 from ledgerops.common.http import ask
@@ -29,7 +29,7 @@ from ledgerops.errors import UserError
 from ledgerops.metrics.self_watch import SelfStats
 from ledgerops.runtime.exposition import OPENMETRICS, TEXT, accepted, render
 from ledgerops.runtime.family import clean_label
-from ledgerops.runtime.registry import Fleet
+from ledgerops.runtime.registry import QueryRegistry
 from ledgerops.runtime.snapshot import published
 from tests.build import T0, spark_json
 from tests.certificates import authority, certificate_of
@@ -46,15 +46,15 @@ class Served:
 
     def __init__(self, clock=time.time, start_worker=True, **settings):
         self.stats = SelfStats()
-        self.inbox = Inbox(self.stats)
-        self.worker = Worker(self.inbox, Fleet(Diagnoser), self.stats, clock=clock)
+        self.queue = EventQueue(self.stats)
+        self.worker = Worker(self.queue, QueryRegistry(Diagnoser), self.stats, clock=clock)
         self.exporter = Exporter(Config(port=0, **settings), self.worker, self.stats, clock=clock)
         self.exporter.start()
         if start_worker:
             self.worker.start()
 
     def see(self, kind="progress", **changes):
-        self.inbox.put(kind, json.dumps(spark_json(**changes)))
+        self.queue.put(kind, json.dumps(spark_json(**changes)))
         self.worker.turn()
 
     def get(self, path, method="GET", context=None, **headers):
@@ -176,7 +176,7 @@ def test_an_age_grows_while_nothing_happens_and_is_never_negative(serve):
 def test_an_expected_query_is_expected_even_after_it_ended_by_itself(serve):
     served = serve(start_worker=False, expected_queries=("daily_counts",))
     served.see()
-    served.inbox.put("plan", json.dumps({"run_id": spark_json()["runId"], "trigger": "available_now"}), "daily_counts")
+    served.queue.put("plan", json.dumps({"run_id": spark_json()["runId"], "trigger": "available_now"}), "daily_counts")
     served.see("terminated", exception=None)
     found = samples(served.get("/metrics")[2].decode())
 
@@ -238,7 +238,7 @@ def test_promtool_finds_nothing_to_say(serve):
             }
         ],
     }
-    served.inbox.put("host", json.dumps(host))
+    served.queue.put("host", json.dumps(host))
     served.worker.turn()
     _, _, body = served.get("/metrics")
     found = subprocess.run([promtool, "check", "metrics"], input=body, capture_output=True, timeout=30, check=False)
@@ -357,7 +357,7 @@ def test_head_has_no_body(serve):
 
 def test_a_page_that_fails_is_a_500_and_counted(serve, monkeypatch, caplog):
     served = serve(start_worker=False)
-    monkeypatch.setattr(exporter_module, "status_document", lambda fleet, now: 1 / 0)
+    monkeypatch.setattr(exporter_module, "status_document", lambda registry, now: 1 / 0)
     status, _, body = served.get("/status")
 
     assert (status, json.loads(body)) == (500, {"error": "this page failed; see the driver's log"})
@@ -374,11 +374,11 @@ def test_a_taken_port_is_an_os_error(serve):
 def test_a_storm_of_scrapes_does_not_hold_the_worker_up(serve):
     served = serve()
     for name in range(20):
-        served.inbox.put("progress", json.dumps(spark_json(name=f"query{name}", runId=f"run-{name}")))
+        served.queue.put("progress", json.dumps(spark_json(name=f"query{name}", runId=f"run-{name}")))
     with ThreadPoolExecutor(50) as pool:
         scrapes = [pool.submit(served.get, "/metrics") for _ in range(200)]
         for number in range(500):
-            served.inbox.put("progress", json.dumps(spark_json(batchId=number)))
+            served.queue.put("progress", json.dumps(spark_json(batchId=number)))
         answers = []
         for scrape in scrapes:
             try:
@@ -754,6 +754,6 @@ def test_an_application_of_unknown_name_has_no_such_label(serve):
 
 def test_the_answer_of_an_empty_worker_is_well_formed():
     for kind, parse in ((TEXT, parse_text), (OPENMETRICS, parse_openmetrics)):
-        worker = Worker(Inbox(SelfStats()), Fleet(Diagnoser), SelfStats())
+        worker = Worker(EventQueue(SelfStats()), QueryRegistry(Diagnoser), SelfStats())
         text = render(published(worker.snapshot, SelfStats()), T0, kind)
         assert "ledgerops_build_info" in {name for name, _ in samples(text.decode(), parse)}

@@ -18,7 +18,7 @@ from ledgerops.agent.host import (
     runnable_threads,
 )
 from ledgerops.model.observations import decode_host
-from tests.agent.fakes import inbox, taken
+from tests.agent.fakes import queue, taken
 from tests.build import T0
 
 EXECUTOR = {
@@ -49,7 +49,7 @@ class Rest:
 
 
 def test_the_machine_this_process_and_the_executors_are_reported(tmp_path):
-    box = inbox()
+    box = queue()
     HostCollector(box, tmp_path / "not yet there", lambda: Rest([EXECUTOR])).collect()
 
     [(kind, data)] = taken(box)
@@ -63,7 +63,7 @@ def test_the_machine_this_process_and_the_executors_are_reported(tmp_path):
 
 
 def test_with_the_interface_away_the_machine_is_reported_all_the_same():
-    box = inbox()
+    box = queue()
     with pytest.raises(OSError, match="away"):
         HostCollector(box, None, lambda: Rest(OSError("away"))).collect()
 
@@ -72,7 +72,7 @@ def test_with_the_interface_away_the_machine_is_reported_all_the_same():
 
 
 def test_without_a_user_interface_there_are_no_executors():
-    box = inbox()
+    box = queue()
     HostCollector(box, None, lambda: None).collect()
 
     assert taken(box)[0][1]["executors"] == []
@@ -189,7 +189,7 @@ LOST = {
 
 
 def test_an_executor_that_is_gone_is_reported_apart_with_its_reason_and_no_address():
-    box = inbox()
+    box = queue()
     HostCollector(box, None, lambda: Rest([EXECUTOR, LOST])).collect()
 
     [(_, data)] = taken(box)
@@ -207,7 +207,7 @@ def test_of_executors_that_come_and_go_all_day_only_the_newest_are_kept():
 
 
 def test_a_recording_of_an_earlier_version_has_no_pressure_and_no_removed_executors():
-    box = inbox()
+    box = queue()
     HostCollector(box, None, lambda: None).collect()
     [(_, data)] = taken(box)
     added = ("removed_executors", "cpu_pressure_ratio", "cpu_steal_ratio", "runnable_threads")

@@ -13,7 +13,7 @@ import pytest
 
 from ledgerops.agent.kafka_heads import KafkaCollector
 from ledgerops.agent.kafka_proxy import Broker, BrokerError
-from ledgerops.agent.queue import Inbox
+from ledgerops.agent.queue import EventQueue
 from ledgerops.common.kafka import KafkaClient, reach
 from ledgerops.errors import UserError
 from ledgerops.metrics.self_watch import SelfStats
@@ -21,19 +21,19 @@ from ledgerops.model.observations import decode_heads
 from ledgerops.model.spark_progress import BadRecord
 from ledgerops.servers.kafka import Kafka
 from tests.agent.brokers import Queries, asks, closed, produce  # noqa: F401
-from tests.agent.fakes import inbox
+from tests.agent.fakes import queue
 from tests.build import T0
 
 NOBODY = KafkaClient("127.0.0.1:1")
 
 
-def told(box: Inbox):
+def told(box: EventQueue):
     """What was put since the last time, by query."""
     return {event.query: orjson.loads(event.data) for event in box.take(0.0) if event.kind == "offsets"}
 
 
 def collector(queries: Queries, client: KafkaClient):
-    box = inbox()
+    box = queue()
     return box, KafkaCollector(box, queries.runs, asks(lambda: client))
 
 
@@ -142,7 +142,7 @@ class Answering(Broker):
 
 def test_topics_that_come_and_go_leave_nothing_behind():
     queries = Queries()
-    made = KafkaCollector(inbox(), queries.runs, Answering())
+    made = KafkaCollector(queue(), queries.runs, Answering())
     for number in range(5):
         queries.read(f"query_{number}", {f"topic_{number}": {"0": 4}})
         made.collect()
@@ -173,7 +173,7 @@ def test_nobody_is_asked_when_no_query_reads_kafka(what):
         queries.read("a", {"t": {"0": 0}}, description="transactions embedded")
     elif what == "no number of a partition":
         queries.read("a", {"t": {"x": 0}})
-    made = KafkaCollector(inbox(), queries.runs, asks(lambda: pytest.fail("asked")))
+    made = KafkaCollector(queue(), queries.runs, asks(lambda: pytest.fail("asked")))
     made.collect()
 
 
@@ -191,7 +191,7 @@ def test_settings_that_cannot_work_are_told(connect, message, monkeypatch, tmp_p
         monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     queries = Queries()
     queries.read("a", {"t": {"0": 0}})
-    made = KafkaCollector(Inbox(SelfStats()), queries.runs, asks(connect or (lambda: NOBODY)))
+    made = KafkaCollector(EventQueue(SelfStats()), queries.runs, asks(connect or (lambda: NOBODY)))
     with pytest.raises(UserError, match=message):
         made.collect()
 

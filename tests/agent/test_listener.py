@@ -2,7 +2,7 @@ import json
 import time
 
 from ledgerops.agent.listener import Connections, EventSink, JavaListener, unwrapped
-from ledgerops.agent.queue import Inbox
+from ledgerops.agent.queue import EventQueue
 from ledgerops.metrics.self_watch import SelfStats
 from tests.build import spark_json
 
@@ -48,8 +48,8 @@ class CallbackClient:
 
 
 def listener():
-    inbox = Inbox(SelfStats())
-    return inbox, JavaListener(EventSink(inbox, origin="the session"), Connections(None))
+    queue = EventQueue(SelfStats())
+    return queue, JavaListener(EventSink(queue, origin="the session"), Connections(None))
 
 
 def began(heard, client, run_id):
@@ -60,7 +60,7 @@ def began(heard, client, run_id):
 
 def test_the_connection_of_a_run_is_closed_with_the_run_and_no_other():
     client = CallbackClient()
-    heard = JavaListener(EventSink(Inbox(SelfStats())), connections := Connections(client))
+    heard = JavaListener(EventSink(EventQueue(SelfStats())), connections := Connections(client))
     first, second = began(heard, client, "run-1"), began(heard, client, "run-2")
     for run_id in ("run-1", "run-1", "a run that began before us"):
         heard.onQueryTerminated(JavaEvent(json.dumps({"runId": run_id})))
@@ -70,7 +70,7 @@ def test_the_connection_of_a_run_is_closed_with_the_run_and_no_other():
 
 def test_a_run_whose_end_spark_did_not_tell_keeps_no_connection_either():
     client = CallbackClient()
-    heard = JavaListener(EventSink(Inbox(SelfStats())), connections := Connections(client))
+    heard = JavaListener(EventSink(EventQueue(SelfStats())), connections := Connections(client))
     lost = began(heard, client, "run-1")
     connections.end("run-1")
 
@@ -78,11 +78,11 @@ def test_a_run_whose_end_spark_did_not_tell_keeps_no_connection_either():
 
 
 def test_a_progress_event_is_queued_as_its_record():
-    inbox, heard = listener()
+    queue, heard = listener()
     record = json.dumps(spark_json(), separators=(",", ":"))
     heard.onQueryProgress(JavaEvent(f'{{"progress":{record}}}'))
 
-    [event] = inbox.take(0.0)
+    [event] = queue.take(0.0)
     assert (event.kind, event.data, event.origin) == ("progress", record, "the session")
 
 
@@ -91,12 +91,12 @@ def test_a_record_without_its_event_is_left_as_it_is():
 
 
 def test_each_kind_of_event_is_told_apart():
-    inbox, heard = listener()
+    queue, heard = listener()
     heard.onQueryStarted(JavaEvent('{"a":1}'))
     heard.onQueryIdle(JavaEvent('{"b":1}'))
     heard.onQueryTerminated(JavaEvent('{"c":1}'))
 
-    assert [(event.kind, event.data) for event in inbox.take(0.0)] == [
+    assert [(event.kind, event.data) for event in queue.take(0.0)] == [
         ("started", '{"a":1}'),
         ("idle", '{"b":1}'),
         ("terminated", '{"c":1}'),
@@ -104,30 +104,30 @@ def test_each_kind_of_event_is_told_apart():
 
 
 def test_callbacks_are_counted_and_timed():
-    inbox, heard = listener()
+    queue, heard = listener()
     began = time.perf_counter()
     heard.onQueryIdle(JavaEvent("{}"))
     heard.onQueryIdle(JavaEvent("{}"))
     passed = time.perf_counter() - began
 
-    assert inbox.stats.events == {"idle": 2}
-    assert inbox.stats.callbacks == 2
-    assert 0 < inbox.stats.callback_seconds <= passed
+    assert queue.stats.events == {"idle": 2}
+    assert queue.stats.callbacks == 2
+    assert 0 < queue.stats.callback_seconds <= passed
 
 
 def test_an_error_in_a_callback_is_counted_and_never_reaches_spark():
-    inbox, heard = listener()
+    queue, heard = listener()
     heard.onQueryProgress(JavaEvent(None))
 
-    assert inbox.take(0.0) == []
-    assert inbox.stats.collector_errors == {"listener": 1}
+    assert queue.take(0.0) == []
+    assert queue.stats.collector_errors == {"listener": 1}
 
 
 def test_a_full_queue_drops_without_waiting():
-    inbox = Inbox(SelfStats(), size=1)
-    heard = JavaListener(EventSink(inbox), Connections(None))
+    queue = EventQueue(SelfStats(), size=1)
+    heard = JavaListener(EventSink(queue), Connections(None))
     for _ in range(3):
         heard.onQueryIdle(JavaEvent("{}"))
 
-    assert inbox.stats.dropped == 2
-    assert inbox.stats.collector_errors == {}
+    assert queue.stats.dropped == 2
+    assert queue.stats.collector_errors == {}

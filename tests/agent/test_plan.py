@@ -1,9 +1,9 @@
 import pytest
 
 from ledgerops.agent.plan import PlanReader, parse_keys, parse_sink, parse_trigger, parse_watermarks
-from ledgerops.agent.queue import Inbox
+from ledgerops.agent.queue import EventQueue
 from ledgerops.metrics.self_watch import SelfStats
-from tests.agent.fakes import FakeSession, inbox, roster_of, run_of, taken
+from tests.agent.fakes import FakeSession, queue, roster_of, run_of, taken
 
 LOGICAL_4_2 = """WriteToMicroBatchDataSource noop-table
 +- ~Aggregate [window#7-T10000ms], [window#7-T10000ms, count(1) AS n#3L]
@@ -82,7 +82,7 @@ def test_a_sink_has_neither_package_nor_hash(text, sink):
 
 
 def test_what_cannot_be_read_stays_unknown_and_nothing_raises():
-    box = inbox()
+    box = queue()
     session = FakeSession()
     session.spark = None
     PlanReader(box, roster_of(run_of(session, last_batch=None, plan=None))).collect()
@@ -92,7 +92,7 @@ def test_what_cannot_be_read_stays_unknown_and_nothing_raises():
 
 
 def test_a_plan_that_finds_the_queue_full_is_told_later():
-    box = Inbox(SelfStats(), size=1)
+    box = EventQueue(SelfStats(), size=1)
     box.put("idle", "{}")
     session = FakeSession()
     session.spark = None
@@ -106,7 +106,7 @@ def test_a_plan_that_finds_the_queue_full_is_told_later():
 
 
 def test_a_plan_is_read_again_after_the_first_batch_and_then_no_more():
-    box = inbox()
+    box = queue()
     session = FakeSession()
     session.spark = None
     run = run_of(session, last_batch=None, plan=None)

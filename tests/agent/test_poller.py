@@ -1,7 +1,7 @@
 import logging
 import threading
 
-from ledgerops.agent.poller import Periodic
+from ledgerops.agent.poller import Poller
 from ledgerops.metrics.self_watch import SelfStats
 
 
@@ -12,7 +12,7 @@ def test_a_collector_that_raises_is_counted_said_once_and_asked_again(caplog):
         looked.release()
         raise RuntimeError("no such table\nand a stack")
 
-    collector = Periodic("tasks", 0.001, look, stats)
+    collector = Poller("tasks", 0.001, look, stats)
     with caplog.at_level(logging.WARNING, "ledgerops"):
         collector.start()
         for _ in range(3):
@@ -27,7 +27,7 @@ def test_a_collector_that_raises_is_counted_said_once_and_asked_again(caplog):
 
 
 def test_stopping_does_not_wait_for_the_interval():
-    collector = Periodic("host", 3600.0, lambda: None, SelfStats())
+    collector = Poller("host", 3600.0, lambda: None, SelfStats())
     collector.start()
     collector.stop(timeout=60)
 

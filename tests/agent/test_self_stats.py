@@ -1,15 +1,15 @@
 import orjson
 
-from ledgerops.agent.queue import Inbox
+from ledgerops.agent.queue import EventQueue
 from ledgerops.agent.self_stats import ObserverCollector
 from ledgerops.metrics.self_watch import SelfStats
 from ledgerops.model.observations import decode_observer
-from tests.agent.fakes import inbox, taken
+from tests.agent.fakes import queue, taken
 from tests.build import T0
 
 
 def test_what_the_observer_counts_about_itself_is_recorded():
-    box = inbox()
+    box = queue()
     box.stats.events["progress"] += 4
     box.stats.dropped = 2
     box.stats.spent("judge", 0.5)
@@ -27,7 +27,7 @@ def test_what_the_observer_counts_about_itself_is_recorded():
 
 
 def test_a_full_queue_loses_the_look_and_nothing_else():
-    box = Inbox(SelfStats(), 1)
+    box = EventQueue(SelfStats(), 1)
     ObserverCollector(box).collect()
     ObserverCollector(box).collect()
 

@@ -8,7 +8,7 @@ import pytest
 from ledgerops.agent.spark_rest import SparkRest
 from ledgerops.agent.tasks import MAX_REQUESTS, TaskCollector, newest_batches, parse_amount
 from ledgerops.model.observations import decode_tasks
-from tests.agent.fakes import FakeSession, inbox, roster_of, run_of, taken
+from tests.agent.fakes import FakeSession, queue, roster_of, run_of, taken
 from tests.build import T0
 
 RUN = "fc00ce39-924c-454a-927e-ae1b3d49f3f2"
@@ -136,13 +136,13 @@ def spark(monkeypatch):
 class Bench:
     def __init__(self, rest, interval=5.0):
         self.now = T0
-        self.inbox = inbox()
+        self.queue = queue()
         self.run = run_of(FakeSession(), RUN, last_batch=5)
-        self.collector = TaskCollector(self.inbox, roster_of(self.run), lambda: rest, interval, clock=lambda: self.now)
+        self.collector = TaskCollector(self.queue, roster_of(self.run), lambda: rest, interval, clock=lambda: self.now)
 
     def collect(self):
         self.collector.collect()
-        return [data for kind, data in taken(self.inbox) if kind == "tasks"]
+        return [data for kind, data in taken(self.queue) if kind == "tasks"]
 
 
 def one_batch(spark, batch=5):

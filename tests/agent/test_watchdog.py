@@ -3,7 +3,7 @@ import threading
 
 import pytest
 
-from ledgerops.agent.queue import Inbox
+from ledgerops.agent.queue import EventQueue
 from ledgerops.agent.sessions import ActiveQuery
 from ledgerops.agent.watchdog import UNREACHABLE_SECONDS, Watchdog, trigger_began
 from ledgerops.metrics.self_watch import SelfStats
@@ -14,9 +14,9 @@ from tests.build import T0
 class Bench:
     def __init__(self, *runs, sessions, size=100):
         self.now = T0
-        self.inbox = Inbox(SelfStats(), size)
+        self.queue = EventQueue(SelfStats(), size)
         self.roster = roster_of(*runs)
-        self.dog = Watchdog(self.inbox, self.roster, lambda: sessions, clock=lambda: self.now)
+        self.dog = Watchdog(self.queue, self.roster, lambda: sessions, clock=lambda: self.now)
 
     def look_until(self, seconds, step=1.0):
         """All that is reported while looking every `step` seconds up to `seconds` after T0."""
@@ -24,7 +24,7 @@ class Bench:
         while self.now < T0 + seconds:
             self.now += step
             self.dog.collect()
-            found += [(round(self.now - T0), *each) for each in taken(self.inbox)]
+            found += [(round(self.now - T0), *each) for each in taken(self.queue)]
         return found
 
 
@@ -168,7 +168,7 @@ def test_the_runs_of_a_server_that_was_killed_are_lost_within_half_a_minute():
         bench.now += 1
         with contextlib.suppress(TimeoutError):
             bench.dog.collect()
-        found += [(bench.now - T0, kind, data.get("lost")) for kind, data in taken(bench.inbox)]
+        found += [(bench.now - T0, kind, data.get("lost")) for kind, data in taken(bench.queue)]
 
     [(after, kind, lost)] = found
     assert (kind, lost) == ("terminated", True)
@@ -185,7 +185,7 @@ def test_a_server_that_answers_again_in_time_loses_no_run():
             session.active = lambda: session.queries
         with contextlib.suppress(TimeoutError):
             bench.dog.collect()
-        found += taken(bench.inbox)
+        found += taken(bench.queue)
 
     assert found == []
 
@@ -213,11 +213,11 @@ def test_an_end_that_finds_the_queue_full_is_reported_again():
     bench = Bench(working(session, FakeQuery(working=False)), sessions=[session], size=1)
     bench.look_until(1)
     session.queries = []
-    bench.inbox.put("idle", "{}")
+    bench.queue.put("idle", "{}")
     for _ in range(30):
         bench.now += 1
         bench.dog.collect()
-    assert [kind for kind, _ in taken(bench.inbox)] == ["idle"]
+    assert [kind for kind, _ in taken(bench.queue)] == ["idle"]
 
     assert [kind for _, kind, _ in bench.look_until(60)] == ["terminated"]
 
@@ -307,7 +307,7 @@ def test_a_session_that_fails_does_not_hide_another():
 
     with pytest.raises(ZeroDivisionError):
         bench.look_until(1)
-    assert [kind for kind, _ in taken(bench.inbox)] == ["started"]
+    assert [kind for kind, _ in taken(bench.queue)] == ["started"]
 
 
 def test_a_query_whose_handle_fails_does_not_hide_another():
@@ -328,7 +328,7 @@ def test_a_query_whose_handle_fails_does_not_hide_another():
 
     with pytest.raises(ConnectionError, match="gateway away"):
         bench.dog.collect()
-    assert [data["run_id"] for _, data in taken(bench.inbox)] == ["run-2"]
+    assert [data["run_id"] for _, data in taken(bench.queue)] == ["run-2"]
 
 
 def test_the_trigger_began_on_a_multiple_of_its_interval():

@@ -7,7 +7,7 @@ import threading
 import orjson
 import pytest
 
-from ledgerops.agent.queue import Inbox
+from ledgerops.agent.queue import EventQueue
 from ledgerops.agent.worker import RETRY_SECONDS, Worker
 from ledgerops.config import Config
 from ledgerops.diagnosis.engine import Diagnoser
@@ -15,7 +15,7 @@ from ledgerops.diagnosis.report import document
 from ledgerops.metrics.self_watch import SelfStats
 from ledgerops.model.finding import Verdict
 from ledgerops.model.recording import Recorder, decode, read
-from ledgerops.runtime.registry import Fleet
+from ledgerops.runtime.registry import QueryRegistry
 from ledgerops.runtime.status import status_document
 from tests.build import T0, spark_json
 
@@ -32,12 +32,14 @@ class Bench:
     def __init__(self, recorder=None, judge=healthy, size=1000, **settings):
         self.now = T0
         self.stats = SelfStats()
-        self.inbox = Inbox(self.stats, size)
+        self.queue = EventQueue(self.stats, size)
         config = Config(**settings)
-        self.worker = Worker(self.inbox, Fleet(judge), self.stats, config, recorder, lambda: self.now, lambda: self.now)
+        self.worker = Worker(
+            self.queue, QueryRegistry(judge), self.stats, config, recorder, lambda: self.now, lambda: self.now
+        )
 
     def see(self, kind="progress", data=None, query=None):
-        self.inbox.put(kind, json.dumps(spark_json() if data is None else data), query)
+        self.queue.put(kind, json.dumps(spark_json() if data is None else data), query)
         self.worker.turn()
 
     @property
@@ -84,7 +86,7 @@ def test_an_event_becomes_a_recording_line_state_a_verdict_and_a_snapshot(make, 
 def test_spark_json_is_recorded_untouched(make, tmp_path):
     bench = make(Recorder(tmp_path))
     text = json.dumps(spark_json(), indent=1).replace("\n", " ").replace("150.0", "150.00")
-    bench.inbox.put("progress", text)
+    bench.queue.put("progress", text)
     bench.worker.turn()
 
     [file] = tmp_path.iterdir()
@@ -106,7 +108,7 @@ def test_spark_json_is_recorded_untouched(make, tmp_path):
 def test_a_malformed_event_is_counted_and_said_once_and_the_next_is_taken(make, tmp_path, caplog, kind, text):
     bench = make(Recorder(tmp_path))
     for _ in range(3):
-        bench.inbox.put(kind, text)
+        bench.queue.put(kind, text)
     with caplog.at_level(logging.WARNING, "ledgerops"):
         bench.see()
 
@@ -118,7 +120,7 @@ def test_a_malformed_event_is_counted_and_said_once_and_the_next_is_taken(make, 
 
 def test_not_a_number_in_an_event_is_taken(make):
     bench = make()
-    bench.inbox.put("progress", json.dumps(spark_json(inputRowsPerSecond=float("nan"))))
+    bench.queue.put("progress", json.dumps(spark_json(inputRowsPerSecond=float("nan"))))
     bench.worker.turn()
 
     assert list(bench.queries) == ["daily_counts"]
@@ -409,7 +411,7 @@ def test_a_burst_is_judged_once(make):
 
     bench = make(judge=judge)
     for number in range(20):
-        bench.inbox.put("progress", json.dumps(spark_json(batchId=number)))
+        bench.queue.put("progress", json.dumps(spark_json(batchId=number)))
     bench.worker.turn()
 
     assert looks == [20]
@@ -417,7 +419,7 @@ def test_a_burst_is_judged_once(make):
 
 def test_what_finds_the_queue_full_is_dropped_and_counted(make):
     bench = make(size=2)
-    taken = [bench.inbox.put("progress", json.dumps(spark_json(batchId=number))) for number in range(5)]
+    taken = [bench.queue.put("progress", json.dumps(spark_json(batchId=number))) for number in range(5)]
     bench.worker.turn()
 
     assert taken == [True, True, False, False, False]
@@ -478,7 +480,7 @@ def test_the_thread_works_off_the_queue_before_it_ends(make, tmp_path):
     bench.worker.start()
     assert bench.worker.trouble() is None
     for number in range(500):
-        bench.inbox.put("progress", json.dumps(spark_json(batchId=number)))
+        bench.queue.put("progress", json.dumps(spark_json(batchId=number)))
     bench.worker.stop(timeout=60)
     bench.worker.stop()
 

@@ -24,18 +24,18 @@ ROLLING = LOGS / "eventlog_v2_local-1"
 def test_queries_batches_tasks_and_ends_are_read(path):
     seen = list(event_log.read(path))
     kinds = Counter(each.kind for each in seen)
-    fleet = replay(seen).fleet
+    registry = replay(seen).registry
 
-    assert kinds["started"] == kinds["terminated"] == len(fleet.queries)
+    assert kinds["started"] == kinds["terminated"] == len(registry.queries)
     assert kinds["tasks"] == kinds["progress"] > 5
     assert all(each.query for each in seen if each.kind != "host")
-    assert fleet.queries["crashes"].verdict.status == "failed"
-    assert fleet.queries["daily_counts"].verdict.status == "stopped"
-    assert fleet.queries["idle_files"].history.idle_since is not None
+    assert registry.queries["crashes"].verdict.status == "failed"
+    assert registry.queries["daily_counts"].verdict.status == "stopped"
+    assert registry.queries["idle_files"].history.idle_since is not None
 
 
 def test_the_plan_is_read_from_the_physical_plan():
-    plan = replay(event_log.read(ROLLING)).fleet.queries["dedup_customers"].history.plan
+    plan = replay(event_log.read(ROLLING)).registry.queries["dedup_customers"].history.plan
 
     assert plan.stateful and plan.keys == ("customer_id",) and plan.watermarks == {"timestamp": 5.0}
     assert plan.spark_version == "4.2.0" and plan.shuffle_partitions == 2
@@ -59,7 +59,7 @@ def test_an_executor_that_was_removed_is_known_with_its_reason(tmp_path):
 
 
 def test_tasks_are_summed_up_by_stage():
-    history = replay(event_log.read(ROLLING)).fleet.queries["dedup_customers"].history
+    history = replay(event_log.read(ROLLING)).registry.queries["dedup_customers"].history
     tasks = history.tasks_of(history.last)
     read, shuffled = tasks.stages
 
@@ -100,7 +100,7 @@ def test_nothing_is_kept_of_batches_and_runs_that_have_ended(path):
 
 
 def test_a_hot_key_is_named_from_the_tasks_alone():
-    verdict = replay(event_log.read(ROLLING)).fleet.queries["dedup_customers"].verdict
+    verdict = replay(event_log.read(ROLLING)).registry.queries["dedup_customers"].verdict
 
     assert [cause.rule for cause in verdict.root_causes] == ["key-skew"]
     assert verdict.root_causes[0].component.detail == "customer_id"
@@ -142,7 +142,7 @@ def test_a_log_that_is_still_written_is_read_as_far_as_it_goes(tmp_path):
     packed = (ROLLING / "events_1_local-1.zstd").read_bytes()
     (half / "events_1_local-4.zstd").write_bytes(packed[: len(packed) - 50])
 
-    assert replay(event_log.read(torn)).fleet.queries
+    assert replay(event_log.read(torn)).registry.queries
     list(event_log.read(half))
 
 
@@ -172,7 +172,10 @@ def test_an_odd_event_is_passed_over_and_broken_json_is_named(tmp_path, line, sa
     path.write_bytes(line + b"\n" + PLAIN.read_bytes())
 
     if said:
-        assert replay(event_log.read(path)).fleet.queries.keys() == replay(event_log.read(PLAIN)).fleet.queries.keys()
+        assert (
+            replay(event_log.read(path)).registry.queries.keys()
+            == replay(event_log.read(PLAIN)).registry.queries.keys()
+        )
     else:
         with pytest.raises(UserError, match=r"local-5:1: not a line of an event log"):
             list(event_log.read(path))
@@ -212,8 +215,8 @@ SKEW_BEGINS = 1_795_273_868.0  # when the application began to give 80 % of its 
 def test_an_application_that_never_knew_ledgerops_is_diagnosed_from_its_event_log_alone():
     """`applyInPandasWithState` over 40 accounts at 4,000 rows a second; from its fortieth second 80 % are of one."""
     log = SKEWED / "eventlog_v2_local-3"
-    before = replay(event_log.read(log), at=SKEW_BEGINS).fleet.queries["account_ratings"].verdict
-    after = replay(event_log.read(log)).fleet.queries["account_ratings"].verdict
+    before = replay(event_log.read(log), at=SKEW_BEGINS).registry.queries["account_ratings"].verdict
+    after = replay(event_log.read(log)).registry.queries["account_ratings"].verdict
 
     # its batches of 5 s never pause, which harms nobody, and Python is what they consist of
     assert (before.status, {finding.severity for finding in before.findings}) == ("healthy", {"info"})

@@ -1,10 +1,10 @@
-"""The story of an incident, from verdicts as the engine gives them."""
+"""The finding_history of an incident, from verdicts as the engine gives them."""
 
 from __future__ import annotations
 
 import pytest
 
-from ledgerops.analysis.finding_history import Change, Story, settled
+from ledgerops.analysis.finding_history import Change, FindingHistory, settled
 from ledgerops.analysis.timeline import events, incidents, timeline
 from ledgerops.diagnosis.report import relative, timeline_lines
 from ledgerops.model.finding import Component, Evidence, Finding, Verdict
@@ -26,27 +26,27 @@ def found(rule, since, explains=(), severity=None, name="daily_counts"):
     )
 
 
-def tell(*looks, query="daily_counts", history=None, story=None):
-    """A story of looks: (seconds, root causes, symptoms, status)."""
-    story = story or Story()
+def tell(*looks, query="daily_counts", history=None, finding_history=None):
+    """A finding_history of looks: (seconds, root causes, symptoms, status)."""
+    finding_history = finding_history or FindingHistory()
     history = history or History(query)
     if history.run_id is None:
         history.start(T0, "id", "run-1")
     for at, roots, symptoms, status in looks:
         verdict = Verdict(query, T0 + at, status, 50, tuple(roots), (*roots, *symptoms))
-        story.take(verdict, history)
-    return story
+        finding_history.take(verdict, history)
+    return finding_history
 
 
-def lines(story, **options):
-    return [line for line, _ in timeline_lines(timeline(story, **options))]
+def lines(finding_history, **options):
+    return [line for line, _ in timeline_lines(timeline(finding_history, **options))]
 
 
 SINK, LATE = found("slow-sink", 60, ("falling-behind",)), found("falling-behind", 72)
 
 
 def test_the_story_tells_what_began_what_explains_it_and_what_ended():
-    story = tell(
+    finding_history = tell(
         (5, [], [], "healthy"),
         (66, [SINK], [], "pressured"),
         (72, [SINK], [LATE], "falling_behind"),
@@ -55,7 +55,7 @@ def test_the_story_tells_what_began_what_explains_it_and_what_ended():
         (160, [], [], "healthy"),
     )
 
-    assert lines(story) == [
+    assert lines(finding_history) == [
         "incident at 2027-01-15 08:01:00 UTC, until 08:02:40, 1 query",
         "  08:00:00     -1:00  daily_counts  started",
         "  08:01:00     +0:00  daily_counts  warning slow-sink began, detected 6.0 s later: slow-sink it is",
@@ -85,15 +85,15 @@ def test_a_finding_that_comes_and_goes_is_one_trouble():
 
 def test_the_same_finding_after_a_long_quiet_is_a_second_incident():
     first, second = found("slow-sink", 60), found("slow-sink", 1000)
-    story = tell(
+    finding_history = tell(
         (60, [first], [], "pressured"),
         (90, [], [], "healthy"),
         (1000, [second], [], "pressured"),
         (1030, [], [], "healthy"),
     )
 
-    assert [(each.began - T0, each.ended - T0) for each in incidents(story)] == [(60, 90), (1000, 1030)]
-    assert lines(story)[-4:] == [
+    assert [(each.began - T0, each.ended - T0) for each in incidents(finding_history)] == [(60, 90), (1000, 1030)]
+    assert lines(finding_history)[-4:] == [
         "  08:16:40     +0:00  daily_counts  warning slow-sink began: slow-sink it is",
         "  08:16:40     +0:00  daily_counts  status changed to pressured",
         "  08:17:10     +0:30  daily_counts  slow-sink ended after 30 s",
@@ -102,8 +102,8 @@ def test_the_same_finding_after_a_long_quiet_is_a_second_incident():
 
 
 def test_another_part_of_the_query_is_another_finding():
-    story = tell((60, [found("key-skew", 60, name="a"), found("key-skew", 60, name="b")], [], "pressured"))
-    assert len([each for each in events(story) if each.rule]) == 2
+    finding_history = tell((60, [found("key-skew", 60, name="a"), found("key-skew", 60, name="b")], [], "pressured"))
+    assert len([each for each in events(finding_history) if each.rule]) == 2
 
 
 def test_a_change_of_the_root_cause_is_told_and_its_flapping_is_not():
@@ -123,13 +123,13 @@ def test_a_change_of_the_root_cause_is_told_and_its_flapping_is_not():
 
 def test_a_restart_and_why_the_run_before_it_ended_are_told():
     history = History("daily_counts")
-    story = tell((5, [], [], "healthy"), history=history)
+    finding_history = tell((5, [], [], "healthy"), history=history)
     history.end(T0 + 30, "run-1", "java.lang.Boom: x", "BOOM")
-    tell((30, [], [], "failed"), history=history, story=story)
+    tell((30, [], [], "failed"), history=history, finding_history=finding_history)
     history.start(T0 + 40, "id", "run-2")
-    tell((50, [], [], "healthy"), history=history, story=story)
+    tell((50, [], [], "healthy"), history=history, finding_history=finding_history)
 
-    assert [(each.at - T0, each.text) for each in events(story)] == [
+    assert [(each.at - T0, each.text) for each in events(finding_history)] == [
         (0, "started"),
         (30, "failed: BOOM"),
         (40, "restarted, run 2"),
@@ -137,14 +137,14 @@ def test_a_restart_and_why_the_run_before_it_ended_are_told():
 
 
 def test_of_a_crash_loop_the_first_and_last_failures_are_told_and_how_many_there_were():
-    history, story = History("daily_counts"), Story()
+    history, finding_history = History("daily_counts"), FindingHistory()
     for number in range(40):
         history.start(T0 + 10 * number, "id", f"run-{number}")
-        tell((10 * number + 1, [], [], "starting"), history=history, story=story)
+        tell((10 * number + 1, [], [], "starting"), history=history, finding_history=finding_history)
         history.end(T0 + 10 * number + 8, f"run-{number}", "Boom", "BOOM")
-        tell((10 * number + 8, [], [], "failed"), history=history, story=story)
+        tell((10 * number + 8, [], [], "failed"), history=history, finding_history=finding_history)
 
-    assert [(each.at - T0, each.text) for each in events(story)] == [
+    assert [(each.at - T0, each.text) for each in events(finding_history)] == [
         (0, "started"),
         (8, "failed: BOOM"),
         (10, "restarted, run 2"),
@@ -157,22 +157,27 @@ def test_of_a_crash_loop_the_first_and_last_failures_are_told_and_how_many_there
 
 
 def test_two_restarts_a_day_are_told_one_by_one():
-    history, story = History("daily_counts"), Story()
+    history, finding_history = History("daily_counts"), FindingHistory()
     for number in range(6):
         history.start(T0 + 4000 * number, "id", f"run-{number}")
-        tell((4000 * number + 1, [], [], "healthy"), history=history, story=story)
+        tell((4000 * number + 1, [], [], "healthy"), history=history, finding_history=finding_history)
         history.end(T0 + 4000 * number + 3000, f"run-{number}", None, None)
-    assert len([each for each in events(story) if each.what == "restart"]) == 5
+    assert len([each for each in events(finding_history) if each.what == "restart"]) == 5
 
 
 def test_what_ends_with_its_run_is_over_but_not_told_to_have_ended():
     history = History("daily_counts")
-    story = tell((10, [found("slow-sink", 10)], [], "pressured"), history=history)
+    finding_history = tell((10, [found("slow-sink", 10)], [], "pressured"), history=history)
     history.end(T0 + 30, "run-1", None, None)
-    tell((40, [found("slow-sink", 10)], [], "stopped"), (400, [], [], "stopped"), history=history, story=story)
+    tell(
+        (40, [found("slow-sink", 10)], [], "stopped"),
+        (400, [], [], "stopped"),
+        history=history,
+        finding_history=finding_history,
+    )
 
-    assert [each.text for each in events(story)][-1] == "stopped"
-    assert [each.ended - T0 for each in incidents(story)] == [30]
+    assert [each.text for each in events(finding_history)][-1] == "stopped"
+    assert [each.ended - T0 for each in incidents(finding_history)] == [30]
 
 
 @pytest.mark.parametrize(
@@ -188,15 +193,15 @@ def test_a_status_that_says_nothing_new_is_not_told(changes):
 
 
 def test_information_alone_is_no_incident():
-    story = tell((10, [found("catching-up", 10)], [], "catching_up"))
-    assert incidents(story) == [] and lines(story)[0] == "2027-01-15 UTC"
+    finding_history = tell((10, [found("catching-up", 10)], [], "catching_up"))
+    assert incidents(finding_history) == [] and lines(finding_history)[0] == "2027-01-15 UTC"
 
 
 def test_what_was_over_before_a_moment_is_left_out():
-    story = tell(
+    finding_history = tell(
         (60, [SINK], [], "pressured"), (90, [], [], "healthy"), (400, [found("key-skew", 400)], [], "pressured")
     )
-    told = timeline(story, since=T0 + 300)
+    told = timeline(finding_history, since=T0 + 300)
 
     assert [each["rule"] for each in told["events"] if each["what"] == "begin"] == ["key-skew"]
     assert [each["began"] for each in told["incidents"]] == ["2027-01-15T08:06:40.000Z"]
@@ -226,9 +231,13 @@ def test_times_are_told_from_the_beginning(seconds, said):
 def test_a_run_that_vanished_is_told_as_such_and_not_as_stopped():
     history = History("daily_counts")
     history.start(T0, "id", "run-1")
-    story = tell((5, [], [], "healthy"), history=history)
+    finding_history = tell((5, [], [], "healthy"), history=history)
     history.end(T0 + 60, "run-1", None, None, lost=True)
-    tell((80, [found("query-failed", 60, severity="critical")], [], "lost"), history=history, story=story)
+    tell(
+        (80, [found("query-failed", 60, severity="critical")], [], "lost"),
+        history=history,
+        finding_history=finding_history,
+    )
 
-    assert any("vanished without a report of its end" in line for line in lines(story))
-    assert not any("stopped" in line for line in lines(story))
+    assert any("vanished without a report of its end" in line for line in lines(finding_history))
+    assert not any("stopped" in line for line in lines(finding_history))

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from ledgerops.checkpoint.reader import open_checkpoint
-from ledgerops.checkpoint.summary import Wanted, choose
+from ledgerops.checkpoint.summary import Selection, choose
 from ledgerops.errors import UserError
 from tests.checkpoint.fake import CONF, checkpoint, put
 
@@ -167,12 +167,12 @@ def test_what_cannot_be_read_is_said_in_one_line(tmp_path, case, said):
 @pytest.mark.parametrize(
     ("wanted", "said"),
     [
-        (Wanted(operator=3), "no operator 3 in {path}; there are 0"),
-        (Wanted(batch=0), "no state of batch 0 in {path}; it has batches 1 to 2"),
-        (Wanted(since=7), "no state of batch 7 in {path}; it has batches 1 to 2"),
-        (Wanted(since=2), "--since 2 must be before batch 2, the one that is shown"),
-        (Wanted(store="defualt"), "no store 'defualt' in {path}; did you mean default? there are default"),
-        (Wanted(store="x"), "no store 'x' in {path}; there are default"),
+        (Selection(operator=3), "no operator 3 in {path}; there are 0"),
+        (Selection(batch=0), "no state of batch 0 in {path}; it has batches 1 to 2"),
+        (Selection(since=7), "no state of batch 7 in {path}; it has batches 1 to 2"),
+        (Selection(since=2), "--since 2 must be before batch 2, the one that is shown"),
+        (Selection(store="defualt"), "no store 'defualt' in {path}; did you mean default? there are default"),
+        (Selection(store="x"), "no store 'x' in {path}; there are default"),
     ],
     ids=["operator", "batch", "since a batch", "since itself", "a store nearly", "a store"],
 )
@@ -186,12 +186,12 @@ def test_what_is_wanted_but_not_there_is_said_with_what_is(tmp_path, wanted, sai
 
 
 def test_without_wishes_the_newest_batch_is_read_and_compared_with_the_oldest(tmp_path):
-    choice = choose(open_checkpoint(checkpoint(tmp_path / "q", conf=CONF)), Wanted())
+    choice = choose(open_checkpoint(checkpoint(tmp_path / "q", conf=CONF)), Selection())
 
     assert (choice.batch, choice.since) == (2, 0)
 
 
 def test_with_one_batch_there_is_nothing_to_compare(tmp_path):
-    choice = choose(open_checkpoint(checkpoint(tmp_path / "q", batches=[0], files=["1.changelog"])), Wanted())
+    choice = choose(open_checkpoint(checkpoint(tmp_path / "q", batches=[0], files=["1.changelog"])), Selection())
 
     assert (choice.batch, choice.since) == (0, None)

@@ -203,9 +203,9 @@ def test_the_document_has_part_seconds_and_share():
 
 @pytest.mark.parametrize("name", ["key-skew", "source-unreachable", "spark-4.2.0", "spark-4.3.0"])
 def test_recorded_batches_are_split_without_a_rest(name):
-    fleet = replay(read(RECORDED / f"{name}.jsonl")).fleet
+    registry = replay(read(RECORDED / f"{name}.jsonl")).registry
     split = 0
-    for state in fleet.queries.values():
+    for state in registry.queries.values():
         for each in state.history.batches:
             parts = parts_of(each, state.history.tasks_of(each), 2)
             assert math.isclose(sum(parts.values()), each.duration, abs_tol=1e-9)

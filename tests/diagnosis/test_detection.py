@@ -13,7 +13,7 @@ import pytest
 from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.model.records import Observation
 from ledgerops.model.spark_progress import format_instant
-from ledgerops.runtime.registry import Fleet
+from ledgerops.runtime.registry import QueryRegistry
 from tests.build import spark_json
 
 START = 1_790_000_000.0
@@ -24,11 +24,11 @@ Load = Callable[[float], float]
 def run(load: Load, seconds: float, limit: int | None = None, seed: int = 1, noise: float = 0.3):
     """(seconds since the start, verdict) after each observation."""
     chance = random.Random(seed)
-    fleet = Fleet(Diagnoser)
+    registry = QueryRegistry(Diagnoser)
 
     def look(kind, at, data):
-        state = fleet.ingest(Observation(START + at, kind, "q", data))
-        return at, fleet.judge(state, START + at)
+        state = registry.ingest(Observation(START + at, kind, "q", data))
+        return at, registry.judge(state, START + at)
 
     yield look("started", 0.0, {"id": "i", "runId": "r", "name": "q", "timestamp": format_instant(START)})
     plan = {"run_id": "r", "trigger": "processing_time", "trigger_interval": INTERVAL}
@@ -104,15 +104,15 @@ def test_an_overload_from_the_start_is_named_and_stays_named(limit, within):
 
 
 def test_a_long_second_batch_of_a_slow_start_is_not_overload():
-    fleet = Fleet(Diagnoser)
+    registry = QueryRegistry(Diagnoser)
     for batch in (spark_json(batchId=0, numInputRows=900), spark_json(batchId=1, numInputRows=12_000)):
         number = batch["batchId"]
         batch["timestamp"] = format_instant(START + 18.0 * number)
         batch["durationMs"] = {"triggerExecution": (18_000, 28_000)[number]}
         batch["sources"] = []
-        state = fleet.ingest(Observation(START + 50, "progress", None, batch))
+        state = registry.ingest(Observation(START + 50, "progress", None, batch))
         assert state is not None
-        verdict = fleet.judge(state, START + 18.0 * number + (18, 28)[number])
+        verdict = registry.judge(state, START + 18.0 * number + (18, 28)[number])
     assert [finding.rule for finding in verdict.findings] == []
 
 

@@ -107,7 +107,7 @@ def test_the_real_lines_that_are_changed_are_all_that_are_recorded():
 
 @pytest.mark.parametrize("seconds", [0.0, 1e-9, 1e9])
 def test_a_look_at_any_time_is_safe(seconds):
-    fleet = replay(recording.read(RECORDED / "spark-4.2.0.jsonl")).fleet
-    for state in fleet.queries.values():
-        fleet.judge(state, seconds)
+    registry = replay(recording.read(RECORDED / "spark-4.2.0.jsonl")).registry
+    for state in registry.queries.values():
+        registry.judge(state, seconds)
         assert state.judge.errors == {}

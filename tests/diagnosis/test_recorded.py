@@ -8,18 +8,18 @@ import pytest
 
 from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.model import recording
-from ledgerops.runtime.registry import Fleet
+from ledgerops.runtime.registry import QueryRegistry
 from tests.paths import RECORDED
 
 
 def every_verdict(path: Path):
     """The verdict after each observation, as live: on the query that changed."""
-    fleet = Fleet(Diagnoser)
+    registry = QueryRegistry(Diagnoser)
     for seen in recording.read(path):
-        state = fleet.ingest(seen)
+        state = registry.ingest(seen)
         if state is not None:
-            yield fleet.judge(state, seen.at)
-    for state in fleet.queries.values():
+            yield registry.judge(state, seen.at)
+    for state in registry.queries.values():
         assert state.judge.errors == {}
 
 

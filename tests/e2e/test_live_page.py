@@ -1,4 +1,4 @@
-"""The live page in a real browser, fed with the fixture fleet by a small server."""
+"""The live page in a real browser, fed with the fixture registry by a small server."""
 
 from __future__ import annotations
 

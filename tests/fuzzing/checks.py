@@ -12,7 +12,7 @@ from ledgerops.analysis.batch_samples import samples
 from ledgerops.analysis.compare import compare
 from ledgerops.analysis.compare_report import document as compared_document
 from ledgerops.analysis.compare_report import text as compared_text
-from ledgerops.analysis.finding_history import Story
+from ledgerops.analysis.finding_history import FindingHistory
 from ledgerops.analysis.html.page import page
 from ledgerops.analysis.plot_series import Track
 from ledgerops.analysis.timeline import timeline
@@ -22,7 +22,7 @@ from ledgerops.diagnosis.rules import BY_SLUG
 from ledgerops.model.finding import SEVERITIES, Verdict
 from ledgerops.model.records import Observation
 from ledgerops.model.spark_progress import BadRecord
-from ledgerops.runtime.registry import Fleet, QueryState
+from ledgerops.runtime.registry import QueryRegistry, QueryState
 from ledgerops.runtime.snapshot import snapshot_query
 from ledgerops.runtime.status import query_status
 
@@ -36,27 +36,27 @@ def judged(observations: Iterable[Observation], seen: Counter[str], pages: bool 
 
     All that is made of a verdict is made now and then.
     """
-    fleet, story, tracks = Fleet(Diagnoser), Story(), dict[str, Track]()
+    registry, story, tracks = QueryRegistry(Diagnoser), FindingHistory(), dict[str, Track]()
     at = 0.0
     for number, each in enumerate(observations):
         at = max(at, each.at)
         seen[f"line {each.kind}"] += 1
         try:
-            state = fleet.ingest(each)
+            state = registry.ingest(each)
         except BadRecord:
             seen["refused"] += 1
             continue
         if state is not None and number % every == 0:
-            _judge(fleet, state, at, seen, story, tracks)
+            _judge(registry, state, at, seen, story, tracks)
     for silence in SILENCES:
-        for state in fleet.queries.values():
-            _judge(fleet, state, at + silence, seen, story, tracks)
-    found = document([state.verdict for state in fleet.queries.values() if state.verdict], at, "fuzz")
+        for state in registry.queries.values():
+            _judge(registry, state, at + silence, seen, story, tracks)
+    found = document([state.verdict for state in registry.queries.values() if state.verdict], at, "fuzz")
     found["timeline"] = timeline(story)
     text(found, colour=pages)
     json.dumps(found, allow_nan=False)
     seen["documents"] += 1
-    if pages and fleet.queries:
+    if pages and registry.queries:
         worst = {
             name: document([told.worst], told.worst.at, "")["queries"][0]
             for name, told in story.queries.items()
@@ -68,16 +68,21 @@ def judged(observations: Iterable[Observation], seen: Counter[str], pages: bool 
 
 
 def _judge(
-    fleet: Fleet, state: QueryState, at: float, seen: Counter[str], story: Story, tracks: dict[str, Track]
+    registry: QueryRegistry,
+    state: QueryState,
+    at: float,
+    seen: Counter[str],
+    story: FindingHistory,
+    tracks: dict[str, Track],
 ) -> None:
-    verdict = fleet.judge(state, at)
+    verdict = registry.judge(state, at)
     errors = state.judge.errors  # type: ignore[attr-defined]
     if errors:
-        _raise_again(fleet, state, at, errors)
+        _raise_again(registry, state, at, errors)
     seen["verdicts"] += 1
     check(verdict, seen)
     story.take(verdict, state.history)
-    view = fleet.view(state, at)
+    view = registry.view(state, at)
     tracks.setdefault(state.history.query, Track()).take(view)
     if seen["verdicts"] % SNAPSHOT_EVERY == 0:
         snapshot_query(state, view, 500, _refuse)
@@ -116,10 +121,10 @@ def compared(observations: Iterable[Observation], seen: Counter[str]) -> None:
     seen["comparisons"] += 1
 
 
-def _raise_again(fleet: Fleet, state: QueryState, at: float, errors: dict[str, int]) -> None:
+def _raise_again(registry: QueryRegistry, state: QueryState, at: float, errors: dict[str, int]) -> None:
     """A diagnoser swallows what a rule raises: asked once more, the rule says it."""
     for slug in errors:
-        view = fleet.view(state, at)
+        view = registry.view(state, at)
         list(BY_SLUG[slug].check(view))
         acquit = BY_SLUG[slug].acquit
         if acquit is not None:

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from ledgerops.agent.exporter import Exporter
-from ledgerops.agent.queue import Inbox
+from ledgerops.agent.queue import EventQueue
 from ledgerops.agent.worker import Worker
 from ledgerops.config import Config
 from ledgerops.diagnosis.engine import Diagnoser
@@ -18,7 +18,7 @@ from ledgerops.mixin.alertmanager import alertmanager_file
 from ledgerops.mixin.kubernetes import kubernetes_files
 from ledgerops.mixin.prometheus import prometheus_file
 from ledgerops.mixin.site import Site, read_site
-from ledgerops.runtime.registry import Fleet
+from ledgerops.runtime.registry import QueryRegistry
 from tests.certificates import authority, certificate_of
 from tests.monitoring import Prometheus
 from tests.programs import needed, until
@@ -107,7 +107,7 @@ def test_a_real_prometheus_scrapes_a_driver_that_wants_a_client_certificate_and_
         bearer_token_file=str(tmp_path / "token"),
     )
     stats = SelfStats()
-    exporter = Exporter(config, Worker(Inbox(stats), Fleet(Diagnoser), stats), stats)
+    exporter = Exporter(config, Worker(EventQueue(stats), QueryRegistry(Diagnoser), stats), stats)
     exporter.start()
     followed = site(
         f'tls_certificate = "{config.tls_certificate}"\ntls_client_ca = "{ca.certificate}"\n'

@@ -1,4 +1,4 @@
-"""A fleet with one query of each kind that a display must show."""
+"""A registry with one query of each kind that a display must show."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy, Status, Verdict
 from ledgerops.model.records import Plan, Progress, StateOperator
-from ledgerops.runtime.registry import Fleet, QueryState
+from ledgerops.runtime.registry import QueryRegistry, QueryState
 from ledgerops.signals.query_view import QueryView
 from tests.build import batch, operator, source
 
@@ -54,7 +54,7 @@ def no_judge() -> Any:
 
 
 def add_query(
-    fleet: Fleet,
+    registry: QueryRegistry,
     query: str,
     status: Status,
     health: int,
@@ -62,12 +62,12 @@ def add_query(
     batches: tuple[Progress, ...] | list[Progress] = (),
     interval: float | None = 2.0,
 ) -> QueryState:
-    state = fleet.queries[query] = QueryState(query, no_judge())
+    state = registry.queries[query] = QueryState(query, no_judge())
     state.history.start(NOW - 300, f"id-{query}", "run-1")
     state.history.plan = Plan("run-1", trigger="processing_time", trigger_interval=interval)
     for each in batches:
         state.history.add(each)
-        state.tally.add(each)
+        state.totals.add(each)
     state.verdict = Verdict(query, NOW, status, health, findings[:1], findings)
     return state
 
@@ -123,18 +123,18 @@ def batches(
     return made
 
 
-def demo_fleet() -> Fleet:
-    fleet = Fleet(no_judge)
-    add_query(fleet, "large_credits", "healthy", 100, batches=batches("large_credits", seconds=0.4))
+def demo_fleet() -> QueryRegistry:
+    registry = QueryRegistry(no_judge)
+    add_query(registry, "large_credits", "healthy", 100, batches=batches("large_credits", seconds=0.4))
     add_query(
-        fleet,
+        registry,
         "dedup_transactions",
         "healthy",
         100,
         batches=batches("dedup_transactions", state=(operator(name="dedupe", rows=40000),), late=12.0, seconds=0.8),
     )
     add_query(
-        fleet,
+        registry,
         "daily_counts",
         "falling_behind",
         38,
@@ -142,18 +142,18 @@ def demo_fleet() -> Fleet:
         batches("daily_counts", count=46, rows=52400, seconds=6.4, left=2600, state=(operator(),), late=30.0, gap=6.5),
     )
     add_query(
-        fleet,
+        registry,
         "customer_sessions",
         "pressured",
         74,
         (TRIGGER_OVERRUN,),
         batches("customer_sessions", rows=4000, seconds=1.85, state=(operator(rows=1_204_000),), late=95.0),
     )
-    add_query(fleet, "debit_credit_pairs", "starting", 100)
+    add_query(registry, "debit_credit_pairs", "starting", 100)
     failed = add_query(
-        fleet, "enriched_transactions", "failed", 0, (QUERY_FAILED,), batches("enriched_transactions", count=60)
+        registry, "enriched_transactions", "failed", 0, (QUERY_FAILED,), batches("enriched_transactions", count=60)
     )
     failed.history.end(NOW - 100, "run-1", "org.apache.spark.SparkRuntimeException: bad row", "USER_RAISED_EXCEPTION")
-    idle = add_query(fleet, HOSTILE, "idle", 100, batches=batches(HOSTILE, count=40))
+    idle = add_query(registry, HOSTILE, "idle", 100, batches=batches(HOSTILE, count=40))
     idle.history.idle(NOW - 10)
-    return fleet
+    return registry

@@ -14,7 +14,7 @@ from ledgerops.model.recording import read
 from ledgerops.model.records import Host
 from ledgerops.runtime import exposition
 from ledgerops.runtime.prometheus_collector import Collector
-from ledgerops.runtime.registry import Fleet
+from ledgerops.runtime.registry import QueryRegistry
 from ledgerops.runtime.snapshot import Snapshot, published, snapshot_driver, snapshot_query
 from tests.paths import RECORDED
 
@@ -25,15 +25,15 @@ def fail(name, error):
 
 @pytest.fixture(scope="module", params=["3.5.7", "4.2.0", "4.3.0"])
 def snapshot(request) -> Snapshot:
-    fleet = Fleet(Diagnoser)
+    registry = QueryRegistry(Diagnoser)
     seen = [each for each in read(RECORDED / f"spark-{request.param}.jsonl") if each.kind != "terminated"]
     for each in seen:
-        fleet.ingest(each)
+        registry.ingest(each)
     now = seen[-1].at
     queries = {}
-    for name, state in fleet.queries.items():
-        fleet.judge(state, now)
-        queries[name] = snapshot_query(state, fleet.view(state, now), 500, fail)
+    for name, state in registry.queries.items():
+        registry.judge(state, now)
+        queries[name] = snapshot_query(state, registry.view(state, now), 500, fail)
     host = Host(now, 2, 0.5, 1000, 500, None, None)
     return Snapshot(now, queries, (host,), snapshot_driver(host, fail))
 

@@ -16,7 +16,7 @@ from ledgerops.model.finding import Verdict
 from ledgerops.model.recording import read
 from ledgerops.model.records import Observation, StageSummary, TaskSummary
 from ledgerops.model.spark_progress import BadRecord, format_instant
-from ledgerops.runtime.registry import MAX_ENDED_QUERIES, MAX_RUNS, Fleet
+from ledgerops.runtime.registry import MAX_ENDED_QUERIES, MAX_RUNS, QueryRegistry
 from tests.build import T0, spark_json
 from tests.paths import RECORDED
 
@@ -25,8 +25,8 @@ def healthy(view):
     return Verdict(view.query, view.now, "healthy", 100)
 
 
-def fleet(*seen):
-    made = Fleet(lambda: healthy)
+def registry(*seen):
+    made = QueryRegistry(lambda: healthy)
     for each in seen:
         made.ingest(each)
     return made
@@ -41,7 +41,7 @@ def event(kind, run="r1", **data):
 
 
 def test_idle_and_terminated_events_find_their_query_by_run_id():
-    made = fleet(
+    made = registry(
         event("started", name="windowed"),
         event("idle"),
         event("terminated", exception=None, errorClassOnException=None),
@@ -51,7 +51,7 @@ def test_idle_and_terminated_events_find_their_query_by_run_id():
 
 
 def test_a_query_that_goes_on_unwatched_is_expected_no_more_until_it_is_seen_again():
-    made = fleet(event("started", name="windowed"), event("terminated", exception=None, unwatched=True))
+    made = registry(event("started", name="windowed"), event("terminated", exception=None, unwatched=True))
     [state] = made.queries.values()
     assert ACTIVE.read(made.view(state, T0)) == {(): 0.0}
     assert EXPECTED.read(made.view(state, T0)) == {}
@@ -63,19 +63,19 @@ def test_a_query_that_goes_on_unwatched_is_expected_no_more_until_it_is_seen_aga
 
 
 def test_a_query_that_was_stopped_stays_expected():
-    made = fleet(event("started", name="windowed"), event("terminated", exception=None))
+    made = registry(event("started", name="windowed"), event("terminated", exception=None))
     [state] = made.queries.values()
     assert EXPECTED.read(made.view(state, T0)) == {(): 1.0}
 
 
 def test_a_run_that_vanished_is_remembered_as_lost():
-    made = fleet(event("started", name="windowed"), event("terminated", exception=None, lost=True))
+    made = registry(event("started", name="windowed"), event("terminated", exception=None, lost=True))
     [state] = made.queries.values()
     assert state.history.ended is not None and state.history.ended.lost
 
 
 def test_a_lost_run_that_reports_a_batch_was_out_of_sight_only():
-    made = Fleet(lambda: healthy)
+    made = QueryRegistry(lambda: healthy)
     run, name = spark_json()["runId"], spark_json()["name"]
     for each in (progress(batchId=1), event("terminated", run, exception=None, lost=True)):
         made.ingest(each, origin="session")
@@ -111,7 +111,7 @@ def batches_of(made):
 
 
 def test_queries_of_one_name_in_two_sessions_are_told_apart():
-    made = fleet(begun(A, 0), read_batch(A, 0, 1), begun(B, 5), read_batch(B, 0, 6))
+    made = registry(begun(A, 0), read_batch(A, 0, 1), begun(B, 5), read_batch(B, 0, 6))
     assert list(made.queries) == ["daily_counts"]
     made.ingest(read_batch(A, 1, 7))
     restarts = made.queries["daily_counts"].history.restarts
@@ -130,7 +130,7 @@ def test_queries_of_one_name_in_two_sessions_are_told_apart():
 
 
 def test_everything_about_a_run_that_was_told_apart_goes_to_its_own_name():
-    made = fleet(begun(A, 0), begun(B, 5), event("idle", A, timestamp=at(7)))
+    made = registry(begun(A, 0), begun(B, 5), event("idle", A, timestamp=at(7)))
     made.ingest(Observation(T0 + 8, "plan", "daily_counts", {"run_id": B, "trigger": "once"}))
     made.ingest(event("idle", B, timestamp=at(9)))
     made.ingest(over(B, "boom"))
@@ -141,7 +141,7 @@ def test_everything_about_a_run_that_was_told_apart_goes_to_its_own_name():
 
 
 def test_a_run_that_had_failed_already_when_it_was_told_apart_stays_counted_for_both():
-    made = fleet(begun(A, 0), begun(B, 5), over(B, "boom"), read_batch(A, 0, 7))
+    made = registry(begun(A, 0), begun(B, 5), over(B, "boom"), read_batch(A, 0, 7))
 
     first, second = made.queries["daily_counts"].history, made.queries["daily_counts-bbbbbbbb"].history
     assert (first.ended, first.run_id, first.failures) == (None, A, {"unclassified": 1})
@@ -149,7 +149,7 @@ def test_a_run_that_had_failed_already_when_it_was_told_apart_stays_counted_for_
 
 
 def test_three_sessions_make_three_queries():
-    made = fleet(begun(A, 0), begun(B, 1), begun(C, 2))
+    made = registry(begun(A, 0), begun(B, 1), begun(C, 2))
     for number in range(3):
         for run in (B, A, C):
             made.ingest(read_batch(run, number, 3 + number))
@@ -177,7 +177,7 @@ def test_three_sessions_make_three_queries():
     ],
 )
 def test_a_restart_keeps_the_name(seen):
-    made = fleet(begun(A, 0), read_batch(A, 0, 1), *seen)
+    made = registry(begun(A, 0), read_batch(A, 0, 1), *seen)
 
     [state] = made.queries.values()
     assert (state.history.query, state.history.run_id, state.history.restarts) == ("daily_counts", B, 1)
@@ -187,28 +187,30 @@ def test_a_restart_keeps_the_name(seen):
 
 def test_per_batch_fields_are_added_once():
     late = [{"operatorName": "dedupe", "numRowsDroppedByWatermark": 5, "customMetrics": {"rocksdbGetLatency": 1500}}]
-    made = fleet(progress(stateOperators=late), progress(stateOperators=late), progress(batchId=8, stateOperators=late))
-    counters = made.queries["daily_counts"].tally.counters
+    made = registry(
+        progress(stateOperators=late), progress(stateOperators=late), progress(batchId=8, stateOperators=late)
+    )
+    counters = made.queries["daily_counts"].totals.counters
     assert counters["ledgerops_rows_dropped_by_watermark_total"] == {("dedupe",): 10.0}
     assert counters["ledgerops_rocksdb_get_seconds_total"] == {("dedupe",): 3.0}
     assert counters["ledgerops_batches_total"] == {(): 2.0}
 
 
 def test_totals_go_on_over_a_restart():
-    made = fleet(progress(), progress(runId="run-2", batchId=0))
-    assert made.queries["daily_counts"].tally.counters["ledgerops_input_rows_total"] == {("transactions",): 600.0}
+    made = registry(progress(), progress(runId="run-2", batchId=0))
+    assert made.queries["daily_counts"].totals.counters["ledgerops_input_rows_total"] == {("transactions",): 600.0}
     assert made.queries["daily_counts"].history.restarts == 1
 
 
 def test_minus_one_output_rows_are_never_added():
-    made = fleet(progress(sink={"description": "ForeachBatchSink", "numOutputRows": -1}))
-    assert made.queries["daily_counts"].tally.counters["ledgerops_output_rows_total"] == {}
+    made = registry(progress(sink={"description": "ForeachBatchSink", "numOutputRows": -1}))
+    assert made.queries["daily_counts"].totals.counters["ledgerops_output_rows_total"] == {}
 
 
 def test_batch_durations_become_a_histogram_with_the_batch_as_exemplar():
     [total] = [
-        state.tally.histograms["ledgerops_batch_duration_seconds"]
-        for state in fleet(progress(), progress(batchId=8)).queries.values()
+        state.totals.histograms["ledgerops_batch_duration_seconds"]
+        for state in registry(progress(), progress(batchId=8)).queries.values()
     ]
     assert (sum(total.counts), total.sum) == (2, pytest.approx(1.8))
     assert total.exemplar is not None
@@ -217,16 +219,16 @@ def test_batch_durations_become_a_histogram_with_the_batch_as_exemplar():
 
 def test_event_latencies_of_instrument_become_a_histogram():
     row = {f"latency_le_{i}": min(100, 10 * (i + 1)) for i in range(16)} | {"latency_sum": 250.5, "rows": 100}
-    [state] = fleet(progress(observedMetrics={"ledgerops": row})).queries.values()
-    total = state.tally.histograms["ledgerops_event_latency_seconds"]
+    [state] = registry(progress(observedMetrics={"ledgerops": row})).queries.values()
+    total = state.totals.histograms["ledgerops_event_latency_seconds"]
     assert (sum(total.counts), total.sum) == (100, 250.5)
     assert total.counts[:3] == [10, 10, 10]
 
 
 def test_an_empty_batch_observes_nulls_and_adds_nothing():
     row = {f"latency_le_{i}": None for i in range(16)} | {"latency_sum": None}
-    [state] = fleet(progress(observedMetrics={"ledgerops": row})).queries.values()
-    assert "ledgerops_event_latency_seconds" not in state.tally.histograms
+    [state] = registry(progress(observedMetrics={"ledgerops": row})).queries.values()
+    assert "ledgerops_event_latency_seconds" not in state.totals.histograms
 
 
 def test_tasks_come_back_as_they_were_written():
@@ -234,7 +236,7 @@ def test_tasks_come_back_as_they_were_written():
         3, "save", 2, 0, T0, T0 + 1, 1.5, 1.0, 0.1, 0.7, 0.8, 100, 50.0, 60.0, True, 0, 10, 10, 0, {}, 20.0, None, 1
     )
     written = orjson.loads(orjson.dumps(TaskSummary("r1", 4, (stage,), 0.3)))
-    made = fleet(event("started", name="windowed"), Observation(T0, "tasks", "windowed", written))
+    made = registry(event("started", name="windowed"), Observation(T0, "tasks", "windowed", written))
     assert made.queries["windowed"].history.tasks[-1] == TaskSummary("r1", 4, (stage,), 0.3)
 
 
@@ -250,11 +252,11 @@ def test_tasks_come_back_as_they_were_written():
 )
 def test_tasks_that_are_cut_are_refused(data):
     with pytest.raises(BadRecord):
-        fleet(Observation(T0, "tasks", "windowed", data))
+        registry(Observation(T0, "tasks", "windowed", data))
 
 
 def test_queries_that_come_and_go_do_not_fill_the_memory():
-    made = fleet()
+    made = registry()
     for number in range(3 * MAX_ENDED_QUERIES):
         run = f"run-{number}"
         made.ingest(event("started", run, name=f"query_{number}"))
@@ -264,7 +266,7 @@ def test_queries_that_come_and_go_do_not_fill_the_memory():
 
 
 def test_a_query_that_is_restarted_is_not_forgotten_for_others_that_ended_before_it():
-    made = fleet(event("started", "old", name="long_known"))
+    made = registry(event("started", "old", name="long_known"))
     for number in range(2 * MAX_ENDED_QUERIES):
         run = f"run-{number}"
         made.ingest(event("started", run, name=f"query_{number}"))
@@ -277,7 +279,7 @@ def test_a_query_that_is_restarted_is_not_forgotten_for_others_that_ended_before
 
 
 def test_a_query_that_is_started_again_and_again_does_not_fill_the_memory():
-    made = fleet()
+    made = registry()
     for number in range(MAX_RUNS + 50):
         made.ingest(event("started", f"run-{number}", name="windowed"))
         made.ingest(event("terminated", f"run-{number}", exception=None))
@@ -315,7 +317,7 @@ def test_a_mutated_observation_is_read_or_refused_but_never_breaks(data):
         if any(not isinstance(step, str | int) for step in path):
             break
         record["data"] = record["data"]
-    made = Fleet(lambda: healthy)
+    made = QueryRegistry(lambda: healthy)
     try:
         state = made.ingest(Observation(T0, record["kind"], record["query"], record["data"]))
     except BadRecord:
@@ -329,14 +331,14 @@ def test_a_mutated_observation_is_read_or_refused_but_never_breaks(data):
 
 def test_every_recorded_run_gives_series_for_every_query():
     for path in sorted(RECORDED.glob("spark-*.jsonl")):
-        made = fleet(*read(path))
+        made = registry(*read(path))
         assert set(made.queries) == {"windowed", "dedup_rocksdb", "joined", "observed", "idle_files", "crashes"}
         assert made.queries["crashes"].history.failures
         assert sum(state.history.restarts for state in made.queries.values()) == 0
 
 
 def test_looks_of_the_observer_belong_to_the_driver_and_reach_every_view():
-    made = fleet()
+    made = registry()
     state = made.ingest(progress())
     data = {"queue_size": 1, "queue_limit": 9, "dropped": 0, "events": 5, "callback_seconds": 0.1}
     data |= {"worker_seconds": 0.2, "collector_errors": {"tasks": 3}}
@@ -364,6 +366,6 @@ SECONDS = {"callback_seconds": 0.1, "worker_seconds": 0.5, "collector_errors": {
 )
 def test_a_look_at_the_driver_that_is_not_newer_is_passed_over(kind, data, looks):
     """A clock that was set back, or two recordings in one: nothing can be told over no time."""
-    made = fleet(*(Observation(at, kind, None, {**data, "at": at}) for at in (T0, T0 + 5, T0 + 5, T0 + 1, T0 + 10)))
+    made = registry(*(Observation(at, kind, None, {**data, "at": at}) for at in (T0, T0 + 5, T0 + 5, T0 + 1, T0 + 10)))
 
     assert [each.at for each in getattr(made, looks)] == [T0, T0 + 5, T0 + 10]

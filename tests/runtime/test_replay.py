@@ -57,9 +57,9 @@ def test_a_brief_replay_finds_the_same_and_keeps_no_totals():
 
     assert short == [left(verdict) for verdict in every] != every
     assert any(verdict.findings for verdict in short)
-    for name, state in brief.fleet.queries.items():
-        assert state.tally.counters == {}
-        assert brief.fleet.judge(state, brief.at) == whole.fleet.judge(whole.fleet.queries[name], whole.at)
+    for name, state in brief.registry.queries.items():
+        assert state.totals.counters == {}
+        assert brief.registry.judge(state, brief.at) == whole.registry.judge(whole.registry.queries[name], whole.at)
 
 
 def test_a_long_silence_is_not_asked_about_for_ever():
@@ -72,4 +72,4 @@ def test_what_is_no_record_is_counted_and_passed_over():
     result = replay([broken, seen(0)])
 
     assert result.bad == 1
-    assert list(result.fleet.queries) == ["daily_counts"]
+    assert list(result.registry.queries) == ["daily_counts"]

@@ -24,7 +24,7 @@ def state_of(*batches, ended=None):
     state.history.start(T0, "id-1", "run-1")
     for each in batches:
         state.history.add(each)
-        state.tally.add(each)
+        state.totals.add(each)
     if ended is not None:
         state.history.end(T0 + 50, "run-1", ended, None)
     state.verdict = Verdict("daily_counts", T0 + 60, "healthy", 100)
@@ -142,12 +142,12 @@ def test_a_snapshot_does_not_change_with_the_state():
     state = state_of(batch(0))
     before = snapshot(state)
     state.history.add(batch(1))
-    state.tally.add(batch(1))
+    state.totals.add(batch(1))
 
     assert len(before.state.history.batches) == 1
     assert before.families["ledgerops_batches_total"].series == (((), 1.0),)
     assert sum(before.families["ledgerops_batch_duration_seconds"].histogram.counts) == 1
-    assert before.state.tally.counters["ledgerops_batches_total"] == {(): 1.0}
+    assert before.state.totals.counters["ledgerops_batches_total"] == {(): 1.0}
 
 
 def test_of_the_partitions_the_worst_are_kept_and_the_sums_and_maxima_are_whole():

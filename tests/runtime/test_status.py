@@ -4,7 +4,7 @@ from dataclasses import replace
 import pytest
 
 from ledgerops.model.records import Running
-from ledgerops.runtime.registry import Fleet
+from ledgerops.runtime.registry import QueryRegistry
 from ledgerops.runtime.status import SERIES, SERIES_POINTS, SERIES_SECONDS, query_status, status_document
 from tests.build import T0, operator, stream
 from tests.runtime.demo import HOSTILE, KEY_SKEW, NOW, add_query, batches, demo_fleet, no_judge
@@ -48,19 +48,19 @@ def test_a_healthy_query_says_how_much_of_its_capacity_is_used(document):
 
 
 def test_a_query_under_pressure_without_a_finding_is_not_called_well():
-    fleet = Fleet(no_judge)
-    state = add_query(fleet, "busy", "pressured", 100, batches=batches("busy", seconds=1.85))
+    registry = QueryRegistry(no_judge)
+    state = add_query(registry, "busy", "pressured", 100, batches=batches("busy", seconds=1.85))
 
-    assert query_status(state, fleet.view(state, NOW))["verdict"]["summary"] == (
+    assert query_status(state, registry.view(state, NOW))["verdict"]["summary"] == (
         "under pressure; running at 87% of the sustainable rate"
     )
 
 
 def test_one_batch_is_too_few_to_judge_and_that_is_said():
-    fleet = Fleet(no_judge)
-    state = add_query(fleet, "young", "starting", 100, batches=batches("young", seconds=1.0)[:1])
+    registry = QueryRegistry(no_judge)
+    state = add_query(registry, "young", "starting", 100, batches=batches("young", seconds=1.0)[:1])
 
-    assert query_status(state, fleet.view(state, NOW))["verdict"]["summary"] == "one batch so far, too few to judge"
+    assert query_status(state, registry.view(state, NOW))["verdict"]["summary"] == "one batch so far, too few to judge"
 
 
 def test_a_query_before_its_first_batch_has_no_figures(document):
@@ -78,12 +78,12 @@ def test_a_query_before_its_first_batch_has_no_figures(document):
     [((3, 200, 37), "; 37 of 200 tasks done"), ((1, 0, 0), ""), ((), "")],
 )
 def test_a_long_first_batch_shows_how_far_it_is(tasks, said):
-    fleet = Fleet(no_judge)
-    state = add_query(fleet, "young", "starting", 100)
+    registry = QueryRegistry(no_judge)
+    state = add_query(registry, "young", "starting", 100)
     run_id = state.history.run_id
     state.history.set_running(Running(NOW, run_id, NOW - 140, "Processing new data", *tasks))
 
-    told = query_status(state, fleet.view(state, NOW))
+    told = query_status(state, registry.view(state, NOW))
     assert told["verdict"]["summary"] == f"its first batch has been running for 140 s{said}"
 
 
@@ -104,33 +104,33 @@ def test_a_failed_query_has_no_rates_but_keeps_its_totals(document):
 
 def test_state_is_summed_over_the_operators():
     state = add_query(
-        fleet := Fleet(no_judge),
+        registry := QueryRegistry(no_judge),
         "joined",
         "healthy",
         100,
         batches=stream([100], [100], operators=(operator(rows=3, memory_bytes=10), operator(rows=4, memory_bytes=20))),
     )
 
-    assert query_status(state, fleet.view(state, T0 + 3))["state"] == {"rows": 7, "bytes": 30}
+    assert query_status(state, registry.view(state, T0 + 3))["state"] == {"rows": 7, "bytes": 30}
 
 
 def test_dropped_rows_are_the_total_over_all_batches():
     state = add_query(
-        fleet := Fleet(no_judge),
+        registry := QueryRegistry(no_judge),
         "late",
         "healthy",
         100,
         batches=stream([100, 200, 300], [100, 200, 300], operators=(operator(dropped_rows=5),)),
     )
 
-    assert query_status(state, fleet.view(state, T0 + 6))["dropped_rows"] == 15
+    assert query_status(state, registry.view(state, T0 + 6))["dropped_rows"] == 15
 
 
 def test_the_series_tell_arrival_by_the_heads_and_input_by_what_was_read():
     state = add_query(
-        fleet := Fleet(no_judge), "behind", "healthy", 100, batches=stream([100, 500, 900], [100, 200, 300])
+        registry := QueryRegistry(no_judge), "behind", "healthy", 100, batches=stream([100, 500, 900], [100, 200, 300])
     )
-    series = query_status(state, fleet.view(state, T0 + 6))["series"]
+    series = query_status(state, registry.view(state, T0 + 6))["series"]
 
     assert series["arrival"] == [None, 200.0, 200.0]
     assert series["input"] == [None, 50.0, 50.0]
@@ -140,22 +140,28 @@ def test_the_series_tell_arrival_by_the_heads_and_input_by_what_was_read():
 def test_the_arrival_of_the_series_is_told_from_look_to_look():
     batches = stream([100, 500, 1100], [100, 200, 300])
     batches[-1] = replace(batches[-1], phases={"latest_offset": 1.0, "add_batch": 0.4})
-    state = add_query(fleet := Fleet(no_judge), "asks", "healthy", 100, batches=batches)
+    state = add_query(registry := QueryRegistry(no_judge), "asks", "healthy", 100, batches=batches)
 
-    assert query_status(state, fleet.view(state, T0 + 6))["series"]["arrival"] == [None, 200.0, 200.0]
+    assert query_status(state, registry.view(state, T0 + 6))["series"]["arrival"] == [None, 200.0, 200.0]
 
 
 def test_a_head_that_goes_back_gives_no_arrival():
-    state = add_query(fleet := Fleet(no_judge), "reset", "healthy", 100, batches=stream([500, 100], [500, 500]))
+    state = add_query(
+        registry := QueryRegistry(no_judge), "reset", "healthy", 100, batches=stream([500, 100], [500, 500])
+    )
 
-    assert query_status(state, fleet.view(state, T0 + 6))["series"]["arrival"] == [None, None]
+    assert query_status(state, registry.view(state, T0 + 6))["series"]["arrival"] == [None, None]
 
 
 def test_the_series_cover_the_last_minutes_and_hold_few_points():
     state = add_query(
-        fleet := Fleet(no_judge), "fast", "healthy", 100, batches=batches("fast", count=1000, seconds=0.2, gap=0.5)
+        registry := QueryRegistry(no_judge),
+        "fast",
+        "healthy",
+        100,
+        batches=batches("fast", count=1000, seconds=0.2, gap=0.5),
     )
-    at = query_status(state, fleet.view(state, NOW))["series"]["at"]
+    at = query_status(state, registry.view(state, NOW))["series"]["at"]
 
     assert len(at) <= SERIES_POINTS + 1
     assert at == sorted(at)
@@ -164,12 +170,12 @@ def test_the_series_cover_the_last_minutes_and_hold_few_points():
 
 
 def test_a_clock_that_was_set_back_gives_no_rate():
-    fleet, told = Fleet(no_judge), batches("back", count=400, seconds=0.2, gap=0.5)
-    state = add_query(fleet, "back", "healthy", 100, batches=told)
+    registry, told = QueryRegistry(no_judge), batches("back", count=400, seconds=0.2, gap=0.5)
+    state = add_query(registry, "back", "healthy", 100, batches=told)
     first, second, *rest = state.history.trend
     state.history.trend.clear()
     state.history.trend.extend([first, first, second, first, *rest])
     state.history.batches.append(replace(told[-1], started=told[-2].started - 1.0))
-    rates = query_status(state, fleet.view(state, NOW))["series"]["input"]
+    rates = query_status(state, registry.view(state, NOW))["series"]["input"]
 
     assert all(rate is None or rate >= 0 for rate in rates)

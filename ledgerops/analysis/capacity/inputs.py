@@ -37,4 +37,4 @@ def views(replay: Replay, queries: Mapping[str, QueryState], now: float) -> Iter
     """By name; of a query that has ended, as it was at its end."""
     for name in sorted(queries):
         ended = queries[name].history.ended
-        yield replay.fleet.view(queries[name], now if ended is None else min(now, ended.at))
+        yield replay.registry.view(queries[name], now if ended is None else min(now, ended.at))

@@ -55,7 +55,7 @@ def _alarms(bundle: Bundle) -> Iterator[tuple[float, str]]:
     replay = Replay()
     for seen in recording.read(bundle.recording):
         state = replay.take(seen)
-        if state is not None and (cause := _alarm(replay.fleet.view(state, seen.at))) is not None:
+        if state is not None and (cause := _alarm(replay.registry.view(state, seen.at))) is not None:
             yield seen.at, cause
 
 

@@ -24,13 +24,13 @@ from ledgerops.ledger.verify.expectations import (
 )
 from ledgerops.ledger.verify.outputs import Output
 from ledgerops.ledger.verify.result import Result, judge
-from ledgerops.ledger.verify.rows import Sources, Wanted
+from ledgerops.ledger.verify.rows import ExpectedRows, Sources
 
 Show = Callable[[int], None]  # called with the number of rows read
 
 
 @dataclass(frozen=True)
-class Case:
+class VerifyInput:
     """What was sent. `data`: folder of transactions.csv, for a replay."""
 
     manifest: Manifest
@@ -55,7 +55,7 @@ class Case:
         return self.manifest.summary.latest > self.patience
 
 
-def check(job: str, output: Output, case: Case, show: Show = lambda rows: None) -> Result:
+def check(job: str, output: Output, case: VerifyInput, show: Show = lambda rows: None) -> Result:
     """The result of one job. Raises UserError when the output cannot be read."""
     expected = EXPECTATIONS.get(job)
     result = Result(job, "not checked", rows=output.rows)
@@ -95,7 +95,7 @@ def check(job: str, output: Output, case: Case, show: Show = lambda rows: None) 
     return judge(result, output.at_least_once and not case.strict)
 
 
-def _check_rows(result: Result, output: Output, expected: PassedOn, case: Case, show: Show) -> bool:
+def _check_rows(result: Result, output: Output, expected: PassedOn, case: VerifyInput, show: Show) -> bool:
     """False when the counts do not decide the verdict, which is then set."""
     summary = case.manifest.summary
     known = summary.all.digests
@@ -130,7 +130,7 @@ def _check_rows(result: Result, output: Output, expected: PassedOn, case: Case, 
         result.verdict = "broken"
         return False
     late_after = case.patience if expected.waits and case.late else None
-    difference = rows.compare(output, source, Wanted(wanted, expected.once), columns, late_after)
+    difference = rows.compare(output, source, ExpectedRows(wanted, expected.once), columns, late_after)
     rows.record_difference(result, difference, rows.name(difference, source, output))
     if expected.once and summary.conflicting:
         result.notes.append(
@@ -154,7 +154,7 @@ def _sent(source: Sources) -> Summary:
     return summary
 
 
-def _unavailable(case: Case) -> str:
+def _unavailable(case: VerifyInput) -> str:
     if case.manifest.source == "replay":
         return f"{case.manifest.plan} of the manifest was not found; give --data FOLDER"
     return "the manifest has no plan"

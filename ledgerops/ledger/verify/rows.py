@@ -25,7 +25,7 @@ PASS_ROWS = 8_000_000  # of both sides together: some 250 MB
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ExpectedRows:
     """What the output must hold: each of the stream's rows as often as it was sent, or `once`."""
 
     tally: Tally
@@ -79,7 +79,7 @@ def money_of(found: Tally, wanted: Tally, columns: Sequence[str]) -> str | None:
 
 
 def compare(
-    output: Output, source: Sources, wanted: Wanted, columns: Sequence[str], late_after: float | None
+    output: Output, source: Sources, wanted: ExpectedRows, columns: Sequence[str], late_after: float | None
 ) -> Difference:
     """Row by row. `late_after`: seconds of delay beyond which a row may be missing; None: none may."""
     total = output.rows + wanted.tally.rows

@@ -17,7 +17,7 @@ from ledgerops.analysis.capacity.answer import Question, answer
 from ledgerops.analysis.capacity.fit import Estimate, fit
 from ledgerops.analysis.capacity.inputs import views
 from ledgerops.analysis.capacity.situation import Situation, situation
-from ledgerops.analysis.finding_history import Stretch
+from ledgerops.analysis.finding_history import FindingPeriod
 from ledgerops.analysis.plot_series import Track
 from ledgerops.analysis.session import Investigation
 from ledgerops.common import format
@@ -53,7 +53,7 @@ class Cause:
 class Findings:
     """What a recording shows of one job."""
 
-    stretches: Sequence[Stretch]  # findings with begin and end, at warning or above
+    periods: Sequence[FindingPeriod]  # findings with begin and end, at warning or above
     track: Track | None  # the figures of its batches
     sustainable: Estimate | None  # rows a second; None where it is unknown, for the reason in `unknown_because`
     unknown_because: str
@@ -62,7 +62,7 @@ class Findings:
 
 def examine(recording: Path, runs: Sequence[Measured]) -> list[Findings]:
     """Diagnoses the recording as `ledgerops diagnose` does, with the history of each job."""
-    looked = Investigation(str(recording), story=True, plots=True)
+    looked = Investigation(str(recording), finding_history=True, plots=True)
     try:
         looked.diagnose()
     except UserError as error:
@@ -76,14 +76,14 @@ def _findings(looked: Investigation, measured: Measured) -> Findings:
         [view] = views(replay, replay.named(job, looked.place), replay.at or 0.0)
     except UserError as error:
         return Findings((), None, None, str(error), _died(measured))
-    story = looked.story.queries.get(job)
-    stretches = [each for each in story.stretches if each.finding.severity != "info"] if story else []
-    stretches = [each for each in stretches if each.until is None or each.until >= measured.begin]
+    finding_history = looked.finding_history.queries.get(job)
+    periods = [each for each in finding_history.periods if each.finding.severity != "info"] if finding_history else []
+    periods = [each for each in periods if each.until is None or each.until >= measured.begin]
     known = answer(_situation(view, measured), Question())
     sustainable = known.sustainable
     unknown_because = "; ".join(known.unknown_because)
     return Findings(
-        stretches, looked.tracks.get(job), sustainable, unknown_because, causes(measured, stretches, sustainable)
+        periods, looked.tracks.get(job), sustainable, unknown_because, causes(measured, periods, sustainable)
     )
 
 
@@ -105,9 +105,9 @@ def _situation(view: QueryView, measured: Measured) -> Situation:
     return known if isinstance(line, str) else replace(known, fit=line, reason="")
 
 
-def causes(measured: Measured, stretches: Sequence[Stretch], sustainable: Estimate | None) -> list[Cause]:
+def causes(measured: Measured, periods: Sequence[FindingPeriod], sustainable: Estimate | None) -> list[Cause]:
     """Roots that the diagnosis names first, then the overload by the plan, then what bounds the capacity."""
-    rooted = sorted((each for each in stretches if each.rooted), key=lambda each: each.began)
+    rooted = sorted((each for each in periods if each.rooted), key=lambda each: each.began)
     named = [Cause(each.finding.rule, each.finding.summary) for each in rooted]
     over = overload(measured, sustainable)
     roots = [each for each in named if each.rule not in SYMPTOMS | LIMITS | {OVERLOAD}]

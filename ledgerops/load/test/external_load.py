@@ -19,7 +19,7 @@ from ledgerops.ledger.plan.plan import Plan, parse_plan
 from ledgerops.load.test.latency import Weighted
 from ledgerops.load.test.plan_batches import PlanBatch
 from ledgerops.load.test.recorded import recorded
-from ledgerops.load.test.trial import Trial, Wanted
+from ledgerops.load.test.trial import Trial, TrialRequest
 from ledgerops.model.records import Progress
 
 MAX_EXTRA_SHARE = 0.001  # of the records that offsets may be beyond the manifest: a transaction's markers have offsets
@@ -103,7 +103,7 @@ def judged(load: SentLoad, place: Path, folder: Path, jobs: Sequence[str], warm_
     if load.last <= warm_up:
         raise UserError(f"the load of {load.file} took {load.last:.0f} s, all of it warm-up; give less --warm-up")
     trigger = min((known.intervals[job] for job in names if known.intervals.get(job)), default=None)
-    wanted = Wanted(names, load.plan, warm_up, load.last - warm_up, trigger, cores=None)
+    wanted = TrialRequest(names, load.plan, warm_up, load.last - warm_up, trigger, cores=None)
     failed = {job: known.failed[job] for job in names if job in known.failed}
     return Trial(folder, wanted, load.manifest.origin, failed, place, load)
 

@@ -38,7 +38,7 @@ def job_plot(job: JobResult, origin: float) -> Markup:
             each.finding.severity,
             f"{each.finding.rule} ({each.finding.severity}{', root cause' if each.rooted else ''})",
         )
-        for each in list(job.findings.stretches)[:MAX_SPANS]
+        for each in list(job.findings.periods)[:MAX_SPANS]
     ]
     figure = Figure(
         low,

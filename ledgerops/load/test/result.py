@@ -171,7 +171,7 @@ def _job(job: JobResult) -> dict[str, Any]:
                 "began": format_instant(each.began),
                 "until": None if each.until is None else format_instant(each.until),
             }
-            for each in found.stretches
+            for each in found.periods
         ],
     }
 

@@ -66,7 +66,7 @@ class Rate:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchResult:
     """`low` held and `high` failed; None where there is no such rate between the bounds."""
 
     rates: Sequence[Rate]  # ascending
@@ -80,7 +80,7 @@ Run = Callable[[float, str], Measured]  # a rate and why it is tried -> what was
 Tell = Callable[[Rate], None]
 
 
-def search(run: Run, settings: Settings, estimate: float | None, tell: Tell = lambda rate: None) -> Found:
+def search(run: Run, settings: Settings, estimate: float | None, tell: Tell = lambda rate: None) -> SearchResult:
     """Tries rates until the answer is known to the precision. `estimate` is where it begins."""
     return _Search(run, settings, estimate, tell).found()
 
@@ -92,7 +92,7 @@ class _Search:
         self.order = random.Random(settings.seed)  # an order, no secret
         self.count = 0
 
-    def found(self) -> Found:
+    def found(self) -> SearchResult:
         first = self._begin()
         if first is None:
             return self._stopped("no starting point: no batch ended in the first trial; give --min and --max")
@@ -169,9 +169,9 @@ class _Search:
             return f"{low.rate:,.0f} rows/s held and {why}"
         return ""
 
-    def _stopped(self, reason: str) -> Found:
+    def _stopped(self, reason: str) -> SearchResult:
         low, high = self._ends()
-        return Found(sorted(self.rates.values(), key=lambda each: each.rate), low, high, self.estimate, reason)
+        return SearchResult(sorted(self.rates.values(), key=lambda each: each.rate), low, high, self.estimate, reason)
 
 
 def _middle(outcomes: Sequence[Outcome]) -> Outcome:

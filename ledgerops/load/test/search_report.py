@@ -10,7 +10,7 @@ from typing import Any
 from ledgerops.common import format
 from ledgerops.load.test.measure import Measured
 from ledgerops.load.test.result import environment, figures_of, outcome, seconds
-from ledgerops.load.test.search import Found, Rate, Settings
+from ledgerops.load.test.search import Rate, SearchResult, Settings
 from ledgerops.load.test.search_run import Options
 from ledgerops.load.test.slo import broken
 from ledgerops.model.spark_progress import format_instant
@@ -29,7 +29,7 @@ class SearchSummary:
 
     options: Options
     settings: Settings
-    found: Found
+    found: SearchResult
     began: float
     took: float
 

@@ -15,13 +15,13 @@ from ledgerops.load.test import plans
 from ledgerops.load.test.driver import LEAD_SECONDS, NAME
 from ledgerops.load.test.estimate import estimate
 from ledgerops.load.test.measure import Measured
-from ledgerops.load.test.search import Found, Rate, Settings, planned, search
-from ledgerops.load.test.trial import Say, Trial, Wanted, perform
+from ledgerops.load.test.search import Rate, SearchResult, Settings, planned, search
+from ledgerops.load.test.trial import Say, Trial, TrialRequest, perform
 
 SPARK_START_SECONDS = 12.0  # seconds that Spark takes to start and to stop, for the estimate shown beforehand
 BULKY = ("output", "checkpoints", "input", "warehouse")  # of a trial's run: nothing that is measured is in them
 
-Perform = Callable[[Wanted, Path, Say], Trial]
+Perform = Callable[[TrialRequest, Path, Say], Trial]
 
 
 class Progress(Protocol):
@@ -75,7 +75,7 @@ class SearchRun:
             SPARK_START_SECONDS + LEAD_SECONDS + warm_up + self.options.seconds
         )
 
-    def found(self) -> Found:
+    def found(self) -> SearchResult:
         """Estimates, then searches."""
         begin = self._estimate() if self.estimates else None
         return search(self._run, self.settings, begin, self.progress.end)
@@ -83,7 +83,9 @@ class SearchRun:
     def _estimate(self) -> float | None:
         trigger = self.options.trigger
         plan = plans.probing(trigger)
-        wanted = Wanted((self.options.job,), plan, 0.0, plans.probing_seconds(trigger), trigger, self.options.cores)
+        wanted = TrialRequest(
+            (self.options.job,), plan, 0.0, plans.probing_seconds(trigger), trigger, self.options.cores
+        )
         measured = self._trial(wanted, "an estimate, by a load that doubles")
         if measured.error is not None:
             raise UserError(f"cannot run {self.options.job}: {measured.error}")
@@ -93,10 +95,10 @@ class SearchRun:
         options = self.options
         warm_up = plans.warm_up(options.trigger)
         plan = plans.at_rate(rate, options.trigger)
-        wanted = Wanted((options.job,), plan, warm_up, options.seconds, options.trigger, options.cores)
+        wanted = TrialRequest((options.job,), plan, warm_up, options.seconds, options.trigger, options.cores)
         return self._trial(wanted, f"{rate:,.0f} rows/s, {why}")
 
-    def _trial(self, wanted: Wanted, what: str) -> Measured:
+    def _trial(self, wanted: TrialRequest, what: str) -> Measured:
         self.count += 1
         self.progress.begin(self.count, max(self.count, self.trials), what)
         folder = self.folder / "trials" / f"{self.count:02}"

@@ -35,7 +35,7 @@ Say = Callable[[str, float], None]  # what is done now, and how much of the tria
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class TrialRequest:
     """What to run for how long. `warm_up` seconds of the plan are not measured, the `seconds` after them are."""
 
     jobs: tuple[str, ...]
@@ -62,7 +62,7 @@ class Trial:
     """A trial that is over, by its folder: what is asked of it is read from its files."""
 
     folder: Path
-    wanted: Wanted
+    wanted: TrialRequest
     origin: float | None  # None: it did not start
     errors: dict[str, str]  # job -> why it failed, in one line
     place: Path | None = None  # of a recording that was made elsewhere
@@ -118,7 +118,7 @@ class Trial:
         }
 
 
-def perform(wanted: Wanted, folder: Path, say: Say) -> Trial:
+def perform(wanted: TrialRequest, folder: Path, say: Say) -> Trial:
     """Runs it to its end. A driver that dies is a failed trial; Ctrl-C ends the driver and is raised again."""
     make(folder)
     assert wanted.trigger is not None and wanted.cores is not None
@@ -179,7 +179,7 @@ def _end(driver: subprocess.Popen[bytes]) -> None:
             driver.wait()
 
 
-def _watch(driver: subprocess.Popen[bytes], wanted: Wanted, folder: Path, say: Say) -> None:
+def _watch(driver: subprocess.Popen[bytes], wanted: TrialRequest, folder: Path, say: Say) -> None:
     """Until the driver has ended, or had more time than it can need."""
     whole = wanted.warm_up + wanted.seconds
     limit, origin = time.monotonic() + MAX_START_SECONDS + whole + MAX_END_SECONDS, None

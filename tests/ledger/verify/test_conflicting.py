@@ -4,7 +4,7 @@ import pyarrow as pa
 
 from ledgerops.ledger.plan.plan import parse_plan
 from ledgerops.ledger.plan.record_stream import PlanStream, chunks
-from ledgerops.ledger.verify.check import Case, check
+from ledgerops.ledger.verify.check import VerifyInput, check
 from ledgerops.ledger.verify.outputs import ParquetOutput
 from tests.ledger.verify.made import COUNT, PLAN, Run, again, manifest_of, with_value, without
 
@@ -19,7 +19,7 @@ def conflicting():
 
 def judged(folder, table):
     Run(folder, manifest_of(text=TEXT)).write(JOB, table)
-    return check(JOB, ParquetOutput(folder / "output" / JOB), Case(manifest_of(text=TEXT)))
+    return check(JOB, ParquetOutput(folder / "output" / JOB), VerifyInput(manifest_of(text=TEXT)))
 
 
 def test_every_copy_with_another_amount_holds(tmp_path):

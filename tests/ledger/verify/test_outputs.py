@@ -8,7 +8,7 @@ from confluent_kafka import Producer
 
 from ledgerops.common.kafka import KafkaClient
 from ledgerops.errors import UserError
-from ledgerops.ledger.verify.check import Case, check
+from ledgerops.ledger.verify.check import VerifyInput, check
 from ledgerops.ledger.verify.outputs import KafkaOutput
 from tests.ledger.verify.made import manifest_of
 
@@ -54,7 +54,7 @@ def test_of_a_topic_whose_first_records_were_deleted_the_others_are_rows(output)
     assert ids(found) == [f"T{number}" for number in range(found.deleted, 120)]
     assert (
         f"Kafka has deleted {found.deleted} records of the topic, which are missed here"
-        in check("dedup_transactions", found, Case(manifest_of(100))).notes
+        in check("dedup_transactions", found, VerifyInput(manifest_of(100))).notes
     )
 
 

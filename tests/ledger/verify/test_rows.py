@@ -8,7 +8,7 @@ import pytest
 from ledgerops.ledger.plan.manifest import replay_manifest
 from ledgerops.ledger.plan.record_stream import ReplayStream
 from ledgerops.ledger.verify import rows as rows_module
-from ledgerops.ledger.verify.check import Case, check
+from ledgerops.ledger.verify.check import VerifyInput, check
 from ledgerops.ledger.verify.outputs import ParquetOutput
 from tests.ledger.verify.made import PLAN, Run, again, manifest_of, sent, with_value, without
 
@@ -24,7 +24,7 @@ def judged(tmp_path):
 
     def judge(table, job="dedup_transactions", manifest=MANIFEST, **changes):
         Run(tmp_path, manifest).write(job, table)
-        return check(job, ParquetOutput(tmp_path / "output" / job), Case(manifest, **changes))
+        return check(job, ParquetOutput(tmp_path / "output" / job), VerifyInput(manifest, **changes))
 
     return judge
 
@@ -289,7 +289,7 @@ def test_a_replayed_file_is_read_once_for_all_jobs(tmp_path):
     file.write_text("\n".join(lines))
     stream = ReplayStream(file, 1.0)
     Run(tmp_path).write("account_lookup", pa.Table.from_batches([stream.rows(1, 4).batch]))
-    case, output = Case(replay_manifest(stream), tmp_path), ParquetOutput(tmp_path / "output" / "account_lookup")
+    case, output = VerifyInput(replay_manifest(stream), tmp_path), ParquetOutput(tmp_path / "output" / "account_lookup")
 
     first = check("account_lookup", output, case)
     file.unlink()

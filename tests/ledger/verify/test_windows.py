@@ -4,7 +4,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from ledgerops.ledger.verify.check import Case, check
+from ledgerops.ledger.verify.check import VerifyInput, check
 from ledgerops.ledger.verify.outputs import ParquetOutput
 from tests.ledger.verify.made import PLAN, Run, again, manifest_of, sent, with_value, without
 
@@ -41,7 +41,7 @@ def asked(query, rows=ALL):
 def judged(tmp_path):
     def judge(table, job, manifest=MANIFEST):
         Run(tmp_path, manifest).write(job, table)
-        return check(job, ParquetOutput(tmp_path / "output" / job), Case(manifest))
+        return check(job, ParquetOutput(tmp_path / "output" / job), VerifyInput(manifest))
 
     return judge
 

@@ -14,7 +14,7 @@ from ledgerops.load.test.driver import NAME
 from ledgerops.load.test.measure import Measured
 from ledgerops.load.test.plan_batches import done
 from ledgerops.load.test.plans import Due
-from ledgerops.load.test.trial import Say, Trial, Wanted
+from ledgerops.load.test.trial import Say, Trial, TrialRequest
 from ledgerops.model.spark_progress import format_instant, parse_progress
 from tests.build import spark_json
 
@@ -89,7 +89,7 @@ class System:
             ],
         )
 
-    def perform(self, wanted: Wanted, folder: Path, say: Say) -> Trial:
+    def perform(self, wanted: TrialRequest, folder: Path, say: Say) -> Trial:
         """As `trial.perform`, in no time: the recording is there, and says what a driver's would."""
         self.rates.append(wanted.plan.name)
         say("measuring", 0.5)

@@ -5,20 +5,20 @@ from dataclasses import replace
 import pytest
 
 from ledgerops.analysis.capacity.fit import Estimate
-from ledgerops.analysis.finding_history import Stretch
+from ledgerops.analysis.finding_history import FindingPeriod
 from ledgerops.ledger.plan.plan import parse_plan
 from ledgerops.load.test import plans
 from ledgerops.load.test.cause import causes, examine, overload, peak
-from ledgerops.load.test.trial import Wanted
+from ledgerops.load.test.trial import TrialRequest
 from ledgerops.model.finding import Component, Finding
 from tests.load.test.simulated import ORIGIN, System
 
 CARRIES = Estimate(24_000.0, 23_000.0, 25_000.0)
 
 
-def stretch(rule, summary="told", rooted=3, began=ORIGIN + 30):
+def period(rule, summary="told", rooted=3, began=ORIGIN + 30):
     finding = Finding(summary, Component("query", "daily_counts"), (), rule=rule, severity="warning", since=began)
-    return Stretch("daily_counts", finding, began, began, rooted=rooted)
+    return FindingPeriod("daily_counts", finding, began, began, rooted=rooted)
 
 
 def at(rate, **changes):
@@ -54,27 +54,27 @@ def test_batches_that_end_in_time_near_the_capacity_are_none():
 
 def test_a_fault_that_the_diagnosis_names_comes_before_the_load():
     found = causes(
-        at(28_800), [stretch("slow-sink", "the sink takes 2.1 s of 2.6 s"), stretch("falling-behind")], CARRIES
+        at(28_800), [period("slow-sink", "the sink takes 2.1 s of 2.6 s"), period("falling-behind")], CARRIES
     )
     assert [each.rule for each in found] == ["slow-sink", "input-overload"]
     assert found[0].because == "the sink takes 2.1 s of 2.6 s"
 
 
 def test_what_bounds_the_capacity_comes_after_the_load():
-    found = causes(at(28_800), [stretch("python-bound"), stretch("trigger-overrun")], CARRIES)
+    found = causes(at(28_800), [period("python-bound"), period("trigger-overrun")], CARRIES)
     assert [each.rule for each in found] == ["input-overload", "python-bound"]
 
 
 def test_a_symptom_alone_is_told_as_it_is():
-    assert [each.rule for each in causes(at(12_000), [stretch("trigger-overrun")], None)] == ["trigger-overrun"]
+    assert [each.rule for each in causes(at(12_000), [period("trigger-overrun")], None)] == ["trigger-overrun"]
 
 
 def test_a_finding_that_was_never_a_root_cause_is_none():
-    assert causes(at(12_000), [stretch("key-skew", rooted=0)], CARRIES) == []
+    assert causes(at(12_000), [period("key-skew", rooted=0)], CARRIES) == []
 
 
 def test_the_diagnosis_own_overload_is_not_told_twice():
-    found = causes(at(28_800), [stretch("input-overload")], CARRIES)
+    found = causes(at(28_800), [period("input-overload")], CARRIES)
     assert [each.rule for each in found] == ["input-overload"]
 
 
@@ -98,7 +98,7 @@ def test_the_load_is_what_was_offered_for_ten_seconds_and_not_a_moment():
 
 def test_a_recording_is_examined_as_diagnose_does(tmp_path):
     system = System(noise=0.02)
-    wanted = Wanted(("daily_counts",), plans.at_rate(28_800, 2.0), 20.0, 60.0, 2.0)
+    wanted = TrialRequest(("daily_counts",), plans.at_rate(28_800, 2.0), 20.0, 60.0, 2.0)
     trial = system.perform(wanted, tmp_path, lambda what, share: None)
     [found] = examine(trial.recording, [trial.measured()["daily_counts"]])
     assert found.sustainable.value == pytest.approx(24_000, rel=0.1)
@@ -108,7 +108,7 @@ def test_a_recording_is_examined_as_diagnose_does(tmp_path):
 
 @pytest.mark.parametrize("seconds", [30.0, 60.0, 300.0])
 def test_the_capacity_of_a_steady_run_is_known_by_its_warm_up(tmp_path, seconds):
-    wanted = Wanted(("daily_counts",), plans.at_rate(18_000, 2.0), 20.0, seconds, 2.0)
+    wanted = TrialRequest(("daily_counts",), plans.at_rate(18_000, 2.0), 20.0, seconds, 2.0)
     trial = System(noise=0.02).perform(wanted, tmp_path, lambda what, share: None)
     [found] = examine(trial.recording, [trial.measured()["daily_counts"]])
     assert found.sustainable.value == pytest.approx(24_000, rel=0.1)
@@ -122,7 +122,7 @@ def test_a_recording_that_is_not_there_explains_nothing(tmp_path, calm):
 
 
 def test_a_job_that_the_recording_does_not_know_hides_no_other(tmp_path, calm):
-    wanted = Wanted(("daily_counts",), plans.at_rate(28_800, 2.0), 20.0, 60.0, 2.0)
+    wanted = TrialRequest(("daily_counts",), plans.at_rate(28_800, 2.0), 20.0, 60.0, 2.0)
     trial = System().perform(wanted, tmp_path, lambda what, share: None)
     gone, known = examine(trial.recording, [replace(calm, job="large_credits"), trial.measured()["daily_counts"]])
     assert (gone.causes, gone.sustainable) == ([], None)

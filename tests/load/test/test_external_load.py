@@ -13,7 +13,7 @@ from ledgerops.ledger.plan.plan import parse_plan
 from ledgerops.ledger.plan.summary import Summary
 from ledgerops.load.test import plans
 from ledgerops.load.test.external_load import judged, sent_load
-from ledgerops.load.test.trial import Wanted
+from ledgerops.load.test.trial import TrialRequest
 from tests.load.test.simulated import ORIGIN, System
 
 PLAN = plans.at_rate(12_000, 2.0)
@@ -42,7 +42,7 @@ def manifest(folder, **changes):
 
 
 def recording(folder, system=None):
-    wanted = Wanted(("daily_counts",), PLAN, 20.0, SECONDS - 20.0, 2.0)
+    wanted = TrialRequest(("daily_counts",), PLAN, 20.0, SECONDS - 20.0, 2.0)
     return (system or System(noise=0.0)).perform(wanted, folder / "ran", lambda what, share: None).recording
 
 

@@ -15,7 +15,7 @@ from ledgerops.load.test.result import COLUMNS, document, examined, rows, text
 from ledgerops.load.test.search import Settings, search
 from ledgerops.load.test.search_run import Options
 from ledgerops.load.test.slo import default_slos, parse
-from ledgerops.load.test.trial import Wanted
+from ledgerops.load.test.trial import TrialRequest
 from tests.analysis.html.test_page import read
 from tests.load.test.simulated import System
 
@@ -27,7 +27,7 @@ HOSTILE = "<script>alert('x')</script>"
 def result(tmp_path):
     def make(rate, system=None, seconds=60.0):
         system = system or System(noise=0.03)
-        wanted = Wanted(("daily_counts",), plans.at_rate(rate, 2.0), 20.0, seconds, 2.0)
+        wanted = TrialRequest(("daily_counts",), plans.at_rate(rate, 2.0), 20.0, seconds, 2.0)
         trial = system.perform(wanted, tmp_path / f"{rate:g}", lambda what, share: None)
         return examined(trial, f"{rate:,.0f} rows/s", SLOS)
 
@@ -95,11 +95,11 @@ def test_the_lag_goes_on_growing_when_no_batch_ends_any_more(result):
 
 def test_findings_are_spans_on_the_time_axis(result):
     told = result(45_000, seconds=90.0)
-    stretches = told.jobs[0].findings.stretches
-    assert {"falling-behind", "input-overload"} & {each.finding.rule for each in stretches}
+    periods = told.jobs[0].findings.periods
+    assert {"falling-behind", "input-overload"} & {each.finding.rule for each in periods}
     html = page(told)
     assert 'class="title">findings<' in html
-    assert len(re.findall(r'<rect [^>]*class="span (?:critical|warning)"', html)) == len(stretches)
+    assert len(re.findall(r'<rect [^>]*class="span (?:critical|warning)"', html)) == len(periods)
 
 
 def test_pages_need_no_network_and_run_nothing(result, answer):

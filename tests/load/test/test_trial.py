@@ -9,7 +9,7 @@ import pytest
 from ledgerops.errors import UserError
 from ledgerops.load.test import plans
 from ledgerops.load.test.driver import Spec
-from ledgerops.load.test.trial import Wanted, perform
+from ledgerops.load.test.trial import TrialRequest, perform
 from tests.load.test.simulated import System
 
 
@@ -18,7 +18,7 @@ def quiet(what, share):
 
 
 def wanted(job="daily_counts"):
-    return Wanted((job,), plans.at_rate(1000.0, 2.0), 20.0, 30.0, 2.0)
+    return TrialRequest((job,), plans.at_rate(1000.0, 2.0), 20.0, 30.0, 2.0)
 
 
 def test_a_driver_that_dies_is_a_failed_trial_with_its_last_line(tmp_path):

@@ -16,7 +16,7 @@ from ledgerops.mixin.promtests import STEP, series_named
 from ledgerops.mixin.site import Site
 from ledgerops.model.records import Observation
 from ledgerops.runtime.exposition import render
-from ledgerops.runtime.registry import Fleet
+from ledgerops.runtime.registry import QueryRegistry
 from ledgerops.runtime.snapshot import Snapshot, published, snapshot_query
 from tests.build import T0, spark_json
 from tests.paths import ROOT
@@ -45,7 +45,7 @@ def firing(alert, at, *apps):
 
 def scraped(app, failed):
     """The samples of a driver whose only query runs, or has failed."""
-    fleet = Fleet(Diagnoser)
+    fleet = QueryRegistry(Diagnoser)
     seen = [("started", STARTED)]
     seen += [("progress", spark_json(batchId=batch, name="orders", id="id-1", runId="run-1")) for batch in range(3)]
     seen += [("terminated", ENDED)] * failed
