@@ -37,7 +37,7 @@ SHARE = 0.25  # of a core, for 50 queries at a batch a second
 
 
 class _Fed(EventQueue):
-    """An queue that returns the events handed to it, with their own times."""
+    """A queue that returns the events handed to it, with their own times."""
 
     def __init__(self, stats: SelfStats) -> None:
         super().__init__(stats)

@@ -196,7 +196,7 @@ def test_a_folder_with_several_logs_asks_which(tmp_path):
     shutil.copy(PLAIN, tmp_path)
 
     assert event_log.is_event_log(tmp_path)
-    with pytest.raises(UserError, match="holds 2 event logs; name one of them"):
+    with pytest.raises(UserError, match="holds 2 event logs; give one of them"):
         list(event_log.read(tmp_path))
 
 

@@ -86,7 +86,7 @@ class Reader:
 
 @pytest.fixture
 def reader(binaries, tmp_path):
-    for file in ("orders.py", "queue.py"):
+    for file in ("orders.py", "inbox.py"):
         (tmp_path / file).write_text((ROOT / "docs/examples" / file).read_text())
     reader = Reader(tmp_path, binaries)
     yield reader
