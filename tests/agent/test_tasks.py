@@ -199,7 +199,7 @@ def test_of_many_queries_each_has_its_turn_within_a_bounded_number_of_requests(s
     ]
     spark.executions = [execution(n, 5, [7], run_id=run.run_id) for n, run in enumerate(runs)]
     bench = Bench(spark.rest, interval=1000.0)
-    bench.collector = TaskCollector(bench.inbox, roster_of(*runs), lambda: spark.rest, 1000.0, clock=lambda: bench.now)
+    bench.collector = TaskCollector(bench.queue, roster_of(*runs), lambda: spark.rest, 1000.0, clock=lambda: bench.now)
     read, most = set(), 0
     for _ in range(10):
         before = len(spark.asked)

@@ -29,7 +29,7 @@ from typing import Any
 import psutil
 
 from ledgerops.agent.exporter import Exporter
-from ledgerops.agent.queue import Inbox
+from ledgerops.agent.queue import EventQueue
 from ledgerops.agent.worker import Worker
 from ledgerops.common.http_server import Server
 from ledgerops.config import Config
@@ -38,7 +38,7 @@ from ledgerops.metrics.self_watch import SelfStats
 from ledgerops.notify.lookup import Lookup
 from ledgerops.notify.service import Service
 from ledgerops.notify.spool import Spool
-from ledgerops.runtime.registry import Fleet
+from ledgerops.runtime.registry import QueryRegistry
 from tests.build import spark_json
 from tests.notify.build import alert, resolved, webhook
 
@@ -130,11 +130,11 @@ def fuzz(requests: int, seconds: float, seed: int = 5) -> Found:
 def servers(wrong: Any) -> Iterator[list[int]]:
     """Ports of an exporter with a query and of a notify; what they raise goes to `wrong`."""
     stats = SelfStats()
-    inbox = Inbox(stats)
-    worker = Worker(inbox, Fleet(Diagnoser), stats)
+    queue = EventQueue(stats)
+    worker = Worker(queue, QueryRegistry(Diagnoser), stats)
     exporter = Exporter(Config(port=0), worker, stats)
     for number in range(30):
-        inbox.put("progress", json.dumps(spark_json(batchId=number)))
+        queue.put("progress", json.dumps(spark_json(batchId=number)))
     logging.getLogger("ledgerops").setLevel(logging.CRITICAL)
 
     def raised(server: Server, request: object, address: object) -> None:
