@@ -52,13 +52,17 @@ class Column(Target):
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """A column of a table that shows a label: its title, its width in pixels, and what a click on it opens."""
+    """A column of a table that shows a label: its title, its width in pixels, and what a click on it opens.
+
+    A hidden one is there for links of others.
+    """
 
     name: str
     title: str
     pixels: int | None = None
     links: tuple[Link, ...] = ()
     wrap: bool = False
+    hidden: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +178,6 @@ def counted(counter: str, labels: str, span: str = "1h") -> str:
 
 
 def worst(expression: str, labels: str, least: bool = False, most: int = 10) -> str:
-    """Of the series of an expression the ten with the largest value within the page's time, or with the least."""
+    """Of the series of an expression the `most` with the largest value within the page's time, or with the least."""
     pick, peak = ("bottomk", "min_over_time") if least else ("topk", "max_over_time")
     return f"{expression} and on ({labels}) {pick}({most}, {peak}(({expression})[$__range:] @ end()))"

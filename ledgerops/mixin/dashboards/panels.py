@@ -8,6 +8,7 @@ from ledgerops.mixin import thresholds
 from ledgerops.mixin.dashboards.model import BUDGET, Limit, Link, Panel, Target
 from ledgerops.mixin.site import Site
 
+HOUR_SECONDS = 3600
 KEEP = "${__url_time_range}&${datasource:queryparam}&${job:queryparam}&${app:queryparam}"
 OPEN_QUERY = Link(
     "Open the query",
@@ -36,6 +37,8 @@ def _written(value: float, unit: str) -> str:
     if unit == "percentunit":
         return thresholds.percent(value)
     if unit == "s":
+        if value % HOUR_SECONDS == 0:
+            return f"{value / HOUR_SECONDS:g} h"
         return f"{value:g} s" if value >= 1 else thresholds.millis(value)
     return f"{value:g}"
 

@@ -34,19 +34,31 @@ __all__ = [
     "new_panel",
     "prometheus",
 ]
+
+
+class Timeline(statetimeline.Panel):  # type: ignore[misc]
+    """A state timeline without pages: its rows are bounded, and the buttons of one page take the room of two rows."""
+
+    def build(self) -> Any:
+        """As the SDK does, which takes no 0 for the number of rows on a page."""
+        made = super().build()
+        made.options.per_page = 0
+        return made
+
+
 KINDS: dict[str, Any] = {
-    "timeseries": timeseries,
-    "stat": stat,
-    "table": table,
-    "state-timeline": statetimeline,
-    "heatmap": heatmap,
-    "bargauge": bargauge,
+    "timeseries": timeseries.Panel,
+    "stat": stat.Panel,
+    "table": table.Panel,
+    "state-timeline": Timeline,
+    "heatmap": heatmap.Panel,
+    "bargauge": bargauge.Panel,
 }
 
 
 def new_panel(kind: str) -> Any:
     """A new builder of a panel of this kind."""
-    return KINDS[kind].Panel()
+    return KINDS[kind]()
 
 
 def encoded(made: Any) -> str:

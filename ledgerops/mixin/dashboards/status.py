@@ -71,6 +71,13 @@ def rows() -> str:
 
 SEVERITIES = (("info", "cold"), ("warning", "warn"), ("critical", "bad"))
 FOUND = tuple((str(n), f"{colour}:{name}") for n, (name, colour) in enumerate(SEVERITIES, 1))
+# Grafana shows the text for no data neither in a state timeline nor in a table of several targets: a row says it
+FOUND_OR_NONE = (("0", "good:none"), *FOUND)
+
+
+def or_none(expression: str, known: str, label: str, text: str, value: int = 0) -> str:
+    """The series, or else the value with the text as its label, where `known` says that there could be some."""
+    return f'{expression} or on () label_replace({value} + 0 * count({known}), "{label}", "{text}", "", "")'
 
 
 def severity(selector: str, least: int = 1) -> str:

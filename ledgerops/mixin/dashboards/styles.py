@@ -13,6 +13,8 @@ from ledgerops.mixin.site import Site
 COLOURS = {"good": GOOD, "warn": WARN, "bad": BAD, "cold": COLD, "unknown": UNKNOWN}
 LOWEST = -1e12  # below every measured value: the colour under it is that of a panel without one
 LEGEND_PIXELS = 320
+AXIS_PIXELS = 110  # the longer names of topics are cut at the left
+LEGEND_COLUMNS = 12  # of the grid: in a narrower panel a legend beside the plot would leave no room for it
 
 
 def styled(made: Any, panel: Panel, site: Site) -> Any:
@@ -92,16 +94,19 @@ def _bars(made: Any, panel: Panel, site: Site) -> Any:
 
 
 def _heatmap(made: Any, panel: Panel, site: Site) -> Any:
-    colours = heatmap.HeatmapColorOptions().mode(heatmap_models.HeatmapColorMode.SCHEME).scheme("Oranges").steps(32)
+    # a scheme is turned round on a dark page: there its largest values are the palest
+    colours = heatmap.HeatmapColorOptions().mode(heatmap_models.HeatmapColorMode.OPACITY).fill(WARN).steps(64)
+    colours = colours.scale(heatmap_models.HeatmapColorScale.EXPONENTIAL).exponent(0.5)
     # cells of 0 are left out: an empty bucket is no batch, an empty backlog is none
     made = made.calculate(False).color(colours).filter_values(heatmap.FilterValueRange().le(1e-9)).cell_gap(1)
-    unit = panel.unit if any(target.legend == "{{le}}" for target in panel.targets) else "short"
-    made = made.y_axis(heatmap.YAxisConfig().unit(unit).axis_placement(common.AxisPlacement.LEFT))
-    return made.show_legend()
+    axis = heatmap.YAxisConfig().unit(panel.unit).axis_placement(common.AxisPlacement.LEFT).axis_width(AXIS_PIXELS)
+    # cells are numbers of batches or offsets, whatever the axis shows
+    return made.y_axis(axis).unit("short").decimals(0).show_legend()
 
 
 def _lines(made: Any, panel: Panel, site: Site) -> Any:
-    made = _colour(made, models.FieldColorModeId.PALETTE_CLASSIC_BY_NAME)
+    # the palette by name often gives two lines of one plot the same colour
+    made = _colour(made, models.FieldColorModeId.PALETTE_CLASSIC)
     made = made.line_width(1 if panel.stacked else 2).fill_opacity(50 if panel.stacked else 0)
     made = made.show_points(common.VisibilityMode.NEVER).span_nulls(False).legend(_legend(panel))
     made = made.tooltip(
@@ -123,19 +128,15 @@ def _soft(panel: Panel, site: Site) -> float:
     return max(1.0, *known) if known else 1.0
 
 
-def many(panel: Panel) -> bool:
-    """Whether the number of its lines depends on the data."""
-    return any("{{" in target.legend for target in panel.targets)
-
-
 def _legend(panel: Panel) -> Any:
     """Few known lines: a list below. Many: a table beside the plot, the largest first."""
     made = common_builders.VizLegendOptions().show_legend(True)
-    if not many(panel):
+    many = any("{{" in target.legend for target in panel.targets)
+    if not many or panel.width < LEGEND_COLUMNS:
         return made.display_mode(common.LegendDisplayMode.LIST).placement(common.LegendPlacement.BOTTOM).calcs([])
     made = made.display_mode(common.LegendDisplayMode.TABLE).placement(common.LegendPlacement.RIGHT)
     sort = "Min" if panel.low else "Max"
-    return made.width(LEGEND_PIXELS).calcs(["lastNotNull", sort.lower()]).sort_by(sort).sort_desc(not panel.low)
+    return made.width(LEGEND_PIXELS).calcs([sort.lower()]).sort_by(sort).sort_desc(not panel.low)
 
 
 _STYLES: Mapping[str, Callable[[Any, Panel, Site], Any]] = {

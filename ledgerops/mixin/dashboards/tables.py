@@ -67,6 +67,8 @@ def _label(label: Label, site: Site) -> dict[str, Any]:
     found: dict[str, Any] = {"noValue": NOTHING}
     if label.pixels is not None:
         found["custom.width"] = label.pixels
+    if label.hidden:
+        found["custom.hidden"] = True
     if label.wrap:
         found["custom.cellOptions"] = {"type": "auto", "wrapText": True}
     if label.links:
@@ -83,6 +85,8 @@ def _column(column: Column, site: Site) -> dict[str, Any]:
     if column.names:
         found["mappings"] = [mapping(column.names)]
     cell = "color-text" if column.cell == "text" and (column.names or limited(column)) else CELLS[column.cell]
+    if column.cell == "background":
+        found["custom.align"] = "center"
     found["custom.cellOptions"] = {"type": cell, **({"mode": "basic"} if cell in ("gauge", "color-background") else {})}
     if column.cell == "gauge":
         found |= {"min": 0, "max": 1}

@@ -14,7 +14,12 @@ from ledgerops.mixin.dashboards.status import NAMES, STATUSES
 from ledgerops.mixin.dashboards.styles import COLOURS
 
 Board = dict[str, Any]
-GRID_PIXELS = 62  # of a column of the grid, on a screen of 1,600 pixels with the menu open
+GRID_PIXELS = 51  # of a column of the grid, on a screen of 1,280 pixels
+GRID_ROW_PIXELS = 38
+TIMELINE_PIXELS = 85  # of a state timeline: its title, its axis and its margins
+LETTER_PIXELS = 7.2  # of a panel's title
+HEADER_LETTER_PIXELS, HEADER_PIXELS = 7.0, 16  # of the title of a column; its margins
+ARROW_PIXELS = 20  # of the arrow beside the title of a column by which the table is sorted
 MIN_PIXELS = 150  # for the column that takes what is left
 SERIES_OF_DATA = re.compile(r"\{\{(query|instance|executor|partition|topic|app|alertname|plan)\}\}")
 STEP = "1m"
@@ -133,6 +138,11 @@ def tables_are_sorted_and_fit(board: Board) -> Iterator[str]:
             yield f"{panel['title']}: sorted by a column that it does not have"
         if widths.count(None) != 1:
             yield f"{panel['title']}: {widths.count(None)} columns have no width"
+        sorted_by = [each["displayName"] for each in panel["options"].get("sortBy") or ()]
+        for title, each in shown.items():
+            needed = HEADER_PIXELS + HEADER_LETTER_PIXELS * len(title) + ARROW_PIXELS * (title in sorted_by)
+            if each.get("custom.width", MIN_PIXELS) < needed:
+                yield f"{panel['title']}: the title of the column {title} is cut"
         if sum(width or MIN_PIXELS for width in widths) > GRID_PIXELS * panel["gridPos"]["w"]:
             yield f"{panel['title']}: wider than the panel"
 
@@ -150,13 +160,21 @@ def tables_show_every_label(board: Board) -> Iterator[str]:
 
 
 def legends_can_be_read(board: Board) -> Iterator[str]:
-    """Lines whose number depends on the data: a table beside the plot, the largest first. Few lines: a list below."""
+    """Lines whose number depends on the data: a table beside the plot, the largest first. Few lines: a list below.
+
+    A second number beside the name is cut at the right, and in a narrow panel the table leaves no room for the plot.
+    """
     for panel in of_kind(board, "timeseries"):
         legend = panel["options"]["legend"]
-        wanted = ("table", "right") if "{{" in legends(panel) else ("list", "bottom")
+        wide = panel["gridPos"]["w"] >= 12
+        if not wide and re.search(r"\b(topk|bottomk)\(", expressions(panel)):
+            yield f"{panel['title']}: too narrow for a legend of ten"
+        wanted = ("table", "right") if "{{" in legends(panel) and wide else ("list", "bottom")
+        if len(legend["calcs"]) > 1:
+            yield f"{panel['title']}: {len(legend['calcs'])} numbers for each line"
         if (legend["displayMode"], legend["placement"]) != wanted:
             yield f"{panel['title']}: legend is a {legend['displayMode']} at the {legend['placement']}"
-        if "{{" in legends(panel) and ("sortDesc" not in legend or legend.get("sortBy") not in ("Max", "Min")):
+        if wanted[0] == "table" and ("sortDesc" not in legend or legend.get("sortBy") not in ("Max", "Min")):
             yield f"{panel['title']}: legend is alphabetical"
 
 
@@ -170,6 +188,52 @@ def lines_are_bounded(board: Board) -> Iterator[str]:
         few = {"query", "plan"} if board["uid"] == "ledgerops-load" else {"plan"}
         if found - few and not re.search(r"\b(topk|bottomk)\(", expressions(panel)):
             yield f"{panel['title']}: a line for each {', '.join(sorted(found))}"
+
+
+def timelines_have_room(board: Board) -> Iterator[str]:
+    """Names that stand closer than their height are drawn over each other; buttons for one page take two rows."""
+    for panel in of_kind(board, "state-timeline"):
+        several = board["uid"] not in ("ledgerops-query", "ledgerops-state") and legends(panel) != "{{plan}}"
+        bound = re.search(r"\b(?:topk|bottomk)\((\d+)", expressions(panel))
+        if several and bound is None:
+            yield f"{panel['title']}: any number of rows"
+        if bound and int(bound[1]) * 15 > panel["gridPos"]["h"] * GRID_ROW_PIXELS - TIMELINE_PIXELS:
+            yield f"{panel['title']}: too low for {bound[1]} rows"
+        if panel["options"].get("perPage") != 0:
+            yield f"{panel['title']}: has pages"
+
+
+def timelines_say_that_there_is_nothing(board: Board) -> Iterator[str]:
+    """Without a series Grafana writes "Data does not have a time field" into a state timeline."""
+    for panel in of_kind(board, "state-timeline"):
+        always = re.search(r"or on \(\) label_replace|query_status|\bup\{", expressions(panel))
+        if not always:
+            yield f"{panel['title']}: may have no series"
+
+
+def titles_are_whole(board: Board) -> Iterator[str]:
+    for panel in panels(board):
+        if LETTER_PIXELS * len(panel["title"]) + 50 > GRID_PIXELS * panel["gridPos"]["w"]:
+            yield f"{panel['title']}: the title is cut"
+
+
+def lines_differ(board: Board) -> Iterator[str]:
+    """The palette by name draws two of five lines in the same red."""
+    for panel in of_kind(board, "timeseries"):
+        if defaults(panel)["color"]["mode"] != "palette-classic":
+            yield f"{panel['title']}: colours by {defaults(panel)['color']['mode']}"
+
+
+def heatmaps_can_be_read(board: Board) -> Iterator[str]:
+    """Cells count, whatever the axis measures; a scheme is turned round on a dark page; names of topics are long."""
+    for panel in of_kind(board, "heatmap"):
+        colour, axis = panel["options"]["color"], panel["options"]["yAxis"]
+        if defaults(panel)["unit"] != "short" or defaults(panel).get("decimals") != 0:
+            yield f"{panel['title']}: its cells are counts, not {defaults(panel)['unit']}"
+        if colour["mode"] != "opacity" or not colour.get("steps") or not colour.get("exponent"):
+            yield f"{panel['title']}: its colours depend on the theme"
+        if axis.get("axisWidth", 0) < 100:
+            yield f"{panel['title']}: cuts the names of its rows"
 
 
 def stacks_are_parts_of_a_whole(board: Board) -> Iterator[str]:
@@ -221,7 +285,8 @@ def series_open_their_page(board: Board) -> Iterator[str]:
             yield f"{panel['title']}: a line opens nothing"
     for panel in of_kind(board, "table"):
         for title, each in columns(panel).items():
-            if title in ("query", "cause", "rule", "alert") and not each.get("links"):
+            link_of_others = each.get("custom.hidden")
+            if title in ("query", "cause", "rule", "alert") and not each.get("links") and not link_of_others:
                 yield f"{panel['title']}: {title} opens nothing"
 
 
@@ -235,6 +300,11 @@ def colours_are_fixed(board: Board) -> Iterator[str]:
             mappings += each.get("mappings", ())
             if title in ("status", "severity") and each["custom.cellOptions"]["type"] != "color-background":
                 yield f"{panel['title']}: {title} is not a background"
+            if (
+                each.get("custom.cellOptions", {}).get("type") == "color-background"
+                and each.get("custom.align") != "center"
+            ):
+                yield f"{panel['title']}: {title} stands at the edge of its colour"
         for mapping in mappings:
             for result in mapping["options"].values():
                 if canonical.get(result["text"], result["color"]) != result["color"]:
@@ -266,6 +336,11 @@ RULES: tuple[Callable[[Board], Iterator[str]], ...] = (
     tables_show_every_label,
     legends_can_be_read,
     lines_are_bounded,
+    timelines_have_room,
+    timelines_say_that_there_is_nothing,
+    titles_are_whole,
+    lines_differ,
+    heatmaps_can_be_read,
     stacks_are_parts_of_a_whole,
     units_fit,
     axes_have_a_scale,

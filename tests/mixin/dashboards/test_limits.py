@@ -42,7 +42,7 @@ GREY = (None, UNKNOWN)
     [
         ("ledgerops-fleet", "Longest lag", [GREY, (LOWEST, GOOD), (15, WARN), (30, BAD)]),
         ("ledgerops-slo", "Freshness, ten oldest", [GREY, (LOWEST, GOOD), (30, BAD)]),
-        ("ledgerops-query", "Time until unread rows are deleted", [GREY, (LOWEST, BAD), (1, WARN), (600, GOOD)]),
+        ("ledgerops-query", "Time until rows are deleted", [GREY, (LOWEST, BAD), (1, WARN), (600, GOOD)]),
         ("ledgerops-slo", "Error budget left, ten lowest", [GREY, (LOWEST, BAD), (0, WARN), (0.5, GOOD)]),
         ("ledgerops-resources", "Disk free, ten lowest", [GREY, (LOWEST, WARN), (0.1, GOOD)]),
         ("ledgerops-resources", "Memory by process, ten largest", [GREY]),

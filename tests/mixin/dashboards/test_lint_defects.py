@@ -45,14 +45,14 @@ def test_a_timeline_that_shows_the_names_of_thresholds_is_found():
     fleet = board("fleet")
     panel(fleet, "Status over time")["fieldConfig"]["defaults"]["color"] = {"mode": "thresholds"}
 
-    assert spoken(fleet, lint.timelines_show_words) == ["Status over time: colour mode thresholds"]
+    assert spoken(fleet, lint.timelines_show_words) == ["Status over time, twelve worst: colour mode thresholds"]
 
 
 def test_a_timeline_without_words_is_found():
     fleet = board("fleet")
-    del panel(fleet, "Do the drivers answer?")["fieldConfig"]["defaults"]["mappings"]
+    del panel(fleet, "Drivers, the ten that answered least")["fieldConfig"]["defaults"]["mappings"]
 
-    assert spoken(fleet, lint.timelines_show_words) == ["Do the drivers answer?: no words for its values"]
+    assert spoken(fleet, lint.timelines_show_words) == ["Drivers, the ten that answered least: no words for its values"]
 
 
 def marked(expression, uid="query", **more):
@@ -112,11 +112,11 @@ def test_a_headline_that_is_green_without_a_value_is_found():
 def test_a_panel_that_only_says_no_data_is_found():
     fleet = board("fleet")
     panel(fleet, "Queries running")["fieldConfig"]["defaults"]["noValue"] = "No data"
-    del panel(fleet, "Do the drivers")["fieldConfig"]["defaults"]["noValue"]
+    del panel(fleet, "Drivers")["fieldConfig"]["defaults"]["noValue"]
 
     assert spoken(fleet, lint.emptiness_is_explained) == [
         "Queries running: does not say what no data means",
-        "Do the drivers answer?: does not say what no data means",
+        "Drivers, the ten that answered least: does not say what no data means",
     ]
 
 
@@ -197,6 +197,86 @@ def test_a_legend_of_three_rows_or_in_the_order_of_the_alphabet_is_found(change,
     assert spoken(fleet, lint.legends_can_be_read) == [f"Rows read, ten largest: {complaint}"]
 
 
+def test_a_legend_that_cuts_its_numbers_or_leaves_no_room_for_the_plot_is_found():
+    resources = board("resources")
+    panel(resources, "CPU in use")["options"]["legend"]["calcs"] = ["lastNotNull", "max"]
+    panel(resources, "Memory available")["gridPos"]["w"] = 8
+
+    assert [each.partition(": ")[2] for each in spoken(resources, lint.legends_can_be_read)] == [
+        "2 numbers for each line",
+        "too narrow for a legend of ten",
+        "legend is a table at the right",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ({"gridPos": {"h": 5, "w": 24, "x": 0, "y": 0}}, "too low for 10 rows"),
+        ({"options": {"perPage": 20}}, "has pages"),
+        ({"targets": [{"expr": "up", "legendFormat": "{{instance}}"}]}, "any number of rows"),
+    ],
+    ids=["names over each other", "buttons for one page", "no bound"],
+)
+def test_a_timeline_whose_rows_have_no_room_is_found(change, complaint):
+    fleet = board("fleet")
+    panel(fleet, "Drivers").update(change)
+
+    assert spoken(fleet, lint.timelines_have_room) == [f"Drivers, the ten that answered least: {complaint}"]
+
+
+def test_a_timeline_that_may_have_no_series_is_found():
+    query = board("query")
+    target = panel(query, "Findings over time")["targets"][0]
+    target["expr"] = target["expr"].partition(" or on () label_replace")[0]
+
+    assert spoken(query, lint.timelines_say_that_there_is_nothing) == ["Findings over time: may have no series"]
+
+
+def test_a_title_and_the_title_of_a_column_that_are_cut_are_found():
+    query = board("query")
+    panel(query, "Restarts")["gridPos"]["w"] = 4
+    resources = board("resources")
+    width = next(
+        each for each in properties(panel(resources, "What ledgerops"), "events dropped") if "width" in each["id"]
+    )
+    width["value"] = 120
+
+    assert spoken(query, lint.titles_are_whole) == ["Restarts in the last hour · good below 1: the title is cut"]
+    assert [each.partition(": ")[2] for each in spoken(resources, lint.tables_are_sorted_and_fit)] == [
+        "the title of the column events dropped is cut"
+    ]
+
+
+def test_two_lines_of_one_colour_are_found():
+    query = board("query")
+    panel(query, "Pressure and busy")["fieldConfig"]["defaults"]["color"]["mode"] = "palette-classic-by-name"
+
+    assert [each.partition(": ")[2] for each in spoken(query, lint.lines_differ)] == [
+        "colours by palette-classic-by-name"
+    ]
+
+
+def test_a_heatmap_whose_counts_are_seconds_and_whose_largest_values_are_pale_is_found():
+    query = board("query")
+    panel(query, "Batch duration")["fieldConfig"]["defaults"]["unit"] = "s"
+    panel(query, "Batch duration")["options"]["color"]["mode"] = "scheme"
+    del panel(query, "Backlog by")["options"]["yAxis"]["axisWidth"]
+
+    assert spoken(query, lint.heatmaps_can_be_read) == [
+        "Batch duration: its cells are counts, not s",
+        "Batch duration: its colours depend on the theme",
+        "Backlog by partition: cuts the names of its rows",
+    ]
+
+
+def test_a_word_at_the_edge_of_its_colour_is_found():
+    fleet = board("fleet")
+    without(properties(panel(fleet, "Queries, worst first"), "status"), "custom.align")
+
+    assert spoken(fleet, lint.colours_are_fixed) == ["Queries, worst first: status stands at the edge of its colour"]
+
+
 def test_a_line_for_each_of_sixty_partitions_is_found():
     query = board("query")
     lag = panel(query, "Lag, ten")
@@ -235,7 +315,9 @@ def test_two_applications_that_become_one_line_are_found():
     fleet = board("fleet")
     panel(fleet, "Status over time")["targets"][0]["expr"] += " or max by (query) (ledgerops_query_active)"
 
-    assert spoken(fleet, lint.aggregations_keep_the_application) == ["Status over time: (query) drops the application"]
+    assert spoken(fleet, lint.aggregations_keep_the_application) == [
+        "Status over time, twelve worst: (query) drops the application"
+    ]
 
 
 def test_a_limit_that_only_the_tooltip_tells_is_found():
@@ -272,7 +354,7 @@ def test_a_failed_query_in_green_and_a_status_that_a_light_page_swallows_are_fou
 
     assert spoken(fleet, lint.colours_are_fixed) == [
         "Queries, worst first: status is not a background",
-        "Status over time: failed has another colour",
+        "Status over time, twelve worst: failed has another colour",
     ]
 
 
@@ -281,7 +363,9 @@ def test_a_dead_driver_that_is_a_gap_is_found():
     target = panel(fleet, "Status over time")["targets"][0]
     target["expr"] = target["expr"].partition(" or on (")[0] + ")"
 
-    assert spoken(fleet, lint.a_dead_driver_is_a_word) == ["Status over time: a query whose driver died is a gap"]
+    assert spoken(fleet, lint.a_dead_driver_is_a_word) == [
+        "Status over time, twelve worst: a query whose driver died is a gap"
+    ]
 
 
 def test_each_rule_has_found_something_above():

@@ -28,8 +28,8 @@ ELSEWHERE = re.compile(
 
 
 def asked(panel):
-    """The expressions of a panel with its variables filled in."""
-    return [filled(expression(target, SITE)) for target in panel.targets]
+    """The expressions of a panel with its variables filled in, without the row that says that there is nothing."""
+    return [re.sub(r" or on \(\) label_replace.*", "", filled(expression(target, SITE))) for target in panel.targets]
 
 
 def filled(text):

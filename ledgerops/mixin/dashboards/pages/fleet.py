@@ -31,6 +31,13 @@ SINCE = q("ledgerops_root_cause_since_timestamp_seconds")
 UP = 'up{job=~"$job", instance=~"$instance"}'
 DRIVERS = by("max", "job, instance", f"last_over_time({d('ledgerops_build_info')}[{REMEMBERED}])")
 # a driver that answers and has no run of an expected query, or one that stopped answering while the query ran
+OF_LOST = by("max", EACH, LOST)
+for label, text in (
+    ("summary", "Its driver stopped answering."),
+    ("action", "Check the driver's process."),
+    ("rule", "README"),  # the list of all rules: no rule sees a driver that is gone
+):
+    OF_LOST = f'label_replace({OF_LOST}, "{label}", "{text}", "", "")'
 MISSING = by("max", ONE, f"(({EXPECTED} == 1) unless on ({ONE}) {ACTIVE} == 1) or {LOST}")
 KNOWN = by("max", ONE, f"({EXPECTED} == 1) or {LOST}")
 PAGES_FIRING = f'ALERTS{{alertstate="firing", severity="critical", {ALERTING}}}'
@@ -117,9 +124,9 @@ HEADLINES = (
 TABLE = Panel(
     "Queries, worst first",
     (
-        Column(by("max", EACH, status()), "status", names=NAMES, cell="background", pixels=120),
+        Column(by("max", EACH, status()), "status", names=NAMES, cell="background", pixels=105),
         Column(
-            f"{by('max', f'{EACH}, rule, summary, action', present(CAUSE))}",
+            f"{by('max', f'{EACH}, rule, summary, action', present(CAUSE))} or on ({EACH}) {OF_LOST}",
             "cause known",
             cell="hidden",
         ),
@@ -127,17 +134,17 @@ TABLE = Panel(
             f"time() - ({by('min', EACH, present(SINCE))} or on ({EACH}) {by('max', EACH, LAST_SEEN)} and on ({EACH}) {LOST})",
             "since",
             unit="s",
-            pixels=85,
+            pixels=80,
         ),
-        Column(by("max", EACH, LAG), "lag", unit="s", warn=thresholds.ageing, bad=thresholds.stale, pixels=85),
-        Column(by("max", EACH, q("ledgerops_backlog_drain_seconds")), "clears in", unit="s", pixels=85),
+        Column(by("max", EACH, LAG), "lag", unit="s", warn=thresholds.ageing, bad=thresholds.stale, pixels=80),
+        Column(by("max", EACH, q("ledgerops_backlog_drain_seconds")), "clears in", unit="s", pixels=80),
         Column(
             by("max", EACH, q("ledgerops_busy_ratio")),
             "busy",
             unit="percentunit",
             warn=thresholds.BUSY,
             cell="gauge",
-            pixels=110,
+            pixels=100,
         ),
         Column(
             f"{rows()} * on ({ONE}) group_left () {by('min', ONE, recorded('query:freshness_budget:ratio'))}",
@@ -153,10 +160,10 @@ TABLE = Panel(
     f"One row for each query, the worst status first. Cause and first action come from the diagnosis. Busy is the share of the time that batches take; budget is what is left of the freshness objective. Good: healthy or idle, lag near 0, busy below {thresholds.percent(thresholds.BUSY)}.",
     kind="table",
     labels=(
-        Label("query", "query", 220, (OPEN_QUERY, OPEN_STATE, OPEN_SLO)),
-        Label("summary", "cause", 280, (OPEN_RULE,), wrap=True),
+        Label("query", "query", 160, (OPEN_QUERY, OPEN_STATE, OPEN_SLO)),
+        Label("summary", "cause", 225, (OPEN_RULE,), wrap=True),
         Label("action", "first action", None, wrap=True),
-        Label("rule", "rule", 130, (OPEN_RULE,)),
+        Label("rule", "rule", hidden=True),
         Label("instance", "driver", 120),
     ),
     order=("status", "lag"),
@@ -176,10 +183,10 @@ PAGE = Page(
             "Since when?",
             (
                 Panel(
-                    "Status over time",
-                    (Target(by("max", EACH, status()), "{{query}} {{instance}}"),),
+                    "Status over time, twelve worst",
+                    (Target(worst(by("max", EACH, status()), EACH, most=12), "{{query}} {{instance}}"),),
                     "short",
-                    "The status of each query. A query whose driver stopped answering is lost. Good: healthy or idle throughout.",
+                    "The status of the queries whose status was the worst in this time. A query whose driver stopped answering is lost. Good: healthy or idle throughout.",
                     kind="state-timeline",
                     names=NAMES,
                     width=24,
@@ -188,20 +195,24 @@ PAGE = Page(
                     empty="no driver answers, and none has in the last 12 hours",
                 ),
                 Panel(
-                    "Do the drivers answer?",
+                    "Drivers, the ten that answered least",
                     (
                         Target(
-                            f"{by('max', 'job, instance', UP)} and on (job, instance) {DRIVERS} "
-                            f"or on (job, instance) 0 * {DRIVERS}",
+                            worst(
+                                f"({by('max', 'job, instance', UP)} and on (job, instance) {DRIVERS} "
+                                f"or on (job, instance) 0 * {DRIVERS})",
+                                "job, instance",
+                                least=True,
+                            ),
                             "{{instance}}",
                         ),
                     ),
                     "short",
-                    "Whether Prometheus can scrape each driver; one that was removed from the targets is shown for 12 hours. Good: up throughout.",
+                    "Whether Prometheus can scrape the drivers, those first that were lost in this time; one that was removed from the targets is shown for 12 hours. Good: up throughout.",
                     kind="state-timeline",
                     names=(("0", "bad:lost"), ("1", "good:up")),
                     width=24,
-                    height=5,
+                    height=8,
                     empty="no driver answers, and none has in the last 12 hours",
                 ),
             ),

@@ -21,7 +21,7 @@ from ledgerops.mixin.dashboards.model import (
     rate,
     worst,
 )
-from ledgerops.mixin.dashboards.status import FOUND, found
+from ledgerops.mixin.dashboards.status import FOUND_OR_NONE, found, or_none
 
 LATENESS = g("ledgerops_load_lateness_seconds_bucket")
 BATCHES = q("ledgerops_batch_duration_seconds_bucket")
@@ -51,11 +51,22 @@ PAGE = Page(
                 ),
                 Panel(
                     "Is the run valid?",
-                    (Target(by("min", "plan", g("ledgerops_load_valid")), "{{plan}}"),),
+                    (
+                        Target(
+                            or_none(
+                                by("min", "plan", g("ledgerops_load_valid")),
+                                d("ledgerops_build_info"),
+                                "plan",
+                                "no load plan",
+                                -1,
+                            ),
+                            "{{plan}}",
+                        ),
+                    ),
                     "short",
                     "Whether the run can be trusted: invalid once the generator itself was the bottleneck. Good: valid throughout; otherwise the results do not apply to the queries.",
                     kind="state-timeline",
-                    names=(("0", "bad:invalid"), ("1", "good:valid")),
+                    names=(("-1", "unknown:not measured"), ("0", "bad:invalid"), ("1", "good:valid")),
                     width=8,
                     height=9,
                     waits=PLANNED,
@@ -81,7 +92,7 @@ PAGE = Page(
                     f"Records that the target acknowledged over those that were due. Good: 100 %; below {thresholds.percent(thresholds.SENT)} the run is not valid.",
                     bad=thresholds.SENT,
                     low=True,
-                    width=6,
+                    width=12,
                     waits=PLANNED,
                     drill="load",
                 ),
@@ -94,7 +105,7 @@ PAGE = Page(
                     "s",
                     f"How long after its scheduled time a record was sent; latencies count from the schedule. Good: p99 below {thresholds.millis(thresholds.LATE)}.",
                     bad=thresholds.LATE,
-                    width=6,
+                    width=12,
                     waits=PLANNED,
                     drill="load",
                 ),
@@ -104,7 +115,7 @@ PAGE = Page(
                     "s",
                     "Seconds in each second in which the generator waited for room in the client's queue because the target took no more. Good: 0.",
                     warn=thresholds.ANY,
-                    width=6,
+                    width=12,
                     waits=PLANNED,
                     drill="load",
                 ),
@@ -116,7 +127,7 @@ PAGE = Page(
                     ),
                     "rowsps",
                     "Records passed to the client, and those that the target rejected or whose fate is unknown. Good: none rejected.",
-                    width=6,
+                    width=12,
                     waits=PLANNED,
                     drill="load",
                 ),
@@ -133,6 +144,7 @@ PAGE = Page(
                     ),
                     "rowsps",
                     "Rows a second of batch time, and what the query can sustain by the fit over its batches. Good: capacity above what is offered.",
+                    width=12,
                 ),
                 Panel(
                     "Lag, ten largest",
@@ -142,6 +154,7 @@ PAGE = Page(
                     warn=thresholds.ageing,
                     bad=thresholds.stale,
                     link="ledgerops-query",
+                    width=12,
                 ),
                 Panel(
                     "Batch duration",
@@ -153,22 +166,35 @@ PAGE = Page(
                     "s",
                     "How long batches take against their trigger interval. Good: p99 below the trigger interval.",
                     link="ledgerops-query",
+                    width=12,
                 ),
                 Panel(
                     "Backlog, ten largest",
                     (Target(worst(by("sum", EACH, q("ledgerops_source_backlog_offsets")), EACH)),),
                     "short",
                     "Offsets not read yet. Good: returns to near 0 with each batch.",
+                    width=12,
                 ),
                 Panel(
-                    "Findings",
-                    found(f"{EACH}, rule", "{{query}}: {{rule}}"),
+                    "Findings, ten worst",
+                    (
+                        Target(
+                            or_none(
+                                worst(found(f"{EACH}, rule", "")[0].expr, f"{EACH}, rule"),
+                                q("ledgerops_query_active"),
+                                "rule",
+                                "no finding",
+                            ),
+                            "{{query}} {{rule}}",
+                        ),
+                    ),
                     "short",
                     "What the rules find while the load is on. Good: empty below the sustainable rate.",
                     kind="state-timeline",
-                    names=FOUND,
+                    names=FOUND_OR_NONE,
                     waits="a finding",
                     drill="slow-sink",
+                    width=12,
                 ),
                 Panel(
                     "CPU of the drivers' machines, ten highest",
@@ -182,6 +208,7 @@ PAGE = Page(
                     f"A generator on the driver's machine takes its cores. Good: below {thresholds.percent(thresholds.CPU)}.",
                     warn=thresholds.CPU,
                     most=1.0,
+                    width=12,
                 ),
             ),
         ),

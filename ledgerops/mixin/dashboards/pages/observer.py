@@ -22,8 +22,8 @@ ROW = Row(
         Panel(
             "What ledgerops missed in the last hour, and what it costs",
             (
-                Column(DROPPED, "events dropped", bad=1.0, pixels=130),
-                Column(f"{ERRORS} or on ({EACH_DRIVER}) {NO_ERRORS}", "errors", warn=1.0, pixels=90),
+                Column(DROPPED, "events dropped", bad=1.0, pixels=150),
+                Column(f"{ERRORS} or on ({EACH_DRIVER}) {NO_ERRORS}", "errors", warn=1.0, pixels=100),
                 Column(
                     by("max", EACH_DRIVER, d("ledgerops_series_dropped_total")), "series left out", warn=1.0, pixels=130
                 ),
@@ -33,7 +33,7 @@ ROW = Row(
                     warn=thresholds.WAITING,
                     pixels=130,
                 ),
-                Column(CALLBACK, "listener callback", unit="s", warn=thresholds.CALLBACK, pixels=140),
+                Column(CALLBACK, "listener callback", unit="s", warn=thresholds.CALLBACK, pixels=150),
                 Column(WORKER, "worker load", unit="percentunit", warn=thresholds.WORKER, cell="gauge", pixels=160),
                 Column(SCRAPE, "scrape", unit="s", warn=thresholds.SCRAPE, pixels=100),
             ),

@@ -7,6 +7,7 @@ from ledgerops.mixin.dashboards.model import Panel, Row, Target, by, per_second,
 
 ONE_QUERY = "app, query"
 PARTITION = "app, query, topic, partition"
+BATCHES = f"increase({q('ledgerops_batch_duration_seconds_bucket')}[$__rate_interval])"
 LAG = by("max", PARTITION, q("ledgerops_source_lag_seconds"))
 SEEN = by("max", ONE_QUERY, q("ledgerops_last_seen_timestamp_seconds"))
 
@@ -45,14 +46,15 @@ BATCH_TIME = Row(
             "Batch duration",
             (
                 Target(
-                    by("sum", "le", f"increase({q('ledgerops_batch_duration_seconds_bucket')}[$__rate_interval])"),
+                    by("sum", "le", BATCHES),
                     "{{le}}",
                 ),
             ),
             "s",
-            "How many batches took how long; the darker, the more. Good: a narrow band below the trigger interval.",
+            "How many batches took how long; the stronger the colour, the more. Good: a narrow band below the trigger interval.",
             kind="heatmap",
             width=12,
+            height=10,
             empty="no batch has finished",
         ),
         Panel(
@@ -66,6 +68,7 @@ BATCH_TIME = Row(
             "s",
             "How long the current batch has been running, the last one took, and how long ago the query was last heard of. Good: all near the trigger interval.",
             width=12,
+            height=10,
             empty="no batch has finished",
         ),
         Panel(
@@ -91,7 +94,7 @@ BEHIND = Row(
                 ),
             ),
             "short",
-            "Offsets not read yet; the darker, the more. Good: empty, or alike in all partitions.",
+            "Offsets not read yet; the stronger the colour, the more. Good: empty, or alike in all partitions.",
             kind="heatmap",
             width=12,
             empty="the source reports no offsets",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ledgerops.mixin import thresholds
 from ledgerops.mixin.dashboards.model import Panel, Row, Target, by, counted, per_second, q, quantile
+from ledgerops.mixin.dashboards.status import or_none
 
 ONE_QUERY = "app, query"
 LATENCIES = q("ledgerops_event_latency_seconds_bucket")
@@ -66,7 +67,7 @@ ROW = Row(
             drill="ledger-imbalance",
         ),
         Panel(
-            "Time until unread rows are deleted",
+            "Time until rows are deleted",
             (
                 Target(
                     by("min", f"{ONE_QUERY}, topic", q("ledgerops_retention_headroom_seconds")),
@@ -84,11 +85,22 @@ ROW = Row(
         ),
         Panel(
             "Does the broker answer?",
-            (Target(by("min", ONE_QUERY, q("ledgerops_source_reachable")), "broker"),),
+            (
+                Target(
+                    or_none(
+                        by("min", ONE_QUERY, q("ledgerops_source_reachable")),
+                        q("ledgerops_query_active"),
+                        "query",
+                        "no Kafka collector",
+                        -1,
+                    ),
+                    "broker",
+                ),
+            ),
             "short",
             "Whether the broker answers ledgerops. Good: yes throughout.",
             kind="state-timeline",
-            names=(("0", "bad:no"), ("1", "good:yes")),
+            names=(("-1", "unknown:not measured"), ("0", "bad:no"), ("1", "good:yes")),
             width=8,
             waits="the Kafka collector",
             drill="broker-down",

@@ -20,7 +20,7 @@ def share(part: str, whole: str) -> str:
 
 
 MACHINE = Row(
-    "Does the driver's machine have room?",
+    "Do the driver's machine and processes have room?",
     (
         Panel(
             "CPU in use, ten highest",
@@ -29,6 +29,22 @@ MACHINE = Row(
             f"All cores of the machine. Good: below {thresholds.percent(thresholds.CPU)}; above, every query on it slows down.",
             warn=thresholds.CPU,
             most=1.0,
+            width=12,
+        ),
+        Panel(
+            "CPU by process, ten highest",
+            (
+                Target(
+                    worst(
+                        by("sum", f"{EACH_DRIVER}, kind", rate(d("ledgerops_process_cpu_seconds_total"))),
+                        f"{EACH_DRIVER}, kind",
+                    ),
+                    "{{instance}} {{kind}}",
+                ),
+            ),
+            "suffix: cores",
+            "Cores that the driver's Python, its JVM and its Python workers use. Good: in sum below the machine's cores.",
+            width=12,
         ),
         Panel(
             "Memory available, ten lowest",
@@ -47,6 +63,21 @@ MACHINE = Row(
             warn=thresholds.SCARCE,
             low=True,
             most=1.0,
+            width=12,
+        ),
+        Panel(
+            "Memory by process, ten largest",
+            (
+                Target(
+                    worst(
+                        by("sum", f"{EACH_DRIVER}, kind", d("ledgerops_process_memory_bytes")), f"{EACH_DRIVER}, kind"
+                    ),
+                    "{{instance}} {{kind}}",
+                ),
+            ),
+            "bytes",
+            "Resident memory. Good: a plateau.",
+            width=12,
         ),
         Panel(
             "Disk free, ten lowest",
@@ -63,6 +94,8 @@ MACHINE = Row(
             warn=thresholds.SCARCE,
             low=True,
             most=1.0,
+            width=24,
+            height=6,
         ),
     ),
 )
@@ -107,44 +140,9 @@ EXECUTORS = Row(
         ),
     ),
 )
-PROCESSES = Row(
-    "What do the driver's processes use?",
-    (
-        Panel(
-            "CPU by process, ten highest",
-            (
-                Target(
-                    worst(
-                        by("sum", f"{EACH_DRIVER}, kind", rate(d("ledgerops_process_cpu_seconds_total"))),
-                        f"{EACH_DRIVER}, kind",
-                    ),
-                    "{{instance}} {{kind}}",
-                ),
-            ),
-            "suffix: cores",
-            "Cores that the driver's Python, its JVM and its Python workers use. Good: in sum below the machine's cores.",
-            width=12,
-        ),
-        Panel(
-            "Memory by process, ten largest",
-            (
-                Target(
-                    worst(
-                        by("sum", f"{EACH_DRIVER}, kind", d("ledgerops_process_memory_bytes")), f"{EACH_DRIVER}, kind"
-                    ),
-                    "{{instance}} {{kind}}",
-                ),
-            ),
-            "bytes",
-            "Resident memory. Good: a plateau.",
-            width=12,
-        ),
-    ),
-)
-
 PAGE = Page(
     uid="ledgerops-resources",
     title="ledgerops / Resources and observer",
     help="Machines, executors and processes of the drivers, and what observation costs and missed.",
-    rows=(MACHINE, EXECUTORS, PROCESSES, observer.ROW),
+    rows=(MACHINE, EXECUTORS, observer.ROW),
 )

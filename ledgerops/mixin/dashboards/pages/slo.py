@@ -18,11 +18,15 @@ from ledgerops.mixin.dashboards.model import (
     worst,
 )
 from ledgerops.mixin.dashboards.panels import OPEN_QUERY, OPEN_RUNBOOK
-from ledgerops.mixin.dashboards.status import FOUND, severity
+from ledgerops.mixin.dashboards.status import FOUND_OR_NONE, or_none, severity
 
 FIRING = f'ALERTS{{alertstate="firing", alertname!="LedgerWatchdog", [severity], {ALERTING}}}'
 SINCE = f'ALERTS_FOR_STATE{{alertname!="LedgerWatchdog", {ALERTING}}}'
 ALERT = "alertname, job, app, instance, query"
+WATCHDOG = 'ALERTS{alertname="LedgerWatchdog", job=~"$job"}'  # it fires always: the rules are evaluated
+TIMES_OF = "alertname, app, query, instance"
+# without its prefix a name is not cut at the left
+TIMES = f'label_replace({by("max", TIMES_OF, severity(FIRING, least=2))}, "alertname", "$1", "alertname", "Ledger(.*)")'
 LEFT = by("min", ONE, recorded("query:freshness_budget:ratio"))
 
 
@@ -43,7 +47,11 @@ PAGE = Page(
                     "Firing alerts, critical first",
                     (
                         Column(
-                            by("max", ALERT, severity(FIRING)), "severity", names=FOUND, cell="background", pixels=110
+                            or_none(by("max", ALERT, severity(FIRING)), WATCHDOG, "app", "no alert is firing"),
+                            "severity",
+                            names=FOUND_OR_NONE,
+                            cell="background",
+                            pixels=110,
                         ),
                         Column(
                             by(
@@ -60,15 +68,15 @@ PAGE = Page(
                     "Every alert that fires now, with its runbook and the query's page one click away. Good: none.",
                     kind="table",
                     labels=(
-                        Label("alertname", "alert", 300, (OPEN_RUNBOOK,)),
-                        Label("query", "query", 300, (OPEN_QUERY,)),
+                        Label("alertname", "alert", 230, (OPEN_RUNBOOK,)),
+                        Label("query", "query", 250, (OPEN_QUERY,)),
                         Label("app", "application", 250),
                         Label("instance", "driver", None),
                     ),
                     order=("severity", "firing for"),
                     width=24,
                     height=9,
-                    empty="no alert fires, or the rules are not evaluated: see LedgerWatchdog",
+                    empty="alert rules are not evaluated",
                     waits="an alert",
                     drill="crash",
                 ),
@@ -139,24 +147,20 @@ PAGE = Page(
             "When did alerts fire?",
             (
                 Panel(
-                    "Critical alerts and warnings",
+                    "Critical alerts and warnings, fourteen worst",
                     (
                         Target(
-                            by(
-                                "max",
-                                "alertname, app, query, instance",
-                                severity(FIRING, least=2),
-                            ),
+                            or_none(worst(TIMES, TIMES_OF, most=14), WATCHDOG, "alertname", "no alert"),
                             "{{alertname}} {{query}}{{instance}}",
                         ),
                     ),
                     "short",
-                    "When each alert fired. Good: empty.",
+                    "When each alert fired; names without the prefix Ledger. Good: none.",
                     kind="state-timeline",
-                    names=FOUND,
+                    names=FOUND_OR_NONE,
                     width=24,
                     height=9,
-                    empty="no alert fired",
+                    empty="alert rules are not evaluated",
                     waits="an alert",
                     drill="crash",
                 ),
