@@ -44,7 +44,13 @@ METRICS: tuple[Metric[Any], ...] = (
     *SELF_METRICS,
     *GENERATOR_METRICS,
 )
+NAMES = frozenset(metric.name for metric in METRICS)
 PER_BATCH = tuple(metric for metric in QUERY_METRICS if metric.per_batch is not None)
+
+
+def openmetrics_kind(metric: Metric[Any]) -> str:
+    """The kind in OpenMetrics, where an info family drops `_info` from its name: a gauge where that name is taken."""
+    return "gauge" if metric.kind == "info" and metric.name.removesuffix("_info") in NAMES else metric.kind
 
 
 class RunningTotals:

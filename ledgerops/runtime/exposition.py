@@ -11,6 +11,7 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import Any
 
+from ledgerops.metrics import openmetrics_kind
 from ledgerops.metrics.model import HistogramTotal, Labels, Metric
 from ledgerops.runtime.family import Family
 from ledgerops.runtime.snapshot import Outer, Published
@@ -60,8 +61,8 @@ def render(families: Iterable[Published], now: float, kind: str = TEXT) -> bytes
 
 def _head(metric: Metric[Any], rich: bool) -> tuple[str, str]:
     """The help and type lines. Plain text knows no info metrics and wants the whole name of a counter."""
-    name = metric.name.removesuffix(SUFFIX.get(metric.kind, "")) if rich else metric.name
-    kind = "gauge" if metric.kind == "info" and not rich else metric.kind
+    kind = openmetrics_kind(metric) if rich else "gauge" if metric.kind == "info" else metric.kind
+    name = metric.name.removesuffix(SUFFIX.get(kind, "")) if rich else metric.name
     text = metric.help.replace("\\", r"\\").replace("\n", r"\n")
     if rich:
         text = text.replace('"', r"\"")

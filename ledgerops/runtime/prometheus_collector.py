@@ -19,6 +19,7 @@ from prometheus_client.core import (
 )
 from prometheus_client.registry import Collector as Base
 
+from ledgerops.metrics import openmetrics_kind
 from ledgerops.runtime.family import Family
 from ledgerops.runtime.snapshot import Outer, Published
 
@@ -47,7 +48,8 @@ def _family(metric: Any, parts: Sequence[tuple[Outer, Family]], now: float) -> M
     outer = [key for key, _ in parts[0][0]]
     labels = (*outer, *metric.labels)
     made: Any  # the families' add_metric take different arguments
-    match metric.kind:
+    kind = openmetrics_kind(metric)
+    match kind:
         case "counter":
             made = CounterMetricFamily(metric.name.removesuffix("_total"), metric.help, labels=labels)
         case "info":
@@ -63,7 +65,7 @@ def _family(metric: Any, parts: Sequence[tuple[Outer, Family]], now: float) -> M
             bounds = [*(repr(bound) for bound in total.bounds), "+Inf"]
             made.add_metric(own, list(zip(bounds, accumulate(total.counts), strict=True)), total.sum)
         for values, value in family.series:
-            if metric.kind == "info":
+            if kind == "info":
                 made.add_metric(own, dict(zip(metric.labels, values, strict=True)))
             else:
                 value = max(0.0, now - value) if metric.age else value

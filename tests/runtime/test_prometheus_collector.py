@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.openmetrics.exposition import generate_latest as generate_openmetrics
@@ -67,6 +69,14 @@ def test_both_ways_publish_the_same(snapshot, kind, library, parse):
     assert {"ledgerops_build_info", "ledgerops_host_cpus", "ledgerops_listener_dropped_total"} <= names
     assert ours["ledgerops_query_active", (("app", "ledger"), ("query", "never_ran"))] == 0.0
     assert ours["ledgerops_query_expected", (("app", "ledger"), ("query", "never_ran"))] == 1.0
+
+
+def test_no_two_families_of_openmetrics_have_one_name(snapshot):
+    page = exposition.render(published(snapshot, SelfStats(), (), "ledger"), snapshot.at, exposition.OPENMETRICS)
+    names = re.findall(r"^# TYPE (\S+) ", page.decode(), re.MULTILINE)
+
+    assert {"ledgerops_build", "ledgerops_root_cause", "ledgerops_root_cause_info"} <= set(names)
+    assert len(names) == len(set(names))
 
 
 def test_registering_collects_nothing():
