@@ -171,11 +171,22 @@ class Service:
             try:
                 waiting = self._spool.due(sender.name, self._clock())
                 if waiting is not None:
+                    self._prepare(sender, waiting)
                     self._deliver(sender, waiting)
                     continue
             except Exception as error:  # a full disk, say: this thread must go on, or no alert would ever be sent
                 log.warning("the queue: %s: %s", type(error).__name__, error)
             wake.wait(1.0)
+
+    def _prepare(self, sender: Sender, waiting: Waiting) -> None:
+        """Begins to write the next messages together, unless that of this incident is being written already."""
+        if waiting.identity in self._messages:
+            return
+        for each in self._spool.ahead(sender.name, self._clock(), MAX_LOOKUPS):
+            try:
+                self._message(each.identity, parse_webhook(each.payload))
+            except UserError:  # of an older version: its own delivery says so
+                continue
 
     def _deliver(self, sender: Sender, waiting: Waiting) -> None:
         try:

@@ -119,15 +119,14 @@ class Spool:
     def due(self, sender: str, now: float) -> Waiting | None:
         """The next delivery of a sender: pages first, and the oldest of each group first."""
         with self._lock:
-            row = self._db.execute(
-                # the index has all that decides; the payload is read of one row only
-                "SELECT id, identity, payload, attempts FROM queue WHERE id = (SELECT id FROM (SELECT min(id) AS id, "
-                "severity, due FROM queue WHERE sender = ? GROUP BY grouped) WHERE due <= ? "
-                "ORDER BY severity != 'critical', id LIMIT 1)",
-                (sender, now),
-            ).fetchone()
-            self._sending[sender] = row[0] if row else -1
-        return Waiting(row[0], row[1], json.loads(row[2]), row[3]) if row else None
+            found = self._due(sender, now, 1)
+            self._sending[sender] = found[0].number if found else -1
+        return found[0] if found else None
+
+    def ahead(self, sender: str, now: float, count: int) -> list[Waiting]:
+        """The next deliveries of a sender in their order, at most so many."""
+        with self._lock:
+            return self._due(sender, now, count)
 
     def done(self, sender: str, number: int, now: float) -> None:
         """The sender has delivered it."""
@@ -176,6 +175,16 @@ class Spool:
         with self._lock:
             self._db.close()
             self._held.close()
+
+    def _due(self, sender: str, now: float, count: int) -> list[Waiting]:
+        # the index has all that decides; the payload is read of these rows only
+        rows = self._db.execute(
+            "SELECT id, identity, payload, attempts FROM queue WHERE id IN (SELECT id FROM (SELECT min(id) AS id, "
+            "severity, due FROM queue WHERE sender = ? GROUP BY grouped) WHERE due <= ? "
+            "ORDER BY severity != 'critical', id LIMIT ?) ORDER BY severity != 'critical', id",
+            (sender, now, count),
+        ).fetchall()
+        return [Waiting(number, identity, json.loads(payload), tries) for number, identity, payload, tries in rows]
 
     def _replace(self, sender: str, group: str, identity: str, severity: str, payload: str, now: float) -> bool:
         """Takes the place of what waits of the group; False, and nothing is changed, when the queue is full."""

@@ -548,6 +548,32 @@ def test_a_lookup_that_is_late_costs_the_diagnosis_only(notify, receiver, monkey
     assert "diagnosis: none (its lookup did not end in time)" in receiver.got[0]["body"]
 
 
+def test_what_waited_before_a_restart_is_looked_up_together(notify, receiver, tmp_path):
+    """Each lookup takes a second; one after the other they would take twelve."""
+    name = Webhook(receiver.url).name
+    earlier = Spool(tmp_path / "queue.db", [name])
+    for number in range(12):
+        query = f"query_{number}"
+        earlier.put(query, query, "critical", webhook(alert(query=query), groupKey=query), time.time())
+    earlier.close()
+    at_once, most, lock = [0], [0], threading.Lock()
+
+    class Slow(Lookup):
+        def diagnose(self, *about):
+            with lock:
+                at_once[0] += 1
+                most[0] = max(most[0], at_once[0])
+            time.sleep(1.0)
+            with lock:
+                at_once[0] -= 1
+            return super().diagnose(*about)
+
+    notify([Webhook(receiver.url)], Slow())
+
+    until(lambda: len(receiver.got) == 12, 60, "twelve messages")
+    assert most[0] > 6
+
+
 def test_a_webhook_with_credentials_in_its_url_sends_them_and_does_not_show_them(receiver):
     sender = Webhook(receiver.url.replace("://", "://me:geh%40eim@"))
     sender.send(compose(parse_webhook(webhook()), None, 0.0))
