@@ -49,7 +49,9 @@ def _pairs(rows: Any, F: Any) -> Any:  # noqa: N803
         for kind in ("Debit", "Credit")
     )
     within = "Credit.event_time BETWEEN Debit.event_time - INTERVAL 1 HOUR AND Debit.event_time + INTERVAL 1 HOUR"
-    return debits.join(credits, F.expr(f"Debit.customer_id = Credit.customer_id AND {within}"))
+    pairs = debits.join(credits, F.expr(f"Debit.customer_id = Credit.customer_id AND {within}"))
+    ids = (F.col(f"{kind}.transaction_id").alias(kind) for kind in ("Debit", "Credit"))
+    return pairs.select("Debit.customer_id", *ids, F.col("Debit.amount"), F.col("Credit.amount").alias("credited"))
 
 
 def _views(rows: Any, F: Any) -> Any:  # noqa: N803
@@ -60,9 +62,10 @@ def _views(rows: Any, F: Any) -> Any:  # noqa: N803
     return known.groupBy(F.window("event_time", "10 seconds"), "campaign_id").count()
 
 
-COLUMNS = "transaction_id STRING, account_id STRING, customer_id STRING, event_time TIMESTAMP_LTZ(6), `type` STRING, "
+# Flink has watermarks on milliseconds only
+COLUMNS = "transaction_id STRING, account_id STRING, customer_id STRING, event_time TIMESTAMP_LTZ(3), `type` STRING, "
 COLUMNS += "operation STRING, amount DECIMAL(18, 2), balance DECIMAL(18, 2)"
-EVENTS = "user_id STRING, page_id STRING, ad_id STRING, ad_type STRING, event_type STRING, event_time TIMESTAMP_LTZ(6)"
+EVENTS = "user_id STRING, page_id STRING, ad_id STRING, ad_type STRING, event_type STRING, event_time TIMESTAMP_LTZ(3)"
 WINDOW = "window_start TIMESTAMP(3), window_end TIMESTAMP(3)"
 # job -> the same in PySpark, columns of Flink's result, and its query
 JOBS: Mapping[str, tuple[Callable[[Any, Any], Any], str, str]] = {
@@ -90,12 +93,12 @@ JOBS: Mapping[str, tuple[Callable[[Any, Any], Any], str, str]] = {
         "AND d.event_time + INTERVAL '1' HOUR",
     ),
     "campaign_views": (
-        _views, f"{WINDOW}, campaign_id STRING, views BIGINT",
-        "SELECT window_start, window_end, campaign_id, COUNT(*) FROM TABLE(TUMBLE(TABLE views, DESCRIPTOR(event_time), "
-        "INTERVAL '10' SECOND)) GROUP BY window_start, window_end, campaign_id",
+        _views, f"{WINDOW}, campaign_id STRING, seen BIGINT",
+        "SELECT window_start, window_end, campaign_id, COUNT(*) FROM TABLE(TUMBLE(TABLE ad_views, "
+        "DESCRIPTOR(event_time), INTERVAL '10' SECOND)) GROUP BY window_start, window_end, campaign_id",
     ),
 }  # fmt: skip
-VIEWS = """CREATE VIEW views AS SELECT event_time,
+VIEWS = """CREATE VIEW ad_views AS SELECT event_time,
     'CM' || LPAD(CAST((CAST(SUBSTRING(ad_id, 3) AS INT) - 1) / 10 + 1 AS STRING), 3, '0') AS campaign_id
     FROM ad_events WHERE event_type = 'view'"""
 
