@@ -79,4 +79,4 @@ def test_the_launcher_takes_the_place_of_the_application_under_spark_submit(tmp_
 
     assert done.returncode == 0, done.stderr
     assert "name __main__ ['--more'] from the archive billing" in done.stdout
-    assert "ledgerops: attached, metrics at http://127.0.0.1:" in done.stderr
+    assert "ledgerops: attached, metrics at http://127.0.0.1:" in done.stdout  # spark-submit merges both of Python's
