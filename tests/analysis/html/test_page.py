@@ -173,11 +173,11 @@ def test_the_state_is_told_in_words(status, said):
 
 
 def test_a_healthy_application_is_said_to_be_with_its_plots():
-    html = made(CRASH, query="windowed")
+    html = made(CRASH, query="idle_files")
     reader, words = read(html)
 
     assert "No problem found in 1 query" in words and "incident" not in [each.get("class") for _, each in reader.seen]
-    assert "windowed: no incident." in words
+    assert "idle_files: no incident." in words
 
 
 def test_the_parts_of_a_batch_are_told_largest_first_and_the_small_ones_together():
