@@ -25,8 +25,9 @@ nothing and is left out. Each drill is scored three ways: the answers of `/diagn
 recording, and a replay of its event log. A fault without harm, such as slow batches of a query without a trigger that
 still keeps up, must be named at info or above, any other fault at warning or above. Spark's event log does not say the
 trigger interval, and it is not given to the replay with `--trigger`: there, batches that are only longer than their
-interval count as named at info, too. Recall: named at all. Cause first: named, and the first root cause in most answers
-from then on. Silent: no finding at warning or above at any time.
+interval count as named at info, too. Live answers are those of the rules at the time of the run; recordings and event
+logs are replayed with the present rules. Recall: named at all. Cause first: named, and the first root cause in most
+answers from then on. Silent: no finding at warning or above at any time.
 """
 
 
