@@ -59,8 +59,8 @@ def attribution(view: QueryView) -> tuple[Part, ...]:
     known = [(batch, tasks) for batch, tasks in batch_time.pairs(view) if batch.rows > 0]
     chosen: Sequence[tuple[Progress, TaskSummary | None]] = known
     if len(known) < batch_time.needed(view):
-        with_rows = [batch for batch in view.baseline.settled[-2 * batch_time.PAIRS :] if batch.rows > 0]
-        chosen = [(batch, None) for batch in with_rows[-batch_time.PAIRS :]]
+        with_rows = [batch for batch in view.baseline.settled[-2 * batch_time.MAX_PAIRS :] if batch.rows > 0]
+        chosen = [(batch, None) for batch in with_rows[-batch_time.MAX_PAIRS :]]
     cores = view.cluster.cores
     split = [(batch.duration, parts_of(batch, tasks, cores)) for batch, tasks in chosen if batch.duration > 0]
     if not split:

@@ -8,7 +8,7 @@ from statistics import median
 from typing import NamedTuple
 
 from ledgerops.diagnosis import overload
-from ledgerops.diagnosis.cpu_contention import BUSY, OTHER, offender, taken, used
+from ledgerops.diagnosis.cpu_contention import MIN_BUSY_SHARE, OTHER, offender, taken, used
 from ledgerops.model.history import History
 from ledgerops.model.records import Progress, TaskSummary
 from ledgerops.signals.baseline import RECENT_BATCHES, overran
@@ -16,19 +16,21 @@ from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
 from ledgerops.signals.run import WINDOW_SECONDS
 
-PAIRS = 5  # newest batches whose tasks are known
-LOOKBACK = 60  # settled batches among which those with tasks are looked for: a busy driver reads the tasks of few
-ENOUGH = 2  # of them, to say anything
-WAITS = 0.3  # tasks that compute less than this share of their time wait
+MAX_PAIRS = 5  # newest batches whose tasks are known
+LOOKBACK_BATCHES = (
+    60  # settled batches among which those with tasks are looked for: a busy driver reads the tasks of few
+)
+MIN_PAIRS = 2  # of them, to say anything
+MAX_WAITING_CPU_SHARE = 0.3  # tasks that compute less than this share of their time wait
 MORE_THAN_USUAL = 2.0  # batch time against the query's own past, at equal rows
-MOSTLY = 0.5  # share of a batch from which one thing is what the batch does
-TRUNCATED = 8  # stages of a batch: of more, only the newest were read, and the others' time is unknown
-PART = 0.25  # share of a batch that is worth naming beside another cause
-GREW = 1.0  # seconds more than usual; a machine's hiccups stay below it in the median
-OTHERS = 1.7  # a machine that is too busy slows the other phases down as much
-ALONE = 1.5  # times all the rest of the batch; on a busy machine the rest grows with it
-TOGETHER = 0.6  # of a stage's wall time: so long its tasks are at work on average when all wait for the same
-LITTLE = 0.1  # seconds of other phases below which their ratio says nothing
+MIN_MAIN_SHARE = 0.5  # share of a batch from which one thing is what the batch does
+MAX_READ_STAGES = 8  # stages of a batch: of more, only the newest were read, and the others' time is unknown
+MIN_PART_SHARE = 0.25  # share of a batch that is worth naming beside another cause
+MIN_GROWTH_SECONDS = 1.0  # seconds more than usual; a machine's hiccups stay below it in the median
+MAX_OTHERS_RATIO = 1.7  # a machine that is too busy slows the other phases down as much
+MIN_ALONE_RATIO = 1.5  # times all the rest of the batch; on a busy machine the rest grows with it
+MIN_TOGETHER_SHARE = 0.6  # of a stage's wall time: so long its tasks are at work on average when all wait for the same
+MIN_OTHERS_SECONDS = 0.1  # seconds of other phases below which their ratio says nothing
 OTHERS_SHARE = 0.35  # of the cores that others must use to hold up a query
 BUSY_LOOKS = 3  # at one look every 10 s
 
@@ -42,8 +44,8 @@ def needed(view: QueryView) -> int:
 
     A batch of minutes speaks for itself, and a second one would end when everybody knows.
     """
-    alone = len([batch for batch in view.batches if batch.rows > 0]) < ENOUGH
-    return 1 if alone and overload.growth(view) is not None else ENOUGH
+    alone = len([batch for batch in view.batches if batch.rows > 0]) < MIN_PAIRS
+    return 1 if alone and overload.growth(view) is not None else MIN_PAIRS
 
 
 @once
@@ -51,14 +53,14 @@ def pairs(view: QueryView) -> Pairs:
     """The newest settled batches with their tasks, newest first; of those that outlast the interval in a row when the
     query is under strain and there are enough of them: the batches before them say how it was."""
     strained = overload.strained(view) and bool(view.trigger.interval)
-    for newest in (view.baseline.settled[-2 * PAIRS :], view.baseline.settled[-LOOKBACK:]):
+    for newest in (view.baseline.settled[-2 * MAX_PAIRS :], view.baseline.settled[-LOOKBACK_BATCHES:]):
         if strained:
             long = takewhile(lambda batch: overran(batch, view.trigger.interval), reversed(newest))
             found = with_tasks(view, long)
-            if len(found) >= ENOUGH:
+            if len(found) >= MIN_PAIRS:
                 return found
         found = with_tasks(view, reversed(newest))
-        if len(found) >= ENOUGH:
+        if len(found) >= MIN_PAIRS:
             return found
     # batches of minutes: of a run of two, the first is half of what is known
     return with_tasks(view, [batch for batch in reversed(view.batches) if batch.rows > 0])
@@ -67,11 +69,13 @@ def pairs(view: QueryView) -> Pairs:
 @once
 def usual_pairs(view: QueryView) -> Pairs:
     """The same of the batches that serve as 'usual'; empty when there are too few to compare with."""
-    found = with_tasks(view, reversed(view.baseline.usual[-8 * PAIRS :]))
-    return found if len(found) >= ENOUGH else []
+    found = with_tasks(view, reversed(view.baseline.usual[-8 * MAX_PAIRS :]))
+    return found if len(found) >= MIN_PAIRS else []
 
 
-def with_tasks(view: QueryView, batches: Iterable[Progress], most: int = PAIRS) -> list[tuple[Progress, TaskSummary]]:
+def with_tasks(
+    view: QueryView, batches: Iterable[Progress], most: int = MAX_PAIRS
+) -> list[tuple[Progress, TaskSummary]]:
     """The first of these batches whose tasks are known, at most so many."""
     found = []
     for batch in batches:
@@ -91,7 +95,7 @@ def slots(view: QueryView, tasks: int) -> int:
 def stage_seconds(tasks: TaskSummary) -> tuple[float, float] | None:
     """Wall time in which at least one stage was at work, and when the last ended; None when not all is known."""
     spans = [(stage.started, stage.ended) for stage in tasks.stages]
-    if not spans or len(spans) >= TRUNCATED:
+    if not spans or len(spans) >= MAX_READ_STAGES:
         return None
     total, until = 0.0, float("-inf")
     for started, ended in sorted((s, e) for s, e in spans if s is not None and e is not None):
@@ -127,7 +131,7 @@ def usually_outside(view: QueryView) -> Outside | None:
     return _outside(usual_pairs(view))
 
 
-def _outside(known: Pairs, least: int = ENOUGH) -> Outside | None:
+def _outside(known: Pairs, least: int = MIN_PAIRS) -> Outside | None:
     found = []
     for batch, tasks in known:
         inside = stage_seconds(tasks)
@@ -150,12 +154,12 @@ def machine_busy(view: QueryView) -> bool:
     in as many other queries as there are cores outlasting their interval, too.
     """
     looks = [host.cpu_busy_ratio for host in list(view.hosts)[-BUSY_LOOKS:] if host.cpu_busy_ratio is not None]
-    return (bool(looks) and median(looks) >= BUSY) or _crowded(view)
+    return (bool(looks) and median(looks) >= MIN_BUSY_SHARE) or _crowded(view)
 
 
 def _slots_taken(view: QueryView) -> bool:
     """Whether tasks had every slot at most of the newest looks at the executors."""
-    looks = [[each for each in host.executors if each.active and each.cores] for host in list(view.hosts)[-PAIRS:]]
+    looks = [[each for each in host.executors if each.active and each.cores] for host in list(view.hosts)[-MAX_PAIRS:]]
     full = [sum(e.active_tasks for e in look) >= sum(e.cores for e in look) for look in looks if look]
     return bool(full) and sum(full) > len(full) / 2
 
@@ -184,7 +188,7 @@ def _computes(other: History) -> bool:
     """
     stages = other.tasks[-1].stages if other.tasks else ()
     ran = sum(stage.run_seconds for stage in stages)
-    return ran <= 0 or sum(stage.cpu_seconds for stage in stages) >= WAITS * ran
+    return ran <= 0 or sum(stage.cpu_seconds for stage in stages) >= MAX_WAITING_CPU_SHARE * ran
 
 
 def sink_blocks(view: QueryView, outside: Outside) -> bool:
@@ -193,14 +197,16 @@ def sink_blocks(view: QueryView, outside: Outside) -> bool:
 
     What passes after the last task has ended is the sink's in any case.
     """
-    if outside.after >= MOSTLY * outside.duration:
+    if outside.after >= MIN_MAIN_SHARE * outside.duration:
         return True
     usual = usually_outside(view)
     more = outside.seconds - (usual.seconds if usual is not None else outside.seconds)
     if machine_busy(view) and not view.baseline.usual and not _keeps_itself_busy(view):
-        alone = outside.seconds >= ALONE * (outside.duration - outside.seconds)
+        alone = outside.seconds >= MIN_ALONE_RATIO * (outside.duration - outside.seconds)
         return alone and not _slots_taken(view) and not _crowded(view)
-    return (outside.share >= MOSTLY or more >= max(GREW, PART * outside.duration)) and not starved(view)
+    return (
+        outside.share >= MIN_MAIN_SHARE or more >= max(MIN_GROWTH_SECONDS, MIN_PART_SHARE * outside.duration)
+    ) and not starved(view)
 
 
 @once
@@ -222,11 +228,11 @@ def starved(view: QueryView) -> bool:
     usual, latest = view.baseline.usual, [batch for batch, _ in pairs(view)] or view.baseline.steady[-RECENT_BATCHES:]
     if not usual or not latest:
         outside = outside_tasks(view)
-        return outside is None or outside.seconds < ALONE * (outside.duration - outside.seconds)
+        return outside is None or outside.seconds < MIN_ALONE_RATIO * (outside.duration - outside.seconds)
     before, now = (
         median(each.duration - each.phases.get("add_batch", 0.0) for each in some) for some in (usual, latest)
     )
-    return now >= OTHERS * max(before, LITTLE)
+    return now >= MAX_OTHERS_RATIO * max(before, MIN_OTHERS_SECONDS)
 
 
 def _keeps_itself_busy(view: QueryView) -> bool:
@@ -261,7 +267,7 @@ def _waiting(view: QueryView, known: Pairs) -> Waiting | None:
         wall = stage.wall_seconds
         if wall is None or stage.run_seconds <= 0:
             continue
-        if stage.run_seconds / slots(view, stage.tasks) < TOGETHER * wall:
+        if stage.run_seconds / slots(view, stage.tasks) < MIN_TOGETHER_SHARE * wall:
             continue  # one task is what the others wait for
         found.append(Waiting(f"stage {stage.stage_id}", wall, min(1.0, busy / stage.run_seconds), batch.duration))
     if len(found) < needed(view):
@@ -282,16 +288,16 @@ def sink_waits(view: QueryView, waiting: Waiting) -> bool:
     if lost.factor < MORE_THAN_USUAL:
         return False
     usual = _waiting(view, usual_pairs(view))
-    if usual is not None and usual.cpu_share < WAITS:
+    if usual is not None and usual.cpu_share < MAX_WAITING_CPU_SHARE:
         return False  # they always wait, and nothing says for what
-    return waiting.cpu_share < WAITS and waiting.seconds >= MOSTLY * waiting.duration
+    return waiting.cpu_share < MAX_WAITING_CPU_SHARE and waiting.seconds >= MIN_MAIN_SHARE * waiting.duration
 
 
 def _waits_from_birth(view: QueryView, waiting: Waiting) -> bool:
     """Without a past the stage must do nothing but write: it reads a shuffle and not the source, and neither state nor
     shuffle explains its waiting."""
     known = pairs(view)
-    if waiting.cpu_share >= WAITS or waiting.seconds < MOSTLY * waiting.duration:
+    if waiting.cpu_share >= MAX_WAITING_CPU_SHARE or waiting.seconds < MIN_MAIN_SHARE * waiting.duration:
         return False
     if not all(tasks.stages[-1].reads_shuffle for _, tasks in known):
         return False
@@ -300,4 +306,4 @@ def _waits_from_birth(view: QueryView, waiting: Waiting) -> bool:
         + sum(stage.shuffle_seconds or 0.0 for stage in tasks.stages)
         for batch, tasks in known
     )
-    return state < WAITS * median(tasks.stages[-1].run_seconds for _, tasks in known)
+    return state < MAX_WAITING_CPU_SHARE * median(tasks.stages[-1].run_seconds for _, tasks in known)

@@ -12,8 +12,8 @@ from ledgerops.signals.baseline import RECENT_BATCHES
 from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
 
-SPAN = 4.0  # seconds between two looks at the machine that are compared: less is noise
-FRESH = 25.0  # seconds; at a look every 10 s the newest is younger
+MIN_SPAN_SECONDS = 4.0  # seconds between two looks at the machine that are compared: less is noise
+MAX_AGE_SECONDS = 25.0  # seconds; at a look every 10 s the newest is younger
 OTHER = "other processes"
 ROLES = {"driver_python": "the driver's Python", "driver_jvm": "the driver's JVM", "python_workers": "Python workers"}
 
@@ -37,10 +37,12 @@ class Use(NamedTuple):
 def used(view: QueryView) -> Use | None:
     """Since the newest look that is SPAN seconds older than the newest; None without two looks, or an old one."""
     looks = [look for look in view.hosts if look.at <= view.now and look.cpu_busy_ratio is not None]
-    if len(looks) < 2 or looks[-1].at < view.now - FRESH:
+    if len(looks) < 2 or looks[-1].at < view.now - MAX_AGE_SECONDS:
         return None
     newest = looks[-1]
-    base = next((place for place in range(len(looks) - 2, -1, -1) if newest.at - looks[place].at >= SPAN), None)
+    base = next(
+        (place for place in range(len(looks) - 2, -1, -1) if newest.at - looks[place].at >= MIN_SPAN_SECONDS), None
+    )
     if base is None or not newest.cpu_count:
         return None
     steps = [(b.at - a.at, b.cpu_busy_ratio or 0.0) for a, b in zip(looks[base:-1], looks[base + 1 :], strict=True)]
@@ -61,7 +63,9 @@ def _by_role(before: Host, after: Host, seconds: float) -> dict[str, float]:
     }
 
 
-COLLECTS = 0.2  # share of the time in garbage collection: from there on it is what takes long, and stops all threads
+MIN_GC_SHARE = (
+    0.2  # share of the time in garbage collection: from there on it is what takes long, and stops all threads
+)
 
 
 def collected(view: QueryView, executor: str | None = None) -> float:
@@ -69,7 +73,7 @@ def collected(view: QueryView, executor: str | None = None) -> float:
     runs the tasks of a local master) spent in garbage collection; 0 where nobody has looked."""
     if len(view.baseline.steady) < RECENT_BATCHES:
         return 0.0
-    since = view.baseline.steady[-RECENT_BATCHES].started - SPAN
+    since = view.baseline.steady[-RECENT_BATCHES].started - MIN_SPAN_SECONDS
     looks = [look for look in view.hosts if since <= look.at <= view.now and look.executors]
     if len(looks) < 2 or looks[-1].at <= looks[0].at:
         return 0.0
@@ -130,12 +134,12 @@ class Offender(NamedTuple):
     since: float
 
 
-HOGS = 0.4  # of all cores: two queries that share them evenly take half each, and hold up each other
-MORE = 1.5  # times what the query itself takes, and what the other one took before
-FULL = 0.75  # of all cores taken by the queries together, or the machine is busy: else nobody waits for them
-BEFORE = 60.0  # seconds before the strain that say what the other query used to take
-SLOWER = 1.5  # the query needs so much longer for its rows
-BUSY = 0.85  # of all cores of the machine
+MIN_OFFENDER_SHARE = 0.4  # of all cores: two queries that share them evenly take half each, and hold up each other
+MIN_TIMES_OWN = 1.5  # times what the query itself takes, and what the other one took before
+MIN_TAKEN_SHARE = 0.75  # of all cores taken by the queries together, or the machine is busy: else nobody waits for them
+BEFORE_SECONDS = 60.0  # seconds before the strain that say what the other query used to take
+MIN_SLOWDOWN = 1.5  # the query needs so much longer for its rows
+MIN_BUSY_SHARE = 0.85  # of all cores of the machine
 
 
 @once
@@ -145,7 +149,7 @@ def offender(view: QueryView) -> Offender | None:
     if not view.others or not overload.strained(view):
         return None
     lost, width = view.baseline.slowdown, view.cluster.cores
-    if lost is None or lost.factor < SLOWER or not width:
+    if lost is None or lost.factor < MIN_SLOWDOWN or not width:
         return None
     since, until = view.baseline.steady[-RECENT_BATCHES].started, view.now
     own = taken(view.history, since, until)
@@ -160,11 +164,11 @@ def offender(view: QueryView) -> Offender | None:
             continue
         all_taken += takes
         took = _before(other, view)
-        if takes >= max(HOGS * width, MORE * own, MORE * (took or 0.0)):
+        if takes >= max(MIN_OFFENDER_SHARE * width, MIN_TIMES_OWN * own, MIN_TIMES_OWN * (took or 0.0)):
             found.append(Offender(other.query, takes, took, own, width, since))
     worst = max(found, key=lambda each: each.takes, default=None)
     use = used(view)
-    contended = all_taken >= FULL * width or (use is not None and use.busy >= BUSY)
+    contended = all_taken >= MIN_TAKEN_SHARE * width or (use is not None and use.busy >= MIN_BUSY_SHARE)
     return worst if contended else None
 
 
@@ -172,7 +176,7 @@ def _before(other: History, view: QueryView) -> float | None:
     """What the other query took while this one had its usual batches."""
     usual = view.baseline.usual
     until = usual[-1].ended
-    since = max(usual[0].started, until - BEFORE)
+    since = max(usual[0].started, until - BEFORE_SECONDS)
     if not any(since <= batch.ended <= until for batch in other.run):
         return None
     return taken(other, since, until, earlier=True)

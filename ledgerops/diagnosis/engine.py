@@ -21,13 +21,13 @@ from ledgerops.signals.query_view import QueryView
 
 WEIGHTS: Mapping[Severity, float] = {"critical": 0.6, "warning": 0.25, "info": 0.05}
 CATCH_UP = 5.0  # seconds of backlog that must be there to speak of catching up
-SHRINKING = 4  # batches over which the backlog must fall
+SHRINKING_BATCHES = 4  # batches over which the backlog must fall
 STARTING_BATCHES = 1
 PRESSED = {
     "trigger-overrun", "input-overload", "slow-sink", "key-skew", "source-partition-skew", "slow-source",
     "rate-limited", "retention-risk", "data-loss", "input-stopped",
 }  # fmt: skip
-AFTERMATH = 300.0  # seconds after its end for which a query's findings are still told
+AFTERMATH_SECONDS = 300.0  # seconds after its end for which a query's findings are still told
 
 
 class Diagnoser:
@@ -51,7 +51,7 @@ class Diagnoser:
             view = view.at(ended.at, self.freshness)
         elif view.freshness != self.freshness:
             view = view.at(now, self.freshness)
-        self._look(view, long_over=ended is not None and now - ended.at > AFTERMATH)
+        self._look(view, long_over=ended is not None and now - ended.at > AFTERMATH_SECONDS)
         findings, left_out = arbitrate([finding for finding, _ in self._held.values()], self._by_slug, harm(view))
         findings.sort(key=_rank)
         active = {finding.rule for finding in findings}
@@ -211,8 +211,8 @@ def _status(view: QueryView, active: set[str]) -> Status:
 
 def _shrinks(view: QueryView) -> bool:
     """Whether the backlog fell over each of the latest batches."""
-    latest = [left for batch in view.batches[-SHRINKING:] if (left := backlog(batch)) is not None]
-    return len(latest) == SHRINKING and all(later < earlier for earlier, later in pairwise(latest))
+    latest = [left for batch in view.batches[-SHRINKING_BATCHES:] if (left := backlog(batch)) is not None]
+    return len(latest) == SHRINKING_BATCHES and all(later < earlier for earlier, later in pairwise(latest))
 
 
 def _figures(view: QueryView) -> dict[str, float]:

@@ -30,7 +30,9 @@ from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
 from ledgerops.signals.theil_sen import fit_line
 
-GROWING = 1.2  # a batch this much longer than the time in which its rows came: more came meanwhile than it read
+MIN_GROWTH_RATIO = (
+    1.2  # a batch this much longer than the time in which its rows came: more came meanwhile than it read
+)
 
 
 @once
@@ -82,16 +84,16 @@ class Growth(NamedTuple):
     lag: float
 
 
-LAG = 10.0  # seconds; a burst of 1.5 times the capacity for 20 s stays below it
+MIN_LAG_SECONDS = 10.0  # seconds; a burst of 1.5 times the capacity for 20 s stays below it
 LONG_LAG = 15.0  # where only batch times tell: a machine's hiccup also makes a few batches longer
 ENDS_BY_ITSELF = ("available_now", "once")  # such a run works off a backlog that does not grow
-SERIES = 12  # batches looked at for growth
+SERIES_BATCHES = 12  # batches looked at for growth
 MIN_SERIES = 4
-RISING = 0.75  # share of the steps that must rise: a single quick batch does not end a trend
+MIN_RISING_SHARE = 0.75  # share of the steps that must rise: a single quick batch does not end a trend
 LEFT_OVER = 0.1  # share of what came in meanwhile that must have been left; less is noise on a large backlog
-STILL = 0.95  # below this share of its peak the backlog is being worked off
-CHAIN = 3  # longer batches in a row, the one that runs now included; a pause of the machine makes one or two
-CRAWLS = 0.5  # of the rows a second of the batch before
+MIN_PEAK_SHARE = 0.95  # below this share of its peak the backlog is being worked off
+CHAIN_BATCHES = 3  # longer batches in a row, the one that runs now included; a pause of the machine makes one or two
+MAX_RATE_RATIO = 0.5  # of the rows a second of the batch before
 CHAIN_SECONDS = 20.0  # and they must add up to this
 ALONE_SECONDS = 15.0  # one is enough if it is this long, has twice the rows, and took half as long again as they came
 
@@ -106,20 +108,20 @@ def growth(view: QueryView) -> Growth | None:
 
 def _growing_backlog(view: QueryView) -> Growth | None:
     """The backlog has risen in most batches since its lowest point and is at its highest now."""
-    series = [(batch, left) for batch in view.baseline.steady[-SERIES:] if (left := backlog(batch)) is not None]
+    series = [(batch, left) for batch in view.baseline.steady[-SERIES_BATCHES:] if (left := backlog(batch)) is not None]
     if len(series) < MIN_SERIES:
         return None
     lefts = [left for _, left in series]
     lowest = len(lefts) - 1 - lefts[::-1].index(min(lefts))
     rising = lefts[lowest:]
     steps = [later > earlier for earlier, later in pairwise(rising)]
-    if len(rising) < MIN_SERIES or sum(steps) < RISING * len(steps):
+    if len(rising) < MIN_SERIES or sum(steps) < MIN_RISING_SHARE * len(steps):
         return None
     came_in = _head(series[-1][0]) - _head(series[lowest][0])
-    if rising[-1] < STILL * max(rising) or rising[-1] - rising[0] < LEFT_OVER * came_in:
+    if rising[-1] < MIN_PEAK_SHARE * max(rising) or rising[-1] - rising[0] < LEFT_OVER * came_in:
         return None
     lag = view.lag.seconds
-    if lag is None or lag < max(LAG, 2 * (view.trigger.interval or 0.0)):
+    if lag is None or lag < max(MIN_LAG_SECONDS, 2 * (view.trigger.interval or 0.0)):
         return None
     return Growth("backlog", series[lowest][0].started, len(rising), rising[0], rising[-1], lag)
 
@@ -137,11 +139,11 @@ def _growing_batches(view: QueryView) -> Growth | None:
     interval = view.trigger.interval or 0.0
     if not view.batches or view.batches[-1].rows == 0:
         return None
-    settled = view.baseline.settled[-SERIES:]
+    settled = view.baseline.settled[-SERIES_BATCHES:]
     # of batches of minutes there are few: then the first one says at least when the rows of the second began to come
     times = [
         Turn(batch.started, batch.duration, head_table.looked_at(batch))
-        for batch in (settled if len(settled) > CHAIN else view.batches[-CHAIN - 1 :])
+        for batch in (settled if len(settled) > CHAIN_BATCHES else view.batches[-CHAIN_BATCHES - 1 :])
     ]
     running = view.run.unfinished_seconds
     if running is not None:
@@ -160,7 +162,7 @@ def _rising_trend(view: QueryView) -> Growth | None:
     Where batches run back to back their time converges to overhead / (1 - utilisation), with utilisation = rows that
     arrive in a second x seconds that a row takes. From 1 on it grows without end.
     """
-    batches = [batch for batch in view.baseline.settled[-SERIES:] if batch.rows > 0]
+    batches = [batch for batch in view.baseline.settled[-SERIES_BATCHES:] if batch.rows > 0]
     if len(batches) <= TREND_BATCHES or view.last is None or view.last.rows == 0:
         return None
     if view.trigger.interval and view.baseline.usual:
@@ -207,7 +209,7 @@ def _chain(view: QueryView, times: Sequence[Turn], unfinished: bool = False) -> 
     ratios: list[float] = []
     for before, turn in zip(reversed(times[:-1]), reversed(times[1:]), strict=True):
         came_in = max(interval, turn.came_in(before))
-        if came_in <= 0 or turn.seconds < (1.0 if unfinished and not ratios else GROWING) * came_in:
+        if came_in <= 0 or turn.seconds < (1.0 if unfinished and not ratios else MIN_GROWTH_RATIO) * came_in:
             break
         ratios.append(turn.seconds / came_in)
     if not ratios:
@@ -215,11 +217,13 @@ def _chain(view: QueryView, times: Sequence[Turn], unfinished: bool = False) -> 
     chain = times[-len(ratios) :]
     patience = 1.0 if interval else 2.0  # without an interval nobody was promised a rhythm
     several = (
-        len(chain) >= CHAIN and prod(ratios) >= 2 and sum(each.seconds for each in chain) >= CHAIN_SECONDS * patience
+        len(chain) >= CHAIN_BATCHES
+        and prod(ratios) >= 2
+        and sum(each.seconds for each in chain) >= CHAIN_SECONDS * patience
     )
     # of a run of few batches two are enough, once more proof would take minutes: it has no past to return to
     several = several or (
-        len(view.baseline.settled) < CHAIN
+        len(view.baseline.settled) < CHAIN_BATCHES
         and len(chain) >= 2
         and prod(ratios) >= 2 * patience
         and sum(each.seconds for each in chain) >= FAR_SECONDS
@@ -240,7 +244,7 @@ def _swelled(view: QueryView, began: float) -> bool:
     if len(view.batches) < 2 or view.batches[-1].started != began:
         return False
     before, newest = view.batches[-2:]
-    crawls = newest.rows * before.duration < CRAWLS * before.rows * newest.duration
+    crawls = newest.rows * before.duration < MAX_RATE_RATIO * before.rows * newest.duration
     return newest.rows >= 2 * max(1, before.rows) and not crawls
 
 

@@ -14,12 +14,12 @@ from ledgerops.signals.query_view import QueryView
 
 PHASES = ("latest_offset", "get_batch")
 MIN_SECONDS = 0.5  # a broker in another region answers the two or three questions of a batch in that time
-MORE = 3.0  # times the usual: a loaded machine makes everything slower, but not this part alone so much
-ANSWER = 0.15  # seconds of an answer to ledgerops itself; within a region it takes hundredths
-SLOWER = 5.0  # times the usual: the process that asks is small, and also slow on a busy machine
-LOOKS = 3  # newest looks at the broker
-FORMER = 15  # looks before the newest that say nothing of the usual: what is slow now may have begun there
-FRESH = 20.0  # seconds
+MIN_TIMES_USUAL = 3.0  # times the usual: a loaded machine makes everything slower, but not this part alone so much
+MIN_ANSWER_SECONDS = 0.15  # seconds of an answer to ledgerops itself; within a region it takes hundredths
+MIN_ANSWER_RATIO = 5.0  # times the usual: the process that asks is small, and also slow on a busy machine
+NEWEST_SAMPLES = 3  # newest looks at the broker
+MIN_FORMER_SAMPLES = 15  # looks before the newest that say nothing of the usual: what is slow now may have begun there
+MAX_AGE_SECONDS = 20.0  # seconds
 
 
 class Wait(NamedTuple):
@@ -31,7 +31,7 @@ class Wait(NamedTuple):
     @property
     def long(self) -> bool:
         """Whether it is long by itself and against the usual."""
-        return self.now >= max(MIN_SECONDS, MORE * self.usual)
+        return self.now >= max(MIN_SECONDS, MIN_TIMES_USUAL * self.usual)
 
 
 def asked(batch: Progress) -> float:
@@ -74,7 +74,7 @@ def in_tasks(view: QueryView, latest: Sequence[Progress], seconded: bool) -> dic
         if tasks is None or not tasks.stages or (tasks.stages[-1] is _first(tasks) and not seconded):
             continue
         wait = _wait(tasks)
-        if wait is not None and _idle(tasks) >= 1 - batch_time.WAITS:
+        if wait is not None and _idle(tasks) >= 1 - batch_time.MAX_WAITING_CPU_SHARE:
             found[batch.batch_id] = wait
     return found
 
@@ -103,8 +103,8 @@ def _wait(tasks: TaskSummary) -> float | None:
 def answer(view: QueryView) -> Wait | None:
     """What ledgerops itself waits for the broker, when that is far longer than it used to be."""
     looks = [heads for heads in view.history.heads if heads.seconds is not None and heads.at <= view.now]
-    newest, former = looks[-LOOKS:], looks[:-FORMER]
-    if len(newest) < LOOKS or len(former) < LOOKS or view.now - newest[-1].at > FRESH:
+    newest, former = looks[-NEWEST_SAMPLES:], looks[:-MIN_FORMER_SAMPLES]
+    if len(newest) < NEWEST_SAMPLES or len(former) < NEWEST_SAMPLES or view.now - newest[-1].at > MAX_AGE_SECONDS:
         return None
     wait = Wait(median(each.seconds or 0.0 for each in newest), median(each.seconds or 0.0 for each in former))
-    return wait if wait.now >= max(ANSWER, SLOWER * wait.usual) else None
+    return wait if wait.now >= max(MIN_ANSWER_SECONDS, MIN_ANSWER_RATIO * wait.usual) else None

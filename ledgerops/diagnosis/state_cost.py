@@ -18,8 +18,8 @@ from ledgerops.signals.query_view import QueryView
 
 # kept time by themselves, with timers, timeouts or a time to live
 OWN_TIME = ("transformWithState", "flatMapGroupsWithState", "mapGroupsWithState", "applyInPandasWithState")
-RESERVED = 300 * 2**20  # bytes of a heap that Spark keeps for itself (docs, "Memory Management Overview")
-UNIFIED = 0.6  # spark.memory.fraction: REST's maxMemory is this share of what is left of the heap
+RESERVED_BYTES = 300 * 2**20  # bytes of a heap that Spark keeps for itself (docs, "Memory Management Overview")
+UNIFIED_MEMORY_SHARE = 0.6  # spark.memory.fraction: REST's maxMemory is this share of what is left of the heap
 GC_MARKED = 0.10  # of the task time: Spark's executors page marks more than that; Dr. Elephant's "moderate"
 GC_NOW = 12.0
 GC_WINDOW = 30.0  # seconds of looks at the executors that count: at one look every 10 s
@@ -54,7 +54,7 @@ def keeps_own_time(operator: StateOperator) -> bool:
 def heap_bytes(view: QueryView) -> int | None:
     """The heaps of all executors in bytes, by what Spark makes of them; None when no executor was seen."""
     executors = view.cluster.executors
-    return int(sum(executor.memory_max_bytes / UNIFIED + RESERVED for executor in executors)) or None
+    return int(sum(executor.memory_max_bytes / UNIFIED_MEMORY_SHARE + RESERVED_BYTES for executor in executors)) or None
 
 
 def off_heap(view: QueryView) -> bool:
@@ -80,14 +80,14 @@ class Collecting(NamedTuple):
 @once
 def with_tasks(view: QueryView) -> Sequence[tuple[Progress, TaskSummary]]:
     """The newest three of the last ten settled batches whose tasks are known, newest first."""
-    return batch_time.with_tasks(view, reversed(view.baseline.settled[-2 * batch_time.PAIRS :]), RECENT_BATCHES)
+    return batch_time.with_tasks(view, reversed(view.baseline.settled[-2 * batch_time.MAX_PAIRS :]), RECENT_BATCHES)
 
 
 @once
 def gc_of_stages(view: QueryView) -> Collecting | None:
     """Over the stages of the newest three batches whose tasks are known; None when fewer than two are."""
     newest = with_tasks(view)
-    if len(newest) < batch_time.ENOUGH:
+    if len(newest) < batch_time.MIN_PAIRS:
         return None
     stages = [stage for _, tasks in newest for stage in tasks.stages]
     return Collecting(sum(each.gc_seconds for each in stages), sum(each.run_seconds for each in stages), len(newest))
@@ -144,7 +144,7 @@ def told(batches: Sequence[Progress], index: int) -> list[tuple[Progress, StateO
 
 
 PER_ROW = 0.05  # state rows that stay for each row read: below it the state stands still
-STILL = 3  # batches that leave nothing, after which growth is over
+STILL_BATCHES = 3  # batches that leave nothing, after which growth is over
 
 
 def growing(told: Sequence[tuple[Progress, StateOperator]]) -> Sequence[tuple[Progress, StateOperator]]:
@@ -157,8 +157,8 @@ def growing(told: Sequence[tuple[Progress, StateOperator]]) -> Sequence[tuple[Pr
         batch, state = told[place]
         grown = state.rows - told[place - 1][1].rows
         still = still + 1 if grown < PER_ROW * batch.rows else 0 if batch.rows else still
-        if still == STILL:
-            return told[place + STILL - 1 :]
+        if still == STILL_BATCHES:
+            return told[place + STILL_BATCHES - 1 :]
     return told
 
 
@@ -181,6 +181,6 @@ def wasted(view: QueryView) -> Sequence[tuple[str, float, float]]:
     if gc is not None and gc.share >= GC_MARKED:
         found.append(("garbage collection", (gc_of_batches(view) or 0.0) * duration, duration))
     saving = median(commit_seconds(view, batch) for batch in latest)
-    if saving >= batch_time.MOSTLY * duration:
+    if saving >= batch_time.MIN_MAIN_SHARE * duration:
         found.append(("saving the state", saving, duration))
     return found

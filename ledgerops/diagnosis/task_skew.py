@@ -12,7 +12,7 @@ from ledgerops.signals.baseline import RECENT_BATCHES
 from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
 
-UNEVEN = 1.5  # the slowest task takes the stage so much longer than an even split would
+MIN_UNEVEN_RATIO = 1.5  # the slowest task takes the stage so much longer than an even split would
 MIN_RECORDS = 200  # fewer records fall on few tasks unevenly by chance
 
 
@@ -82,7 +82,7 @@ def wasted(view: QueryView) -> Waste | None:
     if waiting is not None and batch_time.sink_waits(view, waiting):
         found.append(Waste("waiting in the stage that writes", waiting.seconds, waiting.duration))
     uneven = uneven_stage(view, shuffle=True)
-    if uneven is not None and uneven.factor >= UNEVEN and uneven.stage.wall_seconds is not None:
+    if uneven is not None and uneven.factor >= MIN_UNEVEN_RATIO and uneven.stage.wall_seconds is not None:
         newest = view.baseline.steady[-RECENT_BATCHES:] or view.batches[-1:]
         lost = lost_seconds(uneven.stage, uneven.slots)
         found.append(Waste("one task that has most of the rows", lost, median(batch.duration for batch in newest)))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ledgerops.diagnosis.cpu_contention import BUSY as BUSY_CPU
-from ledgerops.diagnosis.rules.key_skew import HOT
+from ledgerops.diagnosis.cpu_contention import MIN_BUSY_SHARE as BUSY_CPU
+from ledgerops.diagnosis.rules.key_skew import MIN_HOT_SHARE
 from ledgerops.diagnosis.state_cost import GC_MARKED
 from ledgerops.mixin.alerts.crash_loop import AGAIN
 from ledgerops.mixin.alerts.freshness import FAST
@@ -18,7 +18,7 @@ BUSY = SATURATED_RATIO  # of the time: from here on the status is `pressured`
 HEALTHY, POOR = 100.0, 50.0  # health: 100 with nothing found; a critical finding at full confidence leaves 40
 SILENT = SILENCE  # seconds: LedgerQueryStuck, without what a query's own batches add
 LOOP = AGAIN  # restarts: LedgerCrashLoop, if the runs failed
-HOT_KEY = HOT  # of the rows: rule key-skew
+HOT_KEY = MIN_HOT_SHARE  # of the rows: rule key-skew
 SKEWED, LOPSIDED = 3.0, 10.0  # largest over median; no rule speaks of it alone: with room to spare it does no harm
 UNEVEN = 50.0  # of FLIP-418's score: half of what it can be
 FAST_BURN = FAST[0].factor  # LedgerFreshnessPage

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from ledgerops.diagnosis.engine import AFTERMATH, Diagnoser
+from ledgerops.diagnosis.engine import AFTERMATH_SECONDS, Diagnoser
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.model.finding import Component, Evidence, Finding
 from ledgerops.model.history import History
@@ -145,7 +145,7 @@ def test_what_was_wrong_at_the_end_is_told_for_a_while_after_it():
     judge = Diagnoser(rules)
 
     assert [f.rule for f in judge(view(NOW + 10, ended=NOW)).findings] == ["a", "b"]
-    assert [f.rule for f in judge(view(NOW + AFTERMATH + 1, ended=NOW)).findings] == ["b"]
+    assert [f.rule for f in judge(view(NOW + AFTERMATH_SECONDS + 1, ended=NOW)).findings] == ["b"]
 
 
 def test_health_falls_with_severity_and_confidence():

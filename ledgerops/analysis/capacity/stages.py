@@ -103,7 +103,7 @@ def stages_of(view: QueryView, batches: Sequence[Progress]) -> Stages | None:
         if (tasks := view.history.tasks_of(batch)) is not None
         and (inside := batch_time.stage_seconds(tasks)) is not None
     ]
-    if len(known) < batch_time.ENOUGH:
+    if len(known) < batch_time.MIN_PAIRS:
         return None
     inside_line = fit([batch.rows for batch, _, _ in known], [inside for _, _, inside in known])
     whole_line = fit([batch.rows for batch, _, _ in known], [batch.duration for batch, _, _ in known])
@@ -113,5 +113,5 @@ def stages_of(view: QueryView, batches: Sequence[Progress]) -> Stages | None:
         of_slope = min(1.0, inside_line.slope / whole_line.slope)
         if whole_line.overhead > 0:
             of_overhead = min(1.0, inside_line.overhead / whole_line.overhead)
-    newest = tuple(tasks for _, tasks, _ in reversed(known[-2 * batch_time.PAIRS :]))
+    newest = tuple(tasks for _, tasks, _ in reversed(known[-2 * batch_time.MAX_PAIRS :]))
     return Stages(newest, view.cluster.cores, view.run.stateful, of_overhead, of_slope)

@@ -29,19 +29,23 @@ from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.history import Ended, backlog
 from ledgerops.signals.query_view import QueryView
 
-BATCHES = 4  # over which the backlog must fall, each time: a single larger batch is no trend
-PACE = 12  # batches over which the rate of shrinking is taken
+MIN_BATCHES = 4  # over which the backlog must fall, each time: a single larger batch is no trend
+PACE_BATCHES = 12  # batches over which the rate of shrinking is taken
 FROM_START = 3  # the maximum must be reached by this batch of the run: a backlog that piled up later does not count
-SILENT = 3  # intervals and batches without another batch: by then the query no longer processes anything
+MAX_SILENT_INTERVALS = 3  # intervals and batches without another batch: by then the query no longer processes anything
 LAG_SECONDS = 5.0  # of backlog that must be there to speak of catching up
 
 
 def check(view: QueryView) -> Iterator[Finding]:
-    latest = [left for batch in view.batches[-BATCHES:] if (left := backlog(batch))]  # the whole run would take long
-    if len(latest) < BATCHES or not all(later < earlier for earlier, later in pairwise(latest)):
+    latest = [
+        left for batch in view.batches[-MIN_BATCHES:] if (left := backlog(batch))
+    ]  # the whole run would take long
+    if len(latest) < MIN_BATCHES or not all(later < earlier for earlier, later in pairwise(latest)):
         return
     last = view.batches[-1]
-    if view.history.ended or view.now - last.ended > SILENT * ((view.trigger.interval or 0.0) + last.duration):
+    if view.history.ended or view.now - last.ended > MAX_SILENT_INTERVALS * (
+        (view.trigger.interval or 0.0) + last.duration
+    ):
         return
     series = [(batch, left) for batch in view.batches if (left := backlog(batch)) is not None]
     lefts = [left for _, left in series]
@@ -53,7 +57,7 @@ def check(view: QueryView) -> Iterator[Finding]:
     lag = view.lag.seconds or 0.0
     if lag <= max(LAG_SECONDS, 2 * (view.trigger.interval or 0.0)):
         return
-    first, since = series[-PACE - 1 :][0]
+    first, since = series[-PACE_BATCHES - 1 :][0]
     pace = (since - latest[-1]) / (series[-1][0].ended - first.ended)
     if pace <= 0:
         return

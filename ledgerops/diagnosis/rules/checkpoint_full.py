@@ -31,7 +31,7 @@ REFUSED = re.compile(
     r"|Permission denied|Access ?Denied"
 )
 CHECKPOINT = re.compile(r"\b(HDFSMetadataLog|CheckpointFileManager|RocksDBFileManager|HDFSBackedStateStore)\b")
-RECENT = 60.0  # seconds after a failure; a query that is started again and again fails within them
+RECENT_SECONDS = 60.0  # seconds after a failure; a query that is started again and again fails within them
 
 
 def check(view: QueryView) -> Iterator[Finding]:
@@ -62,7 +62,12 @@ def check(view: QueryView) -> Iterator[Finding]:
 def _refused(view: QueryView) -> Ended | None:
     """The end of the run, or that of the one before while this one has done nothing yet."""
     ended = view.history.ended
-    if ended is None and view.history.ends and view.now - view.history.ends[-1].at <= RECENT and not view.batches:
+    if (
+        ended is None
+        and view.history.ends
+        and view.now - view.history.ends[-1].at <= RECENT_SECONDS
+        and not view.batches
+    ):
         ended = view.history.ends[-1]
     if ended is None or ended.exception is None:
         return None

@@ -36,20 +36,20 @@ from ledgerops.signals.baseline import RECENT_BATCHES
 from ledgerops.signals.query_view import QueryView
 
 PHASES = ("wal_commit", "commit_offsets")
-SECONDS = 1.0  # both together; an object store takes 0.1 to 0.3 s for each small file, a busy disk 0.7 s for two
-MORE = 3.0  # times the usual: a loaded machine makes everything slower, but not this part alone so much
-SHARE = 0.3  # of the batch, when it grew
-ALWAYS = 0.5  # of the batch, when it was always so or the past is not known
-BLAME = 0.3  # of what the batch got longer by
+MIN_SECONDS = 1.0  # both together; an object store takes 0.1 to 0.3 s for each small file, a busy disk 0.7 s for two
+MIN_TIMES_USUAL = 3.0  # times the usual: a loaded machine makes everything slower, but not this part alone so much
+MIN_GROWN_SHARE = 0.3  # of the batch, when it grew
+MIN_STEADY_SHARE = 0.5  # of the batch, when it was always so or the past is not known
+MIN_EXCESS_SHARE = 0.3  # of what the batch got longer by
 
 
 def check(view: QueryView) -> Iterator[Finding]:
     latest = view.baseline.steady[-RECENT_BATCHES:]
-    if len(latest) < RECENT_BATCHES or median(_seconds(batch) for batch in latest) < SECONDS:
+    if len(latest) < RECENT_BATCHES or median(_seconds(batch) for batch in latest) < MIN_SECONDS:
         return
     if not harm.examined(view):
         return
-    if cpu_contention.collected(view, "driver") >= cpu_contention.COLLECTS:  # its JVM writes the files
+    if cpu_contention.collected(view, "driver") >= cpu_contention.MIN_GC_SHARE:  # its JVM writes the files
         return
     usual = view.baseline.usual
     now, duration = median(_seconds(batch) for batch in latest), median(batch.duration for batch in latest)
@@ -57,13 +57,21 @@ def check(view: QueryView) -> Iterator[Finding]:
     share, grew = now / duration, False
     if before is not None:
         longer = duration - median(batch.duration for batch in usual)
-        grew = now >= MORE * before and now - before >= BLAME * longer and share >= SHARE
-    if not (grew or share >= ALWAYS):  # a busy machine takes longer for tasks than for two small files
+        grew = (
+            now >= MIN_TIMES_USUAL * before and now - before >= MIN_EXCESS_SHARE * longer and share >= MIN_GROWN_SHARE
+        )
+    if not (grew or share >= MIN_STEADY_SHARE):  # a busy machine takes longer for tasks than for two small files
         return
     at = latest[-1].ended
     evidence = [
-        Evidence("checkpoint_seconds_median", now, "seconds", f"< {max(SECONDS, MORE * (before or 0.0)):.1f}", at),
-        Evidence("checkpoint_share", share, "ratio", f"< {SHARE if grew else ALWAYS:g}", at),
+        Evidence(
+            "checkpoint_seconds_median",
+            now,
+            "seconds",
+            f"< {max(MIN_SECONDS, MIN_TIMES_USUAL * (before or 0.0)):.1f}",
+            at,
+        ),
+        Evidence("checkpoint_share", share, "ratio", f"< {MIN_GROWN_SHARE if grew else MIN_STEADY_SHARE:g}", at),
     ]
     if before is not None:
         evidence.append(Evidence("usual_checkpoint_seconds", before, "seconds", "the usual", at))
@@ -104,7 +112,7 @@ def acquit(view: QueryView) -> str | None:
     if len(latest) < RECENT_BATCHES:
         return None
     spent, duration = median(_seconds(each) for each in latest), median(each.duration for each in latest)
-    if spent >= SHARE * duration:
+    if spent >= MIN_GROWN_SHARE * duration:
         return None
     return f"writing the checkpoint takes {spent:.1f} s of a batch of {duration:.1f} s"
 

@@ -28,19 +28,19 @@ from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.observed_metrics import conflicts_of, newest
 from ledgerops.signals.query_view import QueryView
 
-KEPT = 30.0  # seconds that a conflict is reported; at 0.5 % of 100 rows a second there is one every two
-SAMPLE = 3  # ids named in the sentence
+REPORTED_SECONDS = 30.0  # seconds that a conflict is reported; at 0.5 % of 100 rows a second there is one every two
+MAX_SAMPLE_IDS = 3  # ids named in the sentence
 
 
 def check(view: QueryView) -> Iterator[Finding]:
     if view.last is None or conflicts_of(view.last) is None:
         return
-    latest = newest(view.batches, view.now - KEPT)
+    latest = newest(view.batches, view.now - REPORTED_SECONDS)
     found = [(batch, each) for batch in latest if (each := conflicts_of(batch)) is not None and each.rows]
     if not found:
         return
     rows, read = sum(each.rows for _, each in found), sum(batch.rows for batch in latest)
-    ids = list(dict.fromkeys(key for _, each in reversed(found) for key in each.ids))[:SAMPLE]
+    ids = list(dict.fromkeys(key for _, each in reversed(found) for key in each.ids))[:MAX_SAMPLE_IDS]
     at = found[-1][0].ended
     share = rows / read if read else 1.0
     what = f"{rows:,} rows repeat" if rows != 1 else "1 row repeats"

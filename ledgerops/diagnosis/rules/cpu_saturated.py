@@ -31,23 +31,27 @@ from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.signals.baseline import RECENT_BATCHES
 from ledgerops.signals.query_view import QueryView
 
-BUSY = 0.9  # of all cores; a query that works back to back on half of them is far below
-SLOWER = 1.5  # at equal rows; what two cores and six queries do to each other when they start stays below
-STRETCHED = 1.5  # so much longer takes what only the driver's own threads do, when they wait for a core
+MIN_BUSY_SHARE = 0.9  # of all cores; a query that works back to back on half of them is far below
+MIN_SLOWDOWN = 1.5  # at equal rows; what two cores and six queries do to each other when they start stays below
+MIN_STRETCH_RATIO = 1.5  # so much longer takes what only the driver's own threads do, when they wait for a core
 AS_MUCH = 0.5  # of the slowdown of the whole batch: missing cores slow down everything alike, a broker does not
-LEAST = 0.05  # seconds of a phase below which its ratio is chance: that of planning is told too small, if anything
+MIN_PHASE_SECONDS = (
+    0.05  # seconds of a phase below which its ratio is chance: that of planning is told too small, if anything
+)
 OWN_PHASES = ("wal_commit", "commit_offsets", "add_batch")  # none of them waits for a source
-FOREIGN = 0.25  # of all cores, used by other processes: less does not explain a slowdown
+MIN_FOREIGN_SHARE = 0.25  # of all cores, used by other processes: less does not explain a slowdown
 MIN_RUN_SECONDS = 60.0  # that the query must have run before: everything is slow at its start
 MOST_FOREIGN = 0.5  # the same where no past says how much slower the query became
-OWN = 0.6  # of all cores, used by the driver and its workers: tasks that sleep fill the slots, too, and need no core
-FILLED = 0.8  # of the slots, while the query's stages are at work: it is its own tasks that need the cores
-PRESSED = 0.8  # of the time in which some thread waits for a core (Linux PSI)
+MIN_OWN_SHARE = (
+    0.6  # of all cores, used by the driver and its workers: tasks that sleep fill the slots, too, and need no core
+)
+MIN_FILLED_SHARE = 0.8  # of the slots, while the query's stages are at work: it is its own tasks that need the cores
+MIN_PRESSURE_SHARE = 0.8  # of the time in which some thread waits for a core (Linux PSI)
 PRESSED_LOOKS = 2  # newest samples of which each must say so
 QUEUED_PER_CORE = 4  # threads that run or wait, where no pressure is recorded
 FIXED_PHASES = ("query_planning", "wal_commit", "commit_offsets")  # take as long whatever the rows of a batch
 FIXED_SECONDS = 0.4  # that they take together on a free machine, at most
-MOSTLY = 0.5  # of a batch its stages are at work, and of that time its tasks compute
+MIN_COMPUTING_SHARE = 0.5  # of a batch its stages are at work, and of that time its tasks compute
 REMEDIES = {
     cpu_contention.OTHER: Remedy(
         "find the processes and move them, or give the driver cores of its own",
@@ -77,24 +81,24 @@ def check(view: QueryView) -> Iterator[Finding]:
     if (
         use is None
         or lost is None
-        or use.busy < BUSY
-        or lost.factor < SLOWER
-        or cpu_contention.collected(view) >= cpu_contention.COLLECTS
+        or use.busy < MIN_BUSY_SHARE
+        or lost.factor < MIN_SLOWDOWN
+        or cpu_contention.collected(view) >= cpu_contention.MIN_GC_SHARE
     ):
         return
     stretched, much = _stretched(view, "query_planning"), AS_MUCH * lost.seconds / lost.usual_seconds
     # planning waits for nothing but a core; where it is too short to tell how much, all else must have grown alike
     alike = stretched >= much or all(_stretched(view, phase) >= much for phase in OWN_PHASES)
-    foreign = use.by[cpu_contention.OTHER] >= FOREIGN * use.cores and stretched >= STRETCHED and alike
+    foreign = use.by[cpu_contention.OTHER] >= MIN_FOREIGN_SHARE * use.cores and stretched >= MIN_STRETCH_RATIO and alike
     own = {who: taken for who, taken in use.by.items() if who != cpu_contention.OTHER}
-    if not foreign and not (sum(own.values()) >= OWN * use.cores and _fills_the_slots(view)):
+    if not foreign and not (sum(own.values()) >= MIN_OWN_SHARE * use.cores and _fills_the_slots(view)):
         return
     who = use.most if foreign else max(own, key=lambda each: own[each])
     evidence = [
-        Evidence("cpu_busy_ratio", use.busy, "ratio", f"< {BUSY:g}", use.at),
-        Evidence("cores_of_the_heaviest", use.by[who], "cores", f"< {FOREIGN * use.cores:g}", use.at),
-        Evidence("slowdown_at_equal_rows", lost.factor, "ratio", f"< {SLOWER:g}", view.last.ended),
-        Evidence("planning_slowdown", stretched, "ratio", f"< {STRETCHED:g}", view.last.ended),
+        Evidence("cpu_busy_ratio", use.busy, "ratio", f"< {MIN_BUSY_SHARE:g}", use.at),
+        Evidence("cores_of_the_heaviest", use.by[who], "cores", f"< {MIN_FOREIGN_SHARE * use.cores:g}", use.at),
+        Evidence("slowdown_at_equal_rows", lost.factor, "ratio", f"< {MIN_SLOWDOWN:g}", view.last.ended),
+        Evidence("planning_slowdown", stretched, "ratio", f"< {MIN_STRETCH_RATIO:g}", view.last.ended),
     ]
     yield Finding(
         f"{use.busy:.0%} of {use.cores} cores are busy ({use.by[who]:.1f} used by {who}); a batch takes "
@@ -102,7 +106,9 @@ def check(view: QueryView) -> Iterator[Finding]:
         Component("host", "the driver's machine", who),
         tuple(evidence),
         (REMEDIES[who],),
-        confidence=min(0.95, 0.5 + 0.15 * (use.busy >= 0.97) + 0.15 * (stretched >= STRETCHED) + 0.15 * foreign),
+        confidence=min(
+            0.95, 0.5 + 0.15 * (use.busy >= 0.97) + 0.15 * (stretched >= MIN_STRETCH_RATIO) + 0.15 * foreign
+        ),
         began=view.baseline.steady[-RECENT_BATCHES].started,
         share=max(0.0, 1 - 1 / lost.factor),
     )
@@ -113,13 +119,13 @@ def _from_birth(view: QueryView, use: cpu_contention.Use) -> Iterator[Finding]:
     taken = use.by[cpu_contention.OTHER]
     began = view.batches[0].started if view.batches else view.now
     long = max(view.run.unfinished_seconds or 0.0, view.last.duration if view.last is not None else 0.0)
-    if use.busy < BUSY or taken < MOST_FOREIGN * use.cores or view.last is None:
+    if use.busy < MIN_BUSY_SHARE or taken < MOST_FOREIGN * use.cores or view.last is None:
         return
     pressed = _pressed(view)
     if long <= (view.trigger.interval or 0.0) or (pressed is None and view.now - began < MIN_RUN_SECONDS):
         return
     evidence = [
-        Evidence("cpu_busy_ratio", use.busy, "ratio", f"< {BUSY:g}", use.at),
+        Evidence("cpu_busy_ratio", use.busy, "ratio", f"< {MIN_BUSY_SHARE:g}", use.at),
         Evidence("cores_of_the_heaviest", taken, "cores", f"< {MOST_FOREIGN * use.cores:g}", use.at),
     ]
     words = ""
@@ -143,8 +149,8 @@ def _pressed(view: QueryView) -> Evidence | None:
     """How far threads wait for a core, by the least of the newest samples; None where they do not, or nothing says."""
     looks = [look for look in view.hosts if look.at <= view.now][-PRESSED_LOOKS:]
     pressure = [look.cpu_pressure_ratio for look in looks if look.cpu_pressure_ratio is not None]
-    if len(pressure) == PRESSED_LOOKS and min(pressure) >= PRESSED:
-        return Evidence("cpu_pressure_ratio", min(pressure), "ratio", f"< {PRESSED:g}", looks[-1].at)
+    if len(pressure) == PRESSED_LOOKS and min(pressure) >= MIN_PRESSURE_SHARE:
+        return Evidence("cpu_pressure_ratio", min(pressure), "ratio", f"< {MIN_PRESSURE_SHARE:g}", looks[-1].at)
     queue = [
         float(look.runnable_threads)
         for look in looks
@@ -170,7 +176,7 @@ def _stretched(view: QueryView, phase: str) -> float:
         median(batch.phases.get(phase, 0.0) for batch in some)
         for some in (view.baseline.usual, view.baseline.steady[-RECENT_BATCHES:])
     )
-    return now / max(before, LEAST)
+    return now / max(before, MIN_PHASE_SECONDS)
 
 
 def _fills_the_slots(view: QueryView) -> bool:
@@ -183,15 +189,20 @@ def _fills_the_slots(view: QueryView) -> bool:
             continue
         collected = sum(stage.gc_seconds for stage in tasks.stages)
         computed = sum(stage.cpu_seconds for stage in tasks.stages) + (tasks.python_seconds or 0.0)
-        filled = ran / (inside[0] * width) >= FILLED and inside[0] >= MOSTLY * batch.duration
+        filled = ran / (inside[0] * width) >= MIN_FILLED_SHARE and inside[0] >= MIN_COMPUTING_SHARE * batch.duration
         spills = any(stage.spill_bytes for stage in tasks.stages)  # which is packed and read again
-        found.append(filled and computed >= MOSTLY * ran and collected < cpu_contention.COLLECTS * ran and not spills)
-    return len(found) >= batch_time.ENOUGH and sum(found) > len(found) / 2
+        found.append(
+            filled
+            and computed >= MIN_COMPUTING_SHARE * ran
+            and collected < cpu_contention.MIN_GC_SHARE * ran
+            and not spills
+        )
+    return len(found) >= batch_time.MIN_PAIRS and sum(found) > len(found) / 2
 
 
 def acquit(view: QueryView) -> str | None:
     use = cpu_contention.used(view)
-    return None if use is None or use.busy >= BUSY else f"only {use.busy:.0%} of {use.cores} cores are busy"
+    return None if use is None or use.busy >= MIN_BUSY_SHARE else f"only {use.busy:.0%} of {use.cores} cores are busy"
 
 
 RULE = Rule(

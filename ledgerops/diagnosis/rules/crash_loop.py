@@ -30,11 +30,11 @@ from ledgerops.model.history import Ended
 from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
 
-FAILURES = 3  # as the alert of this name has it: one failure is query-failed's, three are a loop
-WINDOW = 900.0  # seconds, as in the alert
-SURVIVED = 3  # batches past the one that failed: by then the run has got over it
-OUTLIVED = 3.0  # times the longest time between two failures: without a batch that long, it is something else
-PATIENCE = 60.0  # seconds, at least, before a run counts as having outlived the loop
+MIN_FAILURES = 3  # as the alert of this name has it: one failure is query-failed's, three are a loop
+WINDOW_SECONDS = 900.0  # seconds, as in the alert
+SURVIVED_BATCHES = 3  # batches past the one that failed: by then the run has got over it
+OUTLIVED_RATIO = 3.0  # times the longest time between two failures: without a batch that long, it is something else
+MIN_OUTLIVED_SECONDS = 60.0  # seconds, at least, before a run counts as having outlived the loop
 
 
 class Loop(NamedTuple):
@@ -57,7 +57,7 @@ def check(view: QueryView) -> Iterator[Finding]:
         f"{line}",
         Component("query", view.query, kind),
         (
-            Evidence("failures_in_window", float(len(loop.failures)), "count", f"< {FAILURES}", newest.at),
+            Evidence("failures_in_window", float(len(loop.failures)), "count", f"< {MIN_FAILURES}", newest.at),
             Evidence("ledgerops_query_restarts_total", float(view.history.restarts), "count", "0", newest.at),
             Evidence("failed_batch_id", float(batch), "count", "another each time", newest.at),
             Evidence("failures_in_that_batch", float(same), "count", "1", newest.at),
@@ -75,7 +75,7 @@ def check(view: QueryView) -> Iterator[Finding]:
                 safe=False,
             ),
         ),
-        confidence=0.95 if same >= FAILURES else 0.85,
+        confidence=0.95 if same >= MIN_FAILURES else 0.85,
         began=loop.failures[0].at,
     )
 
@@ -84,19 +84,19 @@ def check(view: QueryView) -> Iterator[Finding]:
 def _loop(view: QueryView) -> Loop | None:
     """The failures of the last 15 minutes, until a run has passed the point where they failed."""
     failed = [end for end in view.history.ends if end.exception is not None]
-    if len(failed) < FAILURES or view.history.restarts < FAILURES - 1:
+    if len(failed) < MIN_FAILURES or view.history.restarts < MIN_FAILURES - 1:
         return None
-    failed = [end for end in failed if end.at >= max(failed[-1].at, view.now) - WINDOW]
-    if len(failed) < FAILURES:
+    failed = [end for end in failed if end.at >= max(failed[-1].at, view.now) - WINDOW_SECONDS]
+    if len(failed) < MIN_FAILURES:
         return None
     batches = [_failed_batch(view, end) for end in failed]
     if view.history.ended is None:
         last = view.last
         same = batches.count(batches[-1]) > 1
-        if same and last is not None and last.batch_id >= batches[-1] + SURVIVED:
+        if same and last is not None and last.batch_id >= batches[-1] + SURVIVED_BATCHES:
             return None
         longest = max(later.at - earlier.at for earlier, later in pairwise(failed))
-        if view.now - failed[-1].at > max(PATIENCE, OUTLIVED * longest):
+        if view.now - failed[-1].at > max(MIN_OUTLIVED_SECONDS, OUTLIVED_RATIO * longest):
             return None
     elif view.history.ended.exception is None:
         return None  # somebody stopped it

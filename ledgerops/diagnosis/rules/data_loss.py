@@ -46,13 +46,17 @@ GAPS = (
     re.compile(r"in range \[(\d+), ?(\d+)\)"),
     re.compile(r"offsets? (?:in )?\[?(\d+), ?(\d+)\)"),
 )
-LINGER = 600.0  # seconds; the query may go on at once, but what is lost stays lost
-NEWEST = 5  # batches in which offsets that were gone are looked for; after that the finding lingers
-USUAL = 20  # batches before one that say how many rows an offset gives
-ENOUGH = 5  # of them; before that each offset counts for a row
-SOON = 5.0  # seconds after a batch within which the broker must have been asked: later it has deleted read rows, too
-STEADY = 0.01  # by which the rows for an offset may differ between batches: transactions leave offsets without rows
-AGREES = 0.5  # share of the offsets deleted by the broker's word that must be missing among the rows
+LINGER_SECONDS = 600.0  # seconds; the query may go on at once, but what is lost stays lost
+NEWEST_BATCHES = 5  # batches in which offsets that were gone are looked for; after that the finding lingers
+USUAL_BATCHES = 20  # batches before one that say how many rows an offset gives
+MIN_USUAL_BATCHES = 5  # of them; before that each offset counts for a row
+MAX_ANSWER_SECONDS = (
+    5.0  # seconds after a batch within which the broker must have been asked: later it has deleted read rows, too
+)
+MAX_DEVIATION_SHARE = (
+    0.01  # by which the rows for an offset may differ between batches: transactions leave offsets without rows
+)
+MIN_AGREEING_SHARE = 0.5  # share of the offsets deleted by the broker's word that must be missing among the rows
 READ_AGAIN = Remedy("read the missing rows from another copy", "the topic no longer has them")
 
 
@@ -101,7 +105,7 @@ def _skipped(view: QueryView) -> Skipped | None:
 
     Neither is enough alone: rows are deleted after they were read, and a sink may not ask for all rows of a batch.
     """
-    for place, batch in enumerate(islice(reversed(view.history.batches), NEWEST)):
+    for place, batch in enumerate(islice(reversed(view.history.batches), NEWEST_BATCHES)):
         for source in batch.sources:
             offsets = source.read
             if source.rows >= offsets:
@@ -111,7 +115,7 @@ def _skipped(view: QueryView) -> Skipped | None:
             if usual is None:
                 continue
             lost = round(offsets - source.rows / usual)
-            if lost > STEADY * offsets and lost >= AGREES * sum(gap.offsets for gap in gaps):
+            if lost > MAX_DEVIATION_SHARE * offsets and lost >= MIN_AGREEING_SHARE * sum(gap.offsets for gap in gaps):
                 return Skipped(batch, source, offsets, lost, gaps)
     return None
 
@@ -119,20 +123,20 @@ def _skipped(view: QueryView) -> Skipped | None:
 def _rows_for_an_offset(view: QueryView, place: int, name: str) -> float | None:
     """In the batches before the one at `place` from the end; None when they differ."""
     found = []
-    for batch in islice(reversed(view.history.batches), place + 1, place + 1 + USUAL):
+    for batch in islice(reversed(view.history.batches), place + 1, place + 1 + USUAL_BATCHES):
         for source in batch.sources:
             if source.name == name and source.read > 0:
                 found.append(source.rows / source.read)
-    if len(found) < ENOUGH:
+    if len(found) < MIN_USUAL_BATCHES:
         return 1.0
     most = max(found)
-    return most if most > 0 and most - min(found) <= STEADY * most else None
+    return most if most > 0 and most - min(found) <= MAX_DEVIATION_SHARE * most else None
 
 
 def _deleted_before(view: QueryView, batch: Progress, source: SourceProgress) -> list[Gap]:
     """What the topic no longer had when it was asked soon after the start of a batch, the largest first."""
     asked = next((heads for heads in view.history.heads if heads.at >= batch.started and heads.error is None), None)
-    if asked is None or asked.at > batch.ended + SOON:
+    if asked is None or asked.at > batch.ended + MAX_ANSWER_SECONDS:
         return []
     found = []
     for partition, begin in source.start.items():
@@ -226,4 +230,6 @@ def _finding(view: QueryView, gaps: list[Gap], at: float, failed: bool) -> Findi
     )
 
 
-RULE = Rule("data-loss", "critical", check, __doc__, ("query-failed",), linger=LINGER, outlives=True, at_rest=True)
+RULE = Rule(
+    "data-loss", "critical", check, __doc__, ("query-failed",), linger=LINGER_SECONDS, outlives=True, at_rest=True
+)

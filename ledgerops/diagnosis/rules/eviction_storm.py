@@ -33,11 +33,11 @@ from ledgerops.model.records import Progress
 from ledgerops.signals.baseline import MIN_USUAL_BATCHES, RECENT_BATCHES
 from ledgerops.signals.query_view import QueryView
 
-ROWS = 1000  # fewer are removed in no time
-MANY = 10.0  # times as many as in other batches
-MOSTLY = 0.5  # of the batch
-LONG = 2.0  # times its interval, or its usual time: a spike below that hurts nobody
-EXTRA = 3.0  # seconds that the batch must have lasted beyond that usual time
+MIN_REMOVED_ROWS = 1000  # fewer are removed in no time
+MIN_TIMES_USUAL_ROWS = 10.0  # times as many as in other batches
+MIN_REMOVAL_SHARE = 0.5  # of the batch
+MIN_TIMES_USUAL = 2.0  # times its interval, or its usual time: a spike below that hurts nobody
+MIN_EXCESS_SECONDS = 3.0  # seconds that the batch must have lasted beyond that usual time
 
 
 def check(view: QueryView) -> Iterator[Finding]:
@@ -51,27 +51,36 @@ def check(view: QueryView) -> Iterator[Finding]:
 
 
 def _storms(view: QueryView, batch: Progress) -> Iterator[Finding]:
-    if batch.duration < EXTRA:  # no longer than it must be beyond the usual: nothing to look back for
+    if batch.duration < MIN_EXCESS_SECONDS:  # no longer than it must be beyond the usual: nothing to look back for
         return
     others = [each for each in view.baseline.steady if each is not batch]
     if len(others) < MIN_USUAL_BATCHES:
         return
     usual = median(each.duration for each in others)
-    if batch.duration < LONG * max(usual, view.trigger.interval or 0.0) or batch.duration - usual < EXTRA:
+    if (
+        batch.duration < MIN_TIMES_USUAL * max(usual, view.trigger.interval or 0.0)
+        or batch.duration - usual < MIN_EXCESS_SECONDS
+    ):
         return
     for index, operator in enumerate(batch.operators):
-        if operator.removed < ROWS:
+        if operator.removed < MIN_REMOVED_ROWS:
             continue
         removed = median(state.removed for _, state in state_cost.told(others, index))
         seconds = operator.removal_seconds / state_cost.lanes(view, operator)
-        if operator.removed < MANY * removed or seconds < MOSTLY * batch.duration:
+        if operator.removed < MIN_TIMES_USUAL_ROWS * removed or seconds < MIN_REMOVAL_SHARE * batch.duration:
             continue
         yield Finding(
             f"{operator.name} removed {operator.removed:,} rows of its state in one batch (usually {removed:,.0f}), "
             f"which took {seconds:.1f} s of {batch.duration:.1f} s",
             Component("operator", operator.name),
             (
-                Evidence("state_rows_removed", operator.removed, "rows", f"< {MANY * removed:,.0f}", batch.ended),
+                Evidence(
+                    "state_rows_removed",
+                    operator.removed,
+                    "rows",
+                    f"< {MIN_TIMES_USUAL_ROWS * removed:,.0f}",
+                    batch.ended,
+                ),
                 Evidence("usual_state_rows_removed", removed, "rows", "the usual", batch.ended),
                 Evidence("state_removal_wall_seconds", seconds, "seconds", "a small part", batch.ended),
                 Evidence("batch_seconds", batch.duration, "seconds", f"~ {usual:.1f}", batch.ended),
@@ -98,7 +107,7 @@ def acquit(view: QueryView) -> str | None:
         return None
     most = max(sum(state.removal_seconds / state_cost.lanes(view, state) for state in b.operators) for b in latest)
     longest = max(batch.duration for batch in latest)
-    if most >= MOSTLY * longest:
+    if most >= MIN_REMOVAL_SHARE * longest:
         return None
     return f"removing state rows took at most {most:.1f} s in each of the latest {len(latest)} batches"
 

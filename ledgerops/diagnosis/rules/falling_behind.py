@@ -48,7 +48,7 @@ def check(view: QueryView) -> Iterator[Finding]:
         )
         evidence = (
             Evidence(BACKLOG.name, grown.last, "offsets", f"not above {grown.first:,.0f}", at),
-            Evidence(LAG.name, grown.lag, "seconds", f"<= {overload.LAG:g}", at),
+            Evidence(LAG.name, grown.lag, "seconds", f"<= {overload.MIN_LAG_SECONDS:g}", at),
         )
     else:
         which = "the last batch" if grown.batches == 1 else f"each of the last {grown.batches} batches"

@@ -46,11 +46,11 @@ from ledgerops.model.records import Progress
 from ledgerops.signals.query_view import QueryView
 from ledgerops.signals.trigger import ALIGNMENT_SECONDS
 
-LATEST = 3  # batches of which each must be too old: one long pause is not the way it is now
-FRESH = 0.5  # of the objective: rows that were this young at the median of the run's past are not a replay
-SHRINKS = 0.9  # a backlog below this share of its maximum is shrinking
+LATEST_BATCHES = 3  # batches of which each must be too old: one long pause is not the way it is now
+FRESH_SHARE = 0.5  # of the objective: rows that were this young at the median of the run's past are not a replay
+MAX_SHRINKING_SHARE = 0.9  # a backlog below this share of its maximum is shrinking
 NO_ROWS = "No new data"  # Spark's message of a batch that only cleans up state
-PACE = 6  # batches from which the rate of shrinking is taken
+PACE_BATCHES = 6  # batches from which the rate of shrinking is taken
 AT_START = 3  # the maximum was reached by this batch: it had piled up before the run began
 
 
@@ -89,11 +89,11 @@ def _works_it_off(view: QueryView, limit: float) -> bool:
     """Whether the backlog shrinks, and either piled up before the run began or will be gone within the objective."""
     lefts = [(batch, left) for batch in view.batches if (left := backlog(batch)) is not None]
     most = max((left for _, left in lefts), default=0)
-    if most == 0 or lefts[-1][1] >= SHRINKS * most or overload.growth(view) is not None:
+    if most == 0 or lefts[-1][1] >= MAX_SHRINKING_SHARE * most or overload.growth(view) is not None:
         return False
     if next(place for place, (_, left) in enumerate(lefts) if left == most) <= AT_START:
         return True
-    (first, before), (last, left) = lefts[-PACE:][0], lefts[-1]
+    (first, before), (last, left) = lefts[-PACE_BATCHES:][0], lefts[-1]
     gone = (before - left) / (last.ended - first.ended) if last.ended > first.ended else 0.0
     return gone > 0 and left / gone <= limit
 
@@ -101,19 +101,19 @@ def _works_it_off(view: QueryView, limit: float) -> bool:
 def _waiting(view: QueryView) -> Age | None:
     """The age of the oldest row left in the source, if each of the latest batches left rows there."""
     lag = view.lag.seconds
-    if lag is None or any(not backlog(batch) for batch in view.batches[-LATEST:]):
+    if lag is None or any(not backlog(batch) for batch in view.batches[-LATEST_BATCHES:]):
         return None
     return Age(LAG.name, lag, "the oldest unread row has waited")
 
 
 def _delay(view: QueryView) -> Age | None:
     """Age of the oldest row of the running batch; else the least that it was at the end of the newest two batches."""
-    newest = view.baseline.steady[-LATEST:]
+    newest = view.baseline.steady[-LATEST_BATCHES:]
     running, interval = view.history.running, view.trigger.interval or 0.0
     if running is not None and newest and newest[-1].rows and not running.message.startswith(NO_ROWS):
         since = _since(newest[-1], running.since, interval)
         return Age("result_delay_seconds", view.now - since, "results are late by")
-    if len(newest) < LATEST or any(batch.rows == 0 for batch in newest):
+    if len(newest) < LATEST_BATCHES or any(batch.rows == 0 for batch in newest):
         return None
     delay = min(later.ended - _since(earlier, later.started, interval) for earlier, later in pairwise(newest))
     return Age("result_delay_seconds", delay, "results are late by")
@@ -131,11 +131,11 @@ def _observed(view: QueryView, limit: float) -> Age | None:
     """The median age of the rows of the latest batches, if rows were recent once in this run: else it is a replay."""
     if not any(name.startswith(OBSERVATION) for name in view.batches[-1].observed):
         return None
-    newest = [age for batch in view.baseline.steady[-LATEST:] if (age := median_age(batch)) is not None]
-    if len(newest) < LATEST or min(newest) <= limit:
+    newest = [age for batch in view.baseline.steady[-LATEST_BATCHES:] if (age := median_age(batch)) is not None]
+    if len(newest) < LATEST_BATCHES or min(newest) <= limit:
         return None
-    earlier = [age for batch in view.batches[:-LATEST] if (age := median_age(batch)) is not None]
-    if not earlier or min(earlier) > FRESH * limit:
+    earlier = [age for batch in view.batches[:-LATEST_BATCHES] if (age := median_age(batch)) is not None]
+    if not earlier or min(earlier) > FRESH_SHARE * limit:
         return None
     return Age("event_latency_seconds", median(newest), "half of the rows have an event time older than")
 
@@ -158,12 +158,12 @@ def median_age(batch: Progress) -> float | None:
 def _watermark(view: QueryView, limit: float) -> Age | None:
     """How far the watermark is behind, less the allowed lateness; only if it was close once in this run."""
     delay = max(view.plan.watermarks.values(), default=None)
-    newest = view.baseline.steady[-LATEST:]
-    if delay is None or len(newest) < LATEST or any(b.watermark is None or b.rows == 0 for b in newest):
+    newest = view.baseline.steady[-LATEST_BATCHES:]
+    if delay is None or len(newest) < LATEST_BATCHES or any(b.watermark is None or b.rows == 0 for b in newest):
         return None
     behind = [_behind(batch, delay) for batch in newest]
-    earlier = [_behind(batch, delay) for batch in view.batches[:-LATEST] if batch.watermark is not None]
-    if not earlier or min(earlier) > FRESH * limit or min(behind) <= limit:
+    earlier = [_behind(batch, delay) for batch in view.batches[:-LATEST_BATCHES] if batch.watermark is not None]
+    if not earlier or min(earlier) > FRESH_SHARE * limit or min(behind) <= limit:
         return None
     return Age("watermark_lag_seconds", behind[-1], "the watermark delays results by")
 

@@ -35,11 +35,11 @@ from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
 
 MARKED = state_cost.GC_MARKED
-SEVERE = 0.20  # Dr. Elephant's "critical" (ExecutorGcHeuristic): worth a word before a batch is late
+SEVERE_GC_SHARE = 0.20  # Dr. Elephant's "critical" (ExecutorGcHeuristic): worth a word before a batch is late
 MIN_SECONDS = 0.1  # of wall time in a batch: less is the young collections of any JVM
 # share of the heap from which state is worth naming as what fills it: Spark samples what a store holds, and told of a
 # quarter of it where values were large
-FULL = 0.1
+MIN_HEAP_SHARE = 0.1
 
 
 class Pressure(NamedTuple):
@@ -66,7 +66,7 @@ def check(view: QueryView) -> Iterator[Finding]:
         return
     harm = overload.strained(view) or overload.growth(view) is not None
     pressure = _pressure(view)
-    if pressure is None or pressure.share < (MARKED if harm else SEVERE) or pressure.seconds < MIN_SECONDS:
+    if pressure is None or pressure.share < (MARKED if harm else SEVERE_GC_SHARE) or pressure.seconds < MIN_SECONDS:
         return
     executors = state_cost.gc_of_executors(view)
     if (
@@ -86,10 +86,10 @@ def check(view: QueryView) -> Iterator[Finding]:
     if executors is not None:
         evidence.append(Evidence("gc_share_of_executors", executors.share, "ratio", f"< {MARKED:g}", view.hosts[-1].at))
     held, heap = sum(operator.memory_bytes for operator in view.last.operators), state_cost.heap_bytes(view)
-    state = bool(heap) and not state_cost.off_heap(view) and held >= FULL * (heap or 0)
+    state = bool(heap) and not state_cost.off_heap(view) and held >= MIN_HEAP_SHARE * (heap or 0)
     what = ""
     if state and heap:
-        evidence.append(Evidence("state_share_of_heap", held / heap, "ratio", f"< {FULL:g}", view.last.ended))
+        evidence.append(Evidence("state_share_of_heap", held / heap, "ratio", f"< {MIN_HEAP_SHARE:g}", view.last.ended))
         what = f"; the state takes {held / 2**20:,.0f} MiB of a heap of {heap / 2**20:,.0f} MiB"
     yield Finding(
         f"tasks spend {pressure.share:.0%} of their time in garbage collection, {pressure.seconds:.1f} s per batch"

@@ -44,14 +44,16 @@ from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.signals.baseline import RECENT_BATCHES
 from ledgerops.signals.query_view import QueryView
 
-OVERLOADED = 1.15  # arrival over what is processed; below it the noise of a few batches may do the same
-ROOM = 0.7  # of the interval: batches that take less leave room, so that more cores are no help
+MIN_ARRIVAL_RATIO = 1.15  # arrival over what is processed; below it the noise of a few batches may do the same
+MAX_ROOMY_SHARE = 0.7  # of the interval: batches that take less leave room, so that more cores are no help
 MIN_RUN_SECONDS = 40.0  # of a run before its batches count as slow from birth: at first the JVM compiles
 MIN_BATCHES = 8  # after the warm-up: a trend, where no past says how long they used to take
-MOSTLY = 0.5  # of a batch that must be work on its rows
+MIN_WORK_SHARE = 0.5  # of a batch that must be work on its rows
 FROM_BIRTH_SHARE = 0.1  # of the trouble, for the ranking: any cause that would save more comes first
 ON_ROWS = ("cpu", "python", "state_update", "shuffle", "waiting")
-SLOWER = 1.5  # the query needs so much longer than usual for its rows: then the query changed, not (only) the load
+MIN_SLOWDOWN = (
+    1.5  # the query needs so much longer than usual for its rows: then the query changed, not (only) the load
+)
 
 
 def check(view: QueryView) -> Iterator[Finding]:
@@ -62,10 +64,10 @@ def check(view: QueryView) -> Iterator[Finding]:
         return
     ratio = load.arrival / load.processed
     from_birth = not view.baseline.usual
-    if ratio < (OVER_RATIO if from_birth else OVERLOADED) or _other_cause(view, ratio) is not None:
+    if ratio < (OVER_RATIO if from_birth else MIN_ARRIVAL_RATIO) or _other_cause(view, ratio) is not None:
         return
     interval = view.trigger.interval or 0.0
-    held_back = all(batch.duration < ROOM * interval for batch in view.batches[-RECENT_BATCHES:])
+    held_back = all(batch.duration < MAX_ROOMY_SHARE * interval for batch in view.batches[-RECENT_BATCHES:])
     where = max(view.last.sources, key=lambda source: source.rows, default=None)
     at = view.last.ended
     evidence = [
@@ -79,7 +81,7 @@ def check(view: QueryView) -> Iterator[Finding]:
     evidence.append(Evidence("seconds_to_breach", breach, "seconds", "never", at))
     lost = view.baseline.slowdown
     if lost is not None:
-        evidence.append(Evidence("slowdown_at_equal_rows", lost.factor, "ratio", f"< {SLOWER:g}", at))
+        evidence.append(Evidence("slowdown_at_equal_rows", lost.factor, "ratio", f"< {MIN_SLOWDOWN:g}", at))
     yield Finding(
         f"{load.arrival:,.0f} rows/s arrive, {ratio:.1f} times the {load.processed:,.0f} rows/s that are processed; "
         + (
@@ -117,13 +119,13 @@ def _other_cause(view: QueryView, ratio: float) -> str | None:
     if all(batch.duration < interval for batch in view.batches[-RECENT_BATCHES:]):
         return None  # the query pauses between its batches: no time is wasted
     lost = view.baseline.slowdown
-    if lost is not None and lost.factor >= SLOWER and ratio / lost.factor < OVERLOADED:
+    if lost is not None and lost.factor >= MIN_SLOWDOWN and ratio / lost.factor < MIN_ARRIVAL_RATIO:
         return (
             f"a batch of {lost.rows:,.0f} rows takes {lost.seconds:.1f} s, and {lost.usual_rows:,.0f} rows used to "
             f"take {lost.usual_seconds:.1f} s: the query became slower"
         )
     waste = task_skew.wasted(view)
-    if waste is not None and ratio / waste.factor < OVERLOADED:
+    if waste is not None and ratio / waste.factor < MIN_ARRIVAL_RATIO:
         return f"{waste.seconds:.1f} s of a batch of {waste.duration:.1f} s are spent on {waste.what}"
     return None
 
@@ -142,7 +144,7 @@ def _too_much_work(view: QueryView) -> Iterator[Finding]:
     if newest and (durations[-1] < STILL_LONG * max(durations) or newest[-1].rows < median(b.rows for b in newest) / 2):
         return  # it recovers, or rows are not what the newest batch took long for
     lasts = view.now - view.batches[0].started >= MIN_RUN_SECONDS
-    if view.baseline.usual or len(newest) < needed or not long or not lasts or work < MOSTLY:
+    if view.baseline.usual or len(newest) < needed or not long or not lasts or work < MIN_WORK_SHARE:
         return
     if (view.capacity.overhead or 0.0) > interval:
         return
@@ -168,7 +170,7 @@ def acquit(view: QueryView) -> str | None:
     if load is None or load.processed <= 0:
         return None
     ratio = load.arrival / load.processed
-    if ratio < OVERLOADED:
+    if ratio < MIN_ARRIVAL_RATIO:
         return f"{load.arrival:,.0f} rows/s arrive and {load.processed:,.0f} rows/s are processed"
     return _other_cause(view, ratio)
 

@@ -32,13 +32,13 @@ from ledgerops.model.head_table import MIN_POINTS
 from ledgerops.model.history import History
 from ledgerops.signals.query_view import QueryView
 
-FLOOR = 60.0  # seconds of silence; producers restart in less
+MIN_SILENCE_SECONDS = 60.0  # seconds of silence; producers restart in less
 TIMES_LONGEST = 3.0  # the longest pause so far
 TIMES_USUAL = 10.0  # the usual pause
-MOVES = 20  # looks in which the topic had grown, to call it flowing: reference data come in a few
+MIN_MOVES = 20  # looks in which the topic had grown, to call it flowing: reference data come in a few
 STEADY_FLOWED = 30.0  # the same where no other topic goes on, of a flow whose pauses were all short
 STEADY_PAUSE = 5.0  # seconds that the longest of them may take then
-FLOWED = 120.0  # seconds over which they must spread: a load of reference data is done in less
+MIN_FLOW_SECONDS = 120.0  # seconds over which they must spread: a load of reference data is done in less
 
 
 def check(view: QueryView) -> Iterator[Finding]:
@@ -46,16 +46,20 @@ def check(view: QueryView) -> Iterator[Finding]:
     moved = _last_moves(view.history)
     for topic, last in moved.items():
         silent = known - last
-        if silent < FLOOR:
+        if silent < MIN_SILENCE_SECONDS:
             continue
         moves = _moves(view.history, topic)
-        if len(moves) < MOVES or moves[-1] - moves[0] < STEADY_FLOWED:
+        if len(moves) < MIN_MOVES or moves[-1] - moves[0] < STEADY_FLOWED:
             continue
         pauses = [later - earlier for earlier, later in pairwise(moves)]
         longest = max(pauses)
-        limit = max(FLOOR, TIMES_LONGEST * longest, TIMES_USUAL * median(pauses))
+        limit = max(MIN_SILENCE_SECONDS, TIMES_LONGEST * longest, TIMES_USUAL * median(pauses))
         going_on = _others(view, topic, (last + known) / 2)
-        flowed = moves[-1] - moves[0] >= FLOWED if going_on else longest <= STEADY_PAUSE and _is_only_input(view, topic)
+        flowed = (
+            moves[-1] - moves[0] >= MIN_FLOW_SECONDS
+            if going_on
+            else longest <= STEADY_PAUSE and _is_only_input(view, topic)
+        )
         if silent < limit or not flowed:
             continue
         other = f", and {going_on[0]} still receives rows" if going_on else ""

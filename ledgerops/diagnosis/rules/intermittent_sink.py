@@ -36,33 +36,40 @@ from ledgerops.model.records import Progress
 from ledgerops.signals.baseline import OVERRUN_RATIO
 from ledgerops.signals.query_view import QueryView
 
-BATCHES = 60  # looked at
-SECONDS = 120.0
-FEWEST = 8  # batches, to know what is usual
-TIMES = 3.0  # the median; JIT, a garbage collection or a burst make a batch up to twice as long
-EXCESS = 1.0  # seconds over the median; nobody waits for less
-EVENTS = 3  # separate slow ones: one is a hiccup, two a coincidence
-MOST = 0.4  # share of slow ones; above it the sink is slow, not now and then
+MAX_BATCHES = 60  # looked at
+MAX_WINDOW_SECONDS = 120.0
+MIN_BATCHES = 8  # batches, to know what is usual
+MIN_TIMES_USUAL = 3.0  # the median; JIT, a garbage collection or a burst make a batch up to twice as long
+MIN_EXCESS_SECONDS = 1.0  # seconds over the median; nobody waits for less
+MIN_EVENTS = 3  # separate slow ones: one is a hiccup, two a coincidence
+MAX_SLOW_SHARE = 0.4  # share of slow ones; above it the sink is slow, not now and then
 IN_SINK = 0.8  # of the excess is in add_batch
-OUTSIDE = 0.5  # of the excess passes while no task computes
+MIN_OUTSIDE_SHARE = 0.5  # of the excess passes while no task computes
 PER_ROW = 2.0  # times the median time for a row: more rows may take longer
 OVER_AFTER = 2.5  # times their spacing without a slow one, and it is over
-ALIKE = 0.5  # of the longest task the one in the middle takes, when all of them wait for the sink
-COMPACTION = 10  # batches: the state store's snapshots and the logs of metadata are compacted in this rhythm by default
-REGULAR = 0.35  # standard deviation over mean of the spacings; a timer seen through batches stays below it
+MIN_MEDIAN_TASK_SHARE = 0.5  # of the longest task the one in the middle takes, when all of them wait for the sink
+COMPACTION_BATCHES = (
+    10  # batches: the state store's snapshots and the logs of metadata are compacted in this rhythm by default
+)
+MAX_REGULAR_DEVIATION = (
+    0.35  # standard deviation over mean of the spacings; a timer seen through batches stays below it
+)
 
 
 def check(view: QueryView) -> Iterator[Finding]:
-    batches = [each for each in view.baseline.steady[-BATCHES:] if each.started >= view.now - SECONDS]
+    batches = [each for each in view.baseline.steady[-MAX_BATCHES:] if each.started >= view.now - MAX_WINDOW_SECONDS]
     interval = view.trigger.interval or 0.0
-    if len(batches) < FEWEST or max(each.duration for each in batches) < OVERRUN_RATIO * interval + EXCESS:
+    if (
+        len(batches) < MIN_BATCHES
+        or max(each.duration for each in batches) < OVERRUN_RATIO * interval + MIN_EXCESS_SECONDS
+    ):
         return
     usual = median(each.duration for each in batches)
     slow = _slow(batches, usual, interval)
     events = [
         each for place, each in enumerate(batches) if each in slow and (place == 0 or batches[place - 1] not in slow)
     ]
-    if len(events) < EVENTS or len(slow) > MOST * len(batches) or (interval and usual > interval):
+    if len(events) < MIN_EVENTS or len(slow) > MAX_SLOW_SHARE * len(batches) or (interval and usual > interval):
         return
     spacings = [later.started - earlier.started for earlier, later in pairwise(events)]
     spacing = median(spacings)
@@ -76,14 +83,14 @@ def check(view: QueryView) -> Iterator[Finding]:
         or batch_time.starved(view)
     ):
         return
-    if median(state_cost.commit_seconds(view, each) / (each.duration - usual) for each in slow) >= OUTSIDE:
+    if median(state_cost.commit_seconds(view, each) / (each.duration - usual) for each in slow) >= MIN_OUTSIDE_SHARE:
         return  # they save their state
     proof = _outside(view, slow, usual)
     # a stateful query has rhythms of its own, such as windows that end: only tasks acquit its state
     if proof is False or (proof is None and view.run.stateful):
         return
     excess = median(each.duration for each in slow) - usual
-    regular = pstdev(spacings) < REGULAR * (sum(spacings) / len(spacings))
+    regular = pstdev(spacings) < MAX_REGULAR_DEVIATION * (sum(spacings) / len(spacings))
     rhythm = f"every {spacing:.0f} s" if regular else f"at irregular intervals with a median of {spacing:.0f} s"
     sink = (view.plan.sink or batches[-1].sink).partition("[")[0] or "sink"
     at = batches[-1].ended
@@ -92,10 +99,16 @@ def check(view: QueryView) -> Iterator[Finding]:
         f"a usual batch takes {usual:.1f} s",
         Component("sink", sink, "periodic" if regular else "irregular"),
         (
-            Evidence("slow_batches", float(len(slow)), "count", f"< {EVENTS}", at),
-            Evidence("batches", float(len(batches)), "count", f">= {FEWEST}", at),
+            Evidence("slow_batches", float(len(slow)), "count", f"< {MIN_EVENTS}", at),
+            Evidence("batches", float(len(batches)), "count", f">= {MIN_BATCHES}", at),
             Evidence("usual_batch_seconds", usual, "seconds", "the usual", at),
-            Evidence("slow_batch_excess_seconds", excess, "seconds", f"< {max(EXCESS, (TIMES - 1) * usual):.1f}", at),
+            Evidence(
+                "slow_batch_excess_seconds",
+                excess,
+                "seconds",
+                f"< {max(MIN_EXCESS_SECONDS, (MIN_TIMES_USUAL - 1) * usual):.1f}",
+                at,
+            ),
             Evidence("slow_batch_spacing_seconds", spacing, "seconds", "none", at),
             Evidence("add_batch_share_of_excess", in_sink, "ratio", f"< {IN_SINK:g}", at),
         ),
@@ -115,7 +128,7 @@ def check(view: QueryView) -> Iterator[Finding]:
 
 def _slow(batches: Sequence[Progress], usual: float, interval: float) -> Sequence[Progress]:
     rows = max(1.0, median(each.rows for each in batches))
-    least = max(TIMES * usual, usual + EXCESS, OVERRUN_RATIO * interval)
+    least = max(MIN_TIMES_USUAL * usual, usual + MIN_EXCESS_SECONDS, OVERRUN_RATIO * interval)
     return [
         each
         for each in batches
@@ -130,7 +143,7 @@ def _share_in_add_batch(batches: Sequence[Progress], slow: Sequence[Progress], u
 
 def _compaction(view: QueryView, events: Sequence[Progress]) -> bool:
     """Whether the slow ones come in the rhythm in which Spark itself tidies up."""
-    return view.run.stateful and len({each.batch_id % COMPACTION for each in events}) == 1
+    return view.run.stateful and len({each.batch_id % COMPACTION_BATCHES for each in events}) == 1
 
 
 def _collected(view: QueryView, batches: Sequence[Progress], slow: Sequence[Progress], usual: float) -> bool:
@@ -140,7 +153,7 @@ def _collected(view: QueryView, batches: Sequence[Progress], slow: Sequence[Prog
         return False
     first = {each.executor_id: each.gc_seconds for each in looks[0].executors}
     grown = [each.gc_seconds - first[each.executor_id] for each in looks[-1].executors if each.executor_id in first]
-    return max(grown, default=0.0) >= OUTSIDE * sum(each.duration - usual for each in slow)
+    return max(grown, default=0.0) >= MIN_OUTSIDE_SHARE * sum(each.duration - usual for each in slow)
 
 
 def _outside(view: QueryView, slow: Sequence[Progress], usual: float) -> bool | None:
@@ -153,11 +166,13 @@ def _outside(view: QueryView, slow: Sequence[Progress], usual: float) -> bool | 
             continue
         writing = tasks.stages[-1]
         busy = writing.cpu_seconds + writing.gc_seconds + (tasks.python_seconds or 0.0)
-        alone = writing.seconds_median < ALIKE * writing.seconds_max  # one task of many: that is a straggler
-        waits = busy < batch_time.WAITS * writing.run_seconds and not alone
+        alone = (
+            writing.seconds_median < MIN_MEDIAN_TASK_SHARE * writing.seconds_max
+        )  # one task of many: that is a straggler
+        waits = busy < batch_time.MAX_WAITING_CPU_SHARE * writing.run_seconds and not alone
         waited = (writing.wall_seconds or 0.0) if waits else 0.0
         outside = batch.phases.get("add_batch", 0.0) - inside[0] + waited
-        found.append(outside >= OUTSIDE * (batch.duration - usual))
+        found.append(outside >= MIN_OUTSIDE_SHARE * (batch.duration - usual))
     return None if not found else 2 * sum(found) > len(found)
 
 

@@ -39,27 +39,35 @@ from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.signals.partitions import read_by_partition
 from ledgerops.signals.query_view import QueryView
 
-HOT = 0.3  # share of one key; a Zipf exponent of 0.8 over some thousands of keys gives the hottest less than 0.05
-SLOWER = 1.5  # the stage takes so much longer than with an even split; by chance it stays below 1.2
+MIN_HOT_SHARE = (
+    0.3  # share of one key; a Zipf exponent of 0.8 over some thousands of keys gives the hottest less than 0.05
+)
+MIN_SLOWDOWN = 1.5  # the stage takes so much longer than with an even split; by chance it stays below 1.2
 FEW_KEYS = 2.0  # so much longer it takes by chance where some dozens of keys fall on four tasks and more
-HARMLESS = 2.5  # without a hot key, and while batches are in time, it is reported from here on
-BALANCED = 1.25  # tasks this even prove that no key weighs on them
-COMBINED = 0.5  # fewer records shuffled than this share of the rows: rows are combined before, keys do not matter
-BATCHES = 3  # that must show it
-ROWS = 100  # of the hot key in a batch; fewer say nothing about a share
+MIN_HARMLESS_SLOWDOWN = 2.5  # without a hot key, and while batches are in time, it is reported from here on
+MAX_BALANCED_FACTOR = 1.25  # tasks this even prove that no key weighs on them
+MAX_COMBINED_SHARE = (
+    0.5  # fewer records shuffled than this share of the rows: rows are combined before, keys do not matter
+)
+MIN_BATCHES = 3  # that must show it
+MIN_HOT_ROWS = 100  # of the hot key in a batch; fewer say nothing about a share
 
 
 def check(view: QueryView) -> Iterator[Finding]:
     uneven = task_skew.uneven_stage(view, shuffle=True)
     # of a query that suffers these are all long, and in a row
-    needed = batch_time.needed(view) if harm.harm(view) is not None else BATCHES
+    needed = batch_time.needed(view) if harm.harm(view) is not None else MIN_BATCHES
     share = _hot_share(view)
-    if uneven is not None and (uneven.factor < SLOWER or uneven.batches < needed):
-        uneven = uneven if uneven.factor < BALANCED else None
-    enough = SLOWER if share is not None or uneven is None else _beyond_chance(view, uneven.slots)
+    if uneven is not None and (uneven.factor < MIN_SLOWDOWN or uneven.batches < needed):
+        uneven = uneven if uneven.factor < MAX_BALANCED_FACTOR else None
+    enough = MIN_SLOWDOWN if share is not None or uneven is None else _beyond_chance(view, uneven.slots)
     proven = uneven if uneven is not None and uneven.factor >= enough else None
     weighs = share is not None and (proven is not None or _weighs(view, share, uneven))
-    hot = next((key for key in view.skew.hot_keys if key.rows >= ROWS and key.share >= HOT), None) if weighs else None
+    hot = (
+        next((key for key in view.skew.hot_keys if key.rows >= MIN_HOT_ROWS and key.share >= MIN_HOT_SHARE), None)
+        if weighs
+        else None
+    )
     if proven is None and hot is None:
         return
     at = view.last.ended if view.last else view.now
@@ -68,9 +76,9 @@ def check(view: QueryView) -> Iterator[Finding]:
     told: list[str] = []
     if hot is not None and share is not None:
         width = _width(view, proven)
-        evidence.append(Evidence(HOT_KEY.name, hot.share, "ratio", f"< {HOT:g}", at))
-        evidence.append(Evidence("hot_key_rows", float(hot.rows), "rows", f"< {HOT:.0%} of the rows", at))
-        evidence.append(Evidence("slower_by_hot_key", _factor(hot.share, width), "ratio", f"< {SLOWER:g}", at))
+        evidence.append(Evidence(HOT_KEY.name, hot.share, "ratio", f"< {MIN_HOT_SHARE:g}", at))
+        evidence.append(Evidence("hot_key_rows", float(hot.rows), "rows", f"< {MIN_HOT_SHARE:.0%} of the rows", at))
+        evidence.append(Evidence("slower_by_hot_key", _factor(hot.share, width), "ratio", f"< {MIN_SLOWDOWN:g}", at))
         told.append(
             f"key {hot.key}{f' of {column}' if column else ''} has {hot.share:.0%} of the rows; "
             f"more tasks cannot make this stage more than {1 / hot.share:.2f}x faster"
@@ -78,8 +86,10 @@ def check(view: QueryView) -> Iterator[Finding]:
     if proven is not None:
         stage = proven.stage
         evidence.append(Evidence("largest_task_records", stage.records_max, "rows", "even", at))
-        evidence.append(Evidence("largest_task_share", proven.share, "ratio", f"< {SLOWER / proven.slots:.2f}", at))
-        evidence.append(Evidence("stage_slower_than_even", proven.factor, "ratio", f"< {SLOWER:g}", at))
+        evidence.append(
+            Evidence("largest_task_share", proven.share, "ratio", f"< {MIN_SLOWDOWN / proven.slots:.2f}", at)
+        )
+        evidence.append(Evidence("stage_slower_than_even", proven.factor, "ratio", f"< {MIN_SLOWDOWN:g}", at))
         lost = proven.cost * median(batch.duration for batch, _ in batch_time.pairs(view))
         evidence.append(Evidence("lost_by_uneven_tasks_seconds", lost, "seconds", "0", at))
         told.append(f"one of {stage.tasks} tasks of stage {stage.stage_id} reads {proven.share:.0%} of the records")
@@ -105,8 +115,8 @@ def _beyond_chance(view: QueryView, slots: int) -> float:
     """How much longer than an even split a stage must take, where no key is known to be hot: two tasks cannot reach 2,
     and the more tasks there are, the more uneven they are by chance."""
     if slots > 2 and not overload.strained(view) and overload.growth(view) is None:
-        return HARMLESS
-    return min(FEW_KEYS, SLOWER + 0.25 * (slots - 2))
+        return MIN_HARMLESS_SLOWDOWN
+    return min(FEW_KEYS, MIN_SLOWDOWN + 0.25 * (slots - 2))
 
 
 def _component(view: QueryView, column: str | None, by_tasks: bool) -> Component:
@@ -134,15 +144,15 @@ def _hot_share(view: QueryView) -> float | None:
 
     The median of five batches; under strain each of the newest two proves it, as these are long and have many rows.
     """
-    hot = [each for each in view.skew.hot_keys if each.rows >= ROWS]
+    hot = [each for each in view.skew.hot_keys if each.rows >= MIN_HOT_ROWS]
     if (
         overload.strained(view)
-        and len(hot) >= batch_time.ENOUGH
-        and min(each.share for each in hot[: batch_time.ENOUGH]) >= HOT
+        and len(hot) >= batch_time.MIN_PAIRS
+        and min(each.share for each in hot[: batch_time.MIN_PAIRS]) >= MIN_HOT_SHARE
     ):
-        return min(each.share for each in hot[: batch_time.ENOUGH])
-    share = median(each.share for each in hot) if len(hot) >= BATCHES else 0.0
-    return share if share >= HOT else None
+        return min(each.share for each in hot[: batch_time.MIN_PAIRS])
+    share = median(each.share for each in hot) if len(hot) >= MIN_BATCHES else 0.0
+    return share if share >= MIN_HOT_SHARE else None
 
 
 def _width(view: QueryView, uneven: task_skew.Uneven | None) -> int:
@@ -161,9 +171,9 @@ def _factor(share: float, width: int) -> float:
 
 def _weighs(view: QueryView, share: float, uneven: task_skew.Uneven | None) -> bool:
     """Whether a hot key loads one task: rows are shuffled by it, not combined before, and the tasks do not deny it."""
-    if uneven is not None and uneven.factor < BALANCED:
+    if uneven is not None and uneven.factor < MAX_BALANCED_FACTOR:
         return False
-    if _factor(share, _width(view, None)) < SLOWER:
+    if _factor(share, _width(view, None)) < MIN_SLOWDOWN:
         return False
     if not view.run.stateful and not view.plan.keys:
         return _in_one_partition(view, share)
@@ -174,7 +184,7 @@ def _weighs(view: QueryView, share: float, uneven: task_skew.Uneven | None) -> b
 
 def _combined(view: QueryView) -> bool:
     shuffled = [
-        sum(stage.records for stage in tasks.stages if stage.reads_shuffle) < COMBINED * batch.rows
+        sum(stage.records for stage in tasks.stages if stage.reads_shuffle) < MAX_COMBINED_SHARE * batch.rows
         for batch, tasks in batch_time.pairs(view)
         if batch.rows > 0
     ]
@@ -190,9 +200,9 @@ def _in_one_partition(view: QueryView, share: float) -> bool:
 
 
 def _began(view: QueryView, by_key: bool) -> float | None:
-    if by_key and len(view.batches) >= BATCHES:
-        return view.batches[-BATCHES].started
-    newest = view.baseline.steady[-BATCHES:]
+    if by_key and len(view.batches) >= MIN_BATCHES:
+        return view.batches[-MIN_BATCHES].started
+    newest = view.baseline.steady[-MIN_BATCHES:]
     return newest[0].started if newest else None
 
 

@@ -24,14 +24,14 @@ Evidence:
 from collections.abc import Iterator
 
 from ledgerops.diagnosis.rule import Rule
-from ledgerops.diagnosis.rules.rows_dropped import ROWS, at_least, dropped_rows
+from ledgerops.diagnosis.rules.rows_dropped import MIN_DROPPED_ROWS, at_least, dropped_rows
 from ledgerops.diagnosis.rules.watermark_jump import jump
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.records import StateOperator
 from ledgerops.signals.query_view import QueryView
 
-SHARE = 0.001  # of the rows read in the last minute: below it single rows are late, not a producer
-BEHIND = 1.0  # seconds by which the oldest row must be behind; less is the rounding of clocks
+MIN_DROPPED_SHARE = 0.001  # of the rows read in the last minute: below it single rows are late, not a producer
+MIN_BEHIND_SECONDS = 1.0  # seconds by which the oldest row must be behind; less is the rounding of clocks
 
 
 def check(view: QueryView) -> Iterator[Finding]:
@@ -41,13 +41,13 @@ def check(view: QueryView) -> Iterator[Finding]:
     operator = max(dropped, key=lambda name: dropped[name])
     count = dropped[operator]
     share = min(1.0, count / rows)
-    if count < ROWS or share < SHARE or jump(view) is not None:
+    if count < MIN_DROPPED_ROWS or share < MIN_DROPPED_SHARE or jump(view) is not None:
         return
     at = view.batches[-1].ended
     delay = max(view.plan.watermarks.values(), default=None)
     evidence = [
-        Evidence("rows_dropped_last_minute", float(count), "rows", f"< {ROWS}", at),
-        Evidence("dropped_share", share, "ratio", f"< {SHARE:g}", at),
+        Evidence("rows_dropped_last_minute", float(count), "rows", f"< {MIN_DROPPED_ROWS}", at),
+        Evidence("dropped_share", share, "ratio", f"< {MIN_DROPPED_SHARE:g}", at),
     ]
     lateness = _lateness(view)
     if lateness is not None:
@@ -86,7 +86,7 @@ def _lateness(view: QueryView) -> float | None:
         for batch in view.run.recent
         if batch.watermark is not None and batch.event_time_min is not None and _of(batch.operators)
     ]
-    return max((each for each in found if each > BEHIND), default=None)
+    return max((each for each in found if each > MIN_BEHIND_SECONDS), default=None)
 
 
 def acquit(view: QueryView) -> str | None:

@@ -29,14 +29,16 @@ from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.observed_metrics import book_of, newest, plainly_balanced
 from ledgerops.signals.query_view import QueryView
 
-KEPT = 30.0  # seconds that a wrong batch is reported: enough for a scrape and an alert; the output stays wrong
-ROUNDS = 3  # unbalanced batches from which chance (a repeated attempt of a task) has no part in it
+REPORTED_SECONDS = (
+    30.0  # seconds that a wrong batch is reported: enough for a scrape and an alert; the output stays wrong
+)
+CERTAIN_BATCHES = 3  # unbalanced batches from which chance (a repeated attempt of a task) has no part in it
 
 
 def check(view: QueryView) -> Iterator[Finding]:
     if view.last is None or book_of(view.last) is None:
         return
-    latest = newest(view.batches, view.now - KEPT)
+    latest = newest(view.batches, view.now - REPORTED_SECONDS)
     if all(plainly_balanced(batch) for batch in latest):
         return
     booked = [(batch, book) for batch in latest if (book := book_of(batch)) is not None]
@@ -64,7 +66,7 @@ def check(view: QueryView) -> Iterator[Finding]:
                 command="ledgerops verify FOLDER",
             ),
         ),
-        confidence=0.99 if len(wrong) >= ROUNDS else 0.9,
+        confidence=0.99 if len(wrong) >= CERTAIN_BATCHES else 0.9,
         began=wrong[0][0].ended,
     )
 

@@ -32,8 +32,10 @@ from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
 
 MIN_BYTES = 16 * 2**20  # a batch: less is written and read in a blink
-MOSTLY = 0.3  # of the batch passes in stages that spill: else they are not what makes it long
-COMPUTES = 0.3  # of the spilling stages' run time: tasks that wait for something else do not wait for a local disk
+MIN_SPILLING_SHARE = 0.3  # of the batch passes in stages that spill: else they are not what makes it long
+MIN_COMPUTING_SHARE = (
+    0.3  # of the spilling stages' run time: tasks that wait for something else do not wait for a local disk
+)
 
 
 class Spill(NamedTuple):
@@ -53,7 +55,7 @@ def _spills(view: QueryView) -> list[Spill]:
         if spill is None:
             return []
         found.append(spill)
-    return found if len(found) >= batch_time.ENOUGH else []
+    return found if len(found) >= batch_time.MIN_PAIRS else []
 
 
 def _spill(batch: Progress, tasks: TaskSummary) -> Spill | None:
@@ -73,7 +75,7 @@ def check(view: QueryView) -> Iterator[Finding]:
         return
     share = median(spill.share for spill in spills)
     stage = spills[0].stage
-    if share < MOSTLY or stage.cpu_seconds + stage.gc_seconds < COMPUTES * stage.run_seconds:
+    if share < MIN_SPILLING_SHARE or stage.cpu_seconds + stage.gc_seconds < MIN_COMPUTING_SHARE * stage.run_seconds:
         return
     size = median(spill.size for spill in spills)
     newest = state_cost.with_tasks(view)[0][0]
@@ -82,7 +84,7 @@ def check(view: QueryView) -> Iterator[Finding]:
         Component("stage", stage.name.partition(" at ")[0] or f"stage {stage.stage_id}", f"stage {stage.stage_id}"),
         (
             Evidence("spilled_bytes", float(size), "bytes", "0", newest.ended),
-            Evidence("spilling_stages_share", share, "ratio", f"< {MOSTLY:g}", newest.ended),
+            Evidence("spilling_stages_share", share, "ratio", f"< {MIN_SPILLING_SHARE:g}", newest.ended),
         ),
         _remedies(view),
         confidence=min(0.9, 0.5 + 0.4 * share),
@@ -107,7 +109,7 @@ def _remedies(view: QueryView) -> tuple[Remedy, ...]:
 
 def acquit(view: QueryView) -> str | None:
     newest = state_cost.with_tasks(view)
-    if len(newest) < batch_time.ENOUGH or any(stage.spill_bytes for _, tasks in newest for stage in tasks.stages):
+    if len(newest) < batch_time.MIN_PAIRS or any(stage.spill_bytes for _, tasks in newest for stage in tasks.stages):
         return None
     return f"no stage of the latest {len(newest)} sampled batches spilled"
 

@@ -39,9 +39,9 @@ def check(view: QueryView) -> Iterator[Finding]:
         return
     at = view.now
     evidence = [
-        Evidence("neighbour_cores", found.takes, "cores", f"< {cpu_contention.HOGS * found.slots:g}", at),
-        Evidence("own_cores", found.own, "cores", f"> {found.takes / cpu_contention.MORE:.1f}", at),
-        Evidence("slowdown_at_equal_rows", lost.factor, "ratio", f"< {cpu_contention.SLOWER:g}", view.last.ended),
+        Evidence("neighbour_cores", found.takes, "cores", f"< {cpu_contention.MIN_OFFENDER_SHARE * found.slots:g}", at),
+        Evidence("own_cores", found.own, "cores", f"> {found.takes / cpu_contention.MIN_TIMES_OWN:.1f}", at),
+        Evidence("slowdown_at_equal_rows", lost.factor, "ratio", f"< {cpu_contention.MIN_SLOWDOWN:g}", view.last.ended),
         Evidence("slots", float(found.slots), "cores", "more than both need", at),
     ]
     before = "it did not run before"
@@ -61,7 +61,9 @@ def check(view: QueryView) -> Iterator[Finding]:
                 safe=False,
             ),
         ),
-        confidence=min(0.95, 0.6 + 0.3 * found.takes / found.slots + 0.05 * (lost.factor >= 2 * cpu_contention.SLOWER)),
+        confidence=min(
+            0.95, 0.6 + 0.3 * found.takes / found.slots + 0.05 * (lost.factor >= 2 * cpu_contention.MIN_SLOWDOWN)
+        ),
         began=found.since,
         share=max(0.0, 1 - 1 / lost.factor),
     )

@@ -32,21 +32,21 @@ from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.records import Observer
 from ledgerops.signals.query_view import QueryView
 
-WINDOW = 60.0  # seconds looked back
-RECENTLY = 20.0  # seconds; an error before that may have been the last
-FRESH = 30.0  # seconds; an older look says nothing about now
-SILENT = 45.0  # seconds without any sign of the observer; attaching to another session takes half of it
-ERRORS = 3  # of a collector: one that fails once or twice asked a driver that was starting or stopping
-QUEUE = 0.5  # of its limit: it was never above 1 % with 50 busy queries
-WORKER = 0.8  # of one thread; with 50 queries at one batch a second it is below 0.25
-ENOUGH = 20.0  # seconds over which the worker's share is taken
+WINDOW_SECONDS = 60.0  # seconds looked back
+RECENT_SECONDS = 20.0  # seconds; an error before that may have been the last
+MAX_AGE_SECONDS = 30.0  # seconds; an older look says nothing about now
+MIN_SILENCE_SECONDS = 45.0  # seconds without any sign of the observer; attaching to another session takes half of it
+MIN_ERRORS = 3  # of a collector: one that fails once or twice asked a driver that was starting or stopping
+MIN_QUEUE_SHARE = 0.5  # of its limit: it was never above 1 % with 50 busy queries
+MIN_WORKER_SHARE = 0.8  # of one thread; with 50 queries at one batch a second it is below 0.25
+MIN_WORKER_SECONDS = 20.0  # seconds over which the worker's share is taken
 
 
 def check(view: QueryView) -> Iterator[Finding]:
     if not view.observer or view.history.ended is not None:
         return
     silent = unseen(view)
-    if silent >= SILENT:
+    if silent >= MIN_SILENCE_SECONDS:
         yield _nothing_seen(view, silent)
         return
     looks = _looks(view)
@@ -62,16 +62,16 @@ def check(view: QueryView) -> Iterator[Finding]:
     if failing:
         which = "collector" if len(failing) == 1 else "collectors"
         gaps.append(f"{which} {' and '.join(failing)} failed {errors} times in {seconds:.0f} s")
-        evidence.append(Evidence("collector_errors", float(errors), "count", f"< {ERRORS}", newest.at))
+        evidence.append(Evidence("collector_errors", float(errors), "count", f"< {MIN_ERRORS}", newest.at))
     if dropped > 0:
         gaps.append(f"{dropped:,} events were dropped in {seconds:.0f} s")
         evidence.append(Evidence("dropped_events", float(dropped), "count", "0", newest.at))
-    if queue >= QUEUE:
+    if queue >= MIN_QUEUE_SHARE:
         gaps.append(f"{newest.queue_size:,} of at most {newest.queue_limit:,} events are waiting")
-        evidence.append(Evidence("queue_share", queue, "ratio", f"< {QUEUE:g}", newest.at))
-    if busy >= WORKER and seconds >= ENOUGH:
+        evidence.append(Evidence("queue_share", queue, "ratio", f"< {MIN_QUEUE_SHARE:g}", newest.at))
+    if busy >= MIN_WORKER_SHARE and seconds >= MIN_WORKER_SECONDS:
         gaps.append(f"the worker is busy {busy:.0%} of the time")
-        evidence.append(Evidence("worker_busy_ratio", busy, "ratio", f"< {WORKER:g}", newest.at))
+        evidence.append(Evidence("worker_busy_ratio", busy, "ratio", f"< {MIN_WORKER_SHARE:g}", newest.at))
     if not evidence:
         return
     yield Finding(
@@ -79,7 +79,7 @@ def check(view: QueryView) -> Iterator[Finding]:
         Component("observer", "ledgerops", " and ".join(failing) or "events"),
         tuple(evidence),
         (_remedy(failing),),
-        confidence=min(0.95, 0.7 + 0.1 * len(evidence) + 0.05 * (errors >= 2 * ERRORS)),
+        confidence=min(0.95, 0.7 + 0.1 * len(evidence) + 0.05 * (errors >= 2 * MIN_ERRORS)),
         began=_began(looks, failing),
     )
 
@@ -96,7 +96,7 @@ def _nothing_seen(view: QueryView, seconds: float) -> Finding:
     return Finding(
         f"this driver has reported nothing for {seconds:.0f} s, so the state of its queries is unknown",
         Component("observer", "ledgerops", "worker"),
-        (Evidence("seconds_since_last_look", seconds, "seconds", f"< {SILENT:g}", view.now),),
+        (Evidence("seconds_since_last_look", seconds, "seconds", f"< {MIN_SILENCE_SECONDS:g}", view.now),),
         (Remedy("check whether the driver process still runs", "the findings shown are those of its last report"),),
         confidence=0.8,
         began=at,
@@ -109,7 +109,7 @@ def _looks(view: QueryView) -> Sequence[Observer]:
     for look in reversed(view.observer):
         if look.at > view.now:
             continue
-        if look.at < (found[0].at - WINDOW if found else view.now - FRESH):
+        if look.at < (found[0].at - WINDOW_SECONDS if found else view.now - MAX_AGE_SECONDS):
             break
         if found and look.events > found[-1].events:
             break
@@ -120,12 +120,12 @@ def _looks(view: QueryView) -> Sequence[Observer]:
 def _failing(looks: Sequence[Observer]) -> tuple[list[str], int]:
     """The collectors that fail again and again, and how often within the looks."""
     first, newest = looks[0], looks[-1]
-    recent = next(look for look in looks if look.at >= newest.at - RECENTLY)
+    recent = next(look for look in looks if look.at >= newest.at - RECENT_SECONDS)
     recent = recent if recent is not newest else looks[-2]
     found = {}
     for name, count in newest.collector_errors.items():
         grown = count - first.collector_errors.get(name, 0)
-        if grown >= ERRORS and count > recent.collector_errors.get(name, 0):
+        if grown >= MIN_ERRORS and count > recent.collector_errors.get(name, 0):
             found[name] = grown
     return sorted(found), sum(found.values())
 

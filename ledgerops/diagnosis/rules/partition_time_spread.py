@@ -26,15 +26,15 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ledgerops.diagnosis.rule import Rule
-from ledgerops.diagnosis.rules.late_data import SHARE
-from ledgerops.diagnosis.rules.rows_dropped import ROWS, dropped_rows
+from ledgerops.diagnosis.rules.late_data import MIN_DROPPED_SHARE
+from ledgerops.diagnosis.rules.rows_dropped import MIN_DROPPED_ROWS, dropped_rows
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.head_table import looked_at
 from ledgerops.model.records import Partition
 from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
 
-APART = 10.0  # seconds, at least: partitions are always a batch or two apart
+MIN_APART_SECONDS = 10.0  # seconds, at least: partitions are always a batch or two apart
 
 
 class Spread(NamedTuple):
@@ -47,17 +47,19 @@ def check(view: QueryView) -> Iterator[Finding]:
     dropped, rows = dropped_rows(view)
     count = sum(dropped.values())
     spread = _spread(view)
-    if view.last is None or spread is None or rows <= 0 or count < ROWS or count / rows < SHARE:
+    if view.last is None or spread is None or rows <= 0 or count < MIN_DROPPED_ROWS or count / rows < MIN_DROPPED_SHARE:
         return
     delay = max(view.plan.watermarks.values(), default=None)
-    if spread.seconds < max(APART, delay or 0.0, 2 * (view.trigger.interval or 0.0)):
+    if spread.seconds < max(MIN_APART_SECONDS, delay or 0.0, 2 * (view.trigger.interval or 0.0)):
         return
     topic, partition = spread.slowest
     at = view.last.ended
     allowed = f" (allowed lateness {delay:g} s)" if delay is not None else ""
     evidence = [
-        Evidence("partitions_apart_seconds", spread.seconds, "seconds", f"< {max(APART, delay or 0.0):g}", at),
-        Evidence("rows_dropped_last_minute", float(count), "rows", f"< {ROWS}", at),
+        Evidence(
+            "partitions_apart_seconds", spread.seconds, "seconds", f"< {max(MIN_APART_SECONDS, delay or 0.0):g}", at
+        ),
+        Evidence("rows_dropped_last_minute", float(count), "rows", f"< {MIN_DROPPED_ROWS}", at),
     ]
     if delay is not None:
         evidence.append(Evidence("allowed_lateness_seconds", delay, "seconds", f"> {spread.seconds:.0f}", at))

@@ -35,10 +35,10 @@ from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
 
-MOSTLY = 0.6  # of the task time in Python; a source in Python that only hands rows over has less
-COMPUTES = 0.5  # share of task time on the JVM's CPU from which the JVM is what works
-ACQUITS = 0.4  # less of the task time rules it out
-SLOWER = 1.5  # time for a row against the usual: otherwise the load changed, not the function
+MIN_PYTHON_SHARE = 0.6  # of the task time in Python; a source in Python that only hands rows over has less
+MAX_JVM_CPU_SHARE = 0.5  # share of task time on the JVM's CPU from which the JVM is what works
+MAX_ACQUITTED_SHARE = 0.4  # less of the task time rules it out
+MIN_SLOWDOWN = 1.5  # time for a row against the usual: otherwise the load changed, not the function
 
 
 class Bound(NamedTuple):
@@ -78,17 +78,22 @@ def check(view: QueryView) -> Iterator[Finding]:
     if view.last is None or not harm.examined(view):
         return
     now = bound(view)
-    if now is None or now.share < MOSTLY or now.cpu >= COMPUTES or now.stages < batch_time.MOSTLY * now.duration:
+    if (
+        now is None
+        or now.share < MIN_PYTHON_SHARE
+        or now.cpu >= MAX_JVM_CPU_SHARE
+        or now.stages < batch_time.MIN_MAIN_SHARE * now.duration
+    ):
         return
     before = _bound(view, batch_time.usual_pairs(view))
-    if (before is not None and now.per_row < SLOWER * before.per_row) or batch_time.starved(view):
+    if (before is not None and now.per_row < MIN_SLOWDOWN * before.per_row) or batch_time.starved(view):
         return
     at = view.last.ended
     evidence = [
-        Evidence("python_seconds", now.seconds, "seconds", f"< {MOSTLY * now.seconds / now.share:.1f}", at),
-        Evidence("python_share_of_task_time", now.share, "ratio", f"< {MOSTLY:g}", at),
-        Evidence("task_cpu_share", now.cpu, "ratio", f">= {COMPUTES:g}", at),
-        Evidence("stage_seconds", now.stages, "seconds", f"< {batch_time.MOSTLY * now.duration:.1f}", at),
+        Evidence("python_seconds", now.seconds, "seconds", f"< {MIN_PYTHON_SHARE * now.seconds / now.share:.1f}", at),
+        Evidence("python_share_of_task_time", now.share, "ratio", f"< {MIN_PYTHON_SHARE:g}", at),
+        Evidence("task_cpu_share", now.cpu, "ratio", f">= {MAX_JVM_CPU_SHARE:g}", at),
+        Evidence("stage_seconds", now.stages, "seconds", f"< {batch_time.MIN_MAIN_SHARE * now.duration:.1f}", at),
         Evidence("python_seconds_per_row", now.per_row, "seconds", "less", at),
     ]
     slower = ""
@@ -120,7 +125,11 @@ def check(view: QueryView) -> Iterator[Finding]:
 def acquit(view: QueryView) -> str | None:
     now = bound(view)
     # where they take most of it, they are no cause only because they always did
-    return None if now is None or now.share >= ACQUITS else f"Python workers take {now.share:.0%} of the task time"
+    return (
+        None
+        if now is None or now.share >= MAX_ACQUITTED_SHARE
+        else f"Python workers take {now.share:.0%} of the task time"
+    )
 
 
 RULE = Rule("python-bound", "warning", check, __doc__, ("falling-behind", "trigger-overrun"), acquit, needs_harm=True)

@@ -26,21 +26,27 @@ from collections.abc import Iterator
 from statistics import median
 
 from ledgerops.diagnosis.rule import Rule
-from ledgerops.diagnosis.rules.observer_degraded import SILENT, unseen
+from ledgerops.diagnosis.rules.observer_degraded import MIN_SILENCE_SECONDS, unseen
 from ledgerops.metrics.latency import RUNNING
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.records import LONG_RUNNING
 from ledgerops.signals.query_view import QueryView
 
-FLOOR = 30.0  # seconds; anything may pause so long: a full garbage collection, a broker that elects a leader
+MIN_STUCK_SECONDS = (
+    30.0  # seconds; anything may pause so long: a full garbage collection, a broker that elects a leader
+)
 TIMES_USUAL = 10.0  # the median batch
 TIMES_LONGEST = 4.0  # the longest of the latest batches; under overload each may well be twice the one before
-FIRST = 300.0  # seconds for the first batch of a run: it may read a long backlog, restore state, start executors
+MAX_FIRST_BATCH_SECONDS = (
+    300.0  # seconds for the first batch of a run: it may read a long backlog, restore state, start executors
+)
 TIMES_ROWS = 3.0  # the time that so many rows usually take
-ASKED = 5.0  # seconds between the start of a batch and a sample of its source that shows what it reads
+MAX_SAMPLE_DISTANCE_SECONDS = (
+    5.0  # seconds between the start of a batch and a sample of its source that shows what it reads
+)
 TIMES_PAUSE = 3.0  # the longest pause seen, where the trigger is not known
 ONE_BATCH = 3600.0  # a trigger that reads all available rows in one run may rightly run for long
-LATEST = 10
+LATEST_BATCHES = 10
 SILENCE = 60.0  # seconds without progress and without an idle event, which Spark sends every 10 s
 
 
@@ -48,7 +54,7 @@ def check(view: QueryView) -> Iterator[Finding]:
     history = view.history
     if history.ended is not None or history.last_seen is None:
         return
-    if unseen(view) >= SILENT:
+    if unseen(view) >= MIN_SILENCE_SECONDS:
         return  # no samples: whether the query is stuck is not known, and observer-degraded reports that
     running, limit = view.run.running_seconds, _limit(view)
     if history.running is not None and running is not None:
@@ -83,21 +89,23 @@ def _first_batch_moves(view: QueryView) -> bool:
     """Whether a first batch, however long, has finished a task or begun a job lately."""
     running = view.history.running
     moved = None if running is None else running.moved
-    return not view.batches and moved is not None and view.now - moved <= FIRST
+    return not view.batches and moved is not None and view.now - moved <= MAX_FIRST_BATCH_SECONDS
 
 
 def _limit(view: QueryView) -> float:
     """Seconds from which a trigger counts as stuck."""
     if view.plan.trigger in LONG_RUNNING:
-        return max(2 * FIRST, 3 * (view.trigger.interval or 0.0))
+        return max(2 * MAX_FIRST_BATCH_SECONDS, 3 * (view.trigger.interval or 0.0))
     if view.plan.trigger in ("available_now", "once"):
         return ONE_BATCH
-    latest = [batch.duration for batch in view.batches[-LATEST:]]
+    latest = [batch.duration for batch in view.batches[-LATEST_BATCHES:]]
     interval = view.trigger.interval or 0.0
     if view.baseline.usual_duration is None:
-        return max(FIRST, TIMES_USUAL * interval, TIMES_LONGEST * max(latest, default=0.0))
+        return max(MAX_FIRST_BATCH_SECONDS, TIMES_USUAL * interval, TIMES_LONGEST * max(latest, default=0.0))
     much = TIMES_ROWS * view.baseline.usual_duration * _times_usual_rows(view)
-    return max(FLOOR, TIMES_USUAL * view.baseline.usual_duration, TIMES_LONGEST * max(latest), 2 * interval, much)
+    return max(
+        MIN_STUCK_SECONDS, TIMES_USUAL * view.baseline.usual_duration, TIMES_LONGEST * max(latest), 2 * interval, much
+    )
 
 
 def _rhythm(view: QueryView) -> float | None:
@@ -118,7 +126,11 @@ def _times_usual_rows(view: QueryView) -> float:
     running, rows = view.history.running, [batch.rows for batch in view.baseline.settled if batch.rows > 0]
     if running is None or not rows or view.plan.rate_limits:
         return 0.0
-    looks = [heads for heads in view.history.heads if heads.error is None and abs(heads.at - running.since) <= ASKED]
+    looks = [
+        heads
+        for heads in view.history.heads
+        if heads.error is None and abs(heads.at - running.since) <= MAX_SAMPLE_DISTANCE_SECONDS
+    ]
     if not looks:
         return 0.0
     left = sum(max(0, looks[-1].latest.get(partition, end) - end) for partition, end in view.lag.consumed.items())

@@ -35,15 +35,15 @@ from ledgerops.signals.partitions import read_by_partition
 from ledgerops.signals.query_view import QueryView
 
 CAPS = ("maxoffsetspertrigger", "maxrowspertrigger")  # counted in offsets; a cap in bytes or files is not
-BATCHES = 5
+MIN_BATCHES = 5
 ONE_SIZE = 0.98  # of the largest: Spark shares a cap out over the partitions, and rounds
 UNKNOWN_OPTION = "the limit of the source"
 AT_CAP = 0.9  # Spark shares the cap out over the partitions and rounds
-ROOM = 0.7  # of the interval: a batch that takes less has room for a larger one, whatever its time goes into
-FULL = 0.9  # of the interval: one that takes more has none
-LESS = 0.8  # of the rows; batches with fewer than these tell what more of them cost
+MAX_ROOMY_SHARE = 0.7  # of the interval: a batch that takes less has room for a larger one, whatever its time goes into
+MAX_FULL_SHARE = 0.9  # of the interval: one that takes more has none
+MAX_SMALLER_SHARE = 0.8  # of the rows; batches with fewer than these tell what more of them cost
 LAG_SECONDS = 10.0  # as for falling behind; nobody waits for less
-SOON = 600.0  # a backlog that will be gone by then needs no restart with another cap
+SOON_SECONDS = 600.0  # a backlog that will be gone by then needs no restart with another cap
 
 
 class Held(NamedTuple):
@@ -60,17 +60,17 @@ def check(view: QueryView) -> Iterator[Finding]:
     if held is None or view.last is None:
         return
     interval = view.trigger.interval or 0.0
-    better = round(held.cap * ROOM * interval / held.seconds, -2) if held.seconds > 0 else 2 * held.cap
+    better = round(held.cap * MAX_ROOMY_SHARE * interval / held.seconds, -2) if held.seconds > 0 else 2 * held.cap
     at = view.last.ended
     yield Finding(
-        f"each of the last {BATCHES} batches read the {held.cap:,} offsets that {held.option} allows, took "
+        f"each of the last {MIN_BATCHES} batches read the {held.cap:,} offsets that {held.option} allows, took "
         f"{held.seconds:.1f} s of {interval:g} s, and left {held.left:,} behind",
         Component("source", ",".join(source.name for source in view.last.sources), held.option),
         (
             Evidence(
                 "batch_offsets", float(sum(read_by_partition(view.last).values())), "offsets", "below the cap", at
             ),
-            Evidence("batch_seconds_median", held.seconds, "seconds", f">= {ROOM * interval:.1f}", at),
+            Evidence("batch_seconds_median", held.seconds, "seconds", f">= {MAX_ROOMY_SHARE * interval:.1f}", at),
             Evidence("backlog_offsets", float(held.left), "offsets", "0", at),
             Evidence(LAG.name, held.lag, "seconds", f"<= {LAG_SECONDS:g}", view.now),
         ),
@@ -82,7 +82,7 @@ def check(view: QueryView) -> Iterator[Finding]:
             ),
         ),
         confidence=0.9,
-        began=view.baseline.steady[-BATCHES].started,
+        began=view.baseline.steady[-MIN_BATCHES].started,
         share=held.share,
     )
 
@@ -90,23 +90,23 @@ def check(view: QueryView) -> Iterator[Finding]:
 @once
 def _held(view: QueryView) -> Held | None:
     cap = cap_of(view)
-    interval, latest = view.trigger.interval, view.baseline.steady[-BATCHES:]
-    if cap is None or not interval or len(latest) < BATCHES:
+    interval, latest = view.trigger.interval, view.baseline.steady[-MIN_BATCHES:]
+    if cap is None or not interval or len(latest) < MIN_BATCHES:
         return None
     option, limit = cap
     lefts = [left for batch in latest if (left := backlog(batch)) is not None]
     seconds = median(batch.duration for batch in latest)
-    if len(lefts) < BATCHES or sum(batch.duration > interval for batch in latest) > 1:
+    if len(lefts) < MIN_BATCHES or sum(batch.duration > interval for batch in latest) > 1:
         return None
     if any(sum(read_by_partition(batch).values()) < AT_CAP * limit for batch in latest):
         return None
     span = latest[-1].started - latest[0].started
     shrinks = (lefts[0] - lefts[-1]) / span if span > 0 else 0.0
     lag = view.lag.seconds or 0.0
-    if lag < max(LAG_SECONDS, 2 * interval) or (shrinks > 0 and lefts[-1] / shrinks < SOON):
+    if lag < max(LAG_SECONDS, 2 * interval) or (shrinks > 0 and lefts[-1] / shrinks < SOON_SECONDS):
         return None
-    load = overload.load(view, BATCHES)
-    if seconds > ROOM * interval and not _cheap(view, seconds, interval, load):
+    load = overload.load(view, MIN_BATCHES)
+    if seconds > MAX_ROOMY_SHARE * interval and not _cheap(view, seconds, interval, load):
         return None
     share = max(0.0, 1 - load.processed / load.arrival) if load is not None and load.arrival > 0 else 0.0
     return Held(option, limit, seconds, lefts[-1], lag, share)
@@ -122,9 +122,9 @@ def _cheap(view: QueryView, seconds: float, interval: float, load: overload.Load
 
     Told by the smaller batches of the run: what the larger ones take longer is what rows cost.
     """
-    rows = median(batch.rows for batch in view.baseline.steady[-BATCHES:])
-    smaller = [batch for batch in view.baseline.steady[:-BATCHES] if 0 < batch.rows <= LESS * rows]
-    if seconds > FULL * interval or load is None or len(smaller) < BATCHES:
+    rows = median(batch.rows for batch in view.baseline.steady[-MIN_BATCHES:])
+    smaller = [batch for batch in view.baseline.steady[:-MIN_BATCHES] if 0 < batch.rows <= MAX_SMALLER_SHARE * rows]
+    if seconds > MAX_FULL_SHARE * interval or load is None or len(smaller) < MIN_BATCHES:
         return False
     fewer, before = median(batch.rows for batch in smaller), median(batch.duration for batch in smaller)
     each = max(0.0, seconds - before) / (rows - fewer)
@@ -143,22 +143,22 @@ def cap_of(view: QueryView) -> tuple[str, int] | None:
 
 def _seen_cap(view: QueryView) -> tuple[str, int] | None:
     """Five batches of one size that each leave rows behind are limited, whatever the option is called."""
-    latest = view.baseline.steady[-BATCHES:]
+    latest = view.baseline.steady[-MIN_BATCHES:]
     sizes = [sum(read_by_partition(batch).values()) for batch in latest]
-    if len(latest) < BATCHES or not all(backlog(batch) for batch in latest) or min(sizes) < ONE_SIZE * max(sizes):
+    if len(latest) < MIN_BATCHES or not all(backlog(batch) for batch in latest) or min(sizes) < ONE_SIZE * max(sizes):
         return None
     return (UNKNOWN_OPTION, max(sizes)) if min(sizes) > 0 else None
 
 
 def acquit(view: QueryView) -> str | None:
-    cap, latest = cap_of(view), view.baseline.steady[-BATCHES:]
+    cap, latest = cap_of(view), view.baseline.steady[-MIN_BATCHES:]
     if cap is None or not latest or _held(view) is not None:
         return None
     most = max(sum(read_by_partition(batch).values()) for batch in latest)
     seconds = median(batch.duration for batch in latest)
     if most < AT_CAP * cap[1]:
         return f"batches read at most {most:,} of the {cap[1]:,} offsets that {cap[0]} allows"
-    if view.trigger.interval and seconds > FULL * view.trigger.interval:
+    if view.trigger.interval and seconds > MAX_FULL_SHARE * view.trigger.interval:
         return f"batches take {seconds:.1f} s of {view.trigger.interval:g} s: there is no time for larger ones"
     return None
 

@@ -36,11 +36,13 @@ from ledgerops.model.records import Partition
 from ledgerops.signals.query_view import QueryView
 from ledgerops.signals.run import WINDOW_SECONDS
 
-SHARE = 0.2  # of what the topic keeps: below it a longer pause of the query is enough to lose rows
+MAX_HEADROOM_SHARE = 0.2  # of what the topic keeps: below it a longer pause of the query is enough to lose rows
 NOT_YET = 0.5  # of what the topic keeps: above it the time that is left says more of the topic than of the query
-SECONDS = 3600.0  # until rows are lost at the present pace: what somebody on call needs to do something about it
-ALIKE = 0.1  # of what the topic keeps
-SHRINKS = 0.05  # seconds of headroom lost each second: less is the to and fro of batches
+MAX_SECONDS_TO_LOSS = (
+    3600.0  # until rows are lost at the present pace: what somebody on call needs to do something about it
+)
+MAX_ALIKE_SHARE = 0.1  # of what the topic keeps
+MIN_SHRINK_RATIO = 0.05  # seconds of headroom lost each second: less is the to and fro of batches
 
 
 class Risk(NamedTuple):
@@ -62,10 +64,10 @@ def check(view: QueryView) -> Iterator[Finding]:
         if view.lag.consumed[each] < heads.earliest[each]:
             continue  # lost already
         pace, keeps = _pace(view, each), _keeps(view, each)
-        if pace is None or keeps is None or keeps <= 0 or pace < SHRINKS:
+        if pace is None or keeps is None or keeps <= 0 or pace < MIN_SHRINK_RATIO:
             continue
         share = left / keeps
-        if share < SHARE or (share < NOT_YET and left / pace < SECONDS):
+        if share < MAX_HEADROOM_SHARE or (share < NOT_YET and left / pace < MAX_SECONDS_TO_LOSS):
             risks.append(Risk(left, share, pace, each))
     if not risks:
         return
@@ -73,9 +75,9 @@ def check(view: QueryView) -> Iterator[Finding]:
     topic, partition = worst
     lag = view.lag.unread_since.get(worst)
     evidence = [
-        Evidence(HEADROOM.name, left, "seconds", f">= {SECONDS:g}", view.now),
-        Evidence("headroom_share", share, "ratio", f">= {SHARE:g}", heads.at),
-        Evidence("headroom_lost_each_second", pace, "ratio", f"< {SHRINKS:g}", view.now),
+        Evidence(HEADROOM.name, left, "seconds", f">= {MAX_SECONDS_TO_LOSS:g}", view.now),
+        Evidence("headroom_share", share, "ratio", f">= {MAX_HEADROOM_SHARE:g}", heads.at),
+        Evidence("headroom_lost_each_second", pace, "ratio", f"< {MIN_SHRINK_RATIO:g}", view.now),
     ]
     if lag is not None:
         evidence.append(Evidence(LAG.name, max(0.0, view.now - lag), "seconds", "falling", view.now))
@@ -101,7 +103,7 @@ def check(view: QueryView) -> Iterator[Finding]:
 def _worst(risks: Sequence[Risk]) -> Risk:
     """The first of the partitions about as near the limit: two that alternate would appear as two findings."""
     least = min(risk.share for risk in risks)
-    return min((risk for risk in risks if risk.share <= least + ALIKE), key=lambda risk: risk.partition)
+    return min((risk for risk in risks if risk.share <= least + MAX_ALIKE_SHARE), key=lambda risk: risk.partition)
 
 
 def _keeps(view: QueryView, partition: Partition) -> float | None:

@@ -31,9 +31,9 @@ from ledgerops.signals.baseline import RECENT_BATCHES
 from ledgerops.signals.query_view import QueryView
 
 STALL = "rocksdbWriterStallLatencyMs"
-NANOSECONDS = 1e-9  # whatever the name says
+SECONDS_PER_NANOSECOND = 1e-9  # whatever the name says
 # of a batch's wall time, and of the trigger interval: less is a flush now and then, as RocksDB means it to be
-SHARE = 0.1
+MIN_STALL_SHARE = 0.1
 
 
 def check(view: QueryView) -> Iterator[Finding]:
@@ -45,13 +45,13 @@ def check(view: QueryView) -> Iterator[Finding]:
     duration = median(batch.duration for batch in latest)
     for index, operator in enumerate(view.last.operators):
         told = state_cost.told(latest, index)
-        stalls = [state.custom.get(STALL, 0.0) * NANOSECONDS for _, state in told]
+        stalls = [state.custom.get(STALL, 0.0) * SECONDS_PER_NANOSECOND for _, state in told]
         if len(stalls) < RECENT_BATCHES or min(stalls) <= 0 or duration <= 0:
             continue
         seconds = median(stalls)
         wall = seconds / state_cost.lanes(view, operator)
         share = min(1.0, wall / duration)
-        if share < SHARE or wall < SHARE * (view.trigger.interval or 0.0):
+        if share < MIN_STALL_SHARE or wall < MIN_STALL_SHARE * (view.trigger.interval or 0.0):
             continue
         at = view.last.ended
         yield Finding(
@@ -60,7 +60,7 @@ def check(view: QueryView) -> Iterator[Finding]:
             Component("operator", operator.name, "RocksDB"),
             (
                 Evidence("rocksdb_writer_stall_seconds", seconds, "seconds", "0", at),
-                Evidence("rocksdb_writer_stall_share", share, "ratio", f"< {SHARE:g}", at),
+                Evidence("rocksdb_writer_stall_share", share, "ratio", f"< {MIN_STALL_SHARE:g}", at),
             ),
             (
                 Remedy("put spark.local.dir on a local SSD", "flushes and compactions then keep up with the writes"),

@@ -29,9 +29,9 @@ from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
 from ledgerops.signals.run import WINDOW_SECONDS
 
-ROWS = 50  # dropped in the last minute; fewer are stragglers after a rebalance or a restart
-SHARE = 0.001  # of the rows read meanwhile; the alert of this name has the same
-OVER = 20.0  # seconds without another dropped row, or
+MIN_DROPPED_ROWS = 50  # dropped in the last minute; fewer are stragglers after a rebalance or a restart
+MIN_DROPPED_SHARE = 0.001  # of the rows read meanwhile; the alert of this name has the same
+OVER_SECONDS = 20.0  # seconds without another dropped row, or
 OVER_INTERVALS = 4.0  # trigger intervals: then it is over
 EXACT = ("dedupe", "dedupeWithinWatermark")  # these see each row; others count after rows were combined
 
@@ -43,7 +43,7 @@ def check(view: QueryView) -> Iterator[Finding]:
     operator = max(dropped, key=lambda name: dropped[name])
     count = dropped[operator]
     share = min(1.0, count / rows)
-    if count < ROWS or share < SHARE:
+    if count < MIN_DROPPED_ROWS or share < MIN_DROPPED_SHARE:
         return
     at = view.batches[-1].ended
     told = [
@@ -55,8 +55,8 @@ def check(view: QueryView) -> Iterator[Finding]:
         f"{at_least(operator)}{count:,} rows ({share:.1%} of those read) were dropped by {operator} in the last minute",
         Component("operator", operator),
         (
-            Evidence("rows_dropped_last_minute", float(count), "rows", f"< {ROWS}", at),
-            Evidence("dropped_share", share, "ratio", f"< {SHARE:g}", at),
+            Evidence("rows_dropped_last_minute", float(count), "rows", f"< {MIN_DROPPED_ROWS}", at),
+            Evidence("dropped_share", share, "ratio", f"< {MIN_DROPPED_SHARE:g}", at),
             Evidence("rows_dropped_since_began", float(sum(number for _, number in told)), "rows", "0", at),
         ),
         (
@@ -87,7 +87,7 @@ def dropped_rows(view: QueryView) -> tuple[dict[str, int], int]:
         for operator in batch.operators:
             if operator.dropped_rows:
                 dropped[operator.name] = dropped.get(operator.name, 0) + operator.dropped_rows
-    over = max(OVER, OVER_INTERVALS * (view.trigger.interval or 0.0))
+    over = max(OVER_SECONDS, OVER_INTERVALS * (view.trigger.interval or 0.0))
     if not any(each.dropped_rows for batch in fresh if batch.ended >= view.now - over for each in batch.operators):
         return {}, 0
     return dropped, sum(batch.rows for batch in fresh)

@@ -30,11 +30,15 @@ from ledgerops.diagnosis.rule import Rule
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.signals.query_view import QueryView
 
-UNEVEN = 1.6  # times its even share of the tasks; Dr. Elephant calls 1.78 of the task time moderate, for a whole job
-SLOW = 1.5  # times the seconds for a task: an executor that is slow gets fewer tasks, and that is not the cause
-COST = 0.2  # share of the batch that it must cost
-SECONDS = 0.5
-TASKS = 4  # a batch; fewer cannot be spread
+MIN_TIMES_EVEN_SHARE = (
+    1.6  # times its even share of the tasks; Dr. Elephant calls 1.78 of the task time moderate, for a whole job
+)
+MAX_TASK_TIME_RATIO = (
+    1.5  # times the seconds for a task: an executor that is slow gets fewer tasks, and that is not the cause
+)
+MIN_COST_SHARE = 0.2  # share of the batch that it must cost
+MIN_COST_SECONDS = 0.5
+MIN_TASKS_PER_BATCH = 4  # a batch; fewer cannot be spread
 
 
 def check(view: QueryView) -> Iterator[Finding]:
@@ -42,7 +46,7 @@ def check(view: QueryView) -> Iterator[Finding]:
         return
     shares, batches = task_skew.executor_shares(view), len(batch_time.pairs(view))
     total = sum(share.tasks for share in shares)
-    if len(shares) < 2 or batches < batch_time.ENOUGH or total < TASKS * batches:
+    if len(shares) < 2 or batches < batch_time.MIN_PAIRS or total < MIN_TASKS_PER_BATCH * batches:
         return
     busiest, rest = shares[0], shares[1:]
     cores = sum(share.cores for share in shares)
@@ -50,10 +54,12 @@ def check(view: QueryView) -> Iterator[Finding]:
     seconds = busiest.run_seconds / busiest.cores / batches
     fair = sum(each.run_seconds for each in shares) / cores / batches
     duration = median(batch.duration for batch, _ in batch_time.pairs(view))
-    if share < min(0.95, UNEVEN * even) or seconds - fair < max(SECONDS, COST * duration):
+    if share < min(0.95, MIN_TIMES_EVEN_SHARE * even) or seconds - fair < max(
+        MIN_COST_SECONDS, MIN_COST_SHARE * duration
+    ):
         return
     tasks, ran = sum(each.tasks for each in rest), sum(each.run_seconds for each in rest)
-    if busiest.task_seconds is not None and tasks and ran / tasks > SLOW * busiest.task_seconds:
+    if busiest.task_seconds is not None and tasks and ran / tasks > MAX_TASK_TIME_RATIO * busiest.task_seconds:
         return
     at = view.last.ended
     yield Finding(
@@ -61,9 +67,11 @@ def check(view: QueryView) -> Iterator[Finding]:
         f"per batch, and an even split would take {fair:.1f} s",
         Component("executor", busiest.executor),
         (
-            Evidence("busiest_executor_task_share", share, "ratio", f"< {min(0.95, UNEVEN * even):.2f}", at),
+            Evidence(
+                "busiest_executor_task_share", share, "ratio", f"< {min(0.95, MIN_TIMES_EVEN_SHARE * even):.2f}", at
+            ),
             Evidence("even_share", even, "ratio", "the even share", at),
-            Evidence("busiest_executor_seconds", seconds, "seconds", f"< {fair + SECONDS:.1f}", at),
+            Evidence("busiest_executor_seconds", seconds, "seconds", f"< {fair + MIN_COST_SECONDS:.1f}", at),
             Evidence("even_seconds", fair, "seconds", "the even split", at),
         ),
         (

@@ -40,13 +40,13 @@ from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
 
 WINDOWS = (5, 30, 180)  # stretches of TREND_SECONDS
-PARTS = 5  # of a window, each of which must show the rise
-RISE = 0.15  # of the arrival over the shortest window; its noise is some percent
+WINDOW_PARTS = 5  # of a window, each of which must show the rise
+MIN_RISE_SHARE = 0.15  # of the arrival over the shortest window; its noise is some percent
 LEAST_STEP, MOST_STEP = 0.08, 0.45  # of the whole rise in each step between parts: more in one step is a step
-FULL = 0.88  # below it a third of a rise is still to come
-SOON = 900.0  # seconds; a forecast from five minutes holds no longer
+MIN_FULLNESS = 0.88  # below it a third of a rise is still to come
+SOON_SECONDS = 900.0  # seconds; a forecast from five minutes holds no longer
 BY_INTERVAL = "the trigger interval"
-BEGUN = 3  # batches in the newest stretch, which is not over; fewer do not say how full it is
+MIN_NEWEST_BATCHES = 3  # batches in the newest stretch, which is not over; fewer do not say how full it is
 
 
 class Creep(NamedTuple):
@@ -72,11 +72,11 @@ def check(view: QueryView) -> Iterator[Finding]:
         f"{creep.fullness:.0%} of {creep.by}; at this rate {when}",
         Component("query", view.query, creep.by),
         (
-            Evidence("fullness", creep.fullness, "ratio", f"< {FULL:g}", at),
+            Evidence("fullness", creep.fullness, "ratio", f"< {MIN_FULLNESS:g}", at),
             Evidence("fullness_per_minute", creep.per_second * 60, "ratio", "about 0", at),
             Evidence("arrival_rows_per_second", creep.arrival, "rows/s", "level", at),
-            Evidence("arrival_growth", creep.growth, "ratio", f"< {RISE:g}", at),
-            Evidence("seconds_to_capacity", creep.seconds, "seconds", f"> {SOON:g}", at),
+            Evidence("arrival_growth", creep.growth, "ratio", f"< {MIN_RISE_SHARE:g}", at),
+            Evidence("seconds_to_capacity", creep.seconds, "seconds", f"> {SOON_SECONDS:g}", at),
             Evidence("window_seconds", creep.window, "seconds", "the observed time", at),
         ),
         (
@@ -101,11 +101,11 @@ def _creep(view: QueryView) -> Creep | None:
     if view.last is None or not interval or view.history.idle_since is not None:
         return None
     newest = view.batches[-3:]
-    if max(_full(view, batch.rows, batch.duration) for batch in newest) < FULL:
+    if max(_full(view, batch.rows, batch.duration) for batch in newest) < MIN_FULLNESS:
         return None
     since = (view.history.started_at or view.batches[0].started) + WARM_UP_SECONDS + TREND_SECONDS
     points = [point for point in view.history.trend if point.at - TREND_SECONDS >= since]
-    if points and points[-1].batches < BEGUN:
+    if points and points[-1].batches < MIN_NEWEST_BATCHES:
         points.pop()
     for size in WINDOWS:
         if len(points) < size + 1:
@@ -118,9 +118,9 @@ def _creep(view: QueryView) -> Creep | None:
 
 def _risen(view: QueryView, points: Sequence[TrendPoint]) -> Creep | None:
     """Whether arrival and fullness rose over each part of the points, the first of which is only their beginning."""
-    size = (len(points) - 1) // PARTS
-    parts = [points[n * size + 1 : (n + 1) * size + 1] for n in range(PARTS)]
-    edges = [points[n * size].at for n in range(PARTS + 1)]
+    size = (len(points) - 1) // WINDOW_PARTS
+    parts = [points[n * size + 1 : (n + 1) * size + 1] for n in range(WINDOW_PARTS)]
+    edges = [points[n * size].at for n in range(WINDOW_PARTS + 1)]
     if view.last is None or any(b - a > 2 * size * TREND_SECONDS for a, b in pairwise(edges)):
         return None
     looks = [*edges[:-1], min(edges[-1], looked_at(view.last))]  # the newest part may not be over
@@ -132,7 +132,7 @@ def _risen(view: QueryView, points: Sequence[TrendPoint]) -> Creep | None:
         for (before, after), (begin, until) in zip(pairwise(heads), pairwise(looks), strict=True)
     ]
     rise = arrivals[-1] - arrivals[0]
-    if arrivals[0] <= 0 or rise < RISE * arrivals[0]:
+    if arrivals[0] <= 0 or rise < MIN_RISE_SHARE * arrivals[0]:
         return None
     if any(not LEAST_STEP * rise <= later - earlier <= MOST_STEP * rise for earlier, later in pairwise(arrivals)):
         return None
@@ -142,11 +142,11 @@ def _risen(view: QueryView, points: Sequence[TrendPoint]) -> Creep | None:
         if (batches := sum(p.batches for p in part))
     ]
     apart = edges[-1] - edges[-2]
-    if len(fulls) < PARTS or fulls[-1] < FULL or fulls[-1] <= fulls[0]:
+    if len(fulls) < WINDOW_PARTS or fulls[-1] < MIN_FULLNESS or fulls[-1] <= fulls[0]:
         return None
     # the newest part is as full as it was in its middle
     seconds = _until_full(fulls, apart)
-    if seconds is None or seconds > SOON:
+    if seconds is None or seconds > SOON_SECONDS:
         return None
     window = edges[-1] - edges[0]
     by = "the rows allowed per batch" if _by_cap(view, points[-1]) else BY_INTERVAL

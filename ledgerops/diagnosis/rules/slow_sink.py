@@ -83,7 +83,11 @@ def _outside(view: QueryView) -> Slow | None:
         return None
     usual = batch_time.usually_outside(view)
     before = usual.seconds if usual is not None else 0.0
-    limit = batch_time.MOSTLY if usual is None else min(batch_time.MOSTLY, batch_time.PART + before / outside.duration)
+    limit = (
+        batch_time.MIN_MAIN_SHARE
+        if usual is None
+        else min(batch_time.MIN_MAIN_SHARE, batch_time.MIN_PART_SHARE + before / outside.duration)
+    )
     evidence = [
         ("add_batch_seconds_outside_tasks", outside.seconds, "seconds", f"< {MIN_SECONDS:g}"),
         ("outside_tasks_share", outside.share, "ratio", f"< {limit:.2f}"),
@@ -110,8 +114,13 @@ def _waiting(view: QueryView) -> Slow | None:
         waiting.seconds,
         waiting.duration,
         (
-            ("writing_stage_seconds", waiting.seconds, "seconds", f"< {batch_time.MOSTLY * waiting.duration:.1f}"),
-            ("writing_stage_cpu_share", waiting.cpu_share, "ratio", f">= {batch_time.WAITS:g}"),
+            (
+                "writing_stage_seconds",
+                waiting.seconds,
+                "seconds",
+                f"< {batch_time.MIN_MAIN_SHARE * waiting.duration:.1f}",
+            ),
+            ("writing_stage_cpu_share", waiting.cpu_share, "ratio", f">= {batch_time.MAX_WAITING_CPU_SHARE:g}"),
         ),
         0.7,
         waiting.seconds * (1 - waiting.cpu_share),
@@ -133,10 +142,10 @@ def _slower_than_usual(view: QueryView) -> Slow | None:
         before <= 0
         or now < batch_time.MORE_THAN_USUAL * allowed
         or now - before < MIN_SECONDS
-        or now < batch_time.MOSTLY * duration
+        or now < batch_time.MIN_MAIN_SHARE * duration
     ):
         return None
-    if others_before > 0 and others > batch_time.OTHERS * others_before:
+    if others_before > 0 and others > batch_time.MAX_OTHERS_RATIO * others_before:
         return None
     return Slow(
         f"are spent in add_batch, which used to take {before:.1f} s for as many rows; no task times are available",
@@ -156,7 +165,7 @@ def acquit(view: QueryView) -> str | None:
     if outside is None or outside.duration <= 0:
         return None
     spent = f"no task runs in {outside.seconds:.1f} s of a batch of {outside.duration:.1f} s"
-    if outside.share >= batch_time.MOSTLY:
+    if outside.share >= batch_time.MIN_MAIN_SHARE:
         return f"{spent}, but other queries use the cores meanwhile" if batch_time.machine_busy(view) else None
     return f"{spent} ({outside.share:.0%})"
 

@@ -47,11 +47,11 @@ from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
 
 OTHERS = ("query_planning", "wal_commit", "commit_offsets")  # a machine that is too busy slows these down, too
-SHARE = 0.3  # of the batch
-BLAME = 0.5  # of what the batch got longer by
-LONG = 1.33  # times the interval: two such batches are enough when two witnesses agree
-PATIENCE = 2.0  # times the interval, and MORE times the usual: a batch that has run for so long is long
-ALONE = 2.0  # times what makes an answer slow, when nothing else tells why; as much again on a busy machine
+MIN_SOURCE_SHARE = 0.3  # of the batch
+MIN_EXCESS_SHARE = 0.5  # of what the batch got longer by
+MIN_INTERVAL_RATIO = 1.33  # times the interval: two such batches are enough when two witnesses agree
+MIN_RUNNING_INTERVALS = 2.0  # times the interval, and MORE times the usual: a batch that has run for so long is long
+MIN_ALONE_RATIO = 2.0  # times what makes an answer slow, when nothing else tells why; as much again on a busy machine
 REMEDIES = (
     Remedy(
         "check the broker's request latency, its quotas for this client, and the network to it",
@@ -89,13 +89,13 @@ def check(view: QueryView) -> Iterator[Finding]:
     evidence = [
         Evidence("source_phases_seconds_median", slow.asking.now, "seconds", _limit(slow.asking), at),
         Evidence("usual_source_phases_seconds", slow.asking.usual, "seconds", "the usual", at),
-        Evidence("source_share", slow.share, "ratio", f"< {SHARE:g}", at),
+        Evidence("source_share", slow.share, "ratio", f"< {MIN_SOURCE_SHARE:g}", at),
     ]
     if slow.rows is not None:
         evidence.append(Evidence("reading_wait_seconds_median", slow.rows.now, "seconds", _limit(slow.rows), at))
         evidence.append(Evidence("usual_reading_wait_seconds", slow.rows.usual, "seconds", "the usual", at))
     if slow.answer is not None:
-        expected = f"< {max(source_wait.ANSWER, source_wait.SLOWER * slow.answer.usual):.2f}"
+        expected = f"< {max(source_wait.MIN_ANSWER_SECONDS, source_wait.MIN_ANSWER_RATIO * slow.answer.usual):.2f}"
         evidence.append(Evidence("broker_answer_seconds", slow.answer.now, "seconds", expected, at))
         evidence.append(Evidence("usual_broker_answer_seconds", slow.answer.usual, "seconds", "the usual", at))
     yield Finding(
@@ -115,19 +115,21 @@ def _while_running(view: QueryView) -> Iterator[Finding]:
     if not usual or running is None:
         return
     usually = median(batch.duration for batch in usual)
-    if running < max(PATIENCE * (view.trigger.interval or 0.0), source_wait.MORE * usually):
+    if running < max(MIN_RUNNING_INTERVALS * (view.trigger.interval or 0.0), source_wait.MIN_TIMES_USUAL * usually):
         return
     answer = source_wait.answer(view)
-    certain = ALONE * (ALONE if batch_time.machine_busy(view) else 1.0)
-    if answer is None or answer.now < certain * max(source_wait.ANSWER, source_wait.SLOWER * answer.usual):
+    certain = MIN_ALONE_RATIO * (MIN_ALONE_RATIO if batch_time.machine_busy(view) else 1.0)
+    if answer is None or answer.now < certain * max(
+        source_wait.MIN_ANSWER_SECONDS, source_wait.MIN_ANSWER_RATIO * answer.usual
+    ):
         return
     yield Finding(
         f"a batch has run for {running:.0f} s (usually {usually:.1f} s), and the broker answers ledgerops in "
         f"{answer.now:.2f} s (usually {answer.usual:.2f} s)",
         _component(view),
         (
-            Evidence(RUNNING.name, running, "seconds", f"< {source_wait.MORE * usually:.1f}", view.now),
-            Evidence("broker_answer_seconds", answer.now, "seconds", f"< {source_wait.ANSWER:g}", view.now),
+            Evidence(RUNNING.name, running, "seconds", f"< {source_wait.MIN_TIMES_USUAL * usually:.1f}", view.now),
+            Evidence("broker_answer_seconds", answer.now, "seconds", f"< {source_wait.MIN_ANSWER_SECONDS:g}", view.now),
             Evidence("usual_broker_answer_seconds", answer.usual, "seconds", "the usual", view.now),
         ),
         REMEDIES,
@@ -142,7 +144,7 @@ def _component(view: QueryView) -> Component:
 
 
 def _limit(wait: source_wait.Wait) -> str:
-    return f"< {max(source_wait.MIN_SECONDS, source_wait.MORE * wait.usual):.1f}"
+    return f"< {max(source_wait.MIN_SECONDS, source_wait.MIN_TIMES_USUAL * wait.usual):.1f}"
 
 
 def _summary(slow: Slow) -> str:
@@ -174,7 +176,7 @@ def _latest(view: QueryView) -> Sequence[Progress]:
     newest, interval = view.baseline.steady[-RECENT_BATCHES:], view.trigger.interval
     if not interval:
         return newest if len(newest) == RECENT_BATCHES else []
-    found = list(takewhile(lambda batch: batch.duration > LONG * interval, reversed(newest)))
+    found = list(takewhile(lambda batch: batch.duration > MIN_INTERVAL_RATIO * interval, reversed(newest)))
     return found[::-1]
 
 
@@ -186,7 +188,9 @@ def _judged(view: QueryView, usual: Sequence[Progress], latest: Sequence[Progres
     answer = source_wait.answer(view)
     waits = source_wait.in_tasks(view, latest, seconded=long or answer is not None)
     rows = (
-        source_wait.for_rows(view, list(waits.values())) if len(waits) >= batch_time.ENOUGH or long or answer else None
+        source_wait.for_rows(view, list(waits.values()))
+        if len(waits) >= batch_time.MIN_PAIRS or long or answer
+        else None
     )
     if sum((long, rows is not None, answer is not None)) < (1 if alone else 2) or not (long or rows):
         return None
@@ -200,7 +204,7 @@ def _judged(view: QueryView, usual: Sequence[Progress], latest: Sequence[Progres
     share = median((source_wait.asked(each) + held.get(each.batch_id, 0.0)) / each.duration for each in latest)
     longer = duration - median(batch.duration for batch in usual)
     excess = asking.now - asking.usual + (rows.now - rows.usual if rows else 0.0)
-    if excess < BLAME * longer or share < SHARE:
+    if excess < MIN_EXCESS_SHARE * longer or share < MIN_SOURCE_SHARE:
         return None
     return Slow(asking, rows, answer, duration, share, latest[0].started, excess)
 
@@ -212,7 +216,7 @@ def _starved(view: QueryView, usual: Sequence[Progress], latest: Sequence[Progre
     before, now = (
         median(sum(batch.phases.get(phase, 0.0) for phase in OTHERS) for batch in some) for some in (usual, latest)
     )
-    return now >= batch_time.OTHERS * max(before, batch_time.LITTLE)
+    return now >= batch_time.MAX_OTHERS_RATIO * max(before, batch_time.MIN_OTHERS_SECONDS)
 
 
 def acquit(view: QueryView) -> str | None:
@@ -220,9 +224,9 @@ def acquit(view: QueryView) -> str | None:
     if not latest or _slow(view) is not None:
         return None
     spent, duration = (median(each) for each in zip(*((source_wait.asked(b), b.duration) for b in latest), strict=True))
-    if spent >= SHARE * duration:
+    if spent >= MIN_SOURCE_SHARE * duration:
         return None
-    looks = [heads.seconds for heads in view.history.heads if heads.seconds is not None][-source_wait.LOOKS :]
+    looks = [heads.seconds for heads in view.history.heads if heads.seconds is not None][-source_wait.NEWEST_SAMPLES :]
     answer = f", and the broker answers ledgerops in {median(looks):.2f} s" if looks else ""
     return f"asking the source takes {spent:.1f} s of a batch of {duration:.1f} s{answer}"
 

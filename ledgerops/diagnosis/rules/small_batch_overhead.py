@@ -41,14 +41,14 @@ from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
 from ledgerops.signals.theil_sen import fit_line
 
-SHARE = 0.7  # of the batch
+MIN_OVERHEAD_SHARE = 0.7  # of the batch
 MIN_SECONDS = 1.0  # of a batch; nobody waits for less
 FIT_BATCHES = 60  # that a line goes through
 MIN_ODD_BATCHES = 3  # of them with rows unlike the others', or the line says nothing
 ODD_RATIO = 1.3  # between their rows
 MAX_RECORDS = 100  # of a task: with more the work may be in the rows
-COMPUTES = 0.7  # of a batch's time outside tasks and on the CPU: waiting tasks are another cause
-SLOWER = 1.5  # the overhead against the usual: if it grew, something happened to the query, and that is the cause
+MIN_COMPUTING_SHARE = 0.7  # of a batch's time outside tasks and on the CPU: waiting tasks are another cause
+MIN_SLOWDOWN = 1.5  # the overhead against the usual: if it grew, something happened to the query, and that is the cause
 
 
 class Overhead(NamedTuple):
@@ -71,14 +71,14 @@ def _overhead(view: QueryView, known: batch_time.Pairs) -> Overhead | None:
     if view.cluster.cores is None:
         return None  # the time of the tasks cannot be told in seconds of the clock
     for batch, tasks in known:
-        if len(tasks.stages) >= batch_time.TRUNCATED:
+        if len(tasks.stages) >= batch_time.MAX_READ_STAGES:
             continue  # what the others ran is not known
         width = batch_time.slots(view, max(stage.tasks for stage in tasks.stages))
         # a stage takes at least as long as its longest task, which is another cause where it is the only long one
         ran = min(batch.duration, sum(max(stage.seconds_max, stage.run_seconds / width) for stage in tasks.stages))
         rest, planning = batch.duration - ran, batch.phases.get("query_planning", 0.0)
         found.append(Overhead(rest, rest / batch.duration, ran, planning, batch.rows, batch.duration))
-    if len(found) < batch_time.ENOUGH:
+    if len(found) < batch_time.MIN_PAIRS:
         return None
     return Overhead(*(median(each) for each in zip(*found, strict=True)))
 
@@ -95,7 +95,7 @@ def fixed(view: QueryView) -> Fixed | None:
     """None where the rows of the batches are too much alike, or their tasks have many rows or wait."""
     known, width = batch_time.pairs(view), view.cluster.cores
     batches = [batch for batch in view.baseline.settled[-FIT_BATCHES:] if batch.rows > 0]
-    if len(known) < batch_time.ENOUGH or width is None or not batches:
+    if len(known) < batch_time.MIN_PAIRS or width is None or not batches:
         return None
     usual = median(batch.rows for batch in batches)
     odd = [batch for batch in batches if not usual / ODD_RATIO < batch.rows < usual * ODD_RATIO]
@@ -110,7 +110,7 @@ def fixed(view: QueryView) -> Fixed | None:
         waits = sum(stage.run_seconds - stage.cpu_seconds - stage.gc_seconds for stage in tasks.stages)
         computes.append(1 - max(0.0, waits) / slots / batch.duration)
     duration = median(batch.duration for batch, _ in known)
-    return Fixed(line.overhead, line.overhead / duration) if median(computes) >= COMPUTES else None
+    return Fixed(line.overhead, line.overhead / duration) if median(computes) >= MIN_COMPUTING_SHARE else None
 
 
 def check(view: QueryView) -> Iterator[Finding]:
@@ -123,20 +123,22 @@ def check(view: QueryView) -> Iterator[Finding]:
         or now.duration < max(MIN_SECONDS, OVER_RATIO * interval)
     ):
         return
-    without = fixed(view) if now.share < SHARE else None
-    if (now.share < SHARE and (without is None or without.share < SHARE)) or _other_cause(view, now):
+    without = fixed(view) if now.share < MIN_OVERHEAD_SHARE else None
+    if (now.share < MIN_OVERHEAD_SHARE and (without is None or without.share < MIN_OVERHEAD_SHARE)) or _other_cause(
+        view, now
+    ):
         return
     at = view.last.ended
     seconds, share = (now.seconds, now.share) if without is None else (without.seconds, without.share)
     proof: tuple[Evidence, ...] = (
         Evidence("overhead_seconds", now.seconds, "seconds", f"<= {interval:g}", at),
-        Evidence("overhead_share", now.share, "ratio", f"< {SHARE:g}", at),
-        Evidence("task_seconds", now.tasks, "seconds", f">= {(1 - SHARE) * now.duration:.1f}", at),
+        Evidence("overhead_share", now.share, "ratio", f"< {MIN_OVERHEAD_SHARE:g}", at),
+        Evidence("task_seconds", now.tasks, "seconds", f">= {(1 - MIN_OVERHEAD_SHARE) * now.duration:.1f}", at),
     )
     if without is not None:
         proof = (
             Evidence("seconds_without_rows", without.seconds, "seconds", f"<= {interval:g}", at),
-            Evidence("without_rows_share", without.share, "ratio", f"< {SHARE:g}", at),
+            Evidence("without_rows_share", without.share, "ratio", f"< {MIN_OVERHEAD_SHARE:g}", at),
         )
     promise = f"the trigger interval is {interval:g} s" if interval else "the next batch starts at once"
     yield Finding(
@@ -167,11 +169,11 @@ def _other_cause(view: QueryView, now: Overhead) -> bool:
     A sink that always takes long is told from planning by the time after the last task, and by planning itself.
     """
     before = _overhead(view, batch_time.usual_pairs(view))
-    if before is not None and now.seconds >= SLOWER * before.seconds:
+    if before is not None and now.seconds >= MIN_SLOWDOWN * before.seconds:
         return True
-    if now.planning < batch_time.MOSTLY * now.duration and batch_time.machine_busy(view):
+    if now.planning < batch_time.MIN_MAIN_SHARE * now.duration and batch_time.machine_busy(view):
         return True
-    if now.planning < batch_time.PART * now.duration and task_skew.wasted(view) is not None:
+    if now.planning < batch_time.MIN_PART_SHARE * now.duration and task_skew.wasted(view) is not None:
         return True
     named = (checkpoint_slow.check, slow_source.check, too_many_tasks.check)
     return any(next(rule(view), None) is not None for rule in named)
@@ -179,7 +181,7 @@ def _other_cause(view: QueryView, now: Overhead) -> bool:
 
 def acquit(view: QueryView) -> str | None:
     now = overhead(view)
-    if now is None or now.share >= SHARE:
+    if now is None or now.share >= MIN_OVERHEAD_SHARE:
         return None
     return f"the tasks alone need {now.tasks:.1f} s of a batch of {now.duration:.1f} s"
 

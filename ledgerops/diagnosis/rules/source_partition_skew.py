@@ -33,18 +33,20 @@ from ledgerops.signals.partitions import read_by_partition
 from ledgerops.signals.query_view import QueryView
 from ledgerops.signals.run import WINDOW_SECONDS
 
-SHARE = 0.5  # of the topic's rows in one partition
-SLOWER = 1.5  # reading takes so much longer than with an even split on the cores that there are
-ROWS = 1000  # in a minute; a trickle is uneven by chance
-BATCHES = 3
-SECONDS = 5.0  # over which these must spread: a single flush of a producer is no skew
-SOON = 15.0  # seconds that are enough when the query suffers, and that must not deny it when it does not
-SOON_ROWS = ROWS * SOON / WINDOW_SECONDS
+MIN_PARTITION_SHARE = 0.5  # of the topic's rows in one partition
+MIN_SLOWDOWN = 1.5  # reading takes so much longer than with an even split on the cores that there are
+MIN_ROWS_PER_MINUTE = 1000  # in a minute; a trickle is uneven by chance
+MIN_BATCHES = 3
+MIN_SPREAD_SECONDS = 5.0  # over which these must spread: a single flush of a producer is no skew
+SHORT_WINDOW_SECONDS = (
+    15.0  # seconds that are enough when the query suffers, and that must not deny it when it does not
+)
+SOON_ROWS = MIN_ROWS_PER_MINUTE * SHORT_WINDOW_SECONDS / WINDOW_SECONDS
 
 
 def check(view: QueryView) -> Iterator[Finding]:
-    found = _uneven(view, SOON, SOON_ROWS) if overload.strained(view) or overload.growth(view) else {}
-    for topic, uneven in (found or _uneven(view, WINDOW_SECONDS, ROWS)).items():
+    found = _uneven(view, SHORT_WINDOW_SECONDS, SOON_ROWS) if overload.strained(view) or overload.growth(view) else {}
+    for topic, uneven in (found or _uneven(view, WINDOW_SECONDS, MIN_ROWS_PER_MINUTE)).items():
         if topic not in found and _even_by_now(view, topic):
             continue
         at = uneven.batches[-1].ended
@@ -53,8 +55,8 @@ def check(view: QueryView) -> Iterator[Finding]:
         number, partitions = uneven.partition[1], uneven.partitions
         evidence = [
             Evidence("partition_rows", float(uneven.rows), "offsets", f"~ {uneven.total / partitions:,.0f}", at),
-            Evidence("partition_share", uneven.share, "ratio", f"< {SHARE:g}", at),
-            Evidence("slower_than_even", uneven.factor, "ratio", f"< {SLOWER:g}", at),
+            Evidence("partition_share", uneven.share, "ratio", f"< {MIN_PARTITION_SHARE:g}", at),
+            Evidence("slower_than_even", uneven.factor, "ratio", f"< {MIN_SLOWDOWN:g}", at),
             Evidence("window_seconds", uneven.window, "seconds", "the observed time", at),
         ]
         if left is not None:
@@ -102,7 +104,7 @@ def _uneven(view: QueryView, window: float, least: float) -> dict[str, Uneven]:
     """By topic, where one partition got so much of at least `least` rows that reading takes longer for it."""
     fresh = _batches(view, window)
     with_rows = [batch for batch in fresh if batch.rows > 0]
-    if len(with_rows) < BATCHES or with_rows[-1].ended - with_rows[0].started < SECONDS:
+    if len(with_rows) < MIN_BATCHES or with_rows[-1].ended - with_rows[0].started < MIN_SPREAD_SECONDS:
         return {}
     found = {}
     for topic, arrived in _by_topic(fresh).items():
@@ -111,15 +113,15 @@ def _uneven(view: QueryView, window: float, least: float) -> dict[str, Uneven]:
             continue
         heaviest = max(arrived, key=lambda partition: arrived[partition])
         factor = batch_time.slots(view, len(arrived)) * arrived[heaviest] / total
-        if arrived[heaviest] >= SHARE * total and factor >= SLOWER:
+        if arrived[heaviest] >= MIN_PARTITION_SHARE * total and factor >= MIN_SLOWDOWN:
             found[topic] = Uneven(heaviest, arrived[heaviest], total, len(arrived), factor, window, with_rows)
     return found
 
 
 def _even_by_now(view: QueryView, topic: str) -> bool:
     """Whether the latest rows contradict the last minute."""
-    arrived = _by_topic(_batches(view, SOON)).get(topic, {})
-    return sum(arrived.values()) >= SOON_ROWS and max(arrived.values()) < SHARE * sum(arrived.values())
+    arrived = _by_topic(_batches(view, SHORT_WINDOW_SECONDS)).get(topic, {})
+    return sum(arrived.values()) >= SOON_ROWS and max(arrived.values()) < MIN_PARTITION_SHARE * sum(arrived.values())
 
 
 def _batches(view: QueryView, window: float) -> Sequence[Progress]:

@@ -32,9 +32,9 @@ from ledgerops.metrics.pressure import REACHABLE
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.signals.query_view import QueryView
 
-PATIENCE = 10.0  # seconds; while a broker restarts, others take over its partitions in less
-GRACE = 5.0  # seconds; the broker may have answered the query while the first of the vain looks was under way
-STALE = 60.0  # seconds after which a look that failed says nothing of now: whoever looks has ended
+MIN_SILENCE_SECONDS = 10.0  # seconds; while a broker restarts, others take over its partitions in less
+GRACE_SECONDS = 5.0  # seconds; the broker may have answered the query while the first of the vain looks was under way
+STALE_SECONDS = 60.0  # seconds after which a look that failed says nothing of now: whoever looks has ended
 TIMES_LONGEST = 4.0  # the longest that the query had to wait for offsets so far
 WAITING = re.compile(r"getting offsets from kafka", re.IGNORECASE)  # Spark's status message
 TIMED_OUT = re.compile(
@@ -83,15 +83,19 @@ def check(view: QueryView) -> Iterator[Finding]:
 
 def _unanswered(view: QueryView) -> Silence | None:
     asked = view.lag.asked
-    if asked is None or asked.error is None or asked.unreachable_since is None or view.now - asked.at > STALE:
+    if asked is None or asked.error is None or asked.unreachable_since is None or view.now - asked.at > STALE_SECONDS:
         return None
     seconds = view.now - asked.unreachable_since
     answered_before = bool(view.history.earliest_times)  # else it is ledgerops that was given a wrong address
-    if seconds < PATIENCE or not answered_before or _heard_since(view) > asked.unreachable_since + GRACE:
+    if (
+        seconds < MIN_SILENCE_SECONDS
+        or not answered_before
+        or _heard_since(view) > asked.unreachable_since + GRACE_SECONDS
+    ):
         return None
     evidence = (
         Evidence(REACHABLE.name, 0.0, "count", "1", asked.at),
-        Evidence("seconds_without_answer", seconds, "seconds", f"< {PATIENCE:g}", view.now),
+        Evidence("seconds_without_answer", seconds, "seconds", f"< {MIN_SILENCE_SECONDS:g}", view.now),
     )
     return Silence(
         f"the broker has not answered for {seconds:.0f} s ({asked.error})", asked.unreachable_since, evidence, 0.9
@@ -110,12 +114,14 @@ def _waits(view: QueryView) -> Silence | None:
     if running is None or seconds is None or not WAITING.search(running.message):
         return None
     longest = max((batch.phases.get("latest_offset", 0.0) for batch in view.batches), default=0.0)
-    limit = max(PATIENCE, TIMES_LONGEST * longest)
+    limit = max(MIN_SILENCE_SECONDS, TIMES_LONGEST * longest)
     if seconds < limit:
         return None
     evidence = (Evidence(RUNNING.name, seconds, "seconds", f"< {limit:.0f}", view.now),)
     answers = (
-        view.lag.asked is not None and view.lag.asked.error is None and view.lag.asked.at >= running.since + PATIENCE
+        view.lag.asked is not None
+        and view.lag.asked.error is None
+        and view.lag.asked.at >= running.since + MIN_SILENCE_SECONDS
     )
     tail = ", although the broker answers ledgerops" if answers else ""
     return Silence(

@@ -35,11 +35,11 @@ from ledgerops.signals.baseline import RECENT_BATCHES
 from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
 
-DOMINATES = 0.5  # of a batch: from here on nothing else can be the larger part
-GREW = 2.0  # against the past at as many rows
-EXCESS = 0.5  # of what the batch became longer by
+MIN_COMMIT_SHARE = 0.5  # of a batch: from here on nothing else can be the larger part
+MIN_TIMES_USUAL = 2.0  # against the past at as many rows
+MIN_EXCESS_SHARE = 0.5  # of what the batch became longer by
 MIN_SECONDS = 0.5  # a second of wall time at most is what a local disk needs for some partitions
-CROWDED = 0.2  # share of GC: then everything is slow, and saving no more than the rest
+MAX_GC_SHARE = 0.2  # share of GC: then everything is slow, and saving no more than the rest
 
 
 class Commit(NamedTuple):
@@ -75,8 +75,10 @@ def check(view: QueryView) -> Iterator[Finding]:
     operator = max(view.last.operators, key=lambda each: each.commit_seconds)
     at = view.last.ended
     evidence = [
-        Evidence("state_commit_wall_seconds", commit.seconds, "seconds", f"< {DOMINATES * commit.duration:.1f}", at),
-        Evidence("state_commit_share", commit.seconds / commit.duration, "ratio", f"< {DOMINATES:g}", at),
+        Evidence(
+            "state_commit_wall_seconds", commit.seconds, "seconds", f"< {MIN_COMMIT_SHARE * commit.duration:.1f}", at
+        ),
+        Evidence("state_commit_share", commit.seconds / commit.duration, "ratio", f"< {MIN_COMMIT_SHARE:g}", at),
     ]
     before = ""
     if commit.usual is not None:
@@ -95,11 +97,11 @@ def check(view: QueryView) -> Iterator[Finding]:
 
 def _to_blame(view: QueryView, commit: Commit) -> bool:
     gc = state_cost.gc_of_stages(view)
-    if gc is not None and gc.share >= CROWDED:
+    if gc is not None and gc.share >= MAX_GC_SHARE:
         return False
     if commit.usual is None:
-        return commit.seconds >= DOMINATES * commit.duration
-    return commit.share >= EXCESS and commit.seconds >= GREW * commit.usual
+        return commit.seconds >= MIN_COMMIT_SHARE * commit.duration
+    return commit.share >= MIN_EXCESS_SHARE and commit.seconds >= MIN_TIMES_USUAL * commit.usual
 
 
 def _remedies(custom: object) -> tuple[Remedy, ...]:
@@ -121,7 +123,7 @@ def acquit(view: QueryView) -> str | None:
     if view.cluster.cores is None:
         return None  # task seconds over an unknown number of slots acquit nobody
     commit = _commit(view)
-    if commit is None or commit.duration <= 0 or commit.seconds >= DOMINATES * commit.duration:
+    if commit is None or commit.duration <= 0 or commit.seconds >= MIN_COMMIT_SHARE * commit.duration:
         return None
     return f"saving the state takes {commit.seconds:.1f} s of a batch of {commit.duration:.1f} s"
 

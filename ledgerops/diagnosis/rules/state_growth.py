@@ -43,16 +43,18 @@ from ledgerops.signals.query_view import QueryView
 
 Told = Sequence[tuple[Progress, StateOperator]]
 
-BATCHES = 10
-SECONDS = 20.0
-ROWS = 1000  # by which the state must have grown
+MIN_BATCHES = 10
+MIN_SECONDS = 20.0
+MIN_GROWTH_ROWS = 1000  # by which the state must have grown
 # kubernetes-mixin's KubePersistentVolumeFillingUp looks 4 days ahead from 6 hours: 16 times as far as it looks back
-AHEAD = 16.0
-STEADY = 0.8  # growth in bytes of the later half against the earlier: state that fills a bounded set of keys slows down
-CYCLES = 3  # removals from which a rhythm is known
-LONGER = 2.0  # than the longest pause between two removals
-HIGHER = 1.5  # than the state was ever before
-PART = 0.02  # of the heap: less fills nothing, though Spark tells a fraction only of what the rows take there
+MAX_AHEAD_RATIO = 16.0
+MIN_STEADY_RATIO = (
+    0.8  # growth in bytes of the later half against the earlier: state that fills a bounded set of keys slows down
+)
+MIN_REMOVALS = 3  # removals from which a rhythm is known
+MIN_PAUSE_RATIO = 2.0  # than the longest pause between two removals
+MIN_HEIGHT_RATIO = 1.5  # than the state was ever before
+MIN_HEAP_SHARE = 0.02  # of the heap: less fills nothing, though Spark tells a fraction only of what the rows take there
 SST = "rocksdbSstFileSize"
 
 
@@ -75,7 +77,7 @@ def check(view: QueryView) -> Iterator[Finding]:
         return
     for index in range(len(view.last.operators)):
         told = state_cost.told(view.baseline.steady, index)
-        if len(told) < BATCHES or told[-1][1].rows - min(state.rows for _, state in told) < ROWS:
+        if len(told) < MIN_BATCHES or told[-1][1].rows - min(state.rows for _, state in told) < MIN_GROWTH_ROWS:
             continue
         finding = _stopped(view, told) or _towards(view, told)
         if finding is not None:
@@ -85,7 +87,7 @@ def check(view: QueryView) -> Iterator[Finding]:
 def _stopped(view: QueryView, told: Told) -> Finding | None:
     """It forgot in a rhythm, and does so no longer, with a watermark that does not move."""
     removing = [place for place, (_, state) in enumerate(told) if state.removed > 0]
-    if len(removing) < CYCLES:
+    if len(removing) < MIN_REMOVALS:
         return None
     newest, operator = told[-1]
     since = told[removing[-1] :]
@@ -93,7 +95,11 @@ def _stopped(view: QueryView, told: Told) -> Finding | None:
     usual = max(told[later][0].ended - told[earlier][0].ended for earlier, later in pairwise(removing))
     before = max(state.rows for _, state in told[: removing[-1] + 1])
     marks = {batch.watermark for batch, _ in since[len(since) // 2 :]}
-    if pause < max(SECONDS, LONGER * usual) or operator.rows < max(HIGHER * before, before + ROWS) or len(marks) > 1:
+    if (
+        pause < max(MIN_SECONDS, MIN_PAUSE_RATIO * usual)
+        or operator.rows < max(MIN_HEIGHT_RATIO * before, before + MIN_GROWTH_ROWS)
+        or len(marks) > 1
+    ):
         return None
     limit = _soonest(view, since)
     evidence = [
@@ -124,8 +130,12 @@ def _towards(view: QueryView, told: Told) -> Finding | None:
         return None
     told = state_cost.growing(told)
     newest, operator = told[-1]
-    limit = _soonest(view, told) if len(told) >= BATCHES else None
-    if newest.ended - told[0][0].ended < SECONDS or limit is None or limit.seconds > AHEAD * _remembered(view, told):
+    limit = _soonest(view, told) if len(told) >= MIN_BATCHES else None
+    if (
+        newest.ended - told[0][0].ended < MIN_SECONDS
+        or limit is None
+        or limit.seconds > MAX_AHEAD_RATIO * _remembered(view, told)
+    ):
         return None
     return Finding(
         f"the state of {operator.name} grows by {limit.rate / 2**20:,.2f} MiB per second: {limit.what} will be full in "
@@ -164,7 +174,7 @@ def _soonest(view: QueryView, told: Told) -> Limit | None:
         return None
     earlier = (middle_state.rows - begin.rows) / halves[0]
     later = (end.rows - middle_state.rows) / halves[1]
-    if later <= 0 or later < STEADY * earlier:
+    if later <= 0 or later < MIN_STEADY_RATIO * earlier:
         return None
     host = view.hosts[-1] if view.hosts else None
     limits = []
@@ -178,7 +188,7 @@ def _soonest(view: QueryView, told: Told) -> Limit | None:
         if host.memory_available_bytes is not None:
             limits.append(Limit("the memory", end.memory_bytes, rate, host.memory_available_bytes))
         sized = [(batch, state.custom[SST]) for batch, state in told if SST in state.custom]
-        if host.disk_free_bytes is not None and len(sized) >= BATCHES and sized[-1][0].ended > sized[0][0].ended:
+        if host.disk_free_bytes is not None and len(sized) >= MIN_BATCHES and sized[-1][0].ended > sized[0][0].ended:
             by_second = (sized[-1][1] - sized[0][1]) / (sized[-1][0].ended - sized[0][0].ended)
             limits.append(Limit("the disk", sized[-1][1], by_second, host.disk_free_bytes))
     return min((limit for limit in limits if limit.rate > 0), key=lambda limit: limit.seconds, default=None)
@@ -201,7 +211,7 @@ def acquit(view: QueryView) -> str | None:
     if state_cost.off_heap(view):
         return "the state is kept off the heap"
     held = sum(operator.memory_bytes for operator in view.last.operators)
-    return f"the state takes {held / heap:.0%} of the heap" if held < PART * heap else None
+    return f"the state takes {held / heap:.0%} of the heap" if held < MIN_HEAP_SHARE * heap else None
 
 
 RULE = Rule("state-growth", "warning", check, __doc__, ("gc-pressure",), acquit, linger=30.0, at_rest=True)

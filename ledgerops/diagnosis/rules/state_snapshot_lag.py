@@ -31,9 +31,9 @@ from ledgerops.model.records import StateOperator
 from ledgerops.signals.query_view import QueryView
 
 # Spark's coordinator warns of a store 5 x minDeltasForSnapshot (10) versions behind (multiplierForMinVersionDiffToLog)
-VERSIONS = 50
+MIN_LAG_VERSIONS = 50
 # and 10 maintenance intervals (60 s) old. Three are enough here: one to fall due in, one to upload in, and one to spare
-SECONDS = 180.0
+MIN_AGE_SECONDS = 180.0
 
 
 def check(view: QueryView) -> Iterator[Finding]:
@@ -43,7 +43,7 @@ def check(view: QueryView) -> Iterator[Finding]:
         if not operator.snapshot_versions:
             continue
         lag, age = _lag(view, operator)
-        if lag < VERSIONS or age < SECONDS:
+        if lag < MIN_LAG_VERSIONS or age < MIN_AGE_SECONDS:
             continue
         store = min(operator.snapshot_versions, key=lambda each: operator.snapshot_versions[each])
         yield Finding(
@@ -51,8 +51,8 @@ def check(view: QueryView) -> Iterator[Finding]:
             "a restart must replay every change since",
             Component("operator", operator.name, store),
             (
-                Evidence("state_snapshot_lag_batches", float(lag), "count", f"< {VERSIONS}", view.last.ended),
-                Evidence("state_snapshot_age_seconds", age, "seconds", f"< {SECONDS:g}", view.last.ended),
+                Evidence("state_snapshot_lag_batches", float(lag), "count", f"< {MIN_LAG_VERSIONS}", view.last.ended),
+                Evidence("state_snapshot_age_seconds", age, "seconds", f"< {MIN_AGE_SECONDS:g}", view.last.ended),
             ),
             (
                 Remedy(
@@ -61,8 +61,8 @@ def check(view: QueryView) -> Iterator[Finding]:
                     command='spark.conf.set("spark.sql.streaming.stateStore.maintenanceInterval", "60s")',
                 ),
             ),
-            confidence=min(0.95, 0.6 + 0.1 * lag / VERSIONS),
-            began=max(view.last.ended - age + SECONDS, view.batches[0].started),
+            confidence=min(0.95, 0.6 + 0.1 * lag / MIN_LAG_VERSIONS),
+            began=max(view.last.ended - age + MIN_AGE_SECONDS, view.batches[0].started),
         )
 
 

@@ -37,14 +37,14 @@ from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.signals.baseline import RECENT_BATCHES
 from ledgerops.signals.query_view import QueryView
 
-SLOW = 3.0  # times the others; Spark's own speculation takes 3 (spark.speculation.multiplier) from 4.0 on
+MIN_TIMES_OTHERS = 3.0  # times the others; Spark's own speculation takes 3 (spark.speculation.multiplier) from 4.0 on
 SLOW_EXECUTOR = 2.0  # times the others, over many tasks
-EVEN = 1.5  # times the others' records at most
-COST = 0.25  # share of the batch that it must cost
-SECONDS = 0.5
-ACQUITS = 2.0  # times the others: more is no finding yet, but no reason to rule it out
-BATCHES = 2  # that must show it
-TASKS = 4  # of an executor, to say anything of it
+MAX_RECORDS_RATIO = 1.5  # times the others' records at most
+MIN_COST_SHARE = 0.25  # share of the batch that it must cost
+MIN_LOST_SECONDS = 0.5
+MAX_ACQUITTED_RATIO = 2.0  # times the others: more is no finding yet, but no reason to rule it out
+MIN_BATCHES = 2  # that must show it
+MIN_EXECUTOR_TASKS = 4  # of an executor, to say anything of it
 
 
 def check(view: QueryView) -> Iterator[Finding]:
@@ -56,11 +56,15 @@ def check(view: QueryView) -> Iterator[Finding]:
 
 
 def _slow_task(view: QueryView) -> Finding | None:
-    slow = [each for each in task_skew.slowest_tasks(view, EVEN) if each.ratio >= SLOW and each.lost >= SECONDS]
-    if len(slow) < max(BATCHES, 0.6 * len(batch_time.pairs(view))) or view.last is None:
+    slow = [
+        each
+        for each in task_skew.slowest_tasks(view, MAX_RECORDS_RATIO)
+        if each.ratio >= MIN_TIMES_OTHERS and each.lost >= MIN_LOST_SECONDS
+    ]
+    if len(slow) < max(MIN_BATCHES, 0.6 * len(batch_time.pairs(view))) or view.last is None:
         return None
     lost, duration = median(each.lost for each in slow), median(each.duration for each in slow)
-    if lost < COST * duration or batch_time.starved(view):
+    if lost < MIN_COST_SHARE * duration or batch_time.starved(view):
         return None
     newest = slow[0]
     seconds, others = median(each.seconds for each in slow), median(each.others for each in slow)
@@ -72,9 +76,9 @@ def _slow_task(view: QueryView) -> Finding | None:
         f"number of records{f', on executor {executor}' if executor else ''}",
         Component("executor", executor, which) if executor else Component("stage", newest.stage.name or "stage", which),
         (
-            Evidence("slowest_task_seconds", seconds, "seconds", f"< {SLOW * others:.1f}", at),
+            Evidence("slowest_task_seconds", seconds, "seconds", f"< {MIN_TIMES_OTHERS * others:.1f}", at),
             Evidence("other_tasks_seconds", others, "seconds", "the others", at),
-            Evidence("lost_seconds", lost, "seconds", f"< {COST * duration:.1f}", at),
+            Evidence("lost_seconds", lost, "seconds", f"< {MIN_COST_SHARE * duration:.1f}", at),
         ),
         _remedies(executor),
         confidence=min(0.9, 0.5 + 0.1 * len(slow)),
@@ -107,10 +111,10 @@ def _slow_executor(view: QueryView) -> Finding | None:
     lost = (slow.run_seconds - slow.tasks * others) / slow.cores / max(1, batches)
     duration = median(batch.duration for batch, _ in batch_time.pairs(view))
     if (
-        min(slow.tasks, tasks) < TASKS
+        min(slow.tasks, tasks) < MIN_EXECUTOR_TASKS
         or seconds < SLOW_EXECUTOR * others
-        or slow.records / slow.tasks > EVEN * max(1.0, records)
-        or lost < max(SECONDS, COST * duration)
+        or slow.records / slow.tasks > MAX_RECORDS_RATIO * max(1.0, records)
+        or lost < max(MIN_LOST_SECONDS, MIN_COST_SHARE * duration)
     ):
         return None
     at = view.last.ended
@@ -150,11 +154,11 @@ def _remedies(executor: str | None) -> tuple[Remedy, ...]:
 
 
 def acquit(view: QueryView) -> str | None:
-    slow = task_skew.slowest_tasks(view, EVEN)
-    if len(slow) < BATCHES:
+    slow = task_skew.slowest_tasks(view, MAX_RECORDS_RATIO)
+    if len(slow) < MIN_BATCHES:
         return None
     worst = sorted(slow, key=lambda each: each.ratio)[len(slow) // 2]
-    if worst.ratio >= ACQUITS:
+    if worst.ratio >= MAX_ACQUITTED_RATIO:
         return None
     return f"the slowest task of stage {worst.stage.stage_id} takes {worst.ratio:.1f} times as long as the others"
 

@@ -36,11 +36,13 @@ from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
 
 PER_CORE = 10  # tasks; Spark's tuning guide takes 2 to 3
-TINY = 0.25  # seconds; Spark's tuning guide calls tasks of 0.2 s still efficient, a state store's commit is in it here
-RECORDS = 500  # a task; with more the work is in the rows
-BLATANT = 50  # tasks for each core, of
+MAX_TINY_SECONDS = (
+    0.25  # seconds; Spark's tuning guide calls tasks of 0.2 s still efficient, a state store's commit is in it here
+)
+MAX_TINY_RECORDS = 500  # a task; with more the work is in the rows
+BLATANT_TASKS_PER_CORE = 50  # tasks for each core, of
 NEXT_TO_NOTHING = 10.0  # records and fewer
-MOSTLY = 0.5  # of the batch
+MIN_STAGE_SHARE = 0.5  # of the batch
 
 
 class Tiny(NamedTuple):
@@ -64,8 +66,8 @@ def tiny_tasks(view: QueryView) -> Tiny | None:
             stage
             for stage in tasks.stages
             if stage.tasks >= PER_CORE * cores
-            and stage.seconds_median <= TINY
-            and stage.records < RECORDS * stage.tasks
+            and stage.seconds_median <= MAX_TINY_SECONDS
+            and stage.records < MAX_TINY_RECORDS * stage.tasks
             and stage.wall_seconds is not None
         ]
         if stages:
@@ -83,12 +85,12 @@ def check(view: QueryView) -> Iterator[Finding]:
     if view.last is None or not harm.examined(view):
         return
     tiny = tiny_tasks(view)
-    if tiny is None or tiny.wall < MOSTLY * tiny.duration:
+    if tiny is None or tiny.wall < MIN_STAGE_SHARE * tiny.duration:
         return
     cores = view.cluster.cores or 0
     # tasks without number always look as if they took every slot; with next to nothing to do in each, no lack of cores
     # explains that there are so many
-    blatant = tiny.tasks >= BLATANT * cores and tiny.records < NEXT_TO_NOTHING
+    blatant = tiny.tasks >= BLATANT_TASKS_PER_CORE * cores and tiny.records < NEXT_TO_NOTHING
     if not blatant and batch_time.starved(view):
         return
     at = view.last.ended
@@ -99,9 +101,9 @@ def check(view: QueryView) -> Iterator[Finding]:
         (
             Evidence("tasks", tiny.tasks, "count", f"<= {3 * cores}", at),
             Evidence("tasks_per_core", tiny.tasks / cores, "ratio", f"< {PER_CORE}", at),
-            Evidence("task_seconds_median", tiny.seconds, "seconds", f"> {TINY:g}", at),
-            Evidence("records_per_task", tiny.records, "rows", f">= {RECORDS}", at),
-            Evidence("tiny_task_stage_seconds", tiny.wall, "seconds", f"< {MOSTLY * tiny.duration:.1f}", at),
+            Evidence("task_seconds_median", tiny.seconds, "seconds", f"> {MAX_TINY_SECONDS:g}", at),
+            Evidence("records_per_task", tiny.records, "rows", f">= {MAX_TINY_RECORDS}", at),
+            Evidence("tiny_task_stage_seconds", tiny.wall, "seconds", f"< {MIN_STAGE_SHARE * tiny.duration:.1f}", at),
         ),
         (_remedy(view, tiny, cores),),
         confidence=min(0.95, 0.5 + 0.3 * tiny.wall / tiny.duration + 0.005 * tiny.tasks / cores),
@@ -130,7 +132,7 @@ def _remedy(view: QueryView, tiny: Tiny, cores: int) -> Remedy:
 
 def acquit(view: QueryView) -> str | None:
     known = batch_time.pairs(view)
-    if len(known) < batch_time.ENOUGH:
+    if len(known) < batch_time.MIN_PAIRS:
         return None
     return f"a batch has {median(sum(stage.tasks for stage in tasks.stages) for _, tasks in known):,.0f} tasks"
 

@@ -33,12 +33,12 @@ from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.signals.baseline import OVERRUN_RATIO
 from ledgerops.signals.query_view import QueryView
 
-BATCHES = 10  # looked at
-SHARE = 0.8  # of them must overrun: a garbage collection or a compaction lengthens one in five at most
-FACTOR = 1.1  # the median batch against the interval; below it a batch only misses the next tick
-EXCESS = 1.0  # seconds over the interval; nobody waits for less
-ROW = 3  # batches in a row, the running one included, that prove it when they are long
-STILL = 0.8  # below this share of the longest of them the query is recovering
+MAX_BATCHES = 10  # looked at
+MIN_OVERRUN_SHARE = 0.8  # of them must overrun: a garbage collection or a compaction lengthens one in five at most
+MIN_OVERRUN_RATIO = 1.1  # the median batch against the interval; below it a batch only misses the next tick
+MIN_EXCESS_SECONDS = 1.0  # seconds over the interval; nobody waits for less
+MIN_ROW_BATCHES = 3  # batches in a row, the running one included, that prove it when they are long
+MIN_LONGEST_SHARE = 0.8  # below this share of the longest of them the query is recovering
 ROW_SECONDS = 40.0  # what they must add up to; a burst of 20 s is processed in that time
 
 
@@ -46,22 +46,24 @@ def check(view: QueryView) -> Iterator[Finding]:
     interval = view.trigger.interval
     if not interval or view.last is None:
         return
-    latest = view.baseline.steady[-BATCHES:]
+    latest = view.baseline.steady[-MAX_BATCHES:]
     durations = [batch.duration for batch in latest]
-    running = (view.run.running_seconds or 0.0) > max(OVERRUN_RATIO * interval, interval + EXCESS)
+    running = (view.run.running_seconds or 0.0) > max(OVERRUN_RATIO * interval, interval + MIN_EXCESS_SECONDS)
     if running and view.run.running_seconds is not None:
         durations.append(view.run.running_seconds)
     row = _row(durations, interval)
     enough = (
-        len(latest) == BATCHES
+        len(latest) == MAX_BATCHES
         and (sum(durations) >= ROW_SECONDS or _goes_on(view, interval))
-        and sum(each > OVERRUN_RATIO * interval for each in durations) >= SHARE * BATCHES
+        and sum(each > OVERRUN_RATIO * interval for each in durations) >= MIN_OVERRUN_SHARE * MAX_BATCHES
     )
-    if not enough and not (len(row) >= ROW and sum(row) >= ROW_SECONDS and row[0] >= STILL * max(row)):
+    if not enough and not (
+        len(row) >= MIN_ROW_BATCHES and sum(row) >= ROW_SECONDS and row[0] >= MIN_LONGEST_SHARE * max(row)
+    ):
         return
     counted = durations if enough else row
     middle = median(counted)
-    if middle < FACTOR * interval:
+    if middle < MIN_OVERRUN_RATIO * interval:
         return
     over = sum(each > OVERRUN_RATIO * interval for each in counted)
     told = latest[-finished:] if (finished := min(len(latest), len(counted) - running)) else []
@@ -95,9 +97,13 @@ def check(view: QueryView) -> Iterator[Finding]:
 
 def _goes_on(view: QueryView, interval: float) -> bool:
     """Whether short batches have been outlasting the interval for long: twice as many, and they get no shorter."""
-    latest = [batch.duration for batch in view.baseline.steady[-2 * BATCHES :]]
+    latest = [batch.duration for batch in view.baseline.steady[-2 * MAX_BATCHES :]]
     over = sum(each > OVERRUN_RATIO * interval for each in latest)
-    return sum(latest) >= ROW_SECONDS and over >= SHARE * 2 * BATCHES and latest[-1] >= STILL * median(latest)
+    return (
+        sum(latest) >= ROW_SECONDS
+        and over >= MIN_OVERRUN_SHARE * 2 * MAX_BATCHES
+        and latest[-1] >= MIN_LONGEST_SHARE * median(latest)
+    )
 
 
 def _row(durations: list[float], interval: float) -> list[float]:

@@ -34,15 +34,15 @@ from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.records import Progress, StateOperator
 from ledgerops.signals.query_view import QueryView
 
-BATCHES = 10
-SECONDS = 30.0  # without any watermark
-ROWS = 1000  # by which the state must have grown
+MIN_BATCHES = 10
+MIN_SECONDS = 30.0  # without any watermark
+MIN_GROWTH_ROWS = 1000  # by which the state must have grown
 # where it stood still before in the same run, a start that fills its keys is over
 CHANGED_BATCHES, CHANGED_SECONDS = 6, 12.0
 # growth per row in the later half against the earlier. A bounded set of N keys, drawn evenly, brings it down by
 # (growth / 2 N): so only where N is some 16 times as many as were seen does it look unbounded
-SUSTAINED = 0.97
-CHANCE = 2.0  # standard deviations of that ratio, where only a part of the rows brings a new key
+MIN_SUSTAINED_RATIO = 0.97
+MAX_DEVIATIONS = 2.0  # standard deviations of that ratio, where only a part of the rows brings a new key
 EVENT_SECONDS = 2 * 86400.0  # with a watermark: so far it must have come; windows of a day then have closed
 OWN_SECONDS = 1800.0  # where an operator has timers or a time to live: only so long without a removal says something
 
@@ -51,7 +51,7 @@ def check(view: QueryView) -> Iterator[Finding]:
     if view.last is None or not view.last.operators:
         return
     batches = view.baseline.steady
-    if len(batches) < BATCHES or not _may_never_forget(view, batches):
+    if len(batches) < MIN_BATCHES or not _may_never_forget(view, batches):
         return
     for index, operator in enumerate(view.last.operators):
         finding = _judge(view, operator, state_cost.told(batches, index))
@@ -61,7 +61,7 @@ def check(view: QueryView) -> Iterator[Finding]:
 
 def _may_never_forget(view: QueryView, batches: Sequence[Progress]) -> bool:
     """Without a watermark at once; with one only when it has come so far that any window should have closed."""
-    if not state_cost.has_watermark(view, BATCHES):
+    if not state_cost.has_watermark(view, MIN_BATCHES):
         return True
     marks = [batch.watermark for batch in batches if batch.watermark is not None]
     return bool(marks) and marks[-1] - marks[0] >= EVENT_SECONDS
@@ -72,14 +72,20 @@ def _judge(
 ) -> Finding | None:
     told = state_cost.growing(all_told)
     changed = len(told) < len(all_told)
-    if len(told) < (CHANGED_BATCHES if changed else BATCHES) or state_cost.forgets(view, told):
+    if len(told) < (CHANGED_BATCHES if changed else MIN_BATCHES) or state_cost.forgets(view, told):
         return None
     (first, begin), (last, end) = told[0], told[-1]
     seconds = last.ended - first.ended
-    needed = OWN_SECONDS if state_cost.keeps_own_time(operator) else CHANGED_SECONDS if changed else SECONDS
+    needed = OWN_SECONDS if state_cost.keeps_own_time(operator) else CHANGED_SECONDS if changed else MIN_SECONDS
     grown = end.rows - begin.rows
     read = sum(batch.rows for batch, _ in told[1:])
-    if seconds < needed or grown < ROWS or read <= 0 or grown / read < state_cost.PER_ROW or not _sustained(told):
+    if (
+        seconds < needed
+        or grown < MIN_GROWTH_ROWS
+        or read <= 0
+        or grown / read < state_cost.PER_ROW
+        or not _sustained(told)
+    ):
         return None
     by_second = grown / seconds
     bytes_by_second = (end.memory_bytes - begin.memory_bytes) / seconds
@@ -93,7 +99,9 @@ def _judge(
     if bytes_by_second > 0:
         evidence.append(Evidence("state_bytes_in_a_day", bytes_by_second * 86400, "bytes", "bounded", last.ended))
         ahead = f"; at this rate it grows by {bytes_by_second * 86400 / 2**30:.1f} GiB a day"
-    why = "there is no watermark" if not state_cost.has_watermark(view, BATCHES) else "the watermark removes nothing"
+    why = (
+        "there is no watermark" if not state_cost.has_watermark(view, MIN_BATCHES) else "the watermark removes nothing"
+    )
     return Finding(
         f"the state of {operator.name} grew by {grown:,} to {end.rows:,} rows in {seconds:.0f} s and removed none: "
         f"{why}{ahead}",
@@ -106,7 +114,7 @@ def _judge(
                 safe=False,
             ),
         ),
-        confidence=0.9 if not state_cost.has_watermark(view, BATCHES) else 0.7,
+        confidence=0.9 if not state_cost.has_watermark(view, MIN_BATCHES) else 0.7,
         began=first.started,
     )
 
@@ -121,7 +129,7 @@ def _sustained(told: Sequence[tuple[Progress, StateOperator]]) -> bool:
         per_row.append(share)
         if 0 < share < 1:
             chance += (1 - share) / (share * read)
-    return per_row[0] > 0 and per_row[1] >= (SUSTAINED - CHANCE * sqrt(chance)) * per_row[0]
+    return per_row[0] > 0 and per_row[1] >= (MIN_SUSTAINED_RATIO - MAX_DEVIATIONS * sqrt(chance)) * per_row[0]
 
 
 RULE = Rule("unbounded-state", "warning", check, __doc__, ("state-growth",), linger=10.0, at_rest=True)

@@ -34,11 +34,13 @@ from ledgerops.signals.memo import once
 from ledgerops.signals.partitions import read_by_partition
 from ledgerops.signals.query_view import QueryView
 
-LEAP = 30.0  # seconds by which the watermark must have outrun the clock: clocks of machines differ by less
-BEYOND = 5.0  # times the usual distance from the average to the newest row of a batch; a replay's batches are all wide
-USUAL = 10  # batches before the jump that say what is usual
-LEAST = 3
-SHOWN = 4  # source partitions whose offsets are named
+MIN_LEAP_SECONDS = 30.0  # seconds by which the watermark must have outrun the clock: clocks of machines differ by less
+MIN_TIMES_USUAL = (
+    5.0  # times the usual distance from the average to the newest row of a batch; a replay's batches are all wide
+)
+USUAL_BATCHES = 10  # batches before the jump that say what is usual
+MIN_BATCHES = 3
+MAX_SHOWN_PARTITIONS = 4  # source partitions whose offsets are named
 
 
 class Jump(NamedTuple):
@@ -59,14 +61,18 @@ def check(view: QueryView) -> Iterator[Finding]:
         for (topic, number), count in sorted(read_by_partition(batch).items())
         if count
     ]
-    places = f", offsets {', '.join(read[:SHOWN])}{' and more' if len(read) > SHOWN else ''}" if read else ""
+    places = (
+        f", offsets {', '.join(read[:MAX_SHOWN_PARTITIONS])}{' and more' if len(read) > MAX_SHOWN_PARTITIONS else ''}"
+        if read
+        else ""
+    )
     delay = max(view.plan.watermarks.values(), default=0.0)
     yield Finding(
         f"a row of batch {batch.batch_id} dated {found.ahead:,.0f} s ahead of the rest pushed the watermark "
         f"{found.seconds:,.0f} s forward; rows on time are {found.over:,.0f} s behind it",
         Component("source", ", ".join(source.name for source in batch.sources), f"batch {batch.batch_id}{places}"),
         (
-            Evidence("watermark_jump_seconds", found.seconds, "seconds", f"< {LEAP:g}", batch.ended),
+            Evidence("watermark_jump_seconds", found.seconds, "seconds", f"< {MIN_LEAP_SECONDS:g}", batch.ended),
             Evidence("event_time_max_ahead_seconds", found.ahead, "seconds", f"about {found.usual:.0f}", batch.ended),
             Evidence("event_time_max_usually_ahead_seconds", found.usual, "seconds", "the usual", batch.ended),
             Evidence("watermark_ahead_of_rows_seconds", found.over, "seconds", "< 0", at),
@@ -113,7 +119,7 @@ def _leap(batches: Sequence[Progress], over: float) -> Jump | None:
         if after.watermark is None or before.watermark is None:
             continue
         leapt = after.watermark - before.watermark - max(0.0, after.started - before.started)
-        if leapt < LEAP:
+        if leapt < MIN_LEAP_SECONDS:
             continue
         # the batch that read the row is the one before the leap: its newest row moves the watermark of the next
         if before.event_time_max is None or before.event_time_avg is None:
@@ -121,10 +127,14 @@ def _leap(batches: Sequence[Progress], over: float) -> Jump | None:
         ahead = before.event_time_max - before.event_time_avg
         told = [
             batch.event_time_max - batch.event_time_avg
-            for batch in batches[max(0, index - 1 - USUAL) : index - 1]
+            for batch in batches[max(0, index - 1 - USUAL_BATCHES) : index - 1]
             if batch.event_time_max is not None and batch.event_time_avg is not None
         ]
-        if len(told) < LEAST or ahead < max(LEAP, BEYOND * median(told)) or not _stands_out(before, batches[index:]):
+        if (
+            len(told) < MIN_BATCHES
+            or ahead < max(MIN_LEAP_SECONDS, MIN_TIMES_USUAL * median(told))
+            or not _stands_out(before, batches[index:])
+        ):
             return None
         return Jump(before, leapt, ahead, median(told), over)
     return None
@@ -136,10 +146,10 @@ def _stands_out(read: Progress, later: Sequence[Progress]) -> bool:
     Where partitions are read to different times, the foremost goes on from where it is.
     """
     top = read.event_time_max or 0.0
-    if top > read.ended + LEAP:
+    if top > read.ended + MIN_LEAP_SECONDS:
         return True
     newer = [batch.event_time_max for batch in later if batch.event_time_max is not None]
-    return len(newer) >= LEAST and max(newer) < top - LEAP
+    return len(newer) >= MIN_BATCHES and max(newer) < top - MIN_LEAP_SECONDS
 
 
 RULE = Rule("watermark-jump", "warning", check, __doc__, ("rows-dropped", "late-data"), linger=10.0, at_rest=True)

@@ -39,12 +39,12 @@ from ledgerops.model.spark_progress import parse_instant
 from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
 
-STILL = 8.0  # seconds at least: an input may be silent for a batch or two
+MIN_STILL_SECONDS = 8.0  # seconds at least: an input may be silent for a batch or two
 TIMES_USUAL = 2.0  # the longest earlier time without an advance: an input with few rows is often silent
 BRANCH_SECONDS = 30.0  # that the watermark must be behind the rows beyond its delay, where no input looks silent
 BRANCH_BATCHES = 8
 NEVER_SECONDS = 15.0  # from the first rows on: Spark sets the first watermark one batch after them
-BATCHES = 4  # with rows in them, after the first that had this watermark: so it takes four intervals, too
+MIN_BATCHES = 4  # with rows in them, after the first that had this watermark: so it takes four intervals, too
 
 
 class Stall(NamedTuple):
@@ -75,7 +75,7 @@ def check(view: QueryView) -> Iterator[Finding]:
         return
     known = f" (observed as {observation.name})" if source and observation else ""
     newest = stall.batches[-1]
-    at, limit = newest.ended, max(STILL, TIMES_USUAL * stall.usual)
+    at, limit = newest.ended, max(MIN_STILL_SECONDS, TIMES_USUAL * stall.usual)
     evidence = [
         Evidence("watermark_still_seconds", stall.seconds, "seconds", f"< {limit:.0f}", at),
         Evidence("rows_read_meanwhile", float(stall.rows), "rows", "0", at),
@@ -119,20 +119,20 @@ def _stall(view: QueryView) -> Stall | None:
         return None
     if last.watermark is None:
         return _never_began(view, last)
-    if len(view.batches) <= BATCHES or view.batches[-BATCHES - 1].watermark != last.watermark:
+    if len(view.batches) <= MIN_BATCHES or view.batches[-MIN_BATCHES - 1].watermark != last.watermark:
         return None
     stands = [(mark, list(batches)) for mark, batches in groupby(view.batches, lambda batch: batch.watermark) if mark]
     *before, (_, standing) = stands
     seconds = last.started - standing[0].started
     with_rows = [batch for batch in standing if batch.rows > 0]
-    if len(before) < 2 or len(with_rows) < BATCHES or last.rows == 0:
+    if len(before) < 2 or len(with_rows) < MIN_BATCHES or last.rows == 0:
         return None
     usual = max(_stood(batches, following) for batches, following in _with_next(before, standing))
-    if seconds < max(STILL, TIMES_USUAL * usual):
+    if seconds < max(MIN_STILL_SECONDS, TIMES_USUAL * usual):
         return None
     delay = max(view.plan.watermarks.values(), default=0.0)
     ahead = last.event_time_max - last.watermark - delay if last.event_time_max is not None else None
-    if ahead is not None and ahead < STILL:
+    if ahead is not None and ahead < MIN_STILL_SECONDS:
         return None  # the event time of the rows does not advance
     return Stall(with_rows, seconds, sum(batch.rows for batch in standing[1:]), usual, ahead)
 
@@ -142,7 +142,7 @@ def _never_began(view: QueryView, last: Progress) -> Stall | None:
     if any(batch.watermark is not None for batch in view.batches):
         return None
     timed = [batch for batch in view.batches if batch.rows > 0 and batch.event_time_max is not None]
-    if len(timed) <= BATCHES or last.rows == 0 or last.event_time_max is None:
+    if len(timed) <= MIN_BATCHES or last.rows == 0 or last.event_time_max is None:
         return None
     seconds = last.started - timed[0].started
     if seconds < NEVER_SECONDS:
@@ -193,9 +193,11 @@ def _silent_observation(view: QueryView, stall: Stall) -> Silent | None:
         return None
     name = still[0]
     behind = max(newest.values()) - newest.get(name, first[name])
-    if behind < STILL:
+    if behind < MIN_STILL_SECONDS:
         return None
-    evidence = Evidence("silent_input_behind_seconds", behind, "seconds", f"< {STILL:g}", stall.batches[-1].ended)
+    evidence = Evidence(
+        "silent_input_behind_seconds", behind, "seconds", f"< {MIN_STILL_SECONDS:g}", stall.batches[-1].ended
+    )
     return Silent("input", name, f", observed {behind:.0f} s behind the other,", evidence)
 
 

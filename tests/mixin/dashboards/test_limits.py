@@ -81,7 +81,7 @@ def test_the_alerts_speak_at_the_same_values():
 
 def test_limits_of_what_is_judged_elsewhere_are_those_that_it_is_judged_by():
     assert (thresholds.LATE, thresholds.SENT) == (validity.LATE_BUDGET, validity.MIN_ACKNOWLEDGED_SHARE)
-    assert thresholds.WAITING == observer_degraded.QUEUE * queue.MAX_EVENTS
+    assert thresholds.WAITING == observer_degraded.MIN_QUEUE_SHARE * queue.MAX_EVENTS
 
 
 def test_a_column_has_its_own_unit_colours_and_words():
