@@ -1,11 +1,16 @@
 """Long batches: batches run back to back, take more than a second, and nothing else is found.
 
-Meaning: the query has no pause between its batches, and each of them takes long. No trigger interval
-    is known that they would outlast. The finding says which part of a batch takes longest.
+Meaning: the query has no pause between its batches, and each of them takes long. Its trigger interval is not known, so
+    it is not clear whether batches are too long. The finding names the largest part of a batch.
 Impact: a result is at least as old as a batch takes. With more rows or a slower sink, the query falls behind.
-Diagnosis: `ledgerops diagnose --query QUERY --json` has the parts of a batch under `attribution`, and
-    `sum by (phase) (rate(ledgerops_batch_phase_seconds_total{query="QUERY"}[5m]))` has Spark's phases.
-Mitigation: none is needed while the results are fresh enough. Otherwise start with the part that is named.
+Diagnosis: 1. Read in the finding which part of a batch takes longest. `ledgerops diagnose --query QUERY --json` lists
+    all parts under `attribution`.
+    2. `sum by (phase) (rate(ledgerops_batch_phase_seconds_total{query="QUERY"}[5m]))` shows the phases over time. If
+    one grew, find out what changed at that time.
+    3. Check `max(ledgerops_source_lag_seconds{query="QUERY"})`. If it grows, the query does not keep up: see
+    `falling-behind`; if it is stable, no action is needed.
+Mitigation: none while results are fresh enough. Otherwise start with the part that is named. If the query has a trigger
+    interval, give it with `ledgerops diagnose --trigger` so that batches can be compared with it.
 Evidence:
     batch_seconds_median: median of durationMs.triggerExecution / 1000 over the newest 3 batches of the run (without
         those of its first 10 s), or over all with rows where there are fewer
