@@ -35,7 +35,7 @@ class Use(NamedTuple):
 
 @once
 def used(view: QueryView) -> Use | None:
-    """Since the newest sample that is MIN_SPAN_SECONDS older than the last; None without two samples, or with an old one."""
+    """Since the newest sample that is MIN_SPAN_SECONDS older than the last; None without two recent samples."""
     looks = [look for look in view.hosts if look.at <= view.now and look.cpu_busy_ratio is not None]
     if len(looks) < 2 or looks[-1].at < view.now - MAX_AGE_SECONDS:
         return None
