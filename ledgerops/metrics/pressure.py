@@ -63,7 +63,6 @@ QUERY_BACKLOG: Metric[QueryView] = Metric(
     "leaves out of ledgerops_source_backlog_offsets.",
     read=lambda view: _known(view.lag.unread_offsets),
     unbudgeted=True,
-    unused="The sum over ledgerops_source_backlog_offsets, for queries with more partitions than the series budget.",
 )
 LAG: Metric[QueryView] = Metric(
     "ledgerops_source_lag_seconds",
@@ -79,7 +78,6 @@ QUERY_LAG: Metric[QueryView] = Metric(
     read=lambda view: {(): since} if (since := min(view.lag.unread_since.values(), default=None)) is not None else {},
     age=True,
     unbudgeted=True,
-    unused="The maximum of ledgerops_source_lag_seconds, for queries with more partitions than the series budget.",
 )
 DRAIN: Metric[QueryView] = Metric(
     "ledgerops_backlog_drain_seconds",

@@ -9,13 +9,16 @@ from ledgerops.mixin.dashboards.model import BUDGET, Limit, Link, Panel, Target
 from ledgerops.mixin.site import Site
 
 HOUR_SECONDS = 3600
-KEEP = "${__url_time_range}&${datasource:queryparam}&${job:queryparam}&${app:queryparam}"
+KEEP = "${__url_time_range}&${datasource:queryparam}&${job:queryparam}"
+OF_ROW = "var-app=${__data.fields.app}&var-query=${__data.fields.query}"
 OPEN_QUERY = Link(
     "Open the query",
-    f"/d/ledgerops-query?{KEEP}&var-query=${{__data.fields.query}}&var-instance=${{__data.fields.instance}}",
+    f"/d/ledgerops-query?{KEEP}&{OF_ROW}&var-instance=${{__data.fields.instance}}",
 )
+# most alerts have no instance, and a link would pass what an empty cell shows
+OPEN_QUERY_OF_ALERT = Link("Open the query", f"/d/ledgerops-query?{KEEP}&{OF_ROW}")
 OPEN_STATE = Link("Open its state", OPEN_QUERY.url.replace("ledgerops-query", "ledgerops-state"))
-OPEN_SLO = Link("Open its freshness budget", f"/d/ledgerops-slo?{KEEP}&var-query=${{__data.fields.query}}")
+OPEN_SLO = Link("Open its freshness budget", f"/d/ledgerops-slo?{KEEP}&{OF_ROW}")
 OPEN_RULE = Link("Read what to do", "{rules}/${__data.fields.rule}.md")
 OPEN_RUNBOOK = Link("Open the runbook", "{runbooks}/${__data.fields.alertname}.md")
 
@@ -88,7 +91,7 @@ def links(panel: Panel) -> list[tuple[str, str]]:
     """Title and address of what a click on a series opens. The columns of a table have links of their own."""
     if panel.link is None:
         return []
-    address = f"/d/{panel.link}?{KEEP}&var-query=${{__field.labels.query}}"
+    address = f"/d/{panel.link}?{KEEP}&var-app=${{__field.labels.app}}&var-query=${{__field.labels.query}}"
     return [(f"Open {panel.link.removeprefix('ledgerops-')}", address)]
 
 

@@ -290,6 +290,17 @@ def series_open_their_page(board: Board) -> Iterator[str]:
                 yield f"{panel['title']}: {title} opens nothing"
 
 
+def links_pass_what_is_known(board: Board) -> Iterator[str]:
+    """An alert of a query has no instance: a link with one opens an empty page."""
+    for panel in of_kind(board, "table"):
+        for title, each in columns(panel).items():
+            for link in each.get("links", ()):
+                if "ALERTS" in expressions(panel) and "var-instance" in link["url"]:
+                    yield f"{panel['title']}: {title} passes an instance that alerts do not have"
+                if "var-query" in link["url"] and "var-app" not in link["url"]:
+                    yield f"{panel['title']}: {title} does not pass the application"
+
+
 def colours_are_fixed(board: Board) -> Iterator[str]:
     """A status and a severity have one colour on every page, as a background, so that dark and light themes fit."""
     canonical = {shown.partition(":")[2]: COLOURS[shown.partition(":")[0]] for _, shown in NAMES}
@@ -347,6 +358,7 @@ RULES: tuple[Callable[[Board], Iterator[str]], ...] = (
     aggregations_keep_the_application,
     limits_are_in_sight,
     series_open_their_page,
+    links_pass_what_is_known,
     colours_are_fixed,
     a_dead_driver_is_a_word,
 )

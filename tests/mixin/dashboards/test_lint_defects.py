@@ -338,6 +338,17 @@ def test_a_line_and_a_cause_that_open_nothing_are_found():
     ]
 
 
+def test_a_link_with_an_instance_that_is_not_there_or_without_the_application_is_found():
+    slo = board("slo")
+    links = next(each for each in properties(panel(slo, "Firing alerts"), "query") if each["id"] == "links")
+    links["value"] = [{"title": "Open", "url": "/d/ledgerops-query?var-query=${__data.fields.query}&var-instance=x"}]
+
+    assert [each.partition(": ")[2] for each in spoken(slo, lint.links_pass_what_is_known)] == [
+        "query passes an instance that alerts do not have",
+        "query does not pass the application",
+    ]
+
+
 def test_an_alert_without_its_runbook_is_found():
     slo = board("slo")
     without(properties(panel(slo, "Firing alerts"), "alert"), "links")

@@ -164,6 +164,7 @@ TABLE = Panel(
         Label("summary", "cause", 225, (OPEN_RULE,), wrap=True),
         Label("action", "first action", None, wrap=True),
         Label("rule", "rule", hidden=True),
+        Label("app", "app", hidden=True),
         Label("instance", "driver", 120),
     ),
     order=("status", "lag"),

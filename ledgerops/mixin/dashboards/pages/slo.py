@@ -17,7 +17,7 @@ from ledgerops.mixin.dashboards.model import (
     recorded,
     worst,
 )
-from ledgerops.mixin.dashboards.panels import OPEN_QUERY, OPEN_RUNBOOK
+from ledgerops.mixin.dashboards.panels import OPEN_QUERY_OF_ALERT, OPEN_RUNBOOK
 from ledgerops.mixin.dashboards.status import FOUND_OR_NONE, or_none, severity
 
 FIRING = f'ALERTS{{alertstate="firing", alertname!="LedgerWatchdog", [severity], {ALERTING}}}'
@@ -69,7 +69,7 @@ PAGE = Page(
                     kind="table",
                     labels=(
                         Label("alertname", "alert", 230, (OPEN_RUNBOOK,)),
-                        Label("query", "query", 250, (OPEN_QUERY,)),
+                        Label("query", "query", 250, (OPEN_QUERY_OF_ALERT,)),
                         Label("app", "application", 250),
                         Label("instance", "driver", None),
                     ),
