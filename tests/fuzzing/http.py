@@ -135,7 +135,9 @@ def servers(wrong: Any) -> Iterator[list[int]]:
     exporter = Exporter(Config(port=0), worker, stats)
     for number in range(30):
         queue.put("progress", json.dumps(spark_json(batchId=number)))
-    logging.getLogger("ledgerops").setLevel(logging.CRITICAL)
+    log = logging.getLogger("ledgerops")
+    level = log.level
+    log.setLevel(logging.CRITICAL)
 
     def raised(server: Server, request: object, address: object) -> None:
         if not isinstance(sys.exc_info()[1], OSError):
@@ -156,6 +158,7 @@ def servers(wrong: Any) -> Iterator[list[int]]:
             service.close()
             exporter.close()
             worker.stop()
+            log.setLevel(level)
             Server.handle_error, threading.excepthook = usual, hook  # type: ignore[method-assign]
 
 
