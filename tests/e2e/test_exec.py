@@ -47,7 +47,7 @@ def test_a_script_that_knows_nothing_is_watched_and_keeps_its_exit_code(tmp_path
     assert done.returncode == 7
     assert "py4j" not in done.stderr
     assert f"ledgerops: attached, metrics at http://127.0.0.1:{port}" in done.stderr
-    assert "Spark's UI is off" in done.stderr
+    assert "the Spark UI is off" in done.stderr
 
 
 SUBMITTED = """
