@@ -78,7 +78,7 @@ def _texts(drill: str):
         due = due or seen.at + SCRAPE
         state = replay.take(seen)
         if state is not None and seen.kind in JUDGED:
-            replay.fleet.judge(state, max(seen.at, replay.at or seen.at))
+            replay.registry.judge(state, max(seen.at, replay.at or seen.at))
 
 
 class Fleet:

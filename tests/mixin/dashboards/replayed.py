@@ -50,7 +50,7 @@ def pages_of(recording: Path) -> Iterator[Page]:
             first = due = seen.at + SCRAPE
         state = replay.take(seen)
         if state is not None and seen.kind in JUDGED:
-            replay.fleet.judge(state, max(seen.at, replay.at or seen.at))
+            replay.registry.judge(state, max(seen.at, replay.at or seen.at))
 
 
 def parsed(text: str) -> Page:
@@ -64,7 +64,7 @@ def parsed(text: str) -> Page:
 
 def scraped_text(replay: Replay, now: float, app: str | None = None) -> str:
     """What the exporter of an application would have answered."""
-    fleet = replay.fleet
+    fleet = replay.registry
     queries = {}
     for name, state in fleet.queries.items():
         fleet.judge(state, now)
