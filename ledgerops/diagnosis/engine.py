@@ -23,10 +23,6 @@ WEIGHTS: Mapping[Severity, float] = {"critical": 0.6, "warning": 0.25, "info": 0
 CATCH_UP = 5.0  # seconds of backlog that must be there to speak of catching up
 SHRINKING_BATCHES = 4  # batches over which the backlog must fall
 STARTING_BATCHES = 1
-PRESSED = {
-    "trigger-overrun", "input-overload", "slow-sink", "key-skew", "source-partition-skew", "slow-source",
-    "rate-limited", "retention-risk", "data-loss", "input-stopped",
-}  # fmt: skip
 AFTERMATH_SECONDS = 300.0  # seconds after its end for which a query's findings are still told
 
 
@@ -64,7 +60,7 @@ class Diagnoser:
         folded = {slug for explained in reach.values() for slug in explained}
         findings = [replace(finding, explains=reach[finding.rule]) for finding in findings]
         roots = [self._root(finding, findings, view, left_out) for finding in findings if finding.rule not in folded]
-        status = _status(view, active)
+        status = _status(view, findings)
         return Verdict(
             query=view.query,
             at=now,
@@ -190,8 +186,9 @@ def _health(findings: Sequence[Finding], status: Status) -> int:
     return round(100 * math.prod(1 - WEIGHTS[finding.severity] * finding.confidence for finding in findings))
 
 
-def _status(view: QueryView, active: set[str]) -> Status:
-    history = view.history
+def _status(view: QueryView, findings: Sequence[Finding]) -> Status:
+    """What the query does; `pressured` exactly where it does its work and something at warning or above was found."""
+    history, active = view.history, {finding.rule for finding in findings}
     if history.ended is not None:
         if history.ended.exception is not None:
             return "failed"
@@ -206,7 +203,7 @@ def _status(view: QueryView, active: set[str]) -> Status:
         return "idle"
     if (view.lag.seconds or 0.0) > max(CATCH_UP, 2 * (view.trigger.interval or 0.0)) and _shrinks(view):
         return "catching_up"
-    return "pressured" if active & PRESSED else "healthy"
+    return "pressured" if any(finding.severity != "info" for finding in findings) else "healthy"
 
 
 def _shrinks(view: QueryView) -> bool:
