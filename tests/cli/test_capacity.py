@@ -68,7 +68,7 @@ def test_a_table_answers_each_question_and_says_what_limits(recorded, capsys):
     asked = [line[:21].strip() for line in lines[head + 1 : head + 5]]
     assert asked == ["now", "load 2x", "trigger 1s", "load 2x, trigger 1s"]
     assert "keeps up" in lines[head + 1]
-    assert any("do not depend on its rows" in line for line in lines[head + 5 :])
+    assert any("are fixed cost" in line for line in lines[head + 5 :])
 
 
 def test_the_document_has_the_promised_form(recorded, capsys):

@@ -147,7 +147,7 @@ def test_what_is_not_there_is_refused_before_spark_starts(run, capsys, options, 
 
 def test_no_folder_and_no_checkpoint_are_told_apart(tmp_path, capsys):
     assert refused(capsys, tmp_path / "absent") == f"no such folder: {tmp_path / 'absent'}"
-    assert refused(capsys, tmp_path).startswith(f"{tmp_path} is not a checkpoint (no offsets and metadata in it)")
+    assert refused(capsys, tmp_path).startswith(f"{tmp_path} is not a checkpoint (it has no offsets and metadata)")
 
 
 def store(**other):

@@ -27,7 +27,7 @@ from ledgerops.analysis.capacity.situation import Situation
 from ledgerops.analysis.capacity.stages import MAX_CORES_FACTOR
 
 Behaviour = Literal["keeps_up", "outlasts", "grows", "unknown"]
-UNBOUNDED_SECONDS = 1e9  # seconds of a batch, or its rows, where each batch would be longer than the one before
+UNBOUNDED = 1e9  # seconds of a batch, or its rows, where each batch would be longer than the one before
 
 
 class Question(NamedTuple):
@@ -185,7 +185,7 @@ def _carry(known: Situation, partial: Answer, line: Fit) -> Answer:
         behaviour, sure = "outlasts", sustainable.high < arrival < utmost.low
     partial = replace(partial, behaviour=behaviour, sure=sure, unknown_because=tuple(reasons))
     partial = replace(partial, **_times(known, partial, utmost.value))
-    return replace(partial, limit=limit(known, partial.cores, rows if rows < UNBOUNDED_SECONDS else None, line))
+    return replace(partial, limit=limit(known, partial.cores, rows if rows < UNBOUNDED else None, line))
 
 
 def _times(known: Situation, partial: Answer, utmost: float) -> dict[str, Any]:
@@ -226,7 +226,7 @@ def _utmost(overhead: Numbers, slope: Numbers, interval: float, cap: float | Non
 def _batch_seconds(overhead: Numbers, slope: Numbers, arrival: float, interval: float, cap: float | None) -> Numbers:
     within = overhead + slope * arrival * interval
     left = 1 - arrival * slope
-    back_to_back = np.where(left > 0, overhead / np.where(left > 0, left, 1.0), UNBOUNDED_SECONDS)
+    back_to_back = np.where(left > 0, overhead / np.where(left > 0, left, 1.0), UNBOUNDED)
     seconds = np.where(within <= interval, within, back_to_back)
     return seconds if cap is None else np.minimum(seconds, overhead + slope * cap)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ledgerops.analysis.capacity.answer import UNBOUNDED_SECONDS, Answer
+from ledgerops.analysis.capacity.answer import UNBOUNDED, Answer
 from ledgerops.analysis.capacity.bottleneck import Limit
 from ledgerops.analysis.capacity.fit import CONFIDENCE_LEVEL, Estimate, Fit
 from ledgerops.analysis.capacity.plot import plot
@@ -94,7 +94,7 @@ def _estimate(found: Estimate | None) -> dict[str, float | None] | None:
     if found is None:
         return None
     ends = zip(("value", "low", "high"), found, strict=True)
-    return {name: round(value, DIGITS) if value < UNBOUNDED_SECONDS else None for name, value in ends}
+    return {name: round(value, DIGITS) if value < UNBOUNDED else None for name, value in ends}
 
 
 def _rounded(value: float | None) -> float | None:
@@ -185,7 +185,7 @@ def _backlog(each: Answer) -> str:
 
 def _seconds(value: float) -> str:
     """With two digits, where one would hide the interval."""
-    if value >= UNBOUNDED_SECONDS:
+    if value >= UNBOUNDED:
         return "unbounded"
     return f"{value:.2f} s" if 1 <= value < 10 else format.duration(value)
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from ledgerops.analysis.capacity.answer import UNBOUNDED_SECONDS, Answer, Question, answer
+from ledgerops.analysis.capacity.answer import UNBOUNDED, Answer, Question, answer
 from ledgerops.analysis.capacity.bottleneck import Limit
 from ledgerops.analysis.capacity.fit import Estimate
 from ledgerops.analysis.capacity.plot import plot
@@ -36,7 +36,7 @@ def test_what_has_no_end_is_null_and_unbounded(situation):
         2.0,
         2,
         rows=2000.0,
-        batch=Estimate(1.0, 0.5, UNBOUNDED_SECONDS),
+        batch=Estimate(1.0, 0.5, UNBOUNDED),
         limit=Limit("unknown", "no tasks"),
     )
     found = document([(situation(), [open_end])], T0, "a recording")
