@@ -231,7 +231,7 @@ def test_a_taken_port_is_said_and_a_free_one_is_used(spark, attach, caplog):
 
     assert watch.error is None and watch.port not in (None, port)
     assert [record.getMessage() for record in caplog.records] == [
-        f"port {port} is taken (Address already in use): serving at {watch.url} instead"
+        f"port {port} is in use (Address already in use): serving at {watch.url} instead"
     ]
     assert get(watch, "/healthz") == "ok\n"
 

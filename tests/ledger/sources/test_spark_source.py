@@ -279,7 +279,7 @@ def test_a_query_on_a_bad_checkpoint_fails_with_the_reason(spark, tmp_path: Path
         try:
             query.awaitTermination(120)
         except Exception as error:
-            assert "are not of this plan" in str(error)
+            assert "do not belong to this plan" in str(error)
             return
     pytest.fail("the second plan was accepted")
 

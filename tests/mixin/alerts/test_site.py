@@ -36,7 +36,8 @@ def test_a_file_changes_what_it_names_and_nothing_else(tmp_path):
          "freshness_seconds, freshness_objective, period_days, retention_seconds, runbooks, rule_pages, grafana, "
          "scrape_tls, scrape_ca_file, "
          "scrape_server_name, scrape_token_file, scrape_user, scrape_password_file, scrape_certificate, scrape_key, "
-         "scrape_secret, notify_url, notify_token_file, notify_ca_file"),
+         "scrape_secret, kubernetes_labels, kubernetes_namespaces, kubernetes_monitoring, "
+         "notify_url, notify_token_file, notify_ca_file"),
         ("job = 3", "{file}: render.job must be text, not 3"),
     ],
 )  # fmt: skip
