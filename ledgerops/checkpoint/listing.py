@@ -52,7 +52,7 @@ def listing(path: Path, checkpoints: list[Path]) -> dict[str, Any]:
 
 def _rows(checkpoint: Checkpoint, operator: Operator, progress: Progress | None) -> tuple[int | None, int | None]:
     """(batch, rows): of the newest batch of which both are known without reading the state."""
-    # the record has names and no ids: two operators of one name cannot be told apart
+    # the record has names and no ids: two operators of one name cannot be distinguished
     named = [seen for seen in progress.operators if seen.name.split("-")[0] == operator.name] if progress else []
     if progress is not None and len(named) == 1:
         return progress.batch_id, named[0].rows

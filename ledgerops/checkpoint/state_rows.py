@@ -142,7 +142,7 @@ class Reader:
         return int(self.frame(batch).count())
 
     def key_columns(self, chosen: str | None) -> list[str]:
-        """The columns by which keys are told apart: the one chosen, else all that are not times or a join's index.
+        """The columns by which keys are distinguished: the one chosen, else all that are not times or a join's index.
 
         Raises UserError when the key has no such column.
         """

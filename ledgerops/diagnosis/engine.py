@@ -23,7 +23,7 @@ WEIGHTS: Mapping[Severity, float] = {"critical": 0.6, "warning": 0.25, "info": 0
 CATCH_UP = 5.0  # seconds of backlog that must be there to speak of catching up
 SHRINKING_BATCHES = 4  # batches over which the backlog must fall
 STARTING_BATCHES = 1
-AFTERMATH_SECONDS = 300.0  # seconds after its end for which a query's findings are still told
+AFTERMATH_SECONDS = 300.0  # seconds after its end for which a query's findings are still reported
 
 
 class Diagnoser:

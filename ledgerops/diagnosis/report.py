@@ -12,7 +12,7 @@ from ledgerops.model.finding import SEVERITIES, Finding, Severity, Verdict
 from ledgerops.model.spark_progress import format_instant
 
 VERSION = 1
-RULED_OUT = 3  # told in the text: whoever was woken up reads no more; the document has all
+RULED_OUT = 3  # shown in the text: whoever was woken up reads no more; the document has all
 DIGITS = 6  # of evidence, after the point: enough to recompute it, short enough to read
 STYLES = {  # style -> parameters of the terminal's escape sequence
     "critical": "1;31",
@@ -103,13 +103,13 @@ def text(document: Mapping[str, Any], colour: bool = False, lowest: Severity = "
     """
     queries = sorted(document["queries"], key=lambda query: (not query["root_causes"], query["health"], query["query"]))
     lines: list[Line] = []
-    told = False
+    written = False
     for query in queries:
         shown = [cause for cause in query["root_causes"] if _at_least(cause["severity"], lowest)]
         over = _earlier(query, lowest)
-        if lines and (shown or over or told):
+        if lines and (shown or over or written):
             lines.append([])
-        told = bool(shown or over)
+        written = bool(shown or over)
         lines += [*_block(query, shown), *(_was(each) for each in over)]
     if document.get("timeline", {}).get("events"):
         lines += [[], *([(clean(line), style)] for line, style in timeline_lines(document["timeline"]))]
@@ -181,11 +181,11 @@ def _cause(cause: Mapping[str, Any], query: Mapping[str, Any]) -> list[Line]:
         (f"  since {since} UTC, {cause['confidence']:.0%} sure", "faint"),
     ]
     lines = [head, [(f"    {clean(cause['summary'])}", "")]]
-    told = "; ".join(
+    quoted = "; ".join(
         f"{clean(each['name'])} {amount(each['value'], each['unit'])} (expected {clean(each['expected'])})"
         for each in cause["evidence"]
     )
-    lines.append([("    evidence: ", "faint"), (told, "")])
+    lines.append([("    evidence: ", "faint"), (quoted, "")])
     out = "; ".join(f"not {each['rule']}: {clean(each['because'])}" for each in cause["ruled_out"][:RULED_OUT])
     if len(cause["ruled_out"]) > RULED_OUT:
         out += f"; and {len(cause['ruled_out']) - RULED_OUT} more"
@@ -204,15 +204,15 @@ def relative(seconds: float) -> str:
     return f"{'-' if round(seconds) < 0 else '+'}{format.clock(abs(round(seconds)))}"
 
 
-def timeline_lines(told: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def timeline_lines(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """(line, style) of a document's timeline: one line an event, one above each incident."""
-    width = max((len(each["query"]) for each in told["events"]), default=0)
+    width = max((len(each["query"]) for each in document["events"]), default=0)
     headed: int | None = None
     day = ""
-    for each in told["events"]:
+    for each in document["events"]:
         number = each["incident"]
         if number is not None and number != headed:
-            yield _heading(told["incidents"][number]), "strong"
+            yield _heading(document["incidents"][number]), "strong"
             day = each["at"][:10]
         elif number is None and each["at"][:10] != day:
             day = each["at"][:10]

@@ -43,7 +43,7 @@ def has_watermark(view: QueryView, batches: int = 10) -> bool:
 
 
 def keeps_own_time(operator: StateOperator) -> bool:
-    """Whether an operator can forget by timers, timeouts or a time to live; told by its metrics where it has them."""
+    """Whether an operator can forget by timers, timeouts or a time to live; by its metrics where it has them."""
     if not operator.name.startswith(OWN_TIME):
         return False
     timers = [value for name, value in operator.custom.items() if "Timers" in name]
@@ -138,7 +138,7 @@ def _totals(host: Host) -> tuple[float, float]:
     return sum(each.gc_seconds for each in host.workers), sum(each.run_seconds for each in host.workers)
 
 
-def told(batches: Sequence[Progress], index: int) -> list[tuple[Progress, StateOperator]]:
+def reports(batches: Sequence[Progress], index: int) -> list[tuple[Progress, StateOperator]]:
     """The batches with what they say of one operator, by its place in the plan."""
     return [(batch, batch.operators[index]) for batch in batches if index < len(batch.operators)]
 
@@ -147,24 +147,24 @@ PER_ROW = 0.05  # state rows that stay for each row read: below it the state sta
 STILL_BATCHES = 3  # batches that leave nothing, after which growth is over
 
 
-def growing(told: Sequence[tuple[Progress, StateOperator]]) -> Sequence[tuple[Progress, StateOperator]]:
+def growing(reported: Sequence[tuple[Progress, StateOperator]]) -> Sequence[tuple[Progress, StateOperator]]:
     """The newest of these batches over which an operator kept growing, from the batch before its growth on.
 
     A plateau before it tells nothing of its pace, and after one it is over: then there are none.
     """
     still = 0
-    for place in range(len(told) - 1, 0, -1):
-        batch, state = told[place]
-        grown = state.rows - told[place - 1][1].rows
+    for place in range(len(reported) - 1, 0, -1):
+        batch, state = reported[place]
+        grown = state.rows - reported[place - 1][1].rows
         still = still + 1 if grown < PER_ROW * batch.rows else 0 if batch.rows else still
         if still == STILL_BATCHES:
-            return told[place + STILL_BATCHES - 1 :]
-    return told
+            return reported[place + STILL_BATCHES - 1 :]
+    return reported
 
 
-def forgets(view: QueryView, told: Sequence[tuple[Progress, StateOperator]]) -> bool:
+def forgets(view: QueryView, reported: Sequence[tuple[Progress, StateOperator]]) -> bool:
     """Whether an operator removed rows in these batches, or the query's state shrank within the hour remembered."""
-    if any(state.removed for _, state in told):
+    if any(state.removed for _, state in reported):
         return True
     rows = [point.state_rows for point in view.history.trend]
     return any(later < earlier for earlier, later in pairwise(rows))

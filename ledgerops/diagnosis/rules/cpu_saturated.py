@@ -36,7 +36,7 @@ MIN_SLOWDOWN = 1.5  # at equal rows; what two cores and six queries do to each o
 MIN_STRETCH_RATIO = 1.5  # so much longer takes what only the driver's own threads do, when they wait for a core
 AS_MUCH = 0.5  # of the slowdown of the whole batch: missing cores slow down everything alike, a broker does not
 MIN_PHASE_SECONDS = (
-    0.05  # seconds of a phase below which its ratio is chance: that of planning is told too small, if anything
+    0.05  # seconds of a phase below which its ratio is chance: that of planning is reported too small, if anything
 )
 OWN_PHASES = ("wal_commit", "commit_offsets", "add_batch")  # none of them waits for a source
 MIN_FOREIGN_SHARE = 0.25  # of all cores, used by other processes: less does not explain a slowdown

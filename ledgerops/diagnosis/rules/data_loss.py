@@ -38,7 +38,7 @@ from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.records import Partition, Progress, SourceProgress
 from ledgerops.signals.query_view import QueryView
 
-TOLD = re.compile(r"failOnDataLoss|KAFKA_DATA_LOSS|OffsetOutOfRange|data (may|might) have been (lost|missed)")
+LOSS = re.compile(r"failOnDataLoss|KAFKA_DATA_LOSS|OffsetOutOfRange|data (may|might) have been (lost|missed)")
 PARTITION = re.compile(r"(?:partition|TopicPartition:?|for)\s+([\w.-]+)-(\d+)\b", re.IGNORECASE)
 GAPS = (
     re.compile(r"was changed from (\d+) to (\d+)"),
@@ -78,9 +78,9 @@ class Skipped(NamedTuple):
 def check(view: QueryView) -> Iterator[Finding]:
     gaps = _gaps(view)
     ended = view.history.ended
-    told = ended.exception if ended is not None and ended.exception and TOLD.search(ended.exception) else None
-    if told is not None and ended is not None:
-        yield _finding(view, gaps or _told_gaps(told), ended.at, failed=True)
+    reported = ended.exception if ended is not None and ended.exception and LOSS.search(ended.exception) else None
+    if reported is not None and ended is not None:
+        yield _finding(view, gaps or _gaps_in_text(reported), ended.at, failed=True)
     elif gaps and view.lag.heads is not None:
         yield _finding(view, gaps, view.lag.heads.at, failed=False)
     elif (skipped := _skipped(view)) is not None:
@@ -180,7 +180,7 @@ def _more(partitions: int) -> str:
     return f"{partitions} more partition{'s' * (partitions > 1)}"
 
 
-def _told_gaps(exception: str) -> list[Gap]:
+def _gaps_in_text(exception: str) -> list[Gap]:
     """What the exception says about the first partition that it names."""
     where = PARTITION.search(exception)
     if where is None:

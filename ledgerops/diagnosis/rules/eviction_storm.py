@@ -65,7 +65,7 @@ def _storms(view: QueryView, batch: Progress) -> Iterator[Finding]:
     for index, operator in enumerate(batch.operators):
         if operator.removed < MIN_REMOVED_ROWS:
             continue
-        removed = median(state.removed for _, state in state_cost.told(others, index))
+        removed = median(state.removed for _, state in state_cost.reports(others, index))
         seconds = operator.removal_seconds / state_cost.lanes(view, operator)
         if operator.removed < MIN_TIMES_USUAL_ROWS * removed or seconds < MIN_REMOVAL_SHARE * batch.duration:
             continue

@@ -73,13 +73,13 @@ def check(view: QueryView) -> Iterator[Finding]:
     at = view.last.ended if view.last else view.now
     column = view.skew.key_column or ", ".join(view.plan.keys[:2]) or None
     evidence: list[Evidence] = []
-    told: list[str] = []
+    parts: list[str] = []
     if hot is not None and share is not None:
         width = _width(view, proven)
         evidence.append(Evidence(HOT_KEY.name, hot.share, "ratio", f"< {MIN_HOT_SHARE:g}", at))
         evidence.append(Evidence("hot_key_rows", float(hot.rows), "rows", f"< {MIN_HOT_SHARE:.0%} of the rows", at))
         evidence.append(Evidence("slower_by_hot_key", _factor(hot.share, width), "ratio", f"< {MIN_SLOWDOWN:g}", at))
-        told.append(
+        parts.append(
             f"key {hot.key}{f' of {column}' if column else ''} has {hot.share:.0%} of the rows; "
             f"more tasks cannot make this stage more than {1 / hot.share:.2f}x faster"
         )
@@ -92,9 +92,9 @@ def check(view: QueryView) -> Iterator[Finding]:
         evidence.append(Evidence("stage_slower_than_even", proven.factor, "ratio", f"< {MIN_SLOWDOWN:g}", at))
         lost = proven.cost * median(batch.duration for batch, _ in batch_time.pairs(view))
         evidence.append(Evidence("lost_by_uneven_tasks_seconds", lost, "seconds", "0", at))
-        told.append(f"one of {stage.tasks} tasks of stage {stage.stage_id} reads {proven.share:.0%} of the records")
+        parts.append(f"one of {stage.tasks} tasks of stage {stage.stage_id} reads {proven.share:.0%} of the records")
     yield Finding(
-        "; ".join(told),
+        "; ".join(parts),
         _component(view, column, proven is not None),
         tuple(evidence),
         (
@@ -160,8 +160,8 @@ def _width(view: QueryView, uneven: task_skew.Uneven | None) -> int:
     if uneven is not None:
         return uneven.slots
     operators = view.last.operators if view.last else ()
-    told = view.plan.shuffle_partitions or next((o.shuffle_partitions for o in operators if o.shuffle_partitions), None)
-    return batch_time.slots(view, told or 2)
+    of_state = next((each.shuffle_partitions for each in operators if each.shuffle_partitions), None)
+    return batch_time.slots(view, view.plan.shuffle_partitions or of_state or 2)
 
 
 def _factor(share: float, width: int) -> float:

@@ -61,8 +61,8 @@ def check(view: QueryView) -> Iterator[Finding]:
     path, partition, offset = place(ended.exception)
     if offset is not None:
         evidence.append(Evidence("failed_at_offset", float(offset), "offsets", "none named", ended.at))
-    told = [path, f"offset {offset}" if offset is not None else None, f"of {partition}" if partition else None]
-    where = " ".join(each for each in told if each)
+    parts = [path, f"offset {offset}" if offset is not None else None, f"of {partition}" if partition else None]
+    where = " ".join(each for each in parts if each)
     yield Finding(
         f"the query failed{batch} ({kind}): {line}" + (f"; at {where}" if where and where not in line else ""),
         Component("query", view.query, error_class(ended.error_class, line) or exception_class(ended.exception)),
@@ -114,10 +114,10 @@ def first_line(exception: str) -> str:
     return line if len(line) <= MAX_LINE_CHARACTERS else line[: MAX_LINE_CHARACTERS - 3] + "..."
 
 
-def error_class(told: str | None, line: str) -> str | None:
+def error_class(reported: str | None, line: str) -> str | None:
     """Spark's error class; where that is only the wrapper of `foreachBatch`, the one that the exception in it names."""
-    inner = CONDITION.search(line) if told is None or told == WRAPPER else None
-    return inner[1] if inner else told
+    inner = CONDITION.search(line) if reported is None or reported == WRAPPER else None
+    return inner[1] if inner else reported
 
 
 def exception_class(exception: str) -> str | None:
@@ -139,7 +139,7 @@ def place(exception: str) -> tuple[str | None, str | None, int | None]:
 
 def _python_line(lines: list[str]) -> str | None:
     """What Python raised: the last line that names an exception and begins no traceback, for what was raised first is
-    told last."""
+    named last."""
     raised = [n for n, line in enumerate(lines) if CLASS.match(line) and not line.endswith(TRACEBACK)]
     if not raised:
         return None

@@ -142,13 +142,13 @@ def _usual(view: QueryView) -> str:
 
 
 def _finding(view: QueryView, summary: str, evidence: Evidence, phase: str | None, since: float) -> Finding:
-    told = [evidence]
+    quoted = [evidence]
     if view.baseline.usual_duration is not None:
-        told.append(Evidence("batch_seconds_median", view.baseline.usual_duration, "seconds", "the usual", view.now))
+        quoted.append(Evidence("batch_seconds_median", view.baseline.usual_duration, "seconds", "the usual", view.now))
     return Finding(
         summary,
         Component("query", view.query, phase),
-        tuple(told),
+        tuple(quoted),
         (
             Remedy(
                 "take a thread dump of the driver, then stop the query and start it from its checkpoint",

@@ -120,7 +120,7 @@ def _named(option: str) -> str:
 def _cheap(view: QueryView, seconds: float, interval: float, load: overload.Load | None) -> bool:
     """Whether as many rows as arrive would fit into the interval: most of a batch's time is not spent on its rows.
 
-    Told by the smaller batches of the run: what the larger ones take longer is what rows cost.
+    Known from the smaller batches of the run: what the larger ones take longer is what rows cost.
     """
     rows = median(batch.rows for batch in view.baseline.steady[-MIN_BATCHES:])
     smaller = [batch for batch in view.baseline.steady[:-MIN_BATCHES] if 0 < batch.rows <= MAX_SMALLER_SHARE * rows]

@@ -58,8 +58,8 @@ def check(view: QueryView) -> Iterator[Finding]:
         return
     risks: list[Risk] = []
     for each, left in view.lag.headroom.items():
-        told = heads.retention_seconds.get(each[0])
-        if told is not None and left >= NOT_YET * told:
+        configured = heads.retention_seconds.get(each[0])
+        if configured is not None and left >= NOT_YET * configured:
             continue  # nearly all of it, as nearly always: what the topic really keeps is no more
         if view.lag.consumed[each] < heads.earliest[each]:
             continue  # lost already
@@ -109,11 +109,11 @@ def _worst(risks: Sequence[Risk]) -> Risk:
 def _keeps(view: QueryView, partition: Partition) -> float | None:
     """Seconds that the topic keeps: its retention, else the length of the log over the rate at which it is deleted."""
     assert view.lag.heads is not None
-    told = view.lag.heads.retention_seconds.get(partition[0])
+    configured = view.lag.heads.retention_seconds.get(partition[0])
     offsets, times = view.history.earliest_times.get(partition, ((), ()))
     rate = head_table.advance(offsets, times, view.now)
     length = view.lag.heads.latest.get(partition, 0) - view.lag.heads.earliest[partition]
-    known = [each for each in (told, length / rate if rate else None) if each is not None]
+    known = [each for each in (configured, length / rate if rate else None) if each is not None]
     return min(known, default=None)
 
 

@@ -44,8 +44,8 @@ def check(view: QueryView) -> Iterator[Finding]:
         return
     duration = median(batch.duration for batch in latest)
     for index, operator in enumerate(view.last.operators):
-        told = state_cost.told(latest, index)
-        stalls = [state.custom.get(STALL, 0.0) * SECONDS_PER_NANOSECOND for _, state in told]
+        reported = state_cost.reports(latest, index)
+        stalls = [state.custom.get(STALL, 0.0) * SECONDS_PER_NANOSECOND for _, state in reported]
         if len(stalls) < RECENT_BATCHES or min(stalls) <= 0 or duration <= 0:
             continue
         seconds = median(stalls)

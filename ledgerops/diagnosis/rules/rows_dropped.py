@@ -46,7 +46,7 @@ def check(view: QueryView) -> Iterator[Finding]:
     if count < MIN_DROPPED_ROWS or share < MIN_DROPPED_SHARE:
         return
     at = view.batches[-1].ended
-    told = [
+    drops = [
         (batch, number)
         for batch in view.batches
         if (number := sum(each.dropped_rows for each in batch.operators if each.name == operator))
@@ -57,7 +57,7 @@ def check(view: QueryView) -> Iterator[Finding]:
         (
             Evidence("rows_dropped_last_minute", float(count), "rows", f"< {MIN_DROPPED_ROWS}", at),
             Evidence("dropped_share", share, "ratio", f"< {MIN_DROPPED_SHARE:g}", at),
-            Evidence("rows_dropped_since_began", float(sum(number for _, number in told)), "rows", "0", at),
+            Evidence("rows_dropped_since_began", float(sum(number for _, number in drops)), "rows", "0", at),
         ),
         (
             Remedy(
@@ -67,7 +67,7 @@ def check(view: QueryView) -> Iterator[Finding]:
             ),
         ),
         confidence=0.95,
-        began=told[0][0].started,
+        began=drops[0][0].started,
     )
 
 

@@ -69,7 +69,7 @@ def overhead(view: QueryView) -> Overhead | None:
 def _overhead(view: QueryView, known: batch_time.Pairs) -> Overhead | None:
     found = []
     if view.cluster.cores is None:
-        return None  # the time of the tasks cannot be told in seconds of the clock
+        return None  # the time of the tasks is not known in wall time
     for batch, tasks in known:
         if len(tasks.stages) >= batch_time.MAX_READ_STAGES:
             continue  # what the others ran is not known
@@ -166,7 +166,7 @@ def check(view: QueryView) -> Iterator[Finding]:
 def _other_cause(view: QueryView, now: Overhead) -> bool:
     """Whether that time has a name of its own (sink, source, checkpoint, tiny tasks), or came with a fault.
 
-    A sink that always takes long is told from planning by the time after the last task, and by planning itself.
+    A sink that always takes long differs from planning by the time after the last task, and by planning itself.
     """
     before = _overhead(view, batch_time.usual_pairs(view))
     if before is not None and now.seconds >= MIN_SLOWDOWN * before.seconds:

@@ -41,7 +41,7 @@ from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.records import Progress, StateOperator
 from ledgerops.signals.query_view import QueryView
 
-Told = Sequence[tuple[Progress, StateOperator]]
+Reported = Sequence[tuple[Progress, StateOperator]]
 
 MIN_BATCHES = 10
 MIN_SECONDS = 20.0
@@ -76,24 +76,27 @@ def check(view: QueryView) -> Iterator[Finding]:
     if view.last is None or not view.last.operators:
         return
     for index in range(len(view.last.operators)):
-        told = state_cost.told(view.baseline.steady, index)
-        if len(told) < MIN_BATCHES or told[-1][1].rows - min(state.rows for _, state in told) < MIN_GROWTH_ROWS:
+        reports = state_cost.reports(view.baseline.steady, index)
+        if (
+            len(reports) < MIN_BATCHES
+            or reports[-1][1].rows - min(state.rows for _, state in reports) < MIN_GROWTH_ROWS
+        ):
             continue
-        finding = _stopped(view, told) or _towards(view, told)
+        finding = _stopped(view, reports) or _towards(view, reports)
         if finding is not None:
             yield finding
 
 
-def _stopped(view: QueryView, told: Told) -> Finding | None:
+def _stopped(view: QueryView, reports: Reported) -> Finding | None:
     """It forgot in a rhythm, and does so no longer, with a watermark that does not move."""
-    removing = [place for place, (_, state) in enumerate(told) if state.removed > 0]
+    removing = [place for place, (_, state) in enumerate(reports) if state.removed > 0]
     if len(removing) < MIN_REMOVALS:
         return None
-    newest, operator = told[-1]
-    since = told[removing[-1] :]
+    newest, operator = reports[-1]
+    since = reports[removing[-1] :]
     pause = newest.ended - since[0][0].ended
-    usual = max(told[later][0].ended - told[earlier][0].ended for earlier, later in pairwise(removing))
-    before = max(state.rows for _, state in told[: removing[-1] + 1])
+    usual = max(reports[later][0].ended - reports[earlier][0].ended for earlier, later in pairwise(removing))
+    before = max(state.rows for _, state in reports[: removing[-1] + 1])
     marks = {batch.watermark for batch, _ in since[len(since) // 2 :]}
     if (
         pause < max(MIN_SECONDS, MIN_PAUSE_RATIO * usual)
@@ -124,17 +127,17 @@ def _stopped(view: QueryView, told: Told) -> Finding | None:
     )
 
 
-def _towards(view: QueryView, told: Told) -> Finding | None:
+def _towards(view: QueryView, reports: Reported) -> Finding | None:
     """It will be full at this rate. With a watermark the first windows may not be over yet, so nothing is said."""
-    if state_cost.has_watermark(view) or state_cost.keeps_own_time(told[-1][1]) or state_cost.forgets(view, told):
+    if state_cost.has_watermark(view) or state_cost.keeps_own_time(reports[-1][1]) or state_cost.forgets(view, reports):
         return None
-    told = state_cost.growing(told)
-    newest, operator = told[-1]
-    limit = _soonest(view, told) if len(told) >= MIN_BATCHES else None
+    reports = state_cost.growing(reports)
+    newest, operator = reports[-1]
+    limit = _soonest(view, reports) if len(reports) >= MIN_BATCHES else None
     if (
-        newest.ended - told[0][0].ended < MIN_SECONDS
+        newest.ended - reports[0][0].ended < MIN_SECONDS
         or limit is None
-        or limit.seconds > MAX_AHEAD_RATIO * _remembered(view, told)
+        or limit.seconds > MAX_AHEAD_RATIO * _remembered(view, reports)
     ):
         return None
     return Finding(
@@ -153,21 +156,21 @@ def _towards(view: QueryView, told: Told) -> Finding | None:
             ),
         ),
         confidence=0.7,
-        began=told[0][0].ended,
+        began=reports[0][0].ended,
     )
 
 
-def _remembered(view: QueryView, told: Told) -> float:
+def _remembered(view: QueryView, reports: Reported) -> float:
     """Seconds over which the run was seen growing: an hour at most."""
     began = view.history.started_at or 0.0
-    oldest = next((point.at for point in view.history.trend if point.at >= began), told[0][0].ended)
-    return told[-1][0].ended - min(oldest, told[0][0].ended)
+    oldest = next((point.at for point in view.history.trend if point.at >= began), reports[0][0].ended)
+    return reports[-1][0].ended - min(oldest, reports[0][0].ended)
 
 
-def _soonest(view: QueryView, told: Told) -> Limit | None:
+def _soonest(view: QueryView, reports: Reported) -> Limit | None:
     """The limit that will be met first, None when none is known or the growth slows down."""
-    (first, begin), (newest, end) = told[0], told[-1]
-    middle, middle_state = told[len(told) // 2]
+    (first, begin), (newest, end) = reports[0], reports[-1]
+    middle, middle_state = reports[len(reports) // 2]
     span = newest.ended - first.ended
     halves = (middle.ended - first.ended, newest.ended - middle.ended)
     if span <= 0 or min(halves) <= 0:
@@ -187,7 +190,7 @@ def _soonest(view: QueryView, told: Told) -> Limit | None:
     elif host is not None:
         if host.memory_available_bytes is not None:
             limits.append(Limit("the memory", end.memory_bytes, rate, host.memory_available_bytes))
-        sized = [(batch, state.custom[SST]) for batch, state in told if SST in state.custom]
+        sized = [(batch, state.custom[SST]) for batch, state in reports if SST in state.custom]
         if host.disk_free_bytes is not None and len(sized) >= MIN_BATCHES and sized[-1][0].ended > sized[0][0].ended:
             by_second = (sized[-1][1] - sized[0][1]) / (sized[-1][0].ended - sized[0][0].ended)
             limits.append(Limit("the disk", sized[-1][1], by_second, host.disk_free_bytes))

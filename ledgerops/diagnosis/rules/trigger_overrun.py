@@ -66,8 +66,10 @@ def check(view: QueryView) -> Iterator[Finding]:
     if middle < MIN_OVERRUN_RATIO * interval:
         return
     over = sum(each > OVERRUN_RATIO * interval for each in counted)
-    told = latest[-finished:] if (finished := min(len(latest), len(counted) - running)) else []
-    phases = {phase: median(batch.phases.get(phase, 0.0) for batch in told) for batch in told for phase in batch.phases}
+    ended = latest[-finished:] if (finished := min(len(latest), len(counted) - running)) else []
+    phases = {
+        phase: median(batch.phases.get(phase, 0.0) for batch in ended) for batch in ended for phase in batch.phases
+    }
     longest = max(phases, key=lambda phase: phases[phase], default=None)
     at = view.now
     evidence = [

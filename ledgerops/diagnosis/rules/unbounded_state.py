@@ -54,7 +54,7 @@ def check(view: QueryView) -> Iterator[Finding]:
     if len(batches) < MIN_BATCHES or not _may_never_forget(view, batches):
         return
     for index, operator in enumerate(view.last.operators):
-        finding = _judge(view, operator, state_cost.told(batches, index))
+        finding = _judge(view, operator, state_cost.reports(batches, index))
         if finding is not None:
             yield finding
 
@@ -68,23 +68,23 @@ def _may_never_forget(view: QueryView, batches: Sequence[Progress]) -> bool:
 
 
 def _judge(
-    view: QueryView, operator: StateOperator, all_told: Sequence[tuple[Progress, StateOperator]]
+    view: QueryView, operator: StateOperator, all_reported: Sequence[tuple[Progress, StateOperator]]
 ) -> Finding | None:
-    told = state_cost.growing(all_told)
-    changed = len(told) < len(all_told)
-    if len(told) < (CHANGED_BATCHES if changed else MIN_BATCHES) or state_cost.forgets(view, told):
+    reported = state_cost.growing(all_reported)
+    changed = len(reported) < len(all_reported)
+    if len(reported) < (CHANGED_BATCHES if changed else MIN_BATCHES) or state_cost.forgets(view, reported):
         return None
-    (first, begin), (last, end) = told[0], told[-1]
+    (first, begin), (last, end) = reported[0], reported[-1]
     seconds = last.ended - first.ended
     needed = OWN_SECONDS if state_cost.keeps_own_time(operator) else CHANGED_SECONDS if changed else MIN_SECONDS
     grown = end.rows - begin.rows
-    read = sum(batch.rows for batch, _ in told[1:])
+    read = sum(batch.rows for batch, _ in reported[1:])
     if (
         seconds < needed
         or grown < MIN_GROWTH_ROWS
         or read <= 0
         or grown / read < state_cost.PER_ROW
-        or not _sustained(told)
+        or not _sustained(reported)
     ):
         return None
     by_second = grown / seconds
@@ -119,11 +119,11 @@ def _judge(
     )
 
 
-def _sustained(told: Sequence[tuple[Progress, StateOperator]]) -> bool:
+def _sustained(reported: Sequence[tuple[Progress, StateOperator]]) -> bool:
     """Whether each row read in the later half leaves nearly as much state as in the earlier."""
-    middle = len(told) // 2
+    middle = len(reported) // 2
     per_row, chance = [], 0.0
-    for half in (told[: middle + 1], told[middle:]):
+    for half in (reported[: middle + 1], reported[middle:]):
         read = sum(batch.rows for batch, _ in half[1:])
         share = (half[-1][1].rows - half[0][1].rows) / read if read else 0.0
         per_row.append(share)

@@ -125,18 +125,18 @@ def _leap(batches: Sequence[Progress], over: float) -> Jump | None:
         if before.event_time_max is None or before.event_time_avg is None:
             return None
         ahead = before.event_time_max - before.event_time_avg
-        told = [
+        leaps = [
             batch.event_time_max - batch.event_time_avg
             for batch in batches[max(0, index - 1 - USUAL_BATCHES) : index - 1]
             if batch.event_time_max is not None and batch.event_time_avg is not None
         ]
         if (
-            len(told) < MIN_BATCHES
-            or ahead < max(MIN_LEAP_SECONDS, MIN_TIMES_USUAL * median(told))
+            len(leaps) < MIN_BATCHES
+            or ahead < max(MIN_LEAP_SECONDS, MIN_TIMES_USUAL * median(leaps))
             or not _stands_out(before, batches[index:])
         ):
             return None
-        return Jump(before, leapt, ahead, median(told), over)
+        return Jump(before, leapt, ahead, median(leaps), over)
     return None
 
 

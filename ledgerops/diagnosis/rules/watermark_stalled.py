@@ -155,8 +155,8 @@ def _never_began(view: QueryView, last: Progress) -> Stall | None:
 def _with_next(
     before: Sequence[tuple[float | None, list[Progress]]], standing: list[Progress]
 ) -> list[tuple[list[Progress], list[Progress]]]:
-    told = [batches for _, batches in before]
-    return list(zip(told, [*told[1:], standing], strict=True))
+    reported = [batches for _, batches in before]
+    return list(zip(reported, [*reported[1:], standing], strict=True))
 
 
 def _stood(batches: Sequence[Progress], following: Sequence[Progress]) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.cause_texts import text_of
 from ledgerops.mixin.alerts.model import Alert, Case
-from ledgerops.mixin.alerts.promql import told
+from ledgerops.mixin.alerts.promql import of_rule
 
 
 def name_of(slug: str) -> str:
@@ -20,7 +20,7 @@ def ticket(rule: Rule) -> Alert:
     return Alert(
         name=name_of(rule.slug),
         severity="info",
-        expression=lambda site: told(site, "ledgerops_root_cause", rule.slug),
+        expression=lambda site: of_rule(site, "ledgerops_root_cause", rule.slug),
         hold=30.0,
         summary=text.summary,
         description=f"Root cause of {{{{ $labels.query }}}}: {rule.slug}. First step: {text.action}",

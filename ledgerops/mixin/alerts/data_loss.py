@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ledgerops.diagnosis.rules import data_loss
 from ledgerops.mixin.alerts.model import Alert, Case
-from ledgerops.mixin.alerts.promql import CAUSE, told
+from ledgerops.mixin.alerts.promql import CAUSE, of_rule
 
 LOSS = 'ledgerops_finding{rule="data-loss", severity="critical"}'
 HEADROOM = 'ledgerops_retention_headroom_seconds{topic="t", partition="0"}'
@@ -16,7 +16,7 @@ HEADROOM = 'ledgerops_retention_headroom_seconds{topic="t", partition="0"}'
 ALERT = Alert(
     name="LedgerDataLoss",
     severity="critical",
-    expression=lambda site: told(site, "ledgerops_finding", "data-loss"),
+    expression=lambda site: of_rule(site, "ledgerops_finding", "data-loss"),
     hold=10.0,  # the rule tells of it for ten minutes: what is lost stays lost
     summary="Rows were deleted before a query could read them.",
     description=f"Rows that {{{{ $labels.query }}}} had not read yet were deleted from its topic. {CAUSE}",

@@ -6,7 +6,7 @@ from types import ModuleType
 
 from ledgerops.diagnosis.rules import conflicting_duplicates, ledger_imbalance
 from ledgerops.mixin.alerts.model import Alert, Case
-from ledgerops.mixin.alerts.promql import told
+from ledgerops.mixin.alerts.promql import of_rule
 
 
 def _page(module: ModuleType, name: str, summary: str, description: str) -> Alert:
@@ -16,7 +16,7 @@ def _page(module: ModuleType, name: str, summary: str, description: str) -> Aler
     return Alert(
         name=name,
         severity="critical",
-        expression=lambda site: told(site, "ledgerops_finding", slug),
+        expression=lambda site: of_rule(site, "ledgerops_finding", slug),
         hold=10.0,
         keep=600.0,  # the next batches may be right; what is written stays wrong
         summary=summary,

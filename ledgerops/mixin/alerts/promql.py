@@ -26,7 +26,7 @@ def total(site: Site, metric: str, *more: str) -> str:
     return f"sum {BY} ({site.series(metric, *more)})"
 
 
-def told(site: Site, metric: str, rule: str) -> str:
+def of_rule(site: Site, metric: str, rule: str) -> str:
     """1 for each query for which the rule is reported: `metric` is that of findings or of root causes."""
     matcher = f'rule="{rule}"'
     return f"{worst(site, metric, matcher)} == 1"
