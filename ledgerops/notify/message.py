@@ -60,9 +60,9 @@ def _one_line(text: str) -> str:
 
 def _firing(incident: Incident, diagnosis: Mapping[str, Any] | None, now: float) -> list[str]:
     worst = incident.worst
-    about = _subject(incident)
+    about = _heading(worst.severity.upper(), incident)
     since = f"since {_clock(incident.began)}, {duration(max(0.0, now - incident.began))}"
-    lines = [f"{worst.severity.upper()} {about}: {worst.summary.rstrip('.')} ({since})"]
+    lines = [f"{about}: {worst.summary.rstrip('.')} ({since})"]
     if worst.description:
         # the diagnosis below has the cause in more detail
         lines.append(worst.description.split(" Root cause:")[0].split(" No cause is")[0])
@@ -76,11 +76,12 @@ def _firing(incident: Incident, diagnosis: Mapping[str, Any] | None, now: float)
     return lines
 
 
-def _subject(incident: Incident) -> str:
-    """The query and its application, or the scrape job of alerts that are about no query."""
-    if not incident.query:
-        return incident.app or incident.job
-    return f"{incident.query} of {incident.app}" if incident.app else incident.query
+def _heading(state: str, incident: Incident) -> str:
+    """The state, and whom it is about: the query and its application, else the application, else the scrape job."""
+    about = incident.query or incident.app or incident.job
+    if incident.query and incident.app:
+        about += f" of {incident.app}"
+    return f"{state} {about}".rstrip()
 
 
 def _causes(diagnosis: Mapping[str, Any]) -> list[str]:
@@ -102,9 +103,9 @@ def _causes(diagnosis: Mapping[str, Any]) -> list[str]:
 
 def _resolved(incident: Incident, diagnosis: Mapping[str, Any] | None, before: Mapping[str, Any] | None) -> list[str]:
     worst = incident.worst
-    about = _subject(incident)
+    about = _heading("RESOLVED", incident)
     ended = max((alert.ended or alert.began for alert in incident.alerts), default=worst.began)
-    lines = [f"RESOLVED {about}: {worst.summary.rstrip('.')} (lasted {duration(max(0.0, ended - incident.began))})"]
+    lines = [f"{about}: {worst.summary.rstrip('.')} (lasted {duration(max(0.0, ended - incident.began))})"]
     if diagnosis is not None:
         lines.append(f"now: {diagnosis.get('status')}, health {diagnosis.get('health')}")
     was = [cause["rule"] for cause in (before or {}).get("root_causes", [])]

@@ -34,6 +34,15 @@ def test_a_page_names_the_application_of_the_query_and_silences_only_that():
     assert unquote(silence).endswith('?filter={query="daily_counts", app="billing"}')
 
 
+@pytest.mark.parametrize(
+    ("labels", "subject"), [({"job": "ledgerops"}, "CRITICAL ledgerops: "), ({}, "CRITICAL: ")], ids=["job", "nothing"]
+)
+def test_a_page_about_no_query_names_the_job_where_it_is_known(labels, subject):
+    found = compose(parse_webhook(webhook(alert(), groupLabels=labels, commonLabels=labels)), None, NOW)
+
+    assert found.title.startswith(subject)
+
+
 def test_without_a_diagnosis_the_page_says_why():
     message = compose(parse_webhook(webhook()), None, NOW, "http://driver:9464: timed out")
 
