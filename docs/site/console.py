@@ -125,5 +125,6 @@ def differs(shown: Sequence[str], printed: Sequence[str]) -> str | None:
 
 
 def labels(lines: Sequence[str]) -> list[str]:
-    """The first word of each line that is shown: the form of a text whose sentences depend on the moment."""
-    return [line.split()[0] for line in lines if line.strip() and line.strip() != "..."]
+    """The first word of each line that is shown, but for numbers: the form of a text that depends on the moment."""
+    first = (line.split()[0] for line in lines if line.strip() and line.strip() != "...")
+    return [word for word in first if not word[0].isdigit()]
