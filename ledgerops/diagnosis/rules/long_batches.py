@@ -10,7 +10,7 @@ Diagnosis: 1. Read in the finding which part of a batch takes longest. `ledgerop
     3. Check `max(ledgerops_source_lag_seconds{query="QUERY"})`. If it grows, the query does not keep up: see
     `falling-behind`; if it is stable, no action is needed.
 Mitigation: none while results are fresh enough. Otherwise start with the part that is named. If the query has a trigger
-    interval, give it with `ledgerops diagnose --trigger` so that batches can be compared with it.
+    interval, give it with `ledgerops diagnose --trigger 10s` so that batches can be compared with it.
 Evidence:
     batch_seconds_median: median of durationMs.triggerExecution / 1000 over the newest 3 batches of the run (without
         those of its first 10 s), or over all with rows where there are fewer
