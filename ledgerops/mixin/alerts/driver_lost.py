@@ -21,7 +21,7 @@ from ledgerops.mixin.site import Site
 ACTIVE, INFO, UP = "ledgerops_query_active", "ledgerops_query_info", "up"
 NAMES = (
     '{{ with printf "max by (query) (last_over_time(ledgerops_query_active{job=%q, instance=%q}[12h]) == 1)" '
-    "$labels.job $labels.instance | query }}{{ range . }} {{ .Labels.query }}{{ end }}{{ end }}"
+    '$labels.job $labels.instance | query }}{{ range sortByLabel "query" . }} {{ .Labels.query }}{{ end }}{{ end }}'
 )
 
 
