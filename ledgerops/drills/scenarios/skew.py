@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
+from dataclasses import replace
 
 import psutil
 
@@ -56,17 +57,12 @@ def start_rotating_hot_key(app: TargetApp) -> None:
     app.query(slow_udf.waiting(rows, 10))
 
 
-ROTATING_HOT_KEY = Drill(
+ROTATING_HOT_KEY = replace(
+    WHALE_KEY,
     name="rotating-hot-key",
     id="F07",
     summary="60 % of the rows belong to one customer, a different one every 10 s",
     start=start_rotating_hot_key,
-    effect=batches_outlast(2.0),
-    fault_seconds=30.0,
-    recovery_seconds=50.0,
-    conf=slow_udf.CONF,
-    master=slow_udf.MASTER,
-    truth=cause("key-skew", component=("stage=customer_id", "key=customer_id"), remedy="salt", may=LATE_SYMPTOMS),
 )
 
 
