@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from ledgerops.diagnosis import overload
 from ledgerops.diagnosis.cpu_contention import MIN_BUSY_SHARE, OTHER, offender, taken, used
+from ledgerops.diagnosis.criteria import VERY_LONG_SECONDS
 from ledgerops.model.history import History
 from ledgerops.model.records import Progress, TaskSummary
 from ledgerops.signals.baseline import RECENT_BATCHES, overran
@@ -44,8 +45,11 @@ def needed(view: QueryView) -> int:
 
     A batch of minutes speaks for itself, and a second one would end when everybody knows.
     """
-    alone = len([batch for batch in view.batches if batch.rows > 0]) < MIN_PAIRS
-    return 1 if alone and overload.growth(view) is not None else MIN_PAIRS
+    ended = [batch for batch in view.batches if batch.rows > 0]
+    if len(ended) >= MIN_PAIRS:
+        return MIN_PAIRS
+    minutes = bool(ended) and min(ended[0].duration, view.run.unfinished_seconds or 0.0) > VERY_LONG_SECONDS
+    return 1 if minutes or overload.growth(view) is not None else MIN_PAIRS
 
 
 @once
@@ -158,7 +162,9 @@ def machine_busy(view: QueryView) -> bool:
 
 
 def _slots_taken(view: QueryView) -> bool:
-    """Whether tasks had every slot at most of the newest looks at the executors."""
+    """Whether tasks had every slot in most of the newest samples of the executors, and not only this query's own."""
+    if all(other.ended is not None or other.idle_since is not None for other in view.others):
+        return False
     looks = [[each for each in host.executors if each.active and each.cores] for host in list(view.hosts)[-MAX_PAIRS:]]
     full = [sum(e.active_tasks for e in look) >= sum(e.cores for e in look) for look in looks if look]
     return bool(full) and sum(full) > len(full) / 2

@@ -9,7 +9,7 @@ from statistics import median
 from typing import Literal, NamedTuple
 
 from ledgerops.diagnosis import overload
-from ledgerops.diagnosis.criteria import MIN_TREND_BATCHES, OVER_RATIO, STILL_LONG, TREND_BATCHES
+from ledgerops.diagnosis.criteria import MIN_TREND_BATCHES, OVER_RATIO, STILL_LONG, TREND_BATCHES, VERY_LONG_SECONDS
 from ledgerops.signals.baseline import RECENT_BATCHES
 from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
@@ -17,7 +17,6 @@ from ledgerops.signals.trigger import SATURATED_RATIO
 
 MIN_TREND_SECONDS = 20.0  # that these batches must add up to: a burst of rows is over by then
 LONG_SECONDS = 5.0  # of each of two batches, not counting the first: more proof would take minutes
-VERY_LONG_SECONDS = 20.0  # of each of two batches, the first included
 MIN_LONG_SECONDS = 1.0  # of a batch that is worth a word although nothing is known to suffer
 
 
@@ -64,14 +63,28 @@ def _overrun(view: QueryView) -> Harm | None:
 
 
 def _late(view: QueryView) -> Harm | None:
-    """Batches so long that even the newest result of one is older than the objective when the next one ends."""
+    """Batches so long that even the newest result of one is older than the objective when the next one ends.
+
+    Of batches of minutes two are enough, the one that runs now included, unless they get shorter.
+    """
+    if view.trigger.interval or not view.trigger.known or view.plan.trigger in overload.ENDS_BY_ITSELF:
+        return None
     latest = view.baseline.steady[-RECENT_BATCHES:]
-    if len(latest) < RECENT_BATCHES or view.trigger.interval or not view.trigger.known:
+    if len(latest) == RECENT_BATCHES:
+        seconds = median(batch.duration for batch in latest)
+        return Harm("late", seconds / view.freshness, latest[0].started) if seconds > view.freshness else None
+    *before, newest = _with_rows(view) or [0.0]
+    if not before or min(before[-1], newest) <= max(view.freshness, VERY_LONG_SECONDS):
         return None
-    seconds = median(batch.duration for batch in latest)
-    if seconds <= view.freshness or view.plan.trigger in overload.ENDS_BY_ITSELF:
-        return None
-    return Harm("late", seconds / view.freshness, latest[0].started)
+    still = newest >= STILL_LONG * before[-1]
+    return Harm("late", newest / view.freshness, view.batches[0].started) if still else None
+
+
+def _with_rows(view: QueryView) -> list[float]:
+    """Seconds of the run's batches with rows, and of the one that runs now as long as it has run."""
+    seconds = [batch.duration for batch in view.batches if batch.rows > 0]
+    running = view.run.unfinished_seconds
+    return seconds if running is None else [*seconds, running]
 
 
 @once
@@ -83,9 +96,7 @@ def examined(view: QueryView) -> bool:
         return False
     latest = view.baseline.steady[-RECENT_BATCHES:]
     if len(latest) < RECENT_BATCHES:
-        settled, started = (
-            [batch.duration for batch in some if batch.rows > 0] for some in (view.baseline.settled, view.batches)
-        )
+        settled, started = [batch.duration for batch in view.baseline.settled if batch.rows > 0], _with_rows(view)
         return (len(settled) >= 2 and min(settled) > LONG_SECONDS) or (
             len(started) >= 2 and min(started) > VERY_LONG_SECONDS
         )

@@ -86,15 +86,16 @@ class Growth(NamedTuple):
 
 MIN_LAG_SECONDS = 10.0  # seconds; a burst of 1.5 times the capacity for 20 s stays below it
 LONG_LAG = 15.0  # where only batch times tell: a machine's hiccup also makes a few batches longer
-ENDS_BY_ITSELF = ("available_now", "once")  # such a run works off a backlog that does not grow
+ENDS_BY_ITSELF = ("available_now", "once")  # such a run reads a backlog that does not grow
 SERIES_BATCHES = 12  # batches looked at for growth
 MIN_SERIES = 4
 MIN_RISING_SHARE = 0.75  # share of the steps that must rise: a single quick batch does not end a trend
 LEFT_OVER = 0.1  # share of what came in meanwhile that must have been left; less is noise on a large backlog
-MIN_PEAK_SHARE = 0.95  # below this share of its peak the backlog is being worked off
+MIN_PEAK_SHARE = 0.95  # below this share of its peak the backlog shrinks
 CHAIN_BATCHES = 3  # longer batches in a row, the one that runs now included; a pause of the machine makes one or two
 MAX_RATE_RATIO = 0.5  # of the rows a second of the batch before
 CHAIN_SECONDS = 20.0  # and they must add up to this
+MIN_SLOWDOWN = 2.0  # times as long for as many rows
 ALONE_SECONDS = 15.0  # one is enough if it is this long, has twice the rows, and took half as long again as they came
 
 
@@ -215,7 +216,10 @@ def _chain(view: QueryView, times: Sequence[Turn], unfinished: bool = False) -> 
     if not ratios:
         return None
     chain = times[-len(ratios) :]
-    patience = 1.0 if interval else 2.0  # without an interval nobody was promised a rhythm
+    # without an interval nobody was promised a rhythm, and a burst must be over before it counts; rows that take longer
+    # than they used to are no burst
+    lost = view.baseline.slowdown
+    patience = 1.0 if interval or (lost is not None and lost.factor >= MIN_SLOWDOWN) else 2.0
     several = (
         len(chain) >= CHAIN_BATCHES
         and prod(ratios) >= 2
@@ -249,14 +253,14 @@ def _swelled(view: QueryView, began: float) -> bool:
 
 
 class Load(NamedTuple):
-    """Rows a second that arrive and that are worked off while the query can do no more."""
+    """Rows a second that arrive and that are processed while the query can do no more."""
 
     arrival: float
     processed: float
 
 
 def load(view: QueryView, count: int = RECENT_BATCHES) -> Load | None:
-    """Over the latest batches. A batch that waits for its trigger works off its rows in one interval."""
+    """Over the latest batches. A batch that waits for its trigger processes its rows in one interval."""
     latest = view.batches[-count:]
     if len(latest) < 2:
         return None

@@ -87,6 +87,8 @@ class Baseline:
         interval = self.trigger.interval
         older = [batch for batch in self.steady[: -RECENT_BATCHES - 1] if not overran(batch, interval)]
         with_rows = [batch for batch in older if batch.rows > 0]
+        if not interval:
+            with_rows = _before_change(with_rows)
         if len(with_rows) < MIN_USUAL_BATCHES:
             return []
         latest = [batch for batch in self.steady[-RECENT_BATCHES:] if batch.rows > 0]
@@ -103,6 +105,17 @@ class Baseline:
         rows, seconds = median(batch.rows for batch in latest), median(batch.duration for batch in latest)
         allowed = usual_seconds * max(1.0, rows / usual_rows)
         return Slowdown(seconds / allowed, seconds, usual_seconds, rows, usual_rows) if allowed > 0 else None
+
+
+def _before_change(older: Sequence[Progress]) -> list[Progress]:
+    """Without the newest of them that already take longer for their rows: where no interval says that a batch was late,
+    a change that lasts for more than a few batches would become part of what is usual."""
+    kept = list(older)
+    if kept:
+        rows, seconds = median(batch.rows for batch in kept), median(batch.duration for batch in kept)
+        while kept and kept[-1].duration > CHANGED_RATIO * seconds * max(1.0, kept[-1].rows / rows):
+            kept.pop()
+    return kept
 
 
 def _differ(older: Sequence[Progress], latest: Sequence[Progress]) -> bool:

@@ -189,8 +189,15 @@ class Tape:
 
     @property
     def usual(self) -> list[Batch]:
-        """Batches before the newest four that had rows and did not outlast the interval."""
-        return [batch for batch in self.steady[:-4] if batch.rows > 0 and not self.overran(batch)]
+        """Batches before the newest four that had rows and did not outlast the interval; without an interval, none of
+        the newest that took half as long again for their rows as the median of them."""
+        found = [batch for batch in self.steady[:-4] if batch.rows > 0 and not self.overran(batch)]
+        if self.interval or not found:
+            return found
+        rows, seconds = median(batch.rows for batch in found), median(batch.seconds for batch in found)
+        while found and found[-1].seconds > 1.5 * seconds * max(1.0, found[-1].rows / rows):
+            found.pop()
+        return found
 
     def stages(self, batch: Batch) -> Sequence[Json]:
         found = self.tasks.get((batch.run, batch.id))

@@ -108,6 +108,29 @@ def test_an_interval_that_cannot_be_seen_is_unknown(batches):
     assert view(batches).trigger.interval is None
 
 
+def back_to_back(durations, rows):
+    ends = [sum(durations[: n + 1]) for n in range(len(durations))]
+    return view(
+        [
+            batch(n, started=T0 + end - took, duration=took, rows=count)
+            for n, (took, end, count) in enumerate(zip(durations, ends, rows, strict=True))
+        ],
+        plan={"trigger": None, "trigger_interval": None},
+    )
+
+
+def test_what_is_usual_without_an_interval_ends_where_the_rows_began_to_take_longer():
+    slowed = back_to_back([0.5] * 40 + [4.0] * 8, [100] * 48)
+
+    assert max(each.duration for each in slowed.baseline.usual) == 0.5
+
+
+def test_batches_that_take_longer_because_they_have_more_rows_stay_usual():
+    more = back_to_back([0.5] * 40 + [2.0] * 10 + [4.0] * 4, [100] * 40 + [520] * 10 + [100] * 4)
+
+    assert max(each.duration for each in more.baseline.usual) == 2.0
+
+
 def test_capacity_leaves_out_the_first_batch_that_pays_for_warm_up():
     rows = [1000, 2000, 4000, 8000, 3000, 5000, 6000, 7000, 2500]
     batches = [batch(0, rows=10, duration=30.0)]

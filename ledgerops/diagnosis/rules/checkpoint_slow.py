@@ -20,7 +20,8 @@ Evidence:
     checkpoint_seconds_median: median of (durationMs.walCommit + durationMs.commitOffsets) / 1000 over the newest 3
         batches of the run (without those of its first 10 s)
     usual_checkpoint_seconds: the same over the usual batches: all remembered ones of the run before the newest 4 that
-        had rows and did not outlast 1.1 times the interval, if there are 5
+        had rows and did not outlast 1.1 times the interval, if there are 5; without an interval, less the newest that
+        take 1.5 times as long for their rows as the median of these
     checkpoint_share: checkpoint_seconds_median over the median of durationMs.triggerExecution / 1000 of the same 3
         batches
 """

@@ -55,8 +55,10 @@ MIN_HOT_ROWS = 100  # of the hot key in a batch; fewer say nothing about a share
 
 def check(view: QueryView) -> Iterator[Finding]:
     uneven = task_skew.uneven_stage(view, shuffle=True)
-    # of a query that suffers these are all long, and in a row
-    needed = batch_time.needed(view) if harm.harm(view) is not None else MIN_BATCHES
+    # of a query that suffers these are all long and in a row, and of one with batches of minutes there are no others
+    needed = batch_time.needed(view)
+    if harm.harm(view) is None and needed > 1:
+        needed = MIN_BATCHES
     share = _hot_share(view)
     if uneven is not None and (uneven.factor < MIN_SLOWDOWN or uneven.batches < needed):
         uneven = uneven if uneven.factor < MAX_BALANCED_FACTOR else None

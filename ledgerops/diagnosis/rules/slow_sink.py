@@ -20,7 +20,8 @@ Evidence:
         there are 2 of them
     outside_tasks_share: that over the median over P of durationMs.triggerExecution / 1000
     usual_seconds_outside_tasks: the same as the first over the newest 5 usual batches with tasks; usual = all of the
-        run before the newest 4, without its first 10 s, with rows, not longer than 1.1 times the interval
+        run before the newest 4, without its first 10 s, with rows, not longer than 1.1 times the interval; without
+        an interval, less the newest that take 1.5 times as long for their rows as the median of these
     writing_stage_seconds: ended - started of the last stage, in the batch of P whose writing_stage_cpu_share is the
         median; without batches in which run_seconds / min(tasks, cores of active executors) is below 0.6 of that
     writing_stage_cpu_share: of that stage, (cpu_seconds + gc_seconds + the batch's python_seconds) over run_seconds,

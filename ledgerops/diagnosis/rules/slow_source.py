@@ -18,7 +18,8 @@ Evidence:
         3 (without an interval: the newest 3); where reading_wait_seconds_median is given, only those of them that have
         a `tasks` record
     usual_source_phases_seconds: the same over the usual batches: all remembered ones of the run, without those of its
-        first 10 s and the newest 4, that had rows and did not outlast 1.1 times the interval; where these are fewer
+        first 10 s and the newest 4, that had rows and did not outlast 1.1 times the interval (without an interval,
+        less the newest that take 1.5 times as long for their rows as the median of these); where these are fewer
         than 5, the half of those with rows that took the least time
     reading_wait_seconds_median: median over the latest batches of the wall time of the first stage that reads no
         shuffle and has records, times 1 less (its cpu_seconds + gc_seconds + the batch's python_seconds) over its

@@ -22,16 +22,18 @@ def looked_at(
     slots: int = 2,
     quiet_for: float = 0.0,
     gc: float = 0.0,
+    active: int = 0,
     **by: float,
 ) -> QueryView:
-    """The view with looks at its machine for the last 20 s; `by` in cores used by each role, `gc` a share of time."""
+    """The view with samples of its machine over the last 20 s; `by` in cores used by each role, `gc` a share of time,
+    `active` the tasks that run."""
     looks = []
     for number in range(11):
         processes = tuple(
             Process(role, 100.0 + by.get(role, 0.0) * EVERY * number, 2**20, 5, None)
             for role in ROLES  # type: ignore[arg-type]
         )
-        executor = Executor("driver", True, slots, 0, 0, 0, 0.0, gc * EVERY * number, 0, 2**30)
+        executor = Executor("driver", True, slots, active, 0, 0, 0.0, gc * EVERY * number, 0, 2**30)
         at = view.now - quiet_for - EVERY * (10 - number)
         looks.append(Host(at, cpus, busy, 2**33, 2**32, None, None, processes, (executor,)))
     return QueryView(view.history, view.now, looks, view.others)

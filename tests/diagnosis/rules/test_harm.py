@@ -77,6 +77,22 @@ def test_what_is_only_busy_is_not_harmed(history, case):
     assert harm(history(**case)) is None
 
 
+SLOWED = {"interval": 0.0, "warm": 80, "warm_seconds": 0.25, "warm_rows": 10, "seconds": [1.5, 3.6, 8.6]}
+AS_MANY_A_SECOND, MORE_A_SECOND = [25, 60, 144], [60, 144, 344]
+
+
+def test_rows_that_take_longer_than_they_used_to_are_harm_sooner_than_a_burst(history):
+    found = harm(history(**SLOWED, rows=AS_MANY_A_SECOND, running=9.0))
+
+    assert found is not None
+    assert found.kind == "behind"
+    assert harm(history(**SLOWED, rows=MORE_A_SECOND, running=9.0)) is None
+
+
+def test_rows_that_take_longer_for_some_seconds_are_no_harm(history):
+    assert harm(history(**SLOWED, rows=AS_MANY_A_SECOND, running=2.0)) is None
+
+
 def test_batches_that_never_pause_and_take_long_are_examined(history):
     assert examined(history(warm=0, interval=0.0, seconds=[3.0] * 16))
     assert not examined(history(warm=0, interval=0.0, seconds=[0.4] * 60))
@@ -99,6 +115,36 @@ def test_two_batches_of_a_run_without_a_past_are_enough_when_they_last_so_long(h
 
     assert found is not None
     assert found.kind == "behind"
+
+
+def test_a_first_batch_of_a_minute_and_a_second_that_is_as_long_make_results_late(history):
+    found = harm(history(**FEW_AND_LONG, seconds=[80.0], rows=[900], running=70.0))
+
+    assert found is not None
+    assert found.kind == "late"
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param({"seconds": [80.0], "rows": [900], "running": 62.0}, id="the second may be shorter"),
+        pytest.param({"seconds": [80.0], "rows": [0], "running": 70.0}, id="the first had no rows"),
+        pytest.param({"seconds": [50.0], "rows": [900], "running": 55.0}, id="both within the objective of a minute"),
+        pytest.param(
+            {"seconds": [80.0], "rows": [900], "running": 70.0, "plan": {"trigger": "available_now"}},
+            id="it ends by itself",
+        ),
+    ],
+)
+def test_a_long_first_batch_alone_does_not(history, case):
+    assert harm(history(**FEW_AND_LONG | case)) is None
+
+
+def test_a_second_batch_of_half_a_minute_that_still_runs_is_examined(history):
+    case = FEW_AND_LONG | {"seconds": [53.0], "rows": [900]}
+
+    assert examined(history(**case, running=25.0))
+    assert not examined(history(**case, running=15.0))
 
 
 @pytest.mark.parametrize(

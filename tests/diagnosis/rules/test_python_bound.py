@@ -2,6 +2,7 @@ import pytest
 
 from ledgerops.diagnosis.rules.python_bound import RULE
 from tests.diagnosis.rules.conftest import stage
+from tests.diagnosis.rules.crowd import beside, looked_at, neighbour
 
 UDF = [stage("udf", seconds=[4, 4], wall=4.2, cpu=0.1)]
 QUICK = [stage("udf", seconds=[0.4, 0.4], wall=0.5, cpu=0.1)]
@@ -47,6 +48,20 @@ def test_a_function_that_became_slower_is_compared_with_its_past(history):
 )
 def test_others_are_not(history, case):
     assert list(RULE.check(history(**case))) == []
+
+
+BUSY = {"busy": 1.0, "active": 2, "python_workers": 0.2, "driver_jvm": 0.1}
+SLOWER = {"warm": 14, "warm_stages": QUICK, "warm_seconds": 0.6, "seconds": [5] * 4, "stages": [UDF] * 4} | {
+    "phases": [{"add_batch": 4.9}] * 4
+}
+
+
+def test_its_own_tasks_are_not_what_it_waits_for_on_a_machine_that_others_keep_busy(history):
+    view = history(**SLOWER, python=7.2, rows=100)
+
+    assert list(RULE.check(looked_at(view, **BUSY)))
+    crowded = beside(view, neighbour(view, heavy_since=30.0))
+    assert list(RULE.check(looked_at(crowded, **BUSY))) == []
 
 
 def test_it_is_ruled_out_with_its_number(history):
