@@ -41,15 +41,15 @@ Pairs = Sequence[tuple[Progress, TaskSummary]]
 
 @once
 def needed(view: QueryView) -> int:
-    """How many batches with tasks it takes to say anything: two, or the only one of a query that falls behind with it.
+    """How many batches with tasks it takes to say anything: two, or one that is long or that shows growth.
 
-    A batch of minutes speaks for itself, and a second one would end when everybody knows.
+    Such a batch speaks for itself, and a second one would end when everybody knows.
     """
     ended = [batch for batch in view.batches if batch.rows > 0]
     if len(ended) >= MIN_PAIRS:
         return MIN_PAIRS
-    minutes = bool(ended) and min(ended[0].duration, view.run.unfinished_seconds or 0.0) > VERY_LONG_SECONDS
-    return 1 if minutes or overload.growth(view) is not None else MIN_PAIRS
+    long = bool(ended) and ended[0].duration > VERY_LONG_SECONDS
+    return 1 if long or overload.growth(view) is not None else MIN_PAIRS
 
 
 @once

@@ -96,9 +96,9 @@ def examined(view: QueryView) -> bool:
         return False
     latest = view.baseline.steady[-RECENT_BATCHES:]
     if len(latest) < RECENT_BATCHES:
-        settled, started = [batch.duration for batch in view.baseline.settled if batch.rows > 0], _with_rows(view)
-        return (len(settled) >= 2 and min(settled) > LONG_SECONDS) or (
-            len(started) >= 2 and min(started) > VERY_LONG_SECONDS
+        settled, ended = (
+            [batch.duration for batch in some if batch.rows > 0] for some in (view.baseline.settled, view.batches)
         )
+        return (len(settled) >= 2 and min(settled) > LONG_SECONDS) or min(ended, default=0.0) > VERY_LONG_SECONDS
     seconds = median(batch.duration for batch in latest)
     return (view.trigger.busy_ratio or 0.0) >= SATURATED_RATIO and seconds > MIN_LONG_SECONDS

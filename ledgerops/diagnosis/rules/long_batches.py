@@ -1,7 +1,8 @@
 """Long batches: batches run back to back, take more than a second, and nothing else is found.
 
-Meaning: the query has no pause between its batches, and each of them takes long. Its trigger interval is not known, so
-    it is not clear whether batches are too long. The finding names the largest part of a batch.
+Meaning: the query has no pause between its batches, and each of them takes long; or its only batch so far took more
+    than 20 s. Its trigger interval is not known, so it is not clear whether batches are too long. The finding names the
+    largest part of a batch.
 Impact: a result is at least as old as a batch takes. With more rows or a slower sink, the query falls behind.
 Diagnosis: 1. Read in the finding which part of a batch takes longest. `ledgerops diagnose --query QUERY --json` lists
     all parts under `attribution`.
@@ -37,7 +38,7 @@ def check(view: QueryView) -> Iterator[Finding]:
     seconds = median(batch.duration for batch in latest)
     at = view.last.ended
     yield Finding(
-        f"batches run back to back and take {seconds:.1f} s",
+        f"batches run back to back and take {seconds:.1f} s" if len(latest) > 1 else f"a batch took {seconds:.1f} s",
         Component("query", view.query),
         (Evidence("batch_seconds_median", seconds, "seconds", f"<= {harm.MIN_LONG_SECONDS:g}", at),),
         confidence=0.5,

@@ -140,11 +140,12 @@ def test_a_long_first_batch_alone_does_not(history, case):
     assert harm(history(**FEW_AND_LONG | case)) is None
 
 
-def test_a_second_batch_of_half_a_minute_that_still_runs_is_examined(history):
-    case = FEW_AND_LONG | {"seconds": [53.0], "rows": [900]}
+def test_a_first_batch_of_half_a_minute_is_examined_until_a_quick_one_follows(history):
+    case = FEW_AND_LONG | {"rows": 900}
 
-    assert examined(history(**case, running=25.0))
-    assert not examined(history(**case, running=15.0))
+    assert examined(history(**case, seconds=[25.0]))
+    assert not examined(history(**case, seconds=[15.0]))
+    assert not examined(history(**case, seconds=[25.0, 3.0]))
 
 
 @pytest.mark.parametrize(

@@ -18,10 +18,18 @@ def test_batches_without_a_pause_and_without_a_cause_are_told_with_their_largest
     )
 
 
+def test_the_only_batch_so_far_is_worth_a_word_when_it_took_long(history):
+    [finding] = RULE.check(history(warm=0, seconds=[48.0], interval=0.0))
+
+    assert finding.summary == "a batch took 48.0 s"
+
+
 @pytest.mark.parametrize(
     "case",
     [
         pytest.param({"seconds": []}, id="no batch yet"),
+        pytest.param({"seconds": [12.0], "interval": 0.0}, id="a slow first batch"),
+        pytest.param({"seconds": [48.0, 2.0], "interval": 0.0}, id="a long first batch and a quick second one"),
         pytest.param({"seconds": [0.8] * 12, "interval": 0.0}, id="batches are short"),
         pytest.param({"seconds": [2.4] * 12, "interval": 10.0}, id="batches pause"),
         pytest.param({"seconds": [2.4] * 12, "interval": 2.5}, id="they keep a narrow interval"),
