@@ -14,7 +14,7 @@ from locust.stats import bucket_response_time
 from ledgerops.load.generator.accounting import SentCounts
 
 METHOD = "PRODUCE"
-LOOK = 0.1  # seconds
+REPORT_SECONDS = 0.1
 RECORD_BYTES = 220  # of a transaction's value, on average: locust shows bytes
 
 
@@ -25,14 +25,14 @@ class Statistics:
         self._stats, self._table = stats, table
         self._lateness = np.zeros_like(SentCounts().lateness)
         self._produced = self._refused = 0
-        self._looked = 0.0
+        self._counted_at = 0.0
 
     def count(self, sent: SentCounts, last: bool = False) -> None:
         """Ten times a second, as locust's own figures are by the second, and when it is the `last` time."""
         now = time.time()
-        if now - self._looked < LOOK and not last:
+        if now - self._counted_at < REPORT_SECONDS and not last:
             return
-        self._looked = now
+        self._counted_at = now
         late = sent.lateness - self._lateness
         counts = {int(ms): int(late[ms]) for ms in np.flatnonzero(late)}
         more = sent.produced - self._produced

@@ -141,7 +141,7 @@ def _trees(processes: Iterable[psutil.Process]) -> Trees:
 
 
 def _summed(role: Role, trees: Trees, spent: Spent) -> Iterator[Process]:
-    """One record for all of them; none when there are none. Processes come and go while they are looked at."""
+    """One record for all of them; none when there are none. Processes come and go while they are sampled."""
     cpu, memory, threads, files, count = dict[Hashable, float](), 0, 0, 0, 0
     for root, process in ((root, process) for root, processes in trees.items() for process in processes):
         try:

@@ -60,7 +60,7 @@ class TaskCollector:
         self._queue, self._runs, self._rest = queue, runs, rest
         self._interval, self._clock = interval, clock
         self._offset = 0
-        self._looked: dict[str, tuple[int, float]] = {}  # run id -> batch, when
+        self._latest_read: dict[str, tuple[int, float]] = {}  # run id -> batch, when
         self._no_python: dict[str, int] = {}
         self._failures = 0
         self._pauses_until = 0.0
@@ -84,13 +84,16 @@ class TaskCollector:
         try:
             newest = newest_batches(self._page(rest), finished)
             asked = rest.requests
-            for run_id in sorted(newest, key=lambda each: (self._looked.get(each, NEVER)[1], -wanted[each].last_seen)):
+            longest_ago = sorted(
+                newest, key=lambda each: (self._latest_read.get(each, NEVER)[1], -wanted[each].last_seen)
+            )
+            for run_id in longest_ago:
                 if rest.requests - asked >= MAX_REQUESTS:
                     break
                 found = newest[run_id]
-                if found.batch_id <= self._looked.get(run_id, NEVER)[0]:
+                if found.batch_id <= self._latest_read.get(run_id, NEVER)[0]:
                     continue
-                self._looked[run_id] = (found.batch_id, now)
+                self._latest_read[run_id] = (found.batch_id, now)
                 try:
                     summary = self._read(rest, run_id, found)
                 except UNREADABLE as error:  # one batch's stages may be gone; the others are read all the same
@@ -109,13 +112,13 @@ class TaskCollector:
             raise problem
         self._failures = 0
         on = {run.run_id for run in self._runs.runs()}
-        self._looked = {run_id: seen for run_id, seen in self._looked.items() if run_id in on}
+        self._latest_read = {run_id: seen for run_id, seen in self._latest_read.items() if run_id in on}
         self._no_python = {run_id: count for run_id, count in self._no_python.items() if run_id in on}
         if problem is not None:
             raise problem
 
     def _due(self, run: Run, now: float) -> bool:
-        batch, at = self._looked.get(run.run_id, NEVER)
+        batch, at = self._latest_read.get(run.run_id, NEVER)
         return run.last_batch is not None and run.last_batch > batch and now - at >= self._interval
 
     def _page(self, rest: SparkRest) -> Sequence[Mapping[str, Any]]:

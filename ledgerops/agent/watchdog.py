@@ -45,7 +45,7 @@ class Watchdog:
         self._unreachable: dict[str, float] = {}  # session -> since when it does not say what runs
 
     def collect(self) -> None:
-        """Raises the last error, after everything was looked at."""
+        """Raises the last error, after all sessions were checked."""
         now = self._clock()
         error: Exception | None = None
         sessions = list(self._sessions())
@@ -56,7 +56,7 @@ class Watchdog:
             try:
                 self._list(session, now)
                 self._unreachable.pop(session.key, None)
-            except Exception as problem:  # the other sessions are looked at all the same
+            except Exception as problem:  # the other sessions are checked all the same
                 error = problem
                 if now - self._unreachable.setdefault(session.key, now) >= UNREACHABLE_SECONDS:
                     self._lose(session)

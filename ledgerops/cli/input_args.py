@@ -1,4 +1,4 @@
-"""The place that is looked at, the query and the moment: arguments of every command that reads what was observed."""
+"""The source, the query and the moment: arguments of every command that reads what was observed."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
     shown = [document]
     away_since: list[float] = []
 
-    def look() -> dict[str, Any]:
+    def newest() -> dict[str, Any]:
         """The newest document; while the exporter is away the last one, and since when."""
         try:
             shown[0] = fetch(url)
@@ -70,7 +70,7 @@ def run(args: argparse.Namespace) -> int:
 
     stop = Stop()
     with stop.on_signals():
-        live_view.watch(look, title, stop.wait, console)
+        live_view.watch(newest, title, stop.wait, console)
     return 0
 
 

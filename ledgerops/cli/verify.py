@@ -110,7 +110,7 @@ def _check(places: list[Found], case: VerifyInput) -> list[Result]:
 
 @contextmanager
 def _progress(jobs: int) -> Iterator[Callable[[str], Callable[[int], None]]]:
-    """A function that names the job that is looked at, and gives one that counts its rows; on a terminal's stderr."""
+    """Shows the job that is being checked and counts its rows, on stderr if that is a terminal."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 

@@ -1,4 +1,4 @@
-"""Where the wall time of a batch went: parts that add up to its duration, what nobody claims included.
+"""Where the wall time of a batch went: parts that add up to its duration, unattributed time included.
 
 | part | seconds of wall time |
 |---|---|

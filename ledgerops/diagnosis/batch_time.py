@@ -33,7 +33,7 @@ MIN_ALONE_RATIO = 1.5  # times all the rest of the batch; on a busy machine the 
 MIN_TOGETHER_SHARE = 0.6  # of a stage's wall time: so long its tasks are at work on average when all wait for the same
 MIN_OTHERS_SECONDS = 0.1  # seconds of other phases below which their ratio says nothing
 OTHERS_SHARE = 0.35  # of the cores that others must use to hold up a query
-BUSY_LOOKS = 3  # at one look every 10 s
+BUSY_SAMPLES = 3  # at one sample every 10 s
 
 
 Pairs = Sequence[tuple[Progress, TaskSummary]]
@@ -157,16 +157,17 @@ def machine_busy(view: QueryView) -> bool:
     The machine's own figure does not tell it on a large host of which the driver may use only a part; then it shows
     in as many other queries as there are cores outlasting their interval, too.
     """
-    looks = [host.cpu_busy_ratio for host in list(view.hosts)[-BUSY_LOOKS:] if host.cpu_busy_ratio is not None]
-    return (bool(looks) and median(looks) >= MIN_BUSY_SHARE) or _crowded(view)
+    samples = [host.cpu_busy_ratio for host in list(view.hosts)[-BUSY_SAMPLES:] if host.cpu_busy_ratio is not None]
+    return (bool(samples) and median(samples) >= MIN_BUSY_SHARE) or _crowded(view)
 
 
 def _slots_taken(view: QueryView) -> bool:
     """Whether tasks had every slot in most of the newest samples of the executors, and not only this query's own."""
     if all(other.ended is not None or other.idle_since is not None for other in view.others):
         return False
-    looks = [[each for each in host.executors if each.active and each.cores] for host in list(view.hosts)[-MAX_PAIRS:]]
-    full = [sum(e.active_tasks for e in look) >= sum(e.cores for e in look) for look in looks if look]
+    newest = list(view.hosts)[-MAX_PAIRS:]
+    samples = [[each for each in host.executors if each.active and each.cores] for host in newest]
+    full = [sum(e.active_tasks for e in sample) >= sum(e.cores for e in sample) for sample in samples if sample]
     return bool(full) and sum(full) > len(full) / 2
 
 

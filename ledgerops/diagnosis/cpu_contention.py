@@ -12,14 +12,14 @@ from ledgerops.signals.baseline import RECENT_BATCHES
 from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
 
-MIN_SPAN_SECONDS = 4.0  # seconds between two looks at the machine that are compared: less is noise
-MAX_AGE_SECONDS = 25.0  # seconds; at a look every 10 s the newest is younger
+MIN_SPAN_SECONDS = 4.0  # seconds between two compared samples of the machine: less is noise
+MAX_AGE_SECONDS = 25.0  # seconds; with one sample every 10 s the newest is younger
 OTHER = "other processes"
 ROLES = {"driver_python": "the driver's Python", "driver_jvm": "the driver's JVM", "python_workers": "Python workers"}
 
 
 class Use(NamedTuple):
-    """Of the driver's machine between two looks. `by` is in cores, by who uses them."""
+    """CPU use of the driver's machine between two samples. `by` is in cores, by who uses them."""
 
     at: float
     seconds: float
@@ -36,19 +36,19 @@ class Use(NamedTuple):
 @once
 def used(view: QueryView) -> Use | None:
     """Since the newest sample that is MIN_SPAN_SECONDS older than the last; None without two recent samples."""
-    looks = [look for look in view.hosts if look.at <= view.now and look.cpu_busy_ratio is not None]
-    if len(looks) < 2 or looks[-1].at < view.now - MAX_AGE_SECONDS:
+    samples = [sample for sample in view.hosts if sample.at <= view.now and sample.cpu_busy_ratio is not None]
+    if len(samples) < 2 or samples[-1].at < view.now - MAX_AGE_SECONDS:
         return None
-    newest = looks[-1]
+    newest = samples[-1]
     base = next(
-        (place for place in range(len(looks) - 2, -1, -1) if newest.at - looks[place].at >= MIN_SPAN_SECONDS), None
+        (place for place in range(len(samples) - 2, -1, -1) if newest.at - samples[place].at >= MIN_SPAN_SECONDS), None
     )
     if base is None or not newest.cpu_count:
         return None
-    steps = [(b.at - a.at, b.cpu_busy_ratio or 0.0) for a, b in zip(looks[base:-1], looks[base + 1 :], strict=True)]
-    seconds = newest.at - looks[base].at
+    steps = [(b.at - a.at, b.cpu_busy_ratio or 0.0) for a, b in zip(samples[base:-1], samples[base + 1 :], strict=True)]
+    seconds = newest.at - samples[base].at
     busy = sum(span * ratio for span, ratio in steps) / seconds
-    by = _by_role(looks[base], newest, seconds)
+    by = _by_role(samples[base], newest, seconds)
     by[OTHER] = max(0.0, busy * newest.cpu_count - sum(by.values()))
     return Use(newest.at, seconds, newest.cpu_count, busy, by)
 
@@ -70,22 +70,22 @@ MIN_GC_SHARE = (
 
 def collected(view: QueryView, executor: str | None = None) -> float:
     """Share of the time of the latest batches that the executors (or one of them; `driver` is the driver's JVM, which
-    runs the tasks of a local master) spent in garbage collection; 0 where nobody has looked."""
+    runs the tasks of a local master) spent in garbage collection; 0 without samples."""
     if len(view.baseline.steady) < RECENT_BATCHES:
         return 0.0
     since = view.baseline.steady[-RECENT_BATCHES].started - MIN_SPAN_SECONDS
-    looks = [look for look in view.hosts if since <= look.at <= view.now and look.executors]
-    if len(looks) < 2 or looks[-1].at <= looks[0].at:
+    samples = [sample for sample in view.hosts if since <= sample.at <= view.now and sample.executors]
+    if len(samples) < 2 or samples[-1].at <= samples[0].at:
         return 0.0
     before, after = (
         sum(
             each.gc_seconds
-            for each in (look.executors if executor else look.workers)
+            for each in (sample.executors if executor else sample.workers)
             if executor in (None, each.executor_id)
         )
-        for look in (looks[0], looks[-1])
+        for sample in (samples[0], samples[-1])
     )
-    return (after - before) / (looks[-1].at - looks[0].at)
+    return (after - before) / (samples[-1].at - samples[0].at)
 
 
 def per_batch_second(history: History, since: float, until: float) -> float | None:

@@ -40,14 +40,14 @@ class Diagnoser:
         self._held: dict[tuple[str, str, str], tuple[Finding, float]] = {}  # with when it was last seen
 
     def __call__(self, view: QueryView, brief: bool = False) -> Verdict:
-        """`brief` leaves forecast, figures and attribution out: of a look that is only one on the way to another."""
+        """`brief` leaves out forecast, figures and attribution, for intermediate verdicts of a replay."""
         now = view.now
         ended = view.history.ended
         if ended is not None:  # what was wrong at the end is what a post-mortem asks for
             view = view.at(ended.at, self.freshness)
         elif view.freshness != self.freshness:
             view = view.at(now, self.freshness)
-        self._look(view, long_over=ended is not None and now - ended.at > AFTERMATH_SECONDS)
+        self._run_rules(view, long_over=ended is not None and now - ended.at > AFTERMATH_SECONDS)
         findings, left_out = arbitrate([finding for finding, _ in self._held.values()], self._by_slug, harm(view))
         findings.sort(key=_rank)
         active = {finding.rule for finding in findings}
@@ -73,8 +73,8 @@ class Diagnoser:
             attribution=() if brief else attribution(view),
         )
 
-    def _look(self, view: QueryView, long_over: bool) -> None:
-        """Takes up what the rules find now, and drops what they have not seen for as long as it may linger."""
+    def _run_rules(self, view: QueryView, long_over: bool) -> None:
+        """Holds what the rules find now, and drops findings that were last seen longer ago than they may linger."""
         seen = set()
         resting = view.history.idle_since is not None and view.run.running_seconds is None
         harmed, seconds = harm(view) is not None, typical_seconds(view)
@@ -227,7 +227,7 @@ def _figures(view: QueryView) -> dict[str, float]:
 def forecast(view: QueryView, freshness: float) -> Forecast:
     """When the backlog will be gone, and when results will be older than `freshness` at the present rates.
 
-    While arrival is R times what is worked off, the lag grows by (R - 1) / R seconds a second.
+    While arrival is R times the processing rate, the lag grows by (R - 1) / R seconds a second.
     """
     if view.history.ended is not None or view.last is None:
         return Forecast()

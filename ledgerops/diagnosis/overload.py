@@ -86,12 +86,12 @@ class Growth(NamedTuple):
 
 MIN_LAG_SECONDS = 10.0  # seconds; a burst of 1.5 times the capacity for 20 s stays below it
 LONG_LAG = 15.0  # where only batch times tell: a machine's hiccup also makes a few batches longer
-ENDS_BY_ITSELF = ("available_now", "once")  # such a run reads a backlog that does not grow
-SERIES_BATCHES = 12  # batches looked at for growth
+ENDS_BY_ITSELF = ("available_now", "once")  # such a run processes a backlog that does not grow
+SERIES_BATCHES = 12  # newest batches that are judged for growth
 MIN_SERIES = 4
 MIN_RISING_SHARE = 0.75  # share of the steps that must rise: a single quick batch does not end a trend
 LEFT_OVER = 0.1  # share of what came in meanwhile that must have been left; less is noise on a large backlog
-MIN_PEAK_SHARE = 0.95  # below this share of its peak the backlog shrinks
+MIN_PEAK_SHARE = 0.95  # below this share of its peak the backlog is shrinking
 CHAIN_BATCHES = 3  # longer batches in a row, the one that runs now included; a pause of the machine makes one or two
 MAX_RATE_RATIO = 0.5  # of the rows a second of the batch before
 CHAIN_SECONDS = 20.0  # and they must add up to this
@@ -143,7 +143,7 @@ def _growing_batches(view: QueryView) -> Growth | None:
     settled = view.baseline.settled[-SERIES_BATCHES:]
     # of batches of minutes there are few: then the first one says at least when the rows of the second began to come
     times = [
-        Turn(batch.started, batch.duration, head_table.looked_at(batch))
+        Turn(batch.started, batch.duration, head_table.offsets_read_at(batch))
         for batch in (settled if len(settled) > CHAIN_BATCHES else view.batches[-CHAIN_BATCHES - 1 :])
     ]
     running = view.run.unfinished_seconds
@@ -168,7 +168,7 @@ def _rising_trend(view: QueryView) -> Growth | None:
         return None
     if view.trigger.interval and view.baseline.usual:
         return None  # the interval and the batches that kept it say more
-    turns = [Turn(batch.started, batch.duration, head_table.looked_at(batch)) for batch in batches]
+    turns = [Turn(batch.started, batch.duration, head_table.offsets_read_at(batch)) for batch in batches]
     interval = view.trigger.interval or 0.0
     came = [max(interval, turn.came_in(before)) for before, turn in pairwise(turns)]
     ratios = [turn.seconds / gap for turn, gap in zip(turns[1:], came, strict=True) if gap > 0][-TREND_BATCHES:]
@@ -186,7 +186,7 @@ def _rising_trend(view: QueryView) -> Growth | None:
     chain = turns[-TREND_BATCHES:]
     if spare > 0 and 2 * line.overhead / spare <= view.freshness:
         return None  # it settles before anybody has to wait too long
-    lag = max(view.now, view.batches[-1].ended) - head_table.looked_at(batches[-2])
+    lag = max(view.now, view.batches[-1].ended) - head_table.offsets_read_at(batches[-2])
     return Growth("batches", chain[0].began, len(chain), chain[0].seconds, chain[-1].seconds, lag)
 
 
@@ -253,14 +253,14 @@ def _swelled(view: QueryView, began: float) -> bool:
 
 
 class Load(NamedTuple):
-    """Rows a second that arrive and that are processed while the query can do no more."""
+    """Rows per second that arrive, and that are processed at full load."""
 
     arrival: float
     processed: float
 
 
 def load(view: QueryView, count: int = RECENT_BATCHES) -> Load | None:
-    """Over the latest batches. A batch that waits for its trigger processes its rows in one interval."""
+    """Over the latest batches. A batch that waits for its trigger counts with the whole interval."""
     latest = view.batches[-count:]
     if len(latest) < 2:
         return None

@@ -14,7 +14,7 @@ class Rule:
     """One rule: the docstring of its module is its runbook, `check` yields findings, `explains` are edges of the graph.
 
     `acquit` says in one sentence with a number why the rule is not the cause, or None when it cannot tell.
-    A rule looks back by itself as far as it needs, so a verdict hardly depends on earlier looks; `linger` is how many
+    A rule reads as much history as it needs, so a verdict hardly depends on earlier verdicts; `linger` is how many
     seconds a finding stays after the rule no longer sees it, so that one good batch among bad ones does not clear it.
     `outlives` marks a finding that stays true long after the query has ended, `at_rest` one that can be true of a query
     that has nothing to read. What `needs_harm` is only worth knowing while nothing suffers: its severity is then info.

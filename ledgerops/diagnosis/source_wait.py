@@ -17,8 +17,8 @@ MIN_SECONDS = 0.5  # a broker in another region answers the two or three questio
 MIN_TIMES_USUAL = 3.0  # times the usual: a loaded machine makes everything slower, but not this part alone so much
 MIN_ANSWER_SECONDS = 0.15  # seconds of an answer to ledgerops itself; within a region it takes hundredths
 MIN_ANSWER_RATIO = 5.0  # times the usual: the process that asks is small, and also slow on a busy machine
-NEWEST_SAMPLES = 3  # newest looks at the broker
-MIN_FORMER_SAMPLES = 15  # looks before the newest that say nothing of the usual: what is slow now may have begun there
+NEWEST_SAMPLES = 3  # newest answers of the broker
+MIN_FORMER_SAMPLES = 15  # newest answers that do not count as usual: what is slow now may have begun among them
 MAX_AGE_SECONDS = 20.0  # seconds
 
 
@@ -102,8 +102,8 @@ def _wait(tasks: TaskSummary) -> float | None:
 @once
 def answer(view: QueryView) -> Wait | None:
     """What ledgerops itself waits for the broker, when that is far longer than it used to be."""
-    looks = [heads for heads in view.history.heads if heads.seconds is not None and heads.at <= view.now]
-    newest, former = looks[-NEWEST_SAMPLES:], looks[:-MIN_FORMER_SAMPLES]
+    answers = [heads for heads in view.history.heads if heads.seconds is not None and heads.at <= view.now]
+    newest, former = answers[-NEWEST_SAMPLES:], answers[:-MIN_FORMER_SAMPLES]
     if len(newest) < NEWEST_SAMPLES or len(former) < NEWEST_SAMPLES or view.now - newest[-1].at > MAX_AGE_SECONDS:
         return None
     wait = Wait(median(each.seconds or 0.0 for each in newest), median(each.seconds or 0.0 for each in former))

@@ -22,7 +22,7 @@ RESERVED_BYTES = 300 * 2**20  # bytes of a heap that Spark keeps for itself (doc
 UNIFIED_MEMORY_SHARE = 0.6  # spark.memory.fraction: REST's maxMemory is this share of what is left of the heap
 GC_MARKED = 0.10  # of the task time: Spark's executors page marks more than that; Dr. Elephant's "moderate"
 GC_NOW = 12.0
-GC_WINDOW = 30.0  # seconds of looks at the executors that count: at one look every 10 s
+GC_WINDOW = 30.0  # seconds of executor samples that count, at one sample every 10 s
 
 
 def lanes(view: QueryView, operator: StateOperator) -> int:
@@ -97,30 +97,30 @@ def gc_of_stages(view: QueryView) -> Collecting | None:
 def gc_of_executors(view: QueryView) -> Collecting | None:
     """The growth of all executors' totals between the newest look and the oldest at most GC_WINDOW seconds before it.
 
-    In local mode there is only the driver, of which Spark tells its whole time in place of the tasks' (since 4.0).
+    In local mode there is only the driver, of which Spark reports its whole time in place of the tasks' (since 4.0).
     """
     return _collected(view, GC_WINDOW)
 
 
 @once
 def gc_goes_on(view: QueryView) -> bool:
-    """Whether the executors still spend much of their time collecting; True as well where their looks do not say."""
+    """Whether the executors still spend much of their time in garbage collection; True also without samples."""
     now = _collected(view, GC_NOW)
     return now is None or now.share >= GC_MARKED
 
 
 def _collected(view: QueryView, window: float) -> Collecting | None:
     newest = max((host.at for host in view.hosts if host.workers), default=float("-inf"))
-    looks = [host for host in view.hosts if host.workers and newest - window <= host.at]
-    if len(looks) < 2 or view.now - newest > window:
+    samples = [host for host in view.hosts if host.workers and newest - window <= host.at]
+    if len(samples) < 2 or view.now - newest > window:
         return None
-    gc, run = (later - before for before, later in zip(_totals(looks[0]), _totals(looks[-1]), strict=True))
+    gc, run = (later - before for before, later in zip(_totals(samples[0]), _totals(samples[-1]), strict=True))
     return Collecting(gc, run, 0) if gc >= 0 and run > 0 else None
 
 
 @once
 def gc_of_batches(view: QueryView) -> float | None:
-    """Share of the newest batches' wall time in which all stood still for the collector; None when it is not known."""
+    """Share of the newest batches' wall time in which garbage collection stopped all tasks; None if unknown."""
     stages = gc_of_stages(view)
     if stages is None:
         return None
@@ -130,7 +130,7 @@ def gc_of_batches(view: QueryView) -> float | None:
     share = stages.gc_seconds / slots / spent if spent > 0 else 0.0
     executors = gc_of_executors(view)
     if executors is not None and {each.executor_id for each in view.cluster.executors} == {DRIVER}:
-        share = max(share, executors.share)  # the driver's own work stands still, too
+        share = max(share, executors.share)  # the driver's own work is stopped, too
     return min(1.0, share)
 
 
@@ -143,7 +143,7 @@ def reports(batches: Sequence[Progress], index: int) -> list[tuple[Progress, Sta
     return [(batch, batch.operators[index]) for batch in batches if index < len(batch.operators)]
 
 
-PER_ROW = 0.05  # state rows that stay for each row read: below it the state stands still
+PER_ROW = 0.05  # state rows that stay for each row read: below it the state does not grow
 STILL_BATCHES = 3  # batches that leave nothing, after which growth is over
 
 

@@ -47,7 +47,7 @@ PARTS: Mapping[str, tuple[str, str, str]] = {
         "find the function that takes longest in the Spark UI, page SQL",
         "the JVM waits for the workers",
     ),
-    "gc": ("garbage collection", "give the executors more memory", "tasks stand still while it runs"),
+    "gc": ("garbage collection", "give the executors more memory", "tasks are stopped while it runs"),
     "state_commit": (
         "saving the state",
         "compare the number of shuffle partitions with the cores",

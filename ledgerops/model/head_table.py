@@ -14,7 +14,7 @@ MAX_OFFSET = 2**63  # a head beyond it is no offset
 HeadTable = dict[Partition, tuple["array[float]", "array[float]"]]  # offsets and when, neither falling
 
 
-def looked_at(progress: Progress) -> float:
+def offsets_read_at(progress: Progress) -> float:
     """When a batch asked its sources for their heads."""
     return progress.started + progress.phases.get("latest_offset", 0.0)
 
@@ -49,7 +49,7 @@ def note_heads(table: HeadTable, at: float, offsets: Iterable[tuple[Partition, i
 
 
 def _half(heads: Sequence[float]) -> Iterator[int]:
-    """Every second of the older points, so that the table reaches far back: a consumer may stand still for hours.
+    """Every second of the older points, so that the table reaches far back: a consumer may pause for hours.
 
     Of a stretch without movement the last point stays: without it, the stretch would look like a slow advance.
     """

@@ -11,7 +11,7 @@ from copy import copy
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from ledgerops.model.head_table import HeadTable, looked_at, note_heads
+from ledgerops.model.head_table import HeadTable, note_heads, offsets_read_at
 from ledgerops.model.records import Heads, Plan, Progress, Running, TaskSummary
 
 MAX_BATCHES = 200  # the rules look back this far at most
@@ -133,7 +133,7 @@ class History:
         self.last_progress = progress.ended
         self.batches.append(progress)
         for source in progress.sources:
-            note_heads(self.head_times, looked_at(progress), source.latest.items())
+            note_heads(self.head_times, offsets_read_at(progress), source.latest.items())
         if len(self.batches) > FULL_BATCHES:
             self.batches[-FULL_BATCHES - 1] = _thin(self.batches[-FULL_BATCHES - 1])
         self._add_to_trend(progress)

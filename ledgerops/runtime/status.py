@@ -10,7 +10,7 @@ from typing import Any
 
 from ledgerops.metrics.event_time import DROPPED
 from ledgerops.model.finding import WAITING, Finding, Status, Verdict
-from ledgerops.model.head_table import looked_at
+from ledgerops.model.head_table import offsets_read_at
 from ledgerops.model.history import TREND_SECONDS, TrendPoint, backlog
 from ledgerops.model.records import Progress
 from ledgerops.runtime.registry import QueryState, Views
@@ -195,7 +195,7 @@ def _batch_points(batches: Sequence[Progress], rows_per_offset: float) -> Iterab
     for batch in batches:
         gap = asked = None
         if earlier is not None and earlier.run_id == batch.run_id:
-            gap, asked = batch.started - earlier.started, looked_at(batch) - looked_at(earlier)
+            gap, asked = batch.started - earlier.started, offsets_read_at(batch) - offsets_read_at(earlier)
         yield (
             batch.ended,
             _growth(_heads(earlier), _heads(batch), asked, rows_per_offset),

@@ -61,7 +61,7 @@ class Lag:
             at = self._was_head(partition)
             if at is not None:
                 # what came in while the batch was being planned was not left behind
-                found[partition] = float("inf") if at >= head_table.looked_at(self._run.last) - slack else at
+                found[partition] = float("inf") if at >= head_table.offsets_read_at(self._run.last) - slack else at
         return found
 
     @cached_property
@@ -108,7 +108,7 @@ class Lag:
         So it grows while a long batch runs; without a collector it is `backlog_by_partition`.
         """
         heads = self.heads
-        if self._run.last is None or heads is None or heads.at <= head_table.looked_at(self._run.last):
+        if self._run.last is None or heads is None or heads.at <= head_table.offsets_read_at(self._run.last):
             return self.backlog_by_partition
         asked = {
             partition: max(0, heads.latest[partition] - end)

@@ -35,7 +35,7 @@ def arrival_between(earlier: Progress, later: Progress, factors: Mapping[str, fl
     The time is that between the two readings of the heads. `factors` are the rows per offset, 1 where absent. Empty
     when the readings are not in order; a source whose heads are unknown is absent. Every rate of arrival is taken here.
     """
-    span = head_table.looked_at(later) - head_table.looked_at(earlier)
+    span = head_table.offsets_read_at(later) - head_table.offsets_read_at(earlier)
     if span <= 0:
         return {}
     heads = {source.name: source.latest for source in earlier.sources}

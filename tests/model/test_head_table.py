@@ -9,7 +9,7 @@ from tests.build import T0, stream
 
 
 def note(table, progress):
-    head_table.note_heads(table, head_table.looked_at(progress), progress.sources[0].latest.items())
+    head_table.note_heads(table, head_table.offsets_read_at(progress), progress.sources[0].latest.items())
 
 
 def head_times(batches, partition):

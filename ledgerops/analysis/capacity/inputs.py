@@ -15,7 +15,7 @@ from ledgerops.signals.query_view import QueryView
 def read_views(
     place: str, query: str | None = None, at: float | None = None, freshness: float | None = None, when: str = ""
 ) -> tuple[list[QueryView], float, str]:
-    """The queries of a place, the instant that is looked at, and the place's name. Raises UserError for none.
+    """The queries of a source, the instant that is analysed, and the place's name. Raises UserError for none.
 
     `when` is how the caller put the instant `at`, for that message.
     """

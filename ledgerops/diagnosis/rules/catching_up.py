@@ -12,11 +12,12 @@ Mitigation: wait, but check that `ledgerops_retention_headroom_seconds{query="QU
     unread rows, is longer than the remaining time. If it is not, raise the retention of the topic. If the wait is too
     long, give the query more cores, at most as many as the source has partitions.
 Evidence:
-    ledgerops_source_backlog_offsets: sum over the partitions of latestOffset - endOffset, of the newest batch.
-    backlog_falls_by: that sum of the batch twelve before the newest (or of the first of the run) less that of the
-        newest, over the time between their ends; a batch without a latestOffset, repeated after a crash, is left out.
-    seconds_to_drain: the first / the second.
-    away_seconds: `started` of this run less `terminated` of the run before it; absent for a first run.
+    ledgerops_source_backlog_offsets: sum of latestOffset - endOffset over the partitions, in the newest batch.
+    backlog_falls_by: decrease of that sum per second, from the twelfth batch before the newest (or the first of the
+        run) to the newest. Batches without a latestOffset, repeated after a crash, are skipped.
+    seconds_to_drain: the first divided by the second.
+    away_seconds: time between the end of the previous run (`terminated`) and the start of this run (`started`); absent
+        for a first run.
 """
 
 from collections.abc import Iterator

@@ -14,7 +14,7 @@ Mitigation: free space outside the checkpoint, or raise the quota, then start th
     delete files inside a checkpoint by hand. To keep less from now on, lower `spark.sql.streaming.minBatchesToRetain`
     and bound the state.
 Evidence:
-    ledgerops_query_failures_total: `terminated` records of the query with an exception, up to now
+    ledgerops_query_failures_total: number of `terminated` records of the query with an exception so far
 """
 
 import re

@@ -18,12 +18,12 @@ Mitigation: make the trigger interval longer if results may be that old: fewer b
     parallel with the batch. More cores do not help.
 Evidence:
     checkpoint_seconds_median: median of (durationMs.walCommit + durationMs.commitOffsets) / 1000 over the newest 3
-        batches of the run (without those of its first 10 s)
-    usual_checkpoint_seconds: the same over the usual batches: all remembered ones of the run before the newest 4 that
-        had rows and did not outlast 1.1 times the interval, if there are 5; without an interval, less the newest that
-        take 1.5 times as long for their rows as the median of these
-    checkpoint_share: checkpoint_seconds_median over the median of durationMs.triggerExecution / 1000 of the same 3
-        batches
+        batches of the run, without those of its first 10 s
+    usual_checkpoint_seconds: the same over the usual batches: all batches of the run before the newest 4 that had rows
+        and took at most 1.1 times the interval, if there are at least 5. Without an interval, the newest ones that took
+        1.5 times as long for their rows as the median of these do not count
+    checkpoint_share: checkpoint_seconds_median divided by the median of durationMs.triggerExecution / 1000 of the same
+        3 batches
 """
 
 from collections.abc import Iterator

@@ -15,9 +15,9 @@ Mitigation: exclude the conflicting ids from reports and payments until the prod
     Then have the producer repaired: separate id ranges, a new id for each correction, and retries that send the same
     bytes.
 Evidence:
-    conflicting_rows: sum of `conflicts` over all observedMetrics named `ledgerops` and `_conflicts*`, over the batches
-        ended within the latest 30 s (at least the newest one).
-    conflicting_share: conflicting_rows over the sum of numInputRows of these batches.
+    conflicting_rows: sum of `conflicts` in all observedMetrics named `ledgerops` or `_conflicts*`, over the batches
+        that ended in the latest 30 s (at least the newest batch).
+    conflicting_share: conflicting_rows divided by the sum of numInputRows of these batches.
     conflicting_batches: number of these batches with `conflicts` above 0.
 """
 
@@ -80,5 +80,5 @@ RULE = Rule(
     check=check,
     runbook=__doc__,
     acquit=acquit,
-    linger=0.0,  # it looks back itself
+    linger=0.0,  # `check` covers the latest batches itself
 )

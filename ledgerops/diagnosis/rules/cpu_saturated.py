@@ -12,14 +12,14 @@ Mitigation: move the other processes, or give the driver cores that nothing else
     the function or write it with Spark's own functions. For the JVM, add cores, at most as many as there are tasks, or
     run fewer queries in this driver.
 Evidence:
-    cpu_busy_ratio: mean of cpu_busy_ratio, weighted with the seconds since the look before, over the looks at the host
-        after the newest one that is at least 4 s older than the last.
-    cores_of_the_heaviest: cores used since then by whom the component names: the difference of cpu_seconds of the role
-        over the seconds; of other processes cpu_busy_ratio times cpu_count less what the roles use.
-    slowdown_at_equal_rows: median duration of the latest 3 batches with rows over that of the usual batches, the latter
-        times the ratio of their median rows where there are more now.
-    planning_slowdown: median of durationMs.queryPlanning of the latest 3 batches over that of the usual ones, of the
-        latter at least 0.05 s.
+    cpu_busy_ratio: mean of the samples' cpu_busy_ratio, weighted by the time since the previous sample. The samples are
+        those after the newest one that is at least 4 s older than the last.
+    cores_of_the_heaviest: cores that the named user of CPU has used since then: growth of its cpu_seconds divided by
+        the time. For other processes: cpu_busy_ratio times cpu_count, minus what the roles use.
+    slowdown_at_equal_rows: median duration of the latest 3 batches with rows, divided by that of the usual batches. If
+        the latest batches have more rows, the usual duration is first multiplied by the ratio of the median rows.
+    planning_slowdown: median of durationMs.queryPlanning of the latest 3 batches, divided by that of the usual ones (at
+        least 0.05 s).
 """
 
 from collections.abc import Iterator
@@ -47,7 +47,7 @@ MIN_OWN_SHARE = (
 )
 MIN_FILLED_SHARE = 0.8  # of the slots, while the query's stages are at work: it is its own tasks that need the cores
 MIN_PRESSURE_SHARE = 0.8  # of the time in which some thread waits for a core (Linux PSI)
-PRESSED_LOOKS = 2  # newest samples of which each must say so
+PRESSED_SAMPLES = 2  # newest samples of which each must say so
 QUEUED_PER_CORE = 4  # threads that run or wait, where no pressure is recorded
 FIXED_PHASES = ("query_planning", "wal_commit", "commit_offsets")  # take as long whatever the rows of a batch
 FIXED_SECONDS = 0.4  # that they take together on a free machine, at most
@@ -147,17 +147,17 @@ def _from_birth(view: QueryView, use: cpu_contention.Use) -> Iterator[Finding]:
 
 def _pressed(view: QueryView) -> Evidence | None:
     """How far threads wait for a core, by the least of the newest samples; None where they do not, or nothing says."""
-    looks = [look for look in view.hosts if look.at <= view.now][-PRESSED_LOOKS:]
-    pressure = [look.cpu_pressure_ratio for look in looks if look.cpu_pressure_ratio is not None]
-    if len(pressure) == PRESSED_LOOKS and min(pressure) >= MIN_PRESSURE_SHARE:
-        return Evidence("cpu_pressure_ratio", min(pressure), "ratio", f"< {MIN_PRESSURE_SHARE:g}", looks[-1].at)
+    samples = [sample for sample in view.hosts if sample.at <= view.now][-PRESSED_SAMPLES:]
+    pressure = [sample.cpu_pressure_ratio for sample in samples if sample.cpu_pressure_ratio is not None]
+    if len(pressure) == PRESSED_SAMPLES and min(pressure) >= MIN_PRESSURE_SHARE:
+        return Evidence("cpu_pressure_ratio", min(pressure), "ratio", f"< {MIN_PRESSURE_SHARE:g}", samples[-1].at)
     queue = [
-        float(look.runnable_threads)
-        for look in looks
-        if look.runnable_threads is not None and look.runnable_threads >= QUEUED_PER_CORE * (look.cpu_count or 1)
+        float(sample.runnable_threads)
+        for sample in samples
+        if sample.runnable_threads is not None and sample.runnable_threads >= QUEUED_PER_CORE * (sample.cpu_count or 1)
     ]
-    if not pressure and len(queue) == PRESSED_LOOKS:
-        return Evidence("runnable_threads", min(queue), "count", "about one for each core", looks[-1].at)
+    if not pressure and len(queue) == PRESSED_SAMPLES:
+        return Evidence("runnable_threads", min(queue), "count", "about one for each core", samples[-1].at)
     return None
 
 

@@ -12,11 +12,11 @@ Mitigation: stop whatever restarts the query. Then repair the cause: write rows 
     output, or bring back a sink that is full or unreachable. Start the query with the same checkpoint. Never delete the
     checkpoint to skip a batch: that loses the state and the offsets.
 Evidence:
-    failures_in_window: `terminated` records of the query with an exception, at most 900 s older than the newest one.
-    ledgerops_query_restarts_total: `started` records of the query that began another run id than the one before.
-    failed_batch_id: one more than the highest batchId in the progress records before the newest of those ends; 0
-        without any.
-    failures_in_that_batch: how many of the failures in the window have that failed_batch_id.
+    failures_in_window: number of `terminated` records of the query with an exception, at most 900 s older than the
+        newest one.
+    ledgerops_query_restarts_total: number of `started` records of the query whose run id differs from the one before.
+    failed_batch_id: the highest batchId in the progress records before the newest failure, plus one; 0 without any.
+    failures_in_that_batch: number of failures in the window that have that failed_batch_id.
 """
 
 from collections.abc import Iterator, Sequence

@@ -17,14 +17,14 @@ Mitigation: raise the retention of the topic first, so that no more rows are los
     start it once with `failOnDataLoss` = false, then set it back to true. Do not start with a new checkpoint: that
     would lose the state too.
 Evidence:
-    offsets_lost: where the query has not gone on yet, earliest less sources[].endOffset of the newest batch, summed
-        over the partitions where that is above 0, by the newest `offsets` record; where it failed, the difference of
-        the two offsets in the exception; where a batch has gone over them, batch_offsets less batch_rows over the usual
-        rows for an offset (the most of the 20 batches before it; 1 where these are fewer than 5)
-    ledgerops_retention_headroom_seconds: 0, for the `offsets` record has an earliest beyond the offset to read next
-    batch_rows: sources[].numInputRows of the batch that has gone over offsets that were gone
-    batch_offsets: the sum over partitions of endOffset - startOffset of the same batch and source
-    ledgerops_query_failures_total: `terminated` records of the query with an exception, up to now
+    offsets_lost: if the query has not continued yet: earliest of the newest `offsets` record minus sources[].endOffset
+        of the newest batch, summed over the partitions where it is positive. If it failed: the difference of the two
+        offsets in the exception. If a batch continued past them: batch_offsets minus batch_rows divided by the usual
+        rows per offset (the highest of the 20 batches before; 1 if there are fewer than 5).
+    ledgerops_retention_headroom_seconds: 0, because earliest in the `offsets` record is above the next offset to read
+    batch_rows: sources[].numInputRows of the batch whose offset range includes the deleted offsets
+    batch_offsets: sum of endOffset - startOffset over the partitions of the same batch and source
+    ledgerops_query_failures_total: number of `terminated` records of the query with an exception so far
 """
 
 import re
@@ -47,7 +47,7 @@ GAPS = (
     re.compile(r"offsets? (?:in )?\[?(\d+), ?(\d+)\)"),
 )
 LINGER_SECONDS = 600.0  # seconds; the query may go on at once, but what is lost stays lost
-NEWEST_BATCHES = 5  # batches in which offsets that were gone are looked for; after that the finding lingers
+NEWEST_BATCHES = 5  # newest batches that are searched for deleted offsets; after that the finding lingers
 USUAL_BATCHES = 20  # batches before one that say how many rows an offset gives
 MIN_USUAL_BATCHES = 5  # of them; before that each offset counts for a row
 MAX_ANSWER_SECONDS = (

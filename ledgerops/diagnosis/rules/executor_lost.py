@@ -15,9 +15,9 @@ Mitigation: let the query continue: Spark repeats the lost tasks. If executors r
     `spark.executor.memoryOverhead` at the next start (Python workers and RocksDB use that memory). If it is always the
     same machine, take it out of the cluster.
 Evidence:
-    executors_lost: removed executors of the newest look at the host that were removed in the 300 s before now, without
-        those that were released: reasons that say idle, killed by driver, or decommissioned.
-    seconds_since_executor_lost: now less the newest removed_at of these.
+    executors_lost: number of removed executors in the newest sample of the host that were removed in the last 300 s.
+        Released ones do not count: their reason says idle, killed by driver, or decommissioned.
+    seconds_since_executor_lost: now minus the newest removed_at of these.
     failed_tasks_of_lost_executors: sum of their failed_tasks.
 """
 
@@ -81,7 +81,7 @@ def _share(view: QueryView, since: float) -> float | None:
 
 def _lost(view: QueryView) -> Sequence[RemovedExecutor]:
     """The executors that died lately, oldest first; while this run was on."""
-    newest = next((look for look in reversed(view.hosts) if look.removed_executors), None)
+    newest = next((host for host in reversed(view.hosts) if host.removed_executors), None)
     since = max(view.now - FRESH_SECONDS, view.history.started_at or 0.0)
     return [
         each
@@ -91,7 +91,7 @@ def _lost(view: QueryView) -> Sequence[RemovedExecutor]:
 
 
 def acquit(view: QueryView) -> str | None:
-    known = any(len(look.workers) > 1 for look in view.hosts)
+    known = any(len(host.workers) > 1 for host in view.hosts)
     return "no executor was lost in the last 5 min" if known and not _lost(view) else None
 
 

@@ -15,14 +15,14 @@ Mitigation: check `ledgerops_retention_headroom_seconds{query="QUERY"}` and rais
     source partitions, then add partitions. A higher limit on rows per trigger helps only if batches end well within the
     trigger interval.
 Evidence:
-    ledgerops_source_backlog_offsets: sum over the partitions of latestOffset - endOffset, of the newest batch.
-    ledgerops_source_lag_seconds: now less the instant at which the endOffset of the newest batch was the head of its
-        partition (interpolated between the latestOffset of earlier batches, each seen at timestamp plus
-        durationMs.latestOffset), the largest over the partitions.
-    batch_seconds: durationMs.triggerExecution of the newest batch, or now less the start of the running one where that
-        is longer than its rows took to arrive.
-    result_delay_seconds: now less the instant at which the batch before that one asked for its offsets (timestamp plus
-        durationMs.latestOffset): its oldest row arrived then.
+    ledgerops_source_backlog_offsets: sum of latestOffset - endOffset over the partitions, in the newest batch.
+    ledgerops_source_lag_seconds: now minus the time at which the endOffset of the newest batch was the head of its
+        partition; the largest over the partitions. The time is interpolated between the latestOffset of earlier
+        batches, each sampled at timestamp plus durationMs.latestOffset.
+    batch_seconds: durationMs.triggerExecution of the newest batch; or how long the running batch has taken, if that is
+        longer than its rows took to arrive.
+    result_delay_seconds: now minus the time at which the batch before that one asked for its offsets (timestamp plus
+        durationMs.latestOffset), when its oldest row arrived.
 """
 
 from collections.abc import Iterator

@@ -14,19 +14,19 @@ Diagnosis: 1. Read the root cause named with this finding: this finding is only 
 Mitigation: if the backlog shrinks, wait: `ledgerops_backlog_drain_seconds{query="QUERY"}` estimates how long. Otherwise
     remove the named root cause.
 Evidence:
-    ledgerops_source_lag_seconds: now less the instant at which the endOffset of the newest batch was the head of its
-        partition (interpolated between the latestOffset of earlier batches, each seen at timestamp plus
-        durationMs.latestOffset), the largest over the partitions.
-    result_delay_seconds: while a batch runs, now less the instant at which the batch before it asked for its offsets
-        (timestamp plus durationMs.latestOffset), when its oldest row arrived (where it began later than an interval
-        after the end of that one, less its own start less the interval); else the same of the end of a batch (timestamp
-        plus durationMs.triggerExecution) in place of now, the smaller of the latest two.
-    event_latency_seconds: the median age of the rows by the buckets latency_le_N of the observation of `instrument`, as
-        PromQL's histogram_quantile(0.5) computes it (linear within a bucket; N counts the bounds of
-        ledgerops_event_latency_seconds), median over the latest 3 batches.
-    watermark_lag_seconds: the end of the newest batch less eventTime.watermark, less the allowed lateness.
-    freshness_objective_seconds: the setting plus two trigger intervals, because no query can be fresher. Where the
-        trigger is not known: plus two of the longest pause between two batches.
+    ledgerops_source_lag_seconds: now minus the time at which the endOffset of the newest batch was the head of its
+        partition; the largest over the partitions. The time is interpolated between the latestOffset of earlier
+        batches, each sampled at timestamp plus durationMs.latestOffset.
+    result_delay_seconds: age of the oldest row in the batch. While a batch runs: now minus the time at which the
+        previous batch asked for its offsets (timestamp plus durationMs.latestOffset); if the batch began more than an
+        interval after that batch ended, now minus its start plus the interval. Otherwise the same at the end of a batch
+        (timestamp plus durationMs.triggerExecution) instead of now, the smaller of the latest two.
+    event_latency_seconds: median age of the rows, from the buckets latency_le_N that `instrument` observes, as PromQL's
+        histogram_quantile(0.5) computes it (linear within a bucket; N is the index of the bound in
+        ledgerops_event_latency_seconds); median over the latest 3 batches.
+    watermark_lag_seconds: the end of the newest batch minus eventTime.watermark, minus the allowed lateness.
+    freshness_objective_seconds: the setting plus two trigger intervals, because no query can be fresher. If the trigger
+        is unknown, plus twice the longest pause between two batches.
 """
 
 from collections.abc import Iterator
@@ -39,7 +39,7 @@ from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.latency import EVENT_BOUNDS, event_latencies
 from ledgerops.metrics.pressure import LAG
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
-from ledgerops.model.head_table import looked_at
+from ledgerops.model.head_table import offsets_read_at
 from ledgerops.model.history import backlog
 from ledgerops.model.observed_metrics import OBSERVATION
 from ledgerops.model.records import Progress
@@ -123,7 +123,7 @@ def _since(before: Progress, started: float, interval: float) -> float:
     """Since when the oldest row of a batch may have waited: if the batch started on time, since the batch before it
     asked for its offsets; after a pause without rows, since it would have been due."""
     at_its_turn = started <= before.ended + interval + ALIGNMENT_SECONDS
-    asked = looked_at(before)
+    asked = offsets_read_at(before)
     return asked if at_its_turn else max(asked, started - interval)
 
 

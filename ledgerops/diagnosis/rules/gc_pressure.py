@@ -13,16 +13,16 @@ Mitigation: give the executors more memory or fewer cores each; this needs only 
     watermark or a time to live, or keep it in RocksDB, off the heap. The checkpoint fixes the state store provider, so
     changing it needs a new checkpoint.
 Evidence:
-    gc_share_of_stages: over the stages of the newest 3 batches whose tasks are known (of the last ten, without the
-        run's first), sum of jvmGcTime over sum of executorRunTime (REST /stages; records `tasks`: gc_seconds,
-        run_seconds)
-    gc_seconds_per_batch: the same sum of jvmGcTime in seconds, over the tasks that run at once (the most tasks of a
-        stage, at most the cores of the active executors), over the number of these batches
-    gc_share_of_executors: growth of the executors' totalGCTime over that of totalDuration (REST /executors; records
-        `host`: gc_seconds, run_seconds of all executors, on a cluster without the driver) between the oldest sample
-        of the last 30 s and the newest
-    state_share_of_heap: sum over stateOperators of memoryUsedBytes of the newest batch, over the heap: the sum of
-        maxMemory (memory_max_bytes) / 0.6 + 300 MiB over the same executors, where they are active
+    gc_share_of_stages: sum of jvmGcTime divided by the sum of executorRunTime, over the stages of the newest 3 batches
+        whose tasks are known (among the last ten, without the first of the run). Source: REST /stages; records `tasks`:
+        gc_seconds, run_seconds
+    gc_seconds_per_batch: the same sum of jvmGcTime in seconds, divided by the number of tasks that run at once (the
+        most tasks of a stage, at most the cores of the active executors) and by the number of these batches
+    gc_share_of_executors: growth of the executors' totalGCTime divided by that of totalDuration, from the oldest sample
+        of the last 30 s to the newest. Source: REST /executors; records `host`: gc_seconds, run_seconds of all
+        executors, on a cluster without the driver
+    state_share_of_heap: sum of memoryUsedBytes over stateOperators in the newest batch, divided by the heap: the sum of
+        maxMemory (memory_max_bytes) / 0.6 + 300 MiB over the same executors, if they are active
 """
 
 from collections.abc import Iterator

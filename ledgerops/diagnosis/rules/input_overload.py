@@ -14,21 +14,22 @@ Mitigation: check `ledgerops_retention_headroom_seconds{query="QUERY"}` and rais
     than an hour is left. Then reduce the load at the producer, or give the query more cores, at most as many as the
     source has partitions.
 Evidence:
-    arrival_rows_per_second: growth of the sum of sources[].latestOffset from the third newest batch to the newest, over
-        the time between these samples, each taken at timestamp plus durationMs.latestOffset (times the rows for each
-        offset, where a source has not exactly one).
-    worked_off_rows_per_second: numInputRows of these three batches over their time, each with its
-        durationMs.triggerExecution or the trigger interval, whichever is more.
-    arrival_ratio: the first / the second.
-    ledgerops_source_lag_seconds: now less the instant at which the endOffset of the newest batch was the head of its
-        partition (interpolated between the latestOffset of earlier batches, each seen at timestamp plus
-        durationMs.latestOffset), the largest over the partitions; where rows are left in the source.
-    result_delay_seconds: now less the instant (timestamp plus durationMs.latestOffset) at which the batch before the
-        running one, or before the newest one, asked for its offsets; where each batch reads all available rows.
-    seconds_to_breach: (the freshness objective less that lag) / (1 - 1 / arrival_ratio), at least 0: while R times
-        as many rows arrive as are processed, the lag grows by 1 - 1/R seconds per second.
-    slowdown_at_equal_rows: median duration of the latest 3 batches with rows over that of the earlier ones that did not
-        outlast their interval, the latter times the ratio of their median rows where the latest have more.
+    arrival_rows_per_second: growth of the sum of sources[].latestOffset from the third newest batch to the newest,
+        divided by the time between these samples. Each is taken at timestamp plus durationMs.latestOffset. If a source
+        does not have exactly one row per offset, the result is multiplied by its rows per offset.
+    worked_off_rows_per_second: numInputRows of these three batches divided by their time, each counted with
+        durationMs.triggerExecution or the trigger interval, whichever is longer.
+    arrival_ratio: the first divided by the second.
+    ledgerops_source_lag_seconds: now minus the time at which the endOffset of the newest batch was the head of its
+        partition; the largest over the partitions. The time is interpolated between the latestOffset of earlier
+        batches, each sampled at timestamp plus durationMs.latestOffset. Given if rows are left in the source.
+    result_delay_seconds: now minus the time (timestamp plus durationMs.latestOffset) at which the batch before the
+        running one, or before the newest one, asked for its offsets. Given if each batch reads all available rows.
+    seconds_to_breach: (freshness objective - that lag) / (1 - 1 / arrival_ratio), at least 0: while R times as many
+        rows arrive as are processed, the lag grows by 1 - 1/R seconds per second.
+    slowdown_at_equal_rows: median duration of the latest 3 batches with rows, divided by that of the earlier ones that
+        took no longer than the interval. If the latest batches have more rows, the earlier duration is first multiplied
+        by the ratio of the median rows.
 """
 
 from collections.abc import Iterator

@@ -13,13 +13,13 @@ Diagnosis: 1. `ledgerops_arrival_rows_per_second{query="QUERY"}` is 0 for this s
 Mitigation: tell the owner of the producer; the query needs no change and reads new rows as soon as they arrive. If the
     input may legitimately pause for so long, no action is needed; for a join, consider a time limit on the state.
 Evidence:
-    seconds_without_arrival: its `at`, which is the start of the newest batch, the newest `offsets` record that is an
-        answer or the newest idle record, whichever is latest, less the time at which the topic's heads (latestOffset of
-        batches, latest of `offsets` records) had last grown; of a source without heads, such as a folder of files, the
-        start of the last batch that read rows from it
-    longest_pause_seconds: the longest time between two samples at which the topic's heads had grown, over the newest
-        200 samples of each partition; a batch reports its sample when it has ended, and it counts if there is no later
-        one
+    seconds_without_arrival: its `at` minus the time at which the heads of the topic last grew (latestOffset of batches,
+        latest of `offsets` records). `at` is the latest of: start of the newest batch, newest successful `offsets`
+        record, newest idle record. For a source without heads, such as a folder of files: minus the start of the last
+        batch that read rows from it
+    longest_pause_seconds: longest time between two samples in which the heads of the topic had grown, over the newest
+        200 samples of each partition. The sample of a batch is known when the batch has ended, and counts if there is
+        no later one
 """
 
 from collections.abc import Iterator
@@ -35,7 +35,7 @@ from ledgerops.signals.query_view import QueryView
 MIN_SILENCE_SECONDS = 60.0  # seconds of silence; producers restart in less
 TIMES_LONGEST = 3.0  # the longest pause so far
 TIMES_USUAL = 10.0  # the usual pause
-MIN_MOVES = 20  # looks in which the topic had grown, to call it flowing: reference data come in a few
+MIN_MOVES = 20  # samples in which the topic had grown, for it to count as flowing: reference data arrive in a few
 STEADY_FLOWED = 30.0  # the same where no other topic goes on, of a flow whose pauses were all short
 STEADY_PAUSE = 5.0  # seconds that the longest of them may take then
 MIN_FLOW_SECONDS = 120.0  # seconds over which they must spread: a load of reference data is done in less

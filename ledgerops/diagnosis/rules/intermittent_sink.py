@@ -14,15 +14,16 @@ Diagnosis: 1. Compare the median and the 0.95 quantile of `ledgerops_batch_durat
 Mitigation: move or limit the job at the target that causes the stalls. Write with a timeout and a retry, to another
     node of the target if there is one. If the target throttles, use a smaller connection pool. More cores do not help.
 Evidence:
-    slow_batches: number of slow ones among W; W = the newest 60 batches of the run that began in the last 120 s,
-        without those of its first 10 s; slow = longer than 3 times the median of W, than that median + 1 s, than 1.1
-        times the trigger interval, and than 2 x that median x max(1, its numInputRows over their median in W)
-    batches: number of W
+    slow_batches: number of slow batches in W. W = the newest 60 batches of the run that began in the last 120 s,
+        without those of its first 10 s. A batch is slow if it takes longer than all of: 3 times the median of W, that
+        median + 1 s, 1.1 times the trigger interval, and 2 x that median x max(1, its numInputRows / their median in W)
+    batches: number of batches in W
     usual_batch_seconds: median of durationMs.triggerExecution / 1000 over W
-    slow_batch_excess_seconds: median over the slow ones of their duration, less usual_batch_seconds
-    slow_batch_spacing_seconds: median of the time between the starts of slow ones, where the batch before is not slow
-    add_batch_share_of_excess: median over the slow ones of (durationMs.addBatch / 1000, less its median over W) over
-        (duration, less usual_batch_seconds)
+    slow_batch_excess_seconds: median duration of the slow batches, minus usual_batch_seconds
+    slow_batch_spacing_seconds: median time between the starts of slow batches, without those that follow a slow batch
+        directly
+    add_batch_share_of_excess: median over the slow batches of (durationMs.addBatch / 1000 - its median over W) /
+        (duration - usual_batch_seconds)
 """
 
 from collections.abc import Iterator, Sequence
@@ -36,7 +37,7 @@ from ledgerops.model.records import Progress
 from ledgerops.signals.baseline import OVERRUN_RATIO
 from ledgerops.signals.query_view import QueryView
 
-MAX_BATCHES = 60  # looked at
+MAX_BATCHES = 60  # newest batches that are judged
 MAX_WINDOW_SECONDS = 120.0
 MIN_BATCHES = 8  # batches, to know what is usual
 MIN_TIMES_USUAL = 3.0  # the median; JIT, a garbage collection or a burst make a batch up to twice as long
@@ -148,11 +149,11 @@ def _compaction(view: QueryView, events: Sequence[Progress]) -> bool:
 
 def _collected(view: QueryView, batches: Sequence[Progress], slow: Sequence[Progress], usual: float) -> bool:
     """Whether garbage collection explains it: the executors collected for half of all the excess."""
-    looks = [host for host in view.hosts if host.at >= batches[0].started and host.executors]
-    if len(looks) < 2:
+    samples = [host for host in view.hosts if host.at >= batches[0].started and host.executors]
+    if len(samples) < 2:
         return False
-    first = {each.executor_id: each.gc_seconds for each in looks[0].executors}
-    grown = [each.gc_seconds - first[each.executor_id] for each in looks[-1].executors if each.executor_id in first]
+    first = {each.executor_id: each.gc_seconds for each in samples[0].executors}
+    grown = [each.gc_seconds - first[each.executor_id] for each in samples[-1].executors if each.executor_id in first]
     return max(grown, default=0.0) >= MIN_OUTSIDE_SHARE * sum(each.duration - usual for each in slow)
 
 

@@ -15,18 +15,18 @@ Mitigation: process a placeholder key separately, or filter it out. Otherwise sp
     execution do not help: the checkpoint fixes the number of partitions of a stateful query, which runs without
     adaptive execution.
 Evidence:
-    ledgerops_hot_key_share: of the newest batch whose hottest key (first of observedMetrics hot_keys) has 100 rows
-        and 0.3 of the observed rows: its count over the observed rows
-    hot_key_rows: that count itself
-    slower_by_hot_key: slots x (s + (1 - s) / slots), s = ledgerops_hot_key_share, slots = min(tasks of the uneven
-        stage or shuffle partitions, cores of active executors)
-    largest_task_records: records_max of the stage that reads a shuffle with the most uneven records, in the batch of
-        P whose factor is the median; P = the newest 5 batches (not the run's first) whose tasks were read, only those
-        that outlast 1.1 times the interval in a row up to now where there are 2 of them
-    largest_task_share: of that stage records_max / records, at most 1
+    ledgerops_hot_key_share: rows of the hottest key (first of observedMetrics hot_keys) divided by all observed rows,
+        in the newest batch in which that key has at least 100 rows and 0.3 of the observed rows
+    hot_key_rows: the rows of that key
+    slower_by_hot_key: slots x (s + (1 - s) / slots), with s = ledgerops_hot_key_share and slots = min(tasks of the
+        uneven stage or shuffle partitions, cores of active executors)
+    largest_task_records: records_max of the stage with the most uneven records among those that read a shuffle, in the
+        batch of P whose factor is the median. P = the newest 5 batches whose tasks were read, without the first batch
+        of the run; if 2 or more in a row up to now take longer than 1.1 times the interval, only those
+    largest_task_share: records_max / records of that stage, at most 1
     stage_slower_than_even: largest_task_share x min(tasks, cores of active executors)
-    lost_by_uneven_tasks_seconds: median over P of (ended - started) of that stage less run_seconds / slots, at least
-        0, over the batch duration; times the median batch duration over P
+    lost_by_uneven_tasks_seconds: median over P of ((ended - started) of that stage - run_seconds / slots, at least 0)
+        divided by the batch duration; times the median batch duration over P
 """
 
 from collections.abc import Iterator

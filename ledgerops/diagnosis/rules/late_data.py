@@ -13,12 +13,12 @@ Mitigation: repair the producer that sends late. If rows may legitimately be tha
     `withWatermark`: state grows in proportion, and the change applies from the next start of the query. To recover the
     dropped rows, replay them.
 Evidence:
-    rows_dropped_last_minute: sum of stateOperators[].numRowsDroppedByWatermark of one operator over the batches that
+    rows_dropped_last_minute: sum of stateOperators[].numRowsDroppedByWatermark of one operator, over the batches that
         ended in the last 60 s.
-    dropped_share: that number / sum of numInputRows of the same batches, at most 1.
-    oldest_row_behind_watermark_seconds: eventTime.watermark less eventTime.min, the largest over the batches that
-        began in the last 60 s and dropped rows.
-    allowed_lateness_seconds: the delay of `withWatermark` in the plan, the largest if there are several.
+    dropped_share: that number divided by the sum of numInputRows of the same batches, at most 1.
+    oldest_row_behind_watermark_seconds: largest eventTime.watermark - eventTime.min over the batches that began in the
+        last 60 s and dropped rows.
+    allowed_lateness_seconds: the delay of `withWatermark` in the plan; the largest if there are several.
 """
 
 from collections.abc import Iterator

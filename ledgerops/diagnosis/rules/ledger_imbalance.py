@@ -13,12 +13,12 @@ Mitigation: stop the query and everything that reads its output, so that no more
     the transformation, move the wrong output away, and run again from the last checkpoint before the first unbalanced
     batch. Then verify the output.
 Evidence:
-    unbalanced_batches: number of the batches ended within the latest 30 s (at least the newest one) in which `rows` or
-        `amount` differ between the sum over all observedMetrics of side in (`ledgerops` and `_book_in*`) and the sum
-        over those of side out (`ledgerops` and `_book_out*`).
-    missing_rows: `rows` of side in less `rows` of side out, summed over the unbalanced batches.
-    missing_amount: the same of `amount`, a decimal number as text; 0 where it is null on one side.
-    rows_booked: `rows` of side in, summed over all booked batches of these 30 s.
+    unbalanced_batches: number of batches that ended in the latest 30 s (at least the newest batch) in which `rows` or
+        `amount` differ between side in and side out: the sums over all observedMetrics `ledgerops` and `_book_in*`, and
+        `ledgerops` and `_book_out*`.
+    missing_rows: `rows` of side in minus `rows` of side out, summed over the unbalanced batches.
+    missing_amount: the same for `amount`, a decimal number as text; 0 if it is null on one side.
+    rows_booked: sum of `rows` of side in, over all booked batches of these 30 s.
 """
 
 from collections.abc import Iterator
@@ -102,5 +102,5 @@ RULE = Rule(
     check=check,
     runbook=__doc__,
     acquit=acquit,
-    linger=0.0,  # it looks back itself
+    linger=0.0,  # `check` covers the latest batches itself
 )

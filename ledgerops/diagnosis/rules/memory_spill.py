@@ -14,10 +14,10 @@ Mitigation: limit the rows of a batch (`maxOffsetsPerTrigger`): smaller batches 
     `spark.executor.memory`, a larger `spark.memory.fraction`. More shuffle partitions make each task smaller; for a
     stateful query the checkpoint fixes their number.
 Evidence:
-    spilled_bytes: median over the newest 3 batches whose tasks are known (of the last ten, without the run's first),
-        of memoryBytesSpilled + diskBytesSpilled of all stages (REST /stages; records `tasks`: spill_bytes)
-    spilling_stages_share: median over the same batches of the wall time of the stages that spilled over the batch
-        duration
+    spilled_bytes: median of memoryBytesSpilled + diskBytesSpilled of all stages, over the newest 3 batches whose tasks
+        are known (among the last ten, without the first of the run). Source: REST /stages; records `tasks`: spill_bytes
+    spilling_stages_share: median over the same batches of the wall time of the stages that spilled, divided by the
+        batch duration
 """
 
 from collections.abc import Iterator

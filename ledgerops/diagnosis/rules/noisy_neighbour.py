@@ -13,15 +13,14 @@ Mitigation: limit what the named query reads in a batch (`maxOffsetsPerTrigger`)
     Then repair it, or run it in a separate driver. Fair scheduling pools (`spark.scheduler.mode` FAIR,
     `spark.scheduler.pool`) keep one query from taking all slots.
 Evidence:
-    neighbour_cores: cores that the tasks of the named query took, from the start of the third latest batch of this
-        query until now: the sum of run_seconds of the stages over the sum of the durations of its batches that
-        ended in that time and have tasks (else of the newest one), times the share of that time that its batches take,
-        the running one included.
-    own_cores: the same of this query.
-    usual_neighbour_cores: the same of the named query in the 60 s before the last usual batch of this query.
-    slowdown_at_equal_rows: median duration of the latest 3 batches with rows over that of the usual batches, the latter
-        times the ratio of their median rows where there are more now.
-    slots: sum of cores of the active executors in the newest look at the host.
+    neighbour_cores: cores used by the tasks of the named query since the third latest batch of this query began:
+        run_seconds of its stages divided by the durations of its batches that ended in that time and have tasks (or of
+        its newest such batch), times the share of the time in which its batches run, including the running one.
+    own_cores: the same for this query.
+    usual_neighbour_cores: the same for the named query, in the 60 s before the last usual batch of this query.
+    slowdown_at_equal_rows: median duration of the latest 3 batches with rows, divided by that of the usual batches. If
+        the latest batches have more rows, the usual duration is first multiplied by the ratio of the median rows.
+    slots: sum of cores of the active executors in the newest sample of the host.
 """
 
 from collections.abc import Iterator

@@ -17,12 +17,12 @@ Mitigation: do not restart the job because of this finding. For `tasks` and `hos
     disk. If the worker is too busy, raise the trigger interval of queries with very short ones, or switch off the
     setting tasks_collector.
 Evidence:
-    collector_errors: growth of collector_errors within the 60 s before the newest look of the kind observer, summed
-        over the collectors where it is at least 3 and grew within the latest 20 s.
+    collector_errors: growth of collector_errors in the 60 s before the newest `observer` record, summed over the
+        collectors for which it is at least 3 and that failed in the latest 20 s.
     dropped_events: growth of `dropped` within these 60 s.
-    queue_share: queue_size over queue_limit in the newest look.
-    seconds_since_last_look: now less the newest look, when nothing was seen of the query either since then.
-    worker_busy_ratio: growth of worker_seconds over these 60 s, over the seconds between the two looks.
+    queue_share: queue_size / queue_limit of the newest record.
+    seconds_since_last_look: now minus the newest `observer` record, if no event of the query is newer.
+    worker_busy_ratio: growth of worker_seconds in these 60 s, divided by the time between the two records.
 """
 
 from collections.abc import Iterator, Sequence
@@ -32,9 +32,9 @@ from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.records import Observer
 from ledgerops.signals.query_view import QueryView
 
-WINDOW_SECONDS = 60.0  # seconds looked back
+WINDOW_SECONDS = 60.0  # over which counters are compared
 RECENT_SECONDS = 20.0  # seconds; an error before that may have been the last
-MAX_AGE_SECONDS = 30.0  # seconds; an older look says nothing about now
+MAX_AGE_SECONDS = 30.0  # seconds; an older record does not describe the present
 MIN_SILENCE_SECONDS = 45.0  # seconds without any sign of the observer; attaching to another session takes half of it
 MIN_ERRORS = 3  # of a collector: one that fails once or twice asked a driver that was starting or stopping
 MIN_QUEUE_SHARE = 0.5  # of its limit: it was never above 1 % with 50 busy queries
@@ -49,11 +49,11 @@ def check(view: QueryView) -> Iterator[Finding]:
     if silent >= MIN_SILENCE_SECONDS:
         yield _nothing_seen(view, silent)
         return
-    looks = _looks(view)
-    if len(looks) < 2:
+    records = _recent_records(view)
+    if len(records) < 2:
         return
-    first, newest = looks[0], looks[-1]
-    failing, errors = _failing(looks)
+    first, newest = records[0], records[-1]
+    failing, errors = _failing(records)
     dropped = newest.dropped - first.dropped
     queue = newest.queue_size / newest.queue_limit if newest.queue_limit else 0.0
     seconds = newest.at - first.at
@@ -80,12 +80,12 @@ def check(view: QueryView) -> Iterator[Finding]:
         tuple(evidence),
         (_remedy(failing),),
         confidence=min(0.95, 0.7 + 0.1 * len(evidence) + 0.05 * (errors >= 2 * MIN_ERRORS)),
-        began=_began(looks, failing),
+        began=_began(records, failing),
     )
 
 
 def unseen(view: QueryView) -> float:
-    """Seconds since the observer, which looks every 5 s, saw anything of the driver or the query; 0 without one."""
+    """Seconds since the observer, which reports every 5 s, last reported, or the query did; 0 without an observer."""
     if not view.observer:
         return 0.0
     return max(0.0, view.now - max(view.observer[-1].at, view.history.last_seen or 0.0))
@@ -103,25 +103,25 @@ def _nothing_seen(view: QueryView, seconds: float) -> Finding:
     )
 
 
-def _looks(view: QueryView) -> Sequence[Observer]:
+def _recent_records(view: QueryView) -> Sequence[Observer]:
     """Those of the latest minute, of the present driver: its counters only grow."""
     found: list[Observer] = []
-    for look in reversed(view.observer):
-        if look.at > view.now:
+    for record in reversed(view.observer):
+        if record.at > view.now:
             continue
-        if look.at < (found[0].at - WINDOW_SECONDS if found else view.now - MAX_AGE_SECONDS):
+        if record.at < (found[0].at - WINDOW_SECONDS if found else view.now - MAX_AGE_SECONDS):
             break
-        if found and look.events > found[-1].events:
+        if found and record.events > found[-1].events:
             break
-        found.append(look)
+        found.append(record)
     return found[::-1]
 
 
-def _failing(looks: Sequence[Observer]) -> tuple[list[str], int]:
-    """The collectors that fail again and again, and how often within the looks."""
-    first, newest = looks[0], looks[-1]
-    recent = next(look for look in looks if look.at >= newest.at - RECENT_SECONDS)
-    recent = recent if recent is not newest else looks[-2]
+def _failing(records: Sequence[Observer]) -> tuple[list[str], int]:
+    """The collectors that fail again and again, and how often in these records."""
+    first, newest = records[0], records[-1]
+    recent = next(record for record in records if record.at >= newest.at - RECENT_SECONDS)
+    recent = recent if recent is not newest else records[-2]
     found = {}
     for name, count in newest.collector_errors.items():
         grown = count - first.collector_errors.get(name, 0)
@@ -130,14 +130,14 @@ def _failing(looks: Sequence[Observer]) -> tuple[list[str], int]:
     return sorted(found), sum(found.values())
 
 
-def _began(looks: Sequence[Observer], failing: Sequence[str]) -> float:
-    """The look at which the first of them had failed, or the first event was lost."""
-    first = looks[0]
-    for look in looks[1:]:
-        failed = any(look.collector_errors.get(name, 0) > first.collector_errors.get(name, 0) for name in failing)
-        if failed or look.dropped > first.dropped:
-            return look.at
-    return looks[-1].at
+def _began(records: Sequence[Observer], failing: Sequence[str]) -> float:
+    """When the first of them had failed, or the first event was lost."""
+    first = records[0]
+    for record in records[1:]:
+        failed = any(record.collector_errors.get(name, 0) > first.collector_errors.get(name, 0) for name in failing)
+        if failed or record.dropped > first.dropped:
+            return record.at
+    return records[-1].at
 
 
 def _remedy(failing: Sequence[str]) -> Remedy:

@@ -14,12 +14,12 @@ Mitigation: set `maxOffsetsPerTrigger` at the next start: it divides a batch amo
     Remove the cause of the lag of the slow partition. Until then allow as much lateness as the partitions are apart;
     state grows in proportion, and the change applies from the next start of the query.
 Evidence:
-    partitions_apart_seconds: of the newest batch and one topic, the latest less the earliest of the instants at which
-        each partition's endOffset was its head (interpolated between the heads seen), at most timestamp plus
-        durationMs.latestOffset, and that where nothing was left
-    rows_dropped_last_minute: sum of stateOperators[].numRowsDroppedByWatermark over all operators and the batches that
+    partitions_apart_seconds: for the newest batch and one topic: latest minus earliest of the times at which the
+        endOffset of each partition was its head (interpolated between the sampled heads). A time is at most timestamp
+        plus durationMs.latestOffset, and equals it if nothing was left
+    rows_dropped_last_minute: sum of stateOperators[].numRowsDroppedByWatermark of all operators, over the batches that
         ended in the last 60 s
-    allowed_lateness_seconds: the delay of `withWatermark` in the plan, the largest if there are several
+    allowed_lateness_seconds: the delay of `withWatermark` in the plan; the largest if there are several
 """
 
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ from ledgerops.diagnosis.rule import Rule
 from ledgerops.diagnosis.rules.late_data import MIN_DROPPED_SHARE
 from ledgerops.diagnosis.rules.rows_dropped import MIN_DROPPED_ROWS, dropped_rows
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
-from ledgerops.model.head_table import looked_at
+from ledgerops.model.head_table import offsets_read_at
 from ledgerops.model.records import Partition
 from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
@@ -89,7 +89,7 @@ def _spread(view: QueryView) -> Spread | None:
     """The topic whose partitions are furthest apart, by when the consumed offset of each was its head."""
     if view.last is None:
         return None
-    now = looked_at(view.last)
+    now = offsets_read_at(view.last)
     by_topic: dict[str, dict[Partition, float]] = {}
     for partition, until in view.lag.consumed_until.items():
         times = by_topic.get(partition[0])

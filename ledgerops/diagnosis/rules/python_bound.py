@@ -14,15 +14,15 @@ Mitigation: if the function calls a service, check that service first. Then load
     vectorise it (`pandas_udf`, or `udf(useArrow=True)`). More cores help as long as the source or the shuffle has more
     partitions than the query has cores.
 Evidence:
-    python_seconds: median over P of the task summary's python_seconds; P = the newest 5 batches (not the run's first)
-        whose tasks were read, only those that outlast 1.1 times the interval in a row up to now where there are 2 of
-        them
-    python_share_of_task_time: median over P of python_seconds over the sum of the stages' run_seconds, at most 1
-    task_cpu_share: median over P of the sum of the stages' cpu_seconds over the sum of their run_seconds
-    stage_seconds: median over P of the wall time in which at least one stage was at work
-    usual_python_seconds_per_row: the same over the usual batches with tasks (the newest 5), of python_seconds over
-        rows
-    python_seconds_per_row: median over P of python_seconds over numInputRows
+    python_seconds: median over P of python_seconds of the task summary. P = the newest 5 batches whose tasks were read,
+        without the first batch of the run; if 2 or more in a row up to now take longer than 1.1 times the interval,
+        only those
+    python_share_of_task_time: median over P of python_seconds divided by the sum of run_seconds of the stages, at most
+        1
+    task_cpu_share: median over P of the sum of cpu_seconds of the stages divided by the sum of their run_seconds
+    stage_seconds: median over P of the wall time in which at least one stage ran
+    usual_python_seconds_per_row: python_seconds per row, median over the newest 5 usual batches with tasks
+    python_seconds_per_row: median over P of python_seconds / numInputRows
 """
 
 from collections.abc import Iterator

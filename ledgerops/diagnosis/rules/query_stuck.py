@@ -15,11 +15,11 @@ Mitigation: save the thread dump first, because a restart destroys the evidence.
     broker, external service). If the batch does not continue, stop the query and start it again from its checkpoint:
     the batch is repeated and nothing is lost.
 Evidence:
-    ledgerops_batch_running_seconds: now less `since` of the newest batch_running record of the run, as long as
-        there is no newer event
-    seconds_since_last_seen: now less the newest of start, end of the newest batch, idle and terminated events
-    batch_seconds_median: median of durationMs.triggerExecution / 1000 over the batches of the run without its first,
-        if there are 3
+    ledgerops_batch_running_seconds: now minus `since` of the newest batch_running record of the run, as long as no
+        newer event exists
+    seconds_since_last_seen: now minus the newest of: start, end of the newest batch, idle event, terminated event
+    batch_seconds_median: median of durationMs.triggerExecution / 1000 over the batches of the run without its first, if
+        there are at least 3
 """
 
 from collections.abc import Iterator
@@ -126,14 +126,14 @@ def _times_usual_rows(view: QueryView) -> float:
     running, rows = view.history.running, [batch.rows for batch in view.baseline.settled if batch.rows > 0]
     if running is None or not rows or view.plan.rate_limits:
         return 0.0
-    looks = [
+    samples = [
         heads
         for heads in view.history.heads
         if heads.error is None and abs(heads.at - running.since) <= MAX_SAMPLE_DISTANCE_SECONDS
     ]
-    if not looks:
+    if not samples:
         return 0.0
-    left = sum(max(0, looks[-1].latest.get(partition, end) - end) for partition, end in view.lag.consumed.items())
+    left = sum(max(0, samples[-1].latest.get(partition, end) - end) for partition, end in view.lag.consumed.items())
     return left / median(rows)
 
 

@@ -13,12 +13,12 @@ Mitigation: if the backlog dates from a pause and still shrinks, wait. Otherwise
     most of the interval, and restart the query with the same checkpoint. Do not remove the limit: it bounds the first
     batch after a pause.
 Evidence:
-    batch_offsets: the sum over sources and partitions of endOffset - startOffset of the newest batch
+    batch_offsets: sum of endOffset - startOffset over all sources and partitions of the newest batch
     batch_seconds_median: median of durationMs.triggerExecution / 1000 over the newest 5 batches of the run, without
         those of its first 10 s
-    backlog_offsets: the sum over partitions of latestOffset - endOffset of the newest batch
-    ledgerops_source_lag_seconds: now less the time at which the endOffset of the newest batch was the head of its
-        partition, interpolated between the heads that batches and `offsets` records give; the largest over partitions
+    backlog_offsets: sum of latestOffset - endOffset over the partitions of the newest batch
+    ledgerops_source_lag_seconds: now minus the time at which the endOffset of the newest batch was the head of its
+        partition, interpolated between the heads in batches and `offsets` records; the largest over the partitions
 """
 
 from collections.abc import Iterator

@@ -13,15 +13,15 @@ Diagnosis: 1. `min by (topic, partition) (ledgerops_retention_headroom_seconds{q
 Mitigation: raise `retention.ms` of the topic now, and `retention.bytes` if it is set; this takes effect at once and
     needs no restart. Then repair what keeps the query from reading. Lower the retention again when the backlog is gone.
 Evidence:
-    ledgerops_retention_headroom_seconds: the smaller of two, for the partition: retention_seconds of its topic less the
-        lag below; and (endOffset of the newest batch less earliest) over the rate at which earliest advances, both by
-        the newest `offsets` record that is an answer
-    headroom_share: ledgerops_retention_headroom_seconds over what the topic keeps: the smaller of retention_seconds and
-        (latest less earliest) over the rate at which earliest advances
-    headroom_lost_each_second: the lag below less the lag at the newest batch that began at least 60 s ago, over the
-        seconds since that batch asked for its offsets; 1 when endOffset has not moved since
-    ledgerops_source_lag_seconds: now less the time at which the partition's endOffset of the newest batch was its head,
-        interpolated between the heads (latestOffset of batches, latest of `offsets` records)
+    ledgerops_retention_headroom_seconds: for the partition, the smaller of: retention_seconds of its topic minus the
+        lag below; and (endOffset of the newest batch - earliest) divided by the rate at which earliest advances. Both
+        use the newest successful `offsets` record
+    headroom_share: ledgerops_retention_headroom_seconds divided by the time that the topic keeps: the smaller of
+        retention_seconds and (latest - earliest) divided by the rate at which earliest advances
+    headroom_lost_each_second: growth of the lag below since the newest batch that began at least 60 s ago, divided by
+        the time since that batch asked for its offsets; 1 if endOffset has not moved since
+    ledgerops_source_lag_seconds: now minus the time at which the endOffset of the partition in the newest batch was its
+        head, interpolated between the heads (latestOffset of batches, latest of `offsets` records)
 """
 
 from bisect import bisect_right
@@ -118,7 +118,7 @@ def _keeps(view: QueryView, partition: Partition) -> float | None:
 
 
 def _pace(view: QueryView, partition: Partition) -> float | None:
-    """Seconds of headroom that each second takes: 1 while the query stands still, below 0 while it catches up.
+    """Seconds of headroom that each second takes: 1 while the query makes no progress, below 0 while it catches up.
 
     Compared with the newest batch that is at least a minute old; None before there is one.
     """
@@ -140,8 +140,8 @@ def _pace(view: QueryView, partition: Partition) -> float | None:
     then_at = head_table.time_of_offset(heads, times, min(ends))
     if then_at is None or heads[0] > min(ends):
         return None
-    elapsed = view.now - head_table.looked_at(earlier)
-    lag, earlier_lag = view.now - now_at, max(0.0, head_table.looked_at(earlier) - then_at)
+    elapsed = view.now - head_table.offsets_read_at(earlier)
+    lag, earlier_lag = view.now - now_at, max(0.0, head_table.offsets_read_at(earlier) - then_at)
     return (lag - earlier_lag) / elapsed if elapsed > 0 else None
 
 

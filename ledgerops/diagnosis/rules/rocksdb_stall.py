@@ -13,12 +13,12 @@ Mitigation: move other work away from the disk of `spark.local.dir`. At the next
     local SSD, or give RocksDB larger buffers: with `boundedMemoryUsage` raise `maxMemoryUsageMB` or
     `writeBufferCacheRatio`, without it `writeBufferSizeMB`. All of these may be changed with the same checkpoint.
 Evidence:
-    rocksdb_writer_stall_seconds: median over the latest 3 batches that are not of the run's first 10 s, of the
-        operator's customMetrics.rocksdbWriterStallLatencyMs / 1e9; task seconds, as in Spark. In spite of its name it
-        counts nanoseconds: Spark multiplies RocksDB's microseconds by 1,000 where it means to divide by it
-        (nativeOpsLatencyMillis of RocksDBStateStoreProvider, 3.2 to 4.2)
-    rocksdb_writer_stall_share: that over min(numShufflePartitions, cores of the active executors), over the median of
-        durationMs.triggerExecution / 1000 of these batches
+    rocksdb_writer_stall_seconds: median over the latest 3 batches, without those of the first 10 s of the run, of
+        customMetrics.rocksdbWriterStallLatencyMs / 1e9 of the operator; in task seconds, as in Spark. In spite of its
+        name the metric counts nanoseconds: Spark 3.2 to 4.2 multiplies RocksDB's microseconds by 1,000 instead of
+        dividing (nativeOpsLatencyMillis of RocksDBStateStoreProvider)
+    rocksdb_writer_stall_share: that value / min(numShufflePartitions, cores of the active executors), divided by the
+        median of durationMs.triggerExecution / 1000 of these batches
 """
 
 from collections.abc import Iterator

@@ -13,11 +13,11 @@ Diagnosis: 1. Read the root cause named with this finding. `late-data` means tha
 Mitigation: remove the cause first: a longer lateness does not help if the watermark is too far ahead. To recover the
     dropped rows, run the query over the same input again with fresh state.
 Evidence:
-    rows_dropped_last_minute: sum of stateOperators[].numRowsDroppedByWatermark of one operator over the batches that
+    rows_dropped_last_minute: sum of stateOperators[].numRowsDroppedByWatermark of one operator, over the batches that
         ended in the last 60 s.
-    dropped_share: that number / sum of numInputRows of the same batches, at most 1.
-    rows_dropped_since_began: the same sum over all batches of the run from the first that dropped any, as far as the
-        latest 200 batches reach.
+    dropped_share: that number divided by the sum of numInputRows of the same batches, at most 1.
+    rows_dropped_since_began: the same sum over all batches of the run since the first that dropped rows, within the
+        latest 200 batches.
 """
 
 from collections.abc import Iterator

@@ -13,13 +13,14 @@ Diagnosis: 1. Compare `sum by (executor) (rate(ledgerops_executor_tasks_total[5m
 Mitigation: restart the query from its checkpoint: a new run spreads its state over all executors. For a query without
     state, or with a small one, set `spark.locality.wait` to 0s. Do not add executors: the existing ones are idle.
 Evidence:
-    busiest_executor_task_share: tasks of the busiest executor over the tasks of all, in all stages of P that have as
-        many tasks as there are executors or more; P = the newest 5 batches (not the run's first) whose tasks were
-        read, only those that outlast 1.1 times the interval in a row up to now where there are 2 of them; busiest =
-        largest sum of run_seconds for each core
-    even_share: its cores over the cores of all active executors (not the driver), by the newest look at the machines
-    busiest_executor_seconds: its run_seconds in these stages over its cores and over the number of P
-    even_seconds: the run_seconds of all executors over all their cores and over the number of P
+    busiest_executor_task_share: tasks of the busiest executor divided by all tasks, over the stages of P with at least
+        as many tasks as executors. The busiest has the largest sum of run_seconds per core. P = the newest 5 batches
+        whose tasks were read, without the first batch of the run; if 2 or more in a row up to now take longer than 1.1
+        times the interval, only those
+    even_share: its cores divided by the cores of all active executors (not the driver), in the newest sample of the
+        host
+    busiest_executor_seconds: its run_seconds in these stages, divided by its cores and by the number of batches in P
+    even_seconds: the run_seconds of all executors, divided by all their cores and by the number of batches in P
 """
 
 from collections.abc import Iterator

@@ -12,16 +12,17 @@ Diagnosis: 1. `ledgerops_busy_ratio{query="QUERY"}` approaches 1. The finding es
 Mitigation: ask the producer how far the load will rise. Before the limit is reached, give the query more cores, at most
     as many as the source has partitions, or raise the limit on rows per batch if that is what is reached first.
 Evidence:
-    fullness: durationMs.triggerExecution / trigger interval (or rows / the cap of the source on a batch, where that is
-        more), mean over the newest fifth of the window.
-    fullness_per_minute: that of the newest fifth less that of the oldest, over the time between their ends, times
-        60.
-    arrival_rows_per_second: growth of the sum of the head offsets over the newest fifth of the window, a second; a head
-        is interpolated between the latestOffset of batches, each seen at timestamp plus durationMs.latestOffset. The
-        newest fifth ends with the last of these samples.
-    arrival_growth: that number / the same of the oldest fifth, less 1.
-    seconds_to_capacity: from the newest batch on, by a straight line through the fifths, bent as the last three are.
-    window_seconds: the window: 50, 300 or 1,800 s, in stretches of 10 s that end on multiples of 10 s.
+    fullness: durationMs.triggerExecution / trigger interval, or rows / the limit of the source per batch if that is
+        higher; mean over the newest fifth of the window.
+    fullness_per_minute: fullness of the newest fifth minus that of the oldest, divided by the time between their ends,
+        times 60.
+    arrival_rows_per_second: growth of the sum of the head offsets per second, over the newest fifth of the window. A
+        head is interpolated between the latestOffset of batches, each sampled at timestamp plus
+        durationMs.latestOffset. The newest fifth ends with the last of these samples.
+    arrival_growth: that number divided by the same of the oldest fifth, minus 1.
+    seconds_to_capacity: time from the newest batch until fullness reaches 1, extrapolated along a straight line through
+        the fifths that follows the bend of the last three.
+    window_seconds: length of the window: 50, 300 or 1,800 s, divided at multiples of 10 s.
 """
 
 from bisect import bisect_left
@@ -33,7 +34,7 @@ from typing import NamedTuple
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.diagnosis.rules.rate_limited import cap_of
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
-from ledgerops.model.head_table import looked_at
+from ledgerops.model.head_table import offsets_read_at
 from ledgerops.model.history import TREND_SECONDS, TrendPoint
 from ledgerops.signals.baseline import WARM_UP_SECONDS
 from ledgerops.signals.memo import once
@@ -123,13 +124,13 @@ def _risen(view: QueryView, points: Sequence[TrendPoint]) -> Creep | None:
     edges = [points[n * size].at for n in range(WINDOW_PARTS + 1)]
     if view.last is None or any(b - a > 2 * size * TREND_SECONDS for a, b in pairwise(edges)):
         return None
-    looks = [*edges[:-1], min(edges[-1], looked_at(view.last))]  # the newest part may not be over
-    heads = [_heads(view, at) for at in looks]
-    if any(head is None for head in heads) or looks[-1] - looks[-2] < MOST_STEP * size * TREND_SECONDS:
+    sampled_at = [*edges[:-1], min(edges[-1], offsets_read_at(view.last))]  # the newest part may not be over
+    heads = [_heads(view, at) for at in sampled_at]
+    if any(head is None for head in heads) or sampled_at[-1] - sampled_at[-2] < MOST_STEP * size * TREND_SECONDS:
         return None
     arrivals = [
         ((after or 0.0) - (before or 0.0)) / (until - begin)
-        for (before, after), (begin, until) in zip(pairwise(heads), pairwise(looks), strict=True)
+        for (before, after), (begin, until) in zip(pairwise(heads), pairwise(sampled_at), strict=True)
     ]
     rise = arrivals[-1] - arrivals[0]
     if arrivals[0] <= 0 or rise < MIN_RISE_SHARE * arrivals[0]:

@@ -14,20 +14,20 @@ Mitigation: repair or scale the target, and stop other work that blocks it. Then
     executors rather than the driver, with a limited number of connections. More cores do not help while all tasks wait
     for the same target.
 Evidence:
-    add_batch_seconds_outside_tasks: median over P of durationMs.addBatch / 1000 less the wall time in which at least
-        one stage was at work (union of the stages' [started, ended]), at least 0; P = the newest 5 batches (not the
-        run's first) whose tasks were read, only those that outlast 1.1 times the interval in a row up to now where
-        there are 2 of them
-    outside_tasks_share: that over the median over P of durationMs.triggerExecution / 1000
-    usual_seconds_outside_tasks: the same as the first over the newest 5 usual batches with tasks; usual = all of the
-        run before the newest 4, without its first 10 s, with rows, not longer than 1.1 times the interval; without
-        an interval, less the newest that take 1.5 times as long for their rows as the median of these
+    add_batch_seconds_outside_tasks: median over P of durationMs.addBatch / 1000 minus the wall time in which at least
+        one stage ran (union of [started, ended] of the stages), at least 0. P = the newest 5 batches whose tasks were
+        read, without the first batch of the run; if 2 or more in a row up to now take longer than 1.1 times the
+        interval, only those
+    outside_tasks_share: that value divided by the median over P of durationMs.triggerExecution / 1000
+    usual_seconds_outside_tasks: the first over the newest 5 usual batches with tasks. Usual = all batches of the run
+        before the newest 4, without its first 10 s, with rows, and no longer than 1.1 times the interval. Without an
+        interval, the newest ones that took 1.5 times as long for their rows as the median of these do not count
     writing_stage_seconds: ended - started of the last stage, in the batch of P whose writing_stage_cpu_share is the
-        median; without batches in which run_seconds / min(tasks, cores of active executors) is below 0.6 of that
-    writing_stage_cpu_share: of that stage, (cpu_seconds + gc_seconds + the batch's python_seconds) over run_seconds,
-        at most 1
-    add_batch_seconds: where no tasks are known, median of durationMs.addBatch / 1000 over the newest 3 batches of the
-        run (without those of its first 10 s)
+        median. Batches in which run_seconds / min(tasks, cores of active executors) is below 0.6 of that do not count
+    writing_stage_cpu_share: (cpu_seconds + gc_seconds + python_seconds of the batch) / run_seconds of that stage, at
+        most 1
+    add_batch_seconds: if no tasks are known: median of durationMs.addBatch / 1000 over the newest 3 batches of the run,
+        without those of its first 10 s
     usual_add_batch_seconds: the same over the usual batches
 """
 

@@ -13,21 +13,19 @@ Diagnosis: 1. `sum by (phase) (rate(ledgerops_batch_phase_seconds_total{query="Q
 Mitigation: make the trigger interval longer if results may be that old: the query then sends fewer requests. Then
     reduce the load on the broker, raise the quota, or move the query closer to the broker. More cores do not help.
 Evidence:
-    source_phases_seconds_median: median over the latest batches of (durationMs.latestOffset + durationMs.getBatch)
-        / 1000. The latest are the newest, one after the other, that took more than 1.33 times the interval, at most
-        3 (without an interval: the newest 3); where reading_wait_seconds_median is given, only those of them that have
-        a `tasks` record
-    usual_source_phases_seconds: the same over the usual batches: all remembered ones of the run, without those of its
-        first 10 s and the newest 4, that had rows and did not outlast 1.1 times the interval (without an interval,
-        less the newest that take 1.5 times as long for their rows as the median of these); where these are fewer
-        than 5, the half of those with rows that took the least time
-    reading_wait_seconds_median: median over the latest batches of the wall time of the first stage that reads no
-        shuffle and has records, times 1 less (its cpu_seconds + gc_seconds + the batch's python_seconds) over its
-        run_seconds
+    source_phases_seconds_median: median over the latest batches of (durationMs.latestOffset + durationMs.getBatch) /
+        1000. The latest batches are up to 3 newest ones in a row that took more than 1.33 times the interval (without
+        an interval: the newest 3). If reading_wait_seconds_median is given, only those with a `tasks` record
+    usual_source_phases_seconds: the same over the usual batches: all batches of the run before the newest 4, without
+        its first 10 s, that had rows and took at most 1.1 times the interval. Without an interval, the newest ones that
+        took 1.5 times as long for their rows as the median of these do not count. If these are fewer than 5: the faster
+        half of the batches with rows
+    reading_wait_seconds_median: median over the latest batches of the wall time of the first stage that has records and
+        reads no shuffle, times 1 - (cpu_seconds + gc_seconds + python_seconds of the batch) / run_seconds
     usual_reading_wait_seconds: the same over the usual batches that have a `tasks` record
-    source_share: median over the latest batches of source phases and reading wait, as far as these are given, over
+    source_share: median over the latest batches of source phases plus reading wait (those that are given), divided by
         durationMs.triggerExecution / 1000
-    ledgerops_batch_running_seconds: now less `since` of the newest `batch_running` record; given in place of the above
+    ledgerops_batch_running_seconds: now minus `since` of the newest `batch_running` record; given instead of the above
         while the first slow batch still runs
     broker_answer_seconds: median of `seconds` of the newest 3 `offsets` records that have it
     usual_broker_answer_seconds: median of `seconds` of the `offsets` records before the newest 15, of at most 60
@@ -227,8 +225,9 @@ def acquit(view: QueryView) -> str | None:
     spent, duration = (median(each) for each in zip(*((source_wait.asked(b), b.duration) for b in latest), strict=True))
     if spent >= MIN_SOURCE_SHARE * duration:
         return None
-    looks = [heads.seconds for heads in view.history.heads if heads.seconds is not None][-source_wait.NEWEST_SAMPLES :]
-    answer = f", and the broker answers ledgerops in {median(looks):.2f} s" if looks else ""
+    answers = [heads.seconds for heads in view.history.heads if heads.seconds is not None]
+    newest = answers[-source_wait.NEWEST_SAMPLES :]
+    answer = f", and the broker answers ledgerops in {median(newest):.2f} s" if newest else ""
     return f"asking the source takes {spent:.1f} s of a batch of {duration:.1f} s{answer}"
 
 

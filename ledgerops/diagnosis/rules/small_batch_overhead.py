@@ -14,18 +14,18 @@ Mitigation: set a longer trigger interval: fewer, larger batches have less fixed
     Then simplify the plan: fewer columns, unions and joins, no list of many files. More cores do not help: the driver
     does this work.
 Evidence:
-    overhead_seconds: median over P of the duration less task_seconds; P = the newest 5 batches (not the run's first)
-        whose tasks were read, only those that outlast 1.1 times the interval in a row up to now where there are 2 of
-        them
-    overhead_share: median over P of overhead_seconds over durationMs.triggerExecution / 1000
-    task_seconds: median over P of the sum over the stages of run_seconds over min(cores of active executors, tasks of
-        the widest stage), or seconds_max where that is more; at most the batch duration
+    overhead_seconds: median over P of the duration minus task_seconds. P = the newest 5 batches whose tasks were read,
+        without the first batch of the run; if 2 or more in a row up to now take longer than 1.1 times the interval,
+        only those
+    overhead_share: median over P of overhead_seconds divided by durationMs.triggerExecution / 1000
+    task_seconds: median over P of the sum over the stages of run_seconds / min(cores of active executors, tasks of the
+        widest stage), or seconds_max if that is more; at most the batch duration
     query_planning_seconds: median over P of durationMs.queryPlanning / 1000
     rows_per_batch: median over P of numInputRows
-    seconds_without_rows: where the tasks compute for most of their time whatever their rows: the intercept of the line
-        of Theil and Sen through numInputRows and durationMs.triggerExecution / 1000 of the newest 60 batches with rows
-        (not the run's first)
-    without_rows_share: seconds_without_rows over the median of durationMs.triggerExecution / 1000 over P
+    seconds_without_rows: if the tasks compute most of the time, whatever their rows: intercept of the Theil-Sen line
+        through numInputRows and durationMs.triggerExecution / 1000 of the newest 60 batches with rows, without the
+        first of the run
+    without_rows_share: seconds_without_rows divided by the median of durationMs.triggerExecution / 1000 over P
 """
 
 from collections.abc import Iterator

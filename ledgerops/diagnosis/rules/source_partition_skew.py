@@ -13,12 +13,12 @@ Mitigation: repair how the producer chooses the partition, then wait until the b
     Until then repartition after reading, if the work after reading takes long. More partitions help only new rows, and
     only if their keys differ.
 Evidence:
-    partition_rows: growth of sources[].latestOffset of that partition from the first batch of W to the newest, where
-        the source reports it, else the sum of endOffset - startOffset over W; W = the batches that began in the last 60
-        s and ended in the last window_seconds, without those of the run's first 10 s
-    partition_share: partition_rows over the same of all partitions of the topic
+    partition_rows: growth of sources[].latestOffset of the partition from the first batch of W to the newest, if the
+        source reports it; otherwise the sum of endOffset - startOffset over W. W = the batches that began in the last
+        60 s and ended in the last window_seconds, without those of the first 10 s of the run
+    partition_share: partition_rows divided by the same for all partitions of the topic
     slower_than_even: partition_share x min(partitions of the topic, cores of active executors)
-    window_seconds: 15 where the query is harmed, else 60
+    window_seconds: 15 if the query is harmed, otherwise 60
     ledgerops_source_backlog_offsets: latestOffset - endOffset of that partition in the newest batch
 """
 

@@ -14,11 +14,11 @@ Diagnosis: 1. `ledgerops_source_reachable{query="QUERY"}` is 0 while the broker 
 Mitigation: bring the broker back; the query continues by itself if it has not failed yet. If it has, start it with the
     same checkpoint: nothing is lost as long as the topic keeps the records.
 Evidence:
-    ledgerops_source_reachable: 0, for the newest `offsets` record has an `error`
-    seconds_without_answer: now less unreachable_since of the newest `offsets` record
-    ledgerops_batch_running_seconds: now less `since` of the newest `batch_running` record, whose message tells that the
+    ledgerops_source_reachable: 0, because the newest `offsets` record has an `error`
+    seconds_without_answer: now minus unreachable_since of the newest `offsets` record
+    ledgerops_batch_running_seconds: now minus `since` of the newest `batch_running` record whose message says that the
         query waits for offsets
-    ledgerops_query_failures_total: `terminated` records of the query with an exception, up to now
+    ledgerops_query_failures_total: number of `terminated` records of the query with an exception so far
 """
 
 import re
@@ -33,8 +33,8 @@ from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.signals.query_view import QueryView
 
 MIN_SILENCE_SECONDS = 10.0  # seconds; while a broker restarts, others take over its partitions in less
-GRACE_SECONDS = 5.0  # seconds; the broker may have answered the query while the first of the vain looks was under way
-STALE_SECONDS = 60.0  # seconds after which a look that failed says nothing of now: whoever looks has ended
+GRACE_SECONDS = 5.0  # seconds; the broker may have answered the query while the first request that failed was under way
+STALE_SECONDS = 60.0  # seconds; an older failed request does not describe the present: the process that asks has ended
 TIMES_LONGEST = 4.0  # the longest that the query had to wait for offsets so far
 WAITING = re.compile(r"getting offsets from kafka", re.IGNORECASE)  # Spark's status message
 TIMED_OUT = re.compile(

@@ -17,11 +17,11 @@ Mitigation: stop other work that loads that storage. At the next restart of a qu
     the checkpoint to a faster file system (local or regional, not remote). Fewer state partitions make fewer files, but
     the checkpoint fixes their number.
 Evidence:
-    state_commit_wall_seconds: median over the latest 3 batches that are not of the run's first 10 s, of the sum over
-        stateOperators of commitTimeMs / 1000 / min(numShufflePartitions, cores of the active executors)
-    state_commit_share: the same over the median of durationMs.triggerExecution / 1000 of these batches
-    usual_state_commit_wall_seconds: the same sum, median over the batches before these that did not outlast 1.1
-        intervals and had rows
+    state_commit_wall_seconds: median over the latest 3 batches, without those of the first 10 s of the run, of the sum
+        of commitTimeMs / 1000 / min(numShufflePartitions, cores of the active executors) over stateOperators
+    state_commit_share: that sum divided by the median of durationMs.triggerExecution / 1000 of these batches
+    usual_state_commit_wall_seconds: the same sum, median over the earlier batches that had rows and took at most 1.1
+        intervals
 """
 
 from collections.abc import Iterator

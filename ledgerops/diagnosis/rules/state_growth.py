@@ -15,18 +15,17 @@ Mitigation: if memory runs out soon, restart with more executor memory to gain t
     bound the state. RocksDB instead of the HDFS-backed store also gains time, but the checkpoint fixes the provider, so
     this change needs a new checkpoint.
 Evidence:
-    ledgerops_state_rows: numRowsTotal of the operator, of the newest batch
-    state_bytes: what is limited, of the newest batch: memoryUsedBytes; or for the disk
-        customMetrics.rocksdbSstFileSize
-    state_bytes_growth_per_second: (bytes of the newest batch - bytes of the oldest used) over the seconds between
-        their ends, over the newest batches of the run (at most 200; for the disk 30), without its first 10 s; only
-        from the last batch with numRowsRemoved > 0 on, where there is one; else only from the newest of three still
-        batches in a row on (numRowsTotal grew by less than 0.05 numInputRows), where there are such
+    ledgerops_state_rows: numRowsTotal of the operator in the newest batch
+    state_bytes: what is limited, in the newest batch: memoryUsedBytes, or for the disk customMetrics.rocksdbSstFileSize
+    state_bytes_growth_per_second: (bytes of the newest batch - bytes of the oldest used) / seconds between their ends,
+        over the newest batches of the run (at most 200; for the disk 30), without its first 10 s. If a batch removed
+        rows, only from the last such batch on; otherwise, if the state did not grow in three batches in a row
+        (numRowsTotal grew by less than 0.05 numInputRows), only from the newest such batch on
     room_bytes: what is left: the heap (sum of maxMemory (memory_max_bytes) / 0.6 + 300 MiB over the active executors)
-        less memoryUsedBytes of all the query's operators, at least 0; or available memory (memory_available_bytes), or
-        free disk (disk_free_bytes) of the newest record `host`
-    seconds_to_limit: room_bytes over state_bytes_growth_per_second
-    seconds_without_removal: end of the newest batch less that of the last one with numRowsRemoved > 0
+        minus memoryUsedBytes of all operators of the query, at least 0; or available memory (memory_available_bytes),
+        or free disk (disk_free_bytes) of the newest record `host`
+    seconds_to_limit: room_bytes / state_bytes_growth_per_second
+    seconds_without_removal: end of the newest batch minus that of the last batch with numRowsRemoved > 0
     usual_seconds_without_removal: longest time between two such batches before
     earlier_state_rows_max: largest numRowsTotal of the operator up to the last batch with numRowsRemoved > 0
 """

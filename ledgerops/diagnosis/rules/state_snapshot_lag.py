@@ -15,12 +15,11 @@ Mitigation: do not restart the query before a snapshot was uploaded, if you can 
     next start set both settings back to their defaults, or give maintenance more threads. All of this works with the
     same checkpoint.
 Evidence:
-    state_snapshot_lag_batches: batchId + 1 less the smallest of the operator's customMetrics
-        SnapshotLastUploaded.partition_*_* of the newest batch; a version below the run's first batchId, and -1
-        (never), count as the run's first batchId
-    state_snapshot_age_seconds: end of the newest batch less that of the batch with that version less one as its
-        batchId; where that is before the run or no longer remembered (200 batches), less the start of the run's oldest
-        remembered batch
+    state_snapshot_lag_batches: batchId + 1 minus the smallest customMetrics SnapshotLastUploaded.partition_*_* of the
+        operator in the newest batch. A version below the first batchId of the run, and -1 (never), count as the first
+        batchId of the run
+    state_snapshot_age_seconds: end of the newest batch minus the end of the batch whose batchId is that version - 1. If
+        that batch is before the run or older than the latest 200: minus the start of the oldest of them
 """
 
 from collections.abc import Iterator

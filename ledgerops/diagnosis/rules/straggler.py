@@ -16,16 +16,16 @@ Mitigation: remove the slow machine (decommission the executor, exclude its node
     the rest of the cluster is healthy, `spark.speculation=true` runs a second copy of a slow task; do not use it with a
     sink that must not write twice.
 Evidence:
-    slowest_task_seconds: median over P of the seconds_max of the stage that waited longest for one task; P = the
-        newest 5 batches (not the run's first) whose tasks were read, only those that outlast 1.1 times the interval
-        in a row up to now where there are 2 of them, and of them those with such a stage; records of the stage's
-        largest task are at most 1.5 times the mean of the others'
+    slowest_task_seconds: median over P of seconds_max of the stage that waited longest for one task. P = the newest 5
+        batches whose tasks were read, without the first batch of the run; if 2 or more in a row up to now take longer
+        than 1.1 times the interval, only those, and of them those with such a stage. The records of its largest task
+        are at most 1.5 times the mean of the other tasks
     other_tasks_seconds: median over P of (run_seconds - seconds_max) / (tasks - 1) of those stages
-    lost_seconds: median over P of min(seconds_max, wall time) less what an even split of the others' time would take,
-        max(other, (run_seconds - seconds_max + other) / slots), slots = min(tasks, cores of active executors)
-    executor_task_seconds: of the slow executor, sum of run_seconds over sum of tasks in all stages of P that
-        have as many tasks as there are executors or more
-    other_executors_task_seconds: the same of all others together
+    lost_seconds: median over P of min(seconds_max, wall time) minus the time of an even split, max(other, (run_seconds
+        - seconds_max + other) / slots), with slots = min(tasks, cores of active executors)
+    executor_task_seconds: for the slow executor, sum of run_seconds divided by the number of tasks, over the stages of
+        P with at least as many tasks as executors
+    other_executors_task_seconds: the same for all other executors together
 """
 
 from collections.abc import Iterator, Sequence
@@ -139,18 +139,18 @@ def _began(view: QueryView) -> float | None:
 
 
 def _remedies(executor: str | None) -> tuple[Remedy, ...]:
-    look = Remedy(
+    check_machine = Remedy(
         f"check the machine of executor {executor}, and remove it if it stays slow"
         if executor
         else "find out on which executor and for which partition it happens; remove a machine that is always slow",
         "a stage ends only with its slowest task",
     )
-    again = Remedy(
+    speculate = Remedy(
         "set spark.speculation=true at the next start",
         "Spark runs a second copy of a slow task elsewhere; unsafe if the sink must not write twice",
         safe=False,
     )
-    return look, again
+    return check_machine, speculate
 
 
 def acquit(view: QueryView) -> str | None:

@@ -15,14 +15,14 @@ Mitigation: for a query without state, lower `spark.sql.shuffle.partitions` and 
     source, reduce its partitions or `minPartitions`. A stateful query needs a new checkpoint with the lower number, or
     its state repartitioned offline (`ledgerops state` shows what it holds).
 Evidence:
-    tasks: median over P of the sum of tasks over the stages with tiny tasks; P = the newest 5 batches (not the run's
-        first) whose tasks were read, only those that outlast 1.1 times the interval in a row up to now where there
-        are 2 of them; tiny = at least 10 tasks for each core, median task seconds at most 0.25, fewer than 500
-        records a task
-    tasks_per_core: tasks over the cores of all active executors in the newest sample of the machines
-    task_seconds_median: median over P of the seconds_median of the largest of those stages
-    records_per_task: median over P of the records over the tasks of those stages
-    tiny_task_stage_seconds: median over P of the wall time of those stages in sum, at most the batch duration
+    tasks: median over P of the number of tasks of the stages with tiny tasks. P = the newest 5 batches whose tasks were
+        read, without the first batch of the run; if 2 or more in a row up to now take longer than 1.1 times the
+        interval, only those. Tiny = at least 10 tasks per core, median task time at most 0.25 s, fewer than 500 records
+        per task
+    tasks_per_core: tasks divided by the cores of all active executors in the newest sample of the host
+    task_seconds_median: median over P of seconds_median of the largest of those stages
+    records_per_task: median over P of the records divided by the tasks of those stages
+    tiny_task_stage_seconds: median over P of the summed wall time of those stages, at most the batch duration
 """
 
 from collections.abc import Iterator

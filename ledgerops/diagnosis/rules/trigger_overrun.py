@@ -13,13 +13,14 @@ Diagnosis: 1. Read the root cause named with this finding. `ledgerops diagnose -
 Mitigation: if results may be that old, set the interval to the time that a batch takes. Otherwise remove the root
     cause, or give the query more cores.
 Evidence:
-    batch_seconds_median: median of durationMs.triggerExecution / 1000 over the newest 10 batches of the run (without
-        those of its first 10 s), and the one that runs now if it has outlasted 1.1 times the interval and the
-        interval + 1 s; or over the newest ones in a row that outlast 1.1 times the interval, where there are fewer
-        than 10 or 8 of 10 do not outlast it
-    ledgerops_trigger_interval_seconds: the trigger interval of the plan, else as seen from the batches' starts
+    batch_seconds_median: median of durationMs.triggerExecution / 1000 over the newest 10 batches of the run, without
+        those of its first 10 s, and the running one if it has taken longer than 1.1 times the interval and the interval
+        + 1 s. If there are fewer than 10, or 8 of the 10 take no longer than 1.1 times the interval: over the newest
+        ones in a row that do take longer
+    ledgerops_trigger_interval_seconds: the trigger interval of the plan; if unknown, estimated from the starts of the
+        batches
     ledgerops_last_batch_duration_seconds: durationMs.triggerExecution / 1000 of the newest batch
-    <phase>_seconds_median: median of durationMs of the phase / 1000 over the same finished batches, of the phase with
+    <phase>_seconds_median: median over the same finished batches of durationMs of the phase / 1000, for the phase with
         the largest such median (add_batch = addBatch, query_planning = queryPlanning, and so on)
 """
 
@@ -33,7 +34,7 @@ from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.signals.baseline import OVERRUN_RATIO
 from ledgerops.signals.query_view import QueryView
 
-MAX_BATCHES = 10  # looked at
+MAX_BATCHES = 10  # newest batches that are judged
 MIN_OVERRUN_SHARE = 0.8  # of them must overrun: a garbage collection or a compaction lengthens one in five at most
 MIN_OVERRUN_RATIO = 1.1  # the median batch against the interval; below it a batch only misses the next tick
 MIN_EXCESS_SECONDS = 1.0  # seconds over the interval; nobody waits for less

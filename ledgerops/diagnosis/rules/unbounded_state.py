@@ -15,14 +15,14 @@ Mitigation: if memory runs out soon, restart with more executor memory to gain t
     time range in the join); give a `transformWithState` a time to live. The checkpoint fixes the plan of a stateful
     query: the repaired query needs a new checkpoint.
 Evidence:
-    ledgerops_state_rows: numRowsTotal of the operator, of the newest batch
-    state_rows_growth_per_second: (numRowsTotal of the newest batch - that of the oldest) over the seconds between the
-        ends of both; from the oldest to the newest remembered batch of the run (at most 200), without its first 10 s.
-        A batch is still when numRowsTotal grew by less than 0.05 numInputRows in it: from the newest of three still
-        ones in a row on, if there are such
+    ledgerops_state_rows: numRowsTotal of the operator in the newest batch
+    state_rows_growth_per_second: (numRowsTotal of the newest batch - that of the oldest) / seconds between their ends,
+        over the batches of the run (at most 200), without its first 10 s. If numRowsTotal grew by less than 0.05
+        numInputRows in three batches in a row, only from the newest such batch on
     state_rows_removed: sum of numRowsRemoved over the same batches
-    state_rows_kept_per_row_read: the same growth in rows over the sum of numInputRows of these batches but the oldest
-    state_bytes_in_a_day: (memoryUsedBytes of the newest batch - that of the oldest) over the same seconds, x 86400
+    state_rows_kept_per_row_read: the same growth in rows, divided by the sum of numInputRows of these batches without
+        the oldest
+    state_bytes_in_a_day: (memoryUsedBytes of the newest batch - that of the oldest) / the same seconds x 86400
 """
 
 from collections.abc import Iterator, Sequence
@@ -37,7 +37,7 @@ from ledgerops.signals.query_view import QueryView
 MIN_BATCHES = 10
 MIN_SECONDS = 30.0  # without any watermark
 MIN_GROWTH_ROWS = 1000  # by which the state must have grown
-# where it stood still before in the same run, a start that fills its keys is over
+# where it had stopped growing before in the same run, the initial fill of its keys is over
 CHANGED_BATCHES, CHANGED_SECONDS = 6, 12.0
 # growth per row in the later half against the earlier. A bounded set of N keys, drawn evenly, brings it down by
 # (growth / 2 N): so only where N is some 16 times as many as were seen does it look unbounded

@@ -15,11 +15,11 @@ Mitigation: note the offsets, so that the dropped rows can be replayed. Filter o
     the producer. The checkpoint keeps the watermark, so a restart does not reset it: wait until the clock reaches it,
     or run again from before that batch with fresh state.
 Evidence:
-    watermark_jump_seconds: eventTime.watermark of the first batch after the jump less that of the batch before it, less
-        the difference of their timestamps.
-    event_time_max_ahead_seconds: eventTime.max less eventTime.avg of the batch that read the row.
-    event_time_max_usually_ahead_seconds: the same, median over the up to 10 batches with rows before it.
-    watermark_ahead_of_rows_seconds: eventTime.watermark less eventTime.avg of the newest batch with rows.
+    watermark_jump_seconds: eventTime.watermark of the first batch after the jump minus that of the batch before it,
+        minus the difference of their timestamps.
+    event_time_max_ahead_seconds: eventTime.max minus eventTime.avg of the batch that read the row.
+    event_time_max_usually_ahead_seconds: the same, median over up to 10 earlier batches with rows.
+    watermark_ahead_of_rows_seconds: eventTime.watermark minus eventTime.avg of the newest batch with rows.
     jump_batch_id: batchId of the batch that read the row.
 """
 

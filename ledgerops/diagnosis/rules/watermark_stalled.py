@@ -13,17 +13,17 @@ Mitigation: find out why that input is silent, and have its producer send a hear
     results without that input are better than none, restart the query with
     `spark.sql.streaming.multipleWatermarkPolicy=max`: late rows of the silent input are then dropped.
 Evidence:
-    watermark_still_seconds: timestamp of the newest batch less that of the first batch of the run that had the same
+    watermark_still_seconds: timestamp of the newest batch minus that of the first batch of the run with the same
         eventTime.watermark.
     rows_read_meanwhile: sum of numInputRows of the batches after that first one.
-    rows_of_the_silent_input: the same sum of sources[].numInputRows of the named source, where a source is to blame.
-    silent_input_behind_seconds: the largest event_time_max of the observations of `instrument` in the newest batch that
-        has them, less that of the named one, where an observed input is to blame.
-    watermark_behind_rows_seconds: eventTime.max of the newest batch less eventTime.watermark less the largest allowed
-        lateness; absent where the first watermark of the plan belongs to the silent input.
-    event_time_advance_seconds: where there was no watermark since the run began: eventTime.max of the newest batch less
-        that of the first batch with rows.
-    watermark_usually_still_seconds: the longest time for which the watermark had not advanced before, computed as the
+    rows_of_the_silent_input: the same sum of sources[].numInputRows of the named source, if a source is the cause.
+    silent_input_behind_seconds: the largest event_time_max that `instrument` observed in the newest batch that has any,
+        minus that of the named input, if an observed input is the cause.
+    watermark_behind_rows_seconds: eventTime.max of the newest batch minus eventTime.watermark, minus the largest
+        allowed lateness; absent if the first watermark of the plan belongs to the silent input.
+    event_time_advance_seconds: if there has been no watermark since the run began: eventTime.max of the newest batch
+        minus that of the first batch with rows.
+    watermark_usually_still_seconds: the longest earlier time for which the watermark did not advance, computed like the
         first.
 """
 

@@ -53,7 +53,7 @@ def harm(case: Case, folder: Path, onset: float, ended: float) -> Harm | None:
 
 
 def slow(checkpoint: Path, trigger: float | None, onset: float, ended: float) -> Harm | None:
-    """Whether batches stand still, outlast their interval, grow longer, or merely take long."""
+    """Whether batches stop, outlast their interval, grow longer, or merely take long."""
     begun = [at for at in starts(checkpoint) if at <= ended]
     if not begun:
         return Harm(onset + MIN_STUCK_SECONDS, "stands still", "warning")

@@ -86,7 +86,7 @@ class KafkaTarget:
     def serve(self) -> None:
         """Handles the acknowledgements that have arrived, and reports when the broker is back. Does not wait."""
         self._producer.poll(0)
-        self._look()
+        self._note_recovery()
 
     @property
     def waiting(self) -> int:
@@ -114,7 +114,7 @@ class KafkaTarget:
         limit = time.monotonic() + CLOSE_SECONDS
         while len(self._producer) and time.monotonic() < limit:
             self._producer.flush(0.5)
-            self._look()
+            self._note_recovery()
             if self._away and self._wait(0.0):
                 break
         left = len(self._producer)
@@ -139,7 +139,7 @@ class KafkaTarget:
 
         return heard
 
-    def _look(self) -> None:
+    def _note_recovery(self) -> None:
         if self._away and self.acknowledged > self._before:
             self._away = False
             self._say("the broker is back")

@@ -20,7 +20,7 @@ from ledgerops.load.generator.coordinator import Coordinator
 from ledgerops.load.generator.request import LoadRequest
 from ledgerops.load.generator.sender import ShareSender
 
-_LOOK = 0.1  # seconds between two checks for a stop
+STOP_CHECK_SECONDS = 0.1  # between two checks for a stop
 _LEAVE = 5.0  # seconds for a process to end when its work is done
 
 
@@ -91,7 +91,7 @@ def _listen(
     while not conductor.over:
         if stopped():
             conductor.stop()
-        for pipe in wait(list(numbers), _LOOK):
+        for pipe in wait(list(numbers), STOP_CHECK_SECONDS):
             assert isinstance(pipe, Connection)
             try:
                 kind, data = pipe.recv()

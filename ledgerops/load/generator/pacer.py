@@ -28,7 +28,7 @@ AHEAD_SECONDS = (
     0.3  # seconds of the schedule that are made before they are due: longer than any pause of a busy machine
 )
 AHEAD_CHUNKS = 12  # at most: 100,000 records, some 30 MB
-_LOOK = 0.25  # seconds between two checks while nothing is due
+_IDLE_CHECK_SECONDS = 0.25  # between two checks while nothing is due
 _BOOKS = 0.1  # seconds between two entries of what is due
 _AT_ONCE = 2_048  # records between two checks for a stop
 _SUMS = 16  # chunks that may wait to be summed up while there is more urgent work
@@ -69,7 +69,7 @@ class Pacer:
         self._begin: float | None = None
         self._full_since: float | None = None
         self._booked = 0.0
-        self._looked = 0.0  # when it was last looked at what is due
+        self._checked_at = 0.0  # when what is due was last checked
 
     def prepare(self) -> None:
         """Makes the first records: what is due at once is not late for that."""
@@ -95,7 +95,7 @@ class Pacer:
         """Hands over what is due, or makes a piece of what will be; returns how many seconds it may rest now."""
         if self._begin is None:
             self.begin()
-        now = self._looked = self._elapsed()
+        now = self._checked_at = self._elapsed()
         self._target.serve()
         if now - self._booked >= _BOOKS:
             self._book(now)
@@ -110,7 +110,7 @@ class Pacer:
         if not self._ready or self._at_once:
             return 0.0
         head = self._ready[0]
-        return min(_LOOK, max(TICK_SECONDS, float(head.due[head.place]) - self._elapsed()))
+        return min(_IDLE_CHECK_SECONDS, max(TICK_SECONDS, float(head.due[head.place]) - self._elapsed()))
 
     def stop(self) -> None:
         """Ends the load here and closes the books but for what becomes of what was handed over.
@@ -127,7 +127,7 @@ class Pacer:
             self.sent.poison += head.made.poisoned(head.place)
         while self._handed:
             self._sum_up()
-        self._book(self._looked)
+        self._book(self._checked_at)
 
     def _elapsed(self) -> float:
         return 0.0 if self._begin is None else self._clock() - self._begin

@@ -62,28 +62,28 @@ class Findings:
 
 def examine(recording: Path, runs: Sequence[Measured]) -> list[Findings]:
     """Diagnoses the recording as `ledgerops diagnose` does, with the history of each job."""
-    looked = Investigation(str(recording), finding_history=True, plots=True)
+    investigation = Investigation(str(recording), finding_history=True, plots=True)
     try:
-        looked.diagnose()
+        investigation.diagnose()
     except UserError as error:
         return [Findings((), None, None, str(error), _died(measured)) for measured in runs]
-    return [_findings(looked, measured) for measured in runs]
+    return [_findings(investigation, measured) for measured in runs]
 
 
-def _findings(looked: Investigation, measured: Measured) -> Findings:
-    job, replay = measured.job, looked.replay
+def _findings(investigation: Investigation, measured: Measured) -> Findings:
+    job, replay = measured.job, investigation.replay
     try:
-        [view] = views(replay, replay.named(job, looked.place), replay.at or 0.0)
+        [view] = views(replay, replay.named(job, investigation.place), replay.at or 0.0)
     except UserError as error:
         return Findings((), None, None, str(error), _died(measured))
-    finding_history = looked.finding_history.queries.get(job)
+    finding_history = investigation.finding_history.queries.get(job)
     periods = [each for each in finding_history.periods if each.finding.severity != "info"] if finding_history else []
     periods = [each for each in periods if each.until is None or each.until >= measured.begin]
     known = answer(_situation(view, measured), Question())
     sustainable = known.sustainable
     unknown_because = "; ".join(known.unknown_because)
     return Findings(
-        periods, looked.tracks.get(job), sustainable, unknown_because, causes(measured, periods, sustainable)
+        periods, investigation.tracks.get(job), sustainable, unknown_because, causes(measured, periods, sustainable)
     )
 
 

@@ -46,7 +46,7 @@ ALERT = Alert(
             280, False,
         ),
         Case(
-            "resolves", "worked off",
+            "resolves", "the backlog clears",
             {BACKLOG: "0+1000x60 60000-2000x30 0x60", LAG: "0+2x60 120-4x30 0x60"}, 1800, False,
         ),
         Case("series vanishes", "the query ended", {BACKLOG: "0+1000x40 stale", LAG: "0+2x40 stale"}, 1500, False),

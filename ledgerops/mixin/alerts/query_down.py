@@ -58,7 +58,7 @@ ALERT = Alert(
             {"ledgerops_query_expected": "1x40", "ledgerops_query_active": "1x40"}, 300, False,
         ),
         Case(
-            "stays quiet", "a job that works off what is there ended by itself",
+            "stays quiet", "a job that processes the available rows ended by itself",
             {"ledgerops_query_expected": "1x8 stale", "ledgerops_query_active": "1x8 0x32"}, 300, False,
         ),
         Case(

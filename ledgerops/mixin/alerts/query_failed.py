@@ -47,7 +47,7 @@ ALERT = Alert(
             }, 300, True,
         ),
         Case(
-            "stays quiet", "it failed once, and then worked off all there was",
+            "stays quiet", "it failed once, and then processed all available rows",
             {
                 'ledgerops_query_failures_total{error_class="X"}': "_x8 1x60",
                 "ledgerops_query_active": "1x8 0x2 1x10 0x40", "ledgerops_query_expected": "1x20 stale",

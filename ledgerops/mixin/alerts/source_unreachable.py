@@ -33,7 +33,7 @@ ALERT = Alert(
     ),
     cases=(
         Case("fires", "no answer for two minutes", {REACHABLE: "1x8 0x20"}, 240, True),
-        Case("stays quiet", "one look in vain", {REACHABLE: "1x8 0x1 1x20"}, 180, False),
+        Case("stays quiet", "one failed request", {REACHABLE: "1x8 0x1 1x20"}, 180, False),
         Case("resolves", "it answers again", {REACHABLE: "1x8 0x8 1x40"}, 500, False),
         Case("series vanishes", "the query ended", {REACHABLE: "1x8 0x4 stale"}, 500, False),
         Case("query restarts", "with the broker there", {REACHABLE: "1x8 stale 1x20"}, 240, False),

@@ -67,7 +67,7 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One panel. `help` says what is shown and what good looks like, `empty` what it means when nothing is shown.
+    """One panel. `help` describes what is shown and which values are good, `empty` what it means when nothing is shown.
 
     From `warn` and `bad` on it is drawn as a warning and as bad, or below them with `low`; see `limits`.
     """
