@@ -42,7 +42,7 @@ PHASES = {  # in the order in which they run: phase -> (name, glyph, glyph in AS
 WIDE_COLUMNS = 119  # columns from which a query's figures fit in one line
 NAME_COLUMNS = 21  # the longest of the ledger's names
 MARGIN = " "
-FLOW = (("in/s", 8), ("processed", 10), ("backlog", 8), ("drain", 7))  # headings and widths of columns
+FLOW = (("in/s", 8), ("processed", 10), ("backlog", 8), ("clears", 7))  # headings and widths of columns
 REST = (("watermark", 10), ("state", 7), ("bytes", 8), ("skew", 6))
 
 
@@ -134,7 +134,7 @@ def plain_line(query: Document) -> str:
     parts = [
         f"in {count(_arriving(query))}/s",
         f"processed {count(query['rates']['processed'])}/s",
-        f"backlog {count(query['backlog'])} (drain {duration(query['drain_seconds'])})",
+        f"backlog {count(query['backlog'])} (clears in {duration(query['drain_seconds'])})",
         f"batch {duration(batch.get('seconds'))}"
         + (f" ({', '.join(f'{phase} {duration(seconds)}' for phase, seconds in phases)})" if phases else ""),
         f"watermark lag {duration(query['watermark_lag'])}",

@@ -143,10 +143,10 @@ def _rounds(
 def _line(job: str, source: str, seen: Mapping[str, list[float]]) -> Line:
     found = compare(seen[PLAIN], seen[PLAIN], seen[OURS])
     noise = compare(seen[OURS], seen[AGAIN], seen[OURS])
-    told = [f"{statistics.median(values):.2f} {kind}" for kind, values in seen.items() if kind != AGAIN]
-    figure = f"{found.ratio:.3f} of PySpark's CPU: {', '.join(told)}"
+    shares = [f"{statistics.median(values):.2f} {kind}" for kind, values in seen.items() if kind != AGAIN]
+    figure = f"{found.ratio:.3f} of PySpark's CPU: {', '.join(shares)}"
     missing = found.ratio - MAX_OF_PLAIN
-    holds = "yes" if missing <= 0 else "not told from noise" if missing <= noise.uncertainty else "**no**"
+    holds = "yes" if missing <= 0 else "within noise" if missing <= noise.uncertainty else "**no**"
     return Line(f"`{job}`, from {source}", figure, noise.floor, f"<= {MAX_OF_PLAIN}", holds)
 
 

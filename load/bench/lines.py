@@ -45,9 +45,9 @@ class Measured:
 
 def machine() -> str:
     """What it was measured on; Spark's version where Spark was at work."""
-    told = f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}, Python {platform.python_version()}"
+    text = f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}, Python {platform.python_version()}"
     spark = sys.modules.get("pyspark")
-    return told if spark is None else f"{told}, Spark {spark.__version__}"
+    return text if spark is None else f"{text}, Spark {spark.__version__}"
 
 
 def read(folder: Path, part: str) -> Measured | None:
@@ -93,13 +93,13 @@ class Compared:
 
     def at_least(self, bound: float) -> str:
         """Whether the ratio is at least `bound`: YES, NO, or UNKNOWN if the noise is greater than the difference."""
-        return self._told(bound - self.ratio)
+        return self._text(bound - self.ratio)
 
     def at_most(self, bound: float) -> str:
         """Whether the ratio is at most `bound`: YES, NO, or UNKNOWN if the noise is greater than the difference."""
-        return self._told(self.ratio - bound)
+        return self._text(self.ratio - bound)
 
-    def _told(self, missing: float) -> str:
+    def _text(self, missing: float) -> str:
         if missing <= 0:
             return YES
         return UNKNOWN if missing <= self.uncertainty else NO

@@ -180,10 +180,10 @@ def checks(runs: Runs, job: str, refused: list[str]) -> Iterator[Check]:
     now = answer(known, Question())
     refused += [f"{job}, {now.question.text}: {reason}" for reason in now.untold]
     for name, (question, _, _, words) in settings.items():
-        told = answer(known, question)
-        refused += [f"{job}, {question.text}: {reason}" for reason in told.untold]
-        if told.batch is not None and seen[name]:
-            yield _said(Check(job, words, "s", told.batch, _middle(seen[name])))
+        answered = answer(known, question)
+        refused += [f"{job}, {question.text}: {reason}" for reason in answered.untold]
+        if answered.batch is not None and seen[name]:
+            yield _said(Check(job, words, "s", answered.batch, _middle(seen[name])))
         elif not seen[name]:
             refused.append(f"{job}, {question.text}: no batch began in time once the run was warm")
     if now.sustainable is not None:

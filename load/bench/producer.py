@@ -78,8 +78,8 @@ def send_process(servers: str, table: str, topic: str, records: int) -> Sending:
     """The generator in a process of its own."""
     command = [sys.executable, "-m", "load.bench.producer", "send", servers, table, topic, str(records)]
     text, cpu = _run(command)
-    told = json.loads(text)
-    return Sending(told["records"] / told["seconds"], cpu * 1e6 / told["records"])
+    report = json.loads(text)
+    return Sending(report["records"] / report["seconds"], cpu * 1e6 / report["records"])
 
 
 def send(servers: str, table: str, topic: str, records: int) -> dict[str, float]:
@@ -146,8 +146,8 @@ def _run(command: Sequence[str]) -> tuple[str, float]:
         errors.seek(0)
         text = out.read().decode()
         if process.returncode:
-            told = errors.read().decode() or text
-            raise RuntimeError(f"{command[0]} ended with {process.returncode}: {told.strip()[-500:]}")
+            output = errors.read().decode() or text
+            raise RuntimeError(f"{command[0]} ended with {process.returncode}: {output.strip()[-500:]}")
     return text, used.ru_utime + used.ru_stime
 
 

@@ -81,13 +81,15 @@ class Runs:
             seconds = time.perf_counter() - began
             used = meter.used()
             live = heap(self.spark)
-            told = [each for each in query.recentProgress if each.numInputRows]
+            progress = [each for each in query.recentProgress if each.numInputRows]
         phases: dict[str, float] = defaultdict(float)
-        for each in told:
+        for each in progress:
             for phase, milliseconds in each.durationMs.items():
                 phases[phase] += milliseconds / 1000
         shutil.rmtree(folder, ignore_errors=True)
-        return Run(rows, seconds, [each.durationMs["triggerExecution"] / 1000 for each in told[1:]], used, live, phases)
+        return Run(
+            rows, seconds, [each.durationMs["triggerExecution"] / 1000 for each in progress[1:]], used, live, phases
+        )
 
     def rounds(
         self,

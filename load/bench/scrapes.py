@@ -112,8 +112,8 @@ def _window(query: Any, seconds: float, port: int | None) -> Window:
         time.sleep(0.1)
     last = _await_batch(query, query.lastProgress.batchId + 1)
     cost = meter.used().total / ((last - first) * ROWS / 1e6)
-    told = scraper.communicate()[0].split() if scraper is not None else []
-    return Window(cost, *map(int, told))
+    printed = scraper.communicate()[0].split() if scraper is not None else []
+    return Window(cost, *map(int, printed))
 
 
 def _lines(bare: list[Window], scraped: list[Window], seconds: float) -> Iterator[Line]:

@@ -1,11 +1,11 @@
-"""A soak: queries come, fail and go in one watched driver that is scraped each second, and nothing may pile up.
+"""A soak: queries come, fail and go in one watched driver that is scraped each second, and nothing may accumulate.
 
 One job of the ledger runs all the time; beside it, every few seconds, one of eight queries is started, stopped, made
 to fail, or restarted. Every ten seconds a sample is taken: memory, threads and file handles of the driver, series on
 /metrics, size of the recording, the worker's queue. After the first quarter of the time each must be flat: its
 Theil-Sen slope over the judged time is at most a share of its median, or within noise. In a soak of some minutes
-the bounded memories (200 batches a query, 8 MiB of recording lines) still fill up and look like growth: half an hour is
-the least that says something of memory.
+the bounded memories (200 batches a query, 8 MiB of recording lines) still fill up and look like growth: memory can be
+judged only after half an hour.
 
 Exit code: 0 when all is flat, 1 when something is not, 2 when it could not run.
 
@@ -70,7 +70,7 @@ def judge(samples: Sequence[Sample]) -> list[Flatness]:
 
 
 def soak(length: float, samples: list[Sample], done: Counter[str]) -> None:
-    """Runs for `length` seconds and adds to `samples` and `done`, which tell how far it came when it is ended early."""
+    """Runs for `length` seconds and adds to `samples` and `done`, which show how far it got when it is ended early."""
     import ledgerops
     from load.bench.session import session
 
@@ -142,7 +142,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _soaked(args: argparse.Namespace) -> int:
     wanted = args.duration if args.minutes is None else args.minutes * 60
     if not SHORTEST <= wanted < float("inf"):
-        raise UserError(f"a soak of {wanted:g} s says nothing; give at least {SHORTEST / 60:.1f} minutes")
+        raise UserError(f"a soak of {wanted:g} s is too short; give at least {SHORTEST / 60:.1f} minutes")
     samples: list[Sample] = []
     done: Counter[str] = Counter()
     at = f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
@@ -161,9 +161,9 @@ def _soaked(args: argparse.Namespace) -> int:
     print(f"{samples[-1].at / 60:.0f} minutes: {changes}; samples in {args.out / 'samples.csv'}")
     if args.page:
         _publish(args.page, at, samples, found, changes)
-    told = [each.name for each in found if each.flat is False]
-    print(f"not flat: {', '.join(told)}" if told else "flat")
-    return 1 if told else 0
+    growing = [each.name for each in found if each.flat is False]
+    print(f"not flat: {', '.join(growing)}" if growing else "flat")
+    return 1 if growing else 0
 
 
 def _publish(page: Path, at: str, samples: Sequence[Sample], found: Sequence[Flatness], changes: str) -> None:

@@ -96,7 +96,7 @@ def table(found: Sequence[Flatness]) -> str:
         "| what | median | highest | growth while judged | in an hour | allowed | flat |",
         "| --- | --- | --- | --- | --- | --- | --- |",
     ]
-    words = {True: "yes", False: "**no**", None: "told only"}
+    words = {True: "yes", False: "**no**", None: "reported only"}
     for each in found:
         unit = f" {each.unit}" if each.unit else ""
         cells = [each.name, f"{each.median:,.1f}{unit}", f"{each.highest:,.1f}{unit}"]

@@ -14,7 +14,7 @@ SEEN = {OURS: [10.0, 12.0], PLAIN: [10.0, 10.0], AGAIN: [10.0, 12.0], FLINK: [20
     [
         pytest.param([10.0, 10.2], [10.0, 10.2], "yes", id="as cheap"),
         pytest.param([11.0, 11.0], [11.0, 11.0], "**no**", id="dearer"),
-        pytest.param([11.0, 11.0], [11.0, 15.0], "not told from noise", id="dearer by less than the noise"),
+        pytest.param([11.0, 11.0], [11.0, 15.0], "within noise", id="dearer by less than the noise"),
     ],
 )
 def test_a_job_may_cost_two_percent_more_than_pyspark(ours, again, holds):

@@ -105,7 +105,7 @@ def test_the_picture_is_xml_with_a_line_for_each_figure():
 def test_a_length_that_says_nothing_is_refused_in_one_line(capsys, minutes):
     assert main([f"--minutes={minutes}"]) == 2
     assert capsys.readouterr().err == (
-        f"error: a soak of {float(minutes) * 60:g} s says nothing; give at least 2.4 minutes\n"
+        f"error: a soak of {float(minutes) * 60:g} s is too short; give at least 2.4 minutes\n"
     )
 
 

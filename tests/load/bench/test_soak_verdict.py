@@ -90,5 +90,5 @@ def test_the_table_says_what_was_allowed():
 
     assert table(found).splitlines()[2:] == [
         "| queue | 1.0 events | 1.0 events | +0.00 events (+0.0%) | +0.00 events | <= 2 | yes |",
-        "| scrape | 4.0 ms | 4.0 ms | +0.00 ms (+0.0%) | +0.00 ms |  | told only |",
+        "| scrape | 4.0 ms | 4.0 ms | +0.00 ms (+0.0%) | +0.00 ms |  | reported only |",
     ]
