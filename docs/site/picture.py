@@ -1,8 +1,9 @@
-"""docs/diagnosis.svg: what `ledgerops diagnose` prints for a recorded fault, as a picture.
+"""docs/diagnosis.svg and docs/report.png: what `ledgerops diagnose` and its HTML report show for a recorded fault.
 
 Usage:
-    python -m docs.site.picture            # write it again after a text of the diagnosis changed
-    python -m docs.site.picture --check    # exit code 1 if its text is out of date
+    python -m docs.site.picture            # write diagnosis.svg again after a text of the diagnosis changed
+    python -m docs.site.picture --check    # exit code 1 if the text of diagnosis.svg is out of date
+    python -m docs.site.picture --report   # take the screenshot report.png again; needs Chromium
 """
 
 from __future__ import annotations
@@ -12,7 +13,10 @@ import html
 import io
 import json
 import re
+import shutil
+import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 from rich.console import Console
@@ -25,6 +29,8 @@ from ledgerops.diagnosis.report import text
 
 ROOT = Path(__file__).parents[2]
 PICTURE = ROOT / "docs" / "diagnosis.svg"
+REPORT = ROOT / "docs" / "report.png"
+REPORT_SIZE = "1100,1640"  # pixels: down to the parts of a typical batch
 RECORDING = "tests/recorded/drills/slow-sink/recording"
 AT = "2026-11-21T18:47:18Z"  # while the sink was slow
 COMMAND = f"ledgerops diagnose --from {RECORDING} --at {AT}"
@@ -71,15 +77,32 @@ def picture() -> str:
     return console.export_svg(title="ledgerops", theme=DIMMED_MONOKAI, code_format=FRAME, unique_id="ledgerops")
 
 
+def screenshot(to: Path) -> None:
+    """Takes a picture of the HTML report. Raises RuntimeError without Chromium."""
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if chromium is None:
+        raise RuntimeError("the screenshot needs Chromium")
+    with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):
+        page = Path(folder) / "report.html"
+        main_of_the_program(["diagnose", "--from", str(ROOT / RECORDING), "--at", AT, "--html", str(page)])
+        # the report quotes the path that it was given
+        page.write_text(page.read_text("utf-8").replace(str(ROOT / RECORDING), "recording"), "utf-8")
+        options = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", f"--window-size={REPORT_SIZE}"]
+        subprocess.run([chromium, *options, f"--screenshot={to}", page.as_uri()], check=True, capture_output=True)
+
+
 def words(svg: str) -> str:
     """The text of a picture, which versions of rich draw differently."""
     return " ".join(html.unescape(" ".join(re.findall(r"<text[^>]*>([^<]*)</text>", svg))).split())
 
 
 def main() -> int:
-    """Writes the picture, or checks it. Returns the exit code."""
+    """Writes a picture, or checks one. Returns the exit code."""
     if "--check" in sys.argv[1:]:
         return int(words(PICTURE.read_text("utf-8")) != words(picture()))
+    if "--report" in sys.argv[1:]:
+        screenshot(REPORT)
+        return 0
     PICTURE.write_text(picture(), "utf-8")
     return 0
 

@@ -90,7 +90,7 @@ def _causes(diagnosis: Mapping[str, Any]) -> list[str]:
     for cause in causes[:2]:
         lines.append(f"cause: {cause['rule']} ({cause['confidence']:.0%} sure): {cause['summary']}")
     if not causes:
-        return [f"cause: none found; status {diagnosis.get('status')}, health {diagnosis.get('health')}"]
+        return [f"cause: none found at this moment; status {diagnosis.get('status')}, health {diagnosis.get('health')}"]
     ruled_out = [f"{each['rule']} ({each['because']})" for each in causes[0].get("ruled_out", [])[:RULED_OUT]]
     if ruled_out:
         lines.append(f"ruled out: {'; '.join(ruled_out)}")

@@ -49,6 +49,12 @@ def test_without_a_diagnosis_the_page_says_why():
     assert message.body.splitlines()[0] == "diagnosis: none (http://driver:9464: timed out)"
 
 
+def test_a_query_that_has_recovered_meanwhile_has_no_cause_at_this_moment():
+    message = compose(parse_webhook(webhook()), HEALTHY, NOW)
+
+    assert message.body.splitlines()[1] == "cause: none found at this moment; status healthy, health 100"
+
+
 def test_an_unsafe_remedy_is_never_the_first_thing_to_do():
     unsafe = {**DIAGNOSIS, "root_causes": [{**CAUSE, "remedies": CAUSE["remedies"][:1]}]}
 
@@ -65,7 +71,7 @@ def test_the_end_says_how_long_it_took_and_what_changed():
     ]
 
 
-def test_a_cause_that_is_still_there_is_told_at_the_end():
+def test_a_cause_that_is_still_active_is_named_at_the_end():
     message = compose(parse_webhook(resolved()), DIAGNOSIS, NOW, before=DIAGNOSIS)
 
     assert "still active: key-skew" in message.text
