@@ -11,6 +11,7 @@ from typing import Any
 
 import gevent
 
+from ledgerops.config import load
 from ledgerops.errors import UserError
 from ledgerops.ledger.plan.manifest import Manifest
 from ledgerops.load.generator.coordinator import Coordinator
@@ -94,7 +95,7 @@ class Lead:
     def _serve(self, plan: str, port: int | None) -> None:
         self._serving.close()
         self._board = LoadMetrics(plan, self._budget)
-        self._serving.enter_context(serving(port, self._board, log.info))
+        self._serving.enter_context(serving(port, self._board, log.info, load().host))
 
     def _send(self, member: str, kind: str, data: Any) -> None:
         to = () if member == LOCAL else (member,)

@@ -19,6 +19,7 @@ from ledgerops.servers import jars
 from ledgerops.servers.kafka import Kafka
 from ledgerops.servers.postgres import Postgres, binaries
 from tests import topics
+from tests.notify.receiver import Receiver
 from tests.paths import ROOT
 
 if TYPE_CHECKING:
@@ -72,6 +73,14 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Postgres]:
         _absent(error)
     with Postgres(tmp_path_factory.mktemp("postgres")) as server:
         yield server
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    """A webhook that keeps what it is sent."""
+    made = Receiver()
+    yield made
+    made.close()
 
 
 @pytest.fixture

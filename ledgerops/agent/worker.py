@@ -64,7 +64,7 @@ class Worker:
         self._ring_bytes = 0
         self._record_from = -math.inf  # by the steady clock: one that is set back must not stop the recording
         self._warned: set[str] = set()
-        self._judged: dict[str, float] = {}
+        self._judged: dict[str, float] = {}  # when, by the steady clock
         self._cut: dict[str, int] = {}  # by query, the most series over its budget
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="ledgerops-worker", daemon=True)
@@ -102,9 +102,9 @@ class Worker:
                 changed[state.history.query] = state
         with self._stats.lock:
             self._stats.queue_size = len(self._queue)
-        now = self._clock()
+        now, steady = self._clock(), self._steady()
         for query, state in self._registry.queries.items():
-            if now - self._judged.get(query, 0.0) >= TICK_SECONDS:
+            if steady - self._judged.get(query, -math.inf) >= TICK_SECONDS:
                 changed[query] = state
         self._publish(changed, now)
         self._flush()
@@ -186,7 +186,7 @@ class Worker:
         self._judged = {name: at for name, at in self._judged.items() if name in self._registry.queries}
         self._cut = {name: count for name, count in self._cut.items() if name in self._registry.queries}
         for name, state in changed.items():
-            self._judged[name] = now
+            self._judged[name] = self._steady()
             view = self._registry.view(state, now)
             began = time.perf_counter()
             self._judge(state, view)

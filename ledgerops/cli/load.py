@@ -81,7 +81,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--samples", type=Path, metavar="FILE", help="write timestamps of sampled records to this file (JSON lines)")
     add("--sample-every", type=whole, metavar="N", help="sample every N-th record (default: about 100 a second)")
     add("--workers", type=whole, default=1, metavar="N", help="split the load across N processes (default 1)")
-    add("--metrics-port", type=port, metavar="PORT", help="serve the generator's own metrics on this port")
+    add(
+        "--metrics-port",
+        type=port,
+        metavar="PORT",
+        help="serve the generator's own metrics on this port of the address in setting host (default 127.0.0.1)",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -95,12 +100,14 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _run(args: argparse.Namespace, order: LoadRequest, stop: Stop) -> int:
+    from ledgerops.config import load
     from ledgerops.load.generator.metrics import LoadMetrics, serving
     from ledgerops.load.generator.report import conclude, failure, good, place_of
 
     file = place_of(args.manifest, args.table)
     board = LoadMetrics(order.plan, args.late_budget)
-    with _progress(order.records) as (show, say), serving(args.metrics_port, board, say):
+    host = load().host if args.metrics_port is not None else ""
+    with _progress(order.records) as (show, say), serving(args.metrics_port, board, say, host):
         stream = order.stream()
         if rejected := getattr(stream, "rejected", 0):
             say(f"{rejected:,} unreadable rows of transactions.csv are skipped")

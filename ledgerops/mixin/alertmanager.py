@@ -18,10 +18,12 @@ from ledgerops.mixin.site import Site
 from ledgerops.mixin.yaml_text import document
 from ledgerops.model.finding import SEVERITIES
 
-# alerts of drivers have no query: what silences what, for equal labels
-OF_DRIVERS = (
+ABOUT_NOTIFY = 'alertname=~"LedgerNotify.+"'
+# alerts that have no query: what silences what, for equal labels
+WITHOUT_QUERY = (
     ("LedgerExporterAbsent", ("LedgerDriverLost", "LedgerTargetDown"), ["job"]),
     ("LedgerDriverLost", ("LedgerTargetDown",), ["job", "instance"]),
+    ("LedgerNotifyLate", ("LedgerNotifySenderFailing",), ["job", "instance", "sender"]),
 )
 
 
@@ -52,7 +54,7 @@ def alertmanager(site: Site) -> dict[str, Any]:
             "target_matchers": [f'alertname=~"{"|".join(targets)}"'],
             "equal": equal,
         }
-        for source, targets, equal in (*silenced, *OF_DRIVERS)
+        for source, targets, equal in (*silenced, *WITHOUT_QUERY)
     ]
     webhook = {"url": site.notify_url, "send_resolved": True, "max_alerts": 50}
     if access := notify_config(site):
@@ -67,6 +69,9 @@ def alertmanager(site: Site) -> dict[str, Any]:
             "routes": [
                 # for a service that raises the alarm when it receives nothing: give `watchdog` its address
                 {"receiver": "watchdog", "matchers": ['alertname="LedgerWatchdog"'], "repeat_interval": "1m"},
+                # notify cannot report that it is down: give `direct` an address that does not need notify
+                {"receiver": "direct", "matchers": [ABOUT_NOTIFY], "continue": True},
+                {"receiver": "notify", "matchers": [ABOUT_NOTIFY]},
                 # a cause is part of the page of its symptom; Alertmanager and Grafana list it
                 {"receiver": "listed", "matchers": ['severity="info"']},
             ],
@@ -75,6 +80,7 @@ def alertmanager(site: Site) -> dict[str, Any]:
         "receivers": [
             {"name": "notify", "webhook_configs": [webhook]},
             {"name": "watchdog"},
+            {"name": "direct"},
             {"name": "listed"},
         ],
     }

@@ -36,7 +36,7 @@ def prometheus(site: Site) -> dict[str, Any]:
                 "file_sd_configs": [{"files": ["targets/load.json"], "refresh_interval": "10s"}],
             },
             {
-                "job_name": f"{site.job}-notify",
+                "job_name": site.notify_job,
                 **notify_scrape_config(site),
                 "file_sd_configs": [{"files": ["targets/notify.json"], "refresh_interval": "10s"}],
             },

@@ -69,7 +69,7 @@ def texts(alert: Alert, site: Site) -> Mapping[str, str]:
         "summary": alert.summary,
         "description": alert.description.replace(CAUSE, cause(site)),
         "runbook_url": f"{site.runbooks}/{alert.name}.md",
-        "dashboard_url": f"{site.grafana}/d/{alert.page}?var-job={{{{ $labels.job }}}}{query}&from=now-1h&to=now",
+        "dashboard_url": f"{site.grafana}/d/{alert.page}?var-job={site.job}{query}&from=now-1h&to=now",
     }
 
 

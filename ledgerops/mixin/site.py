@@ -89,6 +89,15 @@ class Site:
         """A selector of a metric at this site."""
         return f"{name}{self.matchers(*more)}"
 
+    @property
+    def notify_job(self) -> str:
+        """The name of the job that scrapes notify."""
+        return f"{self.job}-notify"
+
+    def notify_series(self, name: str) -> str:
+        """A selector of one of notify's own metrics."""
+        return f'{name}{{job="{self.notify_job}"}}'
+
 
 def read_site(file: Path | None) -> Site:
     """The table `render` of a TOML file; the defaults without one. Raises UserError for what it does not know."""

@@ -1,14 +1,16 @@
 import errno
+import inspect
 import json
 import logging
 import shutil
 import threading
+import time
 
 import orjson
 import pytest
 
 from ledgerops.agent.queue import EventQueue
-from ledgerops.agent.worker import RETRY_SECONDS, Worker
+from ledgerops.agent.worker import RETRY_SECONDS, TICK_SECONDS, Worker
 from ledgerops.config import Config
 from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.diagnosis.report import document
@@ -31,11 +33,12 @@ class Bench:
 
     def __init__(self, recorder=None, judge=healthy, size=1000, **settings):
         self.now = T0
+        self.set_back = 0.0  # seconds by which the machine's clock was set back
         self.stats = SelfStats()
         self.queue = EventQueue(self.stats, size)
         config = Config(**settings)
         self.worker = Worker(
-            self.queue, QueryRegistry(judge), self.stats, config, recorder, lambda: self.now, lambda: self.now
+            self.queue, QueryRegistry(judge), self.stats, config, recorder, lambda: self.now - self.set_back, lambda: self.now
         )
 
     def see(self, kind="progress", data=None, query=None):
@@ -155,16 +158,31 @@ def test_the_recording_rests_after_a_failure_and_comes_back_when_the_disk_is_cle
     assert bench.stats.recording_errors == 1
 
 
-def test_a_clock_that_is_set_back_does_not_stop_the_recording(make, tmp_path, monkeypatch):
+def test_a_clock_that_is_set_back_does_not_stop_the_recording(make, tmp_path):
     recorder = FullDisk(tmp_path)
     bench = make(recorder)
     bench.see(data=spark_json(batchId=1))
     recorder.broken = False
-    bench.worker._clock = lambda: T0 - 3600.0
+    bench.set_back = 3600.0
     bench.now += RETRY_SECONDS
     bench.see(data=spark_json(batchId=2))
 
     assert [seen.data["batchId"] for seen in read(tmp_path)] == [2]
+
+
+def test_waiting_times_are_measured_with_a_clock_that_nobody_can_set():
+    assert inspect.signature(Worker).parameters["steady"].default is time.monotonic
+
+
+def test_a_clock_that_is_set_back_does_not_stop_the_judging_of_a_silent_query(make):
+    judged = []
+    bench = make(judge=lambda: lambda view: judged.append(view.now) or Verdict(view.query, view.now, "healthy", 100))
+    bench.see()
+    bench.set_back = 3600.0
+    bench.now += TICK_SECONDS
+    bench.worker.turn()
+
+    assert judged == [T0, T0 + TICK_SECONDS - 3600.0]
 
 
 def test_a_recording_that_is_deleted_is_counted_said_once_and_begun_again(make, tmp_path, caplog):

@@ -22,6 +22,7 @@ from ledgerops.ledger.plan.poison import KEYLESS, MAX_VALUE_BYTES, REASONS
 from ledgerops.load.generator.latency_samples import read_samples
 from ledgerops.load.generator.records import records
 from ledgerops.load.generator.validity import spent
+from ledgerops.servers.process import free_port
 from tests import topics
 from tests.programs import until
 
@@ -98,6 +99,16 @@ def make(kafka, prefix, partitions=5, name="transactions", **config):
 
 def to(kafka, prefix):
     return ["--bootstrap-servers", kafka.servers, "--topic-prefix", prefix]
+
+
+def test_the_metrics_are_served_on_the_address_in_the_setting_host(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("LEDGEROPS_HOST", "127.0.0.2")
+    port = free_port()
+
+    assert main(["load", "default", "--to", "out", "--records", "10", "--at-once", "--metrics-port", str(port)]) == 0
+
+    assert f"metrics of the load on 127.0.0.2, port {port}, path /metrics" in capsys.readouterr().err
 
 
 def test_a_topic_holds_what_the_plan_says_and_a_second_load_the_same_bytes(kafka, load, plan, capsys):

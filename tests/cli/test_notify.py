@@ -6,14 +6,7 @@ import pytest
 
 from ledgerops.cli import main
 from tests.notify.build import DIAGNOSIS
-from tests.notify.conftest import Receiver
-
-
-@pytest.fixture
-def receiver():
-    made = Receiver()
-    yield made
-    made.close()
+from tests.notify.receiver import Receiver
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from ledgerops.notify.service import Service
 from ledgerops.notify.spool import Spool
 from ledgerops.servers.process import free_port
 from tests.monitoring import Alertmanager, Prometheus
-from tests.notify.conftest import Receiver
+from tests.notify.receiver import Receiver
 from tests.programs import needed, until
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]

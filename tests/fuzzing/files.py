@@ -20,6 +20,8 @@ import traceback
 from collections import Counter
 from pathlib import Path
 
+from ledgerops.model.recording import load_json
+from tests.fuzzing.mutated import with_changes
 from tests.paths import ROOT
 
 MEMORY_BYTES = 300 * 1024 * 1024  # of address space
@@ -65,13 +67,18 @@ def made(draw: random.Random, true: list[list[bytes]], folder: Path) -> tuple[Pa
 
 
 def odd(draw: random.Random, line: bytes) -> bytes:
-    """A line of which a few values are odd; it is JSON still, or nearly always."""
+    """A line of which a few values are odd; it is JSON still, or the reading would end with it."""
+    made = line
     for _ in range(draw.choice([1, 1, 3])):
-        colon = line.find(b":", draw.randrange(len(line) + 1))
-        ends = [at for at in (line.find(b",", colon), line.find(b"}", colon)) if at > 0]
-        if colon > 0 and ends and line[colon + 1 : colon + 2] not in (b"{", b"["):
-            line = line[: colon + 1] + draw.choice(ODD) + line[min(ends) :]
-    return line
+        colon = made.find(b":", draw.randrange(len(made) + 1))
+        ends = [at for at in (made.find(b",", colon), made.find(b"}", colon)) if at > 0]
+        if colon > 0 and ends and made[colon + 1 : colon + 2] not in (b"{", b"["):
+            made = made[: colon + 1] + draw.choice(ODD) + made[min(ends) :]
+    try:
+        load_json(made)
+    except ValueError:
+        return with_changes(draw, [line], 1.0)[0]
+    return made
 
 
 def mutated(draw: random.Random, content: bytes) -> bytes:

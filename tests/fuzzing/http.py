@@ -43,6 +43,7 @@ from tests.build import spark_json
 from tests.notify.build import alert, resolved, webhook
 
 CLIENTS = 4
+SAME_ADDRESS, SAME_ADDRESS_EVERY = 400, 20_000  # requests of one address, which are above its rate, and of all
 PATHS = ("/", "/metrics", "/status", "/diagnosis", "/recording", "/healthz", "/alerts", "/nothing", "//", "*", "/%00")
 QUERIES = ("", "?query=daily_counts", "?since=1e400", "?since=-1", "?since=nan", "?query=%ff&query=", "?" + "a=b&" * 50)
 HEADERS = (
@@ -95,12 +96,12 @@ def fuzz(requests: int, seconds: float, seed: int = 5) -> Found:
 
         def client(number: int) -> None:
             draw = random.Random(seed * 1000 + number)
-            for _ in range(number, requests, CLIENTS):
+            for turn in range(number, requests, CLIENTS):
                 if time.monotonic() - began > seconds or len(found.wrong) > 20:
                     return
                 content = request(draw)
                 port = ports[1 if content.startswith(b"POST") and draw.random() < 0.9 else draw.randrange(2)]
-                status = asked(port, content, draw.random() < 0.05)
+                status = asked(port, content, draw.random() < 0.05, address(draw, turn))
                 with lock:
                     found.requests += 1
                     found.answers[status] += 1
@@ -219,10 +220,17 @@ def mutated(draw: random.Random, content: bytes) -> bytes:
     return bytes(made)
 
 
-def asked(port: int, content: bytes, hang_up: bool) -> str:
+def address(draw: random.Random, turn: int) -> str:
+    """Whom a request comes from: the exporter answers one address 20 times a second, so most have one of their own."""
+    if turn % SAME_ADDRESS_EVERY < SAME_ADDRESS:
+        return "127.0.0.1"
+    return f"127.{draw.randrange(1, 255)}.{draw.randrange(256)}.{draw.randrange(1, 255)}"
+
+
+def asked(port: int, content: bytes, hang_up: bool, source: str) -> str:
     """The status of the answer. A client may hang up at once; each says where its request ends."""
     try:
-        with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
+        with socket.create_connection(("127.0.0.1", port), timeout=30, source_address=(source, 0)) as connection:
             connection.sendall(content)
             if hang_up:
                 return "hung up"

@@ -260,3 +260,8 @@ def test_docker_itself_takes_the_file():
     done = subprocess.run([docker, "compose", "config", "--quiet"], cwd=ROOT, capture_output=True, text=True)
 
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_what_prometheus_scrapes_in_another_container_listens_on_every_address():
+    for name in ("driver", "load"):
+        assert SERVICES[name]["environment"]["LEDGEROPS_HOST"] == "0.0.0.0"

@@ -17,6 +17,7 @@ from ledgerops.errors import UserError, os_reason
 from ledgerops.load.generator.accounting import SentCounts
 from ledgerops.load.generator.validity import LATE_BUDGET, so_far
 
+LOOPBACK = "127.0.0.1"
 LABELS = ("plan", "worker")
 # seconds; the budget of 50 ms and half and double of it are among them
 BUCKETS = (0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
@@ -79,19 +80,19 @@ def _buckets(sent: SentCounts) -> list[tuple[str, float]]:
 
 
 @contextmanager
-def serving(port: int | None, board: LoadMetrics, say: Callable[[str], None]) -> Iterator[None]:
-    """Serves the board on a port of every address meanwhile; None: does not. Raises UserError: the port is taken."""
+def serving(port: int | None, board: LoadMetrics, say: Callable[[str], None], host: str = LOOPBACK) -> Iterator[None]:
+    """Serves the board on a port of an address meanwhile; None: does not. Raises UserError: the port is taken."""
     if port is None:
         yield
         return
     registry = CollectorRegistry(auto_describe=False)
     registry.register(board)
     try:
-        server, thread = start_http_server(port, registry=registry)
+        server, thread = start_http_server(port, host, registry)
     except OSError as error:
         reason = os_reason(error)
         raise UserError(f"cannot serve metrics on port {port}: {reason}; choose another --metrics-port") from None
-    say(f"metrics of the load on port {server.server_port}, path /metrics")
+    say(f"metrics of the load on {host}, port {server.server_port}, path /metrics")
     try:
         yield
     finally:

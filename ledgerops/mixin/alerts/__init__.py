@@ -11,6 +11,7 @@ from ledgerops.mixin.alerts import (
     falling_behind,
     freshness,
     integrity,
+    notify,
     observer_degraded,
     query_down,
     query_failed,
@@ -47,6 +48,10 @@ OBSERVER: tuple[Alert, ...] = (
     target_down.ALERT,
     observer_degraded.ALERT,
     series_cut.ALERT,
+    notify.ABSENT,
+    notify.LATE,
+    notify.FAILING,
+    notify.GAVE_UP,
     watchdog.ALERT,
 )
 _SEEN = {alert.rule for alert in (*SYMPTOMS, *FRESHNESS, *OBSERVER)}

@@ -17,7 +17,8 @@ from ledgerops.mixin.alerts.model import Alert, Case
 ALERT = Alert(
     name="LedgerExporterAbsent",
     severity="critical",
-    expression=lambda site: f"absent({site.series('up')} == 1)",
+    # absent() gives no labels here, and the texts, the links and Alertmanager's inhibition need the job
+    expression=lambda site: f'label_replace(absent({site.series("up")} == 1), "job", "{site.job}", "", "")',
     hold=60.0,
     summary="No driver answers: no query is being watched.",
     description="No target of the scrape job {{ $labels.job }} has answered for a minute.",

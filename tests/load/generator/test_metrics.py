@@ -1,5 +1,6 @@
 """The generator's own metrics: the dashboard "Load test" is made of these names and labels."""
 
+import socket
 import urllib.request
 
 import numpy as np
@@ -66,10 +67,18 @@ def test_they_are_served_while_the_load_lasts():
         with pytest.raises(UserError) as told, serving(port, board, said.append):
             pass
 
-    assert said == [f"metrics of the load on port {port}, path /metrics"]
+    assert said == [f"metrics of the load on 127.0.0.1, port {port}, path /metrics"]
     assert str(told.value) == (
         f"cannot serve metrics on port {port}: address already in use; choose another --metrics-port"
     )
+
+
+def test_only_this_machine_reaches_them_unless_another_address_is_given():
+    port, board = free_port(), LoadMetrics("burst")
+    with serving(port, board, lambda text: None), pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.2", port), 10).close()
+    with serving(port, board, lambda text: None, "0.0.0.0"):
+        socket.create_connection(("127.0.0.2", port), 10).close()
 
 
 def test_nothing_is_served_without_a_port():

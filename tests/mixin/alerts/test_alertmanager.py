@@ -37,7 +37,7 @@ def test_a_failed_query_is_one_page():
     )
 
 
-def test_a_lost_driver_is_one_page():
+def test_a_lost_driver_and_a_sender_that_fails_are_one_page_each():
     silenced = [
         (rule["source_matchers"], rule["target_matchers"], rule["equal"])
         for rule in alertmanager(Site())["inhibit_rules"]
@@ -47,6 +47,11 @@ def test_a_lost_driver_is_one_page():
     assert silenced == [
         (['alertname="LedgerExporterAbsent"'], ['alertname=~"LedgerDriverLost|LedgerTargetDown"'], ["job"]),
         (['alertname="LedgerDriverLost"'], ['alertname=~"LedgerTargetDown"'], ["job", "instance"]),
+        (
+            ['alertname="LedgerNotifyLate"'],
+            ['alertname=~"LedgerNotifySenderFailing"'],
+            ["job", "instance", "sender"],
+        ),
     ]
 
 
@@ -68,4 +73,6 @@ def test_every_alert_goes_where_its_severity_says():
         went[alert.name] = subprocess.run(command, capture_output=True, text=True).stdout.strip()
 
     wanted = {alert.name: "listed" if alert.severity == "info" else "notify" for alert in ALERTS}
-    assert went == wanted | {"LedgerWatchdog": "watchdog"}
+    about_notify = {alert.name: "direct,notify" for alert in ALERTS if alert.name.startswith("LedgerNotify")}
+    assert went == wanted | {"LedgerWatchdog": "watchdog"} | about_notify
+    assert about_notify, "notify cannot report that it is down"

@@ -11,9 +11,13 @@ from ledgerops.mixin.alerts.model import BEHAVIOURS
 from ledgerops.mixin.reference import SECTIONS
 from ledgerops.mixin.rule_files import FILES, MOST, groups, texts
 from ledgerops.mixin.site import Site
+from ledgerops.notify.metrics import Counts, page
+from ledgerops.runtime.exposition import TEXT
 
 SITE = Site()
-KNOWN = {metric.name for metric in METRICS} | {"up", "ALERTS"}
+PAGE = page(Counts(), {"slack 1": (0, 0.0)}, TEXT).decode()
+NOTIFY = set(re.findall(r"^# TYPE (\w+)", PAGE, re.MULTILINE))
+KNOWN = {metric.name for metric in METRICS} | NOTIFY | {"up", "ALERTS"}
 
 
 def test_names_are_unique_and_short(subtests: pytest.Subtests):
@@ -56,9 +60,9 @@ def test_every_behaviour_is_shown(subtests: pytest.Subtests):
 def test_every_selector_names_the_job_and_a_metric_that_is_exported(subtests: pytest.Subtests):
     for alert in ALERTS:
         with subtests.test(alert.name):
-            expression = alert.expression(SITE)
+            expression, about_notify = alert.expression(SITE), alert.name.startswith("LedgerNotify")
             for name, matchers in re.findall(r"([a-z0-9_:]+)\{([^}]*)\}", expression):
-                assert f'job="{SITE.job}"' in matchers
+                assert f'job="{SITE.notify_job if about_notify else SITE.job}"' in matchers
                 assert name in KNOWN or name.startswith("query:"), name
             assert not re.search(r"\b(ledgerops_\w+)(?![\w{])", expression), "a metric without selector"
 

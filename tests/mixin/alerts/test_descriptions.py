@@ -63,23 +63,46 @@ def test_an_alert_names_the_first_cause_of_its_own_application_and_what_to_do(tm
     assert "&var-app=" not in found[""][1] and "&var-app=a&var-query=orders&" in found["a"][1]
 
 
-def test_a_lost_driver_names_the_queries_that_nobody_runs(tmp_path):
-    (tmp_path / "observer.yaml").write_text(rule_files(Site())["observer.yaml"], "utf-8")
-    active = 'ledgerops_query_active{job="ledgerops", app="a", instance="%s", query="%s"}'
-    series = {active % ("d:1", "orders"): "1x8 stale", active % ("d:1", "payments"): "1x8 stale",
-              active % ("d:1", "old"): "0x8 stale", active % ("d:2", "refunds"): "1x40"}  # fmt: skip
+def observer_said(folder, series, alert):
+    """What promtool prints of an alert about drivers or notify, which it expects to be silent after six minutes."""
+    (folder / "observer.yaml").write_text(rule_files(Site())["observer.yaml"], "utf-8")
     test = {
         "interval": "15s",
         "input_series": [{"series": name, "values": value} for name, value in series.items()],
-        "alert_rule_test": [{"eval_time": "6m", "alertname": "LedgerDriverLost", "exp_alerts": []}],
+        "alert_rule_test": [{"eval_time": "6m", "alertname": alert, "exp_alerts": []}],
     }
-    (tmp_path / "test.yaml").write_text(
-        yaml.safe_dump({"rule_files": ["observer.yaml"], "tests": [test]}, width=10_000)
-    )
-    done = subprocess.run(
-        [needed("promtool"), "test", "rules", "test.yaml"], cwd=tmp_path, capture_output=True, text=True
-    )
+    (folder / "test.yaml").write_text(yaml.safe_dump({"rule_files": ["observer.yaml"], "tests": [test]}, width=10_000))
+    command = [needed("promtool"), "test", "rules", "test.yaml"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    return done.stdout + done.stderr
 
-    assert "d:1 of ledgerops stopped answering. No other driver runs its queries (2): orders payments." in (
-        done.stdout + done.stderr
-    )
+
+def test_without_any_driver_the_alert_names_the_job(tmp_path):
+    said = observer_said(tmp_path, {'up{job="ledgerops", instance="d:1"}': "1x8 0x40"}, "LedgerExporterAbsent")
+
+    assert "No target of the scrape job ledgerops has answered for a minute." in said
+    assert re.search(r'Labels:\{alertname="LedgerExporterAbsent", job="ledgerops"', said), "Alertmanager compares it"
+    assert "var-job=ledgerops&" in said
+
+
+def test_a_sender_that_fails_is_named(tmp_path):
+    labels = 'job="ledgerops-notify", instance="n:9465", sender="slack 1"'
+    series = {
+        f"ledgerops_notify_failed_total{{{labels}}}": "0x8 0+1x40",
+        f"ledgerops_notify_delivered_total{{{labels}}}": "0x48",
+    }
+
+    said = observer_said(tmp_path, series, "LedgerNotifySenderFailing")
+
+    assert "slack 1 of n:9465 has delivered nothing for ten minutes; " in said
+    assert "var-job=ledgerops&" in said, "the dashboards know the drivers' job"
+
+
+def test_a_lost_driver_names_the_queries_that_nobody_runs(tmp_path):
+    active = 'ledgerops_query_active{job="ledgerops", app="a", instance="%s", query="%s"}'
+    series = {active % ("d:1", "orders"): "1x8 stale", active % ("d:1", "payments"): "1x8 stale",
+              active % ("d:1", "old"): "0x8 stale", active % ("d:2", "refunds"): "1x40"}  # fmt: skip
+
+    said = observer_said(tmp_path, series, "LedgerDriverLost")
+
+    assert "d:1 of ledgerops stopped answering. No other driver runs its queries (2): orders payments." in said

@@ -1,0 +1,55 @@
+"""A real receiver on a free port: an HTTP endpoint that may refuse, or a driver that answers /diagnosis."""
+
+from __future__ import annotations
+
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+
+class Receiver:
+    """Keeps what it is sent; `refuse` answers that many posts with 503 first."""
+
+    def __init__(self, host: str = "127.0.0.1") -> None:
+        self.got: list[dict] = []
+        self.refuse = 0
+        self.refused = 0
+        self.pages: dict[str, object] = {}
+        self.authorization: list[str] = []  # of each GET
+        self.got_authorization: list[str] = []  # of each POST that was taken
+        self.asked: list[str] = []
+        receiver = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self):
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                if receiver.refused < receiver.refuse:
+                    receiver.refused += 1
+                    self.send_response(503)
+                else:
+                    receiver.got.append(json.loads(body))
+                    receiver.got_authorization.append(self.headers.get("Authorization", ""))
+                    self.send_response(200)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+            def do_GET(self):
+                receiver.asked.append(self.path)
+                receiver.authorization.append(self.headers.get("Authorization", ""))
+                page = receiver.pages.get(self.path.split("?")[0])
+                body = json.dumps(page).encode()
+                self.send_response(200 if page is not None else 404)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *args):
+                pass
+
+        self._server = ThreadingHTTPServer((host, 0), Handler)
+        self.url = f"http://{host}:{self._server.server_address[1]}"
+        threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
