@@ -38,7 +38,13 @@ class Bench:
         self.queue = EventQueue(self.stats, size)
         config = Config(**settings)
         self.worker = Worker(
-            self.queue, QueryRegistry(judge), self.stats, config, recorder, lambda: self.now - self.set_back, lambda: self.now
+            self.queue,
+            QueryRegistry(judge),
+            self.stats,
+            config,
+            recorder,
+            lambda: self.now - self.set_back,
+            lambda: self.now,
         )
 
     def see(self, kind="progress", data=None, query=None):
