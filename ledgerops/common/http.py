@@ -1,6 +1,9 @@
-"""HTTP requests that end in time, and the credentials of our exporters: LEDGEROPS_BEARER_TOKEN_FILE, or
-LEDGEROPS_BASIC_AUTH_USER and LEDGEROPS_BASIC_AUTH_PASSWORD_FILE, and LEDGEROPS_CLIENT_CERTIFICATE with
-LEDGEROPS_CLIENT_KEY. For a server's certificate of a private authority OpenSSL's SSL_CERT_FILE holds."""
+"""HTTP requests that end in time, with the credentials of our exporters.
+
+These are the settings that the exporter reads, from ledgerops.toml or variables: bearer_token_file, or basic_auth_user
+and basic_auth_password_file. LEDGEROPS_CLIENT_CERTIFICATE and LEDGEROPS_CLIENT_KEY name a certificate of the client.
+For a server's certificate of a private authority OpenSSL's SSL_CERT_FILE holds.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,7 @@ from urllib.parse import urlsplit
 
 from ledgerops.common.credentials import Secrets
 from ledgerops.common.deadline import within
+from ledgerops.config import load
 from ledgerops.errors import UserError
 
 QUIET_SECONDS = 10.0  # without a byte
@@ -113,18 +117,16 @@ def ask(
         if error.code in (401, 403):
             raise UserError(
                 f"{address} requires credentials; set LEDGEROPS_BEARER_TOKEN_FILE, or LEDGEROPS_BASIC_AUTH_USER and "
-                "LEDGEROPS_BASIC_AUTH_PASSWORD_FILE, as for the exporter"
+                "LEDGEROPS_BASIC_AUTH_PASSWORD_FILE, as for the exporter, or the same in ledgerops.toml"
             ) from None
         raise UserError(f"{address} answers {error.code} {str(error.reason).lower()}; is it an exporter?") from None
 
 
 def credentials(environ: Mapping[str, str]) -> dict[str, str]:
-    """The header that the settings in the environment name, that of a token first. Raises UserError."""
-    user, password, token = (
-        environ.get(f"LEDGEROPS_{name}")
-        for name in ("BASIC_AUTH_USER", "BASIC_AUTH_PASSWORD_FILE", "BEARER_TOKEN_FILE")
-    )
-    return Secrets(token_file=token, user=user, password_file=password).headers()
+    """The header of the settings in ledgerops.toml and the environment, that of a token first. Raises UserError."""
+    settings = load(environ=environ)
+    user, password = settings.basic_auth_user, settings.basic_auth_password_file
+    return Secrets(token_file=settings.bearer_token_file, user=user, password_file=password).headers()
 
 
 def check_address(address: str, instead: str) -> None:

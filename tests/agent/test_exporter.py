@@ -20,6 +20,7 @@ from ledgerops.agent import exporter as exporter_module
 from ledgerops.agent.exporter import Exporter
 from ledgerops.agent.queue import EventQueue
 from ledgerops.agent.worker import Worker
+from ledgerops.cli import main
 from ledgerops.common import http_server
 from ledgerops.common.http import ask
 from ledgerops.common.http_server import MAX_REQUESTS, MAX_REQUESTS_PER_ADDRESS
@@ -628,6 +629,25 @@ def test_our_own_commands_give_the_secret_that_the_settings_name(serve, tmp_path
         ask(address, environ={})
     with pytest.raises(UserError, match="cannot read nowhere: no such file or directory"):
         ask(address, environ={"LEDGEROPS_BEARER_TOKEN_FILE": "nowhere"})
+
+
+@pytest.mark.parametrize("command", [["status", "--once"], ["diagnose"]], ids=["status", "diagnose"])
+def test_commands_take_address_and_credentials_from_the_settings_file(serve, tmp_path, monkeypatch, capsys, command):
+    secret = tmp_path / "secret"
+    secret.write_text("abc\n")
+    served = serve(bearer_token_file=str(secret), start_worker=False)
+    settings = tmp_path / "ledgerops.toml"
+    settings.write_text(f'port = {served.exporter.port}\nbearer_token_file = "{secret}"\n')
+    for name in [name for name in os.environ if name.startswith("LEDGEROPS_")]:
+        monkeypatch.delenv(name)
+
+    served.see()
+    monkeypatch.chdir(tmp_path)
+    assert main(command) != 2
+    capsys.readouterr()
+    settings.write_text(f"port = {served.exporter.port}\n")
+    assert main(command) == 2
+    assert "requires credentials" in capsys.readouterr().err
 
 
 def test_credentials_are_given_to_no_other_address(tmp_path):
