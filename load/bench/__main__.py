@@ -42,15 +42,15 @@ class Part(NamedTuple):
 PARTS = (
     Part(
         "overhead", "overhead:windowed", "Overhead on a windowed job",
-        "All rows are available at the start and are written to Parquet, in five rounds with both kinds of run in "
-        "random order. A ratio is computed within each round; the figure is the median over the rounds. "
+        "All rows are available at the start and are written to Parquet, in at least five rounds with both kinds of "
+        "run in random order. A ratio is computed within each round; the figure is the median over the rounds. "
         "`ledgerops.instrument` adds an aggregation over every row and costs only where you use it.",
     ),
     Part(
         "jobs", "overhead:jobs", "Overhead on other kinds of job",
         "A filter (`large_credits`), deduplication (`dedup_transactions`), a join of two streams "
-        "(`debit_credit_pairs`) and `transformWithState` in Python (`enriched_transactions`). Each has three rounds of "
-        "five batches, about three seconds of rows, so there is more noise than above.",
+        "(`debit_credit_pairs`) and `transformWithState` in Python (`enriched_transactions`). Each has three rounds or "
+        "more, with five batches and about three seconds of rows a run, so there is more noise than above.",
     ),
     Part(
         "engine", "engine:engine", "The ledger's jobs against the engine itself",

@@ -23,7 +23,8 @@ from load.bench.usage import resident
 Say = Callable[[str], None]
 
 WINDOWED = "daily_counts"
-ROWS, ROUNDS = 2_000_000, 5  # of the windowed job, whose budget the design sets as a median of five
+ROWS, ROUNDS = 1_500_000, 5  # of the windowed job, whose budget the design sets as a median of five
+MAX_SECONDS = 150.0  # of its rounds: those after the fifth end with this
 ASKED = 2  # rounds of these with `instrument` as well, which has no budget
 # One of each other kind: stateless, deduplicating, joining two streams, and transformWithState in Python.
 KINDS = {
@@ -33,15 +34,15 @@ KINDS = {
     "transformWithState": "enriched_transactions",
 }
 FEW = 3  # rounds of these
+MAX_JOB_SECONDS = 35.0  # of the rounds of one of them
 FEW_BATCHES = 5  # of a run of these
 SECONDS = 3.0  # that the rows of a run take, besides what its batches cost without any; from two runs of the warm-up
-WARM_ROWS = 400_000
+WARM_ROWS = 150_000
 FEWEST, MOST = 50_000, 5_000_000
 # The budget is 0.98 of the throughput. It is judged by CPU seconds, which other programs do not change: where the CPU
 # is the limit, 2 % more of it is 2 % less throughput.
 MAX_CPU_RATIO, MAX_BATCH_RATIO = 1.02, 1.01  # of the p99 batch time: at most 1 %
 NOISE_FLOOR = 0.01  # of CPU seconds, below which rounds end
-MAX_ROUNDS = 15
 
 
 def windowed(say: Say, rows: int = ROWS, rounds: int = ROUNDS) -> Iterator[Line]:
@@ -52,7 +53,7 @@ def windowed(say: Say, rows: int = ROWS, rounds: int = ROUNDS) -> Iterator[Line]
         before = resident()
         for kind in (ATTACHED, INSTRUMENTED):  # warms the JVM, the Python workers and our own code
             runs.run(kind, rows)
-        seen = runs.rounds((BARE, AGAIN, ATTACHED), rows, rounds, say, _is_quiet, MAX_ROUNDS)
+        seen = runs.rounds((BARE, AGAIN, ATTACHED), rows, rounds, say, _is_quiet, MAX_SECONDS)
         asked = runs.rounds((BARE, AGAIN, INSTRUMENTED), rows, ASKED, say)
         grown = resident() - before
         spark.stop()
@@ -88,7 +89,7 @@ def _job(
     few, many = runs.run(ATTACHED, FEWEST), runs.run(BARE, WARM_ROWS)
     rows = enough((many.rows - few.rows) / max(0.01, many.seconds - few.seconds), seconds)
     say(f"{name}: {rows:,} rows a run")
-    yield from _compared(name, runs.rounds((BARE, AGAIN, ATTACHED), rows, rounds, say, _is_quiet, MAX_ROUNDS))
+    yield from _compared(name, runs.rounds((BARE, AGAIN, ATTACHED), rows, rounds, say, _is_quiet, MAX_JOB_SECONDS))
 
 
 def enough(rate: float, seconds: float) -> int:

@@ -19,8 +19,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ledgerops.analysis.capacity.answer import ENDLESS, Question, answer
-from ledgerops.analysis.capacity.fit import REACH, Estimate, fit
+from ledgerops.analysis.capacity.answer import UNBOUNDED, Question, answer
+from ledgerops.analysis.capacity.fit import MAX_EXTRAPOLATION, Estimate, fit
 from ledgerops.analysis.capacity.inputs import read_views
 from ledgerops.analysis.capacity.situation import Situation, situation
 from ledgerops.model.records import Progress
@@ -178,10 +178,10 @@ def checks(runs: Runs, job: str, refused: list[str]) -> Iterator[Check]:
     if again is not None:
         yield _said(Check(job, "batch time of the same again, by the first run alone", "s", again, _middle(base[-1])))
     now = answer(known, Question())
-    refused += [f"{job}, {now.question.text}: {reason}" for reason in now.untold]
+    refused += [f"{job}, {now.question.text}: {reason}" for reason in now.unknown_because]
     for name, (question, _, _, words) in settings.items():
         answered = answer(known, question)
-        refused += [f"{job}, {question.text}: {reason}" for reason in answered.untold]
+        refused += [f"{job}, {question.text}: {reason}" for reason in answered.unknown_because]
         if answered.batch is not None and seen[name]:
             yield _said(Check(job, words, "s", answered.batch, _middle(seen[name])))
         elif not seen[name]:
@@ -209,7 +209,7 @@ def backtest(recorded: Path) -> Iterator[tuple[float, Check]]:
     views, _, _ = read_views(str(recorded))
     for view in views:
         batches = [batch for batch in view.baseline.steady if batch.rows > 0]
-        large = max((batch.rows for batch in batches), default=0) / REACH
+        large = max((batch.rows for batch in batches), default=0) / MAX_EXTRAPOLATION
         first = next((place for place, batch in enumerate(batches) if batch.rows > large), 0)
         line = fit([batch.rows for batch in batches[:first]], [batch.duration for batch in batches[:first]])
         if isinstance(line, str):
@@ -237,7 +237,7 @@ def table(found: Sequence[Check]) -> str:
     rows = ["| job | what | predicted | 90 % interval | measured | error | inside |", "|---|---|---|---|---|---|---|"]
     for each in found:
         show = "{:,.0f}" if each.unit == "rows/s" else "{:.2f}"
-        value, low, high = (show.format(number) if number < ENDLESS else "without end" for number in each.predicted)
+        value, low, high = (show.format(number) if number < UNBOUNDED else "without end" for number in each.predicted)
         rows.append(
             f"| `{each.job}` | {each.what} | {value} {each.unit} | {low} to {high} | "
             f"{show.format(each.measured)} {each.unit} | {each.error:+.0%} | {'yes' if each.inside else 'no'} |"

@@ -98,17 +98,19 @@ class Runs:
         count: int,
         say: Callable[[str], None],
         enough: Callable[[Mapping[str, list[Run]]], bool] = lambda seen: True,
-        most: int = 0,
+        seconds: float = 0.0,
+        clock: Callable[[], float] = time.monotonic,
     ) -> dict[str, list[Run]]:
-        """Each kind once a round, in random order: `count` rounds, and up to `most` until it is `enough`."""
+        """Each kind once a round, in random order: `count` rounds, then more until `enough` or after `seconds`."""
         seen: dict[str, list[Run]] = {kind: [] for kind in kinds}
-        for number in range(max(count, most)):
-            if number >= count and enough(seen):
-                break
+        end = clock() + seconds
+        number = 0
+        while number < count or (clock() < end and not enough(seen)):
             for kind in random.Random(number).sample(list(kinds), len(kinds)):
                 done = self.run(kind, rows)
                 seen[kind].append(done)
-                say(f"round {number + 1} of {max(count, most)}, {self.job}, {kind}: {done.rate:,.0f} rows/s")
+                say(f"round {number + 1}, {self.job}, {kind}: {done.rate:,.0f} rows/s")
+            number += 1
         return seen
 
     @contextmanager

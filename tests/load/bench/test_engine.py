@@ -33,7 +33,7 @@ def test_kinds_take_turns_and_the_first_run_of_each_is_not_counted():
     order: list[str] = []
     kinds = {name: lambda name=name: order.append(name) or float(len(order)) for name in ("a", "b")}
 
-    seen = _rounds(kinds, 1_000_000, 2, lambda text: None)
+    seen = _rounds(kinds, 1_000_000, 2, 0.0, lambda text: None)
 
     assert order == ["a", "b", "b", "a", "a", "b"]
     assert seen == {"a": [4.0, 5.0], "b": [3.0, 6.0]}

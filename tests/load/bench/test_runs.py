@@ -57,13 +57,15 @@ class Counted(Runs):
     [
         pytest.param(1, 3, id="at least as many as were asked for"),
         pytest.param(5, 5, id="until it is enough"),
-        pytest.param(99, 7, id="but never more than the limit"),
+        pytest.param(99, 7, id="but no round begins when the time is over"),
     ],
 )
 def test_rounds_go_on_until_it_is_enough(tmp_path, enough_after, rounds):
     runs = Counted(None, tmp_path, "daily_counts", dict)
 
-    seen = runs.rounds((BARE, AGAIN), 100, 3, lambda text: None, lambda seen: len(seen[BARE]) >= enough_after, 7)
+    seen = runs.rounds(
+        (BARE, AGAIN), 100, 3, lambda text: None, lambda seen: len(seen[BARE]) >= enough_after, 14, lambda: runs.count
+    )
 
     assert [len(each) for each in seen.values()] == [rounds, rounds]
 
