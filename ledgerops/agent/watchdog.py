@@ -105,7 +105,7 @@ class Watchdog:
             self._ended(run, unwatched)
 
     def _lose(self, session: Session) -> None:
-        """For the runs of a session whose server or JVM has not answered for long; a sign of life brings them back."""
+        """For the runs of a session whose server or JVM has not answered for long; any answer brings them back."""
         for run in self._runs.runs():
             if run.session is session and self._missing.get(run.run_id) != math.inf:
                 self._tell_end(run, lost=True)

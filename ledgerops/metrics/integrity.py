@@ -37,7 +37,7 @@ BOOKED: Metric[QueryView] = Metric(
 )
 UNBALANCED: Metric[QueryView] = Metric(
     "ledgerops_unbalanced_batches_total",
-    "Batches whose rows or amount differ between input and output; good is 0; needs ledgerops.book.",
+    "Batches whose rows or amount differ between input and output; should be 0; needs ledgerops.book.",
     per_batch=_unbalanced,
 )
 MISSING: Metric[QueryView] = Metric(
@@ -47,7 +47,7 @@ MISSING: Metric[QueryView] = Metric(
 )
 CONFLICTING: Metric[QueryView] = Metric(
     "ledgerops_conflicting_rows_total",
-    "Copies of a row whose contents differ from those of the first; good is 0; needs ledgerops.conflicts.",
+    "Copies of a row whose contents differ from those of the first; should be 0; needs ledgerops.conflicts.",
     per_batch=_conflicting,
 )
 METRICS = (BOOKED, UNBALANCED, MISSING, CONFLICTING)

@@ -42,7 +42,7 @@ BUSY: Metric[QueryView] = Metric(
 )
 PRESSURE: Metric[QueryView] = Metric(
     "ledgerops_pressure_ratio",
-    "Arrival over sustainable capacity: above 1 the backlog must grow.",
+    "Arrival rate divided by the sustainable rate: above 1 the backlog must grow.",
     read=lambda view: _known(view.capacity.pressure_ratio),
 )
 INTERVAL: Metric[QueryView] = Metric(
@@ -94,7 +94,7 @@ HEADROOM: Metric[QueryView] = Metric(
 )
 REACHABLE: Metric[QueryView] = Metric(
     "ledgerops_source_reachable",
-    "1 while the broker answers ledgerops, 0 while it does not; absent where ledgerops does not ask it.",
+    "1 while the broker answers ledgerops, 0 while it does not; absent where ledgerops does not poll it.",
     read=lambda view: {} if view.lag.asked is None else {(): float(view.lag.asked.error is None)},
 )
 METRICS = (

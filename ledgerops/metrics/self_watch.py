@@ -78,12 +78,12 @@ METRICS: tuple[Metric[SelfStats], ...] = (
     ),
     Metric(
         "ledgerops_listener_queue_size",
-        "Events that wait for the worker; good is near 0.",
+        "Events that wait for the worker; should be near 0.",
         read=lambda stats: {(): float(stats.queue_size)},
     ),
     Metric(
         "ledgerops_listener_dropped_total",
-        "Events dropped because the queue was full; good is 0.",
+        "Events dropped because the queue was full; should be 0.",
         read=lambda stats: {(): float(stats.dropped)},
     ),
     Metric(
@@ -106,7 +106,7 @@ METRICS: tuple[Metric[SelfStats], ...] = (
     ),
     Metric(
         "ledgerops_series_dropped_total",
-        "Series left out because a query reached its budget, at most at one time; see the setting series_per_query.",
+        "Series left out because a query reached its budget (highest number so far); see the setting series_per_query.",
         read=lambda stats: {(): float(stats.series_dropped)},
     ),
     Metric(
@@ -119,7 +119,7 @@ METRICS: tuple[Metric[SelfStats], ...] = (
         "Requests to this endpoint that were cut off or rejected: slow, or too many from one address or at once.",
         labels=("reason",),
         read=lambda stats: {(name,): float(count) for name, count in {**NO_REFUSALS, **stats.requests_refused}.items()},
-        unused="Grows when a client other than Prometheus takes the places of the exporter; it is for looking up.",
+        unused="grows only when a client other than Prometheus overloads the exporter.",
     ),
     Metric(
         "ledgerops_recording_bytes_total",

@@ -113,7 +113,7 @@ CUSTOM: tuple[tuple[str, str, Taken, float, str], ...] = (
     ("rocksdbLoadLatencyMs", "rocksdb_load_seconds_total", "add", MS, "Time to load a state version."),
     ("rocksdbLoadFromSnapshotLatencyMs", "rocksdb_load_snapshot_seconds_total", "add", MS, "Load time: from a snapshot."),
     ("rocksdbReplayChangeLogLatencyMs", "rocksdb_replay_changelog_seconds_total", "add", MS, "Load time: replay of changelogs."),
-    ("rocksdbWriterStallLatencyMs", "rocksdb_writer_stall_seconds_total", "add", NS, "Time that writers were stalled; good is 0."),
+    ("rocksdbWriterStallLatencyMs", "rocksdb_writer_stall_seconds_total", "add", NS, "Time that writers were stalled; should be 0."),
     ("rocksdbTotalCompactionLatencyMs", "rocksdb_compaction_seconds_total", "add", MS, "Time of compactions."),
     ("rocksdbGetCount", "rocksdb_gets_total", "add", ONE, "RocksDB reads."),
     ("rocksdbPutCount", "rocksdb_puts_total", "add", ONE, "RocksDB writes."),

@@ -53,7 +53,7 @@ REJECTED_ROWS: Metric[QueryView] = Metric(
 )
 OUTPUT_ROWS: Metric[QueryView] = Metric(
     "ledgerops_output_rows_total",
-    "Rows written to the sink; absent for sinks that do not say, such as foreachBatch.",
+    "Rows written to the sink; absent for sinks that do not report it, such as foreachBatch.",
     per_batch=_rows_out,
 )
 BATCHES: Metric[QueryView] = Metric(
@@ -61,7 +61,7 @@ BATCHES: Metric[QueryView] = Metric(
 )
 INPUT_RATE: Metric[QueryView] = Metric(
     "ledgerops_input_rows_per_second",
-    "Rows read a second of wall time over the last minute: what was read, not what arrived.",
+    "Rows read per second of wall time over the last minute: what was read, not what arrived.",
     labels=("source",),
     read=_rate_in,
 )

@@ -40,7 +40,7 @@ ROOT_CAUSE_INFO: Metric[Verdict] = Metric(
 )
 ROOT_CAUSE_SINCE: Metric[Verdict] = Metric(
     "ledgerops_root_cause_since_timestamp_seconds",
-    "Since when each root cause has been true.",
+    "When each root cause began.",
     labels=("rule",),
     read=lambda verdict: {(cause.rule,): cause.since for cause in verdict.root_causes},
     survives=True,

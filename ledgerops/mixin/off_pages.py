@@ -23,7 +23,7 @@ LOADING = "only matters right after a start."
 
 OFF_PAGES: Mapping[str, str] = {
     "ledgerops_health_score": "the pages show the status and the cause, which say what to do.",
-    "ledgerops_last_progress_timestamp_seconds": "the pages show the last sign of life, which counts idle queries too.",
+    "ledgerops_last_progress_timestamp_seconds": "the pages show when a query was last seen, also while it is idle.",
     "ledgerops_query_terminated_timestamp_seconds": "the pages show the status, and when a query was last heard of.",
     "ledgerops_skew_score": "the pages show the largest over the median, which says the same as a plain ratio.",
     "ledgerops_executor_active": "the pages show the load of each executor that is alive.",

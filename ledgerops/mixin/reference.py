@@ -52,7 +52,7 @@ def _metric_row(metric: Metric[Any], of_query: bool) -> str:
     labels = ", ".join(f"`{label}`" for label in metric.labels)
     mark = " †" if metric.survives else ""
     why = reason(metric)
-    ask = f" Not on a dashboard: {why} Ask: `{question(metric, of_query)}`." if why else ""
+    ask = f" Not on a dashboard: {why} Query: `{question(metric, of_query)}`." if why else ""
     return f"| `{metric.name}`{mark} | {metric.kind} | {labels} | {metric.help}{ask} |\n"
 
 

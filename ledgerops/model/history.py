@@ -74,7 +74,7 @@ class History:
         self.first_batch: int | None = None  # batch id of the first batch heard of in the current run
         self.ended: Ended | None = None  # None while a run is on
         self.ends: deque[Ended] = deque(maxlen=MAX_ENDS)  # of all remembered runs, oldest first
-        self.last_seen: float | None = None  # the last sign of life: start, progress or idle
+        self.last_seen: float | None = None  # the last event: start, progress or idle
         self.last_progress: float | None = None  # when the last batch ended
         self.idle_since: float | None = None
         self.restarts = 0

@@ -1,6 +1,6 @@
 """Freshness: the objective that readers feel, and the alerts on how fast its error budget burns.
 
-A query's freshness is the age of the rows that it has not read yet, or the time since it last gave a sign of life,
+A query's freshness is the age of the rows that it has not read yet, or the time since it was last seen,
 whichever is larger. A moment counts as bad when that exceeds the limit, or when an expected query does not run at all:
 a dead query has no lag, so its absence must count. Burn rates follow the table of Google's SRE workbook (chapter
 "Alerting on SLOs"): 14.4 x over 1 h and 5 min, 6 x over 6 h and 30 min, 3 x over 1 d and 2 h, 1 x over 3 d and 6 h.

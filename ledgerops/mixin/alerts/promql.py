@@ -52,7 +52,7 @@ def lost(site: Site) -> str:
 
 
 def silent(site: Site) -> str:
-    """Seconds since the last sign of life of each query that is on; of several drivers only those that run it count."""
+    """Seconds since each active query was last seen; of several drivers only those that run it count."""
     seen, active = "ledgerops_last_seen_timestamp_seconds", "ledgerops_query_active"
     on = f"and on (job, app, instance, query) {site.series(active)} == 1"
     return f"max {BY} ((time() - {site.series(seen)}) {on})"

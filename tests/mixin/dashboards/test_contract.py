@@ -83,7 +83,7 @@ def test_the_page_of_the_metrics_says_why_and_how_to_ask():
 
     for metric in METRICS:
         why = reason(metric)
-        assert not why or f"{metric.help} Not on a dashboard: {why} Ask: `" in page
+        assert not why or f"{metric.help} Not on a dashboard: {why} Query: `" in page
         assert why == "" or why.endswith(".")
-    assert 'Ask: `sum by (query, operator) (rate(ledgerops_rocksdb_gets_total{query="QUERY"}[5m]))`.' in page
-    assert "Ask: `max by (instance, kind) (ledgerops_processes)`." in page
+    assert 'Query: `sum by (query, operator) (rate(ledgerops_rocksdb_gets_total{query="QUERY"}[5m]))`.' in page
+    assert "Query: `max by (instance, kind) (ledgerops_processes)`." in page
