@@ -1,4 +1,4 @@
-"""Pictures of a recorded fault: docs/diagnosis.svg (`ledgerops diagnose`), docs/report.png (its HTML report), docs/live.png.
+"""Pictures of a recorded fault: docs/diagnosis.svg (`ledgerops diagnose`), report.png (its HTML report), live.png.
 
 Usage:
     python -m docs.site.picture            # write diagnosis.svg again after a text of the diagnosis changed
@@ -37,7 +37,7 @@ ROOT = Path(__file__).parents[2]
 PICTURE = ROOT / "docs" / "diagnosis.svg"
 REPORT = ROOT / "docs" / "report.png"
 LIVE = ROOT / "docs" / "live.png"
-REPORT_SIZE, LIVE_SIZE = "1100,1640", "1100,960"  # pixels
+REPORT_SIZE, LIVE_SIZE = "1100,1640", "760,900"  # pixels
 RECORDING = "tests/recorded/drills/slow-sink/recording"
 AT = "2026-11-21T18:47:18Z"  # while the sink was slow
 COMMAND = f"ledgerops diagnose --from {RECORDING} --at {AT}"
