@@ -29,7 +29,15 @@ from tests.programs import until
 
 pytestmark = pytest.mark.spark
 
-STATEFUL = [name for name in MADE if name != "stateless"]
+VARIANTS = {"counts_snapshots", "counts_hdfs", "pairs_hdfs", "pairs_v3"}  # of what another query shows
+
+
+def named(*names):
+    """Parameters of these names; variants are left to the longer run."""
+    return [pytest.param(name, marks=[pytest.mark.e2e] if name in VARIANTS else []) for name in names]
+
+
+STATEFUL = named(*(name for name in MADE if name != "stateless"))
 ALL_ROWS = [row for batch in BATCHES for row in batch]
 
 
@@ -117,7 +125,7 @@ def test_the_rows_of_an_earlier_batch_are_those_of_its_metric(made, look):
         assert operator["rows"] == progress[batch]["stateOperators"][0]["numRowsTotal"]
 
 
-@pytest.mark.parametrize("name", ["counts", "counts_snapshots", "pairs_hdfs", "pairs_v3", "notes"])
+@pytest.mark.parametrize("name", named("counts", "counts_snapshots", "pairs_hdfs", "pairs_v3", "notes"))
 def test_a_checkpoint_is_not_touched(name, copied, look):
     copy, before = copied(name)
 
@@ -126,7 +134,7 @@ def test_a_checkpoint_is_not_touched(name, copied, look):
     assert prints(copy) == before
 
 
-@pytest.mark.parametrize("name", ["pairs", "pairs_v3", "notes", "two"])
+@pytest.mark.parametrize("name", named("pairs", "pairs_v3", "notes", "two"))
 def test_operators_and_stores_are_those_that_spark_tells(name, made, spark):
     path = made(name)[0]
     told = spark.read.format("state-metadata").load(str(path)).collect()
@@ -138,7 +146,7 @@ def test_operators_and_stores_are_those_that_spark_tells(name, made, spark):
     ] == sorted((row.operatorId, row.operatorName, row.stateStoreName, row.numPartitions) for row in told)
 
 
-@pytest.mark.parametrize("name", ["counts", "counts_snapshots", "counts_hdfs"])
+@pytest.mark.parametrize("name", named("counts", "counts_snapshots", "counts_hdfs"))
 def test_a_windowed_count_holds_a_row_for_each_customer_whatever_the_provider(name, look):
     store = only(look(name, top=10, rows=7, show_keys=True))
     wanted = oracle("SELECT customer_id, count(*), sum(amount) FROM rows GROUP BY ALL ORDER BY 1")
@@ -152,7 +160,8 @@ def test_a_windowed_count_holds_a_row_for_each_customer_whatever_the_provider(na
 
 
 @pytest.mark.parametrize(
-    ("name", "source", "added"), [("counts", "changes", 0), ("counts_snapshots", "snapshots", None)]
+    ("name", "source", "added"),
+    [("counts", "changes", 0), pytest.param("counts_snapshots", "snapshots", None, marks=pytest.mark.e2e)],
 )
 def test_growth_comes_from_changes_or_from_snapshots(name, source, added, look):
     grown = only(look(name))["growth"]
@@ -175,7 +184,7 @@ def test_growth_begins_where_it_is_asked_to(look):
     assert (grown["since"], grown["until"], grown["added"], grown["removed"]) == (1, 3, 21, 0)
 
 
-@pytest.mark.parametrize("name", ["pairs", "pairs_hdfs"])
+@pytest.mark.parametrize("name", named("pairs", "pairs_hdfs"))
 def test_a_join_has_four_stores_of_which_two_hold_rows(name, look):
     [operator] = look(name, top=20, show_keys=True)["operators"]
     debits = [row for row in ALL_ROWS if row["type"] == "Debit"]
@@ -201,6 +210,7 @@ def test_a_side_of_a_join_is_chosen_by_its_name(look):
     assert document["operators"][0]["rows"] is None  # not all stores were read
 
 
+@pytest.mark.e2e
 def test_a_join_that_keeps_both_sides_in_one_store_is_shown_by_side(look):
     [operator] = look("pairs_v3")["operators"]
 

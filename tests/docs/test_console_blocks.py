@@ -63,13 +63,13 @@ def test_a_block_prints_in_an_empty_folder_what_it_shows(block, tmp_path):
     check(block, tmp_path)
 
 
-@pytest.mark.spark
+@pytest.mark.e2e
 @pytest.mark.parametrize("block", of_kind("kafka"))
 def test_a_block_prints_with_a_broker_what_it_shows(block, own_broker, tmp_path):
     check(block, tmp_path, [("localhost:9092", own_broker)])
 
 
-@pytest.mark.spark
+@pytest.mark.e2e
 @pytest.mark.parametrize("block", of_kind("kafka and postgres"))
 def test_a_block_prints_with_both_servers_what_it_shows(block, own_broker, own_database, tmp_path):
     servers = [("localhost:9092", own_broker), ("postgresql://ledger@localhost/ledger", own_database)]

@@ -13,7 +13,7 @@ import pytest
 
 import ledgerops.drills as drills
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.e2e]
 APPLICATIONS = Path(drills.__file__).parent / "applications"
 NAMES = sorted(file.stem for file in APPLICATIONS.glob("*.py") if file.stem != "outside")
 ROWS = 40
