@@ -14,7 +14,7 @@ from ledgerops.common.shutdown import stop_queries
 from ledgerops.errors import UserError
 from ledgerops.ledger.jobs.job import REPLAY_LATENESS, Job
 from ledgerops.ledger.run import failures
-from ledgerops.ledger.run.cluster import check_executors, is_remote
+from ledgerops.ledger.run.cluster import check_executors, check_file_system, is_remote
 from ledgerops.ledger.run.completion import CatchUpCheck
 from ledgerops.ledger.run.run_dir import RunDir, RunNote, remove_unused
 from ledgerops.ledger.run.services import Services, open_services
@@ -184,6 +184,7 @@ def start_run(setup: RunSetup) -> ActiveRun:
             quick = quick_start_conf() if setup.quick_start else {}
             conf = {**SESSION_CONF, **jars, **quick, **setup.conf}
             spark = open_session(setup.master, setup.cores, folder.path, conf, setup.executor_python)
+            check_file_system(spark, folder.path)
             if is_remote(setup.master):
                 check_executors(spark, folder.path)
             watch = ledgerops.attach(

@@ -84,6 +84,19 @@ def _addresses(master: str) -> Iterator[tuple[str, int]]:
         yield address.hostname, port
 
 
+def check_file_system(spark: SparkSession, folder: Path) -> None:
+    """Raises UserError where Spark takes a path without a scheme, as those in `folder`, for one of another file system.
+
+    It would write output and checkpoints there and report success, while nothing of it is in the folder.
+    """
+    default = str(spark.sparkContext._jsc.hadoopConfiguration().get("fs.defaultFS") or "file:///")
+    if not default.startswith("file:"):
+        raise UserError(
+            f"Spark's default file system is {default}, so output and checkpoints would not be in {folder}; add "
+            "--conf spark.hadoop.fs.defaultFS=file:///"
+        )
+
+
 def check_executors(spark: SparkSession, folder: Path, imports: Collection[str] = IMPORTS) -> None:
     """Raises UserError where an executor's tasks do not write to the driver's `folder`, or lack what the jobs import.
 

@@ -189,3 +189,24 @@ def test_which_python_executors_run(monkeypatch, tmp_path, master, given, variab
         spark_session.open_session(master, 2, tmp_path, executor_python=given)
 
     assert spark_session.os.environ["PYSPARK_PYTHON"] == used
+
+
+def with_default_file_system(address):
+    context = SimpleNamespace(_jsc=SimpleNamespace(hadoopConfiguration=lambda: {"fs.defaultFS": address}))
+    return SimpleNamespace(sparkContext=context)
+
+
+@pytest.mark.parametrize("address", ["file:///", "file:/", None])
+def test_output_goes_to_the_folder_where_paths_are_local(address, tmp_path):
+    cluster.check_file_system(with_default_file_system(address), tmp_path)
+
+
+@pytest.mark.parametrize("address", ["hdfs://namenode:8020", "s3a://bucket"])
+def test_a_default_file_system_that_would_take_the_output_elsewhere_is_refused(address, tmp_path):
+    with pytest.raises(UserError) as refused:
+        cluster.check_file_system(with_default_file_system(address), tmp_path)
+
+    assert str(refused.value) == (
+        f"Spark's default file system is {address}, so output and checkpoints would not be in {tmp_path}; add "
+        "--conf spark.hadoop.fs.defaultFS=file:///"
+    )
