@@ -130,12 +130,16 @@ def add_java_listener(session: Any, sink: EventSink) -> tuple[Callable[[], None]
     return lambda: streams.removeListener(wrapped), connections
 
 
-def add_connect_listener(session: Any, sink: EventSink) -> Callable[[], None]:
-    """Registers with a Connect session's client-side bus (Spark 4.0 on). Returns what removes it again."""
+def add_connect_listener(session: Any, sink: EventSink, began: Callable[[str], None]) -> Callable[[], None]:
+    """Registers with a Connect session's client-side bus (Spark 4.0 on). Returns what removes it again.
+
+    `began` is called with the id of each run that starts, on the thread that reports it, and raises nothing.
+    """
     from pyspark.sql.streaming.listener import StreamingQueryListener
 
     class ConnectListener(StreamingQueryListener):  # type: ignore[misc]  # pyspark is not checked
         def onQueryStarted(self, event: Any) -> None:
+            began(str(event.runId))
             sink.take("started", lambda: _fields(event, "id", "runId", "name", "timestamp"))
 
         def onQueryProgress(self, event: Any) -> None:

@@ -1,39 +1,24 @@
 """What is fixed for a run, read once from the query itself and off the callback. Whatever cannot be read stays None.
 
-The trigger and the plans are Spark's internals, reached through py4j: on Spark Connect only the settings are known.
+The trigger and the plans are Spark's internals, reached through py4j, or on Spark Connect what its client knows.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
 import orjson
 
+from ledgerops.agent import connect_plan
+from ledgerops.agent.plan_text import LIMIT, is_stateful, parse_keys, parse_sink, parse_trigger, parse_watermarks
 from ledgerops.agent.queue import EventQueue
 from ledgerops.agent.sessions import Session
 from ledgerops.model.records import Plan
 from ledgerops.runtime.runs import Run, Runs
 
-TRIGGERS = {
-    "ProcessingTimeTrigger": "processing_time",
-    "AvailableNowTrigger": "available_now",
-    "OneTimeTrigger": "once",
-    "ContinuousTrigger": "continuous",
-    "RealTimeTrigger": "real_time",
-}
-LIMIT = re.compile(r"max\w*per(trigger|batch)|minoffsetspertrigger|maxtriggerdelay", re.IGNORECASE)
-WATERMARK = re.compile(r"EventTimeWatermark (?:[0-9a-f-]{36}, )?([^#,\n]+)#\d+[^,\n]*, ([^\n]+)")
-DELAY = re.compile(r"([\d.]+) (day|hour|minute|second|millisecond|microsecond)s?")
-SECONDS = {"day": 86400.0, "hour": 3600.0, "minute": 60.0, "second": 1.0, "millisecond": 1e-3, "microsecond": 1e-6}
-COMPUTED = "_groupingexpression"
-SHUFFLE = "hashpartitioning("
-EXPRESSION_ID = re.compile(r"#\d+L?(-T\d+ms)?")
-STATEFUL = re.compile(
-    r"StateStore|StreamingDeduplicate|StreamingSymmetricHashJoin|MapGroupsWithState|TransformWithState"
-)
 CHECK = "spark.sql.shuffle.partitions"
 Value = TypeVar("Value")
 
@@ -68,20 +53,34 @@ def read_plan(run: Run) -> Plan:
         "spark_version": _attempt(lambda: str(session.spark.version)),
         "shuffle_partitions": _attempt(lambda: int(session.setting(CHECK) or "")),
     }
-    if session.classic:
-        execution = _attempt(lambda: _execution(run, session))
-        if execution is not None:
-            known.update(_from_execution(execution))
-    return Plan(run.run_id, **{name: value for name, value in known.items() if value is not None})
+    handle = _attempt(lambda: _handle(run, session))
+    if handle is not None and session.classic:
+        known.update(_attempt(lambda: dict(_from_execution(_execution(handle)))) or {})
+    elif handle is not None:
+        known.update(_attempt(lambda: dict(_from_text(connect_plan.explanation(handle)))) or {})
+    sent = session.sent_plans.get(run.run_id) or Plan(run.run_id)
+    return replace(sent, **{name: value for name, value in known.items() if value is not None})
 
 
-def _execution(run: Run, session: Session) -> Any:
+def _handle(run: Run, session: Session) -> Any:
+    """PySpark's handle on the run; None where its query has begun another. Raises what Spark raises."""
     if run.handle is None:
         run.handle = session.spark.streams.get(run.query_id)
-    if str(run.handle.runId) != run.run_id:
-        return None
-    query = run.handle._jsq
+    return run.handle if str(run.handle.runId) == run.run_id else None
+
+
+def _execution(handle: Any) -> Any:
+    query = handle._jsq
     return query.streamingQuery() if hasattr(query, "streamingQuery") else query
+
+
+def _from_text(explained: str) -> Iterator[tuple[str, Any]]:
+    """What the server's explanation of a batch says; nothing before the first batch."""
+    logical, found, physical = explained.partition(connect_plan.PHYSICAL)
+    if found:
+        yield "watermarks", parse_watermarks(logical)
+        yield "keys", parse_keys(physical)
+        yield "stateful", is_stateful(physical)
 
 
 def _from_execution(execution: Any) -> Iterator[tuple[str, Any]]:
@@ -99,74 +98,7 @@ def _from_execution(execution: Any) -> Iterator[tuple[str, Any]]:
     physical = _attempt(lambda: str(last.executedPlan().toString()))
     if physical is not None:
         yield "keys", parse_keys(physical)
-        yield "stateful", STATEFUL.search(physical) is not None
-
-
-def parse_trigger(text: str) -> tuple[str | None, float | None]:
-    """`ProcessingTimeTrigger(2000)` -> ("processing_time", 2.0)."""
-    name, _, rest = text.partition("(")
-    kind = TRIGGERS.get(name.rsplit(".", 1)[-1].rstrip("$"))
-    milliseconds = re.match(r"\d+", rest)
-    return kind, int(milliseconds[0]) / 1000 if milliseconds else None
-
-
-def parse_sink(text: str) -> str:
-    """Without the package and the object's hash: Java names some sinks by class."""
-    return re.sub(r"^[\w.]+\.(?=[A-Z])|\$?@[0-9a-f]+$", "", text)
-
-
-def parse_watermarks(plan: str) -> dict[str, float]:
-    """Column -> allowed lateness in seconds, from a logical plan's text."""
-    found = {}
-    for column, delay in WATERMARK.findall(plan):
-        parts = DELAY.findall(delay)
-        if parts:
-            found[column.strip()] = sum(float(number) * SECONDS[unit] for number, unit in parts)
-    return found
-
-
-def parse_keys(plan: str) -> tuple[str, ...]:
-    """The columns of the widest shuffle first, without Spark's expression ids, from a physical plan's text."""
-    shuffles: list[tuple[int, list[str]]] = []
-    for after in plan.split(SHUFFLE)[1:]:
-        *columns, width = _arguments(after)
-        if width.isdecimal():
-            shuffles.append((int(width), columns))
-    names = _output_names(plan)
-    keys: dict[str, None] = {}
-    for _, columns in sorted(shuffles, key=lambda shuffle: -shuffle[0]):
-        keys.update((EXPRESSION_ID.sub("", names.get(column, column)), None) for column in columns)
-    return tuple(keys)
-
-
-def _output_names(plan: str) -> dict[str, str]:
-    """What the query calls the keys that are expressions: an aggregate puts its keys first in its output."""
-    found: dict[str, str] = {}
-    for line in plan.splitlines():
-        if COMPUTED not in line or "Aggregate(keys=[" not in line or "output=[" not in line or "partial_" in line:
-            continue
-        keys = _arguments(line.split("keys=[", 1)[1].replace("]", ")", 1))
-        output = _arguments(line.split("output=[", 1)[1].replace("]", ")", 1))
-        for key, name in zip(keys, output, strict=False):
-            if key.startswith(COMPUTED) and not name.startswith(COMPUTED):
-                found.setdefault(key, name)
-    return found
-
-
-def _arguments(text: str) -> list[str]:
-    """Splits `a, f(b, c), 2) and so on` at its own commas, up to its closing parenthesis."""
-    found, depth, start = [], 0, 0
-    for index, character in enumerate(text):
-        if character in "([":
-            depth += 1
-        elif character in ")]" and depth:
-            depth -= 1
-        elif character in ",)" and not depth:
-            found.append(text[start:index].strip())
-            start = index + 1
-            if character == ")":
-                break
-    return found or [""]
+        yield "stateful", is_stateful(physical)
 
 
 def rate_limits(analyzed: Any) -> Mapping[str, str]:

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
+from ledgerops.agent.connect_plan import SentPlans
 from ledgerops.agent.listener import Connections, EventSink, add_connect_listener, add_java_listener
 from ledgerops.agent.queue import EventQueue
 
@@ -39,10 +40,11 @@ class Session:
         self._sink = sink
         self._remove: Callable[[], None] | None
         self._connections: Connections | None = None
+        self.sent_plans = SentPlans()
         if self.classic:
             self._remove, self._connections = add_java_listener(session, sink)
         else:
-            self._remove = add_connect_listener(session, sink)
+            self._remove = add_connect_listener(session, sink, self.sent_plans.note)
 
     @property
     def alive(self) -> bool:
@@ -128,7 +130,7 @@ class Session:
         bus = getattr(self.spark.streams, "_sqlb", None)
         if bus is None or bus._listener_bus:
             return False
-        self._remove = add_connect_listener(self.spark, self._sink)
+        self._remove = add_connect_listener(self.spark, self._sink, self.sent_plans.note)
         return True
 
     def close(self) -> None:

@@ -17,7 +17,7 @@ from typing import Any
 import orjson
 
 from ledgerops.agent.host import MAX_REASON_LENGTH, MAX_REMOVED_EXECUTORS
-from ledgerops.agent.plan import STATEFUL, parse_keys, parse_watermarks
+from ledgerops.agent.plan_text import is_stateful, parse_keys, parse_watermarks
 from ledgerops.analysis.stage_tasks import StageTasks
 from ledgerops.common.bounded_lines import ZSTD_MAGIC, numbered_lines, read_head
 from ledgerops.common.masking import mask
@@ -284,7 +284,7 @@ class Log:
             run_id,
             watermarks=parse_watermarks(text),
             keys=parse_keys(text),
-            stateful=STATEFUL.search(text) is not None,
+            stateful=is_stateful(text),
             **{name: value for name, value in self._settings.items() if value is not None},
         )
         self._plans[run_id] = reads + 1, plan

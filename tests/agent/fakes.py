@@ -6,6 +6,7 @@ from typing import Any
 
 import orjson
 
+from ledgerops.agent.connect_plan import SentPlans
 from ledgerops.agent.queue import EventQueue
 from ledgerops.agent.sessions import ActiveQuery, Session
 from ledgerops.metrics.self_watch import SelfStats
@@ -20,6 +21,7 @@ class FakeSession(Session):
         self.queries: list[ActiveQuery] = []
         self.up = True
         self.classic = False
+        self.sent_plans = SentPlans()
         self.let_go: list[str] = []
 
     @property

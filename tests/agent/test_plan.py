@@ -1,6 +1,7 @@
 import pytest
 
-from ledgerops.agent.plan import PlanReader, parse_keys, parse_sink, parse_trigger, parse_watermarks
+from ledgerops.agent.plan import PlanReader
+from ledgerops.agent.plan_text import parse_keys, parse_sink, parse_trigger, parse_watermarks
 from ledgerops.agent.queue import EventQueue
 from ledgerops.metrics.self_watch import SelfStats
 from tests.agent.fakes import FakeSession, queue, roster_of, run_of, taken

@@ -1,0 +1,97 @@
+"""What the texts of triggers, sinks and plans say that Spark prints. Pure functions; 3.5 to 4.3 print alike."""
+
+from __future__ import annotations
+
+import re
+
+TRIGGERS = {
+    "ProcessingTimeTrigger": "processing_time",
+    "AvailableNowTrigger": "available_now",
+    "OneTimeTrigger": "once",
+    "ContinuousTrigger": "continuous",
+    "RealTimeTrigger": "real_time",
+}
+LIMIT = re.compile(r"max\w*per(trigger|batch)|minoffsetspertrigger|maxtriggerdelay", re.IGNORECASE)
+WATERMARK = re.compile(r"EventTimeWatermark (?:[0-9a-f-]{36}, )?([^#,\n]+)#\d+[^,\n]*, ([^\n]+)")
+DELAY = re.compile(r"([\d.]+) (day|hour|minute|second|millisecond|microsecond)s?")
+SECONDS = {"day": 86400.0, "hour": 3600.0, "minute": 60.0, "second": 1.0, "millisecond": 1e-3, "microsecond": 1e-6}
+COMPUTED = "_groupingexpression"
+SHUFFLE = "hashpartitioning("
+EXPRESSION_ID = re.compile(r"#\d+L?(-T\d+ms)?")
+STATEFUL = re.compile(
+    r"StateStore|StreamingDeduplicate|StreamingSymmetricHashJoin|MapGroupsWithState|TransformWithState"
+)
+
+
+def parse_trigger(text: str) -> tuple[str | None, float | None]:
+    """`ProcessingTimeTrigger(2000)` -> ("processing_time", 2.0)."""
+    name, _, rest = text.partition("(")
+    kind = TRIGGERS.get(name.rsplit(".", 1)[-1].rstrip("$"))
+    milliseconds = re.match(r"\d+", rest)
+    return kind, int(milliseconds[0]) / 1000 if milliseconds else None
+
+
+def parse_sink(text: str) -> str:
+    """Without the package and the object's hash: Java names some sinks by class."""
+    return re.sub(r"^[\w.]+\.(?=[A-Z])|\$?@[0-9a-f]+$", "", text)
+
+
+def parse_watermarks(plan: str) -> dict[str, float]:
+    """Column -> allowed lateness in seconds, from a logical plan's text."""
+    found = {column.strip(): parse_seconds(delay) for column, delay in WATERMARK.findall(plan)}
+    return {column: delay for column, delay in found.items() if delay is not None}
+
+
+def parse_seconds(text: str) -> float | None:
+    """`1 minutes 30 seconds` -> 90.0; None for what is no such text."""
+    parts = DELAY.findall(text)
+    return sum(float(number) * SECONDS[unit] for number, unit in parts) if parts else None
+
+
+def parse_keys(plan: str) -> tuple[str, ...]:
+    """The columns of the widest shuffle first, without Spark's expression ids, from a physical plan's text."""
+    shuffles: list[tuple[int, list[str]]] = []
+    for after in plan.split(SHUFFLE)[1:]:
+        *columns, width = _arguments(after)
+        if width.isdecimal():
+            shuffles.append((int(width), columns))
+    names = _output_names(plan)
+    keys: dict[str, None] = {}
+    for _, columns in sorted(shuffles, key=lambda shuffle: -shuffle[0]):
+        keys.update((EXPRESSION_ID.sub("", names.get(column, column)), None) for column in columns)
+    return tuple(keys)
+
+
+def _output_names(plan: str) -> dict[str, str]:
+    """What the query calls the keys that are expressions: an aggregate puts its keys first in its output."""
+    found: dict[str, str] = {}
+    for line in plan.splitlines():
+        if COMPUTED not in line or "Aggregate(keys=[" not in line or "output=[" not in line or "partial_" in line:
+            continue
+        keys = _arguments(line.split("keys=[", 1)[1].replace("]", ")", 1))
+        output = _arguments(line.split("output=[", 1)[1].replace("]", ")", 1))
+        for key, name in zip(keys, output, strict=False):
+            if key.startswith(COMPUTED) and not name.startswith(COMPUTED):
+                found.setdefault(key, name)
+    return found
+
+
+def is_stateful(plan: str) -> bool:
+    """Whether an operator of a physical plan's text keeps state."""
+    return STATEFUL.search(plan) is not None
+
+
+def _arguments(text: str) -> list[str]:
+    """Splits `a, f(b, c), 2) and so on` at its own commas, up to its closing parenthesis."""
+    found, depth, start = [], 0, 0
+    for index, character in enumerate(text):
+        if character in "([":
+            depth += 1
+        elif character in ")]" and depth:
+            depth -= 1
+        elif character in ",)" and not depth:
+            found.append(text[start:index].strip())
+            start = index + 1
+            if character == ")":
+                break
+    return found or [""]

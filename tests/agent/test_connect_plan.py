@@ -1,0 +1,126 @@
+"""What a Spark Connect client knows of the queries that it starts, from the real messages of its protocol."""
+
+from __future__ import annotations
+
+import pytest
+
+from ledgerops.agent.connect_plan import MAX_PLANS, SentPlans, plan_of
+from ledgerops.agent.plan import read_plan
+from ledgerops.model.records import Plan
+from tests.agent.fakes import FakeSession, run_of
+
+proto = pytest.importorskip("pyspark.sql.connect.proto")
+
+EXPLAINED = """== Analyzed Logical Plan ==
+WriteToMicroBatchDataSource noop-table
++- EventTimeWatermark event_time#12: timestamp, 1 minutes 30 seconds
+
+== Physical Plan ==
+*(5) HashAggregate(keys=[key#2], functions=[count(1)])
++- StateStoreSave [key#2], state info [ ], Update, 2
+   +- Exchange hashpartitioning(key#2, 2), REQUIRED_BY_STATEFUL_OPERATOR
+"""
+
+
+def sent(**fields):
+    """The command of a query over a union of two sources, of which one has a cap."""
+    command = proto.WriteStreamOperationStart(**fields)
+    left = command.input.set_op.left_input.read
+    left.is_streaming = True
+    left.data_source.options.update({"maxOffsetsPerTrigger": "500", "subscribe": "orders"})
+    command.input.set_op.right_input.read.data_source.options.update({"path": "/landing"})
+    return command
+
+
+class Writer:
+    """Reports a start as PySpark's DataStreamWriter does: on the thread that started the query."""
+
+    def __init__(self, command):
+        self._write_proto = command
+
+    def _start_internal(self, report):
+        report("run-1")
+
+
+@pytest.mark.parametrize(
+    ("fields", "trigger"),
+    [
+        pytest.param({"processing_time_interval": "2 seconds"}, ("processing_time", 2.0), id="interval"),
+        pytest.param({"processing_time_interval": "1 minute 500 milliseconds"}, ("processing_time", 60.5), id="units"),
+        pytest.param({}, ("processing_time", 0.0), id="none given: back to back"),
+        pytest.param({"available_now": True}, ("available_now", None), id="available now"),
+        pytest.param({"once": True}, ("once", None), id="once"),
+        pytest.param({"continuous_checkpoint_interval": "1 second"}, ("continuous", 1.0), id="continuous"),
+        pytest.param({"processing_time_interval": "often"}, ("processing_time", None), id="no interval"),
+    ],
+)
+def test_the_command_names_the_trigger(fields, trigger):
+    plan = plan_of("run-1", sent(**fields))
+
+    assert (plan.trigger, plan.trigger_interval) == trigger
+
+
+def test_the_command_names_the_output_mode_and_the_caps_of_its_sources():
+    assert plan_of("run-1", sent(output_mode="Update")) == Plan(
+        "run-1", "processing_time", 0.0, output_mode="update", rate_limits={"maxoffsetspertrigger": "500"}
+    )
+    assert plan_of("run-1", sent()).output_mode == "append"
+
+
+def test_a_start_is_remembered_from_the_writer_that_reports_it():
+    plans = SentPlans()
+    Writer(sent(available_now=True))._start_internal(plans.note)
+
+    assert plans.get("run-1").trigger == "available_now"
+    assert plans.get("run-2") is None
+
+
+@pytest.mark.parametrize(
+    "command", [pytest.param(None, id="no command"), pytest.param("text", id="another kind of command")]
+)
+def test_another_version_of_pyspark_leaves_the_plan_unknown(command):
+    plans = SentPlans()
+    Writer(command)._start_internal(plans.note)
+    plans.note("run-1")  # no writer on the stack
+
+    assert plans.get("run-1") is None
+
+
+def test_only_the_newest_plans_are_kept():
+    plans = SentPlans()
+    for number in range(MAX_PLANS + 1):
+        Writer(sent())._start_internal(lambda _, run=f"run-{number}": plans.note(run))
+
+    assert plans.get("run-0") is None
+    assert plans.get("run-1") is not None and plans.get(f"run-{MAX_PLANS}") is not None
+
+
+class Handle:
+    """PySpark's handle on a query of a Connect server, which has explained its newest batch."""
+
+    def __init__(self, text):
+        self.runId, self.text = "run-1", text
+
+    def _execute_streaming_query_cmd(self, command):
+        assert command.explain.extended
+        result = proto.StreamingQueryCommandResult()
+        result.explain.result = self.text
+        return result
+
+
+def test_the_plan_is_what_was_sent_and_what_the_server_explains():
+    session = FakeSession()
+    session.spark = None
+    Writer(sent(processing_time_interval="2 seconds"))._start_internal(session.sent_plans.note)
+    plan = read_plan(run_of(session, handle=Handle(EXPLAINED)))
+
+    assert (plan.trigger, plan.trigger_interval, plan.output_mode) == ("processing_time", 2.0, "append")
+    assert (plan.watermarks, plan.keys, plan.stateful) == ({"event_time": 90.0}, ("key",), True)
+
+
+def test_before_the_first_batch_the_server_explains_nothing():
+    session = FakeSession()
+    session.spark = None
+    plan = read_plan(run_of(session, handle=Handle("No physical plan. Waiting for data.")))
+
+    assert plan == Plan("run-1")
