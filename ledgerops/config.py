@@ -17,6 +17,7 @@ FILE = "ledgerops.toml"
 PREFIX = "LEDGEROPS_"
 SITE = "render"  # a table of the same file, for `ledgerops render`
 FRESHNESS_OBJECTIVE_SECONDS = 60.0  # how old results may be where nothing else is configured
+MAX_NUMBER = 2**63  # in a setting: a longer one cannot be printed
 MAX_SECONDS = 31_536_000.0  # threads cannot wait for much longer
 # variables with the same prefix that are no settings of the observer
 OTHER_VARIABLES = (
@@ -114,7 +115,7 @@ def load(file: Path | str | None = None, environ: Mapping[str, str] | None = Non
     known: dict[str, Field[Any]] = {each.name: each for each in fields(Config)}
     values: dict[str, object] = {}
     if named is not None or path.is_file():
-        for key, value in _read(path).items():
+        for key, value in read_toml(path).items():
             if key == SITE and isinstance(value, dict):
                 continue
             values[key] = _typed(known, key, value, str(path))
@@ -149,12 +150,15 @@ def _variables(known: Mapping[str, Field[Any]], environ: Mapping[str, str]) -> d
     return values
 
 
-def _read(path: Path) -> dict[str, Any]:
+def read_toml(path: Path) -> dict[str, Any]:
+    """What a TOML file holds. Raises UserError for a file that cannot be read or is no TOML."""
     try:
         return tomllib.loads(path.read_text("utf-8"))
     except OSError as error:
         raise UserError(f"cannot read {path}: {os_reason(error)}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except RecursionError:
+        raise UserError(f"cannot read {path}: nested too deeply") from None
+    except ValueError as error:  # of TOML, of UTF-8, and of numbers with thousands of digits
         raise UserError(f"cannot read {path}: {str(error)[:1].lower()}{str(error)[1:]}") from None
 
 
@@ -178,6 +182,8 @@ def _typed(known: Mapping[str, Field[Any]], key: str, value: object, where: str)
     if key not in known:
         raise UserError(f"{where}: no setting {key!r}; known are {', '.join(sorted(known))}")
     kind = _kind(known[key])
+    if isinstance(value, int) and abs(value) > MAX_NUMBER:
+        raise UserError(f"{where}: {key} is too large")
     if value is None and known[key].default is None:
         return None
     if kind == "bool" and isinstance(value, bool):

@@ -64,6 +64,9 @@ def test_whole_numbers_serve_as_seconds():
         pytest.param('port = "x"', "{file}: port must be a whole number, not 'x'", id="wrong type"),
         pytest.param("port = true", "{file}: port must be a whole number, not True", id="a switch is no number"),
         pytest.param("port = ", "cannot read {file}: invalid value (at end of document)", id="not TOML"),
+        pytest.param(f"port = {'[' * 9999}", "cannot read {file}: nested too deeply", id="nested too deeply"),
+        pytest.param(f"port = 0x{'f' * 5000}", "{file}: port is too large", id="cannot be printed"),
+        pytest.param(f"tasks_interval = 0x{'f' * 5000}", "{file}: tasks_interval is too large", id="no seconds"),
         pytest.param("tasks_collector = 1", "{file}: tasks_collector must be true or false, not 1", id="not a switch"),
         pytest.param(
             "expected_queries = [1]", "{file}: expected_queries must be a list of texts, not [1]", id="not texts"
@@ -78,6 +81,14 @@ def test_a_bad_file_is_one_line_with_file_and_key(tmp_path, content, message):
         load(file, {})
 
     assert str(error.value) == message.format(file=file)
+
+
+def test_a_number_of_thousands_of_digits_is_one_line(tmp_path):
+    file = tmp_path / "ledgerops.toml"
+    file.write_text(f"port = {'9' * 5000}")
+
+    with pytest.raises(UserError, match=r"cannot read .*: exceeds the limit .*4300 digits"):
+        load(file, {})
 
 
 def test_an_unknown_key_names_the_known_ones(tmp_path):

@@ -279,6 +279,8 @@ class Handler(BaseHTTPRequestHandler):
         length = self.headers.get("Content-Length", "")
         if server.max_body_bytes == 0:
             self._say(server.problem(HTTPStatus.NOT_IMPLEMENTED, "only GET"))
+        elif self.headers.get("Origin"):  # a browser would send it to loopback, too
+            self._say(server.problem(HTTPStatus.FORBIDDEN, "requests of web pages are refused"))
         elif not (length.isascii() and length.isdecimal()):
             self._say(server.problem(HTTPStatus.LENGTH_REQUIRED, "Content-Length is missing"))
         elif len(length) > 18 or int(length) > server.max_body_bytes:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-from ledgerops.config import FRESHNESS_OBJECTIVE_SECONDS
+from ledgerops.config import FRESHNESS_OBJECTIVE_SECONDS, MAX_NUMBER, MAX_SECONDS, read_toml
 from ledgerops.errors import UserError
 
 EXPORTER_SETTINGS = {
@@ -14,6 +13,15 @@ EXPORTER_SETTINGS = {
     "basic_auth_user": "scrape_user",
     "basic_auth_password_file": "scrape_password_file",
 }
+
+NUMBERS = (
+    "scrape_seconds",
+    "evaluation_seconds",
+    "time_scale",
+    "freshness_seconds",
+    "period_days",
+    "retention_seconds",
+)
 
 
 def duration(seconds: float) -> str:
@@ -68,9 +76,13 @@ class Site:
             )
         if any("=" not in each for each in self.kubernetes_labels.split(",") if each):
             raise UserError(f"render: kubernetes_labels is name=value,name=value, not {self.kubernetes_labels!r:.60}")
-        for name in ("scrape_seconds", "evaluation_seconds", "time_scale", "freshness_seconds", "period_days"):
-            if getattr(self, name) <= 0:
+        if any(mark in self.job for mark in '"\\\n'):
+            raise UserError(f"render: job must not have quotes, backslashes or line breaks, not {self.job!r:.60}")
+        for name in NUMBERS:
+            if not getattr(self, name) > 0:
                 raise UserError(f"render: {name} must be above 0")
+            if getattr(self, name) > MAX_SECONDS:
+                raise UserError(f"render: {name} must be at most {MAX_SECONDS:.0f}, not {getattr(self, name):g}")
 
     @property
     def budget(self) -> float:
@@ -103,11 +115,10 @@ def read_site(file: Path | None) -> Site:
     """The table `render` of a TOML file; the defaults without one. Raises UserError for what it does not know."""
     if file is None:
         return Site()
-    try:
-        whole = tomllib.loads(file.read_text("utf-8"))
-    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UserError(f"cannot read {file}: {str(error)[:1].lower()}{str(error)[1:]}") from None
+    whole = read_toml(file)
     table = whole.get("render", {})
+    if not isinstance(table, dict):
+        raise UserError(f"{file}: render must be a table")
     known = {each.name: each for each in fields(Site)}
     values: dict[str, object] = {"scrape_tls": bool(whole.get("tls_certificate"))}
     for setting, name in EXPORTER_SETTINGS.items():
@@ -116,6 +127,8 @@ def read_site(file: Path | None) -> Site:
         if key not in known:
             raise UserError(f"{file}: no setting render.{key}; known are {', '.join(known)}")
         wanted = type(known[key].default)
+        if isinstance(value, int) and abs(value) > MAX_NUMBER:
+            raise UserError(f"{file}: render.{key} is too large")
         if wanted is float and isinstance(value, int) and not isinstance(value, bool):
             value = float(value)
         if not isinstance(value, wanted):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Literal
 
 from ledgerops.errors import UserError
@@ -132,7 +132,7 @@ def _instant(text: object) -> float | None:
         return None
     head, dot, tail = text.removesuffix("Z").partition(".")
     try:
-        found = datetime.fromisoformat(f"{head}{dot}{tail[:6]}+00:00" if text.endswith("Z") else text)
+        found = datetime.fromisoformat(f"{head}{dot}{tail[:6]}+00:00" if text.endswith("Z") else text).astimezone(UTC)
         return found.timestamp() if found.year > 1 else None
     except (ValueError, OverflowError):
         return None

@@ -5,8 +5,8 @@ All drivers are asked at the same time, and the whole lookup has a deadline: the
 
 from __future__ import annotations
 
-import json
 import queue
+import re
 import threading
 import time
 import urllib.error
@@ -19,12 +19,15 @@ from typing import Any
 
 from ledgerops.common.credentials import Secrets
 from ledgerops.common.http import fetch, opener
+from ledgerops.model.recording import load_json
 from ledgerops.notify.incident import matchers
 
 READ_SECONDS = 4.0  # for each read from a driver
 LOOKUP_SECONDS = 8.0  # for a whole lookup
 MAX_BYTES = 8 * 1024 * 1024  # of an answer
-DEAD_SECONDS = 30.0  # how long a driver that did not answer is not asked again
+DEAD_SECONDS = 30.0  # how long a driver, or Prometheus, that did not answer is not asked again
+MAX_DRIVERS = 16  # that Prometheus names for one query and that are asked: each takes a thread
+INSTANCE = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:[0-9]{1,5})?")  # of Prometheus' answer: no user, no path
 NO_SECRETS = Secrets()
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
@@ -137,13 +140,20 @@ class Lookup:
         """Base URLs of the drivers that Prometheus knows for the query, the one that runs it first."""
         if self.prometheus is None:
             return []
+        if time.monotonic() < self._silent.get(self.prometheus, 0.0):
+            troubles.append("Prometheus did not answer a moment ago")
+            return []
         selector = matchers(query=query, job=job, app=app)
         asked = urllib.parse.urlencode({"query": f"sort_desc(ledgerops_query_active{{{selector}}})"})
         url = f"{self.prometheus.rstrip('/')}/api/v1/query?{asked}"
         try:
             answer = self._get(url, self.prometheus_secrets.headers(), end - time.monotonic())
-            return [f"{self.scheme}://{series['metric']['instance']}" for series in answer["data"]["result"]]
+            named = [series["metric"].get("instance") for series in answer["data"]["result"]]
+            hosts = [each for each in named if isinstance(each, str) and INSTANCE.fullmatch(each)]
+            return [f"{self.scheme}://{each}" for each in hosts[:MAX_DRIVERS]]
         except Exception as error:
+            if isinstance(error, OSError) and not isinstance(error, urllib.error.HTTPError):
+                self._silent[self.prometheus] = time.monotonic() + DEAD_SECONDS
             troubles.append(f"Prometheus: {_reason(error)}")
             return []
 
@@ -151,7 +161,7 @@ class Lookup:
         through = opener(certificate=self.certificate, key=self.key)
         request = urllib.request.Request(url, headers=dict(headers))
         body, _ = fetch(through, request, seconds=seconds, quiet_seconds=READ_SECONDS, max_bytes=MAX_BYTES)
-        return json.loads(body)
+        return load_json(body)
 
 
 def _best(ranked: Sequence[str], got: Mapping[str, Any]) -> str | None:

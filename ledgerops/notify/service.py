@@ -141,6 +141,7 @@ class Service:
         """What a webhook of Alertmanager is answered with."""
         try:
             payload = json.loads(body)
+            json.dumps(payload, ensure_ascii=False).encode()  # half of a surrogate pair could never be sent
             incident = parse_webhook(payload)
             identity = incident.identity
         except (UserError, ValueError, TypeError, OverflowError, RecursionError) as error:
@@ -241,7 +242,7 @@ class Service:
         before = self._spool.recall(incident.group) if incident.status == "resolved" else None
         try:
             message = compose(incident, found.diagnosis, time.time(), found.trouble, before)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except Exception as error:  # whatever a driver answered: the alert goes out without it
             log.warning("invalid diagnosis (%s)", type(error).__name__)
             self.counts.lack_diagnosis()
             return compose(incident, None, time.time(), "the driver returned an invalid diagnosis")

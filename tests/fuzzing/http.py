@@ -49,12 +49,13 @@ QUERIES = ("", "?query=daily_counts", "?since=1e400", "?since=-1", "?since=nan",
 HEADERS = (
     "Host: localhost", "Host: evil.example", "Host: [::1", "Accept: application/openmetrics-text;q=x",
     "Accept: */*;q=2", "Accept-Encoding: gzip", "Authorization: Basic \x00", "Connection: keep-alive",
-    "Content-Length: 5", "X: " + "y" * 300, "Transfer-Encoding: chunked", "Expect: 100-continue", ": no name",
-    "no colon", " folded",
+    "Content-Length: 5", "Origin: http://evil.example", "X: " + "y" * 300, "Transfer-Encoding: chunked",
+    "Expect: 100-continue", ": no name", "no colon", " folded",
 )  # fmt: skip
 ODD: tuple[Any, ...] = (
     None, True, -1, 10**400, 1e308, float("inf"), float("nan"), "", "\ud800", "x" * 5000, [], {}, [[]], {"a": {}},
-    "\x00\n\r", "9999-99-99T00:00:00Z", "0001-01-01T00:00:00Z", "2026-03-01T10:00:00+99:99", "firing", "💥" * 300,
+    "\x00\n\r", "9999-99-99T00:00:00Z", "0001-01-01T00:00:00Z", "9999-12-31T23:59:59-12:00",
+    "2026-03-01T10:00:00+99:99", "firing", "💥" * 300,
 )  # fmt: skip
 GROWTH_BYTES = 40 * 1024 * 1024  # of this process after the first tenth of the requests: caches fill for a while
 
@@ -155,6 +156,8 @@ def servers(wrong: Any) -> Iterator[list[int]]:
             yield [exporter.port, service._server.server_port]
             if stats.collector_errors["exporter"]:
                 wrong(f"{stats.collector_errors['exporter']} pages could not be made")
+            if service.counts.failed:
+                wrong(f"{service.counts.failed['silent']} messages could not be written")
         finally:
             service.close()
             exporter.close()

@@ -9,7 +9,7 @@ import pytest
 
 from ledgerops.common.credentials import Secrets
 from ledgerops.notify.incident import promql_text
-from ledgerops.notify.lookup import Lookup
+from ledgerops.notify.lookup import MAX_DRIVERS, Lookup
 from tests.hostile import dripping_server
 from tests.notify.build import DIAGNOSIS
 
@@ -49,6 +49,41 @@ def test_a_prometheus_that_drips_hides_no_driver(dripping, driver):
     driver.pages["/diagnosis"] = KNOWN
 
     assert Lookup(exporters=[driver.url], prometheus=dripping, seconds=5.0).diagnose("daily_counts", "").diagnosis
+
+
+def test_a_silent_prometheus_is_not_asked_again_at_once(dripping):
+    lookup = Lookup(prometheus=dripping, seconds=0.5)
+    lookup.diagnose("daily_counts", "")
+
+    assert lookup.diagnose("daily_counts", "").trouble == "Prometheus did not answer a moment ago"
+
+
+def test_of_very_many_drivers_that_prometheus_names_few_are_asked(driver):
+    instances = [{"metric": {"instance": f"127.0.0.1:{port}"}} for port in range(1, 1000)]
+    driver.pages["/api/v1/query"] = {"data": {"result": instances}}
+    lookup = Lookup(prometheus=driver.url, seconds=5.0)
+
+    lookup.diagnose("daily_counts", "")
+
+    assert len(lookup._silent) <= MAX_DRIVERS
+
+
+@pytest.mark.parametrize(
+    "instance", ["[::1]evil.example:80", "x@localhost:80", "localhost/../x", "localhost:80#", "", 5, "a b"]
+)
+def test_what_is_no_host_and_port_is_not_asked(driver, instance):
+    driver.pages["/api/v1/query"] = {"data": {"result": [{"metric": {"instance": instance}}]}}
+    found = Lookup(prometheus=driver.url, seconds=5.0).diagnose("daily_counts", "")
+
+    assert found.trouble == "no exporter is configured"
+
+
+def test_half_a_character_of_a_driver_reaches_no_sender(driver):
+    driver.pages["/diagnosis"] = {"queries": [{**DIAGNOSIS, "status": "\ud800"}]}
+
+    found = Lookup(exporters=[driver.url], seconds=5.0).diagnose("daily_counts", "")
+
+    assert found.diagnosis["status"] == "?"
 
 
 def test_a_silent_driver_is_not_asked_again_at_once(dripping):

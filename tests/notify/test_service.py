@@ -135,6 +135,43 @@ def test_a_driver_that_answers_nonsense_costs_the_diagnosis_only(notify, receive
     assert "diagnosis: none (the driver returned an invalid diagnosis)" in receiver.got[0]["body"]
 
 
+def test_a_driver_that_answers_with_an_impossible_number_costs_the_diagnosis_only(notify, receiver, driver):
+    [cause, *_] = DIAGNOSIS["root_causes"]
+    driver.pages["/diagnosis"] = {"queries": [{**DIAGNOSIS, "root_causes": [{**cause, "confidence": 10**400}]}]}
+    service = notify([Webhook(receiver.url)], Lookup(exporters=[driver.url]))
+
+    post(f"{service.url}/alerts", webhook())
+
+    until(lambda: receiver.got, 60, "the message")
+    assert "diagnosis: none (the driver returned an invalid diagnosis)" in receiver.got[0]["body"]
+
+
+def test_an_alert_that_began_after_the_last_year_is_a_bad_request(notify, receiver):
+    service = notify([Webhook(receiver.url)])
+
+    status, text = post(f"{service.url}/alerts", webhook(alert(startsAt="9999-12-31T23:59:59-12:00")))
+
+    assert (status, text) == (400, "webhook with an invalid startsAt: '9999-12-31T23:59:59-12:00'")
+
+
+def test_half_a_character_in_a_label_is_a_bad_request(notify, receiver):
+    service = notify([Webhook(receiver.url)])
+
+    status, _ = post(f"{service.url}/alerts", webhook(commonLabels={"query": "\ud800"}))
+
+    assert (status, service.waiting()) == (400, 0)
+
+
+def test_a_web_page_cannot_post_to_loopback(notify, receiver):
+    service = notify([Webhook(receiver.url)])
+    body, headers = json.dumps(webhook()).encode(), {"Origin": "http://evil.example", "Content-Type": "text/plain"}
+
+    with pytest.raises(urllib.error.HTTPError, match="403"):
+        urllib.request.urlopen(urllib.request.Request(f"{service.url}/alerts", body, headers), timeout=60)
+
+    assert service.waiting() == 0
+
+
 def test_a_sender_that_fails_is_asked_again_and_the_others_are_not(notify, receiver, driver, monkeypatch):
     monkeypatch.setattr(spool_module, "BACKOFF_SECONDS", (0.05,))
     receiver.refuse = 2

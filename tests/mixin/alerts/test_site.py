@@ -32,6 +32,11 @@ def test_a_file_changes_what_it_names_and_nothing_else(tmp_path):
          "(14.4 x the error budget is above 1); choose 0.94 or more"),
         ("freshness_objective = 1.0", "render: freshness_objective is a share below 1, not 1"),
         ("time_scale = 0", "render: time_scale must be above 0"),
+        ("scrape_seconds = nan", "render: scrape_seconds must be above 0"),
+        ("period_days = inf", "render: period_days must be at most 31536000, not inf"),
+        ("time_scale = 1e300", "render: time_scale must be at most 31536000, not 1e+300"),
+        (f"time_scale = 0x{'f' * 5000}", "{file}: render.time_scale is too large"),
+        ("""job = 'x"'""", """render: job must not have quotes, backslashes or line breaks, not 'x"'"""),
         ("jobs = 'x'", "{file}: no setting render.jobs; known are job, scrape_seconds, evaluation_seconds, time_scale, "
          "freshness_seconds, freshness_objective, period_days, retention_seconds, runbooks, rule_pages, grafana, "
          "scrape_tls, scrape_ca_file, "
@@ -49,3 +54,11 @@ def test_what_makes_no_sense_is_refused(tmp_path, text, message):
         read_site(file)
 
     assert str(refused.value) == message.format(file=file)
+
+
+def test_render_that_is_no_table_is_refused(tmp_path):
+    file = tmp_path / "ledgerops.toml"
+    file.write_text("render = 5")
+
+    with pytest.raises(UserError, match="render must be a table"):
+        read_site(file)
