@@ -20,12 +20,16 @@ Evidence:
         the latest batches have more rows, the usual duration is first multiplied by the ratio of the median rows.
     planning_slowdown: median of durationMs.queryPlanning of the latest 3 batches, divided by that of the usual ones (at
         least 0.05 s).
+    cpu_pressure_ratio: the smaller cpu_pressure_ratio of the newest two samples; given without usual batches.
+    runnable_threads: the same of their runnable_threads, where no pressure is recorded.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from statistics import median
 
 from ledgerops.diagnosis import batch_time, cpu_contention, harm
+from ledgerops.diagnosis.criteria import VERY_LONG_SECONDS
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.signals.baseline import RECENT_BATCHES
@@ -73,9 +77,11 @@ REMEDIES = {
 
 
 def check(view: QueryView) -> Iterator[Finding]:
+    use, lost = cpu_contention.used(view), view.baseline.slowdown
+    if view.last is None and use is not None:
+        yield from _first_batch(view, use)
     if view.last is None or not harm.examined(view):
         return
-    use, lost = cpu_contention.used(view), view.baseline.slowdown
     if lost is None and use is not None and harm.harm(view) is not None:
         yield from _from_birth(view, use)
     if (
@@ -116,14 +122,34 @@ def check(view: QueryView) -> Iterator[Finding]:
 
 def _from_birth(view: QueryView, use: cpu_contention.Use) -> Iterator[Finding]:
     """Without a past nothing says how long a batch takes on a free machine, but others have most of this one."""
-    taken = use.by[cpu_contention.OTHER]
     began = view.batches[0].started if view.batches else view.now
     long = max(view.run.unfinished_seconds or 0.0, view.last.duration if view.last is not None else 0.0)
-    if use.busy < MIN_BUSY_SHARE or taken < MOST_FOREIGN * use.cores or view.last is None:
+    if not _mostly_foreign(use) or view.last is None:
         return
     pressed = _pressed(view)
     if long <= (view.trigger.interval or 0.0) or (pressed is None and view.now - began < MIN_RUN_SECONDS):
         return
+    yield replace(
+        _foreign(use, pressed, f"a batch takes {view.last.duration:.1f} s"),
+        confidence=0.5 if pressed is None else 0.7,
+        share=_stretch(view) if pressed is not None else 0.0,  # without it any cause that knows its saving comes first
+    )
+
+
+def _first_batch(view: QueryView, use: cpu_contention.Use) -> Iterator[Finding]:
+    """A first batch takes long in any case; how long it would take on a free machine is not known."""
+    pressed, running = _pressed(view), view.run.unfinished_seconds or 0.0
+    if pressed is not None and _mostly_foreign(use) and running > VERY_LONG_SECONDS:
+        yield replace(_foreign(use, pressed, f"the first batch has run for {running:.0f} s"), harmless=True)
+
+
+def _mostly_foreign(use: cpu_contention.Use) -> bool:
+    return use.busy >= MIN_BUSY_SHARE and use.by[cpu_contention.OTHER] >= MOST_FOREIGN * use.cores
+
+
+def _foreign(use: cpu_contention.Use, pressed: Evidence | None, effect: str) -> Finding:
+    """That other processes have had most of the cores since the query started."""
+    taken = use.by[cpu_contention.OTHER]
     evidence = [
         Evidence("cpu_busy_ratio", use.busy, "ratio", f"< {MIN_BUSY_SHARE:g}", use.at),
         Evidence("cores_of_the_heaviest", taken, "cores", f"< {MOST_FOREIGN * use.cores:g}", use.at),
@@ -134,14 +160,13 @@ def _from_birth(view: QueryView, use: cpu_contention.Use) -> Iterator[Finding]:
         waits = pressed.unit == "ratio"
         words = f"; threads wait for a core {pressed.value:.0%} of the time" if waits else ""
         words = words or f"; {pressed.value:.0f} threads run or wait for a core"
-    yield Finding(
+    return Finding(
         f"{use.busy:.0%} of {use.cores} cores have been busy since the query started ({taken:.1f} used by "
-        f"{cpu_contention.OTHER}{words}); a batch takes {view.last.duration:.1f} s",
+        f"{cpu_contention.OTHER}{words}); {effect}",
         Component("host", "the driver's machine", cpu_contention.OTHER),
         tuple(evidence),
         (REMEDIES[cpu_contention.OTHER],),
-        confidence=0.5 if pressed is None else 0.7,
-        share=_stretch(view) if pressed is not None else 0.0,  # without it any cause that knows its saving comes first
+        confidence=0.7,
     )
 
 

@@ -154,3 +154,32 @@ def test_a_machine_that_is_merely_busy_from_birth_is_not(suffering, changes, sam
     view = pressed(suffering(FROM_BIRTH | changes, driver_jvm=0.1), **sample)
 
     assert list(RULE.check(view)) == []
+
+
+FIRST = {"warm": 0, "seconds": [], "phases": None, "stages": None, "running": 60.0}
+
+
+def test_a_first_batch_that_waits_for_cores_is_explained_without_a_warning(suffering):
+    [finding] = RULE.check(pressed(suffering(FIRST, driver_jvm=0.1), cpu_pressure_ratio=0.97))
+
+    assert finding.summary == (
+        "100% of 2 cores have been busy since the query started (1.9 used by other processes; threads wait for a core "
+        "97% of the time); the first batch has run for 60 s"
+    )
+    assert finding.harmless
+
+
+@pytest.mark.parametrize(
+    ("changes", "sample", "machine"),
+    [
+        pytest.param({"running": 12.0}, {"cpu_pressure_ratio": 0.97}, {}, id="it has only begun"),
+        pytest.param({"running": None}, {"cpu_pressure_ratio": 0.97}, {}, id="no batch runs"),
+        pytest.param({}, {"cpu_pressure_ratio": 0.3}, {}, id="hardly anything waits"),
+        pytest.param({}, {}, {}, id="nothing says whether anything waits"),
+        pytest.param({}, {"cpu_pressure_ratio": 0.97}, {"driver_jvm": 1.8}, id="the driver itself uses the cores"),
+    ],
+)
+def test_other_first_batches_are_not(suffering, changes, sample, machine):
+    view = pressed(suffering(FIRST | changes, **({"driver_jvm": 0.1} | machine)), **sample)
+
+    assert list(RULE.check(view)) == []
