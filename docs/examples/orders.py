@@ -1,4 +1,4 @@
-"""A small streaming application. The file `delay` makes its sink slower, by so many seconds."""
+"""A small streaming application. The file `delay` slows its sink down."""
 
 import time
 from pathlib import Path

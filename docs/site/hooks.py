@@ -31,8 +31,10 @@ RESERVED = {
 }  # fmt: skip
 RUNBOOKS = "alerts/runbooks"
 # what makes room for a wide table
-HIDDEN = {"index.md": ["navigation", "toc"], "metrics.md": ["toc"], "config.md": ["toc"]}
+WIDE = ("metrics.md", "config.md", "performance.md", "diagnosis.md")
+HIDDEN = {"index.md": ["navigation", "toc"], **{page: ["toc"] for page in WIDE}}
 LINK = re.compile(r"(!?\[[^\]]*\]\()([^)\s]+)(\))")
+RULE = re.compile(r"rules/([a-z-]+)\.md")
 FENCE = re.compile(r"^([ \t]*)```.*?^\1```", re.MULTILINE | re.DOTALL)
 
 
@@ -86,6 +88,8 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     """Turns links of the repository into links of the site; what is not on the site is linked in the repository."""
     source = SOURCES.get(page.file.src_uri, f"docs/{page.file.src_uri}")
     page.meta.setdefault("hide", HIDDEN.get(page.file.src_uri, []))
+    if slug := RULE.fullmatch(page.file.src_uri):  # mkdocs would write "Gc pressure"
+        page.meta.setdefault("title", slug[1])
 
     def link(found: re.Match[str]) -> str:
         return f"{found[1]}{_target(found[2], source, page.file.src_uri, config.repo_url or '')}{found[3]}"

@@ -59,7 +59,7 @@ CAUSE_TEXTS: Mapping[str, CauseText] = {
         ("state-growth", "State is growing towards its limit.", "Find the input that holds the watermark back."),
         ("state-commit-slow", "Committing state takes most of the batch.", "Time a write to the checkpoint folder."),
         ("rocksdb-stall", "RocksDB stalls its writers.", "Check the disk that holds spark.local.dir."),
-        ("eviction-storm", "Very much state expires at once.", "Wait for that batch; check its removed rows."),
+        ("eviction-storm", "A lot of state expires at once.", "Wait for that batch; check its removed rows."),
         ("state-snapshot-lag", "State snapshots are not uploaded.", "Look for failed maintenance in executor logs."),
         # resources
         ("gc-pressure", "Garbage collection stops the tasks.", "Check heap use and the size of the state."),

@@ -21,18 +21,18 @@ PAGE_RUNBOOK = """Freshness budget burns fast: results are too old, and the erro
 
 Meaning: results were older than the limit for so much of the last minutes and hours that the error budget of the whole
     period would be gone within days. A query that should be running and is not counts as bad all the time.
-Impact: whoever reads the results reads the past: balances, limits and reports lag behind the bank's books.
-Diagnosis: 1. `query:freshness:seconds{query="QUERY"}` is the age now; no value means that the query is not running. 2.
-    `query:freshness_budget:ratio{query="QUERY"}` is what is left of the budget. 3. Run
-    `ledgerops diagnose --query QUERY`: it names the cause with its numbers and what was ruled out.
+Impact: readers see outdated results: balances, limits and reports are behind the transactions.
+Diagnosis: 1. `query:freshness:seconds{query="QUERY"}` is the current age; no value means that the query is not running.
+    2. `query:freshness_budget:ratio{query="QUERY"}` is the remaining budget.
+    3. Run `ledgerops diagnose --query QUERY`: it names the cause with its numbers and what was ruled out.
 Mitigation: follow the runbook of the cause. If there is none and the query is down, start it with its checkpoint.
 """
 TICKET_RUNBOOK = """Freshness budget burns slowly: at this rate the error budget will not last for the period.
 
-Meaning: results have been too old again and again for hours or days, but not badly enough to wake anybody.
+Meaning: results have repeatedly been too old for hours or days, but not by enough to page.
 Impact: small, but it adds up: the objective will be missed at the end of the period.
-Diagnosis: 1. `avg_over_time(query:freshness_bad:bool{query="QUERY"}[1d])` is the share of bad time. 2. Run
-    `ledgerops diagnose --query QUERY` at a bad moment, or with `--at TIME` from the recording.
+Diagnosis: 1. `avg_over_time(query:freshness_bad:bool{query="QUERY"}[1d])` is the share of bad time.
+    2. Run `ledgerops diagnose --query QUERY` at a bad moment, or with `--at TIME` from the recording.
 Mitigation: look for the pattern. Batches that overrun at peak hours need more capacity; single long gaps need a stable
     sink or source.
 """

@@ -26,9 +26,11 @@ FAILING_RUNBOOK = """A sender of notify fails: none of its messages has been del
 Meaning: every attempt of `ledgerops notify` to deliver through this sender failed. Other senders are not delayed by it.
 Impact: whoever relies on this sender is not notified. Messages wait in the queue and are retried for a day.
 Diagnosis: 1. notify's log names the error of each attempt: an HTTP status means that the service refuses the message
-    (401, 403 or 404: the URL or its token is no longer valid); a timeout or a refused connection means that the
-    service or the network is down. 2. `ledgerops_notify_waiting{sender="SENDER"}` is what waits. 3. On notify's host
-    run `ledgerops notify --senders FILE --test QUERY`: it sends one message at once and prints each failure.
+    (401, 403 or 404: the URL or its token is no longer valid); a timeout or a refused connection means that the service
+    or the network is down.
+    2. `ledgerops_notify_waiting{sender="SENDER"}` is the number of waiting messages.
+    3. On notify's host run `ledgerops notify --senders FILE --test QUERY`: it sends one message at once and prints each
+    failure.
 Mitigation: renew the URL in the file of `--senders` and restart notify: nothing in the queue is lost. If the service is
     down, add another sender; it gets what waits for one that was removed.
 """
@@ -36,10 +38,11 @@ LATE_RUNBOOK = """Notifications are late: a message has been waiting for more th
 
 Meaning: `ledgerops notify` accepted an alert and could not deliver it through this sender since then.
 Impact: somebody who should know of an alert does not. It is given up after a day.
-Diagnosis: 1. Look at Alertmanager's list of alerts: it shows what is firing now. 2.
-    `increase(ledgerops_notify_failed_total{sender="SENDER"}[10m])` above 0 means that the service refuses the messages
-    or is down; notify's log has the error. 3. It is 0 and `ledgerops_notify_waiting` grows: notify cannot keep up, or
-    cannot write its queue; its log says which, and `df` shows whether the disk is full.
+Diagnosis: 1. Alertmanager's list of alerts shows what is firing now.
+    2. `increase(ledgerops_notify_failed_total{sender="SENDER"}[10m])` above 0 means that the service refuses the
+    messages or is down; notify's log has the error.
+    3. If it is 0 and `ledgerops_notify_waiting` grows, notify cannot keep up, or cannot write its queue; its log says
+    which, and `df` shows whether the disk is full.
 Mitigation: act on the firing alerts first. Then repair the sender, or replace its URL in the file of `--senders` and
     restart notify: what waits goes to the new one.
 """
@@ -47,18 +50,19 @@ GAVE_UP_RUNBOOK = """Notifications were given up: messages could not be delivere
 
 Meaning: a sender failed for 24 hours, and its oldest messages were dropped.
 Impact: nobody was notified through this sender of the alerts of that time. Alerts that are still firing are sent again.
-Diagnosis: 1. `increase(ledgerops_notify_given_up_total{sender="SENDER"}[1d])` is the number of lost messages. 2.
-    notify's log names the incidents, and the error of each attempt. 3. `ALERTS{alertstate="firing"}` over the last day
-    shows what the messages were about.
+Diagnosis: 1. `increase(ledgerops_notify_given_up_total{sender="SENDER"}[1d])` is the number of lost messages.
+    2. notify's log names the incidents, and the error of each attempt.
+    3. `ALERTS{alertstate="firing"}` over the last day shows what the messages were about.
 Mitigation: read in Prometheus what fired since then. Repair or remove the sender, and restart notify.
 """
 ABSENT_RUNBOOK = """Notify absent: no `ledgerops notify` answers Prometheus, although one is a target or was lately.
 
 Meaning: the process that turns alerts into messages is down, or Prometheus cannot reach it.
 Impact: alerts that go through notify reach nobody. Alertmanager repeats them, so they arrive once notify is back.
-Diagnosis: 1. Look at Alertmanager's list of alerts: it shows what is firing now. 2. `curl http://HOST:9465/healthz` on
-    notify's host: an answer means that only Prometheus cannot reach it (network, or a token for /metrics). 3. No
-    answer: the end of notify's log says why it stopped; a queue on a full disk or a port in use are one line each.
+Diagnosis: 1. Alertmanager's list of alerts shows what is firing now.
+    2. `curl http://HOST:9465/healthz` on notify's host: an answer means that only Prometheus cannot reach it (network,
+    or a token for /metrics).
+    3. Without an answer, the end of notify's log says why it stopped, such as a full disk or a port in use.
 Mitigation: start notify again on the same `--queue`: what it had accepted is still delivered. If it was removed on
     purpose, silence the alert; it ends 12 hours after the last scrape.
 """
@@ -150,7 +154,7 @@ ABSENT = Alert(
     severity="critical",
     expression=_absent,
     hold=60.0,
-    summary="Alerts reach nobody through notify: it does not answer.",
+    summary="Alerts are not delivered: notify does not answer.",
     description="No target of the scrape job {{ $labels.job }} has answered for a minute.",
     runbook=ABSENT_RUNBOOK,
     page="ledgerops-fleet",

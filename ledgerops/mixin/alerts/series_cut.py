@@ -4,8 +4,9 @@ Meaning: a query has more source partitions, operators or phases than its budget
     `series_per_query` and `series_total`). The partitions that are furthest behind were kept.
 Impact: panels by partition do not show all partitions. Sums and maxima of a query hold for all of them
     (`ledgerops_query_backlog_offsets`, `ledgerops_query_lag_seconds`), so no other alert is affected.
-Diagnosis: 1. `ledgerops_series_dropped_total{instance="INSTANCE"}` is the number of series that were left out. 2.
-    `count by (query) (ledgerops_source_backlog_offsets{instance="INSTANCE"})` shows which queries have many partitions.
+Diagnosis: 1. `ledgerops_series_dropped_total{instance="INSTANCE"}` is the number of series that were left out.
+    2. `count by (query) (ledgerops_source_backlog_offsets{instance="INSTANCE"})` shows which queries have many
+    partitions.
 Mitigation: raise `series_per_query` if Prometheus has room for more: three series for each source partition. Raise
     `series_total` only together with the `sample_limit` of the scrape job. The alert ends when the driver starts again.
 """

@@ -2,8 +2,10 @@
 
 Meaning: rules are evaluated, Alertmanager routes alerts, and the receiver answers. Nothing is wrong.
 Impact: none while it fires. When it stops, no alert arrives anywhere.
-Diagnosis: when it stops: 1. `ALERTS{alertname="LedgerWatchdog"}` in Prometheus: none means that no rules are loaded.
-    2. The Status page of Alertmanager. 3. `ledgerops render --check` names rule files that were changed by hand.
+Diagnosis: 1. If it has stopped, query `ALERTS{alertname="LedgerWatchdog"}` in Prometheus: no result means that no
+    rules are loaded.
+    2. Check the Status page of Alertmanager.
+    3. `ledgerops render --check` names rule files that were changed by hand.
 Mitigation: route it to a service that raises an alarm when the alert stops arriving (a dead man's switch). Never
     silence it.
 """
