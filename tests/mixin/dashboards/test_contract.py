@@ -10,9 +10,13 @@ from ledgerops.metrics import QUERY_METRICS as OF_QUERIES
 from ledgerops.mixin.alerts.freshness import records
 from ledgerops.mixin.off_pages import OFF_PAGES, reason
 from ledgerops.mixin.site import Site
+from ledgerops.notify import metrics as notify_metrics
 from tests.paths import ROOT
 
 FAMILIES = {metric.name: metric for metric in METRICS}
+# ledgerops notify serves a page of its own
+NOTIFY = {each.metric.name: each.metric for each in notify_metrics._families(notify_metrics.Counts(), {})}
+KNOWN = {**FAMILIES, **NOTIFY}
 RECORDED = {name for name, _ in records(Site())}
 OURS = re.compile(r"\bledgerops_[a-z0-9_]+(?![a-z0-9_*])")  # `ledgerops_executor_*` names a group
 SELECTOR = re.compile(r"\b(ledgerops_[a-z0-9_]+)\{([^}]*)\}")
@@ -25,7 +29,7 @@ ASKING = [path for path in WRITTEN if path.parts[-2] in ("dashboards", "rules", 
 def family(name):
     """The metric that a series belongs to; None when nothing exports it."""
     names = (name, *(name.removesuffix(part) for part in ("_bucket", "_sum", "_count")))
-    return next((FAMILIES[each] for each in names if each in FAMILIES), None)
+    return next((KNOWN[each] for each in names if each in KNOWN), None)
 
 
 def unknown(text):
