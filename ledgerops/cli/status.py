@@ -14,12 +14,15 @@ import argparse
 import json
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from ledgerops.common.http import ask
 from ledgerops.common.shutdown import Stop
 from ledgerops.config import load
 from ledgerops.errors import UserError
+from ledgerops.model.recording import load_json
 
 TIMEOUT_SECONDS = 5.0
 
@@ -44,10 +47,11 @@ def run(args: argparse.Namespace) -> int:
 
     console = Console()
     if args.once:
-        if live_view.is_live(console):
-            console.print(live_view.LiveView(document, f"ledgerops  {url}/"))
-        else:
-            live_view.print_plain(document, console)
+        with _of_an_exporter(url):
+            if live_view.is_live(console):
+                console.print(live_view.LiveView(document, f"ledgerops  {url}/"))
+            else:
+                live_view.print_plain(document, console)
         return 0
     shown = [document]
     away_since: list[float] = []
@@ -69,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
         return f"ledgerops  {url}/  not reachable since {time.strftime('%H:%M:%S', time.localtime(away_since[0]))}"
 
     stop = Stop()
-    with stop.on_signals():
+    with stop.on_signals(), _of_an_exporter(url):
         live_view.watch(newest, title, stop.wait, console)
     return 0
 
@@ -77,12 +81,25 @@ def run(args: argparse.Namespace) -> int:
 def fetch(url: str) -> dict[str, Any]:
     """The status document of an exporter. Raises UserError when there is none."""
     try:
-        document = json.loads(ask(f"{url}/status", TIMEOUT_SECONDS)[0])
+        document = load_json(ask(f"{url}/status", TIMEOUT_SECONDS)[0])
     except (OSError, ValueError) as error:
         reason = getattr(error, "reason", None) or error
         raise UserError(
             f"cannot reach an exporter at {url}: {str(reason).lower()}; is the application running?"
         ) from None
     if not isinstance(document, dict) or not isinstance(document.get("queries"), list):
-        raise UserError(f"{url}/status did not return a status document; is this a ledgerops exporter?")
+        raise _no_exporter(url)
     return document
+
+
+@contextmanager
+def _of_an_exporter(url: str) -> Iterator[None]:
+    """Raises UserError for a document whose parts are not what an exporter writes there."""
+    try:
+        yield
+    except (TypeError, LookupError, AttributeError, ValueError, OverflowError) as error:
+        raise _no_exporter(url) from error
+
+
+def _no_exporter(url: str) -> UserError:
+    return UserError(f"{url}/status did not return a status document; is this a ledgerops exporter?")

@@ -174,6 +174,15 @@ def test_what_is_no_answer_of_an_exporter_is_one_line(capsys, answer, reason):
         thread.join(10)
 
 
+@pytest.mark.parametrize("queries", [5, [5], [{}], [{"query": "q", "status": "healthy", "batch": "x"}]])
+def test_a_document_of_another_server_is_one_line(capsys, receiver, queries):
+    receiver.pages["/status"] = {"queries": queries}
+
+    assert refused(capsys, "status", "--url", receiver.url, "--once") == (
+        f"ledgerops: {receiver.url}/status did not return a status document; is this a ledgerops exporter?"
+    )
+
+
 @pytest.mark.parametrize(
     ("url", "reason"),
     [
