@@ -206,8 +206,8 @@ class Service:
                     sender.name, waiting.number, type(error).__name__, wait,
                 )  # fmt: skip
         else:
-            self._spool.done(sender.name, waiting.number, self._clock())
             self.counts.deliver(sender.name)
+            self._spool.done(sender.name, waiting.number, self._clock())
 
     def _send(self, sender: Sender, message: Message) -> None:
         try:
@@ -249,7 +249,10 @@ class Service:
         if incident.query and found.diagnosis is None:
             self.counts.lack_diagnosis()
         if incident.status == "firing" and found.diagnosis is not None:
-            self._spool.remember(incident.group, incident.began, found.diagnosis, self._clock())
+            try:
+                self._spool.remember(incident.group, incident.began, found.diagnosis, self._clock())
+            except sqlite3.Error as error:  # the alert matters more than what changes until its end
+                log.warning("cannot keep the diagnosis: %s", error)
         return message
 
 

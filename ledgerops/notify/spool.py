@@ -13,7 +13,8 @@ import json
 import sqlite3
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -56,6 +57,7 @@ class Spool:
     def __init__(self, file: Path, senders: Sequence[str], most: int = MAX_ROWS, now: float | None = None) -> None:
         self._senders = tuple(senders)
         self._most = most
+        self._sent: set[int] = set()  # rows that were delivered, and that a full disk keeps in the queue
         self._sending: dict[str, int] = {}  # sender -> the row that it is sending: it may arrive at any moment
         self._lock = threading.Lock()
         try:
@@ -87,7 +89,7 @@ class Spool:
 
         Raises OverflowError when the queue of a sender is full: the others have accepted it, and it must come again.
         """
-        with self._lock:
+        with self._lock, self._transaction(now):
             self._db.execute("DELETE FROM delivered WHERE at < ?", (now - SENT_SECONDS,))
             known = {
                 sender
@@ -98,13 +100,7 @@ class Spool:
             }
             owed = [sender for sender in self._senders if sender not in known]
             content = json.dumps(payload)
-            self._db.execute("BEGIN")
-            try:
-                full = [sender for sender in owed if not self._replace(sender, group, identity, severity, content, now)]
-            except BaseException:
-                self._db.execute("ROLLBACK")
-                raise
-            self._db.execute("COMMIT")
+            full = [sender for sender in owed if not self._replace(sender, group, identity, severity, content, now)]
         if full:
             raise OverflowError(f"the queue is full ({', '.join(full)}); send the alert again later")
         return bool(owed)
@@ -129,15 +125,12 @@ class Spool:
             return self._due(sender, now, count)
 
     def done(self, sender: str, number: int, now: float) -> None:
-        """The sender has delivered it."""
+        """The sender has delivered it. It is not due again, also when this raises because the disk is full."""
         with self._lock:
-            self._db.execute("BEGIN")
-            self._db.execute(
-                "INSERT OR REPLACE INTO delivered SELECT sender, identity, ? FROM queue WHERE id = ?", (now, number)
-            )
-            self._db.execute("DELETE FROM queue WHERE id = ?", (number,))
-            self._db.execute("COMMIT")
+            self._sent.add(number)
             self._sending[sender] = -1
+            with self._transaction(now):
+                pass
 
     def again(self, sender: str, number: int, now: float) -> float | None:
         """Delivery failed: schedules the next attempt and returns the seconds until then, None when it is given up."""
@@ -176,11 +169,30 @@ class Spool:
             self._db.close()
             self._held.close()
 
+    @contextmanager
+    def _transaction(self, now: float) -> Iterator[None]:
+        """All or nothing, with what was sent: one that a full disk leaves open would stop every later one."""
+        self._db.execute("BEGIN")
+        try:
+            for number in self._sent:  # before anything else: the number of a deleted row may be given again
+                self._db.execute(
+                    "INSERT OR REPLACE INTO delivered SELECT sender, identity, ? FROM queue WHERE id = ?", (now, number)
+                )
+                self._db.execute("DELETE FROM queue WHERE id = ?", (number,))
+            yield
+            self._db.execute("COMMIT")
+        except BaseException:
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+            raise
+        self._sent.clear()
+
     def _due(self, sender: str, now: float, count: int) -> list[Waiting]:
+        sent = ",".join(map(str, self._sent))
         # the index has all that decides; the payload is read of these rows only
         rows = self._db.execute(
             "SELECT id, identity, payload, attempts FROM queue WHERE id IN (SELECT id FROM (SELECT min(id) AS id, "
-            "severity, due FROM queue WHERE sender = ? GROUP BY grouped) WHERE due <= ? "
+            f"severity, due FROM queue WHERE sender = ? AND id NOT IN ({sent}) GROUP BY grouped) WHERE due <= ? "
             "ORDER BY severity != 'critical', id LIMIT ?) ORDER BY severity != 'critical', id",
             (sender, now, count),
         ).fetchall()

@@ -88,6 +88,37 @@ def test_a_delivery_that_is_too_old_is_given_up(spool):
     assert len(spool) == 0
 
 
+def test_what_was_sent_is_not_due_again_while_the_disk_is_full(spool):
+    spool.put("a", "a", "critical", {"n": 1}, now=0.0)
+    spool.put("b", "b", "critical", {"n": 2}, now=0.0)
+    full = "CREATE TRIGGER full BEFORE INSERT ON delivered BEGIN SELECT RAISE(FAIL, 'disk is full'); END"
+    spool._db.execute(full)
+    with pytest.raises(sqlite3.Error, match="disk is full"):
+        spool.done("chat", spool.due("chat", 1.0).number, now=1.0)
+
+    second = spool.due("chat", 2.0)
+    assert second.payload == {"n": 2}, "another group is not held up"
+    with pytest.raises(sqlite3.Error):
+        spool.put("c", "c", "critical", {}, now=2.0)
+    spool._db.execute("DROP TRIGGER full")
+    spool.done("chat", second.number, now=3.0)
+
+    assert (spool.due("chat", 4.0), len(spool)) == (None, 0)
+    assert spool.put("a", "a", "critical", {"n": 1}, now=5.0) is False, "it counts as delivered"
+
+
+def test_a_newer_state_of_what_was_sent_on_a_full_disk_is_sent(spool):
+    spool.put("a", "group", "critical", {"n": 1}, now=0.0)
+    spool._db.execute("CREATE TRIGGER full BEFORE INSERT ON delivered BEGIN SELECT RAISE(FAIL, 'disk is full'); END")
+    with pytest.raises(sqlite3.Error):
+        spool.done("chat", spool.due("chat", 1.0).number, now=1.0)
+    spool._db.execute("DROP TRIGGER full")
+
+    spool.put("b", "group", "critical", {"n": 2}, now=2.0)
+
+    assert spool.due("chat", 3.0).payload == {"n": 2}
+
+
 def test_each_sender_has_a_queue_of_its_own(tmp_path):
     spool = Spool(tmp_path / "queue.db", ["chat", "mail"])
     spool.put("a", "group", "critical", {"n": "firing"}, now=0.0)
