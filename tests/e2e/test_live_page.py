@@ -176,7 +176,7 @@ def test_a_healthy_fleet_shows_no_alarm(dom):
 def test_an_exporter_that_does_not_answer_is_said_and_asked_again(dom, server):
     page = Text(dom(None))
 
-    assert "No answer from the exporter yet (it answers 503); trying again every 2 s." in page.text
+    assert "No answer from the exporter yet (HTTP 503); trying again every 2 s." in page.text
     assert server.asked.count("/status") >= 2
 
 
