@@ -22,9 +22,10 @@ ROOMS = (
         "metrics",
         "diagnosis",
         "runtime",
+        "checkpoint",
         "agent",
     ),
-    *("analysis", "mixin", "notify", "checkpoint", "", "ledger", "load", "drills", "cli", "__main__"),
+    *("analysis", "mixin", "notify", "", "ledger", "load", "drills", "cli", "__main__"),
 )
 WORKLOAD = ("ledger", "load", "drills")
 OPEN_TO_WORKLOAD = ("errors", "version", "common", "servers", "checkpoint", "")

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ledgerops.agent.exporter import Exporter
+from ledgerops.agent.files import FileCollector
 from ledgerops.agent.group_offsets import OffsetCommitter
 from ledgerops.agent.host import HostCollector
 from ledgerops.agent.kafka_heads import KafkaCollector
@@ -98,6 +99,7 @@ class Hub:
         collectors: list[tuple[str, float, Callable[[], None]]] = [
             ("watchdog", config.watchdog_interval, watchdog.collect),
             ("plan", 1.0, PlanReader(queue, runs).collect),
+            ("files", 1.0, FileCollector(queue, runs).collect),
             ("observer", OBSERVER_INTERVAL, ObserverCollector(queue).collect),
             ("host", config.host_interval, HostCollector(queue, folder or Path.cwd(), self.rest).collect),
         ]

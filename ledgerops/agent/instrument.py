@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ledgerops.errors import UserError
 from ledgerops.metrics.latency import EVENT_BOUNDS, LE, SUM
-from ledgerops.model.observed_metrics import OBSERVATION
+from ledgerops.model.observed_metrics import HASH_LENGTH, OBSERVATION
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 MAX_KEYS = 10  # of the most frequent keys of a batch
 AGE = "__ledgerops_age"
 TOP_KEYS_SINCE = (4, 1)  # the Spark version that brought approx_top_k
-HASH_LENGTH = 12  # hexadecimal digits: enough to distinguish keys, too few to be a directory of customers
 
 
 def observed(

@@ -83,6 +83,13 @@ def _from_text(explained: str) -> Iterator[tuple[str, Any]]:
         yield "stateful", is_stateful(physical)
 
 
+def checkpoint_of(run: Run) -> str | None:
+    """The folder of a run's checkpoint as Spark writes it, such as `file:/data/x`; None where it cannot be known."""
+    if not run.session.classic:
+        return None
+    return _attempt(lambda: str(_execution(_handle(run, run.session)).resolvedCheckpointRoot()))
+
+
 def _from_execution(execution: Any) -> Iterator[tuple[str, Any]]:
     trigger = _attempt(lambda: parse_trigger(execution.trigger().toString()))
     if trigger is not None:

@@ -7,7 +7,7 @@ import json
 from collections.abc import Set
 from typing import Any
 
-from ledgerops.agent.instrument import HASH_LENGTH
+from ledgerops.model.observed_metrics import HASH_LENGTH
 
 TimeLike = Any  # a Spark type; pyspark is untyped here
 TIMES = {"timestamp", "timestamp_ntz", "date"}

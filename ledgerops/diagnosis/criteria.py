@@ -15,3 +15,5 @@ FAR_SECONDS = 22.0  # that they add up to: two cold writes of 10 s at the start 
 HOPELESS_RATIO = 10.0  # from which on a single batch proves it
 HOPELESS_SECONDS = 20.0
 VERY_LONG_SECONDS = 20.0  # of every batch that has ended, the first included: where that takes time is worth a word
+MIN_LAG_SECONDS = 10.0  # of a backlog that grows; a burst of 1.5 times the capacity for 20 s stays below it
+MIN_PEAK_SHARE = 0.95  # below this share of its peak the backlog is shrinking

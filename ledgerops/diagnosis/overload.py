@@ -17,11 +17,14 @@ from ledgerops.diagnosis.criteria import (
     FAR_SECONDS,
     HOPELESS_RATIO,
     HOPELESS_SECONDS,
+    MIN_LAG_SECONDS,
+    MIN_PEAK_SHARE,
     MIN_TREND_BATCHES,
     OVER_RATIO,
     STILL_LONG,
     TREND_BATCHES,
 )
+from ledgerops.diagnosis.file_wait import file_wait
 from ledgerops.model import head_table
 from ledgerops.model.history import backlog
 from ledgerops.model.records import Progress
@@ -73,25 +76,24 @@ def _far_over(view: QueryView, interval: float) -> bool:
 
 
 class Growth(NamedTuple):
-    """How a query falls behind. `form` is "backlog" where rows are left in the source, "batches" where each batch
-    takes all there is and so gets longer and longer. `lag` is how late results are, in seconds."""
+    """How a query falls behind. `form` is "backlog" where rows are left in the source, "files" where files are,
+    "batches" where each batch takes all there is and so gets longer and longer. `lag` is how late results are, in
+    seconds."""
 
     form: str
     since: float
     batches: int
-    first: float  # offsets, or seconds of batch duration
+    first: float  # offsets, seconds that a file waited, or seconds of batch duration
     last: float
     lag: float
 
 
-MIN_LAG_SECONDS = 10.0  # seconds; a burst of 1.5 times the capacity for 20 s stays below it
 LONG_LAG = 15.0  # where only batch times tell: a machine's hiccup also makes a few batches longer
 ENDS_BY_ITSELF = ("available_now", "once")  # such a run processes a backlog that does not grow
 SERIES_BATCHES = 12  # newest batches that are judged for growth
 MIN_SERIES = 4
 MIN_RISING_SHARE = 0.75  # share of the steps that must rise: a single quick batch does not end a trend
 LEFT_OVER = 0.1  # share of what came in meanwhile that must have been left; less is noise on a large backlog
-MIN_PEAK_SHARE = 0.95  # below this share of its peak the backlog is shrinking
 CHAIN_BATCHES = 3  # longer batches in a row, the one that runs now included; a pause of the machine makes one or two
 MAX_RATE_RATIO = 0.5  # of the rows a second of the batch before
 CHAIN_SECONDS = 20.0  # and they must add up to this
@@ -104,7 +106,7 @@ def growth(view: QueryView) -> Growth | None:
     """Whether the query falls behind, in either form; None when it does not, or when there is too little to tell."""
     if view.history.idle_since is not None or view.plan.trigger in ENDS_BY_ITSELF:
         return None
-    return _growing_backlog(view) or _growing_batches(view) or _rising_trend(view)
+    return _growing_backlog(view) or _waiting_files(view) or _growing_batches(view) or _rising_trend(view)
 
 
 def _growing_backlog(view: QueryView) -> Growth | None:
@@ -125,6 +127,11 @@ def _growing_backlog(view: QueryView) -> Growth | None:
     if lag is None or lag < max(MIN_LAG_SECONDS, 2 * (view.trigger.interval or 0.0)):
         return None
     return Growth("backlog", series[lowest][0].started, len(rising), rising[0], rising[-1], lag)
+
+
+def _waiting_files(view: QueryView) -> Growth | None:
+    wait = file_wait(view)
+    return wait and Growth("files", wait.since, wait.batches, wait.first, wait.last, wait.last)
 
 
 def _head(batch: Progress) -> int:

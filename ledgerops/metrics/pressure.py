@@ -79,6 +79,20 @@ QUERY_LAG: Metric[QueryView] = Metric(
     age=True,
     unbudgeted=True,
 )
+FILES: Metric[QueryView] = Metric(
+    "ledgerops_source_batch_files",
+    "Files that the newest batch read from a file source; absent where ledgerops cannot read the checkpoint.",
+    labels=("source",),
+    read=lambda view: {(name,): float(read.files) for name, read in view.lag.newest_files.items()},
+)
+FILE_AGE: Metric[QueryView] = Metric(
+    "ledgerops_source_file_age_seconds",
+    "How long before the start of the newest batch the oldest and the newest of its files were last modified. A file "
+    "source does not report what it has not read yet: a batch that reads as many files as maxFilesPerTrigger allows, "
+    "while the age of its newest file grows, leaves files behind.",
+    labels=("source", "kind"),
+    read=lambda view: _of_partitions(view.lag.file_ages),
+)
 DRAIN: Metric[QueryView] = Metric(
     "ledgerops_backlog_drain_seconds",
     "Seconds until the backlog is gone at the present rates; absent when unknown or never.",
@@ -108,6 +122,8 @@ METRICS = (
     QUERY_BACKLOG,
     LAG,
     QUERY_LAG,
+    FILES,
+    FILE_AGE,
     DRAIN,
     HEADROOM,
     REACHABLE,

@@ -12,11 +12,12 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from ledgerops.model.head_table import HeadTable, note_heads, offsets_read_at
-from ledgerops.model.records import Heads, Plan, Progress, Running, TaskSummary
+from ledgerops.model.records import BatchFiles, Heads, Plan, Progress, Running, TaskSummary
 
 MAX_BATCHES = 200  # the rules look back this far at most
 FULL_BATCHES = 30  # of these the newest keep the state stores' custom metrics, the bulk of a record
 MAX_TASK_SUMMARIES = 60
+MAX_BATCH_FILES = 60
 MAX_HEADS = 60  # points of the (time, head offset) table, as many as kafka-lag-exporter keeps
 MAX_FORMER_RUNS = 20  # run ids
 MAX_ENDS = 20  # of earlier runs
@@ -64,6 +65,7 @@ class History:
         self.batches: deque[Progress] = deque(maxlen=MAX_BATCHES)
         self.trend: deque[TrendPoint] = deque(maxlen=TREND_POINTS)
         self.tasks: deque[TaskSummary] = deque(maxlen=MAX_TASK_SUMMARIES)
+        self.files: deque[BatchFiles] = deque(maxlen=MAX_BATCH_FILES)
         self.heads: deque[Heads] = deque(maxlen=MAX_HEADS)
         self.head_times: HeadTable = {}  # from the batches and from the collector that reads the source itself
         self.earliest_times: HeadTable = {}  # of the oldest offset that the source still has
@@ -96,7 +98,7 @@ class History:
         """One that does not change when this one does; the records in it are shared."""
         still = copy(self)
         still.batches, still.trend = self.batches.copy(), self.trend.copy()
-        still.tasks, still.heads = self.tasks.copy(), self.heads.copy()
+        still.tasks, still.files, still.heads = self.tasks.copy(), self.files.copy(), self.heads.copy()
         still.failures, still.former, still.ends = dict(self.failures), self.former.copy(), self.ends.copy()
         return still
 
@@ -190,6 +192,10 @@ class History:
     def add_tasks(self, tasks: TaskSummary) -> None:
         """Keeps the stages of one batch; the oldest go once there are more than MAX_TASK_SUMMARIES."""
         self.tasks.append(tasks)
+
+    def add_files(self, files: BatchFiles) -> None:
+        """Keeps the files of one batch; the oldest go once there are more than MAX_BATCH_FILES."""
+        self.files.append(files)
 
     def tasks_of(self, progress: Progress) -> TaskSummary | None:
         """The stages of a batch, by its run id and batch id; None when they were not read or are forgotten."""

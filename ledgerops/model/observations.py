@@ -1,4 +1,4 @@
-"""The data of our own observations (tasks, plan, host, observer, offsets, batch_running) -> records.
+"""The data of our own observations (tasks, files, plan, host, observer, offsets, batch_running) -> records.
 
 Progress has a module of its own; these are written by ledgerops itself, so the fields are those of the records.
 Anything missing or of the wrong type is a BadRecord: a recording may be cut, edited or of another version.
@@ -11,8 +11,10 @@ from dataclasses import MISSING, fields
 from typing import Any, TypeVar
 
 from ledgerops.model.records import (
+    BatchFiles,
     Executor,
     ExecutorShare,
+    FilesRead,
     Heads,
     Host,
     Observer,
@@ -41,6 +43,12 @@ def decode_tasks(data: Mapping[str, Any]) -> TaskSummary:
         for stage in _list(data.get("stages", []))
     )
     return _build(TaskSummary, data, stages=stages)
+
+
+def decode_files(data: Mapping[str, Any]) -> BatchFiles:
+    """The files that each source of one batch read. Raises BadRecord."""
+    sources = _object(data.get("sources", {}))
+    return _build(BatchFiles, data, sources={str(name): _build(FilesRead, read) for name, read in sources.items()})
 
 
 def decode_plan(data: Mapping[str, Any]) -> Plan:

@@ -11,7 +11,17 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 Kind = Literal[
-    "started", "progress", "idle", "terminated", "plan", "tasks", "offsets", "host", "observer", "batch_running"
+    "started",
+    "progress",
+    "idle",
+    "terminated",
+    "plan",
+    "tasks",
+    "files",
+    "offsets",
+    "host",
+    "observer",
+    "batch_running",
 ]
 KINDS: tuple[Kind, ...] = (
     "started",
@@ -20,6 +30,7 @@ KINDS: tuple[Kind, ...] = (
     "terminated",
     "plan",
     "tasks",
+    "files",
     "offsets",
     "host",
     "observer",
@@ -171,6 +182,25 @@ class TaskSummary:
     batch_id: int
     stages: tuple[StageSummary, ...]
     python_seconds: float | None = None  # time in Python workers, summed over tasks, where Spark reports it
+
+
+@dataclass(frozen=True, slots=True)
+class FilesRead:
+    """The files that a batch read from one source. Instants are times of modification."""
+
+    files: int
+    oldest: float
+    newest: float
+    folder_changed: float | None = None  # when a file was last added to the newest one's folder, as far as is known
+
+
+@dataclass(frozen=True, slots=True)
+class BatchFiles:
+    """The files of one batch, by the name of the source; a source without new files is absent."""
+
+    run_id: str
+    batch_id: int
+    sources: Mapping[str, FilesRead]
 
 
 LONG_RUNNING = ("continuous", "real_time")  # triggers that report progress with each checkpoint, every 5 minutes

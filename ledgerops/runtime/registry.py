@@ -10,6 +10,7 @@ from ledgerops.metrics import RunningTotals
 from ledgerops.model.finding import Verdict
 from ledgerops.model.history import History
 from ledgerops.model.observations import (
+    decode_files,
     decode_heads,
     decode_host,
     decode_observer,
@@ -125,6 +126,8 @@ class QueryRegistry:
                 history.plan = record
             case "tasks":
                 history.add_tasks(record)
+            case "files":
+                history.add_files(record)
             case "offsets":
                 history.add_heads(record)
             case "batch_running":
@@ -225,6 +228,8 @@ def _decoded(seen: Observation) -> Any:
             return decode_plan(seen.data)
         case "tasks":
             return decode_tasks(seen.data)
+        case "files":
+            return decode_files(seen.data)
         case "offsets":
             return decode_heads(seen.data, seen.at)
         case "batch_running":

@@ -12,7 +12,7 @@ from ledgerops.model.records import Observation
 from ledgerops.model.spark_progress import BadRecord
 from ledgerops.runtime.registry import QueryRegistry, QueryState
 
-JUDGED = ("progress", "terminated", "tasks", "batch_running")  # kinds after which a verdict may change at once
+JUDGED = ("progress", "terminated", "tasks", "files", "batch_running")  # kinds after which a verdict may change at once
 MAX_SILENCE_SECONDS = (
     900.0  # seconds after the last observation for which `every` is kept up: later evaluations see nothing new
 )

@@ -13,6 +13,7 @@ from ledgerops.model.records import Observation, Offsets, Partition, Plan, Progr
 
 SIGNS_OF_LIFE = ("started", "progress", "idle")  # events of Spark's own
 MAX_ENDED_RUNS = 1000  # run ids remembered after their end: late observations must not bring a run back
+FILES = "FileStreamSource["  # Spark's description of a file source
 KAFKA = "Kafka"  # Spark's descriptions: KafkaV2[Subscribe[transactions]]
 
 
@@ -29,7 +30,15 @@ class Run:
     last_batch: int | None = None
     plan: Plan | None = None
     handle: Any = None  # PySpark's StreamingQuery, once a collector has asked for it
+    files: FileEntries | None = None  # of the newest batch; None before the first
     kafka_offsets: Offsets = field(default_factory=dict)  # next offset to read of each Kafka partition
+
+
+class FileEntries(NamedTuple):
+    """Of one batch, where each file source noted the files that it took."""
+
+    batch_id: int
+    sources: Mapping[str, tuple[int, int]]  # name -> its number in the query, and the number of the entry in its log
 
 
 class Consumed(NamedTuple):
@@ -73,6 +82,8 @@ class Runs:
                 run.idle = seen.kind == "idle"
             if seen.kind == "progress":
                 run.last_batch = int(seen.data["batchId"])
+                if history.last is not None:
+                    run.files = FileEntries(history.last.batch_id, file_entries(history.last))
                 run.kafka_offsets = self._consumed[history.query].offsets
             elif seen.kind == "plan":
                 run.plan = history.plan
@@ -116,3 +127,13 @@ def kafka_offsets(batch: Progress) -> Offsets:
                 if partition[1].isdecimal():
                     found[partition] = min(end, found.get(partition, end))
     return found
+
+
+def file_entries(batch: Progress) -> Mapping[str, tuple[int, int]]:
+    """The file sources that had new files in a batch: name -> its number in the query, and the entry of its log."""
+    return {
+        source.name: (number, entry)
+        for number, source in enumerate(batch.sources)
+        if source.description.startswith(FILES) and source.end != source.start
+        for entry in source.end.values()
+    }

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from itertools import combinations
 
 from ledgerops.model import head_table
 from ledgerops.model.history import backlog
-from ledgerops.model.records import Heads, Partition
+from ledgerops.model.records import BatchFiles, FilesRead, Heads, Partition, Progress
 from ledgerops.signals.partitions import backlog_by_partition
 from ledgerops.signals.run import Run
 from ledgerops.signals.trigger import ALIGNMENT_SECONDS
@@ -165,6 +165,34 @@ class Lag:
                 limits.append((end - earliest) / rate)
             if limits:
                 found[partition] = min(limits)
+        return found
+
+    @cached_property
+    def files(self) -> Sequence[tuple[Progress, BatchFiles]]:
+        """The batches of the run whose files are known, with these, oldest first."""
+        if not self._run.history.files:
+            return ()
+        known = {each.batch_id: each for each in self._run.history.files if each.run_id == self._run.history.run_id}
+        return [(batch, known[batch.batch_id]) for batch in self._run.batches if batch.batch_id in known]
+
+    @cached_property
+    def newest_files(self) -> Mapping[str, FilesRead]:
+        """What the newest of these batches read, by source; empty where none is known."""
+        return self.files[-1][1].sources if self.files else {}
+
+    @cached_property
+    def file_ages(self) -> Mapping[tuple[str, str], float]:
+        """By (source, "oldest" or "newest"): seconds from that file's modification to the start of the same batch.
+
+        0 for one that came while the batch was being planned. A file that is newer than the end of the batch that
+        read it has a clock of its own: its source is absent.
+        """
+        found: dict[tuple[str, str], float] = {}
+        for name, read in self.newest_files.items():
+            batch = self.files[-1][0]
+            if read.newest <= batch.ended:
+                found[name, "oldest"] = max(0.0, batch.started - read.oldest)
+                found[name, "newest"] = max(0.0, batch.started - read.newest)
         return found
 
     @cached_property

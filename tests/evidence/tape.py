@@ -84,6 +84,7 @@ class Tape:
         self.lines, self.query, self.now = lines, query, now
         self.all: list[Batch] = []
         self.tasks: dict[tuple[str, int], Json] = {}
+        self.files: dict[tuple[str, int], Json] = {}
         self.hosts: list[Json] = []
         self.observers: list[Json] = []
         self.asked: list[tuple[float, Json]] = []
@@ -124,6 +125,8 @@ class Tape:
             self.running = None
         elif kind == "tasks":
             self.tasks[(data["run_id"], data["batch_id"])] = data
+        elif kind == "files":
+            self.files[(data["run_id"], data["batch_id"])] = data["sources"]
         elif kind == "plan":
             self.plans[data["run_id"]] = data
         elif kind == "started":

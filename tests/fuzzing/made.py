@@ -149,7 +149,9 @@ class Query:
             "shuffle_partitions": chance.choice((None, 2, 200, chance.whole(4))),
             "keys": chance.choice(([], ["customer_id"], ["a", "b"])),
             "sink": chance.choice(SINKS),
-            "rate_limits": chance.choice(({}, {"maxOffsetsPerTrigger": "1000"}, {"maxFilesPerTrigger": "x"})),
+            "rate_limits": chance.choice(
+                ({}, {"maxOffsetsPerTrigger": "1000"}, {"maxFilesPerTrigger": chance.choice("x1")})
+            ),
             "spark_version": "4.2.0",
         }
 
@@ -227,11 +229,27 @@ class Query:
         yield self.line("progress", data, ended)
         if chance.random() < 0.6:
             yield self.line("tasks", self.tasks(began, seconds, rows), ended + 0.2)
+        if chance.random() < 0.6:
+            yield self.line("files", self.files(began), ended + 0.3)
         if chance.random() < 0.3:
             yield self.offsets()
         if chance.random() < 0.9:
             self.batch += 1
         self.at = max(ended, began + self.interval) if chance.random() < 0.97 else ended + chance.around(300.0)
+
+    def files(self, began: float) -> Line:
+        chance = self.chance
+        read = {
+            "files": chance.choice((1, 1, chance.whole(20))),
+            "oldest": chance.number(began - 30.0),
+            "newest": chance.number(began - 0.3 * (began - T0)),
+            "folder_changed": chance.choice((None, chance.number(began))),
+        }
+        return {
+            "run_id": self.run,
+            "batch_id": self.batch,
+            "sources": {chance.choice(("t0", "FileStreamSource")): read},
+        }
 
     def durations(self, seconds: float) -> Line:
         chance = self.chance

@@ -14,7 +14,7 @@ from ledgerops.metrics import QUERY_METRICS
 from ledgerops.metrics.identity import ACTIVE, EXPECTED
 from ledgerops.model.finding import Verdict
 from ledgerops.model.recording import read
-from ledgerops.model.records import Observation, StageSummary, TaskSummary
+from ledgerops.model.records import BatchFiles, FilesRead, Observation, StageSummary, TaskSummary
 from ledgerops.model.spark_progress import BadRecord, format_instant
 from ledgerops.runtime.registry import MAX_ENDED_QUERIES, MAX_RUNS, QueryRegistry
 from tests.build import T0, spark_json
@@ -238,6 +238,27 @@ def test_tasks_come_back_as_they_were_written():
     written = orjson.loads(orjson.dumps(TaskSummary("r1", 4, (stage,), 0.3)))
     made = registry(event("started", name="windowed"), Observation(T0, "tasks", "windowed", written))
     assert made.queries["windowed"].history.tasks[-1] == TaskSummary("r1", 4, (stage,), 0.3)
+
+
+def test_files_come_back_as_they_were_written():
+    read = FilesRead(2, T0 - 5, T0 - 3, None)
+    written = orjson.loads(orjson.dumps(BatchFiles("r1", 4, {"FileStreamSource": read})))
+    made = registry(event("started", name="windowed"), Observation(T0, "files", "windowed", written))
+    assert list(made.queries["windowed"].history.files) == [BatchFiles("r1", 4, {"FileStreamSource": read})]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pytest.param({"run_id": "r1", "batch_id": 4, "sources": []}, id="sources that are no object"),
+        pytest.param({"run_id": "r1", "batch_id": 4, "sources": {"x": 1}}, id="a source that is no object"),
+        pytest.param({"run_id": "r1", "batch_id": 4, "sources": {"x": {"files": 1}}}, id="no times"),
+        pytest.param({"run_id": "r1", "sources": {}}, id="no batch id"),
+    ],
+)
+def test_files_that_are_cut_are_refused(data):
+    with pytest.raises(BadRecord):
+        registry(Observation(T0, "files", "windowed", data))
 
 
 @pytest.mark.parametrize(

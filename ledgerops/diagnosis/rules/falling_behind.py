@@ -1,7 +1,8 @@
 """Falling behind: the backlog of a query grows batch after batch.
 
 Meaning: more rows arrive than the query processes. If the source limits its batches, rows pile up in the source. If it
-    does not, each batch reads all available rows and takes longer than the one before.
+    does not, each batch reads all available rows and takes longer than the one before. A file source does not report
+    its backlog: it grows when each batch reads as many files as `maxFilesPerTrigger` allows and these get older.
 Impact: results are late, by more every minute. Once the retention of the topic is reached, rows are lost.
 Diagnosis: 1. Read the root cause named with this finding: it says what makes the query slow.
     `ledgerops diagnose --query QUERY` also lists the causes that were ruled out.
@@ -19,6 +20,9 @@ Evidence:
     ledgerops_source_lag_seconds: now minus the time at which the endOffset of the newest batch was the head of its
         partition; the largest over the partitions. The time is interpolated between the latestOffset of earlier
         batches, each sampled at timestamp plus durationMs.latestOffset.
+    ledgerops_source_file_age_seconds: `timestamp` of the newest batch whose files are known minus the modification time
+        of the newest of these files.
+    file_age_growth_seconds: that age minus the age in the first batch of the series.
     batch_seconds: durationMs.triggerExecution of the newest batch; or how long the running batch has taken, if that is
         longer than its rows took to arrive.
     result_delay_seconds: now minus the time at which the batch before that one asked for its offsets (timestamp plus
@@ -28,8 +32,9 @@ Evidence:
 from collections.abc import Iterator
 
 from ledgerops.diagnosis import overload
+from ledgerops.diagnosis.criteria import MIN_LAG_SECONDS
 from ledgerops.diagnosis.rule import Rule
-from ledgerops.metrics.pressure import BACKLOG, LAG
+from ledgerops.metrics.pressure import BACKLOG, FILE_AGE, LAG
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.signals.query_view import QueryView
 
@@ -48,7 +53,16 @@ def check(view: QueryView) -> Iterator[Finding]:
         )
         evidence = (
             Evidence(BACKLOG.name, grown.last, "offsets", f"not above {grown.first:,.0f}", at),
-            Evidence(LAG.name, grown.lag, "seconds", f"<= {overload.MIN_LAG_SECONDS:g}", at),
+            Evidence(LAG.name, grown.lag, "seconds", f"<= {MIN_LAG_SECONDS:g}", at),
+        )
+    elif grown.form == "files":
+        summary = (
+            f"files wait for longer and longer: over {grown.batches} batches the newest file that a batch read was "
+            f"first {grown.first:.0f} s old, then {grown.last:.0f} s"
+        )
+        evidence = (
+            Evidence(FILE_AGE.name, grown.last, "seconds", f"<= {MIN_LAG_SECONDS:g}", at),
+            Evidence("file_age_growth_seconds", grown.last - grown.first, "seconds", "0", at),
         )
     else:
         which = "the last batch" if grown.batches == 1 else f"each of the last {grown.batches} batches"

@@ -8,6 +8,8 @@ Diagnosis: 1. `ledgerops_busy_ratio{query="QUERY"}` is well below 1 while
     bottleneck: see `falling-behind`.
     2. `sum(ledgerops_arrival_rows_per_second{query="QUERY"}) * max(ledgerops_trigger_interval_seconds{query="QUERY"})`
     is the number of rows that arrive in an interval. The limit must be higher than that.
+    A file source has no such figures. Its limit is the bottleneck when `ledgerops_source_batch_files{query="QUERY"}`
+    stays at `maxFilesPerTrigger` while `ledgerops_source_file_age_seconds{query="QUERY",kind="newest"}` grows.
     3. Find out why the limit was set. If it protects the sink or another system, ask its owner before you raise it.
 Mitigation: if the backlog dates from a pause and still shrinks, wait. Otherwise raise the limit so that a batch takes
     most of the interval, and restart the query with the same checkpoint. Do not remove the limit: it bounds the first
@@ -19,6 +21,9 @@ Evidence:
     backlog_offsets: sum of latestOffset - endOffset over the partitions of the newest batch
     ledgerops_source_lag_seconds: now minus the time at which the endOffset of the newest batch was the head of its
         partition, interpolated between the heads in batches and `offsets` records; the largest over the partitions
+    batch_files: the number of files of the newest batch whose files are known, from the `files` records
+    ledgerops_source_file_age_seconds: `timestamp` of that batch minus the modification time of its newest file
+    file_age_growth_seconds: that age minus the age in the first batch of the series
 """
 
 from collections.abc import Iterator
@@ -26,8 +31,9 @@ from statistics import median
 from typing import NamedTuple
 
 from ledgerops.diagnosis import overload
+from ledgerops.diagnosis.file_wait import file_wait
 from ledgerops.diagnosis.rule import Rule
-from ledgerops.metrics.pressure import LAG
+from ledgerops.metrics.pressure import FILE_AGE, LAG
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.history import backlog
 from ledgerops.signals.memo import once
@@ -56,6 +62,7 @@ class Held(NamedTuple):
 
 
 def check(view: QueryView) -> Iterator[Finding]:
+    yield from _files(view)
     held = _held(view)
     if held is None or view.last is None:
         return
@@ -84,6 +91,40 @@ def check(view: QueryView) -> Iterator[Finding]:
         confidence=0.9,
         began=view.baseline.steady[-MIN_BATCHES].started,
         share=held.share,
+    )
+
+
+def _files(view: QueryView) -> Iterator[Finding]:
+    """Files wait for longer and longer although batches end well within the interval."""
+    grown, wait = overload.growth(view), file_wait(view)
+    interval, latest = view.trigger.interval, view.baseline.steady[-MIN_BATCHES:]
+    if grown is None or grown.form != "files" or wait is None or not interval or len(latest) < MIN_BATCHES:
+        return
+    seconds, at = median(batch.duration for batch in latest), latest[-1].ended
+    if seconds > MAX_ROOMY_SHARE * interval:
+        return
+    better = max(2 * wait.cap, int(wait.cap * MAX_ROOMY_SHARE * interval / seconds))
+    files = "1 file" if wait.cap == 1 else f"{wait.cap:,} files"
+    yield Finding(
+        f"each of the last {wait.batches} batches read the {files} that {wait.option} allows and took {seconds:.1f} s "
+        f"of {interval:g} s; files now wait {wait.last:.0f} s, {wait.last - wait.first:.0f} s longer than before",
+        Component("source", wait.source, wait.option),
+        (
+            Evidence("batch_files", float(wait.cap), "files", "below the cap", at),
+            Evidence("batch_seconds_median", seconds, "seconds", f">= {MAX_ROOMY_SHARE * interval:.1f}", at),
+            Evidence(FILE_AGE.name, wait.last, "seconds", f"<= {LAG_SECONDS:g}", at),
+            Evidence("file_age_growth_seconds", wait.last - wait.first, "seconds", "0", at),
+        ),
+        (
+            Remedy(
+                f"raise {wait.option} to about {better:,} and start the query again",
+                "batches end well within the interval: there is time for more files",
+                safe=False,
+            ),
+        ),
+        confidence=0.9,
+        began=wait.since,
+        share=wait.share,
     )
 
 

@@ -2,6 +2,7 @@ import pytest
 
 from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.diagnosis.rules.rate_limited import RULE
+from tests.diagnosis.landing import every, reads
 
 CAPPED = {"rate_limits": {"maxOffsetsPerTrigger": "1000"}}
 GROWS = [3000 + 1000 * n for n in range(12)]
@@ -94,6 +95,37 @@ def test_a_cap_is_seen_from_batches_of_one_size_that_leave_rows_behind(history, 
 )
 def test_others_are_not(history, case):
     assert list(RULE.check(history(**case))) == []
+
+
+def test_a_cap_on_files_that_holds_the_query_back_is_the_root_of_falling_behind():
+    verdict = Diagnoser()(reads(every(1.25)))
+
+    [root] = verdict.root_causes
+    assert (verdict.status, root.rule, root.explains) == ("falling_behind", "rate-limited", ("falling-behind",))
+    assert (root.component.name, root.component.detail) == ("FileStreamSource", "maxFilesPerTrigger")
+    assert root.summary == (
+        "each of the last 8 batches read the 1 file that maxFilesPerTrigger allows and took 0.4 s of 2 s; files now "
+        "wait 14 s, 5 s longer than before"
+    )
+    assert root.remedies[0].action == "raise maxFilesPerTrigger to about 3 and start the query again"
+    [symptom] = [each for each in verdict.findings if each.rule == "falling-behind"]
+    assert symptom.summary == (
+        "files wait for longer and longer: over 8 batches the newest file that a batch read was first 9 s old, then "
+        "14 s"
+    )
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        pytest.param(lambda: reads(every(2.0, start=-60.0)), id="files wait, but not longer"),
+        pytest.param(lambda: reads(every(1.25), seconds=1.9), id="no room in the interval"),
+        pytest.param(lambda: reads(every(0.4, 200), seconds=1.0, interval=0.0, batches=40), id="back to back"),
+        pytest.param(lambda: reads(every(1.25), option=None), id="no cap"),
+    ],
+)
+def test_other_queries_that_read_files_are_not(view):
+    assert list(RULE.check(view())) == []
 
 
 @pytest.mark.parametrize(

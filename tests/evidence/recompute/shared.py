@@ -77,6 +77,29 @@ def nearest(found: Sequence[float], finding: Json, name: str) -> float | None:
     return min(found, key=lambda each: abs(each - told)) if found and told is not None else None
 
 
+def file_waits(tape: Tape) -> list[tuple[int, float]]:
+    """Of the run's batches whose files are known, oldest first: how many there were, and how long the newest waited.
+    Of several sources the one in which it waited longest at last."""
+    known = [(batch, tape.files[batch.run, batch.id]) for batch in tape.steady if (batch.run, batch.id) in tape.files]
+    found = [
+        [(sources[name]["files"], batch.start - sources[name]["newest"]) for batch, sources in known if name in sources]
+        for name in (known[-1][1] if known else ())
+    ]
+    return max(found, key=lambda each: each[-1][1], default=[])
+
+
+def file_wait(tape: Tape, finding: Json) -> float | None:
+    waits = file_waits(tape)
+    return waits[-1][1] if waits else None
+
+
+def file_wait_growth(tape: Tape, finding: Json) -> float | None:
+    """Over the 8, 16 or 32 batches that the finding tells of."""
+    waits = [wait for _, wait in file_waits(tape)]
+    grown = [waits[-1] - waits[-count] for count in (8, 16, 32) if len(waits) >= count]
+    return nearest(grown, finding, "file_age_growth_seconds")
+
+
 def heap(tape: Tape) -> float:
     return float(sum(each["memory_max_bytes"] / 0.6 + 300 * 2**20 for each in tape.executors))
 

@@ -6,7 +6,15 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from statistics import median
 
-from tests.evidence.recompute.shared import Formula, backlog, plain, slots
+from tests.evidence.recompute.shared import (
+    Formula,
+    backlog,
+    file_wait,
+    file_wait_growth,
+    file_waits,
+    plain,
+    slots,
+)
 from tests.evidence.tape import Batch, Json, Place, Tape, instant, middle
 
 
@@ -294,6 +302,9 @@ FORMULAS: Mapping[str, Formula] = {
     "batch_rows": _of_leap(lambda batch: float(batch.rows)),
     "batch_offsets": _offsets_of_newest,
     "rate-limited: batch_seconds_median": _newest_median,
+    "batch_files": plain(lambda tape: float(file_waits(tape)[-1][0])),
+    "ledgerops_source_file_age_seconds": file_wait,
+    "file_age_growth_seconds": file_wait_growth,
     "backlog_offsets": plain(lambda tape: float(backlog(tape.all[-1]))),
     "ledgerops_source_reachable": _unreachable,
     "seconds_without_answer": _unanswered,

@@ -1,0 +1,74 @@
+"""What a file source took, from its log in the checkpoint: `sources/S/N` is entry N of source S, in which each line but
+the first is the JSON of a file. Every tenth entry, `N.compact`, repeats all before it; its own files come last.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import unquote, urlsplit
+
+from ledgerops.checkpoint.batch_log import COMPACT
+
+MAX_ENTRY_BYTES = 1024 * 1024  # of an entry that are read: some 7,000 files
+MAX_MILLISECONDS = 10**14  # the year 5138
+
+
+class TakenFiles(NamedTuple):
+    """The files of one entry. Instants are times of modification in epoch seconds, `path` is the newest file's."""
+
+    files: int
+    oldest: float
+    newest: float
+    path: str
+
+
+def read_entry(checkpoint: Path, source: int, entry: int) -> TakenFiles | None:
+    """The files of one entry of a source's log.
+
+    None where the log has no such entry, it is damaged, or it is longer than MAX_ENTRY_BYTES. Raises OSError when the
+    file is there and cannot be read.
+    """
+    plain = checkpoint / "sources" / str(source) / str(entry)
+    for file in (plain, plain.with_name(plain.name + COMPACT)):
+        try:
+            with file.open("rb") as log:
+                cut = max(0, os.fstat(log.fileno()).st_size - MAX_ENTRY_BYTES)
+                log.seek(cut)
+                lines = log.read(MAX_ENTRY_BYTES).split(b"\n")
+        except FileNotFoundError:
+            continue
+        taken = list(_entry_files(lines, entry))
+        if not taken or (cut and len(taken) >= len(lines) - 1):
+            return None
+        newest = max(taken)
+        return TakenFiles(len(taken), min(taken)[0], *newest)
+    return None
+
+
+def local_path(uri: str) -> Path | None:
+    """The path of a file of this machine in a URI such as `file:/data/a%20b`; None for another file system's."""
+    try:
+        parts = urlsplit(uri)
+    except ValueError:
+        return None
+    return Path(unquote(parts.path)) if parts.scheme == "file" and not parts.netloc and parts.path else None
+
+
+def _entry_files(lines: list[bytes], entry: int) -> Iterator[tuple[float, str]]:
+    """(modified, path) of the files of an entry, the last one first: those before it belong to earlier entries."""
+    for line in reversed(lines):
+        if not line:
+            continue
+        try:
+            file: Any = json.loads(line)
+        except (ValueError, RecursionError):
+            return
+        if not isinstance(file, Mapping) or file.get("batchId") != entry:
+            return
+        at, path = file.get("timestamp"), file.get("path")
+        if isinstance(at, int) and 0 < at < MAX_MILLISECONDS and isinstance(path, str):
+            yield at / 1000, path

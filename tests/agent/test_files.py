@@ -1,0 +1,123 @@
+"""The files of each batch, read from a checkpoint as Spark writes it."""
+
+import json
+import os
+from dataclasses import replace
+
+import pytest
+
+from ledgerops.agent.files import FileCollector
+from ledgerops.model.observations import decode_files
+from ledgerops.model.records import FilesRead
+from ledgerops.runtime.runs import FileEntries, file_entries
+from tests.agent.fakes import FakeSession, queue, roster_of, run_of, taken
+from tests.build import T0, batch, source
+from tests.paths import ROOT
+
+FILES = "FileStreamSource[file:/landing]"
+
+
+@pytest.fixture
+def case(tmp_path):
+    """A run that has read two files, which arrived at T0 and 3 s later; its collector, and what that has queued."""
+
+    class Case:
+        landing, checkpoint = tmp_path / "landing", tmp_path / "checkpoint"
+        run = run_of(FakeSession(), files=FileEntries(4, {"FileStreamSource": (0, 3)}))
+        box = queue()
+        asked = 0
+
+        def arrive(self, entry, *seconds):
+            log = self.checkpoint / "sources" / "0"
+            for folder in (self.landing, log):
+                folder.mkdir(parents=True, exist_ok=True)
+            lines = ["v1"]
+            for number, after in enumerate(seconds):
+                file = self.landing / f"part {entry}-{number}.json"
+                file.touch()
+                os.utime(file, (T0 + after, T0 + after))
+                at = int((T0 + after) * 1000)
+                lines.append(json.dumps({"path": file.as_uri(), "timestamp": at, "batchId": entry}))
+            (log / str(entry)).write_text("\n".join(lines))
+            os.utime(self.landing, (T0 + 30, T0 + 30))
+
+        def where(self, run):
+            self.asked += 1
+            return self.checkpoint.as_uri()
+
+        def queued(self):
+            return taken(self.box)
+
+    made = Case()
+    made.arrive(3, 0.0, 3.0)
+    made.collector = FileCollector(made.box, roster_of(made.run), lambda run: made.where(run))
+    return made
+
+
+def test_each_batch_is_told_once_with_the_times_of_its_files(case):
+    case.collector.collect()
+    case.collector.collect()
+
+    [(kind, data)] = case.queued()
+    files = decode_files(data)
+    assert (kind, files.run_id, files.batch_id) == ("files", "run-1", 4)
+    assert files.sources == {"FileStreamSource": FilesRead(2, T0, T0 + 3, T0 + 30)}
+
+
+def test_the_place_of_a_checkpoint_is_asked_for_once(case):
+    case.collector.collect()
+    case.arrive(4, 9.0)
+    case.run.files = FileEntries(5, {"FileStreamSource": (0, 4)})
+    case.collector.collect()
+
+    assert [data["sources"]["FileStreamSource"]["newest"] for _, data in case.queued()] == [T0 + 3, T0 + 9]
+    assert case.asked == 1
+
+
+def test_a_run_without_file_sources_costs_no_question(case):
+    for case.run.files in (None, FileEntries(4, {})):
+        case.collector.collect()
+
+    assert (case.queued(), case.asked) == ([], 0)
+
+
+def test_a_folder_that_files_also_leave_does_not_tell_when_one_came(case):
+    case.collector.collect()
+    for file in case.landing.iterdir():
+        file.unlink()
+    case.arrive(4, 9.0)
+    case.run.files = FileEntries(5, {"FileStreamSource": (0, 4)})
+    case.collector.collect()
+
+    assert [data["sources"]["FileStreamSource"]["folder_changed"] for _, data in case.queued()] == [T0 + 30, None]
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        pytest.param(None, id="unknown"),
+        pytest.param("hdfs://name:9000/checkpoint", id="on another file system"),
+        pytest.param("file:/absent/checkpoint", id="not there"),
+        pytest.param((ROOT / "pyproject.toml").as_uri(), id="no folder"),
+    ],
+)
+def test_a_checkpoint_that_cannot_be_read_is_left_alone(case, place):
+    collector = FileCollector(case.box, roster_of(case.run), lambda run: place)
+    collector.collect()
+    collector.collect()
+
+    assert case.queued() == []
+
+
+def test_a_batch_names_the_entries_of_its_file_sources_that_had_new_files():
+    here, there = ("FileStreamSource", "0"), ("transactions", "0")
+    sources = (
+        source(10, {there: 1}, {there: 2}),
+        file_source("FileStreamSource", {here: 3}, {here: 4}),
+        file_source("FileStreamSource-2", {here: 7}, {here: 7}),
+    )
+    assert file_entries(batch(sources=sources)) == {"FileStreamSource": (1, 4)}
+
+
+def file_source(name, start, end):
+    return replace(source(10, start, end, name=name), description=FILES)

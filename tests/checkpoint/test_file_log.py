@@ -1,0 +1,80 @@
+"""The log of a file source, as Spark 4.2 writes it."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from ledgerops.checkpoint.file_log import MAX_ENTRY_BYTES, TakenFiles, local_path, read_entry
+
+
+def line(entry, number, at=1_795_357_379_598):
+    path = f"file:///landing/part-{number:06d}.json"
+    return json.dumps({"path": path, "timestamp": at + 1000 * number, "batchId": entry}, separators=(",", ":"))
+
+
+def write(checkpoint, name, *lines):
+    file = checkpoint / "sources" / "0" / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("\n".join(("v1", *lines)))
+
+
+def test_an_entry_has_its_files_with_their_times(tmp_path):
+    write(tmp_path, "8", line(8, 3), line(8, 1), line(8, 2))
+
+    taken = read_entry(tmp_path, 0, 8)
+    assert taken == TakenFiles(3, 1795357380.598, 1795357382.598, "file:///landing/part-000003.json")
+
+
+def test_a_compacted_entry_is_its_own_files_alone(tmp_path):
+    write(tmp_path, "9.compact", *(line(number, number) for number in range(10)), line(9, 10))
+
+    taken = read_entry(tmp_path, 0, 9)
+    assert taken == TakenFiles(2, 1795357388.598, 1795357389.598, "file:///landing/part-000010.json")
+
+
+def test_of_a_large_compacted_entry_the_end_is_read(tmp_path):
+    many = 2 * MAX_ENTRY_BYTES // len(line(0, 0))
+    write(tmp_path, "19.compact", *(line(number % 19, number) for number in range(many)), line(19, many))
+
+    assert read_entry(tmp_path, 0, 19).files == 1
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        pytest.param((), id="empty"),
+        pytest.param(("{",), id="cut off"),
+        pytest.param(("[" * 5000,), id="nested"),
+        pytest.param(("7",), id="no object"),
+        pytest.param(('{"path":"file:///a","batchId":3}',), id="without a time"),
+        pytest.param(('{"path":null,"timestamp":1,"batchId":3}',), id="without a path"),
+        pytest.param((line(2, 1),), id="of another entry"),
+        pytest.param([line(3, number) for number in range(MAX_ENTRY_BYTES // 60)], id="longer than what is read"),
+    ],
+)
+def test_what_does_not_say_how_many_files_it_has_says_nothing(tmp_path, lines):
+    write(tmp_path, "3", *lines)
+
+    assert read_entry(tmp_path, 0, 3) is None
+
+
+def test_an_entry_that_is_not_there_is_none(tmp_path):
+    assert read_entry(tmp_path, 0, 3) is None
+    assert read_entry(tmp_path / "absent", 0, 3) is None
+
+
+@pytest.mark.parametrize(
+    ("uri", "path"),
+    [
+        ("file:/data/x", Path("/data/x")),
+        ("file:///data/a%20b", Path("/data/a b")),
+        ("hdfs://name:9000/x", None),
+        ("s3a://bucket/x", None),
+        ("file://host/x", None),
+        ("/data/x", None),
+        ("", None),
+    ],
+)
+def test_only_a_file_of_this_machine_has_a_local_path(uri, path):
+    assert local_path(uri) == path
