@@ -183,6 +183,27 @@ def test_a_batch_that_does_not_end_is_seen_while_it_runs(spark, attach, tmp_path
 
 
 @pytest.mark.spark
+def test_the_files_of_a_batch_are_counted_and_their_ages_told(spark, attach, tmp_path):
+    landing = tmp_path / "in"
+    landing.mkdir()
+    for number in range(30):
+        (landing / f"part-{number}.txt").write_text("row\n")
+    watch = attach(spark, recording=tmp_path / "recording")
+    rows = spark.readStream.option("maxFilesPerTrigger", 2).text(str(landing))
+    query = rows.writeStream.queryName("landed").format("noop").trigger(processingTime="1 second").start()
+    try:
+        until(lambda: value(watch, "ledgerops_source_batch_files", query="landed", source="FileStreamSource") == 2)
+        until(lambda: (value(watch, "ledgerops_source_file_age_seconds", query="landed", kind="newest") or 0.0) > 1)
+    finally:
+        query.stop()
+    watch.close()
+
+    told = [seen.data for seen in read(tmp_path / "recording") if seen.kind == "files"]
+    assert told[0]["sources"]["FileStreamSource"]["folder_changed"] == pytest.approx(landing.stat().st_mtime)
+    assert len({data["batch_id"] for data in told}) == len(told)
+
+
+@pytest.mark.spark
 def test_a_failure_is_counted_with_a_short_reason(spark, attach, tmp_path):
     watch = attach(spark, recording=tmp_path)
     rows = spark.readStream.format("rate").option("rowsPerSecond", 10).load().selectExpr("raise_error('boom') AS x")

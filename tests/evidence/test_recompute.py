@@ -6,11 +6,17 @@ import ast
 from dataclasses import replace
 from pathlib import Path
 
+import orjson
 import pytest
 
 import tests.evidence.recompute as recompute
 from ledgerops.diagnosis.rules import RULES
 from ledgerops.drills.scoring.replay import replayed
+from ledgerops.model.recording import encode
+from ledgerops.model.recording import read as read_recording
+from ledgerops.model.spark_progress import format_instant
+from ledgerops.runtime.replay import verdicts
+from tests.build import T0, spark_json
 from tests.drills.test_score import NAMES, made
 from tests.evidence.numbers import compare, wrong_numbers
 from tests.evidence.recompute import Compared
@@ -55,6 +61,35 @@ def test_a_number_that_is_not_in_the_recording_is_seen(tmp_path):
 
     lies = wrong_numbers(bundle.recording, lying())
     assert any(line.startswith("slow-sink: add_batch_seconds_outside_tasks 3.") for line in lies)
+
+
+def test_every_number_of_a_cap_on_files_is_there(tmp_path):
+    """A file each 1.25 s, of which a batch reads one each 2 s."""
+    run = spark_json()["runId"]
+    plan = {"run_id": run, "trigger": "processing_time", "trigger_interval": 2.0}
+    lines = [encode(T0, "plan", "landed", orjson.dumps({**plan, "rate_limits": {"maxFilesPerTrigger": "1"}}))]
+    for number in range(30):
+        at = T0 + 2.0 * number
+        name = "FileStreamSource"
+        source = {"description": f"{name}[file:/landing]", "endOffset": {"logOffset": number}, "numInputRows": 100}
+        record = spark_json(
+            name="landed",
+            timestamp=format_instant(at),
+            batchId=number,
+            durationMs={"addBatch": 300 + number, "triggerExecution": 400 + number},
+            sources=[{**source, "startOffset": {"logOffset": number - 1} if number else None, "latestOffset": None}],
+        )
+        lines.append(encode(at + 0.43, "progress", "landed", orjson.dumps(record)))
+        modified = T0 + 1.25 * number
+        read = {"files": 1, "oldest": modified, "newest": modified, "folder_changed": at}
+        files = {"run_id": run, "batch_id": number, "sources": {name: read}}
+        lines.append(encode(at + 0.5, "files", "landed", orjson.dumps(files)))
+    (tmp_path / "recording-000001.jsonl").write_bytes(b"".join(lines))
+
+    found = list(compare(tmp_path, verdicts(read_recording(tmp_path))))
+
+    assert {number.rule for number in found} == {"rate-limited", "falling-behind"}
+    assert [number for number in found if not number.compared.agrees] == []
 
 
 @pytest.mark.parametrize(
