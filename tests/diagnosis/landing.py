@@ -25,13 +25,14 @@ def reads(
     seconds: float = 0.4,
     interval: float = 2.0,
     clock: float = 0.0,
+    pace: float = 1.0,
     trigger: str = "processing_time",
     flat: bool = True,
     known: bool = True,
     idle: bool = False,
 ) -> QueryView:
-    """After so many batches of `seconds` each. The times of files are `clock` seconds off; a folder that is not `flat`
-    does not say when it changed; files are `known` or not."""
+    """After so many batches of `seconds` each. The clock of files is `clock` seconds off and has this `pace`; a folder
+    that is not `flat` does not say when it changed; files are `known` or not."""
     past = History("daily_counts")
     past.start(T0, "id-1", "run-1")
     limits = {option: str(cap)} if option else {}
@@ -55,8 +56,8 @@ def reads(
                 changed = max(each for each in arrivals if each <= at + seconds)
                 read = FilesRead(
                     len(took),
-                    T0 + took[0] + clock,
-                    T0 + took[-1] + clock,
+                    T0 + pace * took[0] + clock,
+                    T0 + pace * took[-1] + clock,
                     T0 + changed + 0.01 if flat else None,
                 )
                 past.add_files(BatchFiles("run-1", number, {NAME: read}))

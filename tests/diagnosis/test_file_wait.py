@@ -63,6 +63,11 @@ def test_the_query_then_falls_behind(view):
         pytest.param(lambda: reads(every(2.0), clock=-86_400.0), id="copied one by one with their old times"),
         pytest.param(lambda: reads(every(1.25), clock=-3600.0), id="a clock an hour behind"),
         pytest.param(lambda: reads(every(1.25), clock=3600.0), id="a clock an hour ahead"),
+        pytest.param(lambda: reads(every(2.0), cap=5, pace=0.3, batches=30), id="a slow clock, and no cap is reached"),
+        pytest.param(
+            lambda: reads([*every(0.1, 12, 1.0), *every(1.95, 100, 3.0)], batches=50), id="hardly more than may be read"
+        ),
+        pytest.param(lambda: reads(every(1.25), batches=13), id="not ten seconds yet"),
         pytest.param(lambda: reads(every(1.25), trigger="available_now"), id="a run that ends by itself"),
         pytest.param(lambda: reads(every(1.25), option=None), id="no cap: each batch reads all there is"),
         pytest.param(lambda: reads(every(1.25), option="maxOffsetsPerTrigger"), id="another cap"),
@@ -71,6 +76,13 @@ def test_the_query_then_falls_behind(view):
         pytest.param(lambda: reads(every(1.25), batches=10), id="just started"),
         pytest.param(lambda: reads(every(1.25), idle=True), id="idle"),
         pytest.param(lambda: reads([]), id="no file yet"),
+        *(
+            pytest.param(
+                lambda seed=seed, batches=batches: reads(at_random(2.6, seed), batches=batches),
+                id=f"at random, three quarters of the cap {seed}",
+            )
+            for seed, batches in ((4, 75), (13, 60), (33, 45))
+        ),
         *(
             pytest.param(
                 lambda seed=seed: reads(at_random(4.0, seed), batches=60), id=f"at random, half the cap {seed}"
