@@ -1,7 +1,7 @@
 """Names the root cause of what is wrong with each query, the numbers that prove it, and what to do about it.
 
 Reads a running exporter, a recording, a folder of recordings, or a Spark event log (file or rolling folder, plain or
-zstd). --at diagnoses a past moment. --since also lists problems that are over. --timeline shows how an incident
+zstd). --at diagnoses a past moment. --since also lists problems that have ended. --timeline shows how an incident
 developed: what started when, what explains it, and when it ended.
 
 Exit code: 0 nothing found at --fail-on or above, 1 something found, 2 could not read the source. --watch runs until
@@ -51,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--trigger",
         metavar="SECONDS",
         type=seconds,
-        help="the trigger interval, where it is not recorded: an event log has none (2s, 1m)",
+        help="trigger interval (2s, 1m), if the source does not record it, such as an event log",
     )
     add("--html", metavar="FILE", help="also write a report with plots as a single HTML file")
     add("--timeline", action="store_true", help="show what started when, and what followed from it")

@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="draw drills from this seed; with NAME: for their random names (default 1)",
     )
     add("--count", type=whole, default=20, metavar="M", help="how many drills to draw (default 20)")
-    add("--lanes", type=whole, default=1, metavar="N", help="light drills to run at a time (default 1)")
+    add("--lanes", type=whole, default=1, metavar="N", help="number of light drills to run in parallel (default 1)")
     add("--score", type=Path, metavar="FOLDER", help="run no drill: score a folder of results again")
     add("--publish", type=Path, metavar="FILE", help="write the score tables to a Markdown file")
     add("--note", default="", metavar="TEXT", help="a note on this run for readers of the page")

@@ -18,7 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "(default: the exporter of this machine, by the settings host and port)",
     )
     add("--query", metavar="NAME", help="only this query")
-    add("--at", metavar="TIME", help="diagnose this moment: ISO 8601, UTC if no time zone is given")
+    add("--at", metavar="TIME", help="moment to examine: ISO 8601, UTC if no time zone is given")
 
 
 def place(args: argparse.Namespace) -> str:

@@ -6,7 +6,7 @@ http(s) webhooks. They contain secrets: pass them with `--senders FILE` (one URL
 LEDGEROPS_NOTIFY_SENDERS rather than on the command line. An accepted alert is kept on disk until every sender has
 delivered it or it has expired. Files with secrets and certificates are read again when they change.
 
-GET /metrics has deliveries, failures and the age of the oldest delivery that waits, by sender. /healthz needs no
+GET /metrics has deliveries, failures and the age of the oldest pending delivery, by sender. /healthz needs no
 credentials.
 
 Examples:
@@ -69,7 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         add(f"--{server}-user", metavar="NAME", help=f"user name to send to {name}")
         add(f"--{server}-password-file", metavar="FILE", help="file with the password of that user")
     add(
-        "--client-certificate", metavar="FILE", help="PEM file with the certificate to show to exporters and Prometheus"
+        "--client-certificate", metavar="FILE", help="PEM file with the client certificate for exporters and Prometheus"
     )
     add("--client-key", metavar="FILE", help="PEM file with its private key")
     add(
@@ -77,7 +77,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="PATTERN",
-        help="host found through Prometheus that may get the exporters' credentials, such as *.spark.svc; repeatable",
+        help="also send the exporters' credentials to hosts like this one, such as *.spark.svc; repeatable",
     )
     add("--queue", type=Path, default=Path("notify.db"), metavar="FILE", help="file of the queue (default notify.db)")
     add("--test", metavar="QUERY", help="send a test alert about this query and exit")

@@ -4,7 +4,7 @@ For a checkpoint folder: operators, stores, columns, rows and bytes per partitio
 growth over the batches that the checkpoint retains. For the folder of a run: a table of all its jobs, without starting
 Spark. Never writes to the checkpoint. Keys and texts are shown as hashes unless --show-keys is given.
 
-Exit code: 0 shown (a query may have no state), 2 could not read the checkpoint.
+Exit code: 0 the state was shown, or the query has none; 2 could not read the checkpoint.
 
 Examples:
     ledgerops state runs/default

@@ -70,7 +70,7 @@ def _families(counts: Counts, waiting: Mapping[str, tuple[int, float]]) -> Itera
         return {(sender,): values.get(sender, 0) for sender in waiting}
 
     given_up, last = "Deliveries that were given up as too old.", "Time of the last delivery."
-    oldest = "Time since the oldest delivery that waits was accepted; 0 when none waits."
+    oldest = "Time since the oldest pending delivery was accepted; 0 if none is pending."
     late = "Messages about a query that were sent without a diagnosis."
     many = {sender: count for sender, (count, _) in waiting.items()}
     ages = {sender: age for sender, (_, age) in waiting.items()}
