@@ -1,0 +1,1 @@
+"""Which metrics and rules work on which version of Spark and Python, tried by running them: `make compatibility`."""

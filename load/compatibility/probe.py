@@ -1,0 +1,143 @@
+"""Run as a program, in the environment that is tried: attaches, runs queries with known faults, prints what was seen.
+
+arguments: classic or connect, and the rules and families after which it stops, where these are not all rules. The last
+line of stdout is a JSON object: versions, families of metrics that had samples, names of the rules that named their
+query, and why the session was not watched, where it was not.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import platform
+import re
+import socket
+import sys
+import time
+import urllib.request
+from collections.abc import Set
+from typing import Any
+
+MAX_SECONDS = 240.0  # for the findings; an idle machine needs forty
+MIN_SECONDS = 20.0  # in which families that come late have come
+CORES = 4  # more than the queries hold while they sleep, so that none waits for another
+MAX_STARTS = 5  # of a query, on a machine that is busy
+# the query that each rule must name, and what the rule is told by
+FAULTS = {
+    "query-failed": "failing",  # by the events of the listener
+    "trigger-overrun": "slow_sink",  # by the trigger
+    "slow-sink": "slow_sink",  # by the phases of a batch and its tasks
+    "python-bound": "python_udf",  # by Spark's UI
+    "late-data": "windows",  # by event time and state
+}
+
+
+def main() -> None:
+    connect = sys.argv[1] == "connect"
+    logging.basicConfig(level=logging.WARNING)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    spark = session(connect, port)
+    import ledgerops
+
+    found: dict[str, Any] = {"spark": spark.version, "python": platform.python_version(), "families": [], "rules": []}
+    # a Connect client is not told where the server's UI is
+    watch = ledgerops.attach(spark, port=0, host_interval=2.0, ui_url=f"http://127.0.0.1:{port}" if connect else None)
+    try:
+        if watch.url is None:
+            found["reason"] = str(watch.error)
+        else:
+            start_queries(spark)
+            found["families"], found["rules"] = observe(watch.url, set(sys.argv[2:]) or FAULTS.keys())
+        print(json.dumps(found), flush=True)
+    finally:
+        watch.close()
+        spark.stop()
+
+
+def session(connect: bool, ui_port: int) -> Any:
+    """A session on this machine, whose UI is at `ui_port`."""
+    from pyspark.sql import SparkSession
+
+    builder = (
+        SparkSession.builder.remote(f"local[{CORES}]") if connect else SparkSession.builder.master(f"local[{CORES}]")
+    )
+    settings = {
+        "spark.app.name": "compatibility",
+        "spark.driver.memory": "1g",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.ui.port": str(ui_port),
+        "spark.ui.showConsoleProgress": "false",
+    }
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    return builder.getOrCreate()
+
+
+def start_queries(spark: Any) -> None:
+    """One query that is healthy but for late rows, and one for each other fault."""
+    from pyspark.sql import functions as F
+
+    import ledgerops
+
+    def rows(per_second: int) -> Any:
+        return spark.readStream.format("rate").option("rowsPerSecond", per_second).option("numPartitions", 2).load()
+
+    def start(writer: Any, name: str) -> None:
+        for attempt in range(MAX_STARTS):
+            try:
+                writer.queryName(name).trigger(processingTime="1 second").start()
+                return
+            except Exception as error:  # a Connect server gives a Python worker ten seconds to start
+                if attempt == MAX_STARTS - 1 or "connect back" not in str(error):
+                    raise
+
+    late = F.when(F.col("value") % 10 == 0, F.col("timestamp") - F.expr("INTERVAL 10 MINUTES"))
+    timed = rows(100).withColumn("event_time", F.coalesce(late, F.col("timestamp"))).withColumn("key", F.lit("a"))
+    seen = ledgerops.instrument(timed, "event_time", key="key")
+    counts = seen.withWatermark("event_time", "5 seconds").groupBy(F.window("event_time", "5 seconds"), "value").count()
+    start(counts.writeStream.format("noop").outputMode("append"), "windows")
+
+    def sleep(batch: Any, number: int) -> None:
+        import time
+
+        time.sleep(4.0)
+
+    def fail(batch: Any, number: int) -> None:
+        raise ValueError("no such currency")
+
+    def slow(value: int) -> int:
+        import time
+
+        time.sleep(0.03)
+        return value
+
+    start(rows(20).writeStream.foreachBatch(sleep), "slow_sink")
+    start(rows(20).writeStream.foreachBatch(fail), "failing")
+    start(rows(50).coalesce(1).select(F.udf(slow, "long")("value")).writeStream.format("noop"), "python_udf")
+
+
+def observe(url: str, wanted: Set[str]) -> tuple[list[str], list[str]]:
+    """The families that had samples and the rules that named their query, until all wanted have or MAX_SECONDS."""
+    families: set[str] = set()
+    rules: set[str] = set()
+    began = time.monotonic()
+    while time.monotonic() - began < (MIN_SECONDS if wanted <= rules | families else MAX_SECONDS):
+        time.sleep(1.0)
+        families.update(
+            re.findall(r"^(ledgerops_\w+?)(?:_bucket|_count|_sum)?[{ ]", ask(f"{url}/metrics"), re.MULTILINE)
+        )
+        for query in json.loads(ask(f"{url}/diagnosis"))["queries"]:
+            named = {finding["rule"] for finding in query["findings"]}
+            rules.update(rule for rule, name in FAULTS.items() if name == query["query"] and rule in named)
+    return sorted(families), sorted(rules)
+
+
+def ask(url: str) -> str:
+    with urllib.request.urlopen(url, timeout=30) as answer:
+        return str(answer.read().decode())
+
+
+if __name__ == "__main__":
+    main()

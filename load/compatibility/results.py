@@ -1,0 +1,126 @@
+"""What was tried, kept as JSON, and the tables that are made of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from ledgerops.metrics import event_time, identity, latency, pressure, resources, skew, state, throughput, verdict
+from load.compatibility.probe import FAULTS
+
+KEPT = Path(__file__).with_name("results.json")
+SPARKS = ("4.3.0", "4.2.0", "4.1.4", "4.0.5", "3.5.7")
+SESSIONS = ("classic", "connect")
+PYTHONS = ("3.11", "3.12", "3.13")
+REFERENCE = ("4.2.0", "classic", "3.11")  # what the ledger and the tests of this project run on
+START, END = "<!-- tried: begin -->", "<!-- tried: end -->"
+
+
+Key = tuple[str, str, str]  # Spark, session, Python
+GROUPS = {
+    "identity": identity.METRICS,
+    "throughput": throughput.METRICS,
+    "latency": latency.METRICS,
+    "event time": event_time.METRICS,
+    "pressure": pressure.METRICS,
+    "state": state.METRICS,
+    "skew": skew.METRICS,
+    "resources": resources.METRICS,
+    "verdict": verdict.METRICS,
+}
+
+
+@dataclass(frozen=True)
+class Tried:
+    """One environment. `reason` says why it was not watched; empty when it was."""
+
+    spark: str
+    session: str
+    python: str
+    families: Sequence[str] = ()
+    rules: Sequence[str] = ()
+    reason: str = ""
+    at: str = ""
+
+    @property
+    def key(self) -> Key:
+        """What it is kept under."""
+        return self.spark, self.session, self.python
+
+
+def read(file: Path = KEPT) -> dict[Key, Tried]:
+    """What is kept, by Spark, session and Python; empty without the file."""
+    if not file.exists():
+        return {}
+    return {(each := Tried(**kept)).key: each for kept in json.loads(file.read_text("utf-8"))}
+
+
+def write(found: Mapping[Key, Tried], file: Path = KEPT) -> None:
+    """Replaces what is kept."""
+    lines = [asdict(found[key]) for key in sorted(found)]
+    file.write_text(json.dumps(lines, indent=1) + "\n", "utf-8")
+
+
+def missing(tried: Tried, reference: Tried) -> dict[str, list[str]]:
+    """By group, the families that the reference had and this has not; groups that are whole are left out."""
+    lacking = set(reference.families) - set(tried.families)
+    found = {group: [each.name for each in metrics if each.name in lacking] for group, metrics in GROUPS.items()}
+    return {group: names for group, names in found.items() if names}
+
+
+def tables(found: Mapping[Key, Tried]) -> str:
+    """The part of docs/compatibility.md that is made: a table, and what is missing where."""
+    reference = found.get(REFERENCE, Tried(*REFERENCE))
+    head = ["Spark", "session", *(f"Python {python}" for python in PYTHONS)]
+    lines = [_row(head), _row(["---"] * len(head))]
+    for spark in SPARKS:
+        for session in SESSIONS:
+            cells = [_cell(found.get((spark, session, python)), reference) for python in PYTHONS]
+            lines.append(_row([spark, session, *cells]))
+    lines += ["", *_notes(found, reference)]
+    return "\n".join(lines).rstrip()
+
+
+def _cell(tried: Tried | None, reference: Tried) -> str:
+    if tried is None:
+        return "not tried"
+    if tried.reason:
+        return "no"
+    groups = len(GROUPS) - len(missing(tried, reference))
+    return f"{groups} of {len(GROUPS)} groups, {len(tried.rules)} of {len(FAULTS)} rules"
+
+
+def _notes(found: Mapping[Key, Tried], reference: Tried) -> Iterator[str]:
+    for spark in SPARKS:
+        for session in SESSIONS:
+            for python in PYTHONS:
+                tried = found.get((spark, session, python))
+                said = [] if tried is None else list(_said(tried, reference))
+                if said:
+                    yield f"- Spark {spark}, {session}, Python {python}: {'; '.join(said)}."
+
+
+def _said(tried: Tried, reference: Tried) -> Iterator[str]:
+    if tried.reason:
+        yield tried.reason.rstrip(".")
+        return
+    for group, names in missing(tried, reference).items():
+        yield f"{group} without {', '.join(f'`{name}`' for name in names)}"
+    unnamed = [rule for rule in FAULTS if rule not in tried.rules]
+    if unnamed:
+        yield f"not named: {', '.join(f'`{rule}`' for rule in unnamed)}"
+
+
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def put(page: str, text: str) -> str:
+    """The page with the text between its markers. Raises ValueError without them."""
+    before, begin, rest = page.partition(START)
+    _, end, after = rest.partition(END)
+    if not (begin and end):
+        raise ValueError(f"no {START} and {END} in the page")
+    return f"{before}{begin}\n{text}\n{end}{after}"

@@ -1,0 +1,92 @@
+"""The table of what was tried, and how an environment that cannot be made is reported."""
+
+from __future__ import annotations
+
+import pytest
+
+from load.compatibility import __main__ as command
+from load.compatibility.results import (
+    END,
+    FAULTS,
+    GROUPS,
+    PYTHONS,
+    REFERENCE,
+    SESSIONS,
+    SPARKS,
+    START,
+    Tried,
+    missing,
+    put,
+    read,
+    tables,
+    write,
+)
+from tests.paths import ROOT
+
+FAMILIES = ["ledgerops_batches_total", "ledgerops_query_info", "ledgerops_state_rows"]
+WHOLE = Tried(*REFERENCE, FAMILIES, list(FAULTS))
+
+
+def lines_of(*tried: Tried) -> list[str]:
+    return tables({each.key: each for each in (WHOLE, *tried)}).splitlines()
+
+
+def test_what_was_not_tried_is_said_so():
+    lines = lines_of()
+
+    assert len(lines) == 2 + len(SPARKS) * len(SESSIONS)
+    assert lines[0].count("|") == 3 + len(PYTHONS)
+    assert sum(line.count("not tried") for line in lines) == len(SPARKS) * len(SESSIONS) * len(PYTHONS) - 1
+    groups, rules = len(GROUPS), len(FAULTS)
+    whole = f"| 4.2.0 | classic | {groups} of {groups} groups, {rules} of {rules} rules | not tried | not tried |"
+    assert whole in lines
+
+
+def test_what_a_version_lacks_is_named():
+    part = Tried("4.0.5", "connect", "3.12", FAMILIES[:-1], ["slow-sink"])
+    lines = lines_of(part)
+
+    assert missing(part, WHOLE) == {"state": ["ledgerops_state_rows"]}
+    assert f"{len(GROUPS) - 1} of {len(GROUPS)} groups, 1 of {len(FAULTS)} rules" in "\n".join(lines)
+    unnamed = ", ".join(f"`{rule}`" for rule in FAULTS if rule != "slow-sink")
+    assert lines[-1] == (
+        f"- Spark 4.0.5, connect, Python 3.12: state without `ledgerops_state_rows`; not named: {unnamed}."
+    )
+
+
+def test_a_session_that_cannot_be_watched_has_its_reason():
+    lines = lines_of(Tried("3.5.7", "connect", "3.11", reason="PicklingError: no listener."))
+
+    assert "| 3.5.7 | connect | no | not tried | not tried |" in lines
+    assert lines[-1] == "- Spark 3.5.7, connect, Python 3.11: PicklingError: no listener."
+
+
+def test_more_than_the_reference_has_is_not_missing():
+    more = Tried("4.3.0", "classic", "3.11", [*FAMILIES, "ledgerops_host_cpu_ratio"], list(FAULTS))
+
+    assert missing(more, WHOLE) == {}
+
+
+def test_what_is_kept_is_read_again(tmp_path):
+    file = tmp_path / "results.json"
+    assert read(file) == {}
+
+    write({WHOLE.key: WHOLE}, file)
+    assert read(file) == {WHOLE.key: WHOLE}
+
+
+def test_the_table_replaces_what_was_between_its_markers():
+    assert put(f"a\n{START}\nold\n{END}\nb\n", "new") == f"a\n{START}\nnew\n{END}\nb\n"
+    with pytest.raises(ValueError, match="no <!-- tried: begin --> and"):
+        put("a page\n", "new")
+
+
+def test_the_page_shows_what_is_kept():
+    page = (ROOT / "docs/compatibility.md").read_text("utf-8")
+
+    assert put(page, tables(read())) == page
+
+
+def test_an_interpreter_that_is_absent_is_reported_and_the_command_fails(capsys):
+    assert command.main(["--spark", "4.2.0", "--python", "3.99"]) == 2
+    assert capsys.readouterr().err == "Spark 4.2.0, Python 3.99: no interpreter python3.99\n"
