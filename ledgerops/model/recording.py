@@ -25,6 +25,7 @@ from ledgerops.model.spark_progress import format_instant, parse_instant
 SEGMENT = re.compile(r"recording-(\d{6,})\.jsonl(?:\.zst)?")
 PLAIN, PACKED = ".jsonl", ".jsonl.zst"
 SEGMENT_BYTES = 16 * 1024 * 1024  # about three hours of one query at a batch every 2 s
+MAX_DIGITS = 20  # of a whole number, with its sign
 TOTAL_BYTES = 256 * 1024 * 1024
 
 
@@ -59,9 +60,14 @@ def load_json(text: bytes | str) -> Any:
         return orjson.loads(text)
     except ValueError:
         try:
-            return _encodable(json.loads(text))
+            return _encodable(json.loads(text, parse_int=_whole))
         except RecursionError:
             raise ValueError("no valid JSON: nested too deeply") from None
+
+
+def _whole(text: str) -> float:
+    """A whole number; one that is longer than 64 bits as a float, which calculations can take."""
+    return int(text) if len(text) <= MAX_DIGITS else float(text)
 
 
 def _encodable(value: Any) -> Any:

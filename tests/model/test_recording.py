@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ledgerops.errors import UserError
-from ledgerops.model.recording import Recorder, decode, encode, read
+from ledgerops.model.recording import Recorder, decode, encode, load_json, read
 from tests.build import T0, spark_json
 
 
@@ -168,3 +168,8 @@ def test_a_segment_that_is_gone_is_an_error_and_the_next_line_begins_another(tmp
     recorder.close()
 
     assert [each.at for each in read(folder)] == [T0 + 1]
+
+
+def test_a_number_of_hundreds_of_digits_is_one_that_calculations_can_take():
+    assert load_json(f'{{"a": {"9" * 400}, "b": 12}}') == {"a": float("inf"), "b": 12}
+    assert load_json(f"[{'9' * 5000}]") == [float("inf")]
