@@ -19,9 +19,10 @@ Everything is decided by Spark's own expressions, none of it in Python. The rule
 The first reason that holds, in this order, is the reject's: tombstone, null_key, oversized, invalid_json,
 missing_field, wrong_type.
 
-Most records are written as `_written` has it, without blanks and with all decimals. They are read by a typed
-`from_json`, which is more generous than these rules; where the text that its values give is the very text that came,
-nothing was bent. Only the others are taken apart field by field, which takes three times as long.
+Most records are written as `_written` has it, without blanks, escapes or further fields and with all decimals. They are
+cut at their commas, and the values are put together again: where that gives the very text that came, and no value holds
+what JSON escapes, the record is what it seems to be. Only the others are parsed as JSON and taken apart field by field,
+which takes far longer.
 """
 
 from __future__ import annotations
@@ -46,7 +47,11 @@ WORDS = {
     "INT": "whole number",
     "DECIMAL(18,2)": "amount with at most two decimals",
 }
-QUICK, JUDGED = "__quick", "__judged"  # columns on the way
+PIECES, GOOD, TAKEN = "__pieces", "__good", "__taken"  # columns on the way
+CUT, AT = "__cut_", "__at_"  # before the names of columns that were read by cutting, and of their instants
+QUOTED = ("STRING", "TIMESTAMP")
+# What a text in JSON holds only after a backslash. Each character by itself: Java looks such a class up in a table.
+ESCAPED = '["\\\\' + "".join(f"\\x{code:02X}" for code in range(0x20)) + "]"
 
 
 def rows(records: DataFrame, table: str, keyed: bool, observation: str) -> DataFrame:
@@ -56,10 +61,10 @@ def rows(records: DataFrame, table: str, keyed: bool, observation: str) -> DataF
     """
     from pyspark.sql import functions as F
 
-    judged = _judged(records, table, keyed).select(f"{JUDGED}.row.*", f"{JUDGED}.reason")
+    judged = _judged(records, table, keyed).withColumn("reason", F.col(f"{TAKEN}.reason"))
     counts = [F.count(F.when(F.col("reason") == reason, 1)).alias(f"{OBSERVED}{reason}") for reason in REASONS]
     # the observation also keeps filters from being pushed below it, where every record would be parsed twice
-    return judged.observe(observation, *counts).where(F.col("reason").isNull()).drop("reason")
+    return judged.observe(observation, *counts).where(F.col("reason").isNull()).select(*_row_of(_columns(table)))
 
 
 def rejects(records: DataFrame, table: str, keyed: bool) -> DataFrame:
@@ -69,7 +74,7 @@ def rejects(records: DataFrame, table: str, keyed: bool) -> DataFrame:
     """
     from pyspark.sql import functions as F
 
-    judged = _judged(records, table, keyed, detailed=True).select("*", f"{JUDGED}.reason", f"{JUDGED}.detail")
+    judged = _judged(records, table, keyed, detailed=True).select("*", f"{TAKEN}.reason", f"{TAKEN}.detail")
     read = judged.observe(f"records_of_{table}", F.count(F.lit(1)).alias("records"))  # as in `rows`
     return read.where(F.col("reason").isNotNull()).select(*(name.split()[0] for name in REJECTS.split(", ")))
 
@@ -80,19 +85,59 @@ def _columns(table: str) -> dict[str, str]:
 
 
 def _judged(records: DataFrame, table: str, keyed: bool, detailed: bool = False) -> DataFrame:
-    """`records` with JUDGED: `row`, the `reason` why it is none (null where it is one), and `detail` if wanted."""
+    """`records` with the columns of CUT, and TAKEN, null where these are the row.
+
+    Elsewhere TAKEN is the `row`, the `reason` why it is none (null where it is one), and `detail` if wanted. Value and
+    key are kept only there.
+    """
     from pyspark.sql import functions as F
 
     value, columns = F.col("value"), _columns(table)
     text = value.cast("string")
     short = F.octet_length(value) <= MAX_VALUE_BYTES
-    read = records.withColumn(QUICK, F.when(short, F.from_json(text, _with_texts_of_instants(columns))))
-    read = read.withColumn(QUICK, F.when(_written(columns) == text, _read(columns)))
-    good = F.col(QUICK).isNotNull() & (F.col("key").isNotNull() if keyed else F.lit(True))
-    nothing = F.lit(None).cast("string")
-    quick = [F.col(QUICK).alias("row"), nothing.alias("reason"), *([nothing.alias("detail")] if detailed else [])]
+    cut = records.withColumn(PIECES, F.when(short, F.split(text, ",")))
+    cut = cut.withColumns({f"{CUT}{name}": each for name, each in _cut(columns).items()}).drop(PIECES)
+    instants = {name: f"{AT}{name}" for name, kind in columns.items() if kind == "TIMESTAMP"}
+    cut = cut.withColumns({at: _instant(F.col(f"{CUT}{name}")) for name, at in instants.items()})
+    texts = [F.col(f"{CUT}{name}") for name, kind in columns.items() if kind in QUOTED]
+    plain = ~F.concat(*(F.coalesce(each, F.lit("")) for each in texts)).rlike(ESCAPED)
+    wanted = [*instants.values(), *(["key"] if keyed else [])]
+    good = reduce(lambda a, b: a & b, [F.col(each).isNotNull() for each in wanted], (_written(columns) == text) & plain)
+    # What follows is not compiled with what stands before: only what it needs goes there.
+    cut = cut.withColumn(GOOD, F.coalesce(good, F.lit(False)))
+    cut = cut.withColumns({name: F.when(~F.col(GOOD), F.col(name)) for name in ("value", *(["key"] if keyed else []))})
     slow = _taken_apart(F.when(short & F.is_valid_utf8(value), text), columns, keyed, detailed)
-    return read.withColumn(JUDGED, F.when(good, F.struct(*quick)).otherwise(slow)).drop(QUICK)
+    return cut.withColumn(TAKEN, F.when(~F.col(GOOD), slow)).drop(GOOD)
+
+
+def _row_of(columns: Mapping[str, str]) -> list[Column]:
+    """The columns of a good row, from what `_judged` adds."""
+    from pyspark.sql import functions as F
+
+    found = []
+    for name, kind in columns.items():
+        cut = F.col(f"{AT if kind == 'TIMESTAMP' else CUT}{name}")
+        found.append(F.when(F.col(TAKEN).isNull(), cut).otherwise(F.col(TAKEN)["row"][name]).alias(name))
+    return found
+
+
+def _cut(columns: Mapping[str, str]) -> dict[str, Column]:
+    """The value of each field, of an instant its text, from its place among PIECES; of another record it is anything.
+
+    `{"a":"x","b":1.00}` has the pieces `{"a":"x"` and `"b":1.00}`.
+    """
+    from pyspark.sql import functions as F
+
+    found: dict[str, Column] = {}
+    for place, (name, kind) in enumerate(columns.items()):
+        piece, end = F.get(PIECES, F.lit(place)), "}" if place == len(columns) - 1 else ""
+        lead, end = f'{"" if place else "{"}"{name}":', f'"{end}' if kind in QUOTED else end
+        skipped = len(lead) + (kind in QUOTED)
+        text = F.substring(piece, F.lit(skipped + 1), F.length(piece) - (skipped + len(end)))
+        if kind not in QUOTED:
+            text = text.try_cast(kind)
+        found[name] = F.when(piece.endswith(end), text) if name in NULLABLE else text
+    return found
 
 
 def _taken_apart(text: Column, columns: Mapping[str, str], keyed: bool, detailed: bool) -> Column:
@@ -145,34 +190,20 @@ def _reason(fields: Column, types: Column, row: Column, columns: Mapping[str, st
     )
 
 
-def _with_texts_of_instants(columns: Mapping[str, str]) -> str:
-    """The schema of the typed reading, which must not guess the zone of an instant."""
-    return ", ".join(f"{name} {'STRING' if kind == 'TIMESTAMP' else kind}" for name, kind in columns.items())
-
-
 def _written(columns: Mapping[str, str]) -> Column:
-    """The record as a writer without blanks makes it of the typed reading; null where a field is missing."""
+    """The record as a writer without blanks makes it of the columns of CUT; null where a field is missing."""
     from pyspark.sql import functions as F
 
     parts: list[Column] = []
     for name, kind in columns.items():
-        quote = F.lit('"' if kind in ("STRING", "TIMESTAMP") else "")
-        text = F.concat(quote, F.col(QUICK)[name].cast("string"), quote)
-        parts += [
-            F.lit(f'{"," if parts else "{"}"{name}":'),
-            F.coalesce(text, F.lit("null")) if name in NULLABLE else text,
-        ]
+        value, lead = F.col(f"{CUT}{name}").cast("string"), f'{"," if parts else "{"}"{name}":'
+        if name in NULLABLE:
+            parts += [F.lit(lead), F.coalesce(F.concat(F.lit('"'), value, F.lit('"')), F.lit("null"))]
+        elif kind in QUOTED:
+            parts += [F.lit(f'{lead}"'), value, F.lit('"')]
+        else:
+            parts += [F.lit(lead), value]
     return F.concat(*parts, F.lit("}"))
-
-
-def _read(columns: Mapping[str, str]) -> Column:
-    """The row of the typed reading; null when a text is no instant."""
-    from pyspark.sql import functions as F
-
-    texts = [name for name, kind in columns.items() if kind == "TIMESTAMP"]
-    read = {name: _instant(F.col(QUICK)[name]) if name in texts else F.col(QUICK)[name] for name in columns}
-    row = F.struct(*(value.alias(name) for name, value in read.items()))
-    return F.when(reduce(lambda a, b: a & b, [read[name].isNotNull() for name in texts]), row)
 
 
 def _instant(text: Column) -> Column:

@@ -132,31 +132,40 @@ REFUSED: dict[str, tuple[bytes | None, str, str]] = {
 }  # fmt: skip
 
 
+def written(value: bytes | None) -> bytes | None:
+    """The record as our own writers write it, as far as it can be: without blanks, and with two decimals."""
+    if value is None or len(value) >= MAX_VALUE_BYTES:
+        return value
+    short = value.replace(b'": ', b'":').replace(b', "', b',"')
+    return short.replace(b'":12.5,', b'":12.50,').replace(b'":100}', b'":100.00}')
+
+
+FORMS = {"with blanks": lambda value: value, "as our writers write": written}
+
+
 def row(**changed: Any) -> dict[str, Any]:
     moment = datetime(2024, 3, 1, 10, 0, 0, 123456, UTC)
     return {**GOOD, "event_time": moment, "amount": Decimal("12.50"), "balance": Decimal("100.00"), **changed}
 
 
-@pytest.fixture(scope="module")
-def decoded(spark: SparkSession) -> tuple[dict[int, dict[str, Any]], dict[int, Any]]:
-    """Rows and rejects by offset: the number of the case."""
-    values = [value for value, _ in TAKEN.values()] + [value for value, *_ in REFUSED.values()]
+@pytest.fixture(scope="module", params=FORMS)
+def decoded(spark: SparkSession, request: pytest.FixtureRequest) -> Any:
+    """Rows and rejects by offset, which is the number of the case; and the form of the values."""
+    form = FORMS[request.param]
+    values = [form(value) for value, *_ in [*TAKEN.values(), *REFUSED.values()]]
     records = spark.createDataFrame([(b"C1", v, "transactions", 3, n, AT) for n, v in enumerate(values)], RECORD)
-    judged = (
-        decoding._judged(records, "transactions", True)
-        .where("__judged.reason IS NULL")
-        .select("offset", "__judged.row.*")
-    )
-    rows = {each.offset: each.asDict() for each in judged.selectExpr("*", "unix_micros(event_time) micros").collect()}
+    judged = decoding._judged(records, "transactions", True).where("__taken.reason IS NULL")
+    found = judged.select("offset", *decoding._row_of(decoding._columns("transactions")))
+    rows = {each.offset: each.asDict() for each in found.selectExpr("*", "unix_micros(event_time) micros").collect()}
     for each in rows.values():
         each["event_time"] = datetime.fromtimestamp(each.pop("micros") / 1e6, UTC)
         each.pop("offset")
-    return rows, {each.offset: each for each in decoding.rejects(records, "transactions", True).collect()}
+    return rows, {each.offset: each for each in decoding.rejects(records, "transactions", True).collect()}, form
 
 
 @pytest.mark.parametrize("case", TAKEN)
 def test_a_good_record_is_a_row(decoded, case):
-    rows, rejects = decoded
+    rows, rejects, _ = decoded
     number = list(TAKEN).index(case)
 
     assert rejects.get(number) is None
@@ -165,14 +174,52 @@ def test_a_good_record_is_a_row(decoded, case):
 
 @pytest.mark.parametrize("case", REFUSED)
 def test_a_bad_record_is_a_reject_with_its_reason(decoded, case):
-    rows, rejects = decoded
+    rows, rejects, form = decoded
     number = len(TAKEN) + list(REFUSED).index(case)
     value, reason, detail = REFUSED[case]
 
     assert number not in rows
     assert (rejects[number].reason, rejects[number].detail) == (reason, detail)
     assert (rejects[number].topic, rejects[number].partition) == ("transactions", 3)
-    assert rejects[number].value == value
+    assert rejects[number].value == form(value)
+
+
+def test_what_our_writers_write_is_cut_and_not_parsed(spark):
+    none = written(text(operation=None))
+    records = spark.createDataFrame([(b"C1", v, "transactions", 0, 0, AT) for v in (written(text()), none)], RECORD)
+
+    judged = decoding._judged(records, "transactions", True)
+
+    assert [each["__taken"] for each in judged.select("__taken").collect()] == [None, None]
+    assert [each.operation for each in decoding.rows(records, "transactions", True, "cut").collect()] == [
+        "Credit in Cash", None,
+    ]  # fmt: skip
+
+
+def test_a_record_that_is_cut_gives_the_row_that_parsing_gives(spark):
+    """Each byte of a good record is replaced, removed and preceded by bytes that mean something in JSON."""
+    from pyspark.sql import functions as F
+
+    good = [written(text()), written(text(operation=None)), written(text(operation="é☕", amount=b"-0.01"))]
+    bytes_ = [b"", *(bytes([each]) for each in b'"\\,:{}[]0-.eE+ \t\n\x00\x7f\x80\xc3nZT')]
+    changed = {
+        value[:at] + byte + value[at + gone :]
+        for value in good for at in range(len(value) + 1) for byte in bytes_ for gone in (0, 1)
+    }  # fmt: skip
+    values = sorted(changed)
+    records = spark.createDataFrame([(b"C1", v, "transactions", 3, n, AT) for n, v in enumerate(values)], RECORD)
+    columns = decoding._columns("transactions")
+    value = F.when(F.is_valid_utf8("value"), F.col("value").cast("string"))
+    parsed = records.select("offset", decoding._taken_apart(value, columns, True, False).alias("is")).select(
+        "offset", *(F.col("is.row")[name].alias(name) for name in columns), "is.reason"
+    )
+    judged = decoding._judged(records, "transactions", True)
+    found = judged.select("offset", *decoding._row_of(columns), "__taken.reason").where("reason IS NULL")
+
+    expected = parsed.where("reason IS NULL")
+    assert found.exceptAll(expected).collect() == []
+    assert expected.exceptAll(found).collect() == []
+    assert judged.where("__taken IS NULL").count() > len(values) // 20  # what is cut is tried, and what is not
 
 
 def test_every_reason_but_the_key_s_has_a_case():
