@@ -161,14 +161,18 @@ def machine_busy(view: QueryView) -> bool:
     return (bool(samples) and median(samples) >= MIN_BUSY_SHARE) or _crowded(view)
 
 
+@once
 def _slots_taken(view: QueryView) -> bool:
-    """Whether tasks had every slot in most of the newest samples of the executors, and not only this query's own."""
-    if all(other.ended is not None or other.idle_since is not None for other in view.others):
-        return False
-    newest = list(view.hosts)[-MAX_PAIRS:]
+    """Whether tasks had every slot in most of the newest samples of the executors, and those of other queries a good
+    part of them; tasks that sleep hold a slot, too, on a machine with free cores."""
+    width, newest = view.cluster.cores, list(view.hosts)[-MAX_PAIRS:]
     samples = [[each for each in host.executors if each.active and each.cores] for host in newest]
     full = [sum(e.active_tasks for e in sample) >= sum(e.cores for e in sample) for sample in samples if sample]
-    return bool(full) and sum(full) > len(full) / 2
+    if not width or not sum(full) > len(full) / 2:
+        return False
+    since = newest[0].at
+    others = (taken(other, since, view.now) or 0.0 for other in view.others if other.ended is None)
+    return sum(others) >= OTHERS_SHARE * width
 
 
 def _crowded(view: QueryView) -> bool:
@@ -211,9 +215,9 @@ def sink_blocks(view: QueryView, outside: Outside) -> bool:
     if machine_busy(view) and not view.baseline.usual and not _keeps_itself_busy(view):
         alone = outside.seconds >= MIN_ALONE_RATIO * (outside.duration - outside.seconds)
         return alone and not _slots_taken(view) and not _crowded(view)
-    return (
-        outside.share >= MIN_MAIN_SHARE or more >= max(MIN_GROWTH_SECONDS, MIN_PART_SHARE * outside.duration)
-    ) and not starved(view)
+    main = outside.share >= MIN_MAIN_SHARE
+    grown = more >= max(MIN_GROWTH_SECONDS, MIN_PART_SHARE * outside.duration)
+    return (main or grown) and not starved(view) and not _slots_taken(view)
 
 
 @once

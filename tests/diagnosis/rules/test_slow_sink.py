@@ -3,6 +3,7 @@ import pytest
 from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.diagnosis.rules.slow_sink import RULE
 from tests.diagnosis.rules.conftest import stage
+from tests.diagnosis.rules.crowd import beside, looked_at, neighbour
 
 QUICK = stage("save", seconds=[0.4, 0.4], wall=0.5)
 ADD_BATCH = {"add_batch": 4.4, "query_planning": 0.1}
@@ -106,3 +107,12 @@ def test_one_task_that_waits_for_itself_is_not_the_sink(history):
     assert (
         list(RULE.check(history(warm=14, seconds=[5] * 4, phases=[ADD_BATCH] * 4, stages=[[QUICK, alone]] * 4))) == []
     )
+
+
+def test_stages_that_wait_for_slots_which_sleeping_tasks_of_another_query_hold_are_not_the_sink(history):
+    view = history(warm=0, seconds=[10] * 4, stages=[[stage("save", seconds=[0.4, 0.4], began=7.0, wall=0.5)]] * 4)
+    asleep = neighbour(view, heavy_since=60.0, heavy=stage("udf", seconds=[4.8, 4.8], wall=4.9, cpu=0.01))
+
+    assert list(RULE.check(looked_at(view, busy=0.2, active=2)))
+    assert list(RULE.check(looked_at(beside(view, asleep), busy=0.2)))
+    assert list(RULE.check(looked_at(beside(view, asleep), busy=0.2, active=2))) == []
