@@ -75,6 +75,14 @@ class Rates:
         found = arrival_between(batches[0], batches[-1], self.rows_per_offset) if len(batches) > 1 else {}
         return sum(found.values()) if found else None
 
+    def read_over(self, batches: Sequence[Progress]) -> float | None:
+        """Rows a second that some batches read, over the time in which these rows came where each reads all there is:
+        since the first of them asked its sources until the last did. None for fewer than two."""
+        if len(batches) < 2:
+            return None
+        span = head_table.offsets_read_at(batches[-1]) - head_table.offsets_read_at(batches[0])
+        return sum(batch.rows for batch in batches[1:]) / span if span > 0 else None
+
     @cached_property
     def read_by_source(self) -> Mapping[str, float]:
         """Rows a second of wall time read from each source over the last minute; 0 when idle."""

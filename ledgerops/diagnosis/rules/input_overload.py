@@ -16,7 +16,9 @@ Mitigation: check `ledgerops_retention_headroom_seconds{query="QUERY"}` and rais
 Evidence:
     arrival_rows_per_second: growth of the sum of sources[].latestOffset from the third newest batch to the newest,
         divided by the time between these samples. Each is taken at timestamp plus durationMs.latestOffset. If a source
-        does not have exactly one row per offset, the result is multiplied by its rows per offset.
+        does not have exactly one row per offset, the result is multiplied by its rows per offset. Where no source
+        reports latestOffset and no option caps a batch: numInputRows of the newest two of these batches divided by the
+        same time.
     worked_off_rows_per_second: numInputRows of these three batches divided by their time, each counted with
         durationMs.triggerExecution or the trigger interval, whichever is longer.
     arrival_ratio: the first divided by the second.

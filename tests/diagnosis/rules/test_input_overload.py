@@ -1,8 +1,11 @@
+from dataclasses import replace
+
 import pytest
 
 from ledgerops.diagnosis import overload
 from ledgerops.diagnosis.rules.input_overload import RULE
 from tests.diagnosis.rules.conftest import stage
+from tests.diagnosis.rules.retelling import retold
 
 CAPPED = {"seconds": [2] * 8, "backlog": [1000 * n for n in range(1, 9)]}
 HEAVY = {"seconds": [4, 8, 16], "rows": [2000, 4000, 8000]}
@@ -22,6 +25,28 @@ def test_it_shows_as_longer_batches_where_nothing_limits_them(history):
     assert finding.summary == (
         "1,000 rows/s arrive, 2.0 times the 500 rows/s that are processed; results will be 60 s late in 72 s"
     )
+
+
+def without_heads(view):
+    return retold(view, lambda n, batch: {"sources": tuple(replace(each, latest={}) for each in batch.sources)})
+
+
+def test_where_the_source_reports_no_heads_what_was_read_had_arrived(history):
+    [finding] = RULE.check(without_heads(history(**HEAVY)))
+
+    assert finding.summary == (
+        "1,000 rows/s arrive, 2.0 times the 500 rows/s that are processed; results will be 60 s late in 72 s"
+    )
+
+
+def test_without_heads_a_capped_query_does_not_say_what_arrives(history):
+    assert list(RULE.check(without_heads(history(**HEAVY, plan={"rate_limits": {"maxFilesPerTrigger": "9"}})))) == []
+
+
+def test_without_heads_a_query_that_became_slower_is_not_overloaded(history):
+    slower = {"seconds": [4, 8, 16], "rows": [1000, 2000, 4000], "warm": 14, "warm_seconds": 0.5}
+
+    assert list(RULE.check(without_heads(history(**slower)))) == []
 
 
 def test_a_limit_that_holds_a_quick_query_back_is_the_remedy(history):

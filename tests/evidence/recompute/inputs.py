@@ -13,6 +13,8 @@ def _arrival(tape: Tape, finding: Json) -> float | None:
     latest = tape.run[-3:]
     per_offset = _rows_per_offset(tape)
     looks = [batch.start + batch.phase("latestOffset") for batch in latest]
+    if not latest[0].heads:  # without heads, what each batch read came since the one before it asked
+        return sum(batch.rows for batch in latest[1:]) / (looks[-1] - looks[0])
     return (head(latest[-1]) - head(latest[0])) * per_offset / (looks[-1] - looks[0])
 
 
