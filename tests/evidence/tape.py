@@ -208,22 +208,22 @@ class Tape:
 
     def with_tasks(self, count: int = 5, batches: Sequence[Batch] | None = None) -> list[Batch]:
         """The newest batches, not the run's first, whose tasks were read; newest first."""
-        known = self._without_first() if batches is None else batches
+        known = self.without_first() if batches is None else batches
         looked_at = known[-2 * count :] if batches is None else known[-8 * count :]
         return [batch for batch in reversed(looked_at) if self.stages(batch)][:count]
 
-    def _without_first(self) -> list[Batch]:
+    def without_first(self) -> list[Batch]:
         return [batch for batch in self.all if batch.run == self.run_id][1:]
 
     @property
     def late_with_tasks(self) -> list[Batch]:
         """Of these the ones that outlast the interval in a row up to now, where there are two of them."""
         for far in (10, 60):
-            late = list(takewhile(self.overran, reversed(self._without_first()[-far:])))
+            late = list(takewhile(self.overran, reversed(self.without_first()[-far:])))
             known = [batch for batch in late if self.stages(batch)][:5]
             if len(known) >= 2:
                 return known
-            known = [batch for batch in reversed(self._without_first()[-far:]) if self.stages(batch)][:5]
+            known = [batch for batch in reversed(self.without_first()[-far:]) if self.stages(batch)][:5]
             if len(known) >= 2:
                 return known
         whole = [batch for batch in self.all if batch.run == self.run_id and batch.rows > 0]

@@ -15,7 +15,8 @@ Mitigation: make the trigger interval longer if results may be that old: the que
 Evidence:
     source_phases_seconds_median: median over the latest batches of (durationMs.latestOffset + durationMs.getBatch) /
         1000. The latest batches are up to 3 newest ones in a row that took more than 1.33 times the interval (without
-        an interval: the newest 3). If reading_wait_seconds_median is given, only those with a `tasks` record
+        an interval: the newest 3; of a run of a few batches: the newest 3 without its first). If
+        reading_wait_seconds_median is given, only those with a `tasks` record
     usual_source_phases_seconds: the same over the usual batches: all batches of the run before the newest 4, without
         its first 10 s, that had rows and took at most 1.1 times the interval. Without an interval, the newest ones that
         took 1.5 times as long for their rows as the median of these do not count. If these are fewer than 5: the faster
@@ -36,7 +37,7 @@ from itertools import takewhile
 from statistics import median
 from typing import NamedTuple
 
-from ledgerops.diagnosis import batch_time, overload, source_wait
+from ledgerops.diagnosis import batch_time, harm, overload, source_wait
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.latency import RUNNING
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
@@ -49,6 +50,7 @@ OTHERS = ("query_planning", "wal_commit", "commit_offsets")  # a machine that is
 MIN_SOURCE_SHARE = 0.3  # of the batch
 MIN_EXCESS_SHARE = 0.5  # of what the batch got longer by
 MIN_INTERVAL_RATIO = 1.33  # times the interval: two such batches are enough when two witnesses agree
+MIN_SECONDS_FROM_BIRTH = 1.0  # of a batch, where no past says what is usual
 MIN_RUNNING_INTERVALS = 2.0  # times the interval, and MORE times the usual: a batch that has run for so long is long
 MIN_ALONE_RATIO = 2.0  # times what makes an answer slow, when nothing else tells why; as much again on a busy machine
 REMEDIES = (
@@ -82,7 +84,7 @@ def check(view: QueryView) -> Iterator[Finding]:
     if view.last is None:
         return
     if slow is None:
-        yield from _while_running(view)
+        yield from _while_running(view) if source_wait.usual(view) else _from_birth(view)
         return
     at = view.last.ended
     evidence = [
@@ -134,6 +136,30 @@ def _while_running(view: QueryView) -> Iterator[Finding]:
         REMEDIES,
         confidence=0.6,
         began=view.now - running,
+    )
+
+
+def _from_birth(view: QueryView) -> Iterator[Finding]:
+    """Without a past: asking the source takes most of each of the newest batches."""
+    newest = _latest(view) or view.baseline.settled[-RECENT_BATCHES:]
+    if view.last is None or len(newest) < batch_time.MIN_PAIRS or not harm.examined(view):
+        return
+    shares = [source_wait.asked(batch) / batch.duration for batch in newest if batch.duration > 0]
+    now, duration = (median(each) for each in zip(*((source_wait.asked(b), b.duration) for b in newest), strict=True))
+    if min(shares, default=0.0) < batch_time.MIN_MAIN_SHARE or now < MIN_SECONDS_FROM_BIRTH:
+        return
+    share = median(shares)
+    yield Finding(
+        f"{now:.1f} s of a batch of {duration:.1f} s are spent asking the source",
+        _component(view),
+        (
+            Evidence("source_phases_seconds_median", now, "seconds", f"< {MIN_SECONDS_FROM_BIRTH:g}", view.last.ended),
+            Evidence("source_share", share, "ratio", f"< {batch_time.MIN_MAIN_SHARE:g}", view.last.ended),
+        ),
+        REMEDIES,
+        confidence=0.5 + 0.3 * share,
+        began=newest[0].started,
+        share=min(1.0, share),
     )
 
 

@@ -120,6 +120,36 @@ def test_larger_batches_do_not_hide_it(history):
     assert list(RULE.check(history(**FAR, rows=[1000] * 6 + [3000] * 2)))
 
 
+ASKS = {"latest_offset": 9.0, "add_batch": 1.0}
+
+
+def test_a_source_that_was_slow_from_birth_needs_no_past(history):
+    [finding] = RULE.check(history(warm=0, interval=5.0, seconds=[10.2] * 5, phases=[ASKS] * 5))
+
+    assert finding.summary == "9.0 s of a batch of 10.2 s are spent asking the source"
+    assert finding.share == pytest.approx(0.88, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param({"seconds": [10.2], "phases": [ASKS]}, id="one batch so far"),
+        pytest.param(
+            {"seconds": [10.2] * 5, "phases": [{"latest_offset": 4.0, "add_batch": 6.0}] * 5}, id="less than half"
+        ),
+        pytest.param({"seconds": [10.2] * 5, "phases": [{"add_batch": 10.0}] * 5}, id="it is asked quickly"),
+        pytest.param({"interval": 20.0, "seconds": [10.2] * 5, "phases": [ASKS] * 5}, id="the query has the time"),
+        pytest.param(
+            {"interval": 0.5, "seconds": [0.9] * 20, "phases": [{"latest_offset": 0.7, "add_batch": 0.2}] * 20},
+            id="less than a second",
+        ),
+        pytest.param({"seconds": [10.2] * 5, "phases": [ASKS, ASKS, ASKS, ASKS, {"add_batch": 10.0}]}, id="no longer"),
+    ],
+)
+def test_other_sources_from_birth_are_not(history, case):
+    assert list(RULE.check(history(**{"warm": 0, "interval": 5.0} | case))) == []
+
+
 def test_it_is_the_root_of_a_trigger_that_is_overrun(history):
     slow = {"latest_offset": 4.0, "add_batch": 0.8}
     verdict = Diagnoser()(history(seconds=[1.0] * 6 + [5.0] * 10, phases=[QUICK] * 6 + [slow] * 10))
@@ -134,7 +164,6 @@ def test_it_is_the_root_of_a_trigger_that_is_overrun(history):
     [
         pytest.param({}, id="healthy"),
         pytest.param({"idle": True}, id="idle"),
-        pytest.param({"warm": 0, "seconds": [3.1] * 8, "phases": [SLOW] * 8}, id="slow as ever: no past"),
         pytest.param(
             {"seconds": [1.0] * 5 + [1.8] * 3, "phases": [QUICK] * 5 + [{"latest_offset": 0.9}] * 3},
             id="slow, and still in time",

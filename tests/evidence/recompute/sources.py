@@ -26,6 +26,7 @@ def _latest(tape: Tape, finding: Json) -> list[Batch]:
     if tape.interval:
         in_time = [place for place, batch in enumerate(newest) if batch.seconds <= 1.33 * tape.interval]
         newest = newest[in_time[-1] + 1 :] if in_time else newest
+    newest = newest or tape.without_first()[-3:]
     known = [batch for batch in newest if tape.stages(batch)]
     return known if "reading_wait_seconds_median" in told else newest
 
