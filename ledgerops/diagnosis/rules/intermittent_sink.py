@@ -87,8 +87,8 @@ def check(view: QueryView) -> Iterator[Finding]:
     if median(state_cost.commit_seconds(view, each) / (each.duration - usual) for each in slow) >= MIN_OUTSIDE_SHARE:
         return  # they save their state
     proof = _outside(view, slow, usual)
-    # a stateful query has rhythms of its own, such as windows that end: only tasks acquit its state
-    if proof is False or (proof is None and view.run.stateful):
+    # a stateful query has rhythms of its own, such as windows that end
+    if proof is False or (proof is None and view.run.stateful and _in_state(batches, slow, usual)):
         return
     excess = median(each.duration for each in slow) - usual
     regular = pstdev(spacings) < MAX_REGULAR_DEVIATION * (sum(spacings) / len(spacings))
@@ -145,6 +145,22 @@ def _share_in_add_batch(batches: Sequence[Progress], slow: Sequence[Progress], u
 def _compaction(view: QueryView, events: Sequence[Progress]) -> bool:
     """Whether the slow ones come in the rhythm in which Spark itself tidies up."""
     return view.run.stateful and len({each.batch_id % COMPACTION_BATCHES for each in events}) == 1
+
+
+def _in_state(batches: Sequence[Progress], slow: Sequence[Progress], usual: float) -> bool:
+    """Whether the state may explain them: its work took half of the excess, over all tasks, or more left it than usual.
+
+    Also where an operator does not say.
+    """
+    seconds = median(
+        sum(each.update_seconds + each.removal_seconds + each.commit_seconds for each in batch.operators)
+        / (batch.duration - usual)
+        for batch in slow
+    )
+    removed, usually = (
+        median(sum(each.removed for each in batch.operators) for batch in some) for some in (slow, batches)
+    )
+    return seconds >= MIN_OUTSIDE_SHARE or removed > PER_ROW * usually or not all(batch.operators for batch in slow)
 
 
 def _collected(view: QueryView, batches: Sequence[Progress], slow: Sequence[Progress], usual: float) -> bool:

@@ -100,6 +100,22 @@ def test_others_are_not(history, case):
     assert list(RULE.check(history(**case))) == []
 
 
+@pytest.mark.parametrize(
+    ("slow", "found"),
+    [
+        pytest.param({"update_seconds": 0.2, "commit_seconds": 0.1}, True, id="its state took no time"),
+        pytest.param({"update_seconds": 4.0}, False, id="its rows look up their state"),
+        pytest.param({"removal_seconds": 4.0}, False, id="rows leave the state"),
+        pytest.param({"removed": 500}, False, id="windows end, and more rows are written"),
+    ],
+)
+def test_of_a_stateful_query_whose_slow_batches_were_not_sampled_the_state_acquits_itself(history, slow, found):
+    operators = [STATEFUL[0] | {"removed": 10} | (slow if each > 1 else {}) for each in STALLS]
+    view = history(seconds=STALLS, phases=phases(STALLS), operators=operators)
+
+    assert bool(list(RULE.check(view))) is found
+
+
 def test_a_look_that_asked_spark_in_vain_does_not_hide_garbage_collection(history):
     """Spark's UI answers late while all stand still: such a look tells of no executor."""
     seen = history(seconds=STALLS, phases=phases(STALLS), stages=[QUICK] * 16, cores=2, gc=15.0)
