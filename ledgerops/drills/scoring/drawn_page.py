@@ -12,8 +12,8 @@ from ledgerops.drills.scoring.report import table
 from ledgerops.errors import UserError
 
 SAMPLES = (
-    ("Seeds 4 to 6: never seen by the rules", range(4, 7)),
-    ("Seeds 1 to 3: the rules were tuned on them", range(1, 4)),
+    ("Seeds 5 to 7: never seen by the rules", range(5, 8)),
+    ("Seeds 1 to 4: the rules were tuned on them", range(1, 5)),
 )
 SECTION = r"(?ms)^## Drills drawn by seed\n.*?(?=^## |\Z)"
 INTRODUCTION = """\
