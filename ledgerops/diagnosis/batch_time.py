@@ -8,7 +8,7 @@ from statistics import median
 from typing import NamedTuple
 
 from ledgerops.diagnosis import overload
-from ledgerops.diagnosis.cpu_contention import MIN_BUSY_SHARE, OTHER, offender, taken, used
+from ledgerops.diagnosis.cpu_contention import MIN_BUSY_SHARE, OTHER, OTHERS_SHARE, offender, slots_taken, taken, used
 from ledgerops.diagnosis.criteria import VERY_LONG_SECONDS
 from ledgerops.model.history import History
 from ledgerops.model.records import Progress, TaskSummary
@@ -32,7 +32,6 @@ MAX_OTHERS_RATIO = 1.7  # a machine that is too busy slows the other phases down
 MIN_ALONE_RATIO = 1.5  # times all the rest of the batch; on a busy machine the rest grows with it
 MIN_TOGETHER_SHARE = 0.6  # of a stage's wall time: so long its tasks are at work on average when all wait for the same
 MIN_OTHERS_SECONDS = 0.1  # seconds of other phases below which their ratio says nothing
-OTHERS_SHARE = 0.35  # of the cores that others must use to hold up a query
 BUSY_SAMPLES = 3  # at one sample every 10 s
 
 
@@ -161,20 +160,6 @@ def machine_busy(view: QueryView) -> bool:
     return (bool(samples) and median(samples) >= MIN_BUSY_SHARE) or _crowded(view)
 
 
-@once
-def _slots_taken(view: QueryView) -> bool:
-    """Whether tasks had every slot in most of the newest samples of the executors, and those of other queries a good
-    part of them; tasks that sleep hold a slot, too, on a machine with free cores."""
-    width, newest = view.cluster.cores, list(view.hosts)[-MAX_PAIRS:]
-    samples = [[each for each in host.executors if each.active and each.cores] for host in newest]
-    full = [sum(e.active_tasks for e in sample) >= sum(e.cores for e in sample) for sample in samples if sample]
-    if not width or not sum(full) > len(full) / 2:
-        return False
-    since = newest[0].at
-    others = (taken(other, since, view.now) or 0.0 for other in view.others if other.ended is None)
-    return sum(others) >= OTHERS_SHARE * width
-
-
 def _crowded(view: QueryView) -> bool:
     fresh = view.now - WINDOW_SECONDS
     late = [
@@ -214,10 +199,10 @@ def sink_blocks(view: QueryView, outside: Outside) -> bool:
     more = outside.seconds - (usual.seconds if usual is not None else outside.seconds)
     if machine_busy(view) and not view.baseline.usual and not _keeps_itself_busy(view):
         alone = outside.seconds >= MIN_ALONE_RATIO * (outside.duration - outside.seconds)
-        return alone and not _slots_taken(view) and not _crowded(view)
+        return alone and not slots_taken(view) and not _crowded(view)
     main = outside.share >= MIN_MAIN_SHARE
     grown = more >= max(MIN_GROWTH_SECONDS, MIN_PART_SHARE * outside.duration)
-    return (main or grown) and not starved(view) and not _slots_taken(view)
+    return (main or grown) and not starved(view) and not slots_taken(view)
 
 
 @once
@@ -234,7 +219,7 @@ def starved(view: QueryView) -> bool:
         return True
     if not view.baseline.usual:
         return False  # a busy machine slows all parts of a batch alike: which of them is largest still tells the cause
-    if _slots_taken(view):
+    if slots_taken(view):
         return True
     usual, latest = view.baseline.usual, [batch for batch, _ in pairs(view)] or view.baseline.steady[-RECENT_BATCHES:]
     if not usual or not latest:

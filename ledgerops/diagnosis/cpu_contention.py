@@ -123,6 +123,24 @@ def taken(history: History, since: float, until: float, earlier: bool = False) -
     return rate * min(1.0, busy / (until - since))
 
 
+OTHERS_SHARE = 0.35  # of the cores that others must use to hold up a query
+NEWEST_SAMPLES = 5  # of the executors, most of which must show that all slots are taken
+
+
+@once
+def slots_taken(view: QueryView) -> bool:
+    """Whether tasks had every slot in most of the newest samples of the executors, and those of other queries a good
+    part of them; tasks that sleep hold a slot, too, on a machine with free cores."""
+    width, newest = view.cluster.cores, list(view.hosts)[-NEWEST_SAMPLES:]
+    samples = [[each for each in host.executors if each.active and each.cores] for host in newest]
+    full = [sum(e.active_tasks for e in sample) >= sum(e.cores for e in sample) for sample in samples if sample]
+    if not width or not sum(full) > len(full) / 2:
+        return False
+    since = newest[0].at
+    others = (taken(other, since, view.now) or 0.0 for other in view.others if other.ended is None)
+    return sum(others) >= OTHERS_SHARE * width
+
+
 class Offender(NamedTuple):
     """Another query of the driver that takes the cores. Figures are in cores."""
 
@@ -145,13 +163,15 @@ MIN_BUSY_SHARE = 0.85  # of all cores of the machine
 @once
 def offender(view: QueryView) -> Offender | None:
     """The query that holds up this one: it takes most of the cores, more than it used to, while this one, at no more
-    rows than usual, needs much longer for them."""
+    rows than usual, needs much longer for them. Without a past, all slots must be taken."""
     if not view.others or not overload.strained(view):
         return None
     lost, width = view.baseline.slowdown, view.cluster.cores
-    if lost is None or lost.factor < MIN_SLOWDOWN or not width:
+    slower = lost.factor >= MIN_SLOWDOWN if lost is not None else slots_taken(view)
+    newest = view.baseline.steady[-RECENT_BATCHES:] or view.batches[-1:]
+    if not width or not newest or not slower:
         return None
-    since, until = view.baseline.steady[-RECENT_BATCHES].started, view.now
+    since, until = newest[0].started, view.now
     own = taken(view.history, since, until)
     if own is None:
         return None
@@ -175,6 +195,8 @@ def offender(view: QueryView) -> Offender | None:
 def _before(other: History, view: QueryView) -> float | None:
     """What the other query took while this one had its usual batches."""
     usual = view.baseline.usual
+    if not usual:
+        return None
     until = usual[-1].ended
     since = max(usual[0].started, until - BEFORE_SECONDS)
     if not any(since <= batch.ended <= until for batch in other.run):

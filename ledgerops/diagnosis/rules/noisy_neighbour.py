@@ -1,7 +1,7 @@
 """Noisy neighbour: another query of the same driver takes the cores that this one needs.
 
-Meaning: all queries of a driver share its task slots. Another query now runs its tasks on most of them, more than it
-    used to, and the stages of this query wait for slots or compute slowly.
+Meaning: all queries of a driver share its task slots. Another query runs its tasks on most of them, more than it used
+    to or since this query began, and the stages of this query wait for slots or compute slowly.
 Impact: batches of this query outlast the trigger interval although its own rows and its sink are as before.
 Diagnosis: 1. Check the findings of the query that is named: its cause is the cause here. `ledgerops diagnose` lists all
     queries of the driver.
@@ -17,7 +17,8 @@ Evidence:
         run_seconds of its stages divided by the durations of its batches that ended in that time and have tasks (or of
         its newest such batch), times the share of the time in which its batches run, including the running one.
     own_cores: the same for this query.
-    usual_neighbour_cores: the same for the named query, in the 60 s before the last usual batch of this query.
+    usual_neighbour_cores: the same for the named query, in the 60 s before the last usual batch of this query. This and
+        the next are absent where this query has no usual batches.
     slowdown_at_equal_rows: median duration of the latest 3 batches with rows, divided by that of the usual batches. If
         the latest batches have more rows, the usual duration is first multiplied by the ratio of the median rows.
     slots: sum of cores of the active executors in the newest sample of the host.
@@ -25,31 +26,32 @@ Evidence:
 
 from collections.abc import Iterator
 
-from ledgerops.diagnosis import cpu_contention
+from ledgerops.diagnosis import batch_time, cpu_contention
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
-from ledgerops.signals.baseline import RECENT_BATCHES
+from ledgerops.signals.baseline import RECENT_BATCHES, Slowdown
 from ledgerops.signals.query_view import QueryView
 
 
 def check(view: QueryView) -> Iterator[Finding]:
     found, lost = cpu_contention.offender(view), view.baseline.slowdown
-    if found is None or lost is None or view.last is None:
+    if found is None or view.last is None:
         return
     at = view.now
     evidence = [
         Evidence("neighbour_cores", found.takes, "cores", f"< {cpu_contention.MIN_OFFENDER_SHARE * found.slots:g}", at),
         Evidence("own_cores", found.own, "cores", f"> {found.takes / cpu_contention.MIN_TIMES_OWN:.1f}", at),
-        Evidence("slowdown_at_equal_rows", lost.factor, "ratio", f"< {cpu_contention.MIN_SLOWDOWN:g}", view.last.ended),
         Evidence("slots", float(found.slots), "cores", "more than both need", at),
     ]
-    before = "it did not run before"
+    before, effect, sure, share = _from_birth(view, found) if lost is None else _since(found, lost)
     if found.took is not None:
         evidence.append(Evidence("usual_neighbour_cores", found.took, "cores", "as now", at))
-        before = f"it took {found.took:.1f} before"
+    if lost is not None:
+        limit = f"< {cpu_contention.MIN_SLOWDOWN:g}"
+        evidence.append(Evidence("slowdown_at_equal_rows", lost.factor, "ratio", limit, view.last.ended))
     yield Finding(
-        f"{found.query} takes {found.takes:.1f} of {found.slots} cores ({before}); a batch of this query takes "
-        f"{lost.seconds:.1f} s instead of the usual {lost.usual_seconds:.1f} s",
+        f"{found.query} takes {found.takes:.1f} of {found.slots} cores ({before}); "
+        f"a batch of this query takes {effect}",
         Component("query", found.query, "shares the driver's cores"),
         tuple(evidence),
         (
@@ -60,12 +62,28 @@ def check(view: QueryView) -> Iterator[Finding]:
                 safe=False,
             ),
         ),
-        confidence=min(
-            0.95, 0.6 + 0.3 * found.takes / found.slots + 0.05 * (lost.factor >= 2 * cpu_contention.MIN_SLOWDOWN)
-        ),
+        confidence=sure,
         began=found.since,
-        share=max(0.0, 1 - 1 / lost.factor),
+        share=share,
     )
+
+
+def _since(found: cpu_contention.Offender, lost: Slowdown) -> tuple[str, str, float, float]:
+    """What the neighbour did before, what became of this query's batches, how sure that is, and its share of them."""
+    before = "it did not run before" if found.took is None else f"it took {found.took:.1f} before"
+    effect = f"{lost.seconds:.1f} s instead of the usual {lost.usual_seconds:.1f} s"
+    much = lost.factor >= 2 * cpu_contention.MIN_SLOWDOWN
+    return before, effect, min(0.95, 0.6 + 0.3 * found.takes / found.slots + 0.05 * much), max(0.0, 1 - 1 / lost.factor)
+
+
+def _from_birth(view: QueryView, found: cpu_contention.Offender) -> tuple[str, str, float, float]:
+    """The same without a past: its stages wait for slots while no task of it runs."""
+    outside, seconds = batch_time.outside_tasks(view), view.batches[-1].duration
+    effect = f"{seconds:.1f} s"
+    if outside is None:
+        return "since this query began", effect, 0.5, 0.0
+    effect += f", {outside.seconds:.1f} s of which no task of it runs"
+    return "since this query began", effect, 0.5 + 0.3 * found.takes / found.slots, outside.share
 
 
 def acquit(view: QueryView) -> str | None:

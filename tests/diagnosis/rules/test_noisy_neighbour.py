@@ -55,6 +55,39 @@ def test_the_batch_that_runs_counts_as_those_before_it(victim):
     assert finding.component.name == "hog"
 
 
+FROM_BIRTH = {"warm": 0, "seconds": [10] * 6, "stages": [[stage("save", seconds=[0.4, 0.4], began=7.0, wall=0.5)]] * 6}
+
+
+def test_one_that_had_the_slots_from_birth_is_named_without_a_past(history):
+    view = history(**FROM_BIRTH)
+    asleep = stage("udf", seconds=[4.8, 4.8], wall=4.9, cpu=0.01)
+    others = neighbour(view, 999, heavy=asleep)
+
+    [finding] = RULE.check(looked_at(beside(view, others), busy=0.2, active=2))
+
+    assert finding.summary == (
+        "hog takes 1.6 of 2 cores (since this query began); a batch of this query takes 10.0 s, 7.5 s of which no task "
+        "of it runs"
+    )
+    assert finding.share == pytest.approx(0.75)
+
+
+@pytest.mark.parametrize(
+    ("other", "active"),
+    [
+        pytest.param({"heavy_since": 999}, 1, id="a slot is free"),
+        pytest.param({"heavy_since": None}, 2, id="a light neighbour: the slots are its own"),
+        pytest.param(
+            {"heavy_since": 999, "heavy": stage(seconds=[2.4, 0.0], wall=4.9)}, 2, id="one that leaves most of them"
+        ),
+    ],
+)
+def test_without_a_past_others_are_not_blamed(history, other, active):
+    view = history(**FROM_BIRTH)
+
+    assert list(RULE.check(looked_at(beside(view, neighbour(view, **other)), busy=1.0, active=active))) == []
+
+
 @pytest.mark.parametrize(
     "others",
     [
