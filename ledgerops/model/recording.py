@@ -12,6 +12,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 from errno import ENOENT
+from math import isinf
 from pathlib import Path
 from typing import IO, Any
 
@@ -60,14 +61,21 @@ def load_json(text: bytes | str) -> Any:
         return orjson.loads(text)
     except ValueError:
         try:
-            return _encodable(json.loads(text, parse_int=_whole))
+            return _encodable(json.loads(text, parse_int=_whole, parse_float=_finite))
         except RecursionError:
             raise ValueError("no valid JSON: nested too deeply") from None
 
 
 def _whole(text: str) -> float:
     """A whole number; one that is longer than 64 bits as a float, which calculations can take."""
-    return int(text) if len(text) <= MAX_DIGITS else float(text)
+    return int(text) if len(text) <= MAX_DIGITS else _finite(text)
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if isinf(value):
+        raise ValueError("no valid JSON: a number that is too large")
+    return value
 
 
 def _encodable(value: Any) -> Any:

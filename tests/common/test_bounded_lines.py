@@ -150,7 +150,10 @@ def bombs(folder):
         "long.jsonl": (b'{"at":"' + b"x" * (20 * MIB), ":1: a line of more than 8 MiB"),
         "long-log": (EVENT + b'{"Event":"SparkListenerTaskEnd","x":"' + b"x" * (20 * MIB), ":2: a line of more than"),
         "lists.jsonl": (b"[" + b"[]," * (2 * MIB) + b"[]]\n" + RECORD, ":1: not a recording line (no kind)"),
-        "numbers.jsonl": (b'{"at":' + b"9" * (7 * MIB) + b"}\n" + RECORD, ":1: not a recording line (not JSON)"),
+        "numbers.jsonl": (
+            b'{"at":' + b"9" * (7 * MIB) + b"}\n" + RECORD,
+            ":1: not a recording line (no valid",
+        ),
         "newlines.jsonl": (b"\n" * (64 * MIB), ": no query in "),
         "newlines-log": (EVENT + b"\n" * (64 * MIB), ": no query in "),
     }
