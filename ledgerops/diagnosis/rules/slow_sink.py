@@ -89,6 +89,8 @@ def _outside(view: QueryView) -> Slow | None:
         if usual is None
         else min(batch_time.MIN_MAIN_SHARE, batch_time.MIN_PART_SHARE + before / outside.duration)
     )
+    if outside.share < limit:
+        limit = batch_time.MIN_AFTER_SHARE
     evidence = [
         ("add_batch_seconds_outside_tasks", outside.seconds, "seconds", f"< {MIN_SECONDS:g}"),
         ("outside_tasks_share", outside.share, "ratio", f"< {limit:.2f}"),

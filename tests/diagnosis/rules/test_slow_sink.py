@@ -93,12 +93,12 @@ def test_two_long_batches_and_one_that_runs_are_enough(history):
 
 
 def test_a_part_of_the_batch_is_the_sinks_when_it_was_not_there_before(history):
-    even = stage("save", seconds=[3.6, 3.7], wall=3.8)
+    even = stage("save", seconds=[3.7, 3.8], wall=3.9)
     told = {"seconds": [6] * 4, "phases": [{"add_batch": 5.8}] * 4, "stages": [[even]] * 4}
 
     assert list(RULE.check(history(**told))) == []
     [finding] = RULE.check(history(warm=14, warm_stages=[QUICK], **told))
-    assert finding.share == pytest.approx((2.0 - 0.3) / 6)
+    assert finding.share == pytest.approx((1.9 - 0.3) / 6)
 
 
 def test_one_task_that_waits_for_itself_is_not_the_sink(history):
@@ -116,3 +116,22 @@ def test_stages_that_wait_for_slots_which_sleeping_tasks_of_another_query_hold_a
     assert list(RULE.check(looked_at(view, busy=0.2, active=2)))
     assert list(RULE.check(looked_at(beside(view, asleep), busy=0.2)))
     assert list(RULE.check(looked_at(beside(view, asleep), busy=0.2, active=2))) == []
+
+
+QUICK_TASKS = [stage("save", seconds=[2.0, 2.0], wall=2.1)]
+
+
+@pytest.mark.parametrize(
+    ("case", "found"),
+    [
+        pytest.param({"interval": 2.0, "stages": [QUICK_TASKS] * 6}, True, id="after the last task, with harm"),
+        pytest.param({"interval": 9.0, "stages": [QUICK_TASKS] * 6}, False, id="nothing suffers"),
+        pytest.param(
+            {"interval": 2.0, "stages": [[stage("save", seconds=[2.0, 2.0], began=1.8, wall=2.1)]] * 6},
+            False,
+            id="before the tasks: it may be planning",
+        ),
+    ],
+)
+def test_a_third_of_a_batch_after_its_tasks_is_the_sinks_where_the_query_suffers(history, case, found):
+    assert bool(list(RULE.check(history(warm=0, seconds=[5.0] * 6, **case)))) is found
