@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from statistics import median
 
-from ledgerops.diagnosis.criteria import OVER_RATIO
+from ledgerops.diagnosis.criteria import OVER_RATIO, WORTH_SHARE
 from ledgerops.diagnosis.harm import Harm
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.model.finding import Finding
 from ledgerops.signals.baseline import RECENT_BATCHES
 from ledgerops.signals.query_view import QueryView
 
-MIN_SHARE = 1 / 3  # of a batch: so much is worth removing first, whatever it takes to end the harm
 MAX_SHARE_OF_LARGER = 0.5  # a cause with less than this part of another's saving does not explain it
 MIN_ENDING_SHARE = 0.1  # that ends the harm; less is within the noise of a few batches
 
@@ -53,11 +52,11 @@ def outweighed(findings: Sequence[Finding]) -> set[tuple[str, str]]:
         (small, large)
         for small, share in shares.items()
         for large in shares
-        if share < min(MIN_SHARE, MAX_SHARE_OF_LARGER * shares[large])
+        if share < min(WORTH_SHARE, MAX_SHARE_OF_LARGER * shares[large])
     }
 
 
 def _enough(share: float, harm: Harm | None) -> bool:
     """Whether a saving ends the harm, or is large enough to be worth it in any case."""
     ends = harm is not None and share >= MIN_ENDING_SHARE and harm.ratio * (1 - share) < OVER_RATIO
-    return share >= MIN_SHARE or ends
+    return share >= WORTH_SHARE or ends

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from ledgerops.diagnosis import overload
 from ledgerops.diagnosis.cpu_contention import MIN_BUSY_SHARE, OTHER, OTHERS_SHARE, offender, slots_taken, taken, used
-from ledgerops.diagnosis.criteria import VERY_LONG_SECONDS
+from ledgerops.diagnosis.criteria import VERY_LONG_SECONDS, WORTH_SHARE
 from ledgerops.diagnosis.harm import harm
 from ledgerops.model.history import History
 from ledgerops.model.records import Progress, TaskSummary
@@ -27,9 +27,6 @@ MAX_WAITING_CPU_SHARE = 0.3  # tasks that compute less than this share of their 
 MORE_THAN_USUAL = 2.0  # batch time against the query's own past, at equal rows
 MIN_MAIN_SHARE = 0.5  # share of a batch from which one thing is what the batch does
 MAX_READ_STAGES = 8  # stages of a batch: of more, only the newest were read, and the others' time is unknown
-MIN_AFTER_SHARE = (
-    1 / 3
-)  # of the batch of a query that suffers: so much is worth removing, and nothing else follows tasks
 MIN_PART_SHARE = 0.25  # share of a batch that is worth naming beside another cause
 MIN_GROWTH_SECONDS = 1.0  # seconds more than usual; a machine's hiccups stay below it in the median
 MAX_OTHERS_RATIO = 1.7  # a machine that is too busy slows the other phases down as much
@@ -197,7 +194,7 @@ def sink_blocks(view: QueryView, outside: Outside) -> bool:
 
     What passes after the last task has ended is the sink's in any case.
     """
-    if outside.after >= (MIN_MAIN_SHARE if harm(view) is None else MIN_AFTER_SHARE) * outside.duration:
+    if outside.after >= (MIN_MAIN_SHARE if harm(view) is None else WORTH_SHARE) * outside.duration:
         return True
     usual = usually_outside(view)
     more = outside.seconds - (usual.seconds if usual is not None else outside.seconds)
@@ -302,8 +299,6 @@ def _waits_from_birth(view: QueryView, waiting: Waiting) -> bool:
     if not all(tasks.stages[-1].reads_shuffle for _, tasks in known):
         return False
     state = median(
-        sum(each.commit_seconds + each.update_seconds + each.removal_seconds for each in batch.operators)
-        + sum(stage.shuffle_seconds or 0.0 for stage in tasks.stages)
-        for batch, tasks in known
+        batch.state_seconds + sum(stage.shuffle_seconds or 0.0 for stage in tasks.stages) for batch, tasks in known
     )
     return state < MAX_WAITING_CPU_SHARE * median(tasks.stages[-1].run_seconds for _, tasks in known)

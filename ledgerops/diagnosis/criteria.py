@@ -17,3 +17,4 @@ HOPELESS_SECONDS = 20.0
 VERY_LONG_SECONDS = 20.0  # of every batch that has ended, the first included: where that takes time is worth a word
 MIN_LAG_SECONDS = 10.0  # of a backlog that grows; a burst of 1.5 times the capacity for 20 s stays below it
 MIN_PEAK_SHARE = 0.95  # below this share of its peak the backlog is shrinking
+WORTH_SHARE = 1 / 3  # of a harmed query's batch: so much is worth removing first, whatever it takes to end the harm

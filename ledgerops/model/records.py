@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 Kind = Literal[
     "started",
@@ -23,19 +23,7 @@ Kind = Literal[
     "observer",
     "batch_running",
 ]
-KINDS: tuple[Kind, ...] = (
-    "started",
-    "progress",
-    "idle",
-    "terminated",
-    "plan",
-    "tasks",
-    "files",
-    "offsets",
-    "host",
-    "observer",
-    "batch_running",
-)
+KINDS: tuple[Kind, ...] = get_args(Kind)
 
 Partition = tuple[str, str]  # (topic, partition); a source without topics uses its own name
 Offsets = Mapping[Partition, int]
@@ -123,6 +111,11 @@ class Progress:
     def ended(self) -> float:
         """When the batch ended, in epoch seconds."""
         return self.started + self.duration
+
+    @property
+    def state_seconds(self) -> float:
+        """Task seconds of all stateful operators: reading and changing, removing, saving."""
+        return sum(each.update_seconds + each.removal_seconds + each.commit_seconds for each in self.operators)
 
 
 @dataclass(frozen=True, slots=True)

@@ -123,10 +123,9 @@ def check(view: QueryView) -> Iterator[Finding]:
 def _from_birth(view: QueryView, use: cpu_contention.Use) -> Iterator[Finding]:
     """Without a past nothing says how long a batch takes on a free machine, but others have most of this one."""
     began = view.batches[0].started if view.batches else view.now
-    long = max(view.run.unfinished_seconds or 0.0, view.last.duration if view.last is not None else 0.0)
     if not _mostly_foreign(use) or view.last is None:
         return
-    pressed = _pressed(view)
+    long, pressed = max(view.run.unfinished_seconds or 0.0, view.last.duration), _pressed(view)
     if long <= (view.trigger.interval or 0.0) or (pressed is None and view.now - began < MIN_RUN_SECONDS):
         return
     yield replace(

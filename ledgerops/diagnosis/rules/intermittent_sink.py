@@ -152,11 +152,7 @@ def _in_state(batches: Sequence[Progress], slow: Sequence[Progress], usual: floa
 
     Also where an operator does not say.
     """
-    seconds = median(
-        sum(each.update_seconds + each.removal_seconds + each.commit_seconds for each in batch.operators)
-        / (batch.duration - usual)
-        for batch in slow
-    )
+    seconds = median(batch.state_seconds / (batch.duration - usual) for batch in slow)
     removed, usually = (
         median(sum(each.removed for each in batch.operators) for batch in some) for some in (slow, batches)
     )

@@ -36,6 +36,7 @@ from statistics import median
 from typing import NamedTuple
 
 from ledgerops.diagnosis import batch_time, harm
+from ledgerops.diagnosis.criteria import WORTH_SHARE
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.signals.baseline import RECENT_BATCHES
@@ -90,7 +91,7 @@ def _outside(view: QueryView) -> Slow | None:
         else min(batch_time.MIN_MAIN_SHARE, batch_time.MIN_PART_SHARE + before / outside.duration)
     )
     if outside.share < limit:
-        limit = batch_time.MIN_AFTER_SHARE
+        limit = WORTH_SHARE
     evidence = [
         ("add_batch_seconds_outside_tasks", outside.seconds, "seconds", f"< {MIN_SECONDS:g}"),
         ("outside_tasks_share", outside.share, "ratio", f"< {limit:.2f}"),
