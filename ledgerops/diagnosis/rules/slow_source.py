@@ -1,7 +1,8 @@
 """Slow source: a batch spends its time asking the source and waiting for its rows.
 
 Meaning: the phases `latest_offset` and `get_batch`, and the tasks that read, wait several times as long as before, and
-    this explains why the batch takes longer. The rest of the query is as fast as before.
+    this explains why the batch takes longer. The rest of the query is as fast as before. Without a healthy past, these
+    phases take most of each batch.
 Impact: batches outlast the trigger interval although the cores are idle, and the query falls behind.
 Diagnosis: 1. `sum by (phase) (rate(ledgerops_batch_phase_seconds_total{query="QUERY"}[5m]))` shows where the time goes.
     A long `latest_offset` or `get_batch` means that the broker answers slowly. A long `add_batch` with reading tasks
