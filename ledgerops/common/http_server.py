@@ -23,6 +23,7 @@ import orjson
 
 from ledgerops.common.credentials import Reread
 from ledgerops.common.http_access import Access
+from ledgerops.common.rate_limit import RateLimit
 
 MAX_REQUESTS = 32  # at a time, so that a storm cannot take the process's memory
 MAX_REQUESTS_PER_ADDRESS = 24  # the rest is left to others
@@ -31,9 +32,10 @@ REQUEST_SECONDS = 10.0  # a request that takes longer is cut, however little it 
 QUIET_SECONDS = 5.0  # a client that is silent for so long is cut off
 SPARED_SECONDS = 0.25  # for which a new connection is not cut for a newer one
 ROOM_SECONDS = 0.2  # that a request waits for the place of one that was cut
-BURST = 100  # requests of one address that are answered at once, however few it may send in a second
 MAX_PARKED = 64  # requests that wait because their address has sent more than it may
-MAX_ADDRESSES = 1000  # whose rate is remembered
+MAX_LEAVING = 256  # refused connections whose request is still under way
+MAX_UNREAD_BYTES = 65_536  # of a refused request that are taken from its connection
+LEAVING_SECONDS = 0.1  # that such a connection stays open: closing it unread would reset it, and lose the answer
 # the live page loads nothing but its figures, so nothing that slips into it could load more
 POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'; img-src data:"
 JSON, LINES, HTML = "application/json", "application/x-ndjson", "text/html; charset=utf-8"
@@ -74,8 +76,8 @@ class Server(ThreadingHTTPServer):
     """Answers with `answer(request)`. Raises OSError when the address is taken.
 
     `refused` is called with the reason for each request that is turned away or cut. POST is taken where
-    `max_body_bytes` is above 0. An address that has used up its BURST gets `max_per_second` answers. `problem` makes
-    the answer to what is refused here.
+    `max_body_bytes` is above 0. An address that has used up its burst gets `max_per_second` answers, fewer where they
+    take long. `problem` makes the answer to what is refused here.
     """
 
     daemon_threads = True
@@ -97,9 +99,10 @@ class Server(ThreadingHTTPServer):
     ) -> None:
         self.answer, self.access, self.refused, self.secure = answer, access, refused, secure
         self.max_body_bytes, self.problem = max_body_bytes, problem
-        self._max_per_address, self._max_per_second = max_per_address, max_per_second
-        self._left: dict[str, tuple[float, float]] = {}  # by address: requests that it may send at once, as of when
-        self._parked: deque[tuple[Any, Any]] = deque()
+        self._max_per_address, self._limit = max_per_address, RateLimit(max_per_second)
+        self._parked: dict[str, deque[tuple[Any, Any]]] = {}  # by address, the oldest first
+        self._leaving: deque[tuple[float, Any]] = deque()  # refused connections, and until when they stay open
+        self._refusal = _refusal(problem)
         self._slots = threading.BoundedSemaphore(max_requests)
         self._open: dict[socket.socket, Connection] = {}
         if ":" in address[0]:
@@ -109,14 +112,16 @@ class Server(ThreadingHTTPServer):
     def close_inherited(self) -> None:
         """In a forked child: closes its copies of the sockets, which the parent goes on using."""
         self.socket.close()
-        for request in (*self._open, *(parked for parked, _ in self._parked)):
+        for request in (*self._open, *self._idle()):
             request.close()
 
     def server_close(self) -> None:
         """Stops listening; who still waits gets no answer. May be called twice."""
         super().server_close()
-        while self._parked:
-            self.shutdown_request(self._parked.popleft()[0])
+        for request in self._idle():
+            self.shutdown_request(request)
+        self._parked.clear()
+        self._leaving.clear()
 
     def server_bind(self) -> None:
         """Without the look-up of the host's name that HTTPServer does: it may hang for seconds."""
@@ -134,10 +139,11 @@ class Server(ThreadingHTTPServer):
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """Starts a thread for the request, unless its address has sent too many: then it waits, or is refused."""
-        if self._may_ask(str(client_address[0])):
+        address = str(client_address[0])
+        if address not in self._parked and self._limit.admit(address):
             self._begin(request, client_address)
-        elif len(self._parked) < MAX_PARKED:
-            self._parked.append((request, client_address))
+        elif sum(map(len, self._parked.values())) < MAX_PARKED:
+            self._parked.setdefault(address, deque()).append((request, client_address))
         else:
             self._turn_away(request, "rate")
 
@@ -160,6 +166,7 @@ class Server(ThreadingHTTPServer):
         try:
             super().process_request_thread(request, client_address)
         finally:
+            self._limit.charge(str(client_address[0]), time.thread_time())  # the thread lives for this request alone
             self._release(request)
 
     def request_is_in(self, request: Any) -> None:
@@ -171,30 +178,19 @@ class Server(ThreadingHTTPServer):
     def service_actions(self) -> None:
         """Answers what has waited long enough and cuts what has taken too long; called between requests."""
         now = time.monotonic()
-        for _ in range(len(self._parked)):
-            request, client_address = self._parked.popleft()
-            if self._may_ask(str(client_address[0])):
-                self._begin(request, client_address)
-            else:
-                self._parked.append((request, client_address))
+        for address, parked in list(self._parked.items()):
+            while parked and self._limit.admit(address):
+                self._begin(*parked.popleft())
+            if not parked:
+                del self._parked[address]
+        while self._leaving and self._leaving[0][0] <= now:
+            self._leave(self._leaving.popleft()[1])
         for request, connection in list(self._open.items()):
             if now - connection.began > (REQUEST_SECONDS if connection.asked else HEADER_SECONDS):
                 self._cut(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A broken connection is the client's problem: nothing is written to the job's output."""
-
-    def _may_ask(self, address: str) -> bool:
-        """Whether an address may send a request now, which is then counted."""
-        if self._max_per_second == math.inf:
-            return True
-        now = time.monotonic()
-        left, since = self._left.pop(address, (float(BURST), now))
-        left = min(float(BURST), left + (now - since) * self._max_per_second)
-        while len(self._left) >= MAX_ADDRESSES:
-            del self._left[next(iter(self._left))]  # of the one that asked longest ago
-        self._left[address] = (left - 1.0 if left >= 1.0 else left), now
-        return left >= 1.0
 
     def _no_room(self, address: str) -> str | None:
         """Takes a place for a request; else why there is none: the one that was slowest to ask is cut for it."""
@@ -237,21 +233,45 @@ class Server(ThreadingHTTPServer):
     def _turn_away(self, request: Any, reason: str) -> None:
         """Answers 503, as far as that is possible without waiting."""
         self.refused(reason)
-        body, kind, _ = self.problem(HTTPStatus.SERVICE_UNAVAILABLE, "too many requests at the same time; try again")
-        head = f"HTTP/1.1 503 Service Unavailable\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n"
+        if self.secure is not None:  # a TLS client would have to shake hands first
+            self.shutdown_request(request)
+            return
         try:
-            if self.secure is None:  # a TLS client would have to shake hands first
-                request.settimeout(0.05)
-                request.sendall(f"{head}Retry-After: 1\r\nConnection: close\r\n\r\n".encode() + body)
-                request.shutdown(socket.SHUT_WR)
-                request.recv(65536)  # what is unread at the end would become a bare reset
+            request.setblocking(False)
+            request.send(self._refusal)
+            request.recv(MAX_UNREAD_BYTES)
+        except BlockingIOError:
+            if len(self._leaving) >= MAX_LEAVING:
+                self._leave(self._leaving.popleft()[1])
+            self._leaving.append((time.monotonic() + LEAVING_SECONDS, request))
+        except OSError:
+            request.close()
+        else:
+            request.close()
+
+    def _leave(self, request: Any) -> None:
+        """Closes a refused connection: what is unread would become a bare reset."""
+        try:
+            request.recv(MAX_UNREAD_BYTES)
         except OSError:
             pass
-        self.shutdown_request(request)
+        request.close()
+
+    def _idle(self) -> list[Any]:
+        """The connections without a thread."""
+        parked = [request for waiting in self._parked.values() for request, _ in waiting]
+        return [*parked, *(request for _, request in self._leaving)]
 
     def _release(self, request: Any) -> None:
         if self._open.pop(request, None) is not None:
             self._slots.release()
+
+
+def _refusal(problem: Callable[[HTTPStatus, str], Answer]) -> bytes:
+    """The whole answer to a request for which there is no room."""
+    body, kind, _ = problem(HTTPStatus.SERVICE_UNAVAILABLE, "too many requests at the same time; try again")
+    head = f"HTTP/1.1 503 Service Unavailable\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n"
+    return f"{head}Retry-After: 1\r\nConnection: close\r\n\r\n".encode() + body
 
 
 class Handler(BaseHTTPRequestHandler):

@@ -70,8 +70,9 @@ PARTS = (
     ),
     Part(
         "scrapes", "scrapes:scrapes", "A storm of scrapes beside a saturated job",
-        "Windows of one query that never waits, alternately with 200 scrapes a second and without. An address is "
-        "answered 20 times a second; further requests wait or are refused.",
+        "Beside one query that never waits. An address is answered 10 times a second; further requests wait or are "
+        "refused. The exporter's threads are measured for ten minutes: CPU time of the driver's Python process less "
+        "that of its other threads.",
     ),
     Part(
         "core", "core:core", "Scrape, memory, replay and start",

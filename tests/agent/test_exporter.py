@@ -21,7 +21,7 @@ from ledgerops.agent.exporter import Exporter
 from ledgerops.agent.queue import EventQueue
 from ledgerops.agent.worker import Worker
 from ledgerops.cli import main
-from ledgerops.common import http_server
+from ledgerops.common import http_server, rate_limit
 from ledgerops.common.http import ask
 from ledgerops.common.http_server import MAX_REQUESTS, MAX_REQUESTS_PER_ADDRESS
 from ledgerops.config import Config
@@ -447,6 +447,8 @@ def test_clients_that_never_finish_their_request_leave_room_for_those_that_do(se
                 each.sendall(b"GET /metrics HTTP/1.1\r\nA: b\r\n")
             except OSError:
                 pass
+        rest = 2 * MAX_REQUESTS - MAX_REQUESTS_PER_ADDRESS
+        until(lambda: served.stats.copy().requests_refused.total() >= rest, 60, "all to be accepted, or refused")
         time.sleep(http_server.SPARED_SECONDS)  # for so long a new connection is not cut
         assert [served.get("/metrics")[0] for _ in range(10)] == [200] * 10
         assert threading.active_count() - before <= MAX_REQUESTS
@@ -475,7 +477,7 @@ def test_when_all_places_are_taken_by_requests_the_next_is_answered_503_and_coun
 
 
 def test_an_address_that_asks_too_often_waits_and_then_is_answered(serve, monkeypatch):
-    monkeypatch.setattr(http_server, "BURST", 5)
+    monkeypatch.setattr(rate_limit, "BURST", 5)
     served = serve()
     with ThreadPoolExecutor(4) as pool:
         began = time.monotonic()
@@ -488,7 +490,7 @@ def test_an_address_that_asks_too_often_waits_and_then_is_answered(serve, monkey
 
 
 def test_one_address_that_asks_too_often_holds_up_no_other(serve, monkeypatch):
-    monkeypatch.setattr(http_server, "BURST", 1)
+    monkeypatch.setattr(rate_limit, "BURST", 1)
     monkeypatch.setattr(exporter_module, "MAX_PER_SECOND", 0.1)
     served = serve()
     greedy = opened(served, http_server.MAX_PARKED + 20)
@@ -501,6 +503,57 @@ def test_one_address_that_asks_too_often_holds_up_no_other(serve, monkeypatch):
     finally:
         for each in greedy:
             each.close()
+
+
+def test_refused_clients_that_say_nothing_hold_up_no_other(serve, monkeypatch):
+    monkeypatch.setattr(rate_limit, "BURST", 1)
+    monkeypatch.setattr(exporter_module, "MAX_PER_SECOND", 0.001)
+    monkeypatch.setattr(http_server, "LEAVING_SECONDS", 600.0)
+    monkeypatch.setattr(http_server, "MAX_LEAVING", 10)
+    served = serve()
+    greedy = opened(served, http_server.MAX_PARKED + 1)
+    try:
+        parked = served.exporter._server._parked
+        until(lambda: len(parked.get("127.0.0.1", ())) == http_server.MAX_PARKED, 60, "all to wait")
+        refused = opened(served, 20)
+        greedy += refused
+        for each in refused:
+            assert each.recv(2000).startswith(b"HTTP/1.1 503 ")
+        assert refused[9].recv(1) == b"", "the oldest of more than MAX_LEAVING is closed"
+        assert len(served.exporter._server._leaving) == 10
+        with socket.create_connection(("127.0.0.1", served.exporter.port), 60, ("127.0.0.2", 0)) as other:
+            other.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            assert other.recv(100).startswith(b"HTTP/1.1 200")
+        served.exporter.close()
+        assert refused[-1].recv(1) == b"", "the end of the exporter closes those that are left"
+    finally:
+        for each in greedy:
+            each.close()
+
+
+def test_a_request_does_not_overtake_those_of_its_address_that_wait(serve, monkeypatch):
+    monkeypatch.setattr(rate_limit, "BURST", 1)
+    monkeypatch.setattr(exporter_module, "MAX_PER_SECOND", 4.0)
+    served, order = serve(), []
+    served.exporter._pages["/turn"] = lambda query, accept: (order.append(query["n"]), http_server.Answer(b""))[1]
+    connections = opened(served, 6)
+    for number, each in enumerate(connections):
+        each.sendall(b"GET /turn?n=%d HTTP/1.1\r\nHost: localhost\r\n\r\n" % number)
+    for each in connections:
+        with each:
+            assert each.recv(100).startswith(b"HTTP/1.1 200")
+
+    assert order == sorted(order)
+
+
+def test_an_answer_that_takes_long_counts_as_several(serve, monkeypatch):
+    monkeypatch.setattr(rate_limit, "SECONDS_OF_CPU", 1e-7)
+    monkeypatch.setattr(exporter_module, "MAX_PER_SECOND", 0.001)
+    served = serve()
+    assert served.get("/metrics")[0] == 200
+    until(lambda: served.exporter._server._limit._left["127.0.0.1"][0] < 0, 60, "the charge")
+    with opened(served, 1)[0]:
+        until(lambda: served.exporter._server._parked, 60, "the next one to wait")
 
 
 @pytest.mark.parametrize(

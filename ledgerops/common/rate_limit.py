@@ -1,0 +1,38 @@
+"""How often an address may be answered: a burst, then so many times a second. An answer that takes long counts more."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+
+BURST = 100  # answers that an address may get at once, however few it may get in a second
+SECONDS_OF_CPU = 0.01  # that one answer may take; one that takes more counts as several
+MAX_ADDRESSES = 1000  # that are remembered
+
+
+class RateLimit:
+    """A bucket for each address. Not for several threads, but for `charge`."""
+
+    def __init__(self, per_second: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._per_second, self._clock = per_second, clock
+        self._left: dict[str, tuple[float, float]] = {}  # by address: answers that it may get at once, as of when
+
+    def admit(self, address: str) -> bool:
+        """Whether an address may be answered now, which is then counted."""
+        if self._per_second == math.inf:
+            return True
+        now = self._clock()
+        left, since = self._left.pop(address, (float(BURST), now))
+        left = min(float(BURST), left + (now - since) * self._per_second)
+        while len(self._left) >= MAX_ADDRESSES:
+            del self._left[next(iter(self._left))]  # of the one that asked longest ago
+        self._left[address] = (left - 1.0 if left >= 1.0 else left), now
+        return left >= 1.0
+
+    def charge(self, address: str, cpu_seconds: float) -> None:
+        """Counts what an answer took beyond its share. Losing one to a call of `admit` does no harm."""
+        known = self._left.get(address)
+        if known is not None and cpu_seconds > SECONDS_OF_CPU:
+            left, since = known
+            self._left[address] = left - cpu_seconds / SECONDS_OF_CPU + 1.0, since

@@ -1,0 +1,91 @@
+"""How often an address may be answered."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from ledgerops.common.rate_limit import BURST, MAX_ADDRESSES, SECONDS_OF_CPU, RateLimit
+
+
+class Clock:
+    now = 1000.0
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+def admitted(limit, count, address="a"):
+    return sum(limit.admit(address) for _ in range(count))
+
+
+def test_after_its_burst_an_address_gets_so_many_a_second(clock):
+    limit = RateLimit(10.0, clock)
+    assert admitted(limit, BURST + 50) == BURST
+
+    clock.now += 2.05
+    assert admitted(limit, 50) == 20
+
+
+def test_a_burst_is_saved_up_once_only(clock):
+    limit = RateLimit(10.0, clock)
+    clock.now += 3600.0
+
+    assert admitted(limit, 3 * BURST) == BURST
+
+
+def test_one_address_uses_up_nothing_of_another(clock):
+    limit = RateLimit(10.0, clock)
+    admitted(limit, 2 * BURST)
+
+    assert admitted(limit, 2 * BURST, "b") == BURST
+
+
+def test_an_answer_that_takes_long_counts_as_several(clock):
+    limit = RateLimit(10.0, clock)
+    admitted(limit, BURST)
+    limit.charge("a", 21.0 * SECONDS_OF_CPU)
+
+    clock.now += 2.0
+    assert admitted(limit, 1) == 0
+    clock.now += 0.15
+    assert admitted(limit, 5) == 1
+
+
+@pytest.mark.parametrize("seconds", [0.0, SECONDS_OF_CPU / 2, SECONDS_OF_CPU])
+def test_an_answer_within_its_share_is_counted_once(clock, seconds):
+    limit = RateLimit(10.0, clock)
+    assert limit.admit("a")
+    limit.charge("a", seconds)
+
+    assert admitted(limit, 2 * BURST) == BURST - 1
+
+
+def test_an_address_that_is_not_known_is_not_charged(clock):
+    limit = RateLimit(10.0, clock)
+    limit.charge("a", 100.0)
+
+    assert admitted(limit, 2 * BURST) == BURST
+
+
+def test_the_addresses_that_asked_longest_ago_are_forgotten(clock):
+    limit = RateLimit(10.0, clock)
+    admitted(limit, BURST)
+    for number in range(MAX_ADDRESSES):
+        limit.admit(str(number))
+
+    assert len(limit._left) == MAX_ADDRESSES
+    assert limit.admit("a")
+
+
+def test_without_a_limit_every_request_is_admitted_and_none_remembered(clock):
+    limit = RateLimit(math.inf, clock)
+
+    assert admitted(limit, 10 * BURST) == 10 * BURST
+    assert not limit._left
