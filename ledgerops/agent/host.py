@@ -22,6 +22,7 @@ from ledgerops.model.records import Executor, Host, Process, RemovedExecutor
 WORKERS = ("pyspark.daemon", "pyspark.worker", "pyspark/daemon.py", "pyspark/worker.py", "pyspark.sql.")
 MAX_REMOVED_EXECUTORS = 20  # Spark keeps 100; with dynamic allocation they come and go all day
 MAX_REASON_LENGTH = 300  # characters
+MAX_HOST_LENGTH = 253  # characters that a name may have in DNS
 PRESSURE = re.compile(r"^some avg10=([\d.]+)", re.MULTILINE)
 Role = Literal["driver_python", "driver_jvm", "python_workers"]
 Trees = Mapping[Hashable, Sequence[psutil.Process]]  # by their roots
@@ -200,7 +201,8 @@ def removed_executors(data: Iterable[Mapping[str, Any]]) -> tuple[RemovedExecuto
             executor_id=str(each["id"]),
             removed_at=removed_at,
             added_at=rest_instant(each.get("addTime")),
-            reason=mask(str(each["removeReason"]))[:MAX_REASON_LENGTH] if each.get("removeReason") else None,
+            reason=removal_reason(each.get("removeReason"), host := _host_name(each.get("hostPort"))),
+            host=host,
             cores=int(each.get("totalCores", 0)),
             failed_tasks=int(each.get("failedTasks", 0)),
             completed_tasks=int(each.get("completedTasks", 0)),
@@ -209,6 +211,17 @@ def removed_executors(data: Iterable[Mapping[str, Any]]) -> tuple[RemovedExecuto
         if not each["isActive"] and (removed_at := rest_instant(each.get("removeTime"))) is not None
     ]
     return tuple(sorted(removed, key=lambda each: each.removed_at)[-MAX_REMOVED_EXECUTORS:])
+
+
+def removal_reason(reason: object, host: str | None) -> str | None:
+    """What Spark reports, masked but for the executor's own machine, which is where to look; None without a text."""
+    return mask(reason, host)[:MAX_REASON_LENGTH] if isinstance(reason, str) and reason else None
+
+
+def _host_name(host_port: object) -> str | None:
+    """The host of `host:port`."""
+    host = host_port.rpartition(":")[0][:MAX_HOST_LENGTH] if isinstance(host_port, str) else ""
+    return host or None
 
 
 def parse_executor(data: Mapping[str, Any]) -> Executor:

@@ -31,7 +31,9 @@ log = logging.getLogger("ledgerops")
 
 DEFAULTS = Config()
 
-TICK_SECONDS = 5.0  # seconds after which a query without news is judged again: silence, too, is a sign
+TICK_SECONDS = 5.0  # after which a query without news is judged again: silence, too, is a sign
+MAX_TICKS_PER_SECOND = 50.0  # judgements for which there is no other reason; of more queries each waits longer
+MAX_TICK_SECONDS = 15.0  # however many there are: half of the shortest silence that a rule waits for (query-stuck)
 RING_BYTES = (
     8 * 1024 * 1024
 )  # of recording lines kept in memory for /recording; 10 min of 4 queries at a batch a second
@@ -98,13 +100,14 @@ class Worker:
         changed: dict[str, QueryState] = {}
         for event in self._queue.take(timeout):
             state = self._take(event)
-            if state is not None:
+            if state is not None and not _can_wait(event, state):
                 changed[state.history.query] = state
         with self._stats.lock:
             self._stats.queue_size = len(self._queue)
         now, steady = self._clock(), self._steady()
+        tick = tick_seconds(len(self._registry.queries))
         for query, state in self._registry.queries.items():
-            if steady - self._judged.get(query, -math.inf) >= TICK_SECONDS:
+            if steady - self._judged.get(query, -math.inf) >= tick:
                 changed[query] = state
         self._publish(changed, now)
         self._flush()
@@ -182,9 +185,10 @@ class Worker:
         hosts = tuple(self._registry.hosts)
         if not changed and hosts == self.snapshot.hosts:
             return
-        self._whole = {name: query for name, query in self._whole.items() if name in self._registry.queries}
-        self._judged = {name: at for name, at in self._judged.items() if name in self._registry.queries}
-        self._cut = {name: count for name, count in self._cut.items() if name in self._registry.queries}
+        for name in self._judged.keys() - self._registry.queries.keys():
+            del self._judged[name]
+            self._whole.pop(name, None)
+            self._cut.pop(name, None)
         for name, state in changed.items():
             self._judged[name] = self._steady()
             view = self._registry.view(state, now)
@@ -240,6 +244,16 @@ class Worker:
             self._warned.add(part)
             reason = f"{type(error).__name__}: {error}"
             log.warning("%s (%.300s); further failures are only counted", text or f"{part} failed", reason)
+
+
+def tick_seconds(queries: int) -> float:
+    """Seconds after which each of so many queries is judged again without news."""
+    return min(MAX_TICK_SECONDS, max(TICK_SECONDS, queries / MAX_TICKS_PER_SECOND))
+
+
+def _can_wait(event: Event, state: QueryState) -> bool:
+    """Whether the next judgement is soon enough: a broker that answers does so for every query every two seconds."""
+    return event.kind == "offsets" and state.history.heads[-1].error is None
 
 
 def _decoded(data: str | bytes) -> Mapping[str, Any]:

@@ -16,7 +16,7 @@ from typing import Any
 
 import orjson
 
-from ledgerops.agent.host import MAX_REASON_LENGTH, MAX_REMOVED_EXECUTORS
+from ledgerops.agent.host import MAX_HOST_LENGTH, MAX_REMOVED_EXECUTORS, removal_reason
 from ledgerops.agent.plan_text import is_stateful, parse_keys, parse_watermarks
 from ledgerops.analysis.stage_tasks import StageTasks
 from ledgerops.common.bounded_lines import ZSTD_MAGIC, numbered_lines, read_head
@@ -130,6 +130,7 @@ class Log:
         self._plans: dict[str, tuple[int, Plan | None]] = {}
         self._settings: dict[str, Any] = {}
         self._executors: dict[str, int] = {}  # id -> cores
+        self._hosts: dict[str, str] = {}  # the same executors' machines
         self._removed: deque[RemovedExecutor] = deque(maxlen=MAX_REMOVED_EXECUTORS)
 
     def read(self, path: Path) -> Iterator[Observation]:
@@ -164,7 +165,10 @@ class Log:
                     partitions = _object(event, "Spark Properties").get("spark.sql.shuffle.partitions", "")
                     self._settings["shuffle_partitions"] = int(partitions) if partitions.isdecimal() else None
                 case "SparkListenerExecutorAdded":
-                    self._executors[str(event["Executor ID"])] = int(_object(event, "Executor Info")["Total Cores"])
+                    executor, info = str(event["Executor ID"]), _object(event, "Executor Info")
+                    self._executors[executor] = int(info["Total Cores"])
+                    if isinstance(host := info.get("Host"), str) and host:
+                        self._hosts[executor] = host[:MAX_HOST_LENGTH]
                     yield from self._host(event["Timestamp"])
                 case "SparkListenerExecutorRemoved":
                     self._removed.append(self._removal(event))
@@ -293,12 +297,13 @@ class Log:
 
     def _removal(self, event: Mapping[str, Any]) -> RemovedExecutor:
         executor = str(event["Executor ID"])
-        reason = event.get("Removed Reason")
+        host = self._hosts.pop(executor, None)
         return RemovedExecutor(
             executor,
             event["Timestamp"] / 1000,
-            reason=mask(reason)[:MAX_REASON_LENGTH] if isinstance(reason, str) and reason else None,
+            reason=removal_reason(event.get("Removed Reason"), host),
             cores=self._executors.pop(executor, 0),
+            host=host,
         )
 
     def _host(self, milliseconds: float) -> Iterator[Observation]:

@@ -7,6 +7,7 @@ What locates the fault stays: exception classes, error conditions, code lines, s
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 MASK = "<masked>"
 MAX_LENGTH = 60_000  # characters; a longer text is cut first
@@ -70,20 +71,30 @@ _LONG_NUMBER = re.compile(rf"\d{{{MAX_KEPT_DIGITS + 1},}}")
 _PARTITION_VALUE = re.compile(r"(?<==)[^/]*\d{4}[^/]*")  # a directory such as customer=4711
 
 
-def mask(text: str) -> str:
+def mask(text: str, host: str | None = None) -> str:
     """The text without numbers of four and more digits, quoted strings, addresses, tokens and passwords.
 
-    Masking a masked text changes nothing. At most MAX_LENGTH characters are returned.
+    `host` is a name or address that is no secret: it stays, with a port that follows it. Masking a masked text changes
+    nothing. At most MAX_LENGTH characters are returned.
     """
     text = text[:MAX_LENGTH]
     for pattern, replacement in _SECRETS:
         text = pattern.sub(replacement, text)
-    return _PARTS.sub(_replaced, text)
+    parts = _PARTS if not host else _parts_but(host)
+    return parts.sub(_replaced, text)
+
+
+@lru_cache(maxsize=64)
+def _parts_but(host: str) -> re.Pattern[str]:
+    known = rf"(?P<host>(?<![\w.-]){re.escape(host)}(?![\w-]|\.\w)(?::\d{{1,5}}\b)?)"
+    return re.compile(f"{known}|{_PARTS.pattern}", _PARTS.flags)
 
 
 def _replaced(found: re.Match[str]) -> str:
     text = found[0]
     match found.lastgroup:
+        case "host":
+            return text
         case "kept":
             return _LONG_NUMBER.sub(MASK, text)
         case "file":

@@ -261,10 +261,11 @@ class RemovedExecutor:
     executor_id: str
     removed_at: float
     added_at: float | None = None
-    reason: str | None = None  # as reported by Spark, without addresses and long numbers
+    reason: str | None = None  # as reported by Spark, without long numbers and addresses other than its host's
     cores: int = 0
     failed_tasks: int = 0
     completed_tasks: int = 0
+    host: str | None = None  # name or address of its machine
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,11 +32,11 @@ class QuerySnapshot:
     families: Mapping[str, Family]  # by metric name
     dropped: int  # series over the budget
     state: QueryState
+    size: int = field(init=False)  # series that it exports, without those that no budget cuts
 
-    @property
-    def size(self) -> int:
-        """How many series it exports, without those that no budget cuts."""
-        return sum(family.size for family in self.families.values() if not family.metric.unbudgeted)
+    def __post_init__(self) -> None:
+        size = sum(family.size for family in self.families.values() if not family.metric.unbudgeted)
+        object.__setattr__(self, "size", size)
 
 
 @dataclass(frozen=True, slots=True)

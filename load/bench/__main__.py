@@ -65,6 +65,12 @@ PARTS = (
         "Unless a line says otherwise, there is one query with 5 partitions and 200 batches of history.",
     ),
     Part(
+        "many", "many:many", "Many queries with slow triggers",
+        "Simulated time: queries with a batch every ten seconds, the tasks of each batch, and answers of the broker "
+        "every two seconds. A query is judged when it reports something, and after a time without a report: five "
+        "seconds, ten with 500 queries. What the broker answers is read at the next judgement.",
+    ),
+    Part(
         "scrape", "servlet:servlet", "A scrape compared with Spark's own PrometheusServlet",
         "Same queries, same driver. Both are fetched over HTTP in turn while the queries wait for their trigger.",
     ),

@@ -33,13 +33,13 @@ LOOKS = 5  # batches between two samples of the machine and the broker
 ROCKSDB = [row[0] for row in CUSTOM if row[0].startswith("rocksdb")]
 
 
-def progress(query: int, batch: int, partitions: int = PARTITIONS) -> bytes:
-    """One batch's JSON of query number `query`: 2,000 rows or so in 0.8 s at a 2 s trigger, healthy."""
+def progress(query: int, batch: int, partitions: int = PARTITIONS, at: float | None = None) -> bytes:
+    """One batch's JSON of query number `query`: 2,000 rows or so in 0.8 s, healthy; at a 2 s trigger without `at`."""
     rows = 1800 + (batch * 37 + query * 11) % 400
     each = 2000 // partitions
     read = {"transactions": {str(p): batch * each + p for p in range(partitions)}}
     end = {"transactions": {str(p): (batch + 1) * each + p for p in range(partitions)}}
-    at = T0 + 2 * batch
+    at = T0 + 2 * batch if at is None else at
     return orjson.dumps(
         {
             "id": f"id-{query:04}",

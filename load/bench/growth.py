@@ -23,7 +23,7 @@ from ledgerops.metrics.self_watch import SelfStats
 from ledgerops.model.recording import Recorder
 from ledgerops.model.records import Kind, Observation
 from ledgerops.runtime import exposition
-from ledgerops.runtime.registry import QueryRegistry
+from ledgerops.runtime.registry import Judge, QueryRegistry
 from ledgerops.runtime.snapshot import published
 from load.bench.core import T0, around, progress
 from load.bench.lines import NO, YES, Line, limit
@@ -59,11 +59,15 @@ class Fed:
     stats: SelfStats = field(default_factory=SelfStats)
     batch: int = 0
     now: float = T0
+    judge: Callable[[], Judge] = Diagnoser
+    steady: Callable[[], float] = time.monotonic
 
     def __post_init__(self) -> None:
-        self.queue, self.registry = _Fed(self.stats), QueryRegistry(Diagnoser)
+        self.queue, self.registry = _Fed(self.stats), QueryRegistry(self.judge)
         self.recorder = Recorder(self.folder / "recording")
-        self.worker = Worker(self.queue, self.registry, self.stats, recorder=self.recorder, clock=lambda: self.now)
+        self.worker = Worker(
+            self.queue, self.registry, self.stats, recorder=self.recorder, clock=lambda: self.now, steady=self.steady
+        )
 
     def remember(self, batches: int) -> Fed:
         """Fills the histories; rules and snapshots have their turn in the last two batches."""

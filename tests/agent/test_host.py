@@ -181,14 +181,15 @@ LOST = {
     "isActive": False,
     "addTime": "2026-01-31T12:00:00.000GMT",
     "removeTime": "2026-01-31T12:05:00.000GMT",
-    "removeReason": "Command exited with code 137 on 10.0.0.12",
+    "hostPort": "10.0.0.12:34567",
+    "removeReason": "worker lost: 10.0.0.12:7078 of 10.0.0.1:7077, code 137",
     "totalCores": 4,
     "failedTasks": 2,
     "completedTasks": 80,
 }
 
 
-def test_an_executor_that_is_gone_is_reported_apart_with_its_reason_and_no_address():
+def test_an_executor_that_is_gone_is_reported_apart_with_its_machine_and_no_other_address():
     box = queue()
     HostCollector(box, None, lambda: Rest([EXECUTOR, LOST])).collect()
 
@@ -197,7 +198,16 @@ def test_an_executor_that_is_gone_is_reported_apart_with_its_reason_and_no_addre
     [removed] = host.removed_executors
     assert [each.executor_id for each in host.executors] == ["driver"]
     assert (removed.executor_id, removed.cores, removed.removed_at - removed.added_at) == ("3", 4, 300.0)
-    assert removed.reason == "Command exited with code 137 on <masked>"
+    assert removed.reason == "worker lost: 10.0.0.12:7078 of <masked>:<masked>, code 137"
+    assert removed.host == "10.0.0.12"
+
+
+@pytest.mark.parametrize("port", [None, 7, "", "no port", ":7078"])
+def test_an_executor_whose_machine_is_not_known_has_no_address(port):
+    [removed] = removed_executors([{**LOST, "hostPort": port}])
+
+    assert removed.host is None
+    assert removed.reason == "worker lost: <masked>:<masked> of <masked>:<masked>, code 137"
 
 
 def test_of_executors_that_come_and_go_all_day_only_the_newest_are_kept():

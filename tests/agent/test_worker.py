@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from ledgerops.agent.queue import EventQueue
-from ledgerops.agent.worker import RETRY_SECONDS, TICK_SECONDS, Worker
+from ledgerops.agent.worker import MAX_TICK_SECONDS, RETRY_SECONDS, TICK_SECONDS, Worker, tick_seconds
 from ledgerops.config import Config
 from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.diagnosis.report import document
@@ -21,7 +21,7 @@ from ledgerops.runtime.registry import QueryRegistry
 from ledgerops.runtime.status import status_document
 from tests.build import T0, spark_json
 
-ID, RUN = spark_json()["id"], spark_json()["runId"]
+ID, RUN, NAME = (spark_json()[key] for key in ("id", "runId", "name"))
 
 
 def healthy():
@@ -189,6 +189,66 @@ def test_a_clock_that_is_set_back_does_not_stop_the_judging_of_a_silent_query(ma
     bench.worker.turn()
 
     assert judged == [T0, T0 + TICK_SECONDS - 3600.0]
+
+
+def heads(at):
+    partitions = {"transactions": {"0": int(at)}}
+    return {"run_id": RUN, "latest": partitions, "earliest": partitions}
+
+
+def test_the_answers_of_a_broker_are_judged_with_the_next_news_or_tick(make):
+    bench = make()
+    bench.see()
+    first = bench.queries[NAME].at
+    for seconds in (1, 2, 3, 4):
+        bench.now = T0 + seconds
+        bench.see("offsets", heads(bench.now))
+    assert bench.queries[NAME].at == first
+
+    bench.now = T0 + TICK_SECONDS
+    bench.worker.turn()
+    assert bench.queries[NAME].at == bench.now
+    assert len(bench.queries[NAME].state.history.heads) == 4
+
+    bench.now += 1
+    bench.see("offsets", heads(bench.now))
+    bench.see("tasks", {"run_id": RUN, "batch_id": 1, "stages": [], "python_seconds": 0.0})
+    assert bench.queries[NAME].at == bench.now
+
+
+def test_a_broker_that_does_not_answer_is_judged_at_once(make):
+    bench = make()
+    bench.see()
+    bench.now += 1
+    bench.see("offsets", {"run_id": RUN, "latest": {}, "earliest": {}, "error": "timed out", "unreachable_since": T0})
+
+    assert bench.queries[NAME].at == bench.now
+
+
+@pytest.mark.parametrize(("queries", "seconds"), [(1, 5.0), (250, 5.0), (500, 10.0), (10_000, MAX_TICK_SECONDS)])
+def test_the_more_queries_the_longer_each_waits_without_news_up_to_a_bound(queries, seconds):
+    assert tick_seconds(queries) == seconds
+
+
+def test_of_many_silent_queries_each_is_judged_within_the_bound(make):
+    judged = []
+    bench = make(judge=lambda: lambda view: judged.append(view.query) or Verdict(view.query, view.now, "healthy", 100))
+    for number in range(300):
+        begun = {
+            "id": f"id-{number}",
+            "runId": f"run-{number}",
+            "name": f"q{number}",
+            "timestamp": "2027-01-15T08:00:00Z",
+        }
+        bench.queue.put("started", json.dumps(begun))
+    while len(bench.queue):
+        bench.worker.turn()
+    judged.clear()
+    for _ in range(int(2 * tick_seconds(300)) + 1):
+        bench.now += 1.0
+        bench.worker.turn()
+
+    assert {judged.count(f"q{number}") for number in range(300)} == {2}
 
 
 def test_a_recording_that_is_deleted_is_counted_said_once_and_begun_again(make, tmp_path, caplog):

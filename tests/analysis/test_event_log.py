@@ -43,19 +43,25 @@ def test_the_plan_is_read_from_the_physical_plan():
 
 def test_an_executor_that_was_removed_is_known_with_its_reason(tmp_path):
     lines = PLAIN.read_bytes().splitlines()
+    added = {
+        "Event": "SparkListenerExecutorAdded",
+        "Timestamp": 1_789_999_999_000,
+        "Executor ID": "7",
+        "Executor Info": {"Host": "10.0.0.12", "Total Cores": 2},
+    }
     gone = {
         "Event": "SparkListenerExecutorRemoved",
         "Timestamp": 1_790_000_000_000,
         "Executor ID": "7",
-        "Removed Reason": "Container killed, exit code 137",
+        "Removed Reason": "Container on 10.0.0.12 killed by 10.0.0.1, exit code 137",
     }
     log = tmp_path / "local-3"
-    log.write_bytes(b"\n".join([lines[0], orjson.dumps(gone), *lines[1:]]) + b"\n")
+    log.write_bytes(b"\n".join([lines[0], orjson.dumps(added), orjson.dumps(gone), *lines[1:]]) + b"\n")
     [host] = [each for each in event_log.read(log) if each.kind == "host" and each.data["removed_executors"]][:1]
 
-    assert [(each["executor_id"], each["removed_at"], each["reason"]) for each in host.data["removed_executors"]] == [
-        ("7", 1_790_000_000.0, "Container killed, exit code 137")
-    ]
+    [removed] = host.data["removed_executors"]
+    assert (removed["executor_id"], removed["removed_at"], removed["host"]) == ("7", 1_790_000_000.0, "10.0.0.12")
+    assert removed["reason"] == "Container on 10.0.0.12 killed by <masked>, exit code 137"
 
 
 def test_tasks_are_summed_up_by_stage():

@@ -63,3 +63,20 @@ def test_the_time_grows_with_the_length_only(part):
 
     # a square would be a hundred times as much
     assert min(cost(50_000) for _ in range(3)) < 30 * min(cost(5_000) for _ in range(5)) + 0.05
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("lost on ip-10-0-0-12.internal", "lost on ip-10-0-0-12.internal"),
+        ("ip-10-0-0-12.internal:7078 of 10.0.0.1:7077", "ip-10-0-0-12.internal:7078 of <masked>:<masked>"),
+        ("row 4111 on ip-10-0-0-12.internal.", "row <masked> on ip-10-0-0-12.internal."),
+        ("ip-10-0-0-12.internal.example", "ip-<masked>.internal.example"),
+        ("xip-10-0-0-12.internal", "xip-<masked>.internal"),
+        ("password=ip-10-0-0-12.internal", "password=<masked>"),
+        ("value 'of ip-10-0-0-12.internal, John'", "value '<masked>'"),
+    ],
+)  # fmt: skip
+def test_a_host_that_is_no_secret_stays_and_nothing_around_it(text, expected):
+    assert mask(text, "ip-10-0-0-12.internal") == expected
+    assert mask(text, None) == mask(text, "")

@@ -38,10 +38,6 @@ MEMORY_REMEDY = Remedy(
     "the reason names memory; Python workers and RocksDB use memory outside the heap",
     safe=False,
 )
-OTHER_REMEDY = Remedy(
-    "check the executor's machine on the page of the cluster manager",
-    "Spark repeats the lost tasks; a machine that does not come back must be replaced",
-)
 
 
 def check(view: QueryView) -> Iterator[Finding]:
@@ -50,12 +46,12 @@ def check(view: QueryView) -> Iterator[Finding]:
         return
     newest = lost[-1]
     reason = newest.reason or "no reason is reported"
-    which = ", ".join(dict.fromkeys(each.executor_id for each in lost))
+    which = ", ".join(dict.fromkeys(map(_where, lost)))
     by_memory = any(sign in reason.lower() for sign in MEMORY)
     yield Finding(
         f"{len(lost)} {'executor was' if len(lost) == 1 else 'executors were'} lost in the last "
         f"{FRESH_SECONDS / 60:.0f} min ({which}): {reason}",
-        Component("executor", "lost executors", f"{newest.executor_id}: {reason}"),
+        Component("executor", "lost executors", f"{_where(newest)}: {reason}"),
         (
             Evidence("executors_lost", float(len(lost)), "count", "0", view.now),
             Evidence("seconds_since_executor_lost", view.now - newest.removed_at, "seconds", "none lost", view.now),
@@ -63,10 +59,21 @@ def check(view: QueryView) -> Iterator[Finding]:
                 "failed_tasks_of_lost_executors", float(sum(each.failed_tasks for each in lost)), "count", "0", view.now
             ),
         ),
-        (MEMORY_REMEDY if by_memory else OTHER_REMEDY,),
+        (MEMORY_REMEDY if by_memory else _check_machine(newest.host),),
         confidence=min(0.95, 0.6 + 0.1 * len(lost)),
         began=lost[0].removed_at,
         share=_share(view, lost[0].removed_at),
+    )
+
+
+def _where(executor: RemovedExecutor) -> str:
+    return f"{executor.executor_id} on {executor.host}" if executor.host else executor.executor_id
+
+
+def _check_machine(host: str | None) -> Remedy:
+    return Remedy(
+        f"check the executor's machine{f', {host},' if host else ''} on the page of the cluster manager",
+        "Spark repeats the lost tasks; a machine that does not come back must be replaced",
     )
 
 

@@ -10,9 +10,11 @@ from ledgerops.signals.query_view import QueryView
 KILLED = "Container killed by YARN, exit code 137"
 
 
-def lost(view, reason=KILLED, ago=20.0, names=("3",)):
+def lost(view, reason=KILLED, ago=20.0, names=("3",), host=None):
     """The view whose newest look at the machines knows of executors that were removed so long ago."""
-    removed = tuple(RemovedExecutor(name, view.now - ago, reason=reason, cores=2, failed_tasks=4) for name in names)
+    removed = tuple(
+        RemovedExecutor(name, view.now - ago, reason=reason, cores=2, failed_tasks=4, host=host) for name in names
+    )
     hosts = [*view.hosts[:-1], replace(view.hosts[-1], removed_executors=removed)]
     return QueryView(view.history, view.now, hosts, view.others)
 
@@ -29,6 +31,15 @@ def test_several_are_counted_and_without_memory_the_machine_is_asked_for(history
 
     assert finding.summary.startswith("2 executors were lost in the last 5 min (1, 2)")
     assert finding.remedies[0].action.startswith("check the executor's machine")
+
+
+def test_the_machine_to_check_is_named(history):
+    reason = "worker lost: 10.0.0.12:34567"
+    [finding] = RULE.check(lost(history(seconds=[5] * 6), reason, host="10.0.0.12"))
+
+    assert finding.summary == f"1 executor was lost in the last 5 min (3 on 10.0.0.12): {reason}"
+    assert finding.component.detail == f"3 on 10.0.0.12: {reason}"
+    assert finding.remedies[0].action == "check the executor's machine, 10.0.0.12, on the page of the cluster manager"
 
 
 @pytest.mark.parametrize(
