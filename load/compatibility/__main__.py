@@ -1,8 +1,9 @@
 """Tries versions of Spark and Python: makes an environment for each, runs queries with known faults in it, and writes
 which groups of metrics had samples and which rules named their fault.
 
-An environment takes up to two minutes and 1.5 GB, and is removed again. What was found is kept beside this module, so
-that one version can be tried anew without the others. Interpreters are found as pythonX.Y on the PATH or under pyenv.
+An environment takes up to two minutes and 1.5 GB, and is removed again; with uv on the PATH, seconds after the first.
+What was found is kept beside this module, so that one version can be tried anew without the others. Interpreters are
+found as pythonX.Y on the PATH or under pyenv.
 
 Exit code: 0 when all could be tried, 2 when one could not (no such interpreter, no wheels of a dependency).
 
@@ -32,7 +33,9 @@ ROOT = Path(__file__).parents[2]
 INSTALL_SECONDS = 1200.0
 PROBE_SECONDS = 600.0
 # wheels only: compiling grpcio takes an hour; of Spark and py4j there are sources, which are pure Python
-WHEELS = ("--only-binary=:all:", "--no-binary=pyspark,py4j")
+WHEELS = ("--only-binary=:all:", *(f"--no-binary={name}" for name in ("pyspark", "py4j", "ledgerops")))
+# a JVM that lives for a minute: compiling its hot code once more costs more than it saves
+SHORT_LIVED_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 # of Spark's own extra, whose newest versions Spark does not take
 LIMITS = ("pandas<3", "setuptools<81")
 
@@ -86,13 +89,18 @@ def environment(folder: Path, spark: str, python: str) -> Path:
     shutil.copytree(ROOT / "ledgerops", source / "ledgerops", ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("pyproject.toml", "README.md", "LICENSE", "NOTICE"):
         shutil.copy(ROOT / name, source)
-    subprocess.run([own, "-m", "venv", folder / "env"], check=True)
     interpreter = folder / "env/bin/python"
-    command = [interpreter, "-m", "pip", "install", "-q", *WHEELS, *LIMITS, f"pyspark[connect]=={spark}", source]
+    here = str(interpreter)
+    if uv := shutil.which("uv"):  # keeps unpacked wheels and links them
+        make, install = [uv, "venv", "-q", "--python", own], [uv, "pip", "install", "--python", here]
+    else:
+        make, install = [own, "-m", "venv"], [here, "-m", "pip", "install"]
+    subprocess.run([*make, str(folder / "env")], check=True)
+    command = [*install, "-q", *WHEELS, *LIMITS, f"pyspark[connect]=={spark}", str(source)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=INSTALL_SECONDS, check=False)
     if done.returncode != 0:
-        errors = [line for line in done.stderr.splitlines() if line.startswith("ERROR:")] or ["pip failed"]
-        raise NotTried(errors[-1].removeprefix("ERROR: "))
+        said = done.stderr.strip().splitlines() or ["the installer failed"]
+        raise NotTried(next((line for line in reversed(said) if line.startswith("ERROR:")), said[-1]).strip())
     return interpreter
 
 
@@ -107,8 +115,13 @@ def find_python(version: str) -> str | None:
 def probe(interpreter: Path, spark: str, python: str, session: str) -> Tried | NotTried:
     """Runs the probe in an environment."""
     outside = {name: value for name, value in os.environ.items() if not name.startswith(("LEDGEROPS_", "PYTHON"))}
-    java = {"JAVA_HOME": str(java_home()), "PYSPARK_PYTHON": str(interpreter), "SPARK_LOCAL_IP": "127.0.0.1"}
-    command = [interpreter, Path(__file__).with_name("probe.py"), session]
+    java = {
+        "JAVA_HOME": str(java_home()),
+        "JAVA_TOOL_OPTIONS": SHORT_LIVED_JVM,
+        "PYSPARK_PYTHON": str(interpreter),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+    }
+    command = [str(interpreter), str(Path(__file__).with_name("probe.py")), session]
     with tempfile.TemporaryDirectory() as folder:
         try:
             done = subprocess.run(

@@ -84,10 +84,10 @@ def start_queries(spark: Any) -> None:
     def rows(per_second: int) -> Any:
         return spark.readStream.format("rate").option("rowsPerSecond", per_second).option("numPartitions", 2).load()
 
-    def start(writer: Any, name: str) -> None:
+    def start(writer: Any, name: str, trigger: str = "1 second") -> None:
         for attempt in range(MAX_STARTS):
             try:
-                writer.queryName(name).trigger(processingTime="1 second").start()
+                writer.queryName(name).trigger(processingTime=trigger).start()
                 return
             except Exception as error:  # a Connect server gives a Python worker ten seconds to start
                 if attempt == MAX_STARTS - 1 or "connect back" not in str(error):
@@ -97,7 +97,7 @@ def start_queries(spark: Any) -> None:
     timed = rows(100).withColumn("event_time", F.coalesce(late, F.col("timestamp"))).withColumn("key", F.lit("a"))
     seen = ledgerops.instrument(timed, "event_time", key="key")
     counts = seen.withWatermark("event_time", "5 seconds").groupBy(F.window("event_time", "5 seconds"), "value").count()
-    start(counts.writeStream.format("noop").outputMode("append"), "windows")
+    start(counts.writeStream.format("noop").outputMode("append"), "windows", "2 seconds")
 
     def sleep(batch: Any, number: int) -> None:
         import time
