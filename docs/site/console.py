@@ -4,6 +4,7 @@ A block that shows a `ledgerops` command is run as it stands, in a checkout, unl
 
     <!-- not run: the reason -->
     <!-- run in: an empty folder -->
+    <!-- run in: an empty folder with site.toml -->   the page shows that file in a block that begins with `# site.toml`
     <!-- run with: kafka -->              servers that the block needs, or `first-steps`: an application that runs
     <!-- run with: first-steps, until: slow-sink -->   again until its output has that text
 
@@ -42,11 +43,12 @@ class Step(NamedTuple):
 
 
 class Block(NamedTuple):
-    """One block: where it is, its steps, and what its comment says: `not run`, `run in`, `run with`, `until`."""
+    """One block: where it is, its steps, what its comment says (`not run`, `run in`, `run with`, `until`), and its files."""
 
     place: str
     steps: list[Step]
     note: dict[str, str]
+    files: dict[str, str]
 
     @property
     def kind(self) -> str:
@@ -73,7 +75,15 @@ def _blocks(page: Path) -> Iterator[Block]:
         line = text.count("\n", 0, found.start("body")) + 1
         note = _note(found["note"] or "")
         if SHOWS_US.search(found["body"]) or note:
-            yield Block(f"{page.relative_to(ROOT)}:{line}", list(_steps(found["body"])), note)
+            place = f"{page.relative_to(ROOT)}:{line}"
+            yield Block(place, list(_steps(found["body"])), note, _files(text, note.get("run in", "")))
+
+
+def _files(text: str, folder: str) -> dict[str, str]:
+    """The files that a folder `with NAME` has, from the blocks of the page that begin with `# NAME`."""
+    names = re.findall(r" with (\S+)", folder)
+    shown = {found[1]: found[0] for found in re.findall(r"```toml\n(# (\S+)\n.*?)```", text, re.DOTALL)}
+    return {name: shown[name] for name in names}
 
 
 def _note(comment: str) -> dict[str, str]:

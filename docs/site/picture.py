@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.padding import Padding
 from rich.terminal_theme import DIMMED_MONOKAI
 from rich.text import Text
 
@@ -70,7 +69,7 @@ def report() -> str:
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         main_of_the_program(["diagnose", "--from", str(ROOT / RECORDING), "--at", AT, "--json"])
-    return text(json.loads(printed.getvalue()), colour=True)
+    return text(json.loads(printed.getvalue()), colour=True, columns=COLUMNS)
 
 
 def picture() -> str:
@@ -78,9 +77,7 @@ def picture() -> str:
     console = Console(record=True, width=COLUMNS, file=io.StringIO(), force_terminal=True, color_system="truecolor")
     console.print(Text("$ ledgerops diagnose --from recording", style="bold"))
     for line in report().rstrip().split("\n"):
-        shown = Text.from_ansi(line)
-        indent = len(shown.plain) - len(shown.plain.lstrip())
-        console.print(Padding(shown[indent:], (0, 0, 0, indent)))
+        console.print(Text.from_ansi(line))
     return console.export_svg(title="ledgerops", theme=DIMMED_MONOKAI, code_format=FRAME, unique_id="ledgerops")
 
 

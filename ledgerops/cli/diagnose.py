@@ -21,6 +21,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import sys
 import time
 from pathlib import Path
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from ledgerops.analysis.session import Investigation, Moment
 
 WATCH_SECONDS = 5.0
+EARLIER = "problems that ended before then are listed with --timeline"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -132,11 +134,16 @@ def watch(investigation: Investigation, args: argparse.Namespace, stop: Stop) ->
 
 
 def _shown(found: dict[str, Any], args: argparse.Namespace) -> str:
-    from ledgerops.diagnosis.report import text
+    from ledgerops.analysis.inputs import is_exporter
+    from ledgerops.diagnosis.report import text, worst
 
     if args.json:
         return json.dumps(_only(found, args.min_severity)) + "\n"
-    return text(found, sys.stdout.isatty() and not os.environ.get("NO_COLOR"), args.min_severity)
+    terminal = sys.stdout.isatty()
+    columns = shutil.get_terminal_size().columns if terminal else None
+    shown = text(found, terminal and not os.environ.get("NO_COLOR"), args.min_severity, columns)
+    whole = args.timeline or args.since is not None or is_exporter(input_args.place(args))
+    return shown if whole or worst(found) is not None else f"{shown}{EARLIER}\n"
 
 
 def _code(found: dict[str, Any], args: argparse.Namespace) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -13,6 +14,7 @@ from ledgerops.model.spark_progress import format_instant
 
 VERSION = 1
 RULED_OUT = 3  # shown in the text: whoever was woken up reads no more; the document has all
+WORDS = re.compile(r"\s*\S+\s*|\s+")  # a word with the blanks around it
 DIGITS = 6  # of evidence, after the point: enough to recompute it, short enough to read
 STYLES = {  # style -> parameters of the terminal's escape sequence
     "critical": "1;31",
@@ -96,10 +98,13 @@ def worst(document: Mapping[str, Any]) -> Severity | None:
     return max(found, key=SEVERITIES.index, default=None)
 
 
-def text(document: Mapping[str, Any], colour: bool = False, lowest: Severity = "info") -> str:
+def text(
+    document: Mapping[str, Any], colour: bool = False, lowest: Severity = "info", columns: int | None = None
+) -> str:
     """The report: one block a query, at most six lines a root cause, and one line to sum up.
 
-    Queries with root causes come first, the least healthy on top. `lowest` leaves out findings below it.
+    Queries with root causes come first, the least healthy on top. `lowest` leaves out findings below it. `columns`
+    breaks lines between words at the width of a terminal, as many lines as that takes; None leaves them whole.
     """
     queries = sorted(document["queries"], key=lambda query: (not query["root_causes"], query["health"], query["query"]))
     lines: list[Line] = []
@@ -114,9 +119,27 @@ def text(document: Mapping[str, Any], colour: bool = False, lowest: Severity = "
     if document.get("timeline", {}).get("events"):
         lines += [[], *([(clean(line), style)] for line, style in timeline_lines(document["timeline"]))]
     lines += [[], _sum_up(document, lowest)]
+    if columns is not None:
+        lines = [part for line in lines for part in _broken(line, columns)]
     if colour:
         return painted(lines)
     return "\n".join("".join(part for part, _ in line).rstrip() for line in lines) + "\n"
+
+
+def _broken(line: Line, columns: int) -> Iterator[Line]:
+    """A line as lines of at most so many characters where its words allow it, the later ones indented deeper."""
+    plain = "".join(part for part, _ in line)
+    indent = " " * (len(plain) - len(plain.lstrip()) + 2)
+    shown: Line = []
+    used = 0
+    for word, style in ((word, style) for part, style in line for word in WORDS.findall(part)):
+        if used + len(word.rstrip()) > columns and used > len(indent):
+            yield shown
+            shown, used = [(indent, "")], len(indent)
+            word = word.lstrip()
+        shown.append((word, style))
+        used += len(word)
+    yield shown
 
 
 def _block(query: Mapping[str, Any], causes: Sequence[Mapping[str, Any]]) -> list[Line]:
@@ -170,7 +193,7 @@ def figures_of(query: Mapping[str, Any]) -> str:
 
 
 def _cause(cause: Mapping[str, Any], query: Mapping[str, Any]) -> list[Line]:
-    """What, the evidence, what it explains and what was ruled out, the next step, the runbook."""
+    """What, the next step, the evidence, what it explains and what was ruled out, the runbook."""
     component = cause["component"]
     detail = f" ({clean(component['detail'])})" if component["detail"] else ""
     where = f"{component['kind']} {clean(component['name'])}{detail}" if component["kind"] != "query" else ""
@@ -181,6 +204,9 @@ def _cause(cause: Mapping[str, Any], query: Mapping[str, Any]) -> list[Line]:
         (f"  since {since} UTC, {cause['confidence']:.0%} sure", "faint"),
     ]
     lines = [head, [(f"    {clean(cause['summary'])}", "")]]
+    for remedy in cause["remedies"][:1]:
+        command = f": {remedy['command']}" if remedy["command"] else ""
+        lines.append([("    next: ", "faint"), (f"{clean(remedy['action'])}{command} ({clean(remedy['why'])})", "")])
     quoted = "; ".join(
         f"{clean(each['name'])} {amount(each['value'], each['unit'])} (expected {clean(each['expected'])})"
         for each in cause["evidence"]
@@ -192,9 +218,6 @@ def _cause(cause: Mapping[str, Any], query: Mapping[str, Any]) -> list[Line]:
     explains = f"explains {', '.join(cause['explains'])}" if cause["explains"] else ""
     if explains or out:
         lines.append([(f"    {'; '.join(part for part in (explains, out) if part)}", "")])
-    for remedy in cause["remedies"][:1]:
-        command = f": {remedy['command']}" if remedy["command"] else ""
-        lines.append([("    next: ", "faint"), (f"{clean(remedy['action'])}{command} ({clean(remedy['why'])})", "")])
     lines.append([("    runbook: ", "faint"), (f"ledgerops rules {cause['rule']}", "")])
     return lines
 

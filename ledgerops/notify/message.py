@@ -1,7 +1,7 @@
 """The message: at most twelve lines for somebody on call.
 
-Line 1: the symptom, its severity, and since when. Then the most likely cause with its evidence, what was ruled out, the
-first safe action, and links. Texts come from labels and exceptions: each is one line without control characters.
+Line 1: the symptom, its severity, and since when. Then the most likely cause with its evidence, the first safe
+action, what was ruled out, and links. Texts come from labels and exceptions: each is one line without control characters.
 """
 
 from __future__ import annotations
@@ -91,13 +91,13 @@ def _causes(diagnosis: Mapping[str, Any]) -> list[str]:
         lines.append(f"cause: {cause['rule']} ({cause['confidence']:.0%} sure): {cause['summary']}")
     if not causes:
         return [f"cause: none found at this moment; status {diagnosis.get('status')}, health {diagnosis.get('health')}"]
-    ruled_out = [f"{each['rule']} ({each['because']})" for each in causes[0].get("ruled_out", [])[:RULED_OUT]]
-    if ruled_out:
-        lines.append(f"ruled out: {'; '.join(ruled_out)}")
     remedy = next((each for each in causes[0].get("remedies", []) if each.get("safe")), None)
     if remedy is not None:
         command = f": {remedy['command']}" if remedy.get("command") else ""
         lines.append(f"first: {remedy['action']}{command} ({remedy['why']})")
+    ruled_out = [f"{each['rule']} ({each['because']})" for each in causes[0].get("ruled_out", [])[:RULED_OUT]]
+    if ruled_out:
+        lines.append(f"ruled out: {'; '.join(ruled_out)}")
     return lines
 
 

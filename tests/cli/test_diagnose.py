@@ -57,6 +57,14 @@ def test_the_document_has_the_promised_form(capsys):
 
 def test_nothing_found_is_zero(capsys):
     assert main(["diagnose", "--from", CRASH, "--query", "idle_files"]) == 0
+    assert capsys.readouterr().out.splitlines()[-2:] == [
+        "1 query at 2026-11-21 07:02:23 UTC: nothing found",
+        "problems that ended before then are listed with --timeline",
+    ]
+
+
+def test_nothing_found_points_to_no_timeline_where_it_is_shown(capsys):
+    assert main(["diagnose", "--from", CRASH, "--query", "idle_files", "--timeline"]) == 0
     assert capsys.readouterr().out.splitlines()[-1] == "1 query at 2026-11-21 07:02:23 UTC: nothing found"
 
 

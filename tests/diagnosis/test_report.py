@@ -38,9 +38,9 @@ def test_a_cause_takes_six_lines_and_a_healthy_query_one():
         "daily_counts             falling behind  health  41  lag 12 s, objective missed in 2.0 min\n"
         "  critical key-skew  daily_counts, stage shuffle by customer_id (customer_id)  since 14:12:20 UTC, 93% sure\n"
         "    one of 2 tasks of stage 7 reads 90% of the records\n"
+        "    next: salt the key: echo salt (only splitting the key spreads its rows)\n"
         "    evidence: largest_task_share 0.90 (expected < 0.75); largest_task_records 48k rows (expected even)\n"
         "    explains falling-behind; not slow-sink: no task runs in 0.1 s of a batch of 4.0 s (2%)\n"
-        "    next: salt the key: echo salt (only splitting the key spreads its rows)\n"
         "    runbook: ledgerops rules key-skew\n\n"
         "large?credits            healthy         health 100  980 rows/s, batch 1.2 s of 2.0 s\n"
         "\n"
@@ -57,6 +57,28 @@ def test_colour_is_only_paint():
 
     bare = "\n".join(line.rstrip() for line in re.sub(r"\x1b\[[\d;]*m", "", painted).splitlines()) + "\n"
     assert bare == report.text(document)
+
+
+def test_lines_are_broken_between_words_at_the_width_of_a_terminal():
+    document = report.document([WELL, SICK], NOW, "a recording")
+    whole = report.text(document)
+    broken = report.text(document, columns=80)
+
+    assert max(map(len, broken.splitlines())) <= 80 < max(map(len, whole.splitlines()))
+    assert broken.split() == whole.split()
+    assert "\n    evidence: largest_task_share 0.90 (expected < 0.75); largest_task_records\n      48k rows" in broken
+
+
+def test_lines_that_fit_stay_as_they_are():
+    document = report.document([WELL, SICK], NOW, "a recording")
+
+    assert report.text(document, columns=200) == report.text(document)
+
+
+def test_a_word_that_is_wider_than_the_terminal_stays_whole():
+    document = report.document([Verdict("q" * 60, NOW, "healthy", 100)], NOW, "a recording")
+
+    assert "q" * 60 in report.text(document, columns=40)
 
 
 def test_findings_below_the_wanted_severity_are_left_out():

@@ -1,6 +1,7 @@
 """Every command that the documentation shows is run, and what it prints has the form that is shown."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -53,6 +54,14 @@ def test_each_block_is_run_or_says_why_not():
     assert [block.place for block in BLOCKS if not block.steps] == []
 
 
+def test_a_test_that_runs_a_block_elsewhere_exists():
+    named = {
+        (block.place, test) for block in BLOCKS for test in re.findall(r"tests/[\w/.]*\w", block.note.get("not run", ""))
+    }
+    assert len(named) > 10
+    assert sorted(f"{place}: {test}" for place, test in named if not (ROOT / test).exists()) == []
+
+
 @pytest.mark.parametrize("block", of_kind("checkout"))
 def test_a_block_prints_in_a_checkout_what_it_shows(block):
     check(block, ROOT)
@@ -60,6 +69,8 @@ def test_a_block_prints_in_a_checkout_what_it_shows(block):
 
 @pytest.mark.parametrize("block", of_kind("folder"))
 def test_a_block_prints_in_an_empty_folder_what_it_shows(block, tmp_path):
+    for name, text in block.files.items():
+        (tmp_path / name).write_text(text)
     check(block, tmp_path)
 
 
