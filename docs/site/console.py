@@ -43,7 +43,7 @@ class Step(NamedTuple):
 
 
 class Block(NamedTuple):
-    """One block: where it is, its steps, what its comment says (`not run`, `run in`, `run with`, `until`), and its files."""
+    """One block: where it is, its steps, what its comment says: `not run`, `run in`, `run with`, `until`; its files."""
 
     place: str
     steps: list[Step]

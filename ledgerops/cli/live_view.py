@@ -60,12 +60,11 @@ class LiveView:
         lines = [Text(f"{MARGIN}{clean(self.title)}", style="bold"), *_headings(width)]
         room = console.height - len(lines) - 1  # the last line is the legend's
         height = 2 if width >= WIDE_COLUMNS else 3
-        roomy = len(queries) * (height + 2) <= room
         shown = _worst(queries, max(1, room // height))
-        for query in shown:
-            lines += card(query, width, ascii_only)
-            if roomy:
-                lines += [*_remedy(query), Text()]
+        cards = [line for query in queries for line in _roomy(query, width, ascii_only, console)]
+        if len(cards) > room:
+            cards = [line for query in shown for line in card(query, width, ascii_only)]
+        lines += cards
         if not queries:
             lines.append(Text(f"{MARGIN}no query yet", style="dim"))
         lines.append(_legend(len(queries) - len(shown), ascii_only))
@@ -111,6 +110,15 @@ def card(query: Document, width: int, ascii_only: bool = False) -> list[Text]:
     )
 
 
+def _roomy(query: Document, width: int, ascii_only: bool, console: Console) -> list[Text]:
+    """A query's lines with its whole verdict, the next step, and an empty line."""
+    lines = card(query, width, ascii_only)
+    verdict = _verdict(query)
+    if lines[-1].plain.find(verdict.plain) < 0:  # it was cut to make room for the throughput
+        lines[-1:] = _wrapped(verdict, width, console)
+    return [*lines, *_remedy(query, width, console), Text()]
+
+
 def phase_bar(batch: Document, interval: float | None, width: int, ascii_only: bool = False) -> Text:
     """A batch's phases; the full width is the trigger interval, or the batch itself when it took longer."""
     bar = Text()
@@ -142,7 +150,7 @@ def plain_line(query: Document) -> str:
         f"skew {ratio(skew.get('ratio'))}",
     ]
     verdict = _verdict(query).plain
-    return clean(f"{query['query']}: {query['status'].replace('_', ' ')}; {', '.join(parts)}; {verdict}")
+    return clean(f"{query['query']}: {query['status'].replace('_', ' ')}; {verdict}; {', '.join(parts)}")
 
 
 def verdict_line(query: Document) -> str:
@@ -220,8 +228,15 @@ def _worst(queries: Sequence[Document], room: int) -> Sequence[Document]:
     return [query for query in queries if query["query"] in names]
 
 
-def _remedy(query: Document) -> list[Text]:
-    return [Text(f"{MARGIN}  next: {clean(remedy['action'])}") for remedy in query["verdict"]["remedies"][:1]]
+def _remedy(query: Document, width: int, console: Console) -> list[Text]:
+    steps = [Text(f"next: {clean(remedy['action'])}") for remedy in query["verdict"]["remedies"][:1]]
+    return [line for step in steps for line in _wrapped(step, width, console)]
+
+
+def _wrapped(text: Text, width: int, console: Console) -> list[Text]:
+    """A text below the name of its query, in as many lines as it takes."""
+    margin = Text(f"{MARGIN}  ")
+    return [Text.assemble(margin, line) for line in text.wrap(console, width - len(margin))]
 
 
 def _legend(hidden: int, ascii_only: bool) -> Text:

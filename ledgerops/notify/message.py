@@ -1,7 +1,7 @@
 """The message: at most twelve lines for somebody on call.
 
-Line 1: the symptom, its severity, and since when. Then the most likely cause with its evidence, the first safe
-action, what was ruled out, and links. Texts come from labels and exceptions: each is one line without control characters.
+Line 1: the symptom, its severity, and since when. Then the most likely cause with its evidence, the first safe action,
+what was ruled out, and links. Texts come from labels and exceptions: each is one line without control characters.
 """
 
 from __future__ import annotations

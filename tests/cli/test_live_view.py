@@ -53,6 +53,25 @@ def test_a_tall_terminal_shows_the_next_step(document):
     assert any("next: aggregate in two steps" in line for line in shown(document, 120, 50))
 
 
+@pytest.mark.parametrize("width", [80, 120])
+def test_a_terminal_with_room_shows_the_whole_verdict_and_step(document, width):
+    query = next(each for each in document["queries"] if each["verdict"]["remedies"])
+    long = query["verdict"] | {"summary": "word " * 40 + "end", "remedies": [{"action": "step " * 40 + "last"}]}
+    lines = shown({"queries": [query | {"verdict": long}]}, width, 30)
+    text = " ".join(" ".join(lines).split())
+
+    assert "word " * 40 + "end" in text
+    assert "next: " + "step " * 40 + "last" in text
+    assert max(map(len, lines)) <= width
+
+
+def test_a_short_verdict_leaves_room_for_the_throughput(document):
+    query = document["queries"][0]
+    lines = shown({"queries": [query | {"verdict": query["verdict"] | {"summary": "short"}}]}, 80, 30)
+
+    assert any("short" in line and any(spark in line for spark in "▁▂▃▄▅▆▇█") for line in lines)
+
+
 def test_an_encoding_without_the_signs_gets_ascii(document):
     lines = shown(document, 80, 60, "ascii")
 
@@ -109,11 +128,13 @@ def test_without_a_terminal_each_query_is_one_line_without_control_codes(documen
 
     assert len(lines) == len(document["queries"])
     assert "\x1b" not in file.getvalue()
-    assert lines[0].startswith(f"{HOSTILE}: idle; in 0/s, processed 0/s, backlog 0 (clears in 0 s)")
+    assert lines[0].startswith(
+        f"{HOSTILE}: idle; no new rows to read; in 0/s, processed 0/s, backlog 0 (clears in 0 s)"
+    )
     assert lines[2] == (
-        "daily_counts: falling behind; in 8,072/s, processed 8,188/s, backlog 117k (clears in 17 min), "
-        "batch 6.6 s (add_batch 4.5 s, query_planning 0.79 s), watermark lag 36 s, state 4,060 rows 406 kB, "
-        "skew 2.0×; key-skew: one task read 48,120 of 52,400 rows: 14.9 times the median, all of customer C00000042"
+        "daily_counts: falling behind; key-skew: one task read 48,120 of 52,400 rows: 14.9 times the median, "
+        "all of customer C00000042; in 8,072/s, processed 8,188/s, backlog 117k (clears in 17 min), "
+        "batch 6.6 s (add_batch 4.5 s, query_planning 0.79 s), watermark lag 36 s, state 4,060 rows 406 kB, skew 2.0×"
     )
 
 
