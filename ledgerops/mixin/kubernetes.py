@@ -30,7 +30,7 @@ def kubernetes_files(site: Site) -> Mapping[str, str]:
         "prometheusrule.yaml": [_rule(site)],
         **found,
         "networkpolicy.yaml": [_driver_policy(site)],
-        "notify.yaml": [_notify(site), _notify_service(site), _notify_policy(site)],
+        "notify.yaml": [_notify(site), _notify_service(site), _notify_policy(site), _notify_monitor(site)],
     }
     made |= {f"dashboard-{page.uid.removeprefix('ledgerops-')}.yaml": [_board(page, site)] for page in PAGES}
     return {name: document(*objects) for name, objects in made.items()}
@@ -64,15 +64,21 @@ def _service(site: Site) -> dict[str, Any]:
     }
 
 
-def _endpoint(site: Site, port: str, *relabelings: Mapping[str, Any]) -> dict[str, Any]:
+def _endpoint(site: Site, port: str, job: str, *relabelings: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "port": port,
-        **monitor_config(site),
-        "honorLabels": True,  # the label app is the driver's own, whatever label app its pod has
         "interval": duration(site.scrape_seconds),
         "scrapeTimeout": duration(min(site.scrape_seconds, 10.0)),
         # rules and dashboards select by it
-        "relabelings": [*relabelings, {"targetLabel": "job", "replacement": site.job}],
+        "relabelings": [*relabelings, {"targetLabel": "job", "replacement": job}],
+    }
+
+
+def _driver_endpoint(site: Site, port: str, *relabelings: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        **_endpoint(site, port, site.job, *relabelings),
+        **monitor_config(site),
+        "honorLabels": True,  # the label app is the driver's own, whatever label app its pod has
     }
 
 
@@ -84,7 +90,7 @@ def _monitor(site: Site) -> dict[str, Any]:
         "spec": {
             "selector": {"matchLabels": PART},
             "sampleLimit": 50_000,
-            "endpoints": [_endpoint(site, "ledgerops")],
+            "endpoints": [_driver_endpoint(site, "ledgerops")],
         },
     }
 
@@ -105,7 +111,7 @@ def _pod_monitor(site: Site) -> dict[str, Any]:
             "selector": {"matchLabels": {**DRIVER, "spark-role": "driver"}},
             "podTargetLabels": ["spark-app-name", "spark-app-selector"],
             "sampleLimit": 50_000,
-            "podMetricsEndpoints": [_endpoint(site, "spark-ui", ours)],
+            "podMetricsEndpoints": [_driver_endpoint(site, "spark-ui", ours)],
         },
     }
 
@@ -133,10 +139,11 @@ def _driver_policy(site: Site) -> dict[str, Any]:
 
 
 NOTIFY = {"app.kubernetes.io/name": "ledgerops-notify"}
+NOTIFY_SECRET = "ledgerops-notify"
 
 
 def _notify(site: Site) -> dict[str, Any]:
-    """The addresses of senders and the token are in the Secret ledgerops-notify."""
+    """The addresses of senders and the token are in the Secret NOTIFY_SECRET."""
     container = {
         "name": "notify",
         "image": "ledgerops:latest",
@@ -169,7 +176,7 @@ def _notify(site: Site) -> dict[str, Any]:
                     "securityContext": {"runAsNonRoot": True, "runAsUser": 10001, "fsGroup": 10001},
                     "containers": [container],
                     "volumes": [
-                        {"name": "secrets", "secret": {"secretName": "ledgerops-notify"}},
+                        {"name": "secrets", "secret": {"secretName": NOTIFY_SECRET}},
                         {"name": "data", "emptyDir": {}},
                     ],
                 },
@@ -189,6 +196,20 @@ def _notify_service(site: Site) -> dict[str, Any]:
 
 def _notify_policy(site: Site) -> dict[str, Any]:
     return _policy("ledgerops-notify", NOTIFY, NOTIFY_PORT, site)
+
+
+def _notify_monitor(site: Site) -> dict[str, Any]:
+    """For the alerts on notify itself."""
+    token = {"credentials": {"name": NOTIFY_SECRET, "key": "token"}}
+    return {
+        "apiVersion": "monitoring.coreos.com/v1",
+        "kind": "ServiceMonitor",
+        "metadata": _metadata("ledgerops-notify", site),
+        "spec": {
+            "selector": {"matchLabels": NOTIFY},
+            "endpoints": [{**_endpoint(site, "http", site.notify_job), "authorization": token}],
+        },
+    }
 
 
 def _board(page: Page, site: Site) -> dict[str, Any]:

@@ -92,12 +92,38 @@ def test_the_rules_are_those_of_the_files(objects):
 
 def test_drivers_are_found_by_their_label_and_scraped_as_the_job_that_rules_select(objects):
     service = next(each for each in of(objects, "Service") if each["metadata"]["name"] == "ledgerops-drivers")
-    [monitor] = of(objects, "ServiceMonitor")
+    monitor = next(each for each in of(objects, "ServiceMonitor") if each["metadata"]["name"] == "ledgerops")
 
     assert monitor["spec"]["selector"]["matchLabels"].items() <= service["metadata"]["labels"].items()
     [endpoint] = monitor["spec"]["endpoints"]
     assert endpoint["port"] == service["spec"]["ports"][0]["name"]
     assert endpoint["relabelings"] == [{"targetLabel": "job", "replacement": "ledgerops"}]
+
+
+@pytest.mark.parametrize("site", [Site(), NAMESPACED], ids=["defaults", "several namespaces"])
+def test_notify_is_scraped_with_its_token_as_the_job_that_its_alerts_select(site):
+    deployment, service, policy, monitor = yaml.safe_load_all(kubernetes_files(site)["notify.yaml"])
+    [endpoint] = monitor["spec"]["endpoints"]
+    pod = deployment["spec"]["template"]["spec"]
+    [secret] = [each["secret"]["secretName"] for each in pod["volumes"] if "secret" in each]
+
+    assert monitor["kind"] == "ServiceMonitor"
+    assert monitor["spec"]["selector"]["matchLabels"] == service["metadata"]["labels"]
+    assert endpoint["port"] == service["spec"]["ports"][0]["name"]
+    assert endpoint["relabelings"] == [{"targetLabel": "job", "replacement": site.notify_job}]
+    assert endpoint["authorization"] == {"credentials": {"name": secret, "key": "token"}}
+    assert "/secrets/token" in pod["containers"][0]["args"], "the token that is asked for is the one that is sent"
+    assert policy["spec"]["podSelector"]["matchLabels"] == service["spec"]["selector"]
+    rules = yaml.safe_load(kubernetes_files(site)["prometheusrule.yaml"])["spec"]["groups"]
+    asked = [rule["expr"] for group in rules for rule in group["rules"] if f'job="{site.notify_job}"' in rule["expr"]]
+    assert len(asked) >= 4
+
+
+def test_what_finds_drivers_does_not_find_notify():
+    [_, drivers] = yaml.safe_load_all(kubernetes_files(Site())["servicemonitor.yaml"])
+    _, service, *_ = yaml.safe_load_all(kubernetes_files(Site())["notify.yaml"])
+
+    assert not drivers["spec"]["selector"]["matchLabels"].items() <= service["metadata"]["labels"].items()
 
 
 def test_every_dashboard_is_a_config_map_that_fits_and_is_found(objects):
