@@ -12,7 +12,11 @@ log = logging.getLogger("ledgerops")
 
 
 class Poller:
-    """Calls `collect` every `interval` seconds on a daemon thread; errors are counted, and logged the first time."""
+    """Calls `collect` every `interval` seconds on a daemon thread; errors are counted, and logged the first time.
+
+    What fails because the interpreter is ending is neither: an application may end without closing its watch, and a
+    Spark Connect client can ask nothing from then on.
+    """
 
     def __init__(self, name: str, interval: float, collect: Callable[[], None], stats: SelfStats) -> None:
         self.name, self._interval, self._collect, self._stats = name, interval, collect, stats
@@ -35,7 +39,7 @@ class Poller:
             try:
                 self._collect()
             except Exception as error:
-                if not self._stopping.is_set():
+                if not self._stopping.is_set() and not _is_of_shutdown(error):
                     self._failed(error)
             self._stopping.wait(self._interval)
 
@@ -49,3 +53,8 @@ class Poller:
                 self.name,
                 text,
             )
+
+
+def _is_of_shutdown(error: Exception) -> bool:
+    """Whether Python refused to start a thread, or an executor a task, because the interpreter is ending."""
+    return isinstance(error, RuntimeError) and str(error).endswith("shutdown")

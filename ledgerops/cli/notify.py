@@ -165,7 +165,7 @@ def _test(query: str, lookup: Lookup, senders: Sequence[Sender]) -> int:
     import time
 
     from ledgerops.notify.incident import Firing, Incident
-    from ledgerops.notify.message import compose
+    from ledgerops.notify.message import compose_checked
 
     now = time.time()
     alert = Firing(
@@ -173,7 +173,8 @@ def _test(query: str, lookup: Lookup, senders: Sequence[Sender]) -> int:
         now, None, "test", None, None,
     )  # fmt: skip
     found = lookup.diagnose(query, "")
-    message = compose(Incident("test", "firing", "", query, (alert,), None), found.diagnosis, now, found.trouble)
+    incident = Incident("test", "firing", "", query, (alert,), None)
+    message, _ = compose_checked(incident, found.diagnosis, now, found.trouble)
     print(message.text)
     failed = 0
     for sender in senders:

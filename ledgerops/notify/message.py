@@ -52,6 +52,20 @@ def compose(
     return Message(cut[0], "\n".join(cut[1:]), incident.worst.severity, incident.status == "resolved")
 
 
+def compose_checked(
+    incident: Incident,
+    diagnosis: Mapping[str, Any] | None,
+    now: float,
+    trouble: str | None = None,
+    before: Mapping[str, Any] | None = None,
+) -> tuple[Message, Exception | None]:
+    """The message for what a driver answered, which may be anything; without it if it is no diagnosis, and why."""
+    try:
+        return compose(incident, diagnosis, now, trouble, before), None
+    except Exception as error:
+        return compose(incident, None, now, "the driver returned an invalid diagnosis"), error
+
+
 def _one_line(text: str) -> str:
     """Without line breaks and control characters: a text must not be able to add a line of its own."""
     line = clean(" ".join(text.split()))

@@ -21,7 +21,7 @@ from ledgerops.common.http_server import Answer, Request, Server
 from ledgerops.errors import UserError, os_reason
 from ledgerops.notify.incident import Incident, parse_webhook
 from ledgerops.notify.lookup import Lookup, LookupResult
-from ledgerops.notify.message import Message, compose
+from ledgerops.notify.message import Message, compose, compose_checked
 from ledgerops.notify.metrics import Counts, page
 from ledgerops.notify.senders import Sender
 from ledgerops.notify.spool import MAX_ROWS, Spool, Waiting
@@ -240,12 +240,11 @@ class Service:
             self._lookup.diagnose(incident.query, incident.job, incident.app) if incident.query else LookupResult(None)
         )
         before = self._spool.recall(incident.group) if incident.status == "resolved" else None
-        try:
-            message = compose(incident, found.diagnosis, time.time(), found.trouble, before)
-        except Exception as error:  # whatever a driver answered: the alert goes out without it
+        message, error = compose_checked(incident, found.diagnosis, time.time(), found.trouble, before)
+        if error is not None:
             log.warning("invalid diagnosis (%s)", type(error).__name__)
             self.counts.lack_diagnosis()
-            return compose(incident, None, time.time(), "the driver returned an invalid diagnosis")
+            return message
         if incident.query and found.diagnosis is None:
             self.counts.lack_diagnosis()
         if incident.status == "firing" and found.diagnosis is not None:

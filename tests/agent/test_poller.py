@@ -1,4 +1,6 @@
 import logging
+import subprocess
+import sys
 import threading
 
 from ledgerops.agent.poller import Poller
@@ -32,3 +34,35 @@ def test_stopping_does_not_wait_for_the_interval():
     collector.stop(timeout=60)
 
     assert not collector._thread.is_alive()
+
+
+# asks an executor, as a Spark Connect client does; a thread that is no daemon holds the end of the interpreter up
+ENDING = """
+import concurrent.futures, logging, threading
+from ledgerops.agent.poller import Poller
+from ledgerops.metrics.self_watch import SelfStats
+
+logging.basicConfig(format="%(message)s")
+executor, failed, stats = concurrent.futures.ThreadPoolExecutor(1), threading.Semaphore(0), SelfStats()
+
+def collect():
+    try:
+        executor.submit(int).result()
+    except RuntimeError as error:
+        failed.release()
+        raise
+
+def wait():
+    for _ in range(3):
+        failed.acquire(timeout=60)
+    print(f"{stats.collector_errors.total()} errors")
+
+threading.Thread(target=wait).start()
+Poller("watchdog", 0.001, collect, stats).start()
+"""
+
+
+def test_what_fails_because_the_interpreter_is_ending_is_neither_counted_nor_logged():
+    done = subprocess.run([sys.executable, "-c", ENDING], capture_output=True, text=True, timeout=120, check=False)
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, "0 errors\n", "")

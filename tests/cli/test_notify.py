@@ -35,6 +35,16 @@ def test_a_test_alert_is_sent_with_its_cause_and_the_token_goes_to_named_hosts(
     assert "sent: webhook 127.0.0.1 1" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("causes", [7, "none", [None], [{}], [{**DIAGNOSIS["root_causes"][0], "confidence": "x"}]])
+def test_a_test_alert_is_sent_without_a_diagnosis_that_is_none(receiver, driver, capsys, causes):
+    driver.pages["/diagnosis"] = {"version": 1, "queries": [{**DIAGNOSIS, "root_causes": causes}]}
+
+    assert main(["notify", "--send", receiver.url, "--exporter", driver.url, "--test", DIAGNOSIS["query"]]) == 0
+
+    assert "diagnosis: none (the driver returned an invalid diagnosis)" in receiver.got[0]["body"]
+    assert capsys.readouterr().err == ""
+
+
 def test_without_a_sender_one_line_says_what_to_give(monkeypatch, capsys):
     monkeypatch.delenv("LEDGEROPS_NOTIFY_SENDERS", raising=False)
 
