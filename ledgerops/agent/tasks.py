@@ -1,7 +1,9 @@
-"""How the tasks of a query's newest batch shared the work, from Spark's REST interface, in a thread of its own.
+"""How the tasks of a query's batch shared the work, from Spark's REST interface, in a thread of its own.
 
 From the batch to its tasks: the list of SQL executions (whose descriptions name run and batch), their jobs, their
-stages. Asked for only the newest finished batch of each query, and rested for a while when the interface is away.
+stages. Asked for only one finished batch of each query at a time: the newest, or one since the last look that took far
+longer. Where long and short batches alternate, the newest may always be a short one, and nothing would be known of
+those that do harm. Rested for a while when the interface is away.
 """
 
 from __future__ import annotations
@@ -33,6 +35,8 @@ UNREADABLE = (OSError, ValueError, KeyError, TypeError, IndexError)
 PYTHON = re.compile(r"time to run python workers", re.IGNORECASE)
 AMOUNT = re.compile(r"([\d.,]+) (ms|s|m|h)\b")
 AMOUNTS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+FAR_LONGER_RATIO = 2.0  # times the newest batch: one that took so much longer is read in its place
+FAR_LONGER_SECONDS = 1.0  # seconds more; a hiccup of a quick batch tells nothing
 PYTHON_TRIES = 2  # batches without Python time after which a run is taken to have none
 
 
@@ -44,6 +48,7 @@ class Execution:
     executions: list[int] = field(default_factory=list)
     jobs: list[int] = field(default_factory=list)
     running: bool = False
+    seconds: float = 0.0  # that its executions took, together
 
 
 class TaskCollector:
@@ -66,7 +71,7 @@ class TaskCollector:
         self._pauses_until = 0.0
 
     def collect(self) -> None:
-        """Reads the newest finished batch of each query that is due: those first that were read longest ago, and of
+        """Reads a finished batch of each query that is due: those first that were read longest ago, and of
         those the ones that finished last. After MAX_REQUESTS the others wait for the next call.
 
         Raises the last OSError or ValueError of an interface that does not answer well, after all were tried. When
@@ -82,7 +87,8 @@ class TaskCollector:
         problem: Exception | None = None
         read = 0
         try:
-            newest = newest_batches(self._page(rest), finished)
+            read_before = {run_id: batch for run_id, (batch, _) in self._latest_read.items()}
+            newest = telling_batches(self._page(rest), finished, read_before)
             asked = rest.requests
             longest_ago = sorted(
                 newest, key=lambda each: (self._latest_read.get(each, NEVER)[1], -wanted[each].last_seen)
@@ -91,8 +97,6 @@ class TaskCollector:
                 if rest.requests - asked >= MAX_REQUESTS:
                     break
                 found = newest[run_id]
-                if found.batch_id <= self._latest_read.get(run_id, NEVER)[0]:
-                    continue
                 self._latest_read[run_id] = (found.batch_id, now)
                 try:
                     summary = self._read(rest, run_id, found)
@@ -151,28 +155,40 @@ class TaskCollector:
         return TaskSummary(run_id, found.batch_id, tuple(stages), python)
 
 
-def newest_batches(page: Iterable[Mapping[str, Any]], finished: Mapping[str, int]) -> dict[str, Execution]:
-    """The newest batch of each run that is done, by run id; `finished` names the runs and their last finished batch.
+def telling_batches(
+    page: Iterable[Mapping[str, Any]], finished: Mapping[str, int], read: Mapping[str, int]
+) -> dict[str, Execution]:
+    """The batch of each run that is read next, by run id; runs without a new one are absent.
 
-    A batch may write several times: when no execution of it is running, the next may be about to begin.
+    `finished` names the runs and their last finished batch, `read` the last batch of each that was read. It is the
+    newest that is done, or the longest since `read` when that took FAR_LONGER_RATIO times as long. A batch may write
+    several times: when no execution of it is running, the next may be about to begin.
     """
-    batches: dict[tuple[str, int], Execution] = {}
+    batches: dict[str, dict[int, Execution]] = {}
     for each in page:
         match = BATCH.search(str(each.get("description", "")))
-        if match is None or int(match[2]) > finished.get(match[1], -1):
+        if match is None or not read.get(match[1], -1) < int(match[2]) <= finished.get(match[1], -1):
             continue
-        run_id, batch_id = match[1], int(match[2])
-        found = batches.setdefault((run_id, batch_id), Execution(batch_id))
+        found = batches.setdefault(match[1], {}).setdefault(int(match[2]), Execution(int(match[2])))
         jobs = [*each.get("successJobIds", ()), *each.get("failedJobIds", ())]
         if jobs:
             found.executions.append(int(each["id"]))
             found.jobs.extend(jobs)
         found.running = found.running or each.get("status") == "RUNNING"
-    newest: dict[str, Execution] = {}
-    for (run_id, batch_id), found in batches.items():
-        if found.jobs and not found.running and batch_id >= newest.get(run_id, found).batch_id:
-            newest[run_id] = found
-    return newest
+        found.seconds += float(each.get("duration") or 0) / 1000
+    chosen = {}
+    for run_id, known in batches.items():
+        done = [each for each in known.values() if each.jobs and not each.running]
+        if done:
+            chosen[run_id] = _telling(done)
+    return chosen
+
+
+def _telling(done: Sequence[Execution]) -> Execution:
+    """The newest batch, or one before it that took far longer; of several of these the newest."""
+    newest = max(done, key=lambda each: each.batch_id)
+    least = max(FAR_LONGER_RATIO * newest.seconds, newest.seconds + FAR_LONGER_SECONDS)
+    return max((each for each in done if each.seconds >= least), key=lambda each: each.batch_id, default=newest)
 
 
 def read_stage(rest: SparkRest, stage_id: int) -> StageSummary | None:

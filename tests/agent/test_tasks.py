@@ -6,7 +6,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from ledgerops.agent.spark_rest import SparkRest
-from ledgerops.agent.tasks import MAX_REQUESTS, TaskCollector, newest_batches, parse_amount
+from ledgerops.agent.tasks import MAX_REQUESTS, TaskCollector, parse_amount, telling_batches
 from ledgerops.model.observations import decode_tasks
 from tests.agent.fakes import FakeSession, queue, roster_of, run_of, taken
 from tests.build import T0
@@ -279,7 +279,7 @@ def test_an_answer_that_is_no_json_counts_as_away(spark):
 def test_a_batch_that_still_runs_waits_for_its_turn():
     page = [execution(1, 4, [6]), execution(2, 5, [7]), execution(3, 5, [8], status="RUNNING")]
 
-    assert newest_batches(page, {RUN: 9})[RUN].batch_id == 4
+    assert telling_batches(page, {RUN: 9}, {})[RUN].batch_id == 4
 
 
 def test_a_batch_between_two_of_its_writes_waits_for_its_progress(spark):
@@ -313,15 +313,33 @@ def test_a_batch_that_ends_while_the_interface_answers_waits_for_the_next_look(s
     assert bench.collect() == []
 
 
+@pytest.mark.parametrize(
+    ("milliseconds", "read", "batch"),
+    [
+        pytest.param([300, 2200, 300, 2100, 300], 0, 4, id="of two long ones the newer"),
+        pytest.param([300, 2200, 300, 2100, 300], 4, 5, id="none since the last look"),
+        pytest.param([300, 900, 300], 0, 3, id="a hiccup of a quick batch"),
+        pytest.param([5000, 9000, 5000], 0, 3, id="less than twice as long"),
+        pytest.param([None, None, None], 0, 3, id="nothing is said of their time"),
+    ],
+)
+def test_a_batch_that_took_far_longer_is_read_in_place_of_the_newest(milliseconds, read, batch):
+    page = [
+        {**execution(number, number, [number]), "duration": took} for number, took in enumerate(milliseconds, start=1)
+    ]
+
+    assert telling_batches(page, {RUN: 9}, {RUN: read})[RUN].batch_id == batch
+
+
 @pytest.mark.parametrize("description", ["count at app.py:5", "", "id = x\nrunId = y\nbatch = z"])
 def test_executions_of_others_are_passed_over(description):
-    assert newest_batches([{**execution(1, 4, [6]), "description": description}], {RUN: 9}) == {}
+    assert telling_batches([{**execution(1, 4, [6]), "description": description}], {RUN: 9}, {}) == {}
 
 
 def test_older_spark_writes_the_description_with_line_break_tags():
     text = f"q<br/>id = ffc59b0f-896c-4c1d-9fe7-875fd598ee3a<br/>runId = {RUN}<br/>batch = 8"
 
-    assert newest_batches([{**execution(1, 4, [6]), "description": text}], {RUN: 9})[RUN].batch_id == 8
+    assert telling_batches([{**execution(1, 4, [6]), "description": text}], {RUN: 9}, {})[RUN].batch_id == 8
 
 
 @pytest.mark.parametrize(

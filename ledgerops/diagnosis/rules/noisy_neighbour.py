@@ -109,7 +109,15 @@ RULE = Rule(
     "warning",
     check,
     __doc__,
-    ("falling-behind", "trigger-overrun", "freshness-breach", "cpu-saturated"),
+    (
+        "falling-behind",
+        "trigger-overrun",
+        "freshness-breach",
+        "cpu-saturated",
+        "slow-sink",
+        "intermittent-sink",
+        "small-batch-overhead",
+    ),
     acquit,
     needs_harm=True,
 )

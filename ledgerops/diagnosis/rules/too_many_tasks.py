@@ -142,7 +142,7 @@ RULE = Rule(
     "warning",
     check,
     __doc__,
-    ("falling-behind", "trigger-overrun", "small-batch-overhead"),
+    ("falling-behind", "trigger-overrun", "small-batch-overhead", "state-commit-slow"),  # each saves a state of its own
     acquit,
     needs_harm=True,
 )
