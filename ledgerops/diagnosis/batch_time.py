@@ -45,11 +45,20 @@ def needed(view: QueryView) -> int:
 
     Such a batch speaks for itself, and a second one would end when everybody knows.
     """
+    if _second(view):
+        return 1
     ended = [batch for batch in view.batches if batch.rows > 0]
     if len(ended) >= MIN_PAIRS:
         return MIN_PAIRS
     long = bool(ended) and ended[0].duration > VERY_LONG_SECONDS
     return 1 if long or overload.growth(view) is not None else MIN_PAIRS
+
+
+def _second(view: QueryView) -> Sequence[Progress]:
+    """The second batch of a run of two, when it is very long: the first pays for warm-up, and it alone is typical."""
+    settled = [batch for batch in view.baseline.settled if batch.rows > 0]
+    alone = len(settled) == 1 and settled[0].duration > VERY_LONG_SECONDS
+    return settled if alone and with_tasks(view, settled) else []
 
 
 @once
@@ -66,8 +75,8 @@ def pairs(view: QueryView) -> Pairs:
         found = with_tasks(view, reversed(newest))
         if len(found) >= MIN_PAIRS:
             return found
-    # batches of minutes: of a run of two, the first is half of what is known
-    return with_tasks(view, [batch for batch in reversed(view.batches) if batch.rows > 0])
+    known = _second(view) or [batch for batch in view.batches if batch.rows > 0]
+    return with_tasks(view, reversed(known))
 
 
 @once

@@ -104,16 +104,20 @@ def per_batch_second(history: History, since: float, until: float) -> float | No
     return ran / spent if spent else None
 
 
+def _spans(history: History, since: float, until: float, running: bool = True) -> list[tuple[float, float]]:
+    """From when to when its batches ran that touch the time between two instants, with the one that runs now."""
+    spans = [(each.started, each.ended) for each in history.run if each.ended >= since and each.started <= until]
+    if running and history.running is not None and history.running.since < until:
+        spans.append((max(history.running.since, history.last_progress or 0.0), until))
+    return spans
+
+
 def taken(history: History, since: float, until: float, earlier: bool = False) -> float | None:
     """Cores that a query's tasks use between two instants; with `earlier` by what it did before `until` only.
 
     Its tasks are read of some batches only; the others, and the one that runs now, count with what these use.
     """
-    batches = [batch for batch in history.run if batch.ended >= since and batch.started <= until]
-    running = history.running if not earlier else None
-    spans = [(batch.started, batch.ended) for batch in batches]
-    if running is not None and running.since < until:
-        spans.append((max(running.since, history.last_progress or 0.0), until))
+    spans = _spans(history, since, until, running=not earlier)
     if not spans or until <= since:
         return 0.0
     rate = per_batch_second(history, since, until)
@@ -131,14 +135,19 @@ NEWEST_SAMPLES = 5  # of the executors, most of which must show that all slots a
 def slots_taken(view: QueryView) -> bool:
     """Whether tasks had every slot in most of the newest samples of the executors, and those of other queries a good
     part of them; tasks that sleep hold a slot, too, on a machine with free cores."""
-    width, newest = view.cluster.cores, list(view.hosts)[-NEWEST_SAMPLES:]
-    samples = [[each for each in host.executors if each.active and each.cores] for host in newest]
-    full = [sum(e.active_tasks for e in sample) >= sum(e.cores for e in sample) for sample in samples if sample]
+    width, full = view.cluster.cores, _full_slots(view)
     if not width or not sum(full) > len(full) / 2:
         return False
-    since = newest[0].at
+    since = list(view.hosts)[-NEWEST_SAMPLES:][0].at
     others = (taken(other, since, view.now) or 0.0 for other in view.others if other.ended is None)
     return sum(others) >= OTHERS_SHARE * width
+
+
+def _full_slots(view: QueryView) -> list[bool]:
+    """Of each of the newest samples of the executors whether tasks had every slot."""
+    newest = list(view.hosts)[-NEWEST_SAMPLES:]
+    samples = [[each for each in host.executors if each.active and each.cores] for host in newest]
+    return [sum(e.active_tasks for e in sample) >= sum(e.cores for e in sample) for sample in samples if sample]
 
 
 class Offender(NamedTuple):
@@ -150,6 +159,7 @@ class Offender(NamedTuple):
     own: float
     slots: int
     since: float
+    holds: bool = False  # its tasks had the slots while batches of this query waited for their first task
 
 
 MIN_OFFENDER_SHARE = 0.4  # of all cores: two queries that share them evenly take half each, and hold up each other
@@ -160,14 +170,26 @@ MIN_SLOWDOWN = 1.5  # the query needs so much longer for its rows
 MIN_BUSY_SHARE = 0.85  # of all cores of the machine
 
 
+MIN_WAITS = 2  # batches that waited for their first task
+MAX_WAITS = 5
+LOOKBACK_BATCHES = 30  # newest batches, of some of which the tasks are read
+MIN_WAIT_SHARE = 0.5  # of a batch
+MIN_WAIT_SECONDS = 1.0
+MIN_HELD_SHARE = 0.8  # of the waiting; the rest is planning
+
+
 @once
 def offender(view: QueryView) -> Offender | None:
     """The query that holds up this one: it takes most of the cores, more than it used to, while this one, at no more
-    rows than usual, needs much longer for them. Without a past, all slots must be taken."""
-    if not view.others or not overload.strained(view):
+    rows than usual, needs much longer for them. Without a past, all slots must be taken. Or its batches ran whenever
+    this one's waited for their first task."""
+    if not view.others:
+        return None
+    holder = _holder(view)
+    if holder is None and not overload.strained(view):
         return None
     lost, width = view.baseline.slowdown, view.cluster.cores
-    slower = lost.factor >= MIN_SLOWDOWN if lost is not None else slots_taken(view)
+    slower = holder is not None or (lost.factor >= MIN_SLOWDOWN if lost is not None else slots_taken(view))
     newest = view.baseline.steady[-RECENT_BATCHES:] or view.batches[-1:]
     if not width or not newest or not slower:
         return None
@@ -183,6 +205,8 @@ def offender(view: QueryView) -> Offender | None:
         if takes is None:
             continue
         all_taken += takes
+        if other.query == holder:
+            return Offender(other.query, takes, None, own, width, since, holds=True)
         took = _before(other, view)
         if takes >= max(MIN_OFFENDER_SHARE * width, MIN_TIMES_OWN * own, MIN_TIMES_OWN * (took or 0.0)):
             found.append(Offender(other.query, takes, took, own, width, since))
@@ -190,6 +214,43 @@ def offender(view: QueryView) -> Offender | None:
     use = used(view)
     contended = all_taken >= MIN_TAKEN_SHARE * width or (use is not None and use.busy >= MIN_BUSY_SHARE)
     return worst if contended else None
+
+
+def _holder(view: QueryView) -> str | None:
+    """The query whose batches ran in nearly all of the time in which this one's waited for their first task."""
+    width = view.cluster.cores
+    waits = _waits(view)
+    if not width or len(waits) < MIN_WAITS or waits[0][1] < view.now - MAX_AGE_SECONDS:
+        return None
+    slots = _full_slots(view)
+    if len(slots) == NEWEST_SAMPLES and not any(slots):
+        return None
+    total = sum(until - since for since, until in waits)
+    for other in view.others:
+        rate = per_batch_second(other, waits[-1][0], view.now)
+        if rate is None or rate < MIN_TAKEN_SHARE * width:
+            continue
+        spans = _spans(other, waits[-1][0], view.now)
+        held = sum(max(0.0, min(b, until) - max(a, since)) for since, until in waits for a, b in spans)
+        if held >= MIN_HELD_SHARE * total:
+            return other.query
+    return None
+
+
+def _waits(view: QueryView) -> list[tuple[float, float]]:
+    """From the start of `add_batch` to the first task, newest first, of batches that mostly wait so."""
+    found = []
+    for batch in reversed(view.baseline.settled[-LOOKBACK_BATCHES:]):
+        tasks = view.history.tasks_of(batch)
+        if tasks is None or "add_batch" not in batch.phases:
+            continue
+        began = batch.ended - batch.phases.get("commit_offsets", 0.0) - batch.phases["add_batch"]
+        first = min((stage.started for stage in tasks.stages if stage.started is not None), default=began)
+        if first - began >= MIN_WAIT_SHARE * batch.duration:
+            found.append((began, min(first, batch.ended)))
+        elif batch.duration > MIN_WAIT_SECONDS:
+            break  # it waits no longer, or did not yet
+    return found[:MAX_WAITS]
 
 
 def _before(other: History, view: QueryView) -> float | None:

@@ -43,6 +43,8 @@ def check(view: QueryView) -> Iterator[Finding]:
         Evidence("own_cores", found.own, "cores", f"> {found.takes / cpu_contention.MIN_TIMES_OWN:.1f}", at),
         Evidence("slots", float(found.slots), "cores", "more than both need", at),
     ]
+    if found.holds:
+        lost = None
     before, effect, sure, share = _from_birth(view, found) if lost is None else _since(found, lost)
     if found.took is not None:
         evidence.append(Evidence("usual_neighbour_cores", found.took, "cores", "as now", at))
@@ -80,10 +82,11 @@ def _from_birth(view: QueryView, found: cpu_contention.Offender) -> tuple[str, s
     """The same without a past: its stages wait for slots while no task of it runs."""
     outside, seconds = batch_time.outside_tasks(view), view.batches[-1].duration
     effect = f"{seconds:.1f} s"
+    since = "while this query waits for its first task" if found.holds else "since this query began"
     if outside is None:
-        return "since this query began", effect, 0.5, 0.0
-    effect += f", {outside.seconds:.1f} s of which no task of it runs"
-    return "since this query began", effect, 0.5 + 0.3 * found.takes / found.slots, outside.share
+        return since, effect, 0.5, 0.0
+    effect = f"{outside.duration:.1f} s, in {outside.seconds:.1f} s of which no task of it runs"
+    return since, effect, 0.5 + 0.3 * found.takes / found.slots, outside.share
 
 
 def acquit(view: QueryView) -> str | None:

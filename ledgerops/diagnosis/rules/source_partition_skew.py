@@ -18,14 +18,15 @@ Evidence:
         60 s and ended in the last window_seconds, without those of the first 10 s of the run
     partition_share: partition_rows divided by the same for all partitions of the topic
     slower_than_even: partition_share x min(partitions of the topic, cores of active executors)
-    window_seconds: 15 if the query is harmed, otherwise 60
+    window_seconds: 15 if the query is harmed, otherwise 60. If the newest batch of a harmed query took more than 15 s:
+        its duration; W is then this batch, and partition_rows the sum of endOffset - startOffset
     ledgerops_source_backlog_offsets: latestOffset - endOffset of that partition in the newest batch
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from ledgerops.diagnosis import batch_time, overload, task_skew
+from ledgerops.diagnosis import batch_time, harm, overload, task_skew
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.records import Partition, Progress
@@ -45,7 +46,9 @@ SOON_ROWS = MIN_ROWS_PER_MINUTE * SHORT_WINDOW_SECONDS / WINDOW_SECONDS
 
 
 def check(view: QueryView) -> Iterator[Finding]:
-    found = _uneven(view, SHORT_WINDOW_SECONDS, SOON_ROWS) if overload.strained(view) or overload.growth(view) else {}
+    found = {}
+    if overload.strained(view) or overload.growth(view) or harm.examined(view):
+        found = _uneven(view, SHORT_WINDOW_SECONDS, SOON_ROWS) or _uneven_in_one(view)
     for topic, uneven in (found or _uneven(view, WINDOW_SECONDS, MIN_ROWS_PER_MINUTE)).items():
         if topic not in found and _even_by_now(view, topic):
             continue
@@ -106,15 +109,41 @@ def _uneven(view: QueryView, window: float, least: float) -> dict[str, Uneven]:
     with_rows = [batch for batch in fresh if batch.rows > 0]
     if len(with_rows) < MIN_BATCHES or with_rows[-1].ended - with_rows[0].started < MIN_SPREAD_SECONDS:
         return {}
+    return _heaviest(view, _by_topic(fresh), window, least, with_rows)
+
+
+def _uneven_in_one(view: QueryView) -> dict[str, Uneven]:
+    """The same of a single batch that took longer than the window: its rows came while the one before it ran."""
+    settled = [batch for batch in view.baseline.settled if batch.rows > 0]
+    newest = settled[-1] if settled else None
+    before = view.batches[-2] if len(view.batches) > 1 else None
+    if (
+        newest is None
+        or before is None
+        or newest is not view.batches[-1]
+        or newest.duration <= SHORT_WINDOW_SECONDS
+        or before.duration < MIN_SPREAD_SECONDS
+    ):
+        return {}
+    return _heaviest(view, _read([newest]), newest.duration, SOON_ROWS, [newest])
+
+
+def _heaviest(
+    view: QueryView,
+    by_topic: Mapping[str, Mapping[Partition, int]],
+    window: float,
+    least: float,
+    batches: Sequence[Progress],
+) -> dict[str, Uneven]:
     found = {}
-    for topic, arrived in _by_topic(fresh).items():
+    for topic, arrived in by_topic.items():
         total = sum(arrived.values())
         if total < least or len(arrived) < 2:
             continue
         heaviest = max(arrived, key=lambda partition: arrived[partition])
         factor = batch_time.slots(view, len(arrived)) * arrived[heaviest] / total
         if arrived[heaviest] >= MIN_PARTITION_SHARE * total and factor >= MIN_SLOWDOWN:
-            found[topic] = Uneven(heaviest, arrived[heaviest], total, len(arrived), factor, window, with_rows)
+            found[topic] = Uneven(heaviest, arrived[heaviest], total, len(arrived), factor, window, batches)
     return found
 
 
@@ -141,11 +170,15 @@ def _by_topic(fresh: Sequence[Progress]) -> dict[str, dict[Partition, int]]:
         for partition, head in source.latest.items():
             if partition in first:
                 by_topic.setdefault(partition[0], {})[partition] = max(0, head - first[partition])
-    if not by_topic:
-        for batch in fresh:
-            for partition, count in read_by_partition(batch).items():
-                arrived = by_topic.setdefault(partition[0], {})
-                arrived[partition] = arrived.get(partition, 0) + count
+    return by_topic or _read(fresh)
+
+
+def _read(batches: Sequence[Progress]) -> dict[str, dict[Partition, int]]:
+    by_topic: dict[str, dict[Partition, int]] = {}
+    for batch in batches:
+        for partition, count in read_by_partition(batch).items():
+            arrived = by_topic.setdefault(partition[0], {})
+            arrived[partition] = arrived.get(partition, 0) + count
     return by_topic
 
 

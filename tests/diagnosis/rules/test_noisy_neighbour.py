@@ -66,8 +66,8 @@ def test_one_that_had_the_slots_from_birth_is_named_without_a_past(history):
     [finding] = RULE.check(looked_at(beside(view, others), busy=0.2, active=2))
 
     assert finding.summary == (
-        "hog takes 1.6 of 2 cores (since this query began); a batch of this query takes 10.0 s, 7.5 s of which no task "
-        "of it runs"
+        "hog takes 1.6 of 2 cores (while this query waits for its first task); a batch of this query takes 10.0 s, in "
+        "7.5 s of which no task of it runs"
     )
     assert finding.share == pytest.approx(0.75)
 
@@ -86,6 +86,47 @@ def test_without_a_past_others_are_not_blamed(history, other, active):
     view = history(**FROM_BIRTH)
 
     assert list(RULE.check(looked_at(beside(view, neighbour(view, **other)), busy=1.0, active=active))) == []
+
+
+WAITS, WRITES_LONG = stage("save", began=1.6, wall=0.1), stage("save", began=0.0, wall=0.1)
+EVERY_OTHER = {"warm": 0, "interval": 1.0, "seconds": [2.2, 0.3] * 8, "stages": [[WAITS], []] * 8, "cores": 2}
+
+
+def test_one_whose_batches_run_while_every_other_batch_waits_for_its_first_task_is_named(history):
+    """Short batches in between make the query look as if it kept up."""
+    view = history(**EVERY_OTHER)
+    hog = neighbour(view, 999)
+    hog.set_running(Running(view.now, "run-hog", hog.last_progress, "Processing"))
+
+    [finding] = RULE.check(beside(view, hog))
+
+    assert finding.summary == (
+        "hog takes 1.9 of 2 cores (while this query waits for its first task); a batch of this query takes 2.2 s, in "
+        "1.7 s of which no task of it runs"
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "other"),
+    [
+        pytest.param({"stages": [[WRITES_LONG], []] * 8}, {"heavy_since": 999}, id="it waits after its last task"),
+        pytest.param({}, {"heavy_since": None}, id="the other one is light"),
+        pytest.param({}, {"heavy_since": 999, "heavy": stage(seconds=[2.4, 0.0], wall=4.9)}, id="a slot is free"),
+        pytest.param({"stages": [[WAITS], []] + [[], []] * 7}, {"heavy_since": 999}, id="once"),
+        pytest.param({"stages": [[WAITS], []] * 7 + [[WRITES_LONG], []]}, {"heavy_since": 999}, id="no longer"),
+        pytest.param(
+            {"seconds": [2.2, 0.3] * 8 + [0.3] * 30, "stages": [[WAITS], []] * 8 + [[]] * 30},
+            {"heavy_since": 999},
+            id="long ago",
+        ),
+    ],
+)
+def test_every_other_batch_that_is_long_for_another_reason_is_nobodys_fault(history, changes, other):
+    view = history(**(EVERY_OTHER | changes))
+    hog = neighbour(view, **other)
+    hog.set_running(Running(view.now, "run-hog", hog.last_progress, "Processing"))
+
+    assert list(RULE.check(beside(view, hog))) == []
 
 
 @pytest.mark.parametrize(

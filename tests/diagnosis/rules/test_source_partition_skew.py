@@ -22,6 +22,30 @@ def test_under_strain_a_quarter_of_a_minute_is_enough(history):
     assert finding.summary.endswith("rows of the last 15 s; an even share would be 20%")
 
 
+LONG = {"warm": 0, "interval": 0.0, "seconds": [8.2, 16.7, 35.2], "read": [EVEN, PINNED, PINNED], "cores": 4}
+
+
+def test_of_batches_longer_than_that_one_is_enough(history):
+    [finding] = RULE.check(history(**LONG))
+
+    assert finding.summary == (
+        "partition 2 of transactions got 80% of the 2,000 rows of the last 35 s; an even share would be 20%"
+    )
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param({"read": [EVEN, PINNED, EVEN]}, id="the newest is even"),
+        pytest.param({"read": [EVEN, PINNED, [1, 1, 16, 1, 1]]}, id="a trickle"),
+        pytest.param({"seconds": [1.0, 1.0, 35.2]}, id="its rows came in a second"),
+        pytest.param({"seconds": [35.2], "read": [PINNED]}, id="the first of a run"),
+    ],
+)
+def test_one_long_batch_of_another_kind_is_not(history, case):
+    assert list(RULE.check(history(**(LONG | case)))) == []
+
+
 @pytest.mark.parametrize(
     "case",
     [

@@ -80,6 +80,9 @@ def _place(finding: Json) -> Place:
     return (topic, number) if topic else ("", str(finding["component"]["name"]))
 
 
+WINDOWS = (15.0, 60.0)  # seconds; anything else is the duration of one batch
+
+
 def _window(finding: Json) -> float:
     return next((float(each["value"]) for each in finding["evidence"] if each["name"] == "window_seconds"), 60.0)
 
@@ -88,8 +91,11 @@ def _read_by(tape: Tape, finding: Json) -> Mapping[Place, float]:
     """By place what came in the minute, or in as much of it as the finding says."""
     minute = [batch for batch in tape.steady if batch.start >= tape.now - 60] or tape.steady[-3:]
     minute = [batch for batch in minute if batch.end >= tape.now - _window(finding)]
+    alone = _window(finding) not in WINDOWS
+    if alone:
+        minute = tape.all[-1:]
     first, last = minute[0], minute[-1]
-    if first.heads and last.heads:
+    if first.heads and last.heads and not alone:
         return {place: float(last.heads[place] - first.heads.get(place, 0)) for place in last.heads}
     found: dict[Place, float] = {}
     for batch in minute:
@@ -295,7 +301,7 @@ FORMULAS: Mapping[str, Formula] = {
     "broker_answer_seconds": plain(lambda tape: middle(_answers(tape)[-3:])),
     "usual_broker_answer_seconds": plain(lambda tape: median(_answers(tape)[-60:-15])),
     "partition_rows": _partition_rows,
-    "window_seconds": lambda tape, finding: _window(finding) if _window(finding) in (15, 60) else None,
+    "window_seconds": lambda tape, finding: _window(finding) if _window(finding) in WINDOWS else tape.all[-1].seconds,
     "partition_share": _partition_share,
     "slower_than_even": _partition_factor,
     "source-partition-skew: ledgerops_source_backlog_offsets": _partition_backlog,
