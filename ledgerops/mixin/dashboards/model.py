@@ -89,7 +89,7 @@ class Panel:
     colours: tuple[tuple[str, str], ...] = ()  # of series, by their legend
     link: str | None = None  # uid of the page that a click on a series opens
     labels: tuple[Label, ...] = ()  # of a table, in their order
-    order: tuple[str, ...] = ()  # of a table: titles of the columns by which it is sorted, the largest value first
+    order: tuple[str, ...] = ()  # of a table: titles of its sorting columns, largest value first (`low`: smallest)
     show: Literal["value", "name", "both"] = "value"  # of a stat
     empty: str = ""
     waits: str | None = None  # what must happen before it shows data: a fault, a kind of query

@@ -80,6 +80,11 @@ def or_none(expression: str, known: str, label: str, text: str, value: int = 0) 
     return f'{expression} or on () label_replace({value} + 0 * count({known}), "{label}", "{text}", "", "")'
 
 
+def never_empty(expression: str, label: str, text: str) -> str:
+    """The series, or else a 0 with the text as its label: Grafana's heatmap shows a TypeError without a series."""
+    return f'{expression} or on () label_replace(vector(0), "{label}", "{text}", "", "")'
+
+
 def severity(selector: str, least: int = 1) -> str:
     """The number of each series' severity, from `least` on; in the selector `[severity]` stands for the matcher."""
     parts = []

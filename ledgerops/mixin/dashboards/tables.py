@@ -22,7 +22,7 @@ def table(made: Any, panel: Panel, site: Site) -> Any:
         if isinstance(target, Column):
             made = made.override_by_name(target.legend, _values(_column(target, site)))
     made = made.sort_by(
-        [common_builders.TableSortByFieldState().display_name(title).desc(True) for title in panel.order]
+        [common_builders.TableSortByFieldState().display_name(title).desc(not panel.low) for title in panel.order]
     )
     for name, options in transformations(panel):
         made = made.with_transformation(models.DataTransformerConfig(id_val=name, options=options))

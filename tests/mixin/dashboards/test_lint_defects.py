@@ -270,6 +270,14 @@ def test_a_heatmap_whose_counts_are_seconds_and_whose_largest_values_are_pale_is
     ]
 
 
+def test_a_heatmap_that_may_get_no_series_is_found():
+    query = board("query")
+    target = panel(query, "Backlog by")["targets"][0]
+    target["expr"] = target["expr"].partition(" or on () ")[0]
+
+    assert spoken(query, lint.heatmaps_can_be_read) == ["Backlog by partition: a TypeError where it gets no series"]
+
+
 def test_a_word_at_the_edge_of_its_colour_is_found():
     fleet = board("fleet")
     without(properties(panel(fleet, "Queries, worst first"), "status"), "custom.align")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ledgerops.mixin import thresholds
 from ledgerops.mixin.dashboards.model import Panel, Row, Target, by, per_second, q, worst
+from ledgerops.mixin.dashboards.status import never_empty
 
 ONE_QUERY = "app, query"
 PARTITION = "app, query, topic, partition"
@@ -46,7 +47,7 @@ BATCH_TIME = Row(
             "Batch duration",
             (
                 Target(
-                    by("sum", "le", BATCHES),
+                    never_empty(by("sum", "le", BATCHES), "le", "+Inf"),
                     "{{le}}",
                 ),
             ),
@@ -89,7 +90,7 @@ BEHIND = Row(
             "Backlog by partition",
             (
                 Target(
-                    by("sum", PARTITION, q("ledgerops_source_backlog_offsets")),
+                    never_empty(by("sum", PARTITION, q("ledgerops_source_backlog_offsets")), "topic", "no offsets"),
                     "{{topic}} {{partition}}",
                 ),
             ),
