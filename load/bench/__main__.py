@@ -117,7 +117,8 @@ PAGE = """# Performance
 Measured by `make bench` on a shared machine, so compare ratios and not rates. The noise floor compares two groups of
 identical runs in the same interleaved series (± half of its range over the rounds). A budget that is missed by less
 than that counts as neither held nor broken ("{unknown}"). To measure one section again, run
-`python -m load.bench --only NAME --write docs/performance.md`.
+`python -m load.bench --only NAME --write docs/performance.md`. Sections from before 2026-11-22 14:00 UTC were measured
+with version 0.1.0.
 
 """
 

@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from ledgerops.version import __version__
+
 RESAMPLES = 2000
 YES, NO, UNKNOWN = "yes", "**no**", "within noise"
 
@@ -44,8 +46,9 @@ class Measured:
 
 
 def machine() -> str:
-    """What it was measured on; Spark's version where Spark was at work."""
-    text = f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}, Python {platform.python_version()}"
+    """What it was measured on and with; Spark's version where Spark was at work."""
+    python = f"Python {platform.python_version()}, ledgerops {__version__}"
+    text = f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}, {python}"
     spark = sys.modules.get("pyspark")
     return text if spark is None else f"{text}, Spark {spark.__version__}"
 
