@@ -1,4 +1,4 @@
-"""docs/first-steps.md as its reader goes through it: with the built wheel, their own application, and a slow sink."""
+"""docs/first-steps.md as its reader goes through it, and the blocks of other pages that need such an application."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Reader:
 
     def types(self, command):
         """Runs a command; one that ends in `&` goes on, and what it has printed so far is returned by `printed`."""
-        command = command.replace("9464", str(self.port))
+        command = command.replace("9464", str(self.port)).replace("http://driver:", "http://127.0.0.1:")
         command = re.sub(r"^ledgerops diagnose$", f"\\g<0> --from http://127.0.0.1:{self.port}", command)
         command = re.sub(r"^ledgerops status", f"\\g<0> --url http://127.0.0.1:{self.port}", command)
         if not command.endswith("&"):
@@ -86,9 +86,16 @@ class Reader:
 
 @pytest.fixture
 def reader(binaries, tmp_path):
+    inbox = str(free_port())
     for file in ("orders.py", "inbox.py"):
-        (tmp_path / file).write_text((ROOT / "docs/examples" / file).read_text())
+        (tmp_path / file).write_text((ROOT / "docs/examples" / file).read_text().replace("8085", inbox))
+    (tmp_path / "senders.txt").write_text(f"http://127.0.0.1:{inbox}/\n")
     reader = Reader(tmp_path, binaries)
+    reader.running.append(
+        subprocess.Popen(
+            [binaries / "python", "inbox.py"], cwd=tmp_path, stdout=subprocess.DEVNULL, start_new_session=True
+        )
+    )
     yield reader
     reader.close()
 
