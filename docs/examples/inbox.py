@@ -1,4 +1,4 @@
-"""Prints each message that it receives: stands in for a chat while you try alerts on one machine."""
+"""Prints each message that it receives: use it instead of a chat while you try alerts on one machine."""
 
 import json
 from http.server import BaseHTTPRequestHandler, HTTPServer
