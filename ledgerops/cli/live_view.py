@@ -149,8 +149,8 @@ def plain_line(query: Document) -> str:
         f"state {count(state.get('rows'))} rows {size(state.get('bytes'))}",
         f"skew {ratio(skew.get('ratio'))}",
     ]
-    verdict = _verdict(query).plain
-    return clean(f"{query['query']}: {query['status'].replace('_', ' ')}; {verdict}; {', '.join(parts)}")
+    said = [_verdict(query).plain, *(f"next: {remedy['action']}" for remedy in query["verdict"]["remedies"][:1])]
+    return clean(f"{query['query']}: {query['status'].replace('_', ' ')}; {'; '.join(said)}; {', '.join(parts)}")
 
 
 def verdict_line(query: Document) -> str:

@@ -133,7 +133,8 @@ def test_without_a_terminal_each_query_is_one_line_without_control_codes(documen
     )
     assert lines[2] == (
         "daily_counts: falling behind; key-skew: one task read 48,120 of 52,400 rows: 14.9 times the median, "
-        "all of customer C00000042; in 8,072/s, processed 8,188/s, backlog 117k (clears in 17 min), "
+        "all of customer C00000042; next: aggregate in two steps, with a salt on the key; "
+        "in 8,072/s, processed 8,188/s, backlog 117k (clears in 17 min), "
         "batch 6.6 s (add_batch 4.5 s, query_planning 0.79 s), watermark lag 36 s, state 4,060 rows 406 kB, skew 2.0×"
     )
 
