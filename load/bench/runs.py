@@ -26,7 +26,10 @@ Open = Callable[[Path, int, int], Mapping[str, Any]]  # folder, rows and rows of
 
 @dataclass(frozen=True)
 class Run:
-    """One run: rows, wall seconds, seconds of each batch after the first, CPU, heap in MiB, seconds by phase."""
+    """One run: rows, wall seconds, seconds of each batch after the first, CPU, heap in MiB, seconds by phase.
+
+    `serving` are CPU seconds of the driver and of the JVM's threads that serve it: those in which an observer works.
+    """
 
     rows: int
     seconds: float
@@ -34,6 +37,7 @@ class Run:
     cpu: Cpu
     heap: float
     phases: Mapping[str, float]
+    serving: float = 0.0
 
     @property
     def rate(self) -> float:
@@ -79,7 +83,7 @@ class Runs:
             )
             query.awaitTermination()
             seconds = time.perf_counter() - began
-            used = meter.used()
+            used, serving = meter.used(), meter.serving()
             live = heap(self.spark)
             progress = [each for each in query.recentProgress if each.numInputRows]
         phases: dict[str, float] = defaultdict(float)
@@ -87,9 +91,8 @@ class Runs:
             for phase, milliseconds in each.durationMs.items():
                 phases[phase] += milliseconds / 1000
         shutil.rmtree(folder, ignore_errors=True)
-        return Run(
-            rows, seconds, [each.durationMs["triggerExecution"] / 1000 for each in progress[1:]], used, live, phases
-        )
+        batches = [each.durationMs["triggerExecution"] / 1000 for each in progress[1:]]
+        return Run(rows, seconds, batches, used, live, phases, serving)
 
     def rounds(
         self,

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import threading
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import psutil
 
 MIB = 2**20
+# The JVM's threads that call an observer or answer it: Spark's listener bus, py4j, and Spark's REST API.
+SERVING = ("spark-listener-", "Thread-", "SparkUI-")
 
 
 class Cpu(NamedTuple):
@@ -32,13 +35,22 @@ class Meter:
     """
 
     def __init__(self) -> None:
-        self._began = self._look()
+        self._began, self._served = self._look(), _serving_threads()
 
     def used(self) -> Cpu:
         """CPU seconds since the meter was created."""
         (driver, jvm, workers), (driver0, jvm0, workers0) = self._look(), self._began
         spent = sum(seconds - workers0.get(worker, 0.0) for worker, seconds in workers.items())
         return Cpu(driver - driver0, jvm - jvm0, spent)
+
+    def serving(self) -> float:
+        """CPU seconds of this process and of the JVM's threads that serve it, since the meter was created.
+
+        An observer works in these; what Spark's garbage collector and JIT do for it is not in them. 0 for the JVM
+        where the system does not count by thread.
+        """
+        threads = (seconds - self._served.get(thread, 0.0) for thread, seconds in _serving_threads().items())
+        return self.used().driver + sum(threads)
 
     def _look(self) -> tuple[float, float, dict[psutil.Process, float]]:
         java = spark_jvm()
@@ -71,6 +83,16 @@ class ThreadMeter:
         return _seconds(process), {
             each.id: each.user_time + each.system_time for each in process.threads() if each.id not in ours
         }
+
+
+def _serving_threads() -> dict[str, float]:
+    """CPU seconds of each thread of SERVING, by its id: exact, where those of a process come in ticks of 10 ms."""
+    java, found = spark_jvm(), {}
+    for thread in Path(f"/proc/{java.pid}/task").glob("*") if java else ():
+        with suppress(OSError, IndexError):
+            if (thread / "comm").read_text("utf-8").startswith(SERVING):
+                found[thread.name] = int((thread / "schedstat").read_text("utf-8").split()[0]) / 1e9
+    return found
 
 
 def spark_jvm(root: psutil.Process | None = None) -> psutil.Process | None:

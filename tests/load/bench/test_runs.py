@@ -3,6 +3,7 @@ import sys
 
 import pytest
 
+from load.bench.lines import NO, UNKNOWN, YES
 from load.bench.overhead import _compared
 from load.bench.producer import send_process
 from load.bench.runs import AGAIN, ATTACHED, BARE, Run, Runs, cpu_per_million, embedded
@@ -20,6 +21,7 @@ def test_runs_of_a_job_give_every_figure_of_its_comparison(spark, tmp_path):
     assert len(bare.batches) == 2  # the first pays for the start
     assert bare.cpu.jvm > 0
     assert bare.cpu.workers > 0
+    assert bare.cpu.driver < bare.serving < bare.cpu.driver + bare.cpu.jvm
     assert len(runs.callbacks) >= 3
     assert sum(bare.phases.values()) >= bare.phases["addBatch"] > 0
     assert cpu_per_million([bare]).jvm == pytest.approx(bare.cpu.jvm * 1e6 / ROWS)
@@ -29,9 +31,26 @@ def test_runs_of_a_job_give_every_figure_of_its_comparison(spark, tmp_path):
         "throughput",
         f"p99 of {len(attached.batches)} batches",
         "CPU seconds per million rows, 1 rounds",
+        "CPU seconds of the observer's threads (driver, listener bus, py4j, REST)",
         "live objects in the driver's JVM",
     ]
     assert all(line.noise for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("own", "holds"),
+    [pytest.param(0.1, YES, id="one per cent"), pytest.param(0.3, NO, id="three per cent")],
+)
+def test_what_the_observers_threads_cost_is_seen_where_runs_differ_by_more(own, holds):
+    def runs(jvm: list[float], serving: float) -> list[Run]:
+        return [Run(100, 1.0, [1.0, 1.0], Cpu(0.0, seconds + serving, 0.0), 0.0, {}, serving) for seconds in jvm]
+
+    seen = {BARE: runs([9, 10, 11], 0.0), AGAIN: runs([11, 10, 9], 0.0), ATTACHED: runs([10, 11, 9], own)}
+    lines = {line.what.split(": ")[1].split(",")[0]: line for line in _compared("large_credits", seen)}
+
+    assert lines["CPU seconds per million rows"].holds == UNKNOWN
+    line = lines["CPU seconds of the observer's threads (driver"]
+    assert (line.figure, line.holds) == (f"{1 + own / 10:.4f} of a bare run's", holds)
 
 
 @pytest.mark.spark
