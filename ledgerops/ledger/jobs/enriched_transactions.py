@@ -61,7 +61,7 @@ class Enrichment(StatefulProcessor):  # type: ignore[misc]  # pyspark is untyped
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: TimerValues) -> Iterator[Row]:  # noqa: N803
         transactions: dict[str, list[str]] = {}
         versions: dict[str, tuple[str, int]] = {}
-        for customer_id, text, updated_at in ((row.customer_id, row.text, row.updated_at) for row in rows):
+        for _, customer_id, text, updated_at in rows:
             if updated_at is None:
                 transactions.setdefault(customer_id, []).append(text)
             # an older version may come after a newer one; of two equally old the later to arrive counts

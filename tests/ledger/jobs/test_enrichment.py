@@ -13,7 +13,7 @@ from ledgerops.ledger.jobs.enriched_transactions import MAX_PAIRS_PER_CUSTOMER, 
 
 GROUP = (7,)
 WAIT_SECONDS = 60
-Input = Row("customer_id", "text", "updated_at")
+Input = Row("group", "customer_id", "text", "updated_at")
 
 
 class Batches:
@@ -36,11 +36,11 @@ def _pairs(rows: Sequence[Row]) -> list[tuple[str, str | None]]:
 
 
 def transaction(text: str, customer_id: str = "C1") -> Row:
-    return Input(customer_id, text, None)
+    return Input(7, customer_id, text, None)
 
 
 def version(text: str, updated_at: int = 1, customer_id: str = "C1") -> Row:
-    return Input(customer_id, text, updated_at)
+    return Input(7, customer_id, text, updated_at)
 
 
 def test_a_transaction_waits_for_its_own_customer_only():
