@@ -26,6 +26,7 @@ class Firing:
     fingerprint: str
     runbook: str | None
     dashboard: str | None
+    subject: str = ""  # the query, application or driver that it is about
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +119,7 @@ def _firing(given: object) -> Firing:
         fingerprint=str(given.get("fingerprint", "")),
         runbook=annotations.get("runbook_url"),
         dashboard=annotations.get("dashboard_url"),
+        subject=next((labels[each] for each in ("query", "app", "instance") if labels.get(each)), ""),
     )
 
 

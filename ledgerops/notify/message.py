@@ -18,6 +18,7 @@ from ledgerops.notify.incident import Incident, matchers
 MAX_LINES = 12
 MAX_LINE_CHARACTERS = 300  # characters of a line: chat clients fold it, pagers cut it
 RULED_OUT = 3
+MAX_SUBJECTS = 8  # that are named of a group without a query: a zone may have hundreds of drivers
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,12 +83,28 @@ def _firing(incident: Incident, diagnosis: Mapping[str, Any] | None, now: float)
         lines.append(worst.description.split(" Root cause:")[0].split(" No cause is")[0])
     if diagnosis is not None:
         lines += _causes(diagnosis)
+    lines += _same(incident)
     others = [alert.name for alert in incident.alerts[1:] if alert.status == "firing" and alert.name != worst.name]
     if others:
         lines.append(
             f"also firing: {', '.join(dict.fromkeys(others))}" + (f" and {incident.cut} more" if incident.cut else "")
         )
     return lines
+
+
+def _same(incident: Incident) -> list[str]:
+    """Whom else the worst alert is about, in a group that is about no query: several drivers."""
+    worst = incident.worst
+    if incident.query:
+        return []
+    firing = [each for each in incident.alerts if each.status == "firing"]
+    also = [each for each in firing[1:] if each.name == worst.name]
+    count = len(also) + (incident.cut if len(also) == len(firing) - 1 else 0)
+    if count == 0:
+        return []
+    named = list(dict.fromkeys(each.subject for each in also if each.subject))[:MAX_SUBJECTS]
+    more = ", ..." if len(named) < count else ""
+    return [f"{worst.subject or 'this one'} and {count} more: {', '.join(named)}{more}"]
 
 
 def _heading(state: str, incident: Incident) -> str:

@@ -96,6 +96,12 @@ PARTS = (
         "every record and its key while it sends. Above 1 the generator is faster, or needs more CPU.",
     ),
     Part(
+        "outage", "outage:outage", "A zone's outage",
+        "Alerts as Prometheus sends them, a real Alertmanager with the generated configuration (it waits 15 s for the "
+        "rest of a group), the real `ledgerops notify` with one sender, and a service that takes 0.1 s for each page. "
+        "No driver answers. Seconds count from the alerts' arrival at Alertmanager.",
+    ),
+    Part(
         "views", "views:views", "The Yahoo streaming benchmark",
         "All rows are available at the start. With Kafka, the broker runs on the same two cores and every row is JSON "
         "that is parsed and checked. CPU includes driver, JVM and Python workers, but not the broker.",

@@ -27,6 +27,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from ledgerops.servers.java import java_home
+from load.compatibility.probe import FAULTS
 from load.compatibility.results import PYTHONS, SESSIONS, SPARKS, Tried, put, read, tables, write
 
 ROOT = Path(__file__).parents[2]
@@ -134,6 +135,10 @@ def probe(interpreter: Path, spark: str, python: str, session: str) -> Tried | N
         found = json.loads(done.stdout.splitlines()[-1])
     except (IndexError, ValueError):
         return NotTried(f"{session}: {([*done.stderr.strip().splitlines(), 'no output'])[-2:][0]}")
+    if unnamed := FAULTS.keys() - set(found["rules"]):
+        queries = tuple(FAULTS[rule] for rule in unnamed)
+        said = [line for line in done.stderr.splitlines() if line.startswith(queries)]
+        print("\n".join([f"not named: {', '.join(sorted(unnamed))}", *said]), file=sys.stderr)
     at = datetime.now(UTC).strftime("%Y-%m-%d")
     return Tried(spark, session, python, found["families"], found["rules"], found.get("reason", ""), at)
 

@@ -30,7 +30,7 @@ def alert(
 
 def webhook(*alerts: Any, **other: Any) -> dict[str, Any]:
     given = alerts or (alert(),)
-    labels = {"job": "ledgerops", "query": given[0]["labels"]["query"]}
+    labels = {"job": "ledgerops", "query": given[0]["labels"].get("query", "")}
     return {
         "version": "4",
         "groupKey": '{}:{job="ledgerops", query="daily_counts"}',

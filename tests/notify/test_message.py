@@ -43,6 +43,39 @@ def test_a_page_about_no_query_names_the_job_where_it_is_known(labels, subject):
     assert found.title.startswith(subject)
 
 
+def lost(number, name="LedgerDriverLost", **other):
+    labels = {"alertname": name, "severity": "critical", "job": "ledgerops", "instance": f"driver-{number:03}:9464"}
+    return {**alert(labels={**labels, **other}), "fingerprint": f"{name} {number}"}
+
+
+def about_drivers(*alerts, **other):
+    labels = {"job": "ledgerops"}
+    return compose(parse_webhook(webhook(*alerts, groupLabels=labels, commonLabels=labels, **other)), None, NOW)
+
+
+def test_a_page_about_many_drivers_counts_them_and_names_the_first():
+    lines = about_drivers(*(lost(number) for number in range(50)), truncatedAlerts=200).body.splitlines()
+
+    first = ", ".join(f"driver-{number:03}:9464" for number in range(1, 9))
+    assert lines[1] == f"driver-000:9464 and 249 more: {first}, ..."
+    assert not any(line.startswith("also firing") for line in lines)
+
+
+def test_drivers_are_named_by_their_application_where_it_is_known():
+    assert "shop and 1 more: warehouse" in about_drivers(lost(1, app="shop"), lost(2, app="warehouse")).body
+
+
+def test_what_was_left_out_is_counted_once():
+    body = about_drivers(lost(1), lost(2), lost(3, "LedgerTargetDown"), truncatedAlerts=7).body
+
+    assert "driver-001:9464 and 1 more: driver-002:9464\nalso firing: LedgerTargetDown and 7 more" in body
+
+
+def test_a_page_about_one_driver_or_one_query_counts_nothing():
+    assert " more: " not in about_drivers(lost(1)).body
+    assert " more: " not in compose(parse_webhook(webhook(alert(), alert())), None, NOW).body
+
+
 def test_without_a_diagnosis_the_page_says_why():
     message = compose(parse_webhook(webhook()), None, NOW, "http://driver:9464: timed out")
 

@@ -1,0 +1,224 @@
+"""A zone's outage before a real Alertmanager and the real notify: how many pages arrive, when, and how grouped.
+
+Alerts are those that Prometheus sends when drivers vanish, or when all their queries lose the source: synthetic, with
+the labels of the rules. Alertmanager has the generated configuration with its own waits. The service that receives the
+pages answers after RECEIVER_SECONDS.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+import tempfile
+import threading
+import time
+import urllib.request
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from shutil import which
+from typing import Any
+
+from ledgerops.errors import UserError
+from ledgerops.mixin.alertmanager import alertmanager
+from ledgerops.mixin.site import Site
+from ledgerops.mixin.yaml_text import document
+from ledgerops.servers.process import Process, free_port
+from load.bench.lines import Line, least
+
+DRIVERS, QUERIES = 250, 20  # that vanish, and of each driver
+MANY_QUERIES = 2_000  # that page one by one: more than notify's queue holds
+RECEIVER_SECONDS = 0.1
+START_SECONDS = 60.0
+MAX_SECONDS = 600.0  # for the pages of one scene
+QUIET_SECONDS = 5.0  # without a page, after the last one that is owed: one that is sent twice would have come
+BY_JOB = {"matchers": ['alertname=~"LedgerDriverLost|LedgerTargetDown"'], "group_by": ["job", "alertname"]}
+
+Alert = dict[str, Any]
+
+
+@dataclass
+class Outcome:
+    """What one scene came to: seconds from the alerts' arrival at Alertmanager to each page, and peak memory."""
+
+    owed: int
+    delays: list[float] = field(default_factory=list)
+    texts: list[str] = field(default_factory=list)
+    notify_bytes: int = 0
+    alertmanager_bytes: int = 0
+    refused: int = 0  # webhooks that notify sent back, which Alertmanager repeats
+
+    @property
+    def figure(self) -> str:
+        """One cell of the table."""
+        delays = sorted(self.delays) or [float("nan")]
+        return (
+            f"{len(self.delays):,} of {self.owed:,} pages, the first after {delays[0]:.0f} s, median "
+            f"{statistics.median(delays):.0f} s, last {delays[-1]:.0f} s; {self.refused:,} webhooks refused and "
+            f"repeated; peak memory: notify {self.notify_bytes / 1e6:.0f} MB, Alertmanager "
+            f"{self.alertmanager_bytes / 1e6:.0f} MB"
+        )
+
+
+def outage(say: Callable[[str], None]) -> Iterator[Line]:
+    """Yields the lines of the part."""
+    scenes: Sequence[tuple[str, list[Alert], int, Sequence[dict[str, Any]]]] = (
+        (f"{DRIVERS} of {2 * DRIVERS} drivers vanish, each an application", lost_drivers(DRIVERS), DRIVERS, ()),
+        (f"{DRIVERS} drivers vanish, `LedgerDriverLost` grouped by job", lost_drivers(DRIVERS), 1, (BY_JOB,)),
+        (f"{MANY_QUERIES:,} queries lose their source", lost_sources(MANY_QUERIES), MANY_QUERIES, ()),
+    )
+    for what, alerts, owed, routes in scenes:
+        found = scene(alerts, owed, routes)
+        say(f"{what}: {found.figure}")
+        yield least(what, len(found.delays), found.figure, owed, "every page")
+
+
+def lost_drivers(drivers: int) -> list[Alert]:
+    """What Prometheus sends for drivers that vanished: their own loss, and the target that is down."""
+    lost = [_alert("LedgerDriverLost", app=f"app-{n:03}", instance=f"driver-{n:03}:9464") for n in range(drivers)]
+    down = [_alert("LedgerTargetDown", "warning", instance=f"driver-{n:03}:9464") for n in range(drivers)]
+    return [*lost, *down]
+
+
+def lost_sources(queries: int) -> list[Alert]:
+    """What it sends for queries whose broker does not answer."""
+    return [
+        _alert("LedgerSourceUnreachable", app=f"app-{n // QUERIES:03}", query=f"query-{n % QUERIES:02}")
+        for n in range(queries)
+    ]
+
+
+def _alert(name: str, severity: str = "critical", **labels: str) -> Alert:
+    now = datetime.now(UTC)
+    return {
+        "labels": {"alertname": name, "severity": severity, "job": "ledgerops", **labels},
+        "annotations": {
+            "summary": f"{name} of a synthetic outage.",
+            "description": f"About {labels}.",
+            "runbook_url": f"https://runbooks.example.com/{name}.md",
+        },
+        "startsAt": now.isoformat(),
+        "endsAt": (now + timedelta(hours=1)).isoformat(),
+    }
+
+
+def scene(
+    alerts: Sequence[Alert],
+    owed: int,
+    routes: Sequence[dict[str, Any]] = (),
+    site: Site | None = None,
+    receiver_seconds: float = RECEIVER_SECONDS,
+    quiet_seconds: float = QUIET_SECONDS,
+) -> Outcome:
+    """Sends the alerts to an Alertmanager of its own and waits for `owed` pages. `routes` come before the generated.
+
+    Raises UserError when a program is missing or does not start.
+    """
+    program = which("prometheus-alertmanager") or which("alertmanager")
+    if program is None:
+        raise UserError("alertmanager is absent; install it to simulate an outage")
+    found = Outcome(owed)
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        pages = Receiver(receiver_seconds)
+        stack.callback(pages.close)
+        port, address = free_port(), f"127.0.0.1:{free_port()}"
+        (folder / "senders").write_text(f"{pages.url}/pages\n")
+        config = alertmanager(site or Site())
+        config["route"]["routes"] = [*({"receiver": "notify", **route} for route in routes), *config["route"]["routes"]]
+        config["receivers"][0]["webhook_configs"][0]["url"] = f"http://127.0.0.1:{port}/alerts"
+        (folder / "alertmanager.yml").write_text(document(config))
+        command = [
+            sys.executable,
+            "-m",
+            "ledgerops",
+            "notify",
+            "--port",
+            str(port),
+            "--queue",
+            str(folder / "queue.db"),
+        ]
+        command += ["--senders", str(folder / "senders"), "--exporter", f"http://127.0.0.1:{free_port()}"]
+        notify = Process("notify", command, folder / "notify.log")
+        stack.callback(notify.stop)
+        command = [program, f"--config.file={folder / 'alertmanager.yml'}", f"--storage.path={folder / 'data'}"]
+        command += [f"--web.listen-address={address}", "--cluster.listen-address="]
+        sender = Process("Alertmanager", command, folder / "alertmanager.log")
+        stack.callback(sender.stop)
+        notify.wait_until(lambda: _answers(f"http://127.0.0.1:{port}/healthz"), START_SECONDS)
+        sender.wait_until(lambda: _answers(f"http://{address}/-/ready"), START_SECONDS)
+        began = time.monotonic()
+        for first in range(0, len(alerts), 250):
+            _post(f"http://{address}/api/v2/alerts", alerts[first : first + 250])
+        while time.monotonic() - began < MAX_SECONDS:
+            last = pages.got[-1][0] if pages.got else began
+            if len(pages.got) >= owed and time.monotonic() - last >= quiet_seconds:
+                break
+            time.sleep(0.1)
+        found.delays = [at - began for at, _ in pages.got]
+        found.texts = [text for _, text in pages.got]
+        found.refused = _refused(f"http://127.0.0.1:{port}/metrics")
+        found.notify_bytes, found.alertmanager_bytes = peak_memory(notify.pid), peak_memory(sender.pid)
+    return found
+
+
+class Receiver:
+    """A service that takes pages, each after some seconds."""
+
+    def __init__(self, seconds: float) -> None:
+        self.got: list[tuple[float, str]] = []  # when, by the monotonic clock, and the text
+        receiver = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                text = self.rfile.read(int(self.headers["Content-Length"])).decode()
+                time.sleep(seconds)
+                receiver.got.append((time.monotonic(), text))
+                self.send_response(200)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+            def log_message(self, *args: Any) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+        threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
+
+    def close(self) -> None:
+        """Ends the service."""
+        self._server.shutdown()
+        self._server.server_close()
+
+
+def peak_memory(pid: int) -> int:
+    """Bytes of the largest resident set of a process so far."""
+    for line in Path(f"/proc/{pid}/status").read_text("ascii", "replace").splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) * 1024
+    return 0
+
+
+def _answers(url: str) -> bool:
+    try:
+        with urllib.request.urlopen(url, timeout=2) as answer:
+            return bool(answer.status == 200)
+    except OSError:
+        return False
+
+
+def _post(url: str, alerts: Sequence[Alert]) -> None:
+    request = urllib.request.Request(url, json.dumps(alerts).encode(), {"Content-Type": "application/json"})
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        answer.read()
+
+
+def _refused(url: str) -> int:
+    with urllib.request.urlopen(url, timeout=30) as answer:
+        lines = answer.read().decode().splitlines()
+    values = [line.rsplit(" ", 1)[1] for line in lines if line.startswith("ledgerops_notify_refused") and "{" in line]
+    return round(sum(map(float, values)))
