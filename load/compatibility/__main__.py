@@ -39,6 +39,7 @@ WHEELS = ("--only-binary=:all:", *(f"--no-binary={name}" for name in ("pyspark",
 SHORT_LIVED_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 # of Spark's own extra, whose newest versions Spark does not take
 LIMITS = ("pandas<3", "setuptools<81")
+LIMITS_OF_SPARK_3 = ("pyarrow<20",)  # newer ones ask for a numpy that Spark 3 does not take
 
 
 class NotTried(Exception):
@@ -97,7 +98,8 @@ def environment(folder: Path, spark: str, python: str) -> Path:
     else:
         make, install = [own, "-m", "venv"], [here, "-m", "pip", "install"]
     subprocess.run([*make, str(folder / "env")], check=True)
-    command = [*install, "-q", *WHEELS, *LIMITS, f"pyspark[connect]=={spark}", str(source)]
+    limits = (*LIMITS, *(LIMITS_OF_SPARK_3 if spark.startswith("3.") else ()))
+    command = [*install, "-q", *WHEELS, *limits, f"pyspark[connect]=={spark}", str(source)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=INSTALL_SECONDS, check=False)
     if done.returncode != 0:
         said = done.stderr.strip().splitlines() or ["the installer failed"]

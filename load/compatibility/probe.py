@@ -114,12 +114,13 @@ def start_queries(spark: Any) -> None:
     def slow(value: int) -> int:
         import time
 
-        time.sleep(0.03)
+        time.sleep(0.02)
         return value
 
     start(rows(20).writeStream.foreachBatch(sleep), "slow_sink")
     start(rows(20).writeStream.foreachBatch(fail), "failing")
-    start(rows(50).coalesce(1).select(F.udf(slow, "long")("value")).writeStream.format("noop"), "python_udf")
+    # nine tenths of the time, so that batches take long and do not fall behind
+    start(rows(45).coalesce(1).select(F.udf(slow, "long")("value")).writeStream.format("noop"), "python_udf")
 
 
 def observe(url: str, wanted: Set[str]) -> tuple[list[str], list[str]]:

@@ -13,6 +13,7 @@ from ledgerops.mixin.dashboards.pages import PAGES
 from ledgerops.mixin.kubernetes import kubernetes_files
 from ledgerops.mixin.rule_files import rule_files
 from ledgerops.mixin.site import Site
+from tests.paths import ROOT
 
 
 @pytest.fixture(scope="module")
@@ -45,6 +46,39 @@ def test_a_field_that_kubernetes_does_not_know_fails_the_schema():
 
     with pytest.raises(kubernetes_validate.ValidationError):
         kubernetes_validate.validate(deployment, "1.34", strict=True)
+
+
+@pytest.fixture
+def application():
+    """The SparkApplication of the guide."""
+    blocks = re.findall(r"```yaml\n(.+?)```", (ROOT / "docs/guides/kubernetes.md").read_text("utf-8"), re.DOTALL)
+    [found] = [each for block in blocks for each in yaml.safe_load_all(block) if each["kind"] == "SparkApplication"]
+    return found
+
+
+def as_the_operator_reads(application):
+    """What is left of the object in the operator's published model; raises for what it asks for and for other types."""
+    models = pytest.importorskip("kubeflow_spark_api.models")
+    return models.SparkV1beta2SparkApplication.from_dict(application).to_dict()
+
+
+def test_the_application_of_the_guide_fits_the_model_that_the_spark_operator_publishes(application):
+    assert application["apiVersion"] == "sparkoperator.k8s.io/v1beta2"
+    assert as_the_operator_reads(application) == application
+
+
+def test_a_field_that_the_spark_operator_does_not_know_is_not_read(application):
+    application["spec"]["driver"]["label"] = application["spec"]["driver"].pop("labels")
+
+    assert as_the_operator_reads(application) != application
+
+
+@pytest.mark.parametrize("field", ["executor", "driver"])
+def test_a_field_that_the_spark_operator_asks_for_cannot_be_left_out(application, field):
+    del application["spec"][field]
+
+    with pytest.raises(ValueError, match=field):
+        as_the_operator_reads(application)
 
 
 def test_drivers_in_several_namespaces_are_found_by_a_pod_monitor_instead():
