@@ -18,6 +18,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -28,7 +29,7 @@ from pathlib import Path
 
 from ledgerops.servers.java import java_home
 from load.compatibility.probe import FAULTS
-from load.compatibility.results import PYTHONS, SESSIONS, SPARKS, Tried, put, read, tables, write
+from load.compatibility.results import PYTHONS, SESSIONS, SPARKS, Tried, keep, put, read, tables
 
 ROOT = Path(__file__).parents[2]
 INSTALL_SECONDS = 1200.0
@@ -40,6 +41,9 @@ SHORT_LIVED_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 # of Spark's own extra, whose newest versions Spark does not take
 LIMITS = ("pandas<3", "setuptools<81")
 LIMITS_OF_SPARK_3 = ("pyarrow<20",)  # newer ones ask for a numpy that Spark 3 does not take
+
+
+ERROR = re.compile(r"(?:\w+\.)*\w*(?:Error|Exception)\b")
 
 
 class NotTried(Exception):
@@ -63,7 +67,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                     failed = True
                     print(f"Spark {spark}, Python {python}: {found}", file=sys.stderr)
                     continue
-                write({**read(), found.key: found})
+                keep(found)
                 said = found.reason or f"{len(found.families)} families; {', '.join(found.rules)}"
                 print(f"Spark {spark}, {found.session}, Python {python}: {said}", flush=True)
     page = args.page or args.write
@@ -136,13 +140,20 @@ def probe(interpreter: Path, spark: str, python: str, session: str) -> Tried | N
     try:
         found = json.loads(done.stdout.splitlines()[-1])
     except (IndexError, ValueError):
-        return NotTried(f"{session}: {([*done.stderr.strip().splitlines(), 'no output'])[-2:][0]}")
+        return NotTried(f"{session}: {reason(done.stderr)}")
     if unnamed := FAULTS.keys() - set(found["rules"]):
         queries = tuple(FAULTS[rule] for rule in unnamed)
         said = [line for line in done.stderr.splitlines() if line.startswith(queries)]
         print("\n".join([f"not named: {', '.join(sorted(unnamed))}", *said]), file=sys.stderr)
     at = datetime.now(UTC).strftime("%Y-%m-%d")
-    return Tried(spark, session, python, found["families"], found["rules"], found.get("reason", ""), at)
+    why, waiting = found.get("reason", ""), found.get("waiting", 0.0)
+    return Tried(spark, session, python, found["families"], found["rules"], why, at, waiting)
+
+
+def reason(stderr: str) -> str:
+    """The last line that names an exception, else the last line."""
+    lines = stderr.strip().splitlines() or ["no output"]
+    return next((line for line in reversed(lines) if ERROR.match(line)), lines[-1])[:300]
 
 
 if __name__ == "__main__":

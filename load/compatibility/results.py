@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -15,6 +16,7 @@ SPARKS = ("4.3.0", "4.2.0", "4.1.4", "4.0.5", "3.5.7")
 SESSIONS = ("classic", "connect")
 PYTHONS = ("3.11", "3.12", "3.13")
 REFERENCE = ("4.2.0", "classic", "3.11")  # what the ledger and the tests of this project run on
+BUSY = 0.5  # of `waiting`, from which a rule may be missing for want of a core
 START, END = "<!-- tried: begin -->", "<!-- tried: end -->"
 
 
@@ -43,6 +45,7 @@ class Tried:
     rules: Sequence[str] = ()
     reason: str = ""
     at: str = ""
+    waiting: float = 0.0  # share of the time in which a thread of the machine waited for a core
 
     @property
     def key(self) -> Key:
@@ -61,6 +64,14 @@ def write(found: Mapping[Key, Tried], file: Path = KEPT) -> None:
     """Replaces what is kept."""
     lines = [asdict(found[key]) for key in sorted(found)]
     file.write_text(json.dumps(lines, indent=1) + "\n", "utf-8")
+
+
+def keep(tried: Tried, file: Path = KEPT) -> None:
+    """Adds one environment to what is kept, in place of what was known of it; other processes may do so as well."""
+    with file.open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        known = read(file) if file.stat().st_size else {}
+        write({**known, tried.key: tried}, file)
 
 
 def missing(tried: Tried, reference: Tried) -> dict[str, list[str]]:
@@ -110,7 +121,8 @@ def _said(tried: Tried, reference: Tried) -> Iterator[str]:
         yield f"{group} without {', '.join(f'`{name}`' for name in names)}"
     unnamed = [rule for rule in FAULTS if rule not in tried.rules]
     if unnamed:
-        yield f"not named: {', '.join(f'`{rule}`' for rule in unnamed)}"
+        busy = f" (the machine was busy: threads waited for a core {tried.waiting:.0%} of the time)"
+        yield f"not named: {', '.join(f'`{rule}`' for rule in unnamed)}{busy if tried.waiting >= BUSY else ''}"
 
 
 def _row(cells: Sequence[str]) -> str:

@@ -15,6 +15,7 @@ from load.compatibility.results import (
     SPARKS,
     START,
     Tried,
+    keep,
     missing,
     put,
     read,
@@ -61,6 +62,16 @@ def test_a_session_that_cannot_be_watched_has_its_reason():
     assert lines[-1] == "- Spark 3.5.7, connect, Python 3.11: PicklingError: no listener."
 
 
+def test_a_rule_that_is_missing_on_a_busy_machine_is_said_with_how_busy_it_was():
+    busy = Tried("4.1.4", "classic", "3.11", FAMILIES, list(FAULTS)[1:], waiting=0.93)
+    unnamed = next(iter(FAULTS))
+
+    assert lines_of(busy)[-1] == (
+        f"- Spark 4.1.4, classic, Python 3.11: not named: `{unnamed}` (the machine was busy: threads waited for a core "
+        "93% of the time)."
+    )
+
+
 def test_more_than_the_reference_has_is_not_missing():
     more = Tried("4.3.0", "classic", "3.11", [*FAMILIES, "ledgerops_host_cpu_ratio"], list(FAULTS))
 
@@ -73,6 +84,23 @@ def test_what_is_kept_is_read_again(tmp_path):
 
     write({WHOLE.key: WHOLE}, file)
     assert read(file) == {WHOLE.key: WHOLE}
+
+
+def test_one_environment_replaces_what_was_known_of_it(tmp_path):
+    file = tmp_path / "results.json"
+    keep(WHOLE, file)
+    keep(Tried("4.0.5", "classic", "3.12", FAMILIES), file)
+    keep(Tried(*REFERENCE, FAMILIES, ["slow-sink"]), file)
+
+    assert [(each.spark, each.rules) for each in read(file).values()] == [("4.0.5", []), ("4.2.0", ["slow-sink"])]
+
+
+def test_the_reason_is_the_last_exception_that_was_printed():
+    printed = "Traceback:\npyspark.errors.SparkError: no\n\tat org.apache.Thread.run(Thread.java:1)\n"
+
+    assert command.reason(printed) == "pyspark.errors.SparkError: no"
+    assert command.reason("a\nb\n") == "b"
+    assert command.reason("") == "no output"
 
 
 def test_the_table_replaces_what_was_between_its_markers():
