@@ -99,7 +99,8 @@ PARTS = (
         "outage", "outage:outage", "A zone's outage",
         "Alerts as Prometheus sends them, a real Alertmanager with the generated configuration (it waits 15 s for the "
         "rest of a group), the real `ledgerops notify` with one sender, and a service that takes 0.1 s for each page. "
-        "No driver answers. Seconds count from the alerts' arrival at Alertmanager.",
+        "No driver answers. Seconds count from the arrival of the first alert, `LedgerTargetDown`; after a minute "
+        "`LedgerDriverLost` follows.",
     ),
     Part(
         "views", "views:views", "The Yahoo streaming benchmark",

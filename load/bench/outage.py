@@ -14,7 +14,7 @@ import tempfile
 import threading
 import time
 import urllib.request
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -38,7 +38,10 @@ MAX_SECONDS = 600.0  # for the pages of one scene
 QUIET_SECONDS = 5.0  # without a page, after the last one that is owed: one that is sent twice would have come
 BY_JOB = {"matchers": ['alertname=~"LedgerDriverLost|LedgerTargetDown"'], "group_by": ["job", "alertname"]}
 
+BETWEEN_SECONDS = 60.0  # from LedgerTargetDown to LedgerDriverLost, as in the rules
+
 Alert = dict[str, Any]
+Steps = Sequence[tuple[float, Sequence[Alert]]]  # seconds after the step before, and the alerts that begin then
 
 
 @dataclass
@@ -66,22 +69,22 @@ class Outcome:
 
 def outage(say: Callable[[str], None]) -> Iterator[Line]:
     """Yields the lines of the part."""
-    scenes: Sequence[tuple[str, list[Alert], int, Sequence[dict[str, Any]]]] = (
-        (f"{DRIVERS} of {2 * DRIVERS} drivers vanish, each an application", lost_drivers(DRIVERS), DRIVERS, ()),
-        (f"{DRIVERS} drivers vanish, `LedgerDriverLost` grouped by job", lost_drivers(DRIVERS), 1, (BY_JOB,)),
-        (f"{MANY_QUERIES:,} queries lose their source", lost_sources(MANY_QUERIES), MANY_QUERIES, ()),
+    scenes: Sequence[tuple[str, Steps, int, Sequence[dict[str, Any]]]] = (
+        (f"{DRIVERS} drivers vanish, each an application of its own", lost_drivers(DRIVERS), DRIVERS + 1, ()),
+        (f"{DRIVERS} drivers vanish, lost drivers grouped by job", lost_drivers(DRIVERS), 2, (BY_JOB,)),
+        (f"{MANY_QUERIES:,} queries lose their source", ((0.0, lost_sources(MANY_QUERIES)),), MANY_QUERIES, ()),
     )
-    for what, alerts, owed, routes in scenes:
-        found = scene(alerts, owed, routes)
+    for what, steps, owed, routes in scenes:
+        found = scene(steps, owed, routes)
         say(f"{what}: {found.figure}")
         yield least(what, len(found.delays), found.figure, owed, "every page")
 
 
-def lost_drivers(drivers: int) -> list[Alert]:
-    """What Prometheus sends for drivers that vanished: their own loss, and the target that is down."""
-    lost = [_alert("LedgerDriverLost", app=f"app-{n:03}", instance=f"driver-{n:03}:9464") for n in range(drivers)]
+def lost_drivers(drivers: int, between: float = BETWEEN_SECONDS) -> Steps:
+    """What Prometheus sends for drivers that vanished: first that their targets are down, then their loss."""
     down = [_alert("LedgerTargetDown", "warning", instance=f"driver-{n:03}:9464") for n in range(drivers)]
-    return [*lost, *down]
+    lost = [_alert("LedgerDriverLost", app=f"app-{n:03}", instance=f"driver-{n:03}:9464") for n in range(drivers)]
+    return (0.0, down), (between, lost)
 
 
 def lost_sources(queries: int) -> list[Alert]:
@@ -107,15 +110,17 @@ def _alert(name: str, severity: str = "critical", **labels: str) -> Alert:
 
 
 def scene(
-    alerts: Sequence[Alert],
+    steps: Steps,
     owed: int,
     routes: Sequence[dict[str, Any]] = (),
-    site: Site | None = None,
+    waits: Mapping[str, str] | None = None,
     receiver_seconds: float = RECEIVER_SECONDS,
     quiet_seconds: float = QUIET_SECONDS,
+    max_seconds: float = MAX_SECONDS,
 ) -> Outcome:
-    """Sends the alerts to an Alertmanager of its own and waits for `owed` pages. `routes` come before the generated.
+    """Sends the alerts of each step to an Alertmanager of its own, and waits for `owed` pages at most `max_seconds`.
 
+    `routes` come before those of the generated configuration, and `waits` (group_wait, group_interval) replace its own.
     Raises UserError when a program is missing or does not start.
     """
     program = which("prometheus-alertmanager") or which("alertmanager")
@@ -128,7 +133,8 @@ def scene(
         stack.callback(pages.close)
         port, address = free_port(), f"127.0.0.1:{free_port()}"
         (folder / "senders").write_text(f"{pages.url}/pages\n")
-        config = alertmanager(site or Site())
+        config = alertmanager(Site())
+        config["route"] |= waits or {}
         config["route"]["routes"] = [*({"receiver": "notify", **route} for route in routes), *config["route"]["routes"]]
         config["receivers"][0]["webhook_configs"][0]["url"] = f"http://127.0.0.1:{port}/alerts"
         (folder / "alertmanager.yml").write_text(document(config))
@@ -152,9 +158,11 @@ def scene(
         notify.wait_until(lambda: _answers(f"http://127.0.0.1:{port}/healthz"), START_SECONDS)
         sender.wait_until(lambda: _answers(f"http://{address}/-/ready"), START_SECONDS)
         began = time.monotonic()
-        for first in range(0, len(alerts), 250):
-            _post(f"http://{address}/api/v2/alerts", alerts[first : first + 250])
-        while time.monotonic() - began < MAX_SECONDS:
+        for wait, alerts in steps:
+            time.sleep(wait)
+            for first in range(0, len(alerts), 250):
+                _post(f"http://{address}/api/v2/alerts", alerts[first : first + 250])
+        while time.monotonic() - began < max_seconds:
             last = pages.got[-1][0] if pages.got else began
             if len(pages.got) >= owed and time.monotonic() - last >= quiet_seconds:
                 break

@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
-from ledgerops.mixin.site import Site
 from load.bench.outage import BY_JOB, lost_drivers, scene
 from tests.programs import needed
 
-SITE = Site(time_scale=1 / 15)  # Alertmanager waits for a second
+WAITS = {"group_wait": "1s", "group_interval": "2s"}
 
 
 def play(drivers, owed, routes=()):
     needed("prometheus-alertmanager", "alertmanager")
-    return scene(lost_drivers(drivers), owed, routes, SITE, receiver_seconds=0.0, quiet_seconds=1.5)
+    steps = lost_drivers(drivers, between=5.0)
+    return scene(steps, owed, routes, WAITS, receiver_seconds=0.0, quiet_seconds=1.5, max_seconds=120.0)
 
 
-def test_each_lost_driver_of_an_application_of_its_own_is_one_page_and_its_target_none():
-    found = play(4, 4)
+def test_targets_that_are_down_are_one_page_and_each_lost_application_is_another():
+    found = play(4, 5)
+    down, *lost = sorted(found.texts, key=lambda text: "CRITICAL" in text)
 
-    assert sorted(text.split(": LedgerDriverLost")[0].rpartition(" ")[2] for text in found.texts) == [
+    assert "WARNING ledgerops: LedgerTargetDown" in down
+    assert "driver-000:9464 and 3 more: driver-001:9464, driver-002:9464, driver-003:9464" in down
+    assert sorted(text.split(": LedgerDriverLost")[0].rpartition(" ")[2] for text in lost) == [
         "app-000", "app-001", "app-002", "app-003",
     ]  # fmt: skip
     assert found.refused == 0 and found.notify_bytes > 0 and found.alertmanager_bytes > 0
 
 
 def test_grouped_by_job_all_lost_drivers_are_one_page_that_counts_them():
-    [text] = play(4, 1, (BY_JOB,)).texts
+    down, lost = sorted(play(4, 2, (BY_JOB,)).texts, key=lambda text: "CRITICAL" in text)
 
-    assert "app-000 and 3 more: app-001, app-002, app-003" in text
+    assert "driver-000:9464 and 3 more: " in down
+    assert "app-000 and 3 more: app-001, app-002, app-003" in lost
