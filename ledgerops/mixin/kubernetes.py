@@ -140,17 +140,20 @@ def _driver_policy(site: Site) -> dict[str, Any]:
 
 NOTIFY = {"app.kubernetes.io/name": "ledgerops-notify"}
 NOTIFY_SECRET = "ledgerops-notify"
+DRIVERS_SECRETS = "/drivers"  # where notify finds the Secret with the drivers' credentials
 
 
 def _notify(site: Site) -> dict[str, Any]:
     """The addresses of senders and the token are in the Secret NOTIFY_SECRET."""
+    access = _access_to_drivers(site)
+    drivers = {"name": "drivers", "secret": {"secretName": site.scrape_secret}}
     container = {
         "name": "notify",
         "image": "ledgerops:latest",
         "args": [
             "ledgerops", "notify", "--host", "0.0.0.0", "--port", str(NOTIFY_PORT), "--queue", "/data/queue.db",
             "--senders", "/secrets/senders", "--token-file", "/secrets/token",
-            "--prometheus", f"http://prometheus-operated.{site.kubernetes_monitoring}:9090",
+            "--prometheus", f"http://prometheus-operated.{site.kubernetes_monitoring}:9090", *access,
         ],
         "ports": [{"name": "http", "containerPort": NOTIFY_PORT}],
         "readinessProbe": {"httpGet": {"path": "/healthz", "port": "http"}},
@@ -160,6 +163,7 @@ def _notify(site: Site) -> dict[str, Any]:
         },
         "volumeMounts": [
             {"name": "secrets", "mountPath": "/secrets", "readOnly": True}, {"name": "data", "mountPath": "/data"},
+            *([{"name": "drivers", "mountPath": DRIVERS_SECRETS, "readOnly": True}] if access else []),
         ],
     }  # fmt: skip
     return {
@@ -178,11 +182,25 @@ def _notify(site: Site) -> dict[str, Any]:
                     "volumes": [
                         {"name": "secrets", "secret": {"secretName": NOTIFY_SECRET}},
                         {"name": "data", "emptyDir": {}},
+                        *([drivers] if access else []),
                     ],
                 },
             },
         },
     }
+
+
+def _access_to_drivers(site: Site) -> list[str]:
+    """The options with which notify asks drivers that want a token or a password; none if no host may have it."""
+    hosts = [each.strip() for each in site.kubernetes_driver_hosts.split(",") if each.strip()]
+    if site.scrape_token_file:
+        secret = ["--exporter-token-file", f"{DRIVERS_SECRETS}/token"]
+    elif site.scrape_user:
+        secret = ["--exporter-user", site.scrape_user, "--exporter-password-file", f"{DRIVERS_SECRETS}/password"]
+    else:
+        return []
+    scheme = ["--exporter-scheme", "https"] if site.scrape_tls else []
+    return [*secret, *scheme, *(part for host in hosts for part in ("--token-host", host))] if hosts else []
 
 
 def _notify_service(site: Site) -> dict[str, Any]:

@@ -61,6 +61,7 @@ class Site:
     kubernetes_labels: str = ""  # name=value,name=value for every object: what the operator's selectors ask for
     kubernetes_namespaces: str = ""  # of the drivers, comma-separated; given, a PodMonitor finds them there
     kubernetes_monitoring: str = "monitoring"  # namespace of Prometheus, which NetworkPolicies let in
+    kubernetes_driver_hosts: str = ""  # patterns of the drivers' hosts, comma-separated; notify sends them credentials
     notify_url: str = "http://notify:9465/alerts"  # ledgerops notify, as docker-compose.yaml names it
     notify_token_file: str = ""  # a path of Alertmanager's
     notify_ca_file: str = ""

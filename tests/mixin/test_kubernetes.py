@@ -21,10 +21,13 @@ def objects():
     return [each for text in kubernetes_files(Site()).values() for each in yaml.safe_load_all(text)]
 
 
+PROTECTED = Site(scrape_token_file="/t", kubernetes_driver_hosts="10.*")
 NAMESPACED = Site(kubernetes_namespaces="spark, jobs", kubernetes_labels="release=monitoring,team=data")
 
 
-@pytest.mark.parametrize("site", [Site(), NAMESPACED], ids=["defaults", "several namespaces"])
+@pytest.mark.parametrize(
+    "site", [Site(), NAMESPACED, PROTECTED], ids=["defaults", "several namespaces", "drivers with a token"]
+)
 def test_every_object_of_kubernetes_itself_fits_its_published_schema(site):
     kubernetes_validate = pytest.importorskip("kubernetes_validate")
     made = [each for text in kubernetes_files(site).values() for each in yaml.safe_load_all(text)]
@@ -110,6 +113,39 @@ def test_executors_reach_their_driver_on_every_port_and_prometheus_on_that_of_th
     scrape, executors = policy["ingress"]
     assert scrape["ports"] == [{"protocol": "TCP", "port": 9464}]
     assert executors == {"from": [{"podSelector": {}}]}
+
+
+@pytest.mark.parametrize(
+    ("site", "options"),
+    [
+        pytest.param(
+            Site(scrape_token_file="/t", kubernetes_driver_hosts="10.*, *.spark.svc"),
+            ["--exporter-token-file", "/drivers/token", "--token-host", "10.*", "--token-host", "*.spark.svc"],
+            id="a token",
+        ),
+        pytest.param(
+            Site(scrape_user="me", scrape_password_file="/p", scrape_tls=True, kubernetes_driver_hosts="10.*"),
+            ["--exporter-user", "me", "--exporter-password-file", "/drivers/password", "--exporter-scheme", "https",
+             "--token-host", "10.*"],
+            id="a password and TLS",
+        ),
+        pytest.param(Site(scrape_token_file="/t"), [], id="no address that may have it"),
+        pytest.param(Site(kubernetes_driver_hosts="10.*"), [], id="no credentials"),
+    ],
+)  # fmt: skip
+def test_notify_asks_drivers_with_their_credentials_where_it_is_said_which_hosts_may_have_them(site, options):
+    [deployment] = [
+        each for each in yaml.safe_load_all(kubernetes_files(site)["notify.yaml"]) if each["kind"] == "Deployment"
+    ]
+    pod = deployment["spec"]["template"]["spec"]
+    [container] = pod["containers"]
+
+    assert container["args"][container["args"].index("--prometheus") + 2 :] == options
+    mounted = {each["name"]: each["mountPath"] for each in container["volumeMounts"]}
+    secrets = {each["name"]: each["secret"]["secretName"] for each in pod["volumes"] if "secret" in each}
+    assert ("drivers" in mounted, "drivers" in secrets) == (bool(options), bool(options))
+    if options:
+        assert (mounted["drivers"], secrets["drivers"]) == ("/drivers", "ledgerops-scrape")
 
 
 def of(objects, kind):

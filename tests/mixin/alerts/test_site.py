@@ -42,6 +42,7 @@ def test_a_file_changes_what_it_names_and_nothing_else(tmp_path):
          "scrape_tls, scrape_ca_file, "
          "scrape_server_name, scrape_token_file, scrape_user, scrape_password_file, scrape_certificate, scrape_key, "
          "scrape_secret, kubernetes_labels, kubernetes_namespaces, kubernetes_monitoring, "
+         "kubernetes_driver_hosts, "
          "notify_url, notify_token_file, notify_ca_file"),
         ("job = 3", "{file}: render.job must be text, not 3"),
     ],
