@@ -80,9 +80,13 @@ def or_none(expression: str, known: str, label: str, text: str, value: int = 0) 
     return f'{expression} or on () label_replace({value} + 0 * count({known}), "{label}", "{text}", "", "")'
 
 
-def never_empty(expression: str, label: str, text: str) -> str:
-    """The series, or else a 0 with the text as its label: Grafana's heatmap shows a TypeError without a series."""
-    return f'{expression} or on () label_replace(vector(0), "{label}", "{text}", "", "")'
+def never_empty(expression: str, seen: str, label: str, text: str) -> str:
+    """The series, or, if the page's time has no sample of `seen`, a 0 with the text as its label.
+
+    Grafana's heatmap shows a TypeError without a series, and it subtracts buckets by position: none may begin earlier.
+    """
+    nothing = f"vector(0) unless on () last_over_time({seen}[$__range] @ end())"
+    return f'{expression} or on () label_replace({nothing}, "{label}", "{text}", "", "")'
 
 
 def severity(selector: str, least: int = 1) -> str:

@@ -232,7 +232,9 @@ def heatmaps_can_be_read(board: Board) -> Iterator[str]:
             yield f"{panel['title']}: its cells are counts, not {defaults(panel)['unit']}"
         if colour["mode"] != "opacity" or not colour.get("steps") or not colour.get("exponent"):
             yield f"{panel['title']}: its colours depend on the theme"
-        if not all("label_replace(vector(0), " in target["expr"] for target in panel["targets"]):
+        if not all(
+            "label_replace(vector(0) unless on () last_over_time(" in target["expr"] for target in panel["targets"]
+        ):
             yield f"{panel['title']}: a TypeError where it gets no series"
         if axis.get("axisWidth", 0) < 100:
             yield f"{panel['title']}: cuts the names of its rows"

@@ -9,6 +9,7 @@ from ledgerops.mixin.dashboards.status import never_empty
 ONE_QUERY = "app, query"
 PARTITION = "app, query, topic, partition"
 BATCHES = f"increase({q('ledgerops_batch_duration_seconds_bucket')}[$__rate_interval])"
+BACKLOG = q("ledgerops_source_backlog_offsets")
 LAG = by("max", PARTITION, q("ledgerops_source_lag_seconds"))
 SEEN = by("max", ONE_QUERY, q("ledgerops_last_seen_timestamp_seconds"))
 
@@ -47,7 +48,7 @@ BATCH_TIME = Row(
             "Batch duration",
             (
                 Target(
-                    never_empty(by("sum", "le", BATCHES), "le", "+Inf"),
+                    never_empty(by("sum", "le", BATCHES), q("ledgerops_last_batch_duration_seconds"), "le", "+Inf"),
                     "{{le}}",
                 ),
             ),
@@ -90,7 +91,7 @@ BEHIND = Row(
             "Backlog by partition",
             (
                 Target(
-                    never_empty(by("sum", PARTITION, q("ledgerops_source_backlog_offsets")), "topic", "no offsets"),
+                    never_empty(by("sum", PARTITION, BACKLOG), BACKLOG, "topic", "no offsets"),
                     "{{topic}} {{partition}}",
                 ),
             ),
