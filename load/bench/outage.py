@@ -31,7 +31,7 @@ from ledgerops.servers.process import Process, free_port
 from load.bench.lines import Line, least
 
 DRIVERS, QUERIES = 250, 20  # that vanish, and of each driver
-MANY_QUERIES = 2_000  # that page one by one: more than notify's queue holds
+MANY_QUERIES = 1_200  # that page one by one: more than the queue of notify holds
 RECEIVER_SECONDS = 0.1
 START_SECONDS = 60.0
 MAX_SECONDS = 600.0  # for the pages of one scene
