@@ -12,8 +12,8 @@ from ledgerops.drills.scoring.report import table
 from ledgerops.errors import UserError
 
 SAMPLES = (
-    ("Seeds 5 to 7: never seen by the rules", range(5, 8)),
-    ("Seeds 1 to 4: the rules were tuned on them", range(1, 5)),
+    ("Seeds 7 to 9: never seen by the rules", range(7, 10)),
+    ("Seeds 1 to 6: the rules were tuned on them", range(1, 7)),
 )
 SECTION = r"(?ms)^## Drills drawn by seed\n.*?(?=^## |\Z)"
 INTRODUCTION = """\
