@@ -9,13 +9,12 @@ from statistics import median
 from typing import Literal, NamedTuple
 
 from ledgerops.diagnosis import overload
-from ledgerops.diagnosis.criteria import MIN_TREND_BATCHES, OVER_RATIO, STILL_LONG, TREND_BATCHES, VERY_LONG_SECONDS
+from ledgerops.diagnosis.criteria import OVER_RATIO, STILL_LONG, TREND_BATCHES, VERY_LONG_SECONDS
 from ledgerops.signals.baseline import RECENT_BATCHES
 from ledgerops.signals.memo import once
 from ledgerops.signals.query_view import QueryView
 from ledgerops.signals.trigger import SATURATED_RATIO
 
-MIN_TREND_SECONDS = 20.0  # that these batches must add up to: a burst of rows is over by then
 LONG_SECONDS = 5.0  # of each of two batches, not counting the first: more proof would take minutes
 MIN_LONG_SECONDS = 1.0  # of a batch that is worth a word although nothing is known to suffer
 
@@ -43,23 +42,12 @@ def harm(view: QueryView) -> Harm | None:
 
 def _overrun(view: QueryView) -> Harm | None:
     interval = view.trigger.interval
-    latest = view.baseline.steady[-TREND_BATCHES:]
     if not interval or not view.baseline.settled:
         return None
-    durations = [batch.duration for batch in latest]
-    if overload.strained(view):
-        newest = latest or view.baseline.settled[-1:]
-        return Harm("overrun", max(1.0, median(each.duration for each in newest) / interval), newest[0].started)
-    over = sum(each > OVER_RATIO * interval for each in durations)
-    lasts = sum(durations) >= min(MIN_TREND_SECONDS, TREND_BATCHES * interval * OVER_RATIO)
-    if (
-        len(latest) < TREND_BATCHES
-        or over < MIN_TREND_BATCHES
-        or not lasts
-        or durations[-1] < STILL_LONG * max(durations)
-    ):
+    if not overload.strained(view) and not overload.always_over(view, interval):
         return None
-    return Harm("overrun", median(durations) / interval, latest[0].started)
+    newest = view.baseline.steady[-TREND_BATCHES:] or view.baseline.settled[-1:]
+    return Harm("overrun", max(1.0, median(each.duration for each in newest) / interval), newest[0].started)
 
 
 def _late(view: QueryView) -> Harm | None:

@@ -38,9 +38,18 @@ MIN_GROWTH_RATIO = (
 )
 
 
+SOON_RATIO = 1.33  # that proves it over three batches
+MIN_TREND_SECONDS = 20.0  # that smaller proof must last: a burst of rows is over by then
+MIN_OUTLASTED_SHARE = 0.8
+TURNS_RATIO = 1.3  # times as many triggers were due as batches began
+MIN_LONG_SHARE = 0.4  # of the batches; fewer long ones come now and then, which is another cause
+MIN_LONG_TIME_SHARE = 0.7  # of the time
+
+
 @once
 def strained(view: QueryView) -> bool:
-    """Whether most of the latest four batches outlast the interval by a third; without one, twice the usual time.
+    """Whether most of the latest four batches outlast the interval by a third, or long ones keep the query from its
+    interval although short ones follow. Without an interval: twice the usual time.
 
     The batch that runs now counts as soon as it has outlasted the interval.
     """
@@ -59,7 +68,54 @@ def strained(view: QueryView) -> bool:
     if _far_over(view, interval):
         return True
     over = sum(each > OVERRUN_RATIO * interval for each in latest)
-    return over >= RECENT_BATCHES and median(latest) > 1.33 * interval
+    if over >= RECENT_BATCHES and median(latest) > SOON_RATIO * interval:
+        return True
+    return _misses_triggers(view, interval)
+
+
+def always_over(view: QueryView, interval: float) -> bool:
+    """Whether four of the latest five batches outlast the interval by a little, for long enough to be no burst."""
+    durations = [batch.duration for batch in view.baseline.steady[-TREND_BATCHES:]]
+    if len(durations) < TREND_BATCHES or sum(each > OVER_RATIO * interval for each in durations) < MIN_TREND_BATCHES:
+        return False
+    lasts = sum(durations) >= min(MIN_TREND_SECONDS, TREND_BATCHES * interval * OVER_RATIO)
+    return lasts and durations[-1] >= STILL_LONG * max(durations)
+
+
+def outlasted(view: QueryView, interval: float) -> bool:
+    """Whether four of five batches of the last 20 s outlast the interval, be it by a little, and do not get shorter."""
+    since = view.now - MIN_TREND_SECONDS
+    steady = view.baseline.steady
+    latest = [batch for batch in steady if batch.ended >= since]
+    if len(latest) < RECENT_BATCHES or latest[0].started > since:
+        return False
+    durations = [batch.duration for batch in latest]
+    over = sum(each > OVER_RATIO * interval for each in durations)
+    return over >= MIN_OUTLASTED_SHARE * len(latest) and max(durations[-2:]) >= STILL_LONG * max(durations)
+
+
+def _misses_triggers(view: QueryView, interval: float) -> bool:
+    """Whether long and short batches take turns so that fewer are started than the interval promises.
+
+    Rows that wait while a long batch runs are read by a short one after it: where two queries wait for each other's
+    slots, every second batch is long.
+    """
+    least = max(MIN_TREND_SECONDS, TREND_BATCHES * interval)
+    latest: list[Progress] = []
+    for batch in reversed(view.baseline.steady):
+        latest.append(batch)
+        if len(latest) >= MIN_TREND_BATCHES and latest[0].ended - batch.started >= least:
+            break
+    else:
+        return False
+    span = latest[0].ended - latest[-1].started
+    long = [batch.duration for batch in latest if batch.duration > OVERRUN_RATIO * interval]
+    return (
+        span >= TURNS_RATIO * len(latest) * interval
+        and len(long) >= MIN_LONG_SHARE * len(latest)
+        and sum(long) >= MIN_LONG_TIME_SHARE * span
+        and max(batch.duration for batch in latest[:2]) >= STILL_LONG * median(long)
+    )
 
 
 def _far_over(view: QueryView, interval: float) -> bool:

@@ -15,8 +15,10 @@ Mitigation: make the trigger interval longer if results may be that old: the que
     reduce the load on the broker, raise the quota, or move the query closer to the broker. More cores do not help.
 Evidence:
     source_phases_seconds_median: median over the latest batches of (durationMs.latestOffset + durationMs.getBatch) /
-        1000. The latest batches are up to 3 newest ones in a row that took more than 1.33 times the interval (without
-        an interval: the newest 3; of a run of a few batches: the newest 3 without its first). If
+        1000. The latest batches are up to 3 newest ones in a row that took more than 1.33 times the interval (1.05
+        times if 4 of 5 batches of the last 20 s did, the first of these began before, and one of the newest 2 took 0.8
+        times as long as the longest). Without an interval: the newest 3; of a run of a few batches: the newest 3
+        without its first. If
         reading_wait_seconds_median is given, only those with a `tasks` record
     usual_source_phases_seconds: the same over the usual batches: all batches of the run before the newest 4, without
         its first 10 s, that had rows and took at most 1.1 times the interval. Without an interval, the newest ones that
@@ -39,6 +41,7 @@ from statistics import median
 from typing import NamedTuple
 
 from ledgerops.diagnosis import batch_time, harm, overload, source_wait
+from ledgerops.diagnosis.criteria import OVER_RATIO
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.latency import RUNNING
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
@@ -50,7 +53,6 @@ from ledgerops.signals.query_view import QueryView
 OTHERS = ("query_planning", "wal_commit", "commit_offsets")  # a machine that is too busy slows these down, too
 MIN_SOURCE_SHARE = 0.3  # of the batch
 MIN_EXCESS_SHARE = 0.5  # of what the batch got longer by
-MIN_INTERVAL_RATIO = 1.33  # times the interval: two such batches are enough when two witnesses agree
 MIN_SECONDS_FROM_BIRTH = 1.0  # of a batch, where no past says what is usual
 MIN_RUNNING_INTERVALS = 2.0  # times the interval, and MORE times the usual: a batch that has run for so long is long
 MIN_ALONE_RATIO = 2.0  # times what makes an answer slow, when nothing else tells why; as much again on a busy machine
@@ -193,16 +195,19 @@ def _slow(view: QueryView) -> Slow | None:
     usual = source_wait.usual(view) if len(latest) > 1 else []
     if not usual:
         return None
-    several = len(latest) == RECENT_BATCHES and bool(overload.strained(view) or overload.growth(view))
+    interval = view.trigger.interval or 0.0
+    harmed = overload.strained(view) or overload.growth(view) or (interval and overload.outlasted(view, interval))
+    several = len(latest) == RECENT_BATCHES and bool(harmed)
     return _judged(view, usual, latest, alone=several)
 
 
 def _latest(view: QueryView) -> Sequence[Progress]:
-    """The newest batches, one after the other, that outlast their interval by a third."""
+    """The newest batches, one after the other, that outlast their interval."""
     newest, interval = view.baseline.steady[-RECENT_BATCHES:], view.trigger.interval
     if not interval:
         return newest if len(newest) == RECENT_BATCHES else []
-    found = list(takewhile(lambda batch: batch.duration > MIN_INTERVAL_RATIO * interval, reversed(newest)))
+    ratio = OVER_RATIO if overload.outlasted(view, interval) else overload.SOON_RATIO
+    found = list(takewhile(lambda batch: batch.duration > ratio * interval, reversed(newest)))
     return found[::-1]
 
 

@@ -16,6 +16,9 @@ def growing(count, factor, first=4.0):
     ("case", "kind"),
     [
         pytest.param({"warm": 0, "seconds": [2.68] * 16}, "overrun", id="1.34 times the interval from birth"),
+        pytest.param({"warm": 0, "seconds": [2.2] * 16}, "overrun", id="1.1 times the interval from birth"),
+        pytest.param({"seconds": [7.9, 0.3] * 4}, "overrun", id="long and short batches take turns"),
+        pytest.param({"seconds": [7.9, 0.3] * 4 + [7.9]}, "overrun", id="the same, and the newest is a long one"),
         pytest.param({"warm": 0, "seconds": [18.0] * 5}, "overrun", id="nine times the interval from birth"),
         pytest.param(
             {"warm": 0, "seconds": [6.0, 21.0], "running": 60.0}, "behind", id="longer and longer, the last without end"
@@ -58,6 +61,10 @@ def test_harm_needs_no_past(history, case, kind):
         pytest.param({"warm": 0}, id="no batch yet"),
         pytest.param({"seconds": [1.9] * 16}, id="busy, and in time"),
         pytest.param({"seconds": [1.0] * 12 + [9.0]}, id="one slow batch"),
+        pytest.param({"seconds": [2.05] * 16}, id="longer by the start of a batch"),
+        pytest.param({"seconds": [2.3, 0.3] * 10}, id="they take turns, and hardly a trigger is missed"),
+        pytest.param({"seconds": [7.9, 0.3, 0.3, 0.3] * 5}, id="one of four is long: now and then"),
+        pytest.param({"seconds": [7.9, 0.3] * 4 + [0.3] * 3}, id="they took turns, and that is over"),
         pytest.param({"seconds": [1.0] * 8 + [5.0, 4.0, 3.0, 1.0, 1.0]}, id="a burst that is over"),
         pytest.param({"warm": 0, "seconds": [60.0, 30.0, 9.0], "interval": 2.0}, id="catching up after a restart"),
         pytest.param({"warm": 0, "interval": 0.0, "seconds": [3.0] * 16}, id="back to back, heavy but stable"),

@@ -150,6 +150,13 @@ def test_other_sources_from_birth_are_not(history, case):
     assert list(RULE.check(history(**{"warm": 0, "interval": 5.0} | case))) == []
 
 
+def test_batches_that_outlast_the_interval_by_a_little_are_enough(history):
+    slow = {"latest_offset": 1.9, "add_batch": 0.2}
+    [finding] = RULE.check(history(seconds=[0.4] * 6 + [2.2] * 10, phases=[QUICK] * 6 + [slow] * 10))
+
+    assert finding.summary == "1.9 s of a batch of 2.2 s are spent asking the source; the usual is 0.0 s"
+
+
 def test_it_is_the_root_of_a_trigger_that_is_overrun(history):
     slow = {"latest_offset": 4.0, "add_batch": 0.8}
     verdict = Diagnoser()(history(seconds=[1.0] * 6 + [5.0] * 10, phases=[QUICK] * 6 + [slow] * 10))
