@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import io
 import os
 import re
 import sys
@@ -12,7 +11,8 @@ from difflib import get_close_matches
 from importlib import import_module
 from typing import NamedTuple, NoReturn
 
-from ledgerops.errors import UserError
+from ledgerops.cli.streams import drop, is_of_output, prepare_streams, print_error
+from ledgerops.errors import UserError, os_reason
 from ledgerops.version import __version__
 
 
@@ -155,8 +155,7 @@ def missing_extra(name: str, module: str) -> str | None:
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs a command and returns its exit code: 0 done, 1 something was found or failed, 2 could not do it."""
     argv = joined(sys.argv[1:] if argv is None else argv)
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")  # a terminal that has no × shows a question mark, and not a traceback
+    prepare_streams()
     try:
         parser = build_parser(chosen_command(argv))
         if not argv:
@@ -167,22 +166,27 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         if args.command != "exec":  # whose script attaches: that logs the same, and nothing may keep it from running
             for line in check_variables(os.environ):
-                print(f"ledgerops: {line}", file=sys.stderr)
+                print_error(f"ledgerops: {line}")
         code: int = args.run(args)
         sys.stdout.flush()
         return code
     except UserError as error:
-        print(f"ledgerops: {error}", file=sys.stderr)
+        print_error(f"ledgerops: {error}")
         return 2
     except ModuleNotFoundError as error:
         missing = missing_extra(argv[0], error.name or "")
         if missing is None:
             raise
-        print(missing, file=sys.stderr)
+        print_error(missing)
         return 2
     except KeyboardInterrupt:
         return 130
-    except BrokenPipeError:
-        # the reader went away (`| head`): what is left in the buffer must not raise again at exit
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:  # the reader went away (`| head`)
+        drop(sys.stdout)
         return 141
+    except OSError as error:
+        if argv[:1] == ["exec"] or not is_of_output(error):  # an application's error is its own
+            raise
+        drop(sys.stdout)
+        print_error(f"ledgerops: cannot write the output: {os_reason(error)}")
+        return 2

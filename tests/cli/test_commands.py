@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import os
 import re
 import shlex
@@ -257,6 +258,39 @@ def test_a_reader_that_goes_away_is_no_traceback():
 
     assert done.stderr == ""
     assert done.returncode in (0, 141)  # 0 when all was written before the reader left
+
+
+def in_shell(command):
+    return subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=120)
+
+
+RULES_COMMAND = f"{sys.executable} -m ledgerops rules"
+
+
+def test_an_output_that_cannot_be_written_is_one_line_and_not_the_exit_code_of_a_finding():
+    done = in_shell(f"{RULES_COMMAND} >/dev/full")
+
+    assert done.returncode == 2
+    assert done.stderr == "ledgerops: cannot write the output: no space left on device\n"
+
+
+def test_an_error_that_cannot_be_written_keeps_its_exit_code():
+    assert in_shell(f"{RULES_COMMAND} no-such-rule 2>/dev/full").returncode == 2
+
+
+@pytest.mark.parametrize("closed", [">&-", ">&- 2>&-", "<&- >&- 2>&-"])
+def test_closed_streams_change_no_exit_code(closed):
+    done = in_shell(f"{RULES_COMMAND} {closed}")
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert in_shell(f"{RULES_COMMAND} no-such-rule {closed}").returncode == 2
+
+
+def test_a_file_does_not_get_the_number_of_a_closed_stream(tmp_path):
+    place = RECORDED / "drills" / "overload" / "recording"
+    document = in_shell(f"{sys.executable} -m ledgerops diagnose --from {place} --json <&- 2>&-").stdout
+
+    assert json.loads(document)["queries"]
 
 
 def test_a_terminal_that_lacks_a_sign_shows_another_one():
