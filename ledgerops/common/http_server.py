@@ -32,6 +32,7 @@ REQUEST_SECONDS = 10.0  # a request that takes longer is cut, however little it 
 QUIET_SECONDS = 5.0  # a client that is silent for so long is cut off
 SPARED_SECONDS = 0.25  # for which a new connection is not cut for a newer one
 ROOM_SECONDS = 0.2  # that a request waits for the place of one that was cut
+ACCEPT_AGAIN_SECONDS = 0.2  # after a connection could not be accepted; it waits in the system's queue
 MAX_PARKED = 64  # requests that wait because their address has sent more than it may
 MAX_LEAVING = 256  # refused connections whose request is still under way
 MAX_UNREAD_BYTES = 65_536  # of a refused request that are taken from its connection
@@ -132,7 +133,11 @@ class Server(ThreadingHTTPServer):
 
     def get_request(self) -> tuple[socket.socket, Any]:
         """The accepted socket, wrapped in TLS where that is configured, and the client's address. Raises OSError."""
-        request, address = super().get_request()
+        try:
+            request, address = super().get_request()
+        except OSError:  # no descriptor is left, say: asking again at once would take a whole core for as long
+            time.sleep(ACCEPT_AGAIN_SECONDS)
+            raise
         if self.secure is not None:
             request = self.secure.current().wrap_socket(request, server_side=True, do_handshake_on_connect=False)
         return request, address

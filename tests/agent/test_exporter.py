@@ -7,6 +7,7 @@ import shutil
 import socket
 import ssl
 import subprocess
+import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -34,6 +35,7 @@ from ledgerops.runtime.registry import QueryRegistry
 from ledgerops.runtime.snapshot import published
 from tests.build import T0, spark_json
 from tests.certificates import authority, certificate_of
+from tests.paths import ROOT
 from tests.programs import until
 
 PROMETHEUS_3 = (
@@ -529,6 +531,44 @@ def test_refused_clients_that_say_nothing_hold_up_no_other(serve, monkeypatch):
     finally:
         for each in greedy:
             each.close()
+
+
+OUT_OF_DESCRIPTORS = """
+import json, os, resource, socket, time
+from tests.agent.test_exporter import Served
+
+served = Served()
+client = socket.socket()
+free = os.open(os.devnull, os.O_RDONLY)
+held = [free]
+resource.setrlimit(resource.RLIMIT_NOFILE, (200, 200))
+try:
+    while True:
+        held.append(os.dup(free))
+except OSError:
+    pass
+client.connect(("127.0.0.1", served.exporter.port))
+client.sendall(b"GET /healthz HTTP/1.1\\r\\nHost: localhost\\r\\n\\r\\n")
+clock = time.pthread_getcpuclockid(served.exporter._thread.ident)
+began = time.clock_gettime(clock)
+time.sleep(2.0)
+used = time.clock_gettime(clock) - began
+for each in held:
+    os.close(each)
+client.settimeout(60)
+answer = client.recv(100)[:15].decode()
+served.close()
+print(json.dumps([used, answer]))
+"""
+
+
+def test_a_driver_without_free_descriptors_loses_no_core_and_the_client_is_answered_later():
+    command = [sys.executable, "-c", OUT_OF_DESCRIPTORS]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=240, check=True)
+    used, answer = json.loads(done.stdout)
+
+    assert used < 0.1, "CPU seconds in two, of which a loop would take nearly all"
+    assert answer == "HTTP/1.1 200 OK"
 
 
 def test_a_request_does_not_overtake_those_of_its_address_that_wait(serve, monkeypatch):
