@@ -61,11 +61,11 @@ class Hub:
         self.exporter = _serve(config, self.worker, self.stats)
         self.askers: list[KafkaCollector | OffsetCommitter | Broker] = []  # that may be waiting for a broker
         self.collectors = self._collectors(folder)
-        self.worker.start()
-        self.exporter.start()
 
     def start(self) -> None:
-        """Starts the collectors; the first session exists."""
+        """Starts worker, exporter and collectors; the first session exists. Raises RuntimeError without threads."""
+        self.worker.start()
+        self.exporter.start()
         for collector in self.collectors:
             collector.start()
 
@@ -101,7 +101,7 @@ class Hub:
             ("plan", 1.0, PlanReader(queue, runs).collect),
             ("files", 1.0, FileCollector(queue, runs).collect),
             ("observer", OBSERVER_INTERVAL, ObserverCollector(queue).collect),
-            ("host", config.host_interval, HostCollector(queue, folder or Path.cwd(), self.rest).collect),
+            ("host", config.host_interval, HostCollector(queue, folder or Path(), self.rest).collect),
         ]
         if config.tasks_collector:
             tasks = TaskCollector(queue, runs, self.rest, config.tasks_interval)
@@ -131,7 +131,7 @@ class Hub:
         self.broker.close_inherited()
 
     def close(self) -> None:
-        """Listeners first, while the gateway is there; then the worker writes what is left."""
+        """Listeners first, while the gateway is there; then the worker writes what is left. Works without `start`."""
         for collector in self.collectors:
             collector.stop(0.0)
         for session in list(self.sessions.values()):
@@ -228,16 +228,16 @@ def attach(spark: Any, **overrides: Any) -> Watch:
                 )
             try:
                 session = Session(spark, hub.queue)
+                _drop_stopped(hub)
+                hub.sessions[key] = session
+                hub.registry.runs.readmit()
+                if _hub is None:
+                    hub.start()
+                    atexit.register(_close_all)
             except BaseException:
                 if _hub is None:
                     hub.close()
                 raise
-            _drop_stopped(hub)
-            hub.sessions[key] = session
-            hub.registry.runs.readmit()
-            if _hub is None:
-                hub.start()
-                atexit.register(_close_all)
             _hub, _watches[key] = hub, SessionWatch(hub, session)
             return _watches[key]
     except Exception as error:

@@ -83,13 +83,13 @@ class HostCollector:
 
     def _disk(self) -> tuple[int, int] | None:
         folder = self._folder
-        while folder is not None and not folder.exists() and folder != folder.parent:
-            folder = folder.parent  # the recording may not have begun
         if folder is None:
             return None
         try:
+            while not folder.exists() and folder != folder.parent:
+                folder = folder.parent  # the recording may not have begun
             usage = psutil.disk_usage(str(folder))
-        except OSError:
+        except OSError:  # also of a name that is too long
             return None
         return usage.total, usage.free
 

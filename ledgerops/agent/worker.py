@@ -175,7 +175,9 @@ class Worker:
         self._record_from = self._steady() + RETRY_SECONDS
         with self._stats.lock:
             self._stats.recording_errors += 1
-        self._failed("recording", error, f"cannot record to {self._recorder.folder}; continuing without a recording")
+        self._failed(
+            "recording", error, f"cannot record to {str(self._recorder.folder)[:300]}; continuing without a recording"
+        )
         try:
             self._recorder.close()
         except OSError:

@@ -15,6 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 import ledgerops
 from ledgerops.agent import attach as watch_module
 from ledgerops.agent.attach import Hub
+from ledgerops.agent.poller import Poller
 from ledgerops.agent.watch import Watch
 from ledgerops.config import load
 from ledgerops.errors import UserError
@@ -369,6 +370,34 @@ def test_of_two_sessions_the_one_that_goes_on_stays_watched(attach):
     assert get(other, "/healthz") == "ok\n"
     other.close()
     assert watch_module._hub is None
+
+
+def test_a_driver_that_can_start_no_more_threads_is_left_as_it_was(attach, monkeypatch):
+    def start(poller):
+        if poller.name == "host":
+            raise RuntimeError("can't start new thread")
+        poller._thread.start()
+
+    before, session = set(threading.enumerate()), RemoteSession("session")
+    with monkeypatch.context() as patch:
+        patch.setattr(Poller, "start", start)
+        watch = attach(session)
+
+    assert watch.error == "RuntimeError: can't start new thread"
+    assert session.listeners == [] and watch_module._hub is None
+    until(lambda: not set(threading.enumerate()) - before, 60, "the end of the threads that were started")
+    assert get(attach(session), "/healthz") == "ok\n"
+
+
+def test_a_driver_whose_working_folder_is_gone_is_watched(attach, monkeypatch, tmp_path):
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    watch = attach(RemoteSession("session"))
+    monkeypatch.undo()
+
+    assert watch.error is None
+    assert get(watch, "/healthz") == "ok\n"
 
 
 class StoppableSession(FakeSession):

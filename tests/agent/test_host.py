@@ -71,6 +71,14 @@ def test_with_the_interface_away_the_machine_is_reported_all_the_same():
     assert data["executors"] == [] and data["disk_total_bytes"] is None
 
 
+def test_a_folder_whose_name_is_too_long_hides_its_disk_only(tmp_path):
+    box = queue()
+    HostCollector(box, tmp_path / ("x" * 5000), lambda: None).collect()
+
+    [(_, data)] = taken(box)
+    assert data["disk_total_bytes"] is None and data["memory_total_bytes"] > 0
+
+
 def test_without_a_user_interface_there_are_no_executors():
     box = queue()
     HostCollector(box, None, lambda: None).collect()
