@@ -571,6 +571,23 @@ def test_a_driver_without_free_descriptors_loses_no_core_and_the_client_is_answe
     assert answer == "HTTP/1.1 200 OK"
 
 
+def test_after_a_refused_request_others_are_accepted_together(serve, monkeypatch):
+    monkeypatch.setattr(rate_limit, "BURST", 1)
+    monkeypatch.setattr(exporter_module, "MAX_PER_SECOND", 0.001)
+    monkeypatch.setattr(http_server, "PAUSE_SECONDS", 0.5)
+    served = serve()
+    waiting = opened(served, http_server.MAX_PARKED + 1)
+    began = time.monotonic()
+    for _ in range(2):
+        with opened(served, 1)[0] as refused:
+            assert refused.recv(100).startswith(b"HTTP/1.1 503 ")
+    took = time.monotonic() - began
+    for each in waiting:
+        each.close()
+
+    assert took > 0.9 * 0.5
+
+
 def test_a_request_does_not_overtake_those_of_its_address_that_wait(serve, monkeypatch):
     monkeypatch.setattr(rate_limit, "BURST", 1)
     monkeypatch.setattr(exporter_module, "MAX_PER_SECOND", 4.0)
