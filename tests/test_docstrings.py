@@ -30,7 +30,7 @@ CONVENTIONAL = (
     Conventional("cli/", "add_arguments", False, "each argument has its help"),
     Conventional("common/http.py", "redirect_request", True, "called by urllib; the class says why it follows nothing"),
     *(
-        Conventional("common/http_server.py", name, True, "called by http.server for a request of this method")
+        Conventional("common/http_handler.py", name, True, "called by http.server for a request of this method")
         for name in ("do_GET", "do_HEAD", "do_POST")
     ),
     *(

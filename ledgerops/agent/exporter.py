@@ -14,7 +14,8 @@ import orjson
 
 from ledgerops.agent.worker import Worker
 from ledgerops.common.http_access import Access, Rules, tls_contexts
-from ledgerops.common.http_server import HTML, LINES, Answer, Request, Server, problem
+from ledgerops.common.http_handler import HTML, LINES, Answer, Request, problem
+from ledgerops.common.http_server import Server
 from ledgerops.config import Config
 from ledgerops.metrics.self_watch import SelfStats
 from ledgerops.runtime import exposition

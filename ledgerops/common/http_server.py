@@ -6,7 +6,6 @@ Requests above the rate of their address wait, at next to no cost: answering the
 
 from __future__ import annotations
 
-import gzip
 import math
 import socket
 import ssl
@@ -16,20 +15,18 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, NamedTuple, cast
-
-import orjson
+from http.server import ThreadingHTTPServer
+from typing import Any
 
 from ledgerops.common.credentials import Reread
 from ledgerops.common.http_access import Access
+from ledgerops.common.http_handler import Answer, Handler, Request, problem
 from ledgerops.common.rate_limit import RateLimit
 
 MAX_REQUESTS = 32  # at a time, so that a storm cannot take the process's memory
 MAX_REQUESTS_PER_ADDRESS = 24  # the rest is left to others
 HEADER_SECONDS = 3.0  # until a request must have come in whole
 REQUEST_SECONDS = 10.0  # a request that takes longer is cut, however little it trickles
-QUIET_SECONDS = 5.0  # a client that is silent for so long is cut off
 SPARED_SECONDS = 0.25  # for which a new connection is not cut for a newer one
 ROOM_SECONDS = 0.2  # that a request waits for the place of one that was cut
 ACCEPT_AGAIN_SECONDS = 0.2  # after a connection could not be accepted; it waits in the system's queue
@@ -40,31 +37,6 @@ MAX_PARKED = 64  # requests that wait because their address has sent more than i
 MAX_LEAVING = 256  # refused connections whose request is still under way
 MAX_UNREAD_BYTES = 65_536  # of a refused request that are taken from its connection
 LEAVING_SECONDS = 0.1  # that such a connection stays open: closing it unread would reset it, and lose the answer
-# the live page loads nothing but its figures, so nothing that slips into it could load more
-POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'; img-src data:"
-JSON, LINES, HTML = "application/json", "application/x-ndjson", "text/html; charset=utf-8"
-
-
-class Request(NamedTuple):
-    """One request that has come in whole. The method is GET (also for HEAD) or, where bodies are taken, POST."""
-
-    target: str
-    method: str = "GET"
-    accept: str = ""
-    body: bytes = b""
-
-
-class Answer(NamedTuple):
-    """The answer to one request."""
-
-    body: bytes
-    kind: str = JSON
-    status: HTTPStatus = HTTPStatus.OK
-
-
-def problem(status: HTTPStatus, text: str) -> Answer:
-    """An answer that says in one line what is wrong."""
-    return Answer(orjson.dumps({"error": text}) + b"\n", JSON, status)
 
 
 @dataclass(slots=True)
@@ -299,75 +271,3 @@ def _refusal(problem: Callable[[HTTPStatus, str], Answer]) -> bytes:
     body, kind, _ = problem(HTTPStatus.SERVICE_UNAVAILABLE, "too many requests at the same time; try again")
     head = f"HTTP/1.1 503 Service Unavailable\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n"
     return f"{head}Retry-After: 1\r\nConnection: close\r\n\r\n".encode() + body
-
-
-class Handler(BaseHTTPRequestHandler):
-    """One connection with one request."""
-
-    timeout = QUIET_SECONDS
-    protocol_version = "HTTP/1.1"
-    server_version = "ledgerops"
-    sys_version = ""
-
-    def setup(self) -> None:
-        """Prepares the streams and completes the TLS handshake. Raises OSError when the handshake fails."""
-        super().setup()
-        if isinstance(self.request, ssl.SSLSocket):  # here, not in the accepting thread, which it would hold up
-            self.request.do_handshake()
-
-    def do_GET(self) -> None:
-        self._serve("GET", b"")
-
-    def do_HEAD(self) -> None:
-        self._serve("GET", b"")
-
-    def do_POST(self) -> None:
-        server = cast(Server, self.server)
-        length = self.headers.get("Content-Length", "")
-        if server.max_body_bytes == 0:
-            self._say(server.problem(HTTPStatus.NOT_IMPLEMENTED, "only GET"))
-        elif self.headers.get("Origin"):  # a browser would send it to loopback, too
-            self._say(server.problem(HTTPStatus.FORBIDDEN, "requests of web pages are refused"))
-        elif not (length.isascii() and length.isdecimal()):
-            self._say(server.problem(HTTPStatus.LENGTH_REQUIRED, "Content-Length is missing"))
-        elif len(length) > 18 or int(length) > server.max_body_bytes:
-            self._pass_over(min(int(length[:18]), 4 * server.max_body_bytes))
-            text = f"at most {server.max_body_bytes} bytes"
-            self._say(server.problem(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, text))
-        else:
-            body = self.rfile.read(int(length))
-            if len(body) == int(length):  # else the client is gone
-                self._serve("POST", body)
-
-    def _pass_over(self, left: int) -> None:
-        """Reads and drops the rest: a client that is still sending would see a reset and not the answer."""
-        while left > 0 and (part := self.rfile.read(min(left, 65536))):
-            left -= len(part)
-
-    def _serve(self, method: str, body: bytes) -> None:
-        server, headers = cast(Server, self.server), self.headers
-        server.request_is_in(self.request)
-        refusal = server.access.refusal(self.path, headers.get("Host", ""), headers.get("Authorization", ""))
-        request = Request(self.path, method, headers.get("Accept", ""), body)
-        self._say(server.problem(*refusal) if refusal else server.answer(request))
-
-    def _say(self, answer: Answer) -> None:
-        body = answer.body
-        self.send_response(answer.status)
-        if answer.status is HTTPStatus.UNAUTHORIZED:
-            self.send_header("WWW-Authenticate", 'Basic realm="ledgerops"')
-        if len(body) > 1024 and "gzip" in self.headers.get("Accept-Encoding", ""):
-            body = gzip.compress(body, 1)  # level 9 takes twenty times as long for a fifth less
-            self.send_header("Content-Encoding", "gzip")
-        self.send_header("Content-Type", answer.kind)
-        self.send_header("X-Content-Type-Options", "nosniff")
-        if answer.kind == HTML:
-            self.send_header("Content-Security-Policy", POLICY)
-        self.send_header("Content-Length", str(len(body)))
-        self.send_header("Connection", "close")
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(body)
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Requests are not the job's output."""

@@ -17,7 +17,8 @@ from http import HTTPStatus
 
 from ledgerops.common.deadline import within
 from ledgerops.common.http_access import Access, Rules, tls_contexts
-from ledgerops.common.http_server import Answer, Request, Server
+from ledgerops.common.http_handler import Answer, Request
+from ledgerops.common.http_server import Server
 from ledgerops.errors import UserError, os_reason
 from ledgerops.notify.incident import Incident, parse_webhook
 from ledgerops.notify.lookup import Lookup, LookupResult

@@ -22,7 +22,7 @@ from ledgerops.agent.exporter import Exporter
 from ledgerops.agent.queue import EventQueue
 from ledgerops.agent.worker import Worker
 from ledgerops.cli import main
-from ledgerops.common import http_server, rate_limit
+from ledgerops.common import http_handler, http_server, rate_limit
 from ledgerops.common.http import ask
 from ledgerops.common.http_server import MAX_REQUESTS, MAX_REQUESTS_PER_ADDRESS
 from ledgerops.config import Config
@@ -403,7 +403,7 @@ def test_clients_that_say_nothing_are_cut_and_others_are_served(serve, monkeypat
     ]
     try:
         assert served.get("/healthz")[0] == 200
-        monkeypatch.setattr(http_server.Handler, "timeout", 0.2)
+        monkeypatch.setattr(http_handler.Handler, "timeout", 0.2)
         silent.append(socket.create_connection(("127.0.0.1", served.exporter.port), timeout=60))
         assert silent[-1].recv(1) == b""
     finally:
@@ -437,7 +437,7 @@ def opened(served, count):
 
 
 def test_clients_that_never_finish_their_request_leave_room_for_those_that_do(serve, monkeypatch):
-    monkeypatch.setattr(http_server.Handler, "timeout", None)
+    monkeypatch.setattr(http_handler.Handler, "timeout", None)
     monkeypatch.setattr(http_server, "HEADER_SECONDS", 600.0)
     served = serve()
     before = threading.active_count()
@@ -462,7 +462,9 @@ def test_clients_that_never_finish_their_request_leave_room_for_those_that_do(se
 
 def test_when_all_places_are_taken_by_requests_the_next_is_answered_503_and_counted(serve, monkeypatch):
     served, ready, done = serve(), threading.Semaphore(0), threading.Event()
-    served.exporter._pages["/slow"] = lambda query, accept: (ready.release(), done.wait(60), http_server.Answer(b""))[2]
+    served.exporter._pages["/slow"] = lambda query, accept: (ready.release(), done.wait(60), http_handler.Answer(b""))[
+        2
+    ]
     with ThreadPoolExecutor(MAX_REQUESTS_PER_ADDRESS) as pool:
         waiting = [pool.submit(served.get, "/slow") for _ in range(MAX_REQUESTS_PER_ADDRESS)]
         for _ in waiting:
@@ -592,7 +594,7 @@ def test_a_request_does_not_overtake_those_of_its_address_that_wait(serve, monke
     monkeypatch.setattr(rate_limit, "BURST", 1)
     monkeypatch.setattr(exporter_module, "MAX_PER_SECOND", 4.0)
     served, order = serve(), []
-    served.exporter._pages["/turn"] = lambda query, accept: (order.append(query["n"]), http_server.Answer(b""))[1]
+    served.exporter._pages["/turn"] = lambda query, accept: (order.append(query["n"]), http_handler.Answer(b""))[1]
     connections = opened(served, 6)
     for number, each in enumerate(connections):
         each.sendall(b"GET /turn?n=%d HTTP/1.1\r\nHost: localhost\r\n\r\n" % number)

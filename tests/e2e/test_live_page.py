@@ -11,7 +11,7 @@ from importlib.resources import files
 
 import pytest
 
-from ledgerops.common.http_server import POLICY
+from ledgerops.common.http_handler import POLICY
 from ledgerops.runtime.status import status_document
 from tests.programs import needed
 from tests.runtime.demo import HOSTILE, NOW, demo_fleet
