@@ -8,6 +8,7 @@ those that do harm. Rested for a while when the interface is away.
 
 from __future__ import annotations
 
+import math
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -29,7 +30,7 @@ MAX_PAGES = 25  # Spark keeps 1,000 executions by default
 MAX_STAGES = 8  # of one batch at most, the newest: a plan with more is read in part rather than slowly
 MAX_SINGLE_TASKS = 64  # up to this many tasks of a stage are read one by one
 MAX_REQUESTS = 100  # for batches in one sample: a driver of 500 queries has other things to do than to answer us
-NEVER = (-1, 0.0)  # batch and instant of a run that was not read yet
+NEVER = (-1, -math.inf)  # batch and instant of a run that was not read yet
 PAUSE_SECONDS = (5.0, 10.0, 20.0, 30.0)  # after the first, second ... call in a row in which nothing could be read
 UNREADABLE = (OSError, ValueError, KeyError, TypeError, IndexError)
 PYTHON = re.compile(r"time to run python workers", re.IGNORECASE)
@@ -60,7 +61,7 @@ class TaskCollector:
         runs: Runs,
         rest: Callable[[], SparkRest | None],
         interval: float,
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._queue, self._runs, self._rest = queue, runs, rest
         self._interval, self._clock = interval, clock

@@ -28,7 +28,11 @@ WORKING = "Processing new data"
 
 
 class Watchdog:
-    """`calls` counts the questions asked of Spark."""
+    """`calls` counts the questions asked of Spark.
+
+    Intervals are taken by `steady`: a machine whose clock is set must neither hide a batch that does not end nor make
+    one up.
+    """
 
     def __init__(
         self,
@@ -36,9 +40,12 @@ class Watchdog:
         runs: Runs,
         sessions: Callable[[], Iterable[Session]],
         clock: Callable[[], float] = time.time,
+        steady: Callable[[], float] = time.monotonic,
     ) -> None:
         self.calls = 0
-        self._queue, self._runs, self._sessions, self._clock = queue, runs, sessions, clock
+        self._queue, self._runs, self._sessions = queue, runs, sessions
+        self._clock, self._steady = clock, steady
+        self._seen: dict[str, tuple[float, float]] = {}  # run id -> its last sign of life, and when, by `steady`
         self._listed: dict[str, float] = {}  # session -> when
         self._missing: dict[str, float] = {}  # run id -> since when; infinity once its end was reported
         self._reported: dict[str, float] = {}
@@ -46,11 +53,11 @@ class Watchdog:
 
     def collect(self) -> None:
         """Raises the last error, after all sessions were checked."""
-        now = self._clock()
+        now = self._steady()
         error: Exception | None = None
         sessions = list(self._sessions())
         for session in sessions:
-            if now - self._listed.get(session.key, 0.0) < LIST_SECONDS:
+            if now - self._listed.get(session.key, -math.inf) < LIST_SECONDS:
                 continue
             self._listed[session.key] = now
             try:
@@ -64,20 +71,28 @@ class Watchdog:
         for run in runs:
             if run.session not in sessions:  # detached; a query goes on as long as its session does
                 self._miss(run, now, unwatched=run.session.alive)
-            elif (
-                now - run.last_seen > quiet_seconds(run) and now - self._reported.get(run.run_id, 0.0) >= REPEAT_SECONDS
-            ):
+            elif (silence := self._silence(run, now)) > quiet_seconds(run) and now - self._reported.get(
+                run.run_id, -math.inf
+            ) >= REPEAT_SECONDS:
                 try:
-                    self._ask(run, now)
+                    self._ask(run, now, silence)
                 except Exception as problem:  # the handle's JVM side may be gone; the other runs are asked all the same
                     error = problem
         on = {run.run_id for run in runs}
         self._reported = {run_id: at for run_id, at in self._reported.items() if run_id in on}
         self._missing = {run_id: at for run_id, at in self._missing.items() if run_id in on}
-        self._listed = {each.key: self._listed.get(each.key, 0.0) for each in sessions}
+        self._seen = {run_id: seen for run_id, seen in self._seen.items() if run_id in on}
+        self._listed = {each.key: self._listed.get(each.key, -math.inf) for each in sessions}
         self._unreachable = {key: since for key, since in self._unreachable.items() if key in self._listed}
         if error is not None:
             raise error
+
+    def _silence(self, run: Run, now: float) -> float:
+        """Seconds since the run's last sign of life."""
+        seen = self._seen.get(run.run_id)
+        if seen is None or seen[0] != run.last_seen:
+            seen = self._seen[run.run_id] = run.last_seen, now - max(0.0, self._clock() - run.last_seen)
+        return now - seen[1]
 
     def _list(self, session: Session, now: float) -> None:
         active: dict[str, ActiveQuery] = {}
@@ -93,11 +108,12 @@ class Watchdog:
                 self._miss(run, now)
         for query in active.values():
             if not self._runs.knows(query.run_id):
-                self._started(query, session, now)
+                self._started(query, session)
 
-    def _started(self, query: ActiveQuery, session: Session, now: float) -> None:
+    def _started(self, query: ActiveQuery, session: Session) -> None:
         """For a query that ran before we came: its start event was sent to others only."""
-        data = {"id": query.query_id, "runId": query.run_id, "name": query.name, "timestamp": format_instant(now)}
+        at = format_instant(self._clock())
+        data = {"id": query.query_id, "runId": query.run_id, "name": query.name, "timestamp": at}
         self._queue.put("started", orjson.dumps(data), query.name, session)
 
     def _miss(self, run: Run, now: float, unwatched: bool = False) -> None:
@@ -147,14 +163,14 @@ class Watchdog:
         if not unwatched and not lost:
             run.session.gone(run.run_id)
 
-    def _ask(self, run: Run, now: float) -> None:
+    def _ask(self, run: Run, now: float, silence: float) -> None:
         if run.handle is None or not run.session.alive:
             self._listed.pop(run.session.key, None)  # the next check fetches the handle
             return
         self.calls += 1
         status = run.session.call(lambda: run.handle.status)
         message = str(status.get("message", ""))
-        if not status.get("isTriggerActive") or (message != WORKING and now - run.last_seen < IDLE_QUIET):
+        if not status.get("isTriggerActive") or (message != WORKING and silence < IDLE_QUIET):
             return  # looking for new data is a trigger at work, too, and normally takes no time
         self._reported[run.run_id] = now
         work = run.session.work(run.run_id) if message == WORKING else {}

@@ -78,7 +78,7 @@ class Runs:
                 run = self._runs[run_id] = Run(history.query, query_id, run_id, origin, seen.at)
             run.query = history.query  # a run may have got a name of its own
             if seen.kind in SIGNS_OF_LIFE:
-                run.last_seen = max(run.last_seen, seen.at)
+                run.last_seen = seen.at  # earlier than before where the machine's clock was set back
                 run.idle = seen.kind == "idle"
             if seen.kind == "progress":
                 run.last_batch = int(seen.data["batchId"])

@@ -1,6 +1,8 @@
 import http.server
+import inspect
 import json
 import threading
+import time
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -150,6 +152,10 @@ def one_batch(spark, batch=5):
     spark.jobs = {7: [40, 41]}
     spark.stages = {41: stage(41, 4)}  # 40 was skipped
     spark.tasks = {41: [task(0, 0.2, 10), task(1, 0.3, 10), task(2, 0.5, 10), task(3, 2.0, 100)]}
+
+
+def test_a_clock_that_is_set_back_delays_no_reading():
+    assert inspect.signature(TaskCollector).parameters["clock"].default is time.monotonic
 
 
 def test_the_newest_batch_is_summed_up_from_its_tasks(spark):
