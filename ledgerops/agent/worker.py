@@ -37,6 +37,7 @@ MAX_TICK_SECONDS = 15.0  # however many there are: half of the shortest silence 
 RING_BYTES = (
     8 * 1024 * 1024
 )  # of recording lines kept in memory for /recording; 10 min of 4 queries at a batch a second
+MAX_CLOCK_STEP_SECONDS = 5.0  # by which the machine's clock may be set back while what is known stays valid
 RETRY_SECONDS = 60.0  # seconds until a recording that could not be written is tried again
 STALLED_SECONDS = 15.0  # seconds without a turn after which the worker counts as stuck
 
@@ -63,6 +64,7 @@ class Worker:
         self._whole: dict[str, QuerySnapshot] = {}  # within the budget of each query, not yet of the driver
         self._recorder = recorder
         self._clock, self._steady = clock, steady
+        self._now = -math.inf  # of the last turn
         self._ring_bytes = 0
         self._record_from = -math.inf  # by the steady clock: one that is set back must not stop the recording
         self._warned: set[str] = set()
@@ -105,6 +107,11 @@ class Worker:
         with self._stats.lock:
             self._stats.queue_size = len(self._queue)
         now, steady = self._clock(), self._steady()
+        if now < self._now - MAX_CLOCK_STEP_SECONDS:
+            log.warning("the machine's clock was set back by %.0f s: rates and findings start anew", self._now - now)
+            self._registry.forget_times(now)
+            self._judged.clear()
+        self._now = now
         tick = tick_seconds(len(self._registry.queries))
         for query, state in self._registry.queries.items():
             if steady - self._judged.get(query, -math.inf) >= tick:

@@ -102,6 +102,17 @@ class History:
         still.failures, still.former, still.ends = dict(self.failures), self.former.copy(), self.ends.copy()
         return still
 
+    def without_times(self, at: float) -> History:
+        """The same runs without what happened in them, as of `at`: for a machine whose clock was set back."""
+        still = History(self.query)
+        still.query_id, still.run_id, still.former, still.plan = self.query_id, self.run_id, self.former, self.plan
+        still.first_batch, still.restarts, still.failures = self.first_batch, self.restarts, self.failures
+        still.started_at = None if self.started_at is None else min(self.started_at, at)
+        still.last_seen = None if self.last_seen is None else min(self.last_seen, at)
+        still.ends.extend(replace(each, at=min(each.at, at)) for each in self.ends)
+        still.ended = None if self.ended is None else replace(self.ended, at=min(self.ended.at, at))
+        return still
+
     def start(self, at: float, query_id: str, run_id: str) -> None:
         """A run began at `at` (epoch seconds). A new run id counts as a restart; ignored when this run is on."""
         if run_id == self.run_id and self.ended is None:

@@ -156,6 +156,17 @@ class QueryRegistry:
         state.verdict = state.judge(view, brief=True) if brief else state.judge(view)
         return state.verdict
 
+    def forget_times(self, at: float) -> None:
+        """After the machine's clock was set back to `at`: what is dated later would hide all that happens until then.
+
+        The running totals stay.
+        """
+        self.hosts.clear()
+        self.observer.clear()
+        for state in self.queries.values():
+            state.history, state.doubted = state.history.without_times(at), []
+            state.judge, state.verdict = self._judge(), None
+
     def _name(self, seen: Observation, run_id: str) -> str:
         name = seen.data.get("name")
         if isinstance(name, str) and name:

@@ -17,6 +17,7 @@ from ledgerops.diagnosis.report import document
 from ledgerops.metrics.self_watch import SelfStats
 from ledgerops.model.finding import Verdict
 from ledgerops.model.recording import Recorder, decode, read
+from ledgerops.model.spark_progress import format_instant
 from ledgerops.runtime.registry import QueryRegistry
 from ledgerops.runtime.status import status_document
 from tests.build import T0, spark_json
@@ -189,6 +190,35 @@ def test_a_clock_that_is_set_back_does_not_stop_the_judging_of_a_silent_query(ma
     bench.worker.turn()
 
     assert judged == [T0, T0 + TICK_SECONDS - 3600.0]
+
+
+def at(seconds, batch):
+    return spark_json(batchId=batch, timestamp=format_instant(T0 + seconds))
+
+
+def test_what_happens_after_the_clock_was_set_back_is_seen_and_totals_go_on(make, caplog):
+    bench = make()
+    bench.see(data=at(0.0, 1))
+    bench.now, bench.set_back = T0 + 10.0, 3600.0
+    with caplog.at_level(logging.WARNING, "ledgerops"):
+        bench.worker.turn()
+        bench.see(data=at(-3590.0, 2))
+
+    families = bench.queries["daily_counts"].families
+    assert families["ledgerops_batches_total"].series == (((), 2.0),)
+    assert families["ledgerops_last_seen_timestamp_seconds"].series[0][1] < T0 - 3000.0
+    assert caplog.messages == ["the machine's clock was set back by 3590 s: rates and findings start anew"]
+
+
+@pytest.mark.parametrize("back", [0.0, 4.0, -3600.0], ids=["not at all", "by little", "forward"])
+def test_a_clock_that_is_right_or_nearly_so_makes_nothing_forgotten(make, caplog, back):
+    bench = make()
+    bench.see(data=at(0.0, 1))
+    bench.now, bench.set_back = T0 + 0.5, back
+    bench.worker.turn()
+
+    assert bench.worker._registry.queries["daily_counts"].history.last.batch_id == 1
+    assert caplog.messages == []
 
 
 def heads(at):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from dataclasses import replace
 
 import orjson
@@ -10,12 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ledgerops.diagnosis.engine import Diagnoser
 from ledgerops.metrics import QUERY_METRICS
 from ledgerops.metrics.identity import ACTIVE, EXPECTED
 from ledgerops.model.finding import Verdict
 from ledgerops.model.recording import read
 from ledgerops.model.records import BatchFiles, FilesRead, Observation, StageSummary, TaskSummary
-from ledgerops.model.spark_progress import BadRecord, format_instant
+from ledgerops.model.spark_progress import BadRecord, format_instant, parse_instant
 from ledgerops.runtime.registry import MAX_ENDED_QUERIES, MAX_RUNS, QueryRegistry
 from tests.build import T0, spark_json
 from tests.paths import RECORDED
@@ -390,3 +392,66 @@ def test_a_look_at_the_driver_that_is_not_newer_is_passed_over(kind, data, looks
     made = registry(*(Observation(at, kind, None, {**data, "at": at}) for at in (T0, T0 + 5, T0 + 5, T0 + 1, T0 + 10)))
 
     assert [each.at for each in getattr(made, looks)] == [T0, T0 + 5, T0 + 10]
+
+
+OVERLOAD = RECORDED / "drills" / "overload"
+INSTANT = re.compile(rb'"(\d{4}-\d\d-\d\dT\d\d:\d\d:[\d.]+Z)"')
+
+
+def moved(seen, seconds):
+    """An observation as a machine would have made it whose clock is wrong by so many seconds."""
+
+    def instant(match):
+        return f'"{format_instant(parse_instant(match[1].decode()) + seconds)}"'.encode()
+
+    data = INSTANT.sub(instant, orjson.dumps(seen.data))
+    return replace(seen, at=seen.at + seconds, data=orjson.loads(data))
+
+
+def detection_seconds(set_back):
+    """Seconds from an overload until it is found, on a machine whose clock was set back a little before it."""
+    injected = orjson.loads((OVERLOAD / "times.json").read_bytes())["injected"]
+    made, now = QueryRegistry(Diagnoser), 0.0
+    for seen in read(OVERLOAD / "recording"):
+        took, was = seen.at - injected, now
+        seen = moved(seen, -set_back) if set_back and took > -15.0 else seen
+        now = seen.at
+        if now < was - 5.0:
+            made.forget_times(now)
+        made.ingest(seen)
+        if 0.0 < took < 25.0 and seen.kind == "progress":
+            for state in made.queries.values():
+                if any(each.rule == "input-overload" for each in made.judge(state, now).findings):
+                    return round(took)
+    return None
+
+
+@pytest.mark.parametrize("seconds", [3600.0, 60.0])
+def test_a_fault_is_found_as_soon_as_ever_after_the_clock_was_set_back(seconds):
+    assert detection_seconds(0.0) is not None
+    assert detection_seconds(seconds) == detection_seconds(0.0)
+
+
+def test_forgetting_times_keeps_runs_ends_and_totals():
+    made = registry(
+        event("started", name="daily_counts", run="r0"),
+        event("terminated", run="r0", exception="boom", errorClassOnException="BOOM"),
+        progress(batchId=7),
+    )
+    before = made.queries["daily_counts"]
+    totals, ends = copy.deepcopy(before.totals.counters), list(before.history.ends)
+    made.forget_times(T0 - 3600.0)
+    history = made.queries["daily_counts"].history
+
+    assert made.queries["daily_counts"].totals.counters == totals
+    assert (history.run_id, history.restarts, history.failures) == (spark_json()["runId"], 1, {"BOOM": 1})
+    assert [each.run_id for each in history.ends] == [each.run_id for each in ends]
+    assert [each.at for each in history.ends] == [T0 - 3600.0]
+    assert (history.last, history.last_seen) == (None, T0 - 3600.0)
+
+
+def test_a_query_that_has_ended_stays_ended_when_times_are_forgotten():
+    made = registry(event("started", name="daily_counts"), event("terminated"))
+    made.forget_times(T0 - 3600.0)
+
+    assert made.queries["daily_counts"].history.ended.at == T0 - 3600.0
