@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ledgerops.cli.arg_types import port
+from ledgerops.cli.streams import print_note
 from ledgerops.errors import UserError
 
 if TYPE_CHECKING:
@@ -150,13 +151,14 @@ def _serve(args: argparse.Namespace, lookup: Lookup, senders: Sequence[Sender]) 
         raise
     stop = Stop()
     with stop.on_signals():
+        stop.calm()  # deliveries under way are finished, and noted
         service.start()
-        print(f"listening at {service.url}/alerts; press Ctrl-C to stop", flush=True)
+        print_note(f"listening at {service.url}/alerts; press Ctrl-C to stop")
         while not stop.asked:
             stop.wait(1.0)
     left = service.waiting()
     service.close()
-    print(f"stopped; {left} undelivered incidents remain in {args.queue}")
+    print_note(f"stopped; {left} undelivered incidents remain in {args.queue}")
     return 0
 
 

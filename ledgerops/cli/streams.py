@@ -26,6 +26,14 @@ def prepare_streams() -> None:
         sys.stdout.reconfigure(errors="replace")
 
 
+def print_note(line: str) -> None:
+    """One line to standard output of a service, which goes on when it cannot be written."""
+    try:
+        print(line, flush=True)
+    except OSError:
+        drop(sys.stdout)
+
+
 def print_error(line: str) -> None:
     """One line to standard error, if that can be written."""
     try:

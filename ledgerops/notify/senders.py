@@ -6,6 +6,7 @@ A sender delivers a message or raises an exception.
 from __future__ import annotations
 
 import json
+import re
 import urllib.request
 import warnings
 from collections.abc import Sequence
@@ -19,6 +20,7 @@ from ledgerops.notify.message import Message
 
 DELIVERY_SECONDS = 10.0  # for a whole delivery to a webhook
 MAX_ANSWER_BYTES = 1024 * 1024
+SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{0,30}")  # of a URL; anything else may be a secret, and is not repeated
 
 
 class Sender(Protocol):
@@ -35,9 +37,13 @@ class Webhook:
     """POSTs the message as JSON: {"title", "body", "severity", "resolved"}."""
 
     def __init__(self, url: str, number: int = 1) -> None:
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise UserError(f"cannot send to {parts.scheme or 'that'}: a webhook is an http or https URL")
+        try:
+            parts = urlsplit(url)
+            complete = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        except ValueError:  # what is wrong would quote the URL
+            complete = False
+        if not complete:
+            raise UserError(f"cannot send to sender {number}: a webhook is http://HOST/PATH or https://HOST/PATH")
         self._headers = {"Content-Type": "application/json"}
         if parts.username is not None:  # urllib would take them for a part of the host
             self._headers["Authorization"] = basic(unquote(parts.username), unquote(parts.password or ""))
@@ -65,7 +71,11 @@ class Apprise:
             import apprise
         self._apprise = apprise
         self._sender = apprise.Apprise()
-        scheme = url.split("://", 1)[0]
+        scheme, found, _ = url.partition("://")
+        if not found or not SCHEME.fullmatch(scheme):
+            raise UserError(
+                f"cannot send to sender {number}: not a URL; give one such as mailto://USER@HOST or https://HOST/PATH"
+            )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)  # it loads its services only now
             supported = self._sender.add(url)

@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
+import threading
+import urllib.request
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
 import pytest
 
 from ledgerops.cli import main
-from tests.notify.build import DIAGNOSIS
+from ledgerops.notify.spool import Spool
+from ledgerops.servers.process import free_port
+from tests.notify.build import DIAGNOSIS, webhook
 from tests.notify.receiver import Receiver
+from tests.programs import answers, until
 
 
 @pytest.fixture
@@ -52,3 +64,64 @@ def test_without_a_sender_one_line_says_what_to_give(monkeypatch, capsys):
     assert capsys.readouterr().err == (
         "ledgerops: no sender configured; give --send URL, --senders FILE or the variable LEDGEROPS_NOTIFY_SENDERS\n"
     )
+
+
+@contextmanager
+def running(*options, **streams):
+    """A `ledgerops notify` in a process of its own, once it answers, and its URL."""
+    port = free_port()
+    command = [sys.executable, "-m", "ledgerops", "notify", "--port", str(port), *map(str, options)]
+    service = subprocess.Popen(command, **streams)
+    try:
+        until(lambda: answers(f"http://127.0.0.1:{port}/healthz"), 60, "the service")
+        yield service, f"http://127.0.0.1:{port}"
+    finally:
+        service.terminate()
+        service.wait(60)
+
+
+def test_the_service_goes_on_when_its_output_cannot_be_written(receiver, tmp_path):
+    with (
+        Path("/dev/full").open("w") as full,
+        running("--send", receiver.url, "--queue", tmp_path / "queue.db", stdout=full) as (service, _),
+    ):
+        pass
+
+    assert service.returncode == 0
+
+
+class Holding(BaseHTTPRequestHandler):
+    """Keeps a message until it may go on."""
+
+    def do_POST(self):
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.server.came.release()
+        self.server.go_on.wait(60)
+        self.send_response(200)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *args):
+        pass
+
+
+def test_a_delivery_under_way_is_finished_and_noted_before_the_service_ends(tmp_path):
+    receiver = ThreadingHTTPServer(("127.0.0.1", 0), Holding)
+    receiver.came, receiver.go_on = threading.Semaphore(0), threading.Event()
+    threading.Thread(target=receiver.serve_forever, args=(0.02,), daemon=True).start()
+    queue = tmp_path / "queue.db"
+    try:
+        with running("--send", f"http://127.0.0.1:{receiver.server_port}", "--queue", queue) as (service, url):
+            urllib.request.urlopen(f"{url}/alerts", json.dumps(webhook()).encode(), timeout=60).close()
+            assert receiver.came.acquire(timeout=60)
+            service.terminate()
+            until(lambda: not answers(f"{url}/healthz"), 60, "the end of listening")
+            receiver.go_on.set()
+            assert service.wait(60) == 0
+    finally:
+        receiver.shutdown()
+        receiver.server_close()
+
+    spool = Spool(queue, ["webhook 127.0.0.1 1"])
+    assert len(spool) == 0, "it would be sent again by the next start"
+    spool.close()

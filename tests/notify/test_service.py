@@ -395,6 +395,10 @@ def test_alertmanager_routes_by_the_generated_configuration(notify, receiver, tm
         process.wait(60)
 
 
+NO_WEBHOOK = "cannot send to sender 1: a webhook is http://HOST/PATH or https://HOST/PATH"
+NO_URL = "cannot send to sender 1: not a URL; give one such as mailto://USER@HOST or https://HOST/PATH"
+
+
 @pytest.mark.parametrize(
     ("url", "message"),
     [
@@ -402,7 +406,14 @@ def test_alertmanager_routes_by_the_generated_configuration(notify, receiver, tm
             "ftp-nonsense://x",
             "apprise does not support the ftp-nonsense:// URL of sender 1; see its list of services",
         ),
-        ("http://", "cannot send to http: a webhook is an http or https URL"),
+        ("http://", NO_WEBHOOK),
+        ("https://user:s3cret@/x", NO_WEBHOOK),
+        ("http://[s3cret", NO_WEBHOOK),
+        ("http://host:99999/s3cret", NO_WEBHOOK),
+        ("xoxb-s3cret", NO_URL),
+        ("mailto:user:s3cret@example.com", NO_URL),
+        ("htps//user:s3cret@example.com", NO_URL),
+        ("s3cret!://x", NO_URL),
     ],
 )
 def test_a_sender_that_makes_no_sense_is_refused_without_its_secrets(url, message):
