@@ -45,10 +45,10 @@ def open_source(place: str, seconds: float | None = None) -> Source:
 
 
 def _exporter(url: str, seconds: float | None) -> Source:
-    address = url if urlsplit(url).path.endswith("/recording") else f"{url}/recording"
-    if seconds is not None:
-        address += f"{'&' if urlsplit(address).query else '?'}since={seconds:.3f}"
     try:
+        address = url if urlsplit(url).path.endswith("/recording") else f"{url}/recording"
+        if seconds is not None:
+            address += f"{'&' if urlsplit(address).query else '?'}since={seconds:.3f}"
         body, headers = ask(address)
         lines, date = body.splitlines(keepends=True), headers.get("Date")
     except (OSError, ValueError) as error:

@@ -185,7 +185,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         drop(sys.stdout)
         return 141
     except OSError as error:
-        if argv[:1] == ["exec"] or not is_of_output(error):  # an application's error is its own
+        if argv[:1] == ["exec"]:  # an application's error is its own
+            raise
+        if isinstance(error, PermissionError) and error.filename is not None:  # pathlib raises it for `exists`, too
+            print_error(f"ledgerops: cannot use {error.filename}: {os_reason(error)}")
+            return 2
+        if not is_of_output(error):
             raise
         drop(sys.stdout)
         print_error(f"ledgerops: cannot write the output: {os_reason(error)}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import errno
 import json
 import os
 import re
@@ -197,6 +198,13 @@ def test_an_address_that_is_none_is_one_line(capsys, url, reason):
     )
 
 
+def test_an_address_that_cannot_be_parsed_is_one_line(capsys):
+    assert refused(capsys, "diagnose", "--from", "http://[") == (
+        "ledgerops: cannot reach an exporter at http://[: invalid ipv6 url; start the application, or give a recording "
+        "with --from"
+    )
+
+
 @pytest.mark.parametrize(
     "own",
     [["--", "a"], ["a", "--", "b"], ["--help"], ["-x", "--json"], ["exec"], []],
@@ -250,6 +258,29 @@ def test_an_interrupt_is_exit_code_130(monkeypatch):
 
     monkeypatch.setattr(jobs, "run", interrupted)
     assert main(["jobs"]) == 130
+
+
+def raising(error):
+    def run(args):
+        raise error
+
+    return run
+
+
+def test_a_file_that_this_user_may_not_use_is_one_line(monkeypatch, capsys):
+    import ledgerops.cli.jobs as jobs
+
+    monkeypatch.setattr(jobs, "run", raising(PermissionError(errno.EACCES, "Permission denied", "/others/recording")))
+    assert refused(capsys, "jobs") == "ledgerops: cannot use /others/recording: permission denied"
+
+
+@pytest.mark.parametrize("error", [OSError(errno.ENOENT, "No such file", "x"), PermissionError(errno.EPERM, "no")])
+def test_an_error_that_nobody_foresaw_keeps_its_traceback(monkeypatch, error):
+    import ledgerops.cli.jobs as jobs
+
+    monkeypatch.setattr(jobs, "run", raising(error))
+    with pytest.raises(OSError):
+        main(["jobs"])
 
 
 def test_a_reader_that_goes_away_is_no_traceback():
