@@ -99,6 +99,9 @@ class Parser(argparse.ArgumentParser):
         raise UserError(f"{message[:1].lower()}{message[1:]}; see {self.prog} --help")
 
 
+READ_DOCSTRINGS = ("render", "rules")  # commands that show runbooks
+
+
 def build_parser(chosen: str | None) -> Parser:
     """The parser of all commands, with the arguments of the chosen one only: the others stay unimported."""
     parser = Parser(
@@ -113,11 +116,13 @@ def build_parser(chosen: str | None) -> Parser:
             commands.add_parser(command.name, help=command.summary)
             continue
         module = import_module(command.module)
-        assert module.__doc__, f"{command.module} has no help"
+        if sys.flags.optimize > 1 and command.name in READ_DOCSTRINGS:
+            raise UserError(
+                f"{command.name} reads docstrings, which -OO and PYTHONOPTIMIZE=2 remove; run it without them"
+            )
         # in docstrings `...` marks code for the reference pages; a terminal needs no marks
-        described = commands.add_parser(
-            command.name, help=command.summary, description=re.sub(r"`([^`]*)`", r"\1", module.__doc__)
-        )
+        text = re.sub(r"`([^`]*)`", r"\1", module.__doc__ or f"{command.summary}\n")
+        described = commands.add_parser(command.name, help=command.summary, description=text)
         module.add_arguments(described)
         described.set_defaults(run=module.run)
     return parser

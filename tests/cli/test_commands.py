@@ -295,6 +295,17 @@ def in_shell(command):
     return subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=120)
 
 
+def test_without_docstrings_a_diagnosis_is_the_same_and_runbooks_are_refused_in_one_line():
+    place = RECORDED / "drills" / "overload" / "recording"
+    command = f"{sys.executable} -m ledgerops diagnose --from {place} --json"
+    usual, done = in_shell(command), in_shell(f"PYTHONOPTIMIZE=2 {command}")
+
+    assert (done.returncode, done.stdout, done.stderr) == (usual.returncode, usual.stdout, "")
+    assert in_shell(f"PYTHONOPTIMIZE=2 {RULES_COMMAND}").stderr == (
+        "ledgerops: rules reads docstrings, which -OO and PYTHONOPTIMIZE=2 remove; run it without them\n"
+    )
+
+
 RULES_COMMAND = f"{sys.executable} -m ledgerops rules"
 
 
