@@ -24,7 +24,7 @@ from ledgerops.runtime.status import status_document
 
 log = logging.getLogger("ledgerops")
 
-MAX_PER_SECOND = 10.0  # answers to one address: a scrape takes about a millisecond of the driver's CPU time
+MAX_PER_SECOND = 5.0  # answers to one address: a scrape takes about a millisecond of the driver's CPU time
 RISK = (
     "anyone who reaches the exporter reads recordings and diagnoses; set bearer_token_file, basic_auth_user or "
     "tls_client_ca"

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 
 BURST = 100  # answers that an address may get at once, however few it may get in a second
-SECONDS_OF_CPU = 0.01  # that one answer may take; one that takes more counts as several
+SECONDS_OF_CPU = 0.02  # that one answer may take; one that takes more counts as several
 MAX_ADDRESSES = 1000  # that are remembered
 
 

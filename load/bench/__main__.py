@@ -79,7 +79,7 @@ PARTS = (
     ),
     Part(
         "scrapes", "scrapes:scrapes", "A storm of scrapes beside a saturated job",
-        "Beside one query that never waits. An address is answered 10 times a second; further requests wait or are "
+        "Beside one query that never waits. An address is answered 5 times a second; further requests wait or are "
         "refused. The exporter's threads are measured for ten minutes: CPU time of the driver's Python process less "
         "that of its other threads.",
     ),

@@ -22,7 +22,7 @@ from load.bench.session import session
 from load.bench.usage import Meter, ThreadMeter
 
 PER_SECOND = 200
-CLIENTS = 128  # twice as many as wait for an answer at most
+CLIENTS = 128  # four times as many as wait for an answer at most
 ROUNDS = 2  # of a bare, two scraped and a bare window
 SECONDS = 15.0  # of a window
 STORM_SECONDS = 600.0  # of the window in which the exporter's threads are measured
