@@ -198,7 +198,7 @@ class SessionWatch(Watch):
         self.error = error
 
 
-_lock = threading.Lock()
+_lock = threading.RLock()  # a signal handler may close a watch while the thread that it interrupted closes another
 _hub: Hub | None = None
 _watches: dict[str, SessionWatch] = {}
 
@@ -275,7 +275,7 @@ def _abandon_in_child() -> None:
     to Spark, and not even freed: py4j sends a command for each Java object that Python lets go of.
     """
     global _hub, _lock
-    hub, _hub, _lock = _hub, None, threading.Lock()
+    hub, _hub, _lock = _hub, None, threading.RLock()
     for watch in _watches.values():
         watch.abandon("this process was forked from the observed one")
     atexit.unregister(_close_all)

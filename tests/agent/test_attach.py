@@ -400,6 +400,32 @@ def test_a_driver_whose_working_folder_is_gone_is_watched(attach, monkeypatch, t
     assert get(watch, "/healthz") == "ok\n"
 
 
+CLOSED_BY_A_SIGNAL = """
+import os, signal, threading
+import ledgerops
+from tests.agent.test_attach import RemoteSession
+
+class Slow(RemoteSession):
+    def removeListener(self, listener):
+        os.kill(os.getpid(), signal.SIGUSR1)
+        closed.wait(60)
+        super().removeListener(listener)
+
+Slow.__module__ = RemoteSession.__module__
+closed = threading.Event()
+first, second = ledgerops.attach(Slow("first"), port=0), ledgerops.attach(RemoteSession("second"))
+signal.signal(signal.SIGUSR1, lambda *args: (second.close(), closed.set()))
+first.close()
+print(first.url, second.url)
+"""
+
+
+def test_a_signal_handler_may_close_a_watch_while_another_is_being_closed():
+    done = python("-c", CLOSED_BY_A_SIGNAL)
+
+    assert (done.returncode, done.stdout) == (0, "None None\n"), done.stderr
+
+
 class StoppableSession(FakeSession):
     """A session of an application with a user interface."""
 
