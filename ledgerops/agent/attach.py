@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("ledgerops")
 
+STOP_SECONDS = 3.0  # for all collectors to end; one that waits for a JVM that hangs ends with the process
 OBSERVER_INTERVAL = 5.0  # seconds; a collector that fails is to be known before somebody trusts what it does not say
 
 
@@ -141,8 +142,9 @@ class Hub:
         for asker in self.askers:
             _quietly(asker.close)
         _quietly(self.exporter.close)
+        end = time.monotonic() + STOP_SECONDS
         for collector in self.collectors:
-            collector.stop()
+            collector.stop(max(0.0, end - time.monotonic()))
 
 
 class SessionWatch(Watch):

@@ -28,8 +28,8 @@ class Poller:
         """Starts the thread, which collects at once and then every `interval` seconds. Call it once."""
         self._thread.start()
 
-    def stop(self, timeout: float = 3.0) -> None:
-        """Ends after the current call. May be called twice."""
+    def stop(self, timeout: float) -> None:
+        """Ends after the current call, for which it waits at most `timeout` seconds. May be called twice."""
         self._stopping.set()
         if self._thread.is_alive() and self._thread is not threading.current_thread():
             self._thread.join(timeout)

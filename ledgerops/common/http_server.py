@@ -6,6 +6,7 @@ Requests above the rate of their address wait, at next to no cost: answering the
 
 from __future__ import annotations
 
+import errno
 import math
 import socket
 import ssl
@@ -29,7 +30,8 @@ HEADER_SECONDS = 3.0  # until a request must have come in whole
 REQUEST_SECONDS = 10.0  # a request that takes longer is cut, however little it trickles
 SPARED_SECONDS = 0.25  # for which a new connection is not cut for a newer one
 ROOM_SECONDS = 0.2  # that a request waits for the place of one that was cut
-ACCEPT_AGAIN_SECONDS = 0.2  # after a connection could not be accepted; it waits in the system's queue
+EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)  # descriptors, or the system's memory
+ACCEPT_AGAIN_SECONDS = 0.2  # while they are; the connection waits in the system's queue
 MORE_FOLLOWS = getattr(socket, "MSG_MORE", 0)  # where the system knows it
 PAUSE_SECONDS = 0.1  # after a refused request, before others are accepted: together they take less CPU time
 WORK_SECONDS = 0.01  # after a pause, until the next
@@ -111,8 +113,9 @@ class Server(ThreadingHTTPServer):
         """The accepted socket, wrapped in TLS where that is configured, and the client's address. Raises OSError."""
         try:
             request, address = super().get_request()
-        except OSError:  # no descriptor is left, say: asking again at once would take a whole core for as long
-            time.sleep(ACCEPT_AGAIN_SECONDS)
+        except OSError as error:
+            if error.errno in EXHAUSTED:  # asking again at once would take a whole core for as long
+                time.sleep(ACCEPT_AGAIN_SECONDS)
             raise
         if self.secure is not None:
             request = self.secure.current().wrap_socket(request, server_side=True, do_handshake_on_connect=False)

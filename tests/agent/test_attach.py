@@ -426,6 +426,26 @@ def test_a_signal_handler_may_close_a_watch_while_another_is_being_closed():
     assert (done.returncode, done.stdout) == (0, "None None\n"), done.stderr
 
 
+def test_collectors_that_hang_hold_the_end_up_once_and_not_one_after_the_other(attach):
+    watch = attach(RemoteSession("session"))
+    hub, hung = watch_module._hub, threading.Event()
+    for collector in hub.collectors:
+        collector._collect = lambda: hung.wait(120)
+        collector._interval = 0.0
+        collector._stopping.set()  # ends the wait that is under way
+        collector._thread.join(60)
+        collector._stopping.clear()
+        collector._thread = threading.Thread(target=collector._run, daemon=True)
+        collector.start()
+    began = time.monotonic()
+    watch.close()
+    took = time.monotonic() - began
+    hung.set()
+
+    assert len(hub.collectors) >= 6
+    assert took < 2 * watch_module.STOP_SECONDS + 5.0, "the worker has 5 s of its own"
+
+
 class StoppableSession(FakeSession):
     """A session of an application with a user interface."""
 

@@ -20,7 +20,7 @@ def test_a_collector_that_raises_is_counted_said_once_and_asked_again(caplog):
         for _ in range(3):
             assert looked.acquire(timeout=60)
         collector.stop(timeout=60)
-        collector.stop()
+        collector.stop(timeout=60)
 
     assert stats.collector_errors["tasks"] >= 2
     assert [record.getMessage() for record in caplog.records] == [
