@@ -119,6 +119,8 @@ def ask(
                 f"{address} requires credentials; set LEDGEROPS_BEARER_TOKEN_FILE, or LEDGEROPS_BASIC_AUTH_USER and "
                 "LEDGEROPS_BASIC_AUTH_PASSWORD_FILE, as for the exporter, or the same in ledgerops.toml"
             ) from None
+        if error.code == 503:
+            raise UserError(f"{address} answers 503: it gets too many requests at the moment; try again") from None
         raise UserError(f"{address} answers {error.code} {str(error.reason).lower()}; is it an exporter?") from None
 
 

@@ -794,7 +794,7 @@ def test_an_answer_that_is_an_error_is_not_left_open():
             told = asked.exception()
 
             assert connection.recv(1) == b""
-    assert "answers 503 busy; is it an exporter" in str(told)
+    assert "answers 503: it gets too many requests at the moment; try again" in str(told)
 
 
 def test_an_empty_secret_is_refused(tmp_path):

@@ -214,7 +214,7 @@ def test_an_exporter_that_goes_away_is_said_and_asked_again(exporter):
         watch.communicate(timeout=60)
 
     assert got.startswith(f"ledgerops: {url}/recording?since=")
-    assert "answers 503 service unavailable; is it an exporter? (retrying in 0.1 s)\n" in got
+    assert "answers 503: it gets too many requests at the moment; try again (retrying in 0.1 s)\n" in got
     assert watch.returncode == 2
 
 
