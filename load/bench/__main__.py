@@ -80,8 +80,8 @@ PARTS = (
     Part(
         "scrapes", "scrapes:scrapes", "A storm of scrapes beside a saturated job",
         "Beside one query that never waits. An address is answered 5 times a second; further requests wait or are "
-        "refused. The exporter's threads are measured for ten minutes: CPU time of the driver's Python process less "
-        "that of its other threads.",
+        "refused. The exporter's threads are measured as CPU time of the driver's Python process less that of its "
+        "other threads.",
     ),
     Part(
         "core", "core:core", "Scrape, memory, replay and start",

@@ -85,7 +85,7 @@ def scrapes(
             say(f"round {number + 1} of {rounds}")
         say(f"{storm_seconds:.0f} s with {PER_SECOND} scrapes a second")
         storm = _window(query, storm_seconds, watch.port)
-    yield from _lines(seen[False], seen[True], storm)
+    yield from _lines(seen[False], seen[True], storm, storm_seconds)
 
 
 def _saturated(spark: Any, folder: Path) -> Any:
@@ -124,7 +124,7 @@ def _window(query: Any, seconds: float, port: int | None) -> Window:
     return Window(cost, share, *map(int, printed))
 
 
-def _lines(bare: list[Window], scraped: list[Window], storm: Window) -> Iterator[Line]:
+def _lines(bare: list[Window], scraped: list[Window], storm: Window, seconds: float) -> Iterator[Line]:
     yield limit(
         f"the exporter's threads with {PER_SECOND} scrapes a second: CPU seconds, of those of the job",
         storm.share,
@@ -135,7 +135,7 @@ def _lines(bare: list[Window], scraped: list[Window], storm: Window) -> Iterator
     without = statistics.median(each.share for each in bare)
     yield Line("the same without scrapes", f"{without:.2%}")
     sent = storm.answered + storm.refused
-    yield Line("scrapes in that time", f"{sent:,}, of which {storm.answered:,} answered")
+    yield Line(f"scrapes in these {seconds:.0f} s", f"{sent:,}, of which {storm.answered:,} were answered")
     costs = [each.cost for each in bare]
     pairs = zip(scraped[::2], scraped[1::2], strict=True)
     found = compare(costs[::2], costs[1::2], [(one.cost + two.cost) / 2 for one, two in pairs])
