@@ -96,7 +96,6 @@ def lost_sources(queries: int) -> list[Alert]:
 
 
 def _alert(name: str, severity: str = "critical", **labels: str) -> Alert:
-    now = datetime.now(UTC)
     return {
         "labels": {"alertname": name, "severity": severity, "job": "ledgerops", **labels},
         "annotations": {
@@ -104,8 +103,6 @@ def _alert(name: str, severity: str = "critical", **labels: str) -> Alert:
             "description": f"About {labels}.",
             "runbook_url": f"https://runbooks.example.com/{name}.md",
         },
-        "startsAt": now.isoformat(),
-        "endsAt": (now + timedelta(hours=1)).isoformat(),
     }
 
 
@@ -220,7 +217,10 @@ def _answers(url: str) -> bool:
 
 
 def _post(url: str, alerts: Sequence[Alert]) -> None:
-    request = urllib.request.Request(url, json.dumps(alerts).encode(), {"Content-Type": "application/json"})
+    now = datetime.now(UTC)  # Alertmanager does not wait for the rest of a group whose first alert is old
+    times = {"startsAt": now.isoformat(), "endsAt": (now + timedelta(hours=1)).isoformat()}
+    content = json.dumps([{**each, **times} for each in alerts]).encode()
+    request = urllib.request.Request(url, content, {"Content-Type": "application/json"})
     with urllib.request.urlopen(request, timeout=60) as answer:
         answer.read()
 
