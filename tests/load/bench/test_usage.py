@@ -21,12 +21,17 @@ def burn(seconds=SECONDS):
         pass
 
 
+def ended(thread):
+    """Waits until the system has ended it, too, which comes after `join`."""
+    thread.join()
+    until(lambda: thread.native_id not in {each.id for each in psutil.Process().threads()}, 60, "the thread's end")
+
+
 def burnt_by(name):
     meter = ThreadMeter(("exporter", "(answering)"))
     thread = threading.Thread(target=burn, name=name)
     thread.start()
-    thread.join()
-    until(lambda: thread.native_id not in {each.id for each in psutil.Process().threads()}, 60, "the thread's end")
+    ended(thread)
     return meter.used()
 
 
@@ -43,7 +48,7 @@ def test_the_time_of_a_thread_that_goes_on_is_counted():
     while meter.used() < SECONDS - TOLERANCE and thread.is_alive():
         time.sleep(0.01)
     stop.set()
-    thread.join()
+    ended(thread)
 
     assert meter.used() == pytest.approx(SECONDS, abs=TOLERANCE)
 
