@@ -24,11 +24,14 @@ if TYPE_CHECKING:
 
 # For the session and not for single queries: Spark reads these from the session that starts the query, and a listener
 # receives events only of the queries of its own session.
+PROVIDER = "spark.sql.streaming.stateStore.providerClass"
+ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+JOIN_VERSION = "spark.sql.streaming.join.stateFormatVersion"
 SESSION_CONF: dict[str, str] = {
     # transformWithState works with this provider only; for the others it bounds the memory
-    "spark.sql.streaming.stateStore.providerClass": (
-        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-    ),
+    PROVIDER: ROCKSDB,
+    # a join's state in one store a partition instead of four, each of which is opened and committed in every batch
+    JOIN_VERSION: "3",
     # batches upload what changed and not a snapshot of the whole store
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
     # instants, for every reader; Spark's default type has no time zone elsewhere
@@ -68,21 +71,26 @@ def start(
         .option("checkpointLocation", str(checkpoint))
         .trigger(**({"availableNow": True} if available_now else trigger))
     )
-    if job.timers and available_now:
-        with _conf(rows.sparkSession, "spark.sql.streaming.noDataMicroBatches.enabled", "false"):
-            return writer.start()
-    return writer.start()
+    conf = {}
+    if job.timers and available_now:  # without input the timers' batches would go on for ever and the query never end
+        conf["spark.sql.streaming.noDataMicroBatches.enabled"] = "false"
+    if rows.sparkSession.conf.get(PROVIDER) != ROCKSDB:  # no other has a join's state in one store
+        conf[JOIN_VERSION] = "2"
+    with _conf(rows.sparkSession, conf):
+        return writer.start()
 
 
 @contextmanager
-def _conf(session: SparkSession, key: str, value: str) -> Iterator[None]:
-    """For the time of a start: without input the timers' batches would go on for ever and the query never end."""
-    before = session.conf.get(key)
-    session.conf.set(key, value)
+def _conf(session: SparkSession, conf: Mapping[str, str]) -> Iterator[None]:
+    """For the time of a start: a query keeps the settings of the session that it was started with."""
+    before = {key: session.conf.get(key) for key in conf}
+    for key, value in conf.items():
+        session.conf.set(key, value)
     try:
         yield
     finally:
-        session.conf.set(key, before)
+        for key, value in before.items():
+            session.conf.set(key, str(value))
 
 
 def _claim(job: Job, checkpoint: Path, output: Sink, fingerprint: str) -> None:
