@@ -32,6 +32,14 @@ def links(page):
     return [link for link in LINK.findall(text) if not re.match(r"[a-z]+:|#", link)]
 
 
+def test_decisions_are_numbered_without_a_gap_or_a_second_of_a_number():
+    files = sorted((DOCS / "decisions").glob("[0-9]*.md"))
+
+    assert [file.name[:3] for file in files] == [f"{number:03}" for number in range(1, len(files) + 1)]
+    titles = {file.name: file.read_text("utf-8").partition("\n")[0] for file in files}
+    assert {name: title for name, title in titles.items() if not title.startswith(f"# {int(name[:3])}. ")} == {}
+
+
 def test_every_page_is_in_the_navigation():
     written = {page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md")}
 
