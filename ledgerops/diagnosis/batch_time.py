@@ -208,7 +208,8 @@ def sink_blocks(view: QueryView, outside: Outside) -> bool:
     usual = usually_outside(view)
     more = outside.seconds - (usual.seconds if usual is not None else outside.seconds)
     if machine_busy(view) and not view.baseline.usual and not _keeps_itself_busy(view):
-        alone = outside.seconds >= MIN_ALONE_RATIO * (outside.duration - outside.seconds)
+        typical = any(batch.rows > 0 for batch in view.baseline.settled)  # a first batch loads and compiles, slowly
+        alone = typical and outside.seconds >= MIN_ALONE_RATIO * (outside.duration - outside.seconds)
         return alone and not slots_taken(view) and not _crowded(view)
     main = outside.share >= MIN_MAIN_SHARE
     grown = more >= max(MIN_GROWTH_SECONDS, MIN_PART_SHARE * outside.duration)

@@ -135,3 +135,14 @@ QUICK_TASKS = [stage("save", seconds=[2.0, 2.0], wall=2.1)]
 )
 def test_a_third_of_a_batch_after_its_tasks_is_the_sinks_where_the_query_suffers(history, case, found):
     assert bool(list(RULE.check(history(warm=0, seconds=[5.0] * 6, **case)))) is found
+
+
+def test_of_a_first_batch_alone_nobody_knows_on_a_busy_machine_what_loading_took(history):
+    """The driver loads and compiles in it, and waits for a core all the while."""
+    first = {"warm": 0, "interval": 5.0, "seconds": [48.0], "phases": [{"add_batch": 46.0, "query_planning": 1.0}]}
+    two = {name: each * 2 if isinstance(each, list) else each for name, each in first.items()}
+    work = stage("save", began=32.0, seconds=[13.0, 13.0], wall=13.0)
+
+    assert list(RULE.check(looked_at(history(**first, stages=[[work]]), busy=1.0))) == []
+    assert list(RULE.check(looked_at(history(**two, stages=[[work]] * 2), busy=1.0)))
+    assert list(RULE.check(looked_at(history(**first, stages=[[work]]), busy=0.3)))
