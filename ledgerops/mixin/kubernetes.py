@@ -82,17 +82,19 @@ def _driver_endpoint(site: Site, port: str, *relabelings: Mapping[str, Any]) -> 
     }
 
 
-def _monitor(site: Site) -> dict[str, Any]:
+def _service_monitor(name: str, site: Site, spec: dict[str, Any]) -> dict[str, Any]:
     return {
         "apiVersion": "monitoring.coreos.com/v1",
         "kind": "ServiceMonitor",
-        "metadata": _metadata("ledgerops", site),
-        "spec": {
-            "selector": {"matchLabels": PART},
-            "sampleLimit": 50_000,
-            "endpoints": [_driver_endpoint(site, "ledgerops")],
-        },
+        "metadata": _metadata(name, site),
+        "spec": spec,
     }
+
+
+def _monitor(site: Site) -> dict[str, Any]:
+    endpoints = [_driver_endpoint(site, "ledgerops")]
+    spec = {"selector": {"matchLabels": PART}, "sampleLimit": 50_000, "endpoints": endpoints}
+    return _service_monitor("ledgerops", site, spec)
 
 
 def _pod_monitor(site: Site) -> dict[str, Any]:
@@ -219,15 +221,8 @@ def _notify_policy(site: Site) -> dict[str, Any]:
 def _notify_monitor(site: Site) -> dict[str, Any]:
     """For the alerts on notify itself."""
     token = {"credentials": {"name": NOTIFY_SECRET, "key": "token"}}
-    return {
-        "apiVersion": "monitoring.coreos.com/v1",
-        "kind": "ServiceMonitor",
-        "metadata": _metadata("ledgerops-notify", site),
-        "spec": {
-            "selector": {"matchLabels": NOTIFY},
-            "endpoints": [{**_endpoint(site, "http", site.notify_job), "authorization": token}],
-        },
-    }
+    endpoints = [{**_endpoint(site, "http", site.notify_job), "authorization": token}]
+    return _service_monitor("ledgerops-notify", site, {"selector": {"matchLabels": NOTIFY}, "endpoints": endpoints})
 
 
 def _board(page: Page, site: Site) -> dict[str, Any]:
