@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from ledgerops.diagnosis import overload
@@ -138,15 +138,18 @@ def slots_taken(view: QueryView) -> bool:
     width, full = view.cluster.cores, _full_slots(view)
     if not width or not sum(full) > len(full) / 2:
         return False
-    since = list(view.hosts)[-NEWEST_SAMPLES:][0].at
+    since = _newest_samples(view)[0].at
     others = (taken(other, since, view.now) or 0.0 for other in view.others if other.ended is None)
     return sum(others) >= OTHERS_SHARE * width
 
 
+def _newest_samples(view: QueryView) -> Sequence[Host]:
+    return list(view.hosts)[-NEWEST_SAMPLES:]
+
+
 def _full_slots(view: QueryView) -> list[bool]:
     """Of each of the newest samples of the executors whether tasks had every slot."""
-    newest = list(view.hosts)[-NEWEST_SAMPLES:]
-    samples = [[each for each in host.executors if each.active and each.cores] for host in newest]
+    samples = [[each for each in host.executors if each.active and each.cores] for host in _newest_samples(view)]
     return [sum(e.active_tasks for e in sample) >= sum(e.cores for e in sample) for sample in samples if sample]
 
 
@@ -172,7 +175,7 @@ MIN_BUSY_SHARE = 0.85  # of all cores of the machine
 
 MIN_WAITS = 2  # batches that waited for their first task
 MAX_WAITS = 5
-LOOKBACK_BATCHES = 30  # newest batches, of some of which the tasks are read
+WAIT_LOOKBACK_BATCHES = 30  # newest batches, of some of which the tasks are read
 MIN_WAIT_SHARE = 0.5  # of a batch
 MIN_WAIT_SECONDS = 1.0
 MIN_HELD_SHARE = 0.8  # of the waiting; the rest is planning
@@ -240,7 +243,7 @@ def _holder(view: QueryView) -> str | None:
 def _waits(view: QueryView) -> list[tuple[float, float]]:
     """From the start of `add_batch` to the first task, newest first, of batches that mostly wait so."""
     found = []
-    for batch in reversed(view.baseline.settled[-LOOKBACK_BATCHES:]):
+    for batch in reversed(view.baseline.settled[-WAIT_LOOKBACK_BATCHES:]):
         tasks = view.history.tasks_of(batch)
         if tasks is None or "add_batch" not in batch.phases:
             continue
@@ -248,9 +251,11 @@ def _waits(view: QueryView) -> list[tuple[float, float]]:
         first = min((stage.started for stage in tasks.stages if stage.started is not None), default=began)
         if first - began >= MIN_WAIT_SHARE * batch.duration:
             found.append((began, min(first, batch.ended)))
+            if len(found) == MAX_WAITS:
+                break
         elif batch.duration > MIN_WAIT_SECONDS:
             break  # it waits no longer, or did not yet
-    return found[:MAX_WAITS]
+    return found
 
 
 def _before(other: History, view: QueryView) -> float | None:
