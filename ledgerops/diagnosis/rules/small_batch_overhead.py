@@ -24,11 +24,13 @@ Evidence:
     rows_per_batch: median over P of numInputRows
     seconds_without_rows: if the tasks compute most of the time, whatever their rows: intercept of the Theil-Sen line
         through numInputRows and durationMs.triggerExecution / 1000 of the newest 60 batches with rows, without the
-        first of the run
+        first of the run; only pairs of batches whose rows differ by 1.3 times or more count; at most the median of
+        durationMs.triggerExecution / 1000 over P
     without_rows_share: seconds_without_rows divided by the median of durationMs.triggerExecution / 1000 over P
 """
 
 from collections.abc import Iterator
+from math import prod
 from statistics import median
 from typing import NamedTuple
 
@@ -44,10 +46,12 @@ from ledgerops.signals.theil_sen import fit_line
 MIN_OVERHEAD_SHARE = 0.7  # of the batch
 MIN_SECONDS = 1.0  # of a batch; nobody waits for less
 FIT_BATCHES = 60  # that a line goes through
-MIN_ODD_BATCHES = 3  # of them with rows unlike the others', or the line says nothing
-ODD_RATIO = 1.3  # between their rows
+ODD_RATIO = 1.3  # between the rows of two batches that the line compares
+MIN_ODDS = (
+    1.8  # product of the ratios of the odd batches' rows to the usual: one of 1.8 times the rows, or three of 1.3
+)
 MAX_RECORDS = 100  # of a task: with more the work may be in the rows
-MIN_COMPUTING_SHARE = 0.7  # of a batch's time outside tasks and on the CPU: waiting tasks are another cause
+MIN_COMPUTING_SHARE = 0.5  # of a batch's time outside tasks and on the CPU: waiting tasks are another cause
 MIN_SLOWDOWN = 1.5  # the overhead against the usual: if it grew, something happened to the query, and that is the cause
 
 
@@ -98,19 +102,21 @@ def fixed(view: QueryView) -> Fixed | None:
     if len(known) < batch_time.MIN_PAIRS or width is None or not batches:
         return None
     usual = median(batch.rows for batch in batches)
-    odd = [batch for batch in batches if not usual / ODD_RATIO < batch.rows < usual * ODD_RATIO]
-    line = fit_line([batch.rows for batch in batches], [batch.duration for batch in batches])
-    if len(odd) < MIN_ODD_BATCHES or line is None:
+    ratios = [max(batch.rows, usual) / min(batch.rows, usual) for batch in batches]
+    line = fit_line([batch.rows for batch in batches], [batch.duration for batch in batches], ODD_RATIO)
+    if prod(ratio for ratio in ratios if ratio >= ODD_RATIO) < MIN_ODDS or line is None:
         return None
     computes = []
     for batch, tasks in known:
-        slots = batch_time.slots(view, max(stage.tasks for stage in tasks.stages))
-        if any(stage.records > MAX_RECORDS * stage.tasks for stage in tasks.stages):
+        inside = batch_time.stage_seconds(tasks)
+        if inside is None or any(stage.records > MAX_RECORDS * stage.tasks for stage in tasks.stages):
             return None
-        waits = sum(stage.run_seconds - stage.cpu_seconds - stage.gc_seconds for stage in tasks.stages)
-        computes.append(1 - max(0.0, waits) / slots / batch.duration)
+        ran = sum(stage.run_seconds for stage in tasks.stages)
+        waits = ran - sum(stage.cpu_seconds + stage.gc_seconds for stage in tasks.stages)
+        computes.append(1 - max(0.0, waits) / max(ran, 0.001) * inside[0] / batch.duration)
     duration = median(batch.duration for batch, _ in known)
-    return Fixed(line.overhead, line.overhead / duration) if median(computes) >= MIN_COMPUTING_SHARE else None
+    seconds = min(line.overhead, duration)
+    return Fixed(seconds, seconds / duration) if median(computes) >= MIN_COMPUTING_SHARE else None
 
 
 def check(view: QueryView) -> Iterator[Finding]:
@@ -124,9 +130,9 @@ def check(view: QueryView) -> Iterator[Finding]:
     ):
         return
     without = fixed(view) if now.share < MIN_OVERHEAD_SHARE else None
-    if (now.share < MIN_OVERHEAD_SHARE and (without is None or without.share < MIN_OVERHEAD_SHARE)) or _other_cause(
-        view, now
-    ):
+    if now.share < MIN_OVERHEAD_SHARE and (without is None or without.share < MIN_OVERHEAD_SHARE):
+        return
+    if _other_cause(view, now, without):
         return
     at = view.last.ended
     seconds, share = (now.seconds, now.share) if without is None else (without.seconds, without.share)
@@ -163,17 +169,24 @@ def check(view: QueryView) -> Iterator[Finding]:
     )
 
 
-def _other_cause(view: QueryView, now: Overhead) -> bool:
+def _other_cause(view: QueryView, now: Overhead, without: Fixed | None) -> bool:
     """Whether that time has a name of its own (sink, source, checkpoint, tiny tasks), or came with a fault.
 
-    A sink that always takes long differs from planning by the time after the last task, and by planning itself.
+    A sink that always takes long differs from planning by the time after the last task, and by planning itself. Time
+    that is the same for any number of rows, by tasks that compute, is fixed cost on a busy machine, too.
     """
     before = _overhead(view, batch_time.usual_pairs(view))
     if before is not None and now.seconds >= MIN_SLOWDOWN * before.seconds:
         return True
-    if now.planning < batch_time.MIN_MAIN_SHARE * now.duration and batch_time.machine_busy(view):
+    busy = batch_time.machine_busy(view) if without is None else batch_time.starved(view)
+    if now.planning < batch_time.MIN_MAIN_SHARE * now.duration and busy:
         return True
-    if now.planning < batch_time.MIN_PART_SHARE * now.duration and task_skew.wasted(view) is not None:
+    waste = task_skew.wasted(view)
+    if (
+        now.planning < batch_time.MIN_PART_SHARE * now.duration
+        and waste is not None
+        and (without is None or waste.seconds >= batch_time.MIN_PART_SHARE * waste.duration)
+    ):
         return True
     named = (checkpoint_slow.check, slow_source.check, too_many_tasks.check)
     return any(next(rule(view), None) is not None for rule in named)

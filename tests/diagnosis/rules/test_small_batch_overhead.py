@@ -55,3 +55,38 @@ def test_it_is_ruled_out_with_its_number(history):
     view = small(history, stages=[[stage(records=[900, 900], seconds=[1.6, 1.6], wall=1.7)]] * 8)
 
     assert RULE.acquit(view) == "the tasks alone need 1.6 s of a batch of 2.1 s"
+
+
+def wide(history, double=2.1, cpu=0.9, **more):
+    """Tasks that compute in batches of 20 rows, and one batch of 40 rows that took `double` seconds."""
+    working = stage("write", records=[10, 10], seconds=[1.4, 1.4], wall=1.5, cpu=cpu)
+    phases = {"query_planning": 0.4, "add_batch": 1.6, "wal_commit": 0.1}
+    seconds = [2.1] * 6 + [double] + [2.1] * 5
+    return history(
+        warm=0,
+        rows=[20] * 6 + [40] + [20] * 5,
+        interval=0.0,
+        seconds=seconds,
+        phases=[phases] * 12,
+        stages=[[working]] * 12,
+        **more,
+    )
+
+
+def test_one_batch_of_twice_the_rows_proves_the_fixed_cost(history):
+    [finding] = RULE.check(wide(history))
+
+    assert finding.summary == (
+        "2.1 s of a batch of 2.1 s are fixed cost, independent of its 20 rows; the next batch starts at once"
+    )
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param({"double": 3.6}, id="twice the rows take nearly twice as long"),
+        pytest.param({"cpu": 0.2}, id="the tasks wait"),
+    ],
+)
+def test_tasks_that_work_on_their_rows_or_wait_are_no_fixed_cost(history, case):
+    assert list(RULE.check(wide(history, **case))) == []

@@ -39,11 +39,13 @@ def _newest_seconds(tape: Tape, finding: Json) -> float | None:
 
 
 def _without_rows(tape: Tape) -> float:
-    """Where a line of the median slope between any two batches meets no rows."""
+    """Where a line of the median slope between any two batches of unlike rows meets no rows."""
     whole = [batch for batch in tape.all if batch.run == tape.run_id][1:][-60:]
     points = [(batch.rows, batch.seconds) for batch in whole if batch.rows]
-    slope = median((y - b) / (x - a) for i, (a, b) in enumerate(points) for x, y in points[i + 1 :] if x != a)
-    return max(0.0, median(y - slope * x for x, y in points))
+    pairs = [(a, b) for i, a in enumerate(points) for b in points[i + 1 :] if max(a[0], b[0]) >= 1.3 * min(a[0], b[0])]
+    slope = median((b[1] - a[1]) / (b[0] - a[0]) for a, b in pairs)
+    typical = middle(b.seconds for b in tape.late_with_tasks) or 0.0
+    return min(typical, max(0.0, median(y - slope * x for x, y in points)))
 
 
 def _saving(tape: Tape, finding: Json) -> float | None:
