@@ -19,6 +19,7 @@ MIN_USUAL_BATCHES = 5  # needed before 'slower than usual' means anything
 MIN_DURATIONS = 3  # of which a median is taken
 CHANGED_RATIO = 1.5  # times as long for as many rows
 MORE_RATIO = 1.3  # times as many rows a second
+SAME_RATE_RATIO = 1.2  # times as many rows a second, below which they are as many
 OVERRUN_RATIO = 1.1  # a batch that outlasts its trigger interval by less is a matter of alignment
 
 
@@ -108,25 +109,35 @@ class Baseline:
 
 
 def _before_change(older: Sequence[Progress]) -> list[Progress]:
-    """Without the newest of them that already take longer for their rows: where no interval says that a batch was late,
-    a change that lasts for more than a few batches would become part of what is usual."""
+    """Without the newest of them that already take longer: where no interval says that a batch was late, a change that
+    lasts for more than a few batches would become part of what is usual."""
     kept = list(older)
     if kept:
         rows, seconds = median(batch.rows for batch in kept), median(batch.duration for batch in kept)
-        while kept and kept[-1].duration > CHANGED_RATIO * seconds * max(1.0, kept[-1].rows / rows):
+        while kept and _slower(kept[-1].rows, kept[-1].duration, rows, seconds):
             kept.pop()
     return kept
 
 
+def _slower(rows: float, seconds: float, usual_rows: float, usual_seconds: float) -> bool:
+    """Whether batches that run back to back take longer than usual, and more rows do not explain it.
+
+    Each reads what came while the one before it ran: if no more rows came a second, a long batch has more because it is
+    long.
+    """
+    arrived_more = rows * usual_seconds >= SAME_RATE_RATIO * usual_rows * seconds
+    return seconds > CHANGED_RATIO * usual_seconds * (max(1.0, rows / usual_rows) if arrived_more else 1.0)
+
+
 def _differ(older: Sequence[Progress], latest: Sequence[Progress]) -> bool:
-    """Whether the latest batches take longer for their rows, or have more rows to take.
+    """Whether the latest batches take longer, or have more rows a second to take.
 
     Where no interval says that the older batches were in time, they are usual only if something changed since: a query
     that was slow from its first batch has no healthy past.
     """
     rows, usual_rows = median(batch.rows for batch in latest), median(batch.rows for batch in older)
     seconds, usual_seconds = median(batch.duration for batch in latest), median(batch.duration for batch in older)
-    slower = seconds > CHANGED_RATIO * usual_seconds * max(1.0, rows / usual_rows)
+    slower = _slower(rows, seconds, usual_rows, usual_seconds)
     return slower or rows / seconds > MORE_RATIO * usual_rows / usual_seconds
 
 

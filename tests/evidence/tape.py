@@ -193,12 +193,17 @@ class Tape:
     @property
     def usual(self) -> list[Batch]:
         """Batches before the newest four that had rows and did not outlast the interval; without an interval, none of
-        the newest that took half as long again for their rows as the median of them."""
+        the newest that took half as long again as the median of them, unless more rows a second explain it."""
         found = [batch for batch in self.steady[:-4] if batch.rows > 0 and not self.overran(batch)]
         if self.interval or not found:
             return found
         rows, seconds = median(batch.rows for batch in found), median(batch.seconds for batch in found)
-        while found and found[-1].seconds > 1.5 * seconds * max(1.0, found[-1].rows / rows):
+
+        def slower(batch: Batch) -> bool:
+            faster = batch.rows / batch.seconds >= 1.2 * rows / seconds
+            return batch.seconds > 1.5 * seconds * (max(1.0, batch.rows / rows) if faster else 1.0)
+
+        while found and slower(found[-1]):
             found.pop()
         return found
 

@@ -125,6 +125,12 @@ def test_what_is_usual_without_an_interval_ends_where_the_rows_began_to_take_lon
     assert max(each.duration for each in slowed.baseline.usual) == 0.5
 
 
+def test_more_rows_in_a_longer_batch_do_not_make_it_usual_when_as_many_came_a_second():
+    slowed = back_to_back([0.5] * 40 + [4.0] * 8, [100] * 40 + [800] * 8)
+
+    assert max(each.duration for each in slowed.baseline.usual) == 0.5
+
+
 def test_batches_that_take_longer_because_they_have_more_rows_stay_usual():
     more = back_to_back([0.5] * 40 + [2.0] * 10 + [4.0] * 4, [100] * 40 + [520] * 10 + [100] * 4)
 

@@ -22,17 +22,21 @@ Evidence:
         least 0.05 s).
     cpu_pressure_ratio: the smaller cpu_pressure_ratio of the newest two samples; given without usual batches.
     runnable_threads: the same of their runnable_threads, where no pressure is recorded.
+    task_cpu_share: where the machine was not sampled: median over P of the sum of cpu_seconds of the stages divided by
+        the sum of their run_seconds. P = the newest 5 batches whose tasks were read, without the first batch of the
+        run; if 2 or more in a row up to now take longer than 1.1 times the interval, only those
 """
 
 from collections.abc import Iterator
 from dataclasses import replace
 from statistics import median
+from typing import NamedTuple
 
 from ledgerops.diagnosis import batch_time, cpu_contention, harm
 from ledgerops.diagnosis.criteria import VERY_LONG_SECONDS
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
-from ledgerops.signals.baseline import RECENT_BATCHES
+from ledgerops.signals.baseline import RECENT_BATCHES, Slowdown
 from ledgerops.signals.query_view import QueryView
 
 MIN_BUSY_SHARE = 0.9  # of all cores; a query that works back to back on half of them is far below
@@ -43,6 +47,8 @@ MIN_PHASE_SECONDS = (
     0.05  # seconds of a phase below which its ratio is chance: that of planning is reported too small, if anything
 )
 OWN_PHASES = ("wal_commit", "commit_offsets", "add_batch")  # none of them waits for a source
+MAX_MORE_CPU = 1.5  # CPU time of the tasks against their usual, at equal rows: with more, they have more to do
+MAX_WAITING_CPU_SHARE = 0.4  # of the time of tasks that wait for a core
 MIN_FOREIGN_SHARE = 0.25  # of all cores, used by other processes: less does not explain a slowdown
 MIN_RUN_SECONDS = 60.0  # that the query must have run before: everything is slow at its start
 MOST_FOREIGN = 0.5  # the same where no past says how much slower the query became
@@ -84,6 +90,8 @@ def check(view: QueryView) -> Iterator[Finding]:
         return
     if lost is None and use is not None and harm.harm(view) is not None:
         yield from _from_birth(view, use)
+    if lost is not None and all(sample.cpu_busy_ratio is None for sample in view.hosts):
+        yield from _not_sampled(view, lost)
     if (
         use is None
         or lost is None
@@ -92,10 +100,8 @@ def check(view: QueryView) -> Iterator[Finding]:
         or cpu_contention.collected(view) >= cpu_contention.MIN_GC_SHARE
     ):
         return
-    stretched, much = _stretched(view, "query_planning"), AS_MUCH * lost.seconds / lost.usual_seconds
-    # planning waits for nothing but a core; where it is too short to tell how much, all else must have grown alike
-    alike = stretched >= much or all(_stretched(view, phase) >= much for phase in OWN_PHASES)
-    foreign = use.by[cpu_contention.OTHER] >= MIN_FOREIGN_SHARE * use.cores and stretched >= MIN_STRETCH_RATIO and alike
+    stretched = _stretched(view, "query_planning")
+    foreign = use.by[cpu_contention.OTHER] >= MIN_FOREIGN_SHARE * use.cores and _all_stretched(view, lost)
     own = {who: taken for who, taken in use.by.items() if who != cpu_contention.OTHER}
     if not foreign and not (sum(own.values()) >= MIN_OWN_SHARE * use.cores and _fills_the_slots(view)):
         return
@@ -118,6 +124,76 @@ def check(view: QueryView) -> Iterator[Finding]:
         began=view.baseline.steady[-RECENT_BATCHES].started,
         share=max(0.0, 1 - 1 / lost.factor),
     )
+
+
+def _all_stretched(view: QueryView, lost: Slowdown) -> bool:
+    """Whether planning has grown like the whole batch: it waits for nothing but a core. Where it is too short to tell
+    how much it has grown, all else must have grown alike."""
+    stretched, much = _stretched(view, "query_planning"), AS_MUCH * lost.seconds / lost.usual_seconds
+    alike = stretched >= much or all(_stretched(view, phase) >= much for phase in OWN_PHASES)
+    return stretched >= MIN_STRETCH_RATIO and alike
+
+
+def _not_sampled(view: QueryView, lost: Slowdown) -> Iterator[Finding]:
+    """An event log has no figures of the machine: there, all of a batch takes longer, and its tasks wait for a core.
+
+    Tasks that wait for a service have grown alone, and those that have more to do compute.
+    """
+    now, before = _work(view, batch_time.pairs(view)), _work(view, batch_time.usual_pairs(view))
+    if (
+        now is None
+        or before is None
+        or view.last is None
+        or lost.factor < MIN_SLOWDOWN
+        or not _all_stretched(view, lost)
+        or now.cpu_share > MAX_WAITING_CPU_SHARE
+        or now.gc_share >= cpu_contention.MIN_GC_SHARE
+        or now.cpu > MAX_MORE_CPU * before.cpu * max(1.0, lost.rows / max(1.0, lost.usual_rows))
+        or cpu_contention.slots_taken(view)
+        or cpu_contention.offender(view) is not None
+    ):
+        return
+    at, stretched = view.last.ended, _stretched(view, "query_planning")
+    yield Finding(
+        f"all parts of a batch take longer: {lost.seconds:.1f} s instead of the usual {lost.usual_seconds:.1f} s, "
+        f"planning {stretched:.1f} times as long; the tasks compute for {now.cpu_share:.0%} of their time, so they "
+        "wait for a core",
+        Component("host", "the driver's machine", "cores"),
+        (
+            Evidence("slowdown_at_equal_rows", lost.factor, "ratio", f"< {MIN_SLOWDOWN:g}", at),
+            Evidence("planning_slowdown", stretched, "ratio", f"< {MIN_STRETCH_RATIO:g}", at),
+            Evidence("task_cpu_share", now.cpu_share, "ratio", f"> {MAX_WAITING_CPU_SHARE:g}", at),
+        ),
+        (
+            Remedy(
+                "see what else runs on the machine, and whether a limit holds the driver's CPU back",
+                "the machine was not sampled; only what the batches lost is known",
+                command="top -o %CPU",
+            ),
+        ),
+        confidence=0.6,
+        began=view.baseline.steady[-RECENT_BATCHES].started,
+        share=max(0.0, 1 - 1 / lost.factor),
+    )
+
+
+class Work(NamedTuple):
+    """Medians over batches: CPU seconds of their tasks, and the shares of their run time that they computed and that
+    the JVM collected garbage."""
+
+    cpu: float
+    cpu_share: float
+    gc_share: float
+
+
+def _work(view: QueryView, known: batch_time.Pairs) -> Work | None:
+    found = []
+    for _, tasks in known:
+        ran = sum(stage.run_seconds for stage in tasks.stages)
+        cpu = sum(stage.cpu_seconds for stage in tasks.stages)
+        if ran > 0:
+            found.append(Work(cpu, cpu / ran, sum(stage.gc_seconds for stage in tasks.stages) / ran))
+    return Work(*(median(each) for each in zip(*found, strict=True))) if len(found) >= batch_time.MIN_PAIRS else None
 
 
 def _from_birth(view: QueryView, use: cpu_contention.Use) -> Iterator[Finding]:
@@ -234,6 +310,13 @@ RULE = Rule(
     "warning",
     check,
     __doc__,
-    ("falling-behind", "trigger-overrun", "freshness-breach", "checkpoint-slow", "state-commit-slow"),
+    (
+        "falling-behind",
+        "trigger-overrun",
+        "freshness-breach",
+        "checkpoint-slow",
+        "state-commit-slow",
+        "intermittent-sink",
+    ),
     acquit,
 )

@@ -87,7 +87,7 @@ def check(view: QueryView) -> Iterator[Finding]:
     if view.last is None:
         return
     if slow is None:
-        yield from _while_running(view) if source_wait.usual(view) else _from_birth(view)
+        yield from list(_while_running(view)) or _always(view)
         return
     at = view.last.ended
     evidence = [
@@ -142,8 +142,8 @@ def _while_running(view: QueryView) -> Iterator[Finding]:
     )
 
 
-def _from_birth(view: QueryView) -> Iterator[Finding]:
-    """Without a past: asking the source takes most of each of the newest batches."""
+def _always(view: QueryView) -> Iterator[Finding]:
+    """Whatever the past: asking the source takes most of each of the newest batches."""
     newest = _latest(view) or view.baseline.settled[-RECENT_BATCHES:]
     if view.last is None or len(newest) < batch_time.MIN_PAIRS or not harm.examined(view):
         return

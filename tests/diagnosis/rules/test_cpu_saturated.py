@@ -183,3 +183,50 @@ def test_other_first_batches_are_not(suffering, changes, sample, machine):
     view = pressed(suffering(FIRST | changes, **({"driver_jvm": 0.1} | machine)), **sample)
 
     assert list(RULE.check(view)) == []
+
+
+ALL_SLOW = {"add_batch": 3.2, "query_planning": 0.4, "wal_commit": 0.6, "commit_offsets": 0.5}
+WAITS_FOR_CORES = stage("save", seconds=[3.0, 2.9], wall=3.1, cpu=0.08)
+
+
+@pytest.fixture
+def logged(history):
+    """The same query by an event log, which has no figures of the machine."""
+
+    def make(**changes):
+        slow = {"phases": [ALL_SLOW] * 4, "stages": [[WAITS_FOR_CORES]] * 4}
+        return history(**(SLOW | slow | changes))
+
+    return make
+
+
+def test_an_event_log_shows_it_by_all_parts_of_a_batch_and_tasks_that_wait(logged):
+    [finding] = RULE.check(logged())
+
+    assert finding.summary == (
+        "all parts of a batch take longer: 5.0 s instead of the usual 1.0 s, planning 8.0 times as long; "
+        "the tasks compute for 8% of their time, so they wait for a core"
+    )
+    assert [(each.name, round(each.value, 2)) for each in finding.evidence] == [
+        ("slowdown_at_equal_rows", 5.0), ("planning_slowdown", 8.0), ("task_cpu_share", 0.08),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        pytest.param({"phases": [ALL_SLOW | {"query_planning": 0.02}] * 4}, id="planning is as quick as ever"),
+        pytest.param(
+            {"phases": [{"add_batch": 4.2, "query_planning": 0.1}] * 4}, id="the checkpoint is as quick as ever"
+        ),
+        pytest.param({"stages": [[COMPUTES]] * 4}, id="the tasks compute"),
+        pytest.param(
+            {"stages": [[stage("save", seconds=[3.0, 2.9], wall=3.1, cpu=0.08, gc=0.6)]] * 4}, id="garbage collection"
+        ),
+        pytest.param({"stages": None, "warm_stages": None}, id="tasks unknown"),
+        pytest.param({"warm": 0}, id="no past to compare with"),
+        pytest.param({"rows": 6000}, id="six times the rows"),
+    ],
+)
+def test_an_event_log_of_another_fault_does_not(logged, changes):
+    assert list(RULE.check(logged(**changes))) == []

@@ -150,6 +150,19 @@ def test_other_sources_from_birth_are_not(history, case):
     assert list(RULE.check(history(**{"warm": 0, "interval": 5.0} | case))) == []
 
 
+def test_without_an_interval_each_batch_reads_what_came_while_it_waited(history):
+    """Ten times the rows in a batch of ten times the seconds are no more rows a second."""
+    slow = {"latest_offset": 1.8, "add_batch": 0.1}
+    [finding] = RULE.check(
+        history(
+            interval=0.0, warm=0, rows=[20] * 80 + [200] * 5, seconds=[0.2] * 80 + [2.0] * 5,
+            phases=[{"add_batch": 0.1}] * 80 + [slow] * 5,
+        )
+    )  # fmt: skip
+
+    assert finding.summary == "1.8 s of a batch of 2.0 s are spent asking the source; the usual is 0.0 s"
+
+
 def test_batches_that_outlast_the_interval_by_a_little_are_enough(history):
     slow = {"latest_offset": 1.9, "add_batch": 0.2}
     [finding] = RULE.check(history(seconds=[0.4] * 6 + [2.2] * 10, phases=[QUICK] * 6 + [slow] * 10))
