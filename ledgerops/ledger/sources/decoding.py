@@ -47,7 +47,7 @@ WORDS = {
     "INT": "whole number",
     "DECIMAL(18,2)": "amount with at most two decimals",
 }
-PIECES, GOOD, TAKEN = "__pieces", "__good", "__taken"  # columns on the way
+PIECES, GOOD, ROW, TAKEN = "__pieces", "__good", "__row", "__taken"  # columns on the way
 CUT, AT = "__cut_", "__at_"  # before the names of columns that were read by cutting, and of their instants
 QUOTED = ("STRING", "TIMESTAMP")
 # What a text in JSON holds only after a backslash. Each character by itself: Java looks such a class up in a table.
@@ -61,10 +61,11 @@ def rows(records: DataFrame, table: str, keyed: bool, observation: str) -> DataF
     """
     from pyspark.sql import functions as F
 
-    judged = _judged(records, table, keyed).withColumn("reason", F.col(f"{TAKEN}.reason"))
-    counts = [F.count(F.when(F.col("reason") == reason, 1)).alias(f"{OBSERVED}{reason}") for reason in REASONS]
+    found = F.col(f"{TAKEN}.reason")  # as a column of its own it would copy each row once more
+    counts = [F.count(F.when(found == reason, 1)).alias(f"{OBSERVED}{reason}") for reason in REASONS]
     # the observation also keeps filters from being pushed below it, where every record would be parsed twice
-    return judged.observe(observation, *counts).where(F.col("reason").isNull()).select(*_row_of(_columns(table)))
+    judged = _judged(records, table, keyed).observe(observation, *counts)
+    return judged.where(found.isNull()).select(*_row_of(_columns(table)))
 
 
 def rejects(records: DataFrame, table: str, keyed: bool) -> DataFrame:
@@ -85,10 +86,10 @@ def _columns(table: str) -> dict[str, str]:
 
 
 def _judged(records: DataFrame, table: str, keyed: bool, detailed: bool = False) -> DataFrame:
-    """`records` with the columns of CUT, and TAKEN, null where these are the row.
+    """`records` with ROW, null where cutting did not give it, and TAKEN, null elsewhere.
 
-    Elsewhere TAKEN is the `row`, the `reason` why it is none (null where it is one), and `detail` if wanted. Value and
-    key are kept only there.
+    TAKEN is the `row`, the `reason` why it is none (null where it is one), and `detail` if wanted. Value and key are
+    kept only with it. ROW is one column because each operator on the way copies all columns, but a struct as one.
     """
     from pyspark.sql import functions as F
 
@@ -103,9 +104,12 @@ def _judged(records: DataFrame, table: str, keyed: bool, detailed: bool = False)
     plain = ~F.concat(*(F.coalesce(each, F.lit("")) for each in texts)).rlike(ESCAPED)
     wanted = [*instants.values(), *(["key"] if keyed else [])]
     good = reduce(lambda a, b: a & b, [F.col(each).isNotNull() for each in wanted], (_written(columns) == text) & plain)
-    # What follows is not compiled with what stands before: only what it needs goes there.
     cut = cut.withColumn(GOOD, F.coalesce(good, F.lit(False)))
-    cut = cut.withColumns({name: F.when(~F.col(GOOD), F.col(name)) for name in ("value", *(["key"] if keyed else []))})
+    whole = F.struct(*(F.col(instants.get(name, f"{CUT}{name}")).alias(name) for name in columns))
+    kept = {name: F.when(~F.col(GOOD), F.col(name)) for name in ("value", *(["key"] if keyed else []))}
+    # What follows is not compiled with what stands before: only what it needs goes there.
+    cut = cut.withColumns({**kept, ROW: F.when(F.col(GOOD), whole)})
+    cut = cut.drop(*(f"{CUT}{name}" for name in columns), *instants.values())
     slow = _taken_apart(F.when(short & F.is_valid_utf8(value), text), columns, keyed, detailed)
     return cut.withColumn(TAKEN, F.when(~F.col(GOOD), slow)).drop(GOOD)
 
@@ -114,11 +118,8 @@ def _row_of(columns: Mapping[str, str]) -> list[Column]:
     """The columns of a good row, from what `_judged` adds."""
     from pyspark.sql import functions as F
 
-    found = []
-    for name, kind in columns.items():
-        cut = F.col(f"{AT if kind == 'TIMESTAMP' else CUT}{name}")
-        found.append(F.when(F.col(TAKEN).isNull(), cut).otherwise(F.col(TAKEN)["row"][name]).alias(name))
-    return found
+    cut, taken = F.col(ROW), F.col(TAKEN)["row"]
+    return [F.when(cut.isNotNull(), cut[name]).otherwise(taken[name]).alias(name) for name in columns]
 
 
 def _cut(columns: Mapping[str, str]) -> dict[str, Column]:
