@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from load.bench.engine import AGAIN, FLINK, JOBS, OURS, PLAIN, TOPICS, _line, _rounds
+from load.bench.engine import AGAIN, FLINK, JOBS, OURS, PLAIN, TOPICS, _is_decided, _line, _rounds
 
 SEEN = {OURS: [10.0, 12.0], PLAIN: [10.0, 10.0], AGAIN: [10.0, 12.0], FLINK: [20.0, 22.0]}
 
@@ -37,6 +37,25 @@ def test_kinds_take_turns_and_the_first_run_of_each_is_not_counted():
 
     assert order == ["a", "b", "b", "a", "a", "b"]
     assert seen == {"a": [4.0, 5.0], "b": [3.0, 6.0]}
+
+
+def test_no_round_follows_once_it_is_enough():
+    seen = _rounds({"a": lambda: 1.0}, 1_000_000, 2, 60.0, lambda text: None, lambda seen: len(seen["a"]) == 3)
+
+    assert seen == {"a": [1.0, 1.0, 1.0]}
+
+
+@pytest.mark.parametrize(
+    ("ours", "again", "decided"),
+    [
+        pytest.param([10.2, 10.2], [10.25, 10.25], True, id="equal runs differ by half a per cent"),
+        pytest.param([10.0, 10.0], [10.3, 10.3], False, id="at the budget, and equal runs differ by three per cent"),
+        pytest.param([12.0, 12.0], [12.36, 12.36], True, id="far above it, and equal runs differ by three per cent"),
+        pytest.param([8.0, 8.0], [8.24, 8.24], True, id="far below it, and equal runs differ by three per cent"),
+    ],
+)
+def test_rounds_go_on_until_the_noise_cannot_change_the_verdict(ours, again, decided):
+    assert _is_decided({PLAIN: [10.0, 10.0], OURS: ours, AGAIN: again}) is decided
 
 
 @pytest.mark.spark
