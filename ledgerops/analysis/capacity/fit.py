@@ -27,6 +27,7 @@ CONFIDENCE_LEVEL = 0.90
 SEED = 0
 MAX_EXTRAPOLATION = 3.0  # times the largest batch seen: beyond it a straight line is not trusted
 MAX_EXTRAPOLATION_ONE_SIZE = 1.25  # the same, where all batches were of one size
+MAX_SLOPES_AT_ONCE = 1_000_000  # of pairs of batches in the draws that are fitted together: 8 MB
 MIN_DRIFT_BATCHES = 4  # in each third, so that a single slow batch is no drift
 MIN_SLOPE_SECONDS = 1e-12  # a row, of a draw that finds no growth: a rate beyond all that matters
 SOURCE = f"Theil-Sen line, {CONFIDENCE_LEVEL:.0%} interval by {BOOTSTRAP_DRAWS} bootstrap draws"
@@ -102,14 +103,10 @@ def fit(rows: Sequence[int], seconds: Sequence[float]) -> Fit | str:
             f"batches have nearly the same size (the middle 80% spread over {spread:.0%} of the mean, "
             f"{MIN_FIT_SPREAD:.0%} is needed)"
         )
-    overhead, slope = _line(rows, seconds)
-    generator = np.random.default_rng(SEED)
-    drawn = []
-    for _ in range(BOOTSTRAP_DRAWS):
-        chosen = generator.integers(0, count, count)
-        if len(set(x[chosen])) > 1:
-            drawn.append(_line(x[chosen].tolist(), y[chosen].tolist()))
-    overheads, slopes = np.array(drawn).T
+    fitted = fit_line(rows, seconds)
+    assert fitted is not None, "batches of one size only"
+    overhead, slope = fitted.overhead, fitted.slope
+    overheads, slopes = _lines(x, y, np.random.default_rng(SEED).integers(0, count, (BOOTSTRAP_DRAWS, count)))
     certain = np.quantile(slopes, (1 - CONFIDENCE_LEVEL) / 2) > 0
     if slope <= 0 or not certain:
         return "batch time does not grow significantly with the rows"
@@ -144,8 +141,33 @@ def observed(rows: Sequence[int], seconds: Sequence[float]) -> Fit:
     )
 
 
-def _line(rows: Sequence[float], seconds: Sequence[float]) -> tuple[float, float]:
-    """(overhead, slope) of batches that are not all of one size; through the origin where the overhead is below 0."""
-    line = fit_line(rows, seconds)
-    assert line is not None
-    return line.overhead, line.slope
+def _lines(x: Numbers, y: Numbers, draws: NDArray[np.int64]) -> tuple[Numbers, Numbers]:
+    """Overheads and slopes of the lines that `fit_line` lays through each draw, a row of places in `x` and `y`.
+
+    Draws whose batches are all of one size have no line and are left out.
+    """
+    draws = draws[np.ptp(x[draws], axis=1) > 0]
+    runs = np.subtract.outer(x, x)
+    runs[runs == 0] = np.nan  # has no slope
+    between = np.subtract.outer(y, y) / runs
+    one, other = np.triu_indices(len(x), 1)
+    at_once = max(1, MAX_SLOPES_AT_ONCE // len(one))
+    slopes = np.concatenate(
+        [
+            _medians(between[chosen[:, one], chosen[:, other]])
+            for chosen in np.split(draws, range(at_once, len(draws), at_once))
+        ]
+    )
+    overheads = np.median(y[draws] - slopes[:, None] * x[draws], axis=1)
+    through_origin = overheads < 0
+    per_row = np.divide(y, x, out=np.full(len(x), np.nan), where=x > 0)
+    slopes[through_origin] = _medians(per_row[draws[through_origin]])
+    return np.maximum(overheads, 0.0), slopes
+
+
+def _medians(values: Numbers) -> Numbers:
+    """The median of the numbers of each row, of which at least one is not NaN."""
+    ordered = np.sort(values, axis=1)  # NaN last
+    known = np.count_nonzero(~np.isnan(ordered), axis=1)
+    each = np.arange(len(ordered))
+    return np.asarray((ordered[each, (known - 1) // 2] + ordered[each, known // 2]) / 2)
