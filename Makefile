@@ -20,6 +20,9 @@ run: $(READY) ## run the ledger's jobs, watched: make run DURATION=60 PLAN=defau
 # modules are not split, so that what their tests share is made once
 XDIST := -n $(WORKERS) --maxprocesses 4 --dist loadscope --no-loadscope-reorder
 
+# tests start many Python processes, and each would compile the package anew where compiled modules are not kept
+test e2e check: export PYTHONDONTWRITEBYTECODE :=
+
 test: $(READY) ## every test that shares its servers: some minutes, with real Spark, Kafka and Postgres
 	$(BIN)/python -m pytest $(XDIST) -m "not e2e"
 

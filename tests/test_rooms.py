@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 
 from tests.paths import ROOT
@@ -32,6 +33,7 @@ OPEN_TO_WORKLOAD = ("errors", "version", "common", "servers", "checkpoint", "")
 JUDGES = ("ledgerops.load.test", "ledgerops.drills.scoring")  # they judge recordings, as any reader of one may
 
 
+@cache
 def modules() -> dict[str, ast.Module]:
     """Every module of the package, parsed, by its dotted name."""
     found = {}

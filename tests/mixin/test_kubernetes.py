@@ -2,18 +2,21 @@
 
 import json
 import re
+from functools import cache
 
 import pytest
 import yaml
 
 from ledgerops.cli import main
 from ledgerops.errors import UserError
+from ledgerops.mixin import kubernetes
 from ledgerops.mixin.alerts import ALERTS
 from ledgerops.mixin.dashboards.pages import PAGES
-from ledgerops.mixin.kubernetes import kubernetes_files
 from ledgerops.mixin.rule_files import rule_files
 from ledgerops.mixin.site import Site
 from tests.paths import ROOT
+
+kubernetes_files = cache(kubernetes.kubernetes_files)  # a site's files are made once for all tests
 
 
 @pytest.fixture(scope="module")
