@@ -5,6 +5,7 @@ No past and no known trigger are needed for any of this. Without harm a cause is
 
 from __future__ import annotations
 
+from itertools import pairwise
 from statistics import median
 from typing import Literal, NamedTuple
 
@@ -51,21 +52,22 @@ def _overrun(view: QueryView) -> Harm | None:
 
 
 def _late(view: QueryView) -> Harm | None:
-    """Batches so long that even the newest result of one is older than the objective when the next one ends.
+    """Batches so long that results are older than the objective when they come: a batch reads what came while the one
+    before it ran, so its oldest result is as old as both together.
 
-    Of batches of minutes two are enough, the one that runs now included, unless they get shorter.
+    Of such long batches two are enough, the one that runs now included, unless they get shorter.
     """
     if view.trigger.interval or not view.trigger.known or view.plan.trigger in overload.ENDS_BY_ITSELF:
         return None
     latest = view.baseline.steady[-RECENT_BATCHES:]
     if len(latest) == RECENT_BATCHES:
-        seconds = median(batch.duration for batch in latest)
-        return Harm("late", seconds / view.freshness, latest[0].started) if seconds > view.freshness else None
-    *before, newest = _with_rows(view) or [0.0]
-    if not before or min(before[-1], newest) <= max(view.freshness, VERY_LONG_SECONDS):
-        return None
-    still = newest >= STILL_LONG * before[-1]
-    return Harm("late", newest / view.freshness, view.batches[0].started) if still else None
+        age = 2 * median(batch.duration for batch in latest)
+        return Harm("late", age / view.freshness, latest[0].started) if age > view.freshness else None
+    for before, newest in list(pairwise(_with_rows(view)))[-2:]:
+        age = before + newest
+        if min(before, newest) > VERY_LONG_SECONDS and age > view.freshness and newest >= STILL_LONG * before:
+            return Harm("late", age / view.freshness, view.batches[0].started)
+    return None
 
 
 def _with_rows(view: QueryView) -> list[float]:

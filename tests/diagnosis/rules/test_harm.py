@@ -136,7 +136,9 @@ def test_a_first_batch_of_a_minute_and_a_second_that_is_as_long_make_results_lat
     [
         pytest.param({"seconds": [80.0], "rows": [900], "running": 62.0}, id="the second may be shorter"),
         pytest.param({"seconds": [80.0], "rows": [0], "running": 70.0}, id="the first had no rows"),
-        pytest.param({"seconds": [50.0], "rows": [900], "running": 55.0}, id="both within the objective of a minute"),
+        pytest.param(
+            {"seconds": [25.0], "rows": [900], "running": 28.0}, id="together within the objective of a minute"
+        ),
         pytest.param(
             {"seconds": [80.0], "rows": [900], "running": 70.0, "plan": {"trigger": "available_now"}},
             id="it ends by itself",
@@ -145,6 +147,21 @@ def test_a_first_batch_of_a_minute_and_a_second_that_is_as_long_make_results_lat
 )
 def test_a_long_first_batch_alone_does_not(history, case):
     assert harm(history(**FEW_AND_LONG | case)) is None
+
+
+@pytest.mark.parametrize(("seconds", "late"), [(29.0, False), (33.0, True)])
+def test_the_oldest_row_of_a_batch_came_when_the_one_before_it_began(history, seconds, late):
+    """Results of batches that run back to back are as old as two of them."""
+    found = harm(history(warm=0, interval=0.0, seconds=[seconds] * 6, rows=900))
+
+    assert (found is not None and found.kind == "late") is late
+
+
+def test_two_long_batches_stay_proof_while_the_third_has_just_begun(history):
+    found = harm(history(**FEW_AND_LONG, seconds=[31.0, 38.0], rows=[900, 1800], running=3.0))
+
+    assert found is not None
+    assert found.kind == "late"
 
 
 def test_a_first_batch_of_half_a_minute_is_examined_until_a_quick_one_follows(history):
