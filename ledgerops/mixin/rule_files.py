@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from ledgerops.mixin.alerts import CAUSES, FRESHNESS, OBSERVER, SYMPTOMS
-from ledgerops.mixin.alerts.freshness import records
+from ledgerops.mixin.alerts import CAUSES, FRESHNESS, OBSERVER, SYMPTOMS, falling_behind, freshness
 from ledgerops.mixin.alerts.model import Alert
-from ledgerops.mixin.alerts.promql import CAUSE, cause, lines
+from ledgerops.mixin.alerts.promql import CAUSE, cause, lines, remembered
 from ledgerops.mixin.site import Site, duration
 from ledgerops.mixin.yaml_text import HEAD, document
 
@@ -18,6 +17,12 @@ FILES: Mapping[str, tuple[Alert, ...]] = {
     "freshness": FRESHNESS,
     "observer": OBSERVER,
     "causes": CAUSES,
+}
+# the recording rules of a file, which come before its alerts
+RECORDS: Mapping[str, tuple[Callable[[Site], list[tuple[str, str]]], ...]] = {
+    "symptoms": (falling_behind.records,),
+    "freshness": (freshness.records,),
+    "observer": (remembered,),
 }
 # what pint reports of a file although it is meant, and why
 MEANT: Mapping[str, Mapping[str, str]] = {
@@ -36,11 +41,9 @@ MEANT: Mapping[str, Mapping[str, str]] = {
 
 def groups(name: str, site: Site) -> list[dict[str, Any]]:
     """The groups of one file; a PrometheusRule has those of all."""
+    made = [*_recorded(RECORDS.get(name, ()), site), *(_rule(alert, site) for alert in FILES[name])]
     interval = duration(site.evaluation_seconds)
-    made = [_rule(alert, site) for alert in FILES[name]]
-    if name == "freshness":
-        made = [{"record": record, "expr": lines(expression)} for record, expression in records(site)] + made
-    return [
+    found = [
         {
             "name": f"ledgerops-{name}" + (f"-{n // MOST + 1}" if n else ""),
             "interval": interval,
@@ -48,6 +51,15 @@ def groups(name: str, site: Site) -> list[dict[str, Any]]:
         }
         for n in range(0, len(made), MOST)
     ]
+    if name == "freshness":
+        seldom = duration(max(freshness.BUDGET_SECONDS * site.time_scale, site.evaluation_seconds))
+        rules = _recorded((freshness.budget,), site)
+        found.append({"name": "ledgerops-freshness-budget", "interval": seldom, "rules": rules})
+    return found
+
+
+def _recorded(makers: Iterable[Callable[[Site], list[tuple[str, str]]]], site: Site) -> list[dict[str, Any]]:
+    return [{"record": name, "expr": lines(expression)} for make in makers for name, expression in make(site)]
 
 
 def _rule(alert: Alert, site: Site) -> dict[str, Any]:

@@ -48,6 +48,11 @@ ALERT = Alert(
     of_query=False,
     cases=(
         Case("fires", "one of two does not answer", {**OTHER, UP: "1x8 0x40", ACTIVE: "1x8 stale"}, 400, True),
+        Case("fires", "ten minutes and more ago", {**OTHER, UP: "1x8 stale", ACTIVE: "1x8 stale"}, 3000, True),
+        Case(
+            "stays quiet", "its queries had ended a minute before, half an hour ago",
+            {**OTHER, UP: "1x48 stale", ACTIVE: "1x41 0x4 stale"}, 3000, False,
+        ),
         Case("fires", "its target is gone", {**OTHER, UP: "1x8 stale", ACTIVE: "1x8 stale"}, 400, True),
         Case(
             "fires", "its query ended on another driver before",

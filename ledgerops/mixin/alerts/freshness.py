@@ -11,11 +11,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ledgerops.mixin.alerts.model import Alert, Case
-from ledgerops.mixin.alerts.promql import CAUSE, alive, interval, silent, worst
+from ledgerops.mixin.alerts.promql import CAUSE, alive, interval, once_a_step, silent, step_seconds, worst
 from ledgerops.mixin.site import Site, duration
 
-FRESHNESS, BAD = "query:freshness:seconds", "query:freshness_bad:bool"
+FRESHNESS, BAD, STEP = "query:freshness:seconds", "query:freshness_bad:bool", "query:freshness_bad:step_5m"
+BUDGET = "query:freshness_budget:ratio"
 HOUR, DAY = 3600.0, 86400.0
+MAX_FINE_SECONDS = 2 * HOUR  # longer windows are made of STEP: a month at 15 s has 172,800 samples for each query
+BUDGET_SECONDS = 120.0  # between two evaluations of the budget: it reads 8,640 samples for each query
 
 PAGE_RUNBOOK = """Freshness budget burns fast: results are too old, and the error budget will soon be used up.
 
@@ -53,7 +56,7 @@ SLOW = (Burn(3.0, DAY, 2 * HOUR), Burn(1.0, 3 * DAY, 6 * HOUR))
 
 def records(site: Site) -> list[tuple[str, str]]:
     """Recording rules, (name, expression) in the order in which they build on each other."""
-    lag = worst(site, "ledgerops_source_lag_seconds")
+    lag = worst(site, "ledgerops_query_lag_seconds")
     quiet = silent(site)
     expected = f"{worst(site, 'ledgerops_query_expected')} == 1"
     fresh = site.series(FRESHNESS)
@@ -70,10 +73,23 @@ def records(site: Site) -> list[tuple[str, str]]:
         ),
     ]
     windows = sorted({window for burn in (*FAST, *SLOW) for window in (burn.long, burn.short)})
-    found += [(_ratio(window), _share(site, window)) for window in windows]
-    period = site.period_days * DAY
-    found.append(("query:freshness_budget:ratio", f"1 - ({_share(site, period)}) / {site.budget:g}"))
+    found += [(_ratio(window), _share(site, window)) for window in windows if window <= MAX_FINE_SECONDS]
+    found.append((STEP, _step(site)))
+    found += [(_ratio(window), _share(site, window)) for window in windows if window > MAX_FINE_SECONDS]
     return found
+
+
+def budget(site: Site) -> list[tuple[str, str]]:
+    """The recording rule of the budget, which has a group of its own: it is evaluated every BUDGET_SECONDS."""
+    return [(BUDGET, f"1 - ({_share(site, site.period_days * DAY)}) / {site.budget:g}")]
+
+
+def _step(site: Site) -> str:
+    """The bad share of each step, once. The window is a millisecond shorter than the step, because Prometheus 2 counts
+    a sample at its beginning as well."""
+    step = step_seconds(site)
+    share = f"sum_over_time({site.series(BAD)}[{duration(step - 0.001)}]) / {step / site.evaluation_seconds:g}"
+    return share + once_a_step(site)
 
 
 def _ratio(window: float) -> str:
@@ -84,8 +100,9 @@ def _share(site: Site, window: float) -> str:
     """The bad share of a whole window. Divided by what the window can hold, not by what there is: a query that is five
     minutes old has not been bad for an hour."""
     scaled = window * site.time_scale
-    samples = scaled / site.evaluation_seconds
-    return f"sum_over_time({site.series(BAD)}[{duration(scaled)}]) / {samples:g}"
+    fine = window <= MAX_FINE_SECONDS
+    samples = scaled / (site.evaluation_seconds if fine else step_seconds(site))
+    return f"sum_over_time({site.series(BAD if fine else STEP)}[{duration(scaled)}]) / {samples:g}"
 
 
 def _burns(site: Site, burns: tuple[Burn, ...]) -> str:
@@ -96,7 +113,7 @@ def _burns(site: Site, burns: tuple[Burn, ...]) -> str:
     )
 
 
-LAG = 'ledgerops_source_lag_seconds{topic="t", partition="0"}'
+LAG = "ledgerops_query_lag_seconds"
 SEEN, ACTIVE, EXPECTED = "ledgerops_last_seen_timestamp_seconds", "ledgerops_query_active", "ledgerops_query_expected"
 WELL = {SEEN: "0+15x2000", ACTIVE: "1x2000", EXPECTED: "1x2000"}
 
@@ -115,6 +132,14 @@ PAGE = Alert(
     inhibits=("LedgerFreshnessTicket",),
     cases=(
         Case("fires", "a quarter of an hour at two minutes' lag", {**WELL, LAG: "0x240 120x80"}, 4700, True),
+        Case(
+            "fires", "eight minutes of each of four hours",
+            {**WELL, LAG: " ".join(["0x207 120x31"] * 4)}, 14385, True,
+        ),
+        Case(
+            "stays quiet", "four minutes of each of four hours",
+            {**WELL, LAG: " ".join(["0x223 120x15"] * 4)}, 14385, False,
+        ),
         Case(
             "fires", "the query is dead",
             {SEEN: "0+15x240 stale", ACTIVE: "1x240 0x100", EXPECTED: "1x340"}, 4700, True,

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 
-from ledgerops.mixin.site import Site
+from ledgerops.mixin.site import Site, duration
 
 BY = "by (job, app, query)"
 CAUSE = "[cause]"  # in a description: stands for what `cause` gives
+ACTIVE, LAST_ACTIVE = "ledgerops_query_active", "query:active:last_step_5m"
+STEP_SECONDS = 300.0  # between two samples of a series of which long windows are made
 REMEMBERED_SECONDS = 12 * 3600.0  # for so long a driver that stopped answering is reported
 
 
@@ -37,15 +39,39 @@ def alive(site: Site) -> str:
     return f"{worst(site, 'ledgerops_query_active')} == 1"
 
 
+def step_seconds(site: Site) -> float:
+    """Between two samples of a series of which long windows are made."""
+    return max(STEP_SECONDS * site.time_scale, site.evaluation_seconds)
+
+
+def once_a_step(site: Site) -> str:
+    """Appended to an expression: only the evaluation in which a step ends has a sample.
+
+    A group with that interval would do the same, but promtool evaluates every group at each of its steps."""
+    return f" and on () (vector(time()) % {step_seconds(site):g} < {site.evaluation_seconds:g})"
+
+
+def remembered(site: Site) -> list[tuple[str, str]]:
+    """The recording rule (name, expression) that `lost` is made of: twelve hours of every scrape are thousands of
+    samples for each query. Its window is two steps, so that the last value before a driver is gone is among them."""
+    return [
+        (LAST_ACTIVE, f"last_over_time({site.series(ACTIVE)}[{duration(2 * step_seconds(site))}]){once_a_step(site)}")
+    ]
+
+
 def lost(site: Site) -> str:
     """1 for each query that ran on a driver which stopped answering, and that no other driver runs now.
 
     A query that ends when it has processed what there was (`available_now`, `once`) is not among them.
     """
-    active, memory = site.series("ledgerops_query_active"), site.window(REMEMBERED_SECONDS)
+    active, memory = site.series(ACTIVE), site.window(REMEMBERED_SECONDS)
     ends = site.series("ledgerops_query_info", 'trigger=~"available_now|once"')
+    last = (
+        f"last_over_time({active}[{duration(2 * step_seconds(site))}]) "
+        f"or last_over_time({site.series(LAST_ACTIVE)}[{memory}])"
+    )
     return (
-        f"(last_over_time({active}[{memory}]) == 1) unless on (job, app, instance, query) {active} "
+        f"(({last}) == 1) unless on (job, app, instance, query) {active} "
         f"unless on (job, app, query) ({active} == 1) "
         f"unless on (job, app, instance, query) last_over_time({ends}[{memory}])"
     )

@@ -34,7 +34,7 @@ def test_the_alerts_fire_and_stay_silent_as_their_cases_say(name):
     ("name", "before", "after", "said"),
     [
         ("observer", "== 0", "== 2", ("LedgerTargetDown",)),
-        ("observer", "}[12h]) == 1", "}[12h]) == 2", ("LedgerDriverLost",)),
+        ("observer", "}[12h])) == 1", "}[12h])) == 2", ("LedgerDriverLost",)),
         ("observer", '"} == 1)', '"} == 2)', ("LedgerDriverLost",)),
         ("observer", "available_now|once", "once", ("LedgerDriverLost",)),
         ("symptoms", "0.001 *", "0.9 *", ("LedgerRowsDropped",)),

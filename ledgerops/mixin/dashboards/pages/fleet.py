@@ -25,7 +25,7 @@ from ledgerops.mixin.dashboards.status import ACTIVE, LOST, NAMES, REMEMBERED, p
 
 EXPECTED = q("ledgerops_query_expected")
 LAST_SEEN = f"last_over_time({q('ledgerops_last_seen_timestamp_seconds')}[{REMEMBERED}])"
-LAG = q("ledgerops_source_lag_seconds")
+LAG = q("ledgerops_query_lag_seconds")
 CAUSE = q("ledgerops_root_cause_info", 'rank="1"')
 SINCE = q("ledgerops_root_cause_since_timestamp_seconds")
 UP = 'up{job=~"$job", instance=~"$instance"}'

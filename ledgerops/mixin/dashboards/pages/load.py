@@ -148,7 +148,7 @@ PAGE = Page(
                 ),
                 Panel(
                     "Lag, ten largest",
-                    (Target(worst(by("max", EACH, q("ledgerops_source_lag_seconds")), EACH)),),
+                    (Target(worst(by("max", EACH, q("ledgerops_query_lag_seconds")), EACH)),),
                     "s",
                     "Age of the oldest unread row. Good: flat; a steady rise under a steady load is more than the query can sustain.",
                     warn=thresholds.ageing,
@@ -170,7 +170,7 @@ PAGE = Page(
                 ),
                 Panel(
                     "Backlog, ten largest",
-                    (Target(worst(by("sum", EACH, q("ledgerops_source_backlog_offsets")), EACH)),),
+                    (Target(worst(by("sum", EACH, q("ledgerops_query_backlog_offsets")), EACH)),),
                     "short",
                     "Offsets not read yet. Good: returns to near 0 with each batch.",
                     width=12,
