@@ -1,15 +1,16 @@
 """Tries versions of Spark and Python: makes an environment for each, runs queries with known faults in it, and writes
 which groups of metrics had samples and which rules named their fault.
 
-An environment takes up to two minutes and 1.5 GB, and is removed again; with uv on the PATH, seconds after the first.
-What was found is kept beside this module, so that one version can be tried anew without the others. Interpreters are
-found as pythonX.Y on the PATH or under pyenv.
+The wheel of each Spark version is built once, in up to two minutes and 0.5 GB. An environment takes a minute and
+1 GB, with uv on the PATH seconds, and is removed again. What is most used comes first: classic sessions and older
+Pythons. What was found is kept beside this module after each environment: --resume tries only what is not kept, and
+one version can be tried again without the others. Interpreters are found as pythonX.Y on the PATH or under pyenv.
 
 Exit code: 0 when all could be tried, 2 when one could not (no such interpreter, no wheels of a dependency).
 
 Examples:
     python -m load.compatibility --spark 4.2.0 3.5.7 --python 3.11 --write docs/compatibility.md
-    python -m load.compatibility --session connect
+    python -m load.compatibility --resume --wheels /var/tmp/wheels
     python -m load.compatibility --page docs/compatibility.md
 """
 
@@ -25,17 +26,18 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from itertools import product
 from pathlib import Path
 
 from ledgerops.servers.java import java_home
 from load.compatibility.probe import FAULTS
-from load.compatibility.results import PYTHONS, SESSIONS, SPARKS, Tried, keep, put, read, tables
+from load.compatibility.results import PYTHONS, SESSIONS, SPARKS, Key, Tried, keep, put, read, tables
 
 ROOT = Path(__file__).parents[2]
 INSTALL_SECONDS = 1200.0
 PROBE_SECONDS = 600.0
-# wheels only: compiling grpcio takes an hour; of Spark and py4j there are sources, which are pure Python
-WHEELS = ("--only-binary=:all:", *(f"--no-binary={name}" for name in ("pyspark", "py4j", "ledgerops")))
+# wheels only: compiling grpcio takes an hour; of py4j there are sources, which are pure Python
+WHEELS = ("--only-binary=:all:", *(f"--no-binary={name}" for name in ("py4j", "ledgerops")))
 # a JVM that lives for a minute: compiling its hot code once more costs more than it saves
 SHORT_LIVED_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 # of Spark's own extra, whose newest versions Spark does not take
@@ -56,37 +58,67 @@ def main(argv: Sequence[str] | None = None) -> int:
     add("--spark", nargs="+", default=SPARKS, metavar="VERSION")
     add("--python", nargs="+", default=PYTHONS, metavar="VERSION")
     add("--session", nargs="+", default=SESSIONS, choices=SESSIONS)
+    add("--resume", action="store_true", help="leave out what is kept")
+    add("--wheels", type=Path, metavar="FOLDER", help="keep the wheels of Spark here (default: a temporary folder)")
     add("--write", type=Path, metavar="PAGE", help="put the table into this page")
     add("--page", type=Path, metavar="PAGE", help="only make the page's table of what is kept")
     args = parser.parse_args(argv)
+    kept = read() if args.resume else {}
+    cells = () if args.page is not None else by_use(args.spark, args.session, args.python)
     failed = False
-    for python in args.python if args.page is None else ():
-        for spark in args.spark:
-            for found in tried(spark, python, args.session):
-                if isinstance(found, NotTried):
-                    failed = True
-                    print(f"Spark {spark}, Python {python}: {found}", file=sys.stderr)
-                    continue
-                keep(found)
-                said = found.reason or f"{len(found.families)} families; {', '.join(found.rules)}"
-                print(f"Spark {spark}, {found.session}, Python {python}: {said}", flush=True)
+    with tempfile.TemporaryDirectory(prefix="compatibility-") as temporary:
+        for cell in (cell for cell in cells if cell not in kept):
+            try:
+                found = tried(*cell, args.wheels or Path(temporary))
+            except NotTried as error:
+                failed = True
+                print(f"{name(*cell)}: {error}", file=sys.stderr, flush=True)
+                continue
+            keep(found)
+            said = found.reason or f"{len(found.families)} families; {', '.join(found.rules)}"
+            print(f"{name(*cell)}: {said}", flush=True)
     page = args.page or args.write
     if page is not None:
         page.write_text(put(page.read_text("utf-8"), tables(read())), "utf-8")
     return 2 if failed else 0
 
 
-def tried(spark: str, python: str, sessions: Sequence[str]) -> list[Tried | NotTried]:
-    """What each kind of session came to in one environment."""
+def by_use(sparks: Sequence[str], sessions: Sequence[str], pythons: Sequence[str]) -> list[Key]:
+    """All combinations; the first session and Python of every Spark version come first."""
+    cells = product(sparks, enumerate(sessions), enumerate(pythons))
+    ranked = sorted(cells, key=lambda cell: (cell[1][0] + cell[2][0], cell[1][0]))
+    return [(spark, session, python) for spark, (_, session), (_, python) in ranked]
+
+
+def name(spark: str, session: str, python: str) -> str:
+    return f"Spark {spark}, {session}, Python {python}"
+
+
+def tried(spark: str, session: str, python: str, wheels: Path) -> Tried:
+    """What the probe saw in a new environment, which is removed again. Raises NotTried."""
     with tempfile.TemporaryDirectory(prefix="compatibility-") as folder:
-        try:
-            interpreter = environment(Path(folder), spark, python)
-        except NotTried as error:
-            return [error]
-        return [probe(interpreter, spark, python, session) for session in sessions]
+        return probe(environment(Path(folder), spark, python, wheels), spark, session, python)
 
 
-def environment(folder: Path, spark: str, python: str) -> Path:
+def spark_wheel(version: str, folder: Path) -> Path:
+    """The wheel of this Spark version, built in `folder` unless it is there. Raises NotTried."""
+    wanted = f"pyspark-{version}-*.whl"
+    if not (there := list(folder.glob(wanted))):
+        build = [sys.executable, "-m", "pip", "wheel", "-q", "--no-cache-dir", "--no-deps", "-w", str(folder)]
+        _install([*build, "--no-binary=pyspark", f"pyspark=={version}"])
+        there = list(folder.glob(wanted))
+    return there[0]
+
+
+def _install(command: Sequence[str]) -> None:
+    """Runs an installer. Raises NotTried with its last error."""
+    done = subprocess.run(command, capture_output=True, text=True, timeout=INSTALL_SECONDS, check=False)
+    if done.returncode != 0:
+        said = done.stderr.strip().splitlines() or ["the installer failed"]
+        raise NotTried(next((line for line in reversed(said) if line.startswith("ERROR:")), said[-1]).strip())
+
+
+def environment(folder: Path, spark: str, python: str, wheels: Path) -> Path:
     """The interpreter of a new environment with this Spark, and this checkout. Raises NotTried."""
     own = find_python(python)
     if own is None:
@@ -103,24 +135,25 @@ def environment(folder: Path, spark: str, python: str) -> Path:
         make, install = [own, "-m", "venv"], [here, "-m", "pip", "install"]
     subprocess.run([*make, str(folder / "env")], check=True)
     limits = (*LIMITS, *(LIMITS_OF_SPARK_3 if spark.startswith("3.") else ()))
-    command = [*install, "-q", *WHEELS, *limits, f"pyspark[connect]=={spark}", str(source)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=INSTALL_SECONDS, check=False)
-    if done.returncode != 0:
-        said = done.stderr.strip().splitlines() or ["the installer failed"]
-        raise NotTried(next((line for line in reversed(said) if line.startswith("ERROR:")), said[-1]).strip())
+    wheel = spark_wheel(spark, wheels)
+    _install([*install, "-q", *WHEELS, *limits, f"pyspark[connect] @ {wheel.resolve().as_uri()}", str(source)])
     return interpreter
 
 
 def find_python(version: str) -> str | None:
     """The interpreter of this version: on the PATH, or the newest of pyenv's."""
-    if found := shutil.which(f"python{version}"):
-        return found
     root = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
-    return max(map(str, root.glob(f"versions/{version}.*/bin/python{version}")), default=None)
+    own = max(map(str, root.glob(f"versions/{version}.*/bin/python{version}")), default=None)
+    # on the PATH may be a shim of pyenv, which fails unless that version is chosen
+    return next((found for found in (shutil.which(f"python{version}"), own) if found and _runs(found)), None)
 
 
-def probe(interpreter: Path, spark: str, python: str, session: str) -> Tried | NotTried:
-    """Runs the probe in an environment."""
+def _runs(interpreter: str) -> bool:
+    return subprocess.run([interpreter, "-c", ""], capture_output=True, check=False).returncode == 0
+
+
+def probe(interpreter: Path, spark: str, session: str, python: str) -> Tried:
+    """Runs the probe in an environment. Raises NotTried where it prints nothing."""
     outside = {name: value for name, value in os.environ.items() if not name.startswith(("LEDGEROPS_", "PYTHON"))}
     java = {
         "JAVA_HOME": str(java_home()),
@@ -136,11 +169,11 @@ def probe(interpreter: Path, spark: str, python: str, session: str) -> Tried | N
                 env={**outside, **java},
             )  # fmt: skip
         except subprocess.TimeoutExpired:
-            return NotTried(f"{session}: no answer within {PROBE_SECONDS:.0f} s")
+            raise NotTried(f"no answer within {PROBE_SECONDS:.0f} s") from None
     try:
         found = json.loads(done.stdout.splitlines()[-1])
     except (IndexError, ValueError):
-        return NotTried(f"{session}: {reason(done.stderr)}")
+        raise NotTried(reason(done.stderr)) from None
     if unnamed := FAULTS.keys() - set(found["rules"]):
         queries = tuple(FAULTS[rule] for rule in unnamed)
         said = [line for line in done.stderr.splitlines() if line.startswith(queries)]

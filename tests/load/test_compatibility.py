@@ -116,5 +116,52 @@ def test_the_page_shows_what_is_kept():
 
 
 def test_an_interpreter_that_is_absent_is_reported_and_the_command_fails(capsys):
-    assert command.main(["--spark", "4.2.0", "--python", "3.99"]) == 2
-    assert capsys.readouterr().err == "Spark 4.2.0, Python 3.99: no interpreter python3.99\n"
+    assert command.main(["--spark", "4.2.0", "--python", "3.99", "--session", "classic"]) == 2
+    assert capsys.readouterr().err == "Spark 4.2.0, classic, Python 3.99: no interpreter python3.99\n"
+
+
+def test_the_first_session_and_python_of_every_spark_are_tried_before_others():
+    assert command.by_use(["4", "3"], ["classic", "connect"], ["3.11", "3.12"]) == [
+        ("4", "classic", "3.11"), ("3", "classic", "3.11"),
+        ("4", "classic", "3.12"), ("3", "classic", "3.12"),
+        ("4", "connect", "3.11"), ("3", "connect", "3.11"),
+        ("4", "connect", "3.12"), ("3", "connect", "3.12"),
+    ]  # fmt: skip
+
+
+def test_a_resumed_command_leaves_out_what_is_kept(monkeypatch, tmp_path, capsys):
+    kept, later = tmp_path / "results.json", []
+    keep(WHOLE, kept)
+    monkeypatch.setattr(command, "read", lambda: read(kept))
+    monkeypatch.setattr(command, "keep", later.append)
+    monkeypatch.setattr(command, "tried", lambda *cell: Tried(*cell[:3], FAMILIES, ["slow-sink"]))
+    arguments = ["--spark", "4.2.0", "--session", "classic", "--python", "3.11", "3.12"]
+
+    assert command.main([*arguments, "--resume"]) == 0
+    assert [each.key for each in later] == [("4.2.0", "classic", "3.12")]
+    assert capsys.readouterr().out == "Spark 4.2.0, classic, Python 3.12: 3 families; slow-sink\n"
+    assert command.main(arguments) == 0
+    assert len(later) == 3
+
+
+def test_a_shim_that_does_not_run_is_passed_over_for_an_interpreter_of_pyenv(monkeypatch, tmp_path):
+    def program(path, code):
+        path.parent.mkdir(parents=True)
+        path.write_text(f"#!/bin/sh\nexit {code}\n")
+        path.chmod(0o755)
+
+    shim, own = tmp_path / "shims/python3.99", tmp_path / "versions/3.99.1/bin/python3.99"
+    program(shim, 127)
+    monkeypatch.setenv("PYENV_ROOT", str(tmp_path))
+    monkeypatch.setenv("PATH", str(shim.parent), prepend=":")
+    assert command.find_python("3.99") is None
+
+    program(own, 0)
+    assert command.find_python("3.99") == str(own)
+
+
+def test_a_wheel_of_spark_that_is_there_is_not_built_again(tmp_path):
+    wheel = tmp_path / "pyspark-4.2.0-py2.py3-none-any.whl"
+    wheel.touch()
+
+    assert command.spark_wheel("4.2.0", tmp_path) == wheel
