@@ -95,8 +95,9 @@ def start_queries(spark: Any) -> None:
             try:
                 writer.queryName(name).trigger(processingTime=trigger).start()
                 return
-            except Exception as error:  # a Connect server gives a Python worker ten seconds to start
-                if attempt == MAX_STARTS - 1 or "connect back" not in str(error):
+            except Exception as error:
+                # a Connect server gives a Python worker ten seconds to start, and the worker has 15 to connect
+                if attempt == MAX_STARTS - 1 or not any(late in str(error) for late in ("connect back", "OPEN_SOCKET")):
                     raise
 
     late = F.when(F.col("value") % 10 == 0, F.col("timestamp") - F.expr("INTERVAL 10 MINUTES"))

@@ -7,8 +7,8 @@ import pytest
 from ledgerops import mixin
 from ledgerops.metrics import METRICS, VERDICT_METRICS
 from ledgerops.metrics import QUERY_METRICS as OF_QUERIES
-from ledgerops.mixin.alerts.freshness import records
 from ledgerops.mixin.off_pages import OFF_PAGES, reason
+from ledgerops.mixin.rule_files import FILES, groups
 from ledgerops.mixin.site import Site
 from ledgerops.notify import metrics as notify_metrics
 from tests.paths import ROOT
@@ -17,7 +17,8 @@ FAMILIES = {metric.name: metric for metric in METRICS}
 # ledgerops notify serves a page of its own
 NOTIFY = {each.metric.name: each.metric for each in notify_metrics._families(notify_metrics.Counts(), {})}
 KNOWN = {**FAMILIES, **NOTIFY}
-RECORDED = {name for name, _ in records(Site())}
+RULES = [rule for name in FILES for group in groups(name, Site()) for rule in group["rules"]]
+RECORDED = {rule["record"] for rule in RULES if "record" in rule}
 OURS = re.compile(r"\bledgerops_[a-z0-9_]+(?![a-z0-9_*])")  # `ledgerops_executor_*` names a group
 SELECTOR = re.compile(r"\b(ledgerops_[a-z0-9_]+)\{([^}]*)\}")
 # what people read and Prometheus evaluates; of docs/metrics.md everything is in the catalogue by its making

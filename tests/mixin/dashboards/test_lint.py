@@ -8,17 +8,18 @@ import pytest
 from grafana_foundation_sdk.cog import plugins
 
 from ledgerops.metrics import METRICS
-from ledgerops.mixin.alerts.freshness import records
 from ledgerops.mixin.dashboards.build import page_json
 from ledgerops.mixin.dashboards.layout import LOAD_MARKS
 from ledgerops.mixin.dashboards.model import BAD, GOOD, UNKNOWN, WARN
 from ledgerops.mixin.dashboards.pages import PAGES
 from ledgerops.mixin.dashboards.sdk import encoded, models
+from ledgerops.mixin.rule_files import FILES, groups
 from ledgerops.mixin.site import Site
 from tests.paths import ROOT
 
 FOLDER = ROOT / "dashboards"
-RECORDED = {name for name, _ in records(Site())}
+RULES = [rule for name in FILES for group in groups(name, Site()) for rule in group["rules"]]
+RECORDED = {rule["record"] for rule in RULES if "record" in rule}
 FAMILIES = {metric.name: metric for metric in METRICS}
 PARTS = ("_bucket", "_sum", "_count")
 UNITS = {"short", "s", "bytes", "Bps", "rowsps", "percentunit", "suffix: cores", "suffix: tasks/s"}

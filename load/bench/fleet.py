@@ -1,0 +1,275 @@
+"""Many drivers on one Prometheus with the shipped rules: series, memory, CPU, scrapes, and how long the rules take.
+
+One process serves all drivers. Its text is made by the exporter's own code from synthetic records, anew for each scrape
+interval, and differs between drivers in the label `app` only. Prometheus is a real one.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import tempfile
+import threading
+import time
+import urllib.parse
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from shutil import which
+from typing import Any
+
+from ledgerops.errors import UserError
+from ledgerops.mixin.prometheus import prometheus_file
+from ledgerops.mixin.rule_files import rule_files
+from ledgerops.mixin.site import Site
+from ledgerops.runtime import exposition
+from ledgerops.runtime.snapshot import published
+from ledgerops.servers.process import Process, free_port
+from load.bench.growth import Fed
+from load.bench.lines import Line, limit
+from load.bench.outage import peak_memory
+
+DRIVERS, QUERIES, PARTITIONS = 500, 20, 5
+BATCHES = 30  # behind each query when it is scraped first
+WARM_SECONDS, MEASURED_SECONDS, OUTAGE_SECONDS = 60.0, 180.0, 150.0
+MAX_WARM_SECONDS = 600.0
+START_SECONDS = 120.0
+MAX_SHARE = 0.5  # of a rule group's interval that its evaluation may take
+
+SITE = Site(scrape_seconds=30.0)
+SAMPLE = re.compile(r"^(\w+)(?:\{.*\})? (\S+)$", re.MULTILINE)
+INSTANT = re.compile(r"^(\w+_timestamp_seconds(?:\{.*\})?) (\S+)$", re.MULTILINE)
+APP = "the-application"
+
+
+class Drivers:
+    """Serves /N/metrics for each driver N. Those in `gone` answer 503."""
+
+    def __init__(self, queries: int, partitions: int, folder: Path) -> None:
+        self.gone: set[str] = set()
+        self._fed = Fed(queries, partitions, folder).remember(BATCHES)
+        self.advance()
+        drivers = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                driver = self.path.split("/")[1]
+                body = drivers._body(driver, drivers._text)
+                self.send_response(503 if driver in drivers.gone else 200)
+                self.send_header("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+                self.send_header("Content-Encoding", "gzip")
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *args: Any) -> None:
+                pass
+
+        class Server(ThreadingHTTPServer):
+            request_queue_size = 512
+            daemon_threads = True
+
+        self._server = Server(("127.0.0.1", 0), Handler)
+        self.address = f"127.0.0.1:{self._server.server_port}"
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+
+    def advance(self) -> None:
+        """Gives each query one more batch, which ended just now."""
+        self._fed.spent.clear()
+        self._fed.measure(1)
+        families = published(self._fed.worker.snapshot, self._fed.stats.copy(), app=APP)
+        text = exposition.render(families, self._fed.now).decode()
+        ahead = self._fed.now - time.time()  # records have simulated times
+        self._text = INSTANT.sub(lambda found: f"{found[1]} {float(found[2]) - ahead:.3f}", text)
+
+    @property
+    def series(self) -> int:
+        """Of one driver."""
+        return len(SAMPLE.findall(self._text))
+
+    @property
+    def size(self) -> int:
+        """Bytes of one scrape, before compression."""
+        return len(self._text)
+
+    @staticmethod
+    def _body(driver: str, text: str) -> bytes:
+        return gzip.compress(text.replace(f'app="{APP}"', f'app="app-{driver}"').encode(), 1)
+
+    def close(self) -> None:
+        """Ends the server."""
+        self._server.shutdown()
+        self._server.server_close()
+
+
+class Prometheus:
+    """A server that scrapes all drivers and evaluates the rules of a site."""
+
+    def __init__(self, folder: Path, address: str, drivers: int, site: Site) -> None:
+        self.site = site
+        program = which("prometheus")
+        if program is None:
+            raise UserError("prometheus is absent; install it to measure many drivers")
+        (folder / "rules").mkdir()
+        (folder / "targets").mkdir()
+        for name, text in rule_files(site).items():
+            (folder / "rules" / name).write_text(text)
+        targets = [
+            {
+                "targets": [address],
+                "labels": {"__metrics_path__": f"/{n:03}/metrics", "instance": f"driver-{n:03}:9464"},
+            }
+            for n in range(drivers)
+        ]
+        (folder / "targets/ledgerops.json").write_text(json.dumps(targets))
+        (folder / "prometheus.yml").write_text(prometheus_file(site))
+        self.url = f"http://127.0.0.1:{free_port()}"
+        command = [program, f"--config.file={folder / 'prometheus.yml'}", f"--storage.tsdb.path={folder / 'data'}"]
+        self._process = Process("Prometheus", [*command, f"--web.listen-address={self.url[7:]}"], folder / "log")
+        self._process.wait_until(self._ready, START_SECONDS)
+
+    def _ready(self) -> bool:
+        try:
+            return bool(self.get("status/runtimeinfo"))
+        except OSError:
+            return False
+
+    def get(self, path: str, **parameters: str) -> Any:
+        """The data of an answer of its API."""
+        query = urllib.parse.urlencode(parameters)
+        with urllib.request.urlopen(f"{self.url}/api/v1/{path}?{query}", timeout=300) as answer:
+            return json.load(answer)["data"]
+
+    def value(self, expression: str) -> float:
+        """Of an expression with one sample; 0 without any."""
+        found = self.get("query", query=expression)["result"]
+        return float(found[0]["value"][1]) if found else 0.0
+
+    def total(self, name: str) -> float:
+        """Its own metric of this name, summed; 0 before it has a sample."""
+        with urllib.request.urlopen(f"{self.url}/metrics", timeout=300) as answer:
+            text = answer.read().decode()
+        return sum(float(value) for found, value in SAMPLE.findall(text) if found == name)
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def stop(self) -> None:
+        """Ends the server."""
+        self._process.stop()
+
+
+@dataclass
+class Watched:
+    """What was read of Prometheus during some minutes."""
+
+    cpu: float = 0.0  # cores
+    samples: float = 0.0  # appended a second
+    slowest: dict[str, float] = field(default_factory=dict)  # by rule group: the longest evaluation, seconds
+    rules: dict[str, float] = field(default_factory=dict)  # by rule: the longest, seconds
+    missed: float = 0.0  # evaluations that were left out
+
+    @property
+    def text(self) -> str:
+        """The groups, slowest first, and the three slowest rules."""
+        groups, rules = (sorted(each.items(), key=lambda row: -row[1]) for each in (self.slowest, self.rules))
+        named = ", ".join(f"{name} {seconds:.2f} s" for name, seconds in groups)
+        return f"{named}; slowest rules: {', '.join(f'{name} {seconds:.2f} s' for name, seconds in rules[:3])}"
+
+
+def watch(prometheus: Prometheus, drivers: Drivers, seconds: float) -> Watched:
+    """Reads for so many seconds what scraping and evaluating cost, while the drivers go on."""
+    found = Watched()
+    missed = prometheus.total("prometheus_rule_group_iterations_missed_total")
+    cpu = prometheus.total("process_cpu_seconds_total")
+    appended = prometheus.total("prometheus_tsdb_head_samples_appended_total")
+    began, since = time.monotonic(), datetime.now(UTC)
+    while time.monotonic() - began < seconds:
+        _turn(prometheus, drivers)
+        for group in prometheus.get("rules")["groups"]:
+            _longest(found.slowest, group, since)
+            for rule in group["rules"]:
+                _longest(found.rules, rule, since)
+    took = time.monotonic() - began
+    found.cpu = (prometheus.total("process_cpu_seconds_total") - cpu) / took
+    found.samples = (prometheus.total("prometheus_tsdb_head_samples_appended_total") - appended) / took
+    found.missed = prometheus.total("prometheus_rule_group_iterations_missed_total") - missed
+    return found
+
+
+def _turn(prometheus: Prometheus, drivers: Drivers) -> None:
+    """A batch of each query, and the rest of an evaluation's interval."""
+    began = time.monotonic()
+    drivers.advance()
+    time.sleep(max(0.0, prometheus.site.evaluation_seconds - (time.monotonic() - began)))
+
+
+def _longest(known: dict[str, float], evaluated: Mapping[str, Any], since: datetime) -> None:
+    """Keeps the longest evaluation of a group or rule among those that began after `since`."""
+    if datetime.fromisoformat(evaluated["lastEvaluation"]) >= since:
+        known[evaluated["name"]] = max(known.get(evaluated["name"], 0.0), evaluated["evaluationTime"])
+
+
+def fleet(
+    say: Callable[[str], None],
+    drivers: int = DRIVERS,
+    queries: int = QUERIES,
+    partitions: int = PARTITIONS,
+    seconds: tuple[float, float, float] = (WARM_SECONDS, MEASURED_SECONDS, OUTAGE_SECONDS),
+    site: Site = SITE,
+) -> Iterator[Line]:
+    """Yields the lines of the part. `seconds`: before measuring, measuring, and with half of the drivers gone."""
+    warm, measured, outage = seconds
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        served = Drivers(queries, partitions, folder)
+        stack.callback(served.close)
+        prometheus = Prometheus(folder, served.address, drivers, site)
+        stack.callback(prometheus.stop)
+        began = time.monotonic()
+        # the first scrapes and evaluations take far longer: all series are new
+        while prometheus.value("count(query:freshness:seconds)") < drivers * queries:
+            if time.monotonic() - began > MAX_WARM_SECONDS:
+                raise UserError(f"not all drivers were scraped within {MAX_WARM_SECONDS:.0f} s")
+            _turn(prometheus, served)
+        say(f"all drivers were scraped after {time.monotonic() - began:.0f} s")
+        watch(prometheus, served, warm)
+        say("measuring")
+        found = watch(prometheus, served, measured)
+        say(found.text)
+        series = prometheus.total("prometheus_tsdb_head_series")
+        scrapes = [prometheus.value(f"quantile({share}, scrape_duration_seconds)") for share in (0.5, 0.99)]
+        up = prometheus.value("sum(up)")
+        what = f"{drivers} drivers of {queries} queries with {partitions} source partitions"
+        yield Line(f"{what}: series", f"{served.series:,} in {served.size / 1e6:.2f} MB a driver, {series:,.0f} in all")
+        yield Line(
+            f"a scrape of each every {site.scrape_seconds:.0f} s",
+            f"{up:.0f} of {drivers} answered; {found.samples:,.0f} samples a second; median {scrapes[0]:.2f} s, p99 "
+            f"{scrapes[1]:.2f} s",
+        )
+        resident = prometheus.total("process_resident_memory_bytes")
+        yield Line(
+            "Prometheus",
+            f"{resident / 1e9:.1f} GB resident ({resident / series / 1e3:.1f} kB a series), peak "
+            f"{peak_memory(prometheus.pid) / 1e9:.1f} GB; {found.cpu:.2f} cores",
+        )
+        yield _rules("rules, nothing wrong: the longest evaluation of each group", found, site.evaluation_seconds)
+        served.gone = {f"{n:03}" for n in range(drivers // 2)}
+        lost = watch(prometheus, served, outage)
+        say(lost.text)
+        firing = prometheus.value('count(ALERTS{alertstate="firing"})')
+        yield _rules(
+            f"the same with {drivers // 2} drivers gone, {firing:,.0f} alerts firing", lost, site.evaluation_seconds
+        )
+
+
+def _rules(what: str, found: Watched, interval: float) -> Line:
+    figure = f"{found.text}; {found.missed:.0f} evaluations left out"
+    share = max(found.slowest.values(), default=0.0) / interval
+    return limit(what, share, figure, MAX_SHARE, f"each <= {MAX_SHARE:.0%} of {interval:.0f} s")
