@@ -2,6 +2,7 @@
 
 A client that is slow to say what it wants makes room for one that asks; who is turned away gets a 503 and is counted.
 Requests above the rate of their address wait, at next to no cost: answering them would take CPU time from the process.
+An address is that of a client, of IPv6 its /64.
 """
 
 from __future__ import annotations
@@ -21,8 +22,9 @@ from typing import Any
 
 from ledgerops.common.credentials import Reread
 from ledgerops.common.http_access import Access
-from ledgerops.common.http_handler import Answer, Handler, Request, problem
-from ledgerops.common.rate_limit import RateLimit
+from ledgerops.common.http_handler import Answer, Handler, Request, packed, problem
+from ledgerops.common.http_refusal import Refusals
+from ledgerops.common.rate_limit import RateLimit, network
 
 MAX_REQUESTS = 32  # at a time, so that a storm cannot take the process's memory
 MAX_REQUESTS_PER_ADDRESS = 24  # the rest is left to others
@@ -32,13 +34,10 @@ SPARED_SECONDS = 0.25  # for which a new connection is not cut for a newer one
 ROOM_SECONDS = 0.2  # that a request waits for the place of one that was cut
 EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)  # descriptors, or the system's memory
 ACCEPT_AGAIN_SECONDS = 0.2  # while they are; the connection waits in the system's queue
-MORE_FOLLOWS = getattr(socket, "MSG_MORE", 0)  # where the system knows it
-PAUSE_SECONDS = 0.1  # after a refused request, before others are accepted: together they take less CPU time
-WORK_SECONDS = 0.01  # after a pause, until the next
+PAUSE_SECONDS = 0.2  # after refused requests, before others are accepted: together they take less CPU time
+ACCEPT_SECONDS = 0.05  # that connections are accepted together, before those that wait or are slow get their turn
+SHARED_SECONDS = 1.0  # that an answer is shared by requests that had to wait
 MAX_PARKED = 32  # requests that wait because their address has sent more than it may
-MAX_LEAVING = 256  # refused connections whose request is still under way
-MAX_UNREAD_BYTES = 65_536  # of a refused request that are taken from its connection
-LEAVING_SECONDS = 0.1  # that such a connection stays open: closing it unread would reset it, and lose the answer
 
 
 @dataclass(slots=True)
@@ -47,6 +46,7 @@ class Connection:
 
     address: str
     began: float  # by the monotonic clock
+    waited: bool = False  # because its address had sent more than it may
     asked: bool = False  # whether its request has come in whole
 
 
@@ -79,14 +79,15 @@ class Server(ThreadingHTTPServer):
         self.max_body_bytes, self.problem = max_body_bytes, problem
         self._max_per_address, self._limit = max_per_address, RateLimit(max_per_second)
         self._parked: dict[str, deque[tuple[Any, Any]]] = {}  # by address, the oldest first
-        self._leaving: deque[tuple[float, Any]] = deque()  # refused connections, and until when they stay open
-        self._refusal = _refusal(problem)
-        self._crowded, self._paused = False, 0.0  # whether requests are refused; when the last pause ended
+        self._refusals = Refusals(problem)
+        self._shared: tuple[float, Request | None, Answer | None] = (0.0, None, None)  # by the monotonic clock
+        self._crowded = False  # whether a request has been refused since the last pause
         self._slots = threading.BoundedSemaphore(max_requests)
         self._open: dict[socket.socket, Connection] = {}
         if ":" in address[0]:
             self.address_family = socket.AF_INET6
         super().__init__(address, Handler)
+        self.socket.setblocking(False)  # accepted until none is left
 
     def close_inherited(self) -> None:
         """In a forked child: closes its copies of the sockets, which the parent goes on using."""
@@ -100,7 +101,7 @@ class Server(ThreadingHTTPServer):
         for request in self._idle():
             self.shutdown_request(request)
         self._parked.clear()
-        self._leaving.clear()
+        self._refusals.close()
 
     def server_bind(self) -> None:
         """Without the look-up of the host's name that HTTPServer does: it may hang for seconds."""
@@ -121,9 +122,23 @@ class Server(ThreadingHTTPServer):
             request = self.secure.current().wrap_socket(request, server_side=True, do_handshake_on_connect=False)
         return request, address
 
+    def _handle_request_noblock(self) -> None:
+        """Accepts all connections that wait, one after the other, where the library accepts one for each wake-up."""
+        limit = time.monotonic() + ACCEPT_SECONDS
+        while time.monotonic() < limit:
+            try:
+                request, client_address = self.get_request()
+            except OSError:
+                return
+            try:
+                self.process_request(request, client_address)
+            except Exception:
+                self.handle_error(request, client_address)
+                self.shutdown_request(request)
+
     def process_request(self, request: Any, client_address: Any) -> None:
         """Starts a thread for the request, unless its address has sent too many: then it waits, or is refused."""
-        address = str(client_address[0])
+        address = network(client_address[0])
         if address not in self._parked and self._limit.admit(address):
             self._begin(request, client_address)
         elif sum(map(len, self._parked.values())) < MAX_PARKED:
@@ -131,22 +146,14 @@ class Server(ThreadingHTTPServer):
         else:
             self._turn_away(request, "rate")
 
-    def _pause(self, now: float) -> float:
-        """Waits while too many requests come, unless it has just done so; returns the time after it."""
-        if now - self._paused > WORK_SECONDS:
-            self._crowded = False
-            time.sleep(PAUSE_SECONDS)
-            now = self._paused = time.monotonic()
-        return now
-
-    def _begin(self, request: Any, client_address: Any) -> None:
+    def _begin(self, request: Any, client_address: Any, waited: bool = False) -> None:
         """Without room, the slowest other client is cut or this one is refused."""
-        address = str(client_address[0])
+        address = network(client_address[0])
         refused = self._no_room(address)
         if refused is not None:
             self._turn_away(request, refused)
             return
-        self._open[request] = Connection(address, time.monotonic())
+        self._open[request] = Connection(address, time.monotonic(), waited)
         try:
             super().process_request(request, client_address)
         except RuntimeError:  # no more threads
@@ -158,8 +165,22 @@ class Server(ThreadingHTTPServer):
         try:
             super().process_request_thread(request, client_address)
         finally:
-            self._limit.charge(str(client_address[0]), time.thread_time())  # the thread lives for this request alone
+            self._limit.charge(
+                network(client_address[0]), time.thread_time()
+            )  # the thread lives for this request alone
             self._release(request)
+
+    def respond(self, connection: Any, request: Request) -> Answer:
+        """The answer to a request that has come in whole and is allowed. Requests that had to wait share theirs."""
+        known = self._open.get(connection)
+        if known is None or not known.waited or request.method != "GET":
+            return self.answer(request)
+        now, (at, shared, answer) = time.monotonic(), self._shared
+        if answer is None or shared != request or now - at > SHARED_SECONDS:
+            answer = self.answer(request)
+            answer = answer._replace(packed=packed(answer.body))
+            self._shared = now, request, answer
+        return answer
 
     def request_is_in(self, request: Any) -> None:
         """Called once a request has come in whole: from now on it is not cut for another."""
@@ -169,14 +190,16 @@ class Server(ThreadingHTTPServer):
 
     def service_actions(self) -> None:
         """Answers what has waited long enough and cuts what has taken too long; called between requests."""
-        now = self._pause(time.monotonic()) if self._crowded else time.monotonic()
+        if self._crowded:
+            self._crowded = False
+            time.sleep(PAUSE_SECONDS)
+        now = time.monotonic()
         for address, parked in list(self._parked.items()):
             while parked and self._limit.admit(address):
-                self._begin(*parked.popleft())
+                self._begin(*parked.popleft(), waited=True)
             if not parked:
                 del self._parked[address]
-        while self._leaving and self._leaving[0][0] <= now:
-            self._leave(self._leaving.popleft()[1])
+        self._refusals.close_due(now)
         for request, connection in list(self._open.items()):
             if now - connection.began > (REQUEST_SECONDS if connection.asked else HEADER_SECONDS):
                 self._cut(request)
@@ -229,48 +252,13 @@ class Server(ThreadingHTTPServer):
         if self.secure is not None:  # a TLS client would have to shake hands first
             self.shutdown_request(request)
             return
-        try:
-            request.setblocking(False)
-            request.send(self._refusal, MORE_FOLLOWS)  # in one packet with the end of the connection
-            if not self._has_come(request):
-                request.shutdown(socket.SHUT_WR)
-                if len(self._leaving) >= MAX_LEAVING:
-                    self._leave(self._leaving.popleft()[1])
-                self._leaving.append((time.monotonic() + LEAVING_SECONDS, request))
-                return
-        except OSError:
-            pass
-        request.close()
-
-    @staticmethod
-    def _has_come(request: Any) -> bool:
-        """Takes what has come of a refused request; False if nothing has. Raises OSError."""
-        try:
-            request.recv(MAX_UNREAD_BYTES)
-        except BlockingIOError:
-            return False
-        return True
-
-    def _leave(self, request: Any) -> None:
-        """Closes a refused connection: what is unread would become a bare reset."""
-        try:
-            self._has_come(request)
-        except OSError:
-            pass
-        request.close()
+        self._refusals.refuse(request)
 
     def _idle(self) -> list[Any]:
         """The connections without a thread."""
         parked = [request for waiting in self._parked.values() for request, _ in waiting]
-        return [*parked, *(request for _, request in self._leaving)]
+        return [*parked, *self._refusals.waiting()]
 
     def _release(self, request: Any) -> None:
         if self._open.pop(request, None) is not None:
             self._slots.release()
-
-
-def _refusal(problem: Callable[[HTTPStatus, str], Answer]) -> bytes:
-    """The whole answer to a request for which there is no room."""
-    body, kind, _ = problem(HTTPStatus.SERVICE_UNAVAILABLE, "too many requests at the same time; try again")
-    head = f"HTTP/1.1 503 Service Unavailable\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n"
-    return f"{head}Retry-After: 1\r\nConnection: close\r\n\r\n".encode() + body

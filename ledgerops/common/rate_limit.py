@@ -3,12 +3,27 @@
 from __future__ import annotations
 
 import math
+import socket
 import time
 from collections.abc import Callable
 
 BURST = 100  # answers that an address may get at once, however few it may get in a second
 SECONDS_OF_CPU = 0.02  # that one answer may take; one that takes more counts as several
 MAX_ADDRESSES = 1000  # that are remembered
+MAPPED_IPV4 = bytes(10) + b"\xff\xff"  # the begin of an IPv4 address as a socket of both kinds gives it
+
+
+def network(host: str) -> str:
+    """What counts as one address: the address of a client itself, of IPv6 its /64, which one machine has whole."""
+    if ":" not in host:
+        return host
+    try:
+        packed = socket.inet_pton(socket.AF_INET6, host.partition("%")[0])
+    except OSError:
+        return host
+    if packed.startswith(MAPPED_IPV4):
+        return socket.inet_ntop(socket.AF_INET, packed[len(MAPPED_IPV4) :])
+    return f"{socket.inet_ntop(socket.AF_INET6, packed[:8] + bytes(8))}/64"
 
 
 class RateLimit:

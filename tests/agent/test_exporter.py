@@ -1,5 +1,6 @@
 import gzip
 import http.client
+import itertools
 import json
 import logging
 import os
@@ -22,7 +23,7 @@ from ledgerops.agent.exporter import Exporter
 from ledgerops.agent.queue import EventQueue
 from ledgerops.agent.worker import Worker
 from ledgerops.cli import main
-from ledgerops.common import http_handler, http_server, rate_limit
+from ledgerops.common import http_handler, http_refusal, http_server, rate_limit
 from ledgerops.common.http import ask
 from ledgerops.common.http_server import MAX_REQUESTS, MAX_REQUESTS_PER_ADDRESS
 from ledgerops.config import Config
@@ -439,6 +440,7 @@ def opened(served, count):
 def test_clients_that_never_finish_their_request_leave_room_for_those_that_do(serve, monkeypatch):
     monkeypatch.setattr(http_handler.Handler, "timeout", None)
     monkeypatch.setattr(http_server, "HEADER_SECONDS", 600.0)
+    monkeypatch.setattr(http_server, "ROOM_SECONDS", 60.0)  # a cut thread takes long to end on a busy machine
     served = serve()
     before = threading.active_count()
     slow = opened(served, 2 * MAX_REQUESTS)
@@ -512,8 +514,8 @@ def test_one_address_that_asks_too_often_holds_up_no_other(serve, monkeypatch):
 def test_refused_clients_that_say_nothing_hold_up_no_other(serve, monkeypatch):
     monkeypatch.setattr(rate_limit, "BURST", 1)
     monkeypatch.setattr(exporter_module, "MAX_PER_SECOND", 0.001)
-    monkeypatch.setattr(http_server, "LEAVING_SECONDS", 600.0)
-    monkeypatch.setattr(http_server, "MAX_LEAVING", 10)
+    monkeypatch.setattr(http_refusal, "LEAVING_SECONDS", 600.0)
+    monkeypatch.setattr(http_refusal, "MAX_LEAVING", 10)
     served = serve()
     greedy = opened(served, http_server.MAX_PARKED + 1)
     try:
@@ -524,7 +526,7 @@ def test_refused_clients_that_say_nothing_hold_up_no_other(serve, monkeypatch):
         for each in refused:
             assert each.recv(2000).startswith(b"HTTP/1.1 503 ")
         assert refused[9].recv(1) == b"", "the oldest of more than MAX_LEAVING is closed"
-        assert len(served.exporter._server._leaving) == 10
+        assert len(served.exporter._server._refusals.waiting()) == 10
         with socket.create_connection(("127.0.0.1", served.exporter.port), 60, ("127.0.0.2", 0)) as other:
             other.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
             assert other.recv(100).startswith(b"HTTP/1.1 200")
@@ -603,6 +605,99 @@ def test_a_request_does_not_overtake_those_of_its_address_that_wait(serve, monke
             assert each.recv(100).startswith(b"HTTP/1.1 200")
 
     assert order == sorted(order)
+
+
+def counted_page(served):
+    """Has a page /count, which says how often it was made."""
+    made = itertools.count(1)
+
+    def count(query, accept):
+        return http_handler.Answer(b"%d " % next(made) * 1000, "text/plain")
+
+    served.exporter._pages["/count"] = count
+
+
+def test_requests_that_had_to_wait_share_an_answer_and_others_get_their_own(serve, monkeypatch):
+    monkeypatch.setattr(rate_limit, "BURST", 1)
+    monkeypatch.setattr(exporter_module, "MAX_PER_SECOND", 0.001)
+    monkeypatch.setattr(http_server, "SHARED_SECONDS", 600.0)
+    served = serve()
+    counted_page(served)
+    parked, limit = served.exporter._server._parked, served.exporter._server._limit
+    with ThreadPoolExecutor(9) as pool:
+        kinds = ({}, {"Accept-Encoding": "gzip"})
+        waiting = [pool.submit(served.get, "/count", **kinds[number % 2]) for number in range(8)]
+        until(lambda: len(parked.get("127.0.0.1", ())) == 7, 60, "all but the first to wait")
+        last = pool.submit(served.get, "/count?other")
+        until(lambda: len(parked.get("127.0.0.1", ())) == 8, 60, "the last to wait")
+        limit._per_second = 1000.0
+        answers, other = [each.result() for each in waiting], last.result()[2]
+    bodies = [gzip.decompress(body) if headers["Content-Encoding"] else body for _, headers, body in answers]
+    with socket.create_connection(("127.0.0.1", served.exporter.port), 60, ("127.0.0.2", 0)) as second:
+        second.sendall(b"GET /count HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        fresh = second.makefile("rb").read()
+
+    assert {status for status, _, _ in answers} == {200}
+    assert sorted(body.split()[0] for body in bodies) == [b"1"] + [b"2"] * 7
+    assert other.split()[0] == b"3", "another target has another answer"
+    assert fresh.endswith(b" 4 "), "who did not have to wait gets a new one"
+
+
+def test_a_shared_answer_is_made_anew_after_its_time(serve, monkeypatch):
+    monkeypatch.setattr(rate_limit, "BURST", 1)
+    monkeypatch.setattr(exporter_module, "MAX_PER_SECOND", 20.0)
+    monkeypatch.setattr(http_server, "SHARED_SECONDS", 0.0)
+    served = serve()
+    counted_page(served)
+
+    assert [served.get("/count")[2].split()[0] for _ in range(4)] == [b"1", b"2", b"3", b"4"]
+
+
+def test_connections_that_come_together_are_accepted_in_one_go(serve, monkeypatch):
+    monkeypatch.setattr(http_server, "ACCEPT_SECONDS", 60.0)
+    served = serve()
+    served.exporter._server.shutdown()
+    accepted = []
+    monkeypatch.setattr(served.exporter._server, "process_request", lambda request, address: accepted.append(request))
+    clients = opened(served, 20)
+    served.exporter._server._handle_request_noblock()
+    for each in (*clients, *accepted):
+        each.close()
+
+    assert len(accepted) == 20
+
+
+def test_clients_of_one_network_of_ipv6_share_their_rate(serve, monkeypatch):
+    monkeypatch.setattr(rate_limit, "BURST", 4)
+    monkeypatch.setattr(exporter_module, "MAX_PER_SECOND", 0.001)
+    hosts, accept = itertools.count(1), http_server.Server.get_request
+
+    def from_one_network(server):
+        return accept(server)[0], (f"2001:db8::{next(hosts):x}", 1, 0, 0)
+
+    monkeypatch.setattr(http_server.Server, "get_request", from_one_network)
+    served = serve()
+    clients = opened(served, 6)
+    try:
+        for each in clients:
+            each.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        for each in clients[:4]:
+            assert each.recv(100).startswith(b"HTTP/1.1 200")
+        parked = served.exporter._server._parked
+        until(lambda: [(of, len(waiting)) for of, waiting in parked.items()] == [("2001:db8::/64", 2)], 60, "the rest")
+    finally:
+        for each in clients:
+            each.close()
+
+
+def test_clients_of_ipv4_do_not_share_their_rate_at_an_address_of_ipv6(serve, monkeypatch):
+    served = serve(host="::") if socket.has_dualstack_ipv6() else pytest.skip("no IPv6 here")
+    for host in ("127.0.0.1", "127.0.0.2"):
+        with socket.create_connection(("127.0.0.1", served.exporter.port), 60, (host, 0)) as client:
+            client.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            assert client.recv(100).startswith(b"HTTP/1.1 200")
+
+    assert list(served.exporter._server._limit._left) == ["127.0.0.1", "127.0.0.2"]
 
 
 def test_an_answer_that_takes_long_counts_as_several(serve, monkeypatch):

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from ledgerops.common.rate_limit import BURST, MAX_ADDRESSES, SECONDS_OF_CPU, RateLimit
+from ledgerops.common.rate_limit import BURST, MAX_ADDRESSES, SECONDS_OF_CPU, RateLimit, network
 
 
 class Clock:
@@ -89,3 +89,21 @@ def test_without_a_limit_every_request_is_admitted_and_none_remembered(clock):
 
     assert admitted(limit, 10 * BURST) == 10 * BURST
     assert not limit._left
+
+
+@pytest.mark.parametrize(
+    ("host", "counted"),
+    [
+        ("192.0.2.7", "192.0.2.7"),
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
+        ("2001:db8:1:2::", "2001:db8:1:2::/64"),
+        ("2001:DB8:1:3::1", "2001:db8:1:3::/64"),
+        ("fe80::1%eth0", "fe80::/64"),
+        ("::1", "::/64"),
+        pytest.param("::ffff:192.0.2.7", "192.0.2.7", id="IPv4 at a socket of both kinds"),
+        pytest.param("::ffff:192.0.2.8", "192.0.2.8", id="another client of IPv4 there"),
+        pytest.param("not:an:address", "not:an:address", id="none"),
+    ],
+)
+def test_a_network_of_ipv6_counts_as_one_address_and_one_of_ipv4_as_itself(host, counted):
+    assert network(host) == counted
