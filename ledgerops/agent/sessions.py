@@ -138,12 +138,23 @@ class Session:
         remove, self._remove = self._remove, None
         if remove is None or not self.alive:
             return
-        if self.classic:
-            remove()
-        else:  # Connect waits for the server to end the stream of events, which it may never do
-            removing = threading.Thread(target=remove, name="ledgerops-remove", daemon=True)
+        # a JVM that hangs does not answer, and Connect waits for the server to end the stream of events
+        removing = threading.Thread(target=_remove_quietly, args=(remove,), name="ledgerops-remove", daemon=True)
+        try:
             removing.start()
-            removing.join(REMOVE_SECONDS)
+        except RuntimeError:  # no more threads
+            _remove_quietly(remove)
+            return
+        removing.join(REMOVE_SECONDS)
+        if removing.is_alive():
+            log.warning("Spark did not remove the listener within %g s; not waiting any longer", REMOVE_SECONDS)
+
+
+def _remove_quietly(remove: Callable[[], None]) -> None:
+    try:
+        remove()
+    except Exception as error:  # the session may be going away
+        log.debug("while removing the listener: %s", error)
 
 
 def is_classic(session: Any) -> bool:
