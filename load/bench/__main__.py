@@ -25,9 +25,7 @@ from pathlib import Path
 from textwrap import fill
 from typing import NamedTuple
 
-from load.bench.lines import NO, UNKNOWN, YES, Measured, machine, read, table
-
-KEPT = Path("load") / "bench" / "figures"  # in the repository, so that one part measured anew leaves the page whole
+from load.bench.lines import KEPT, NO, UNKNOWN, YES, Measured, machine, read, table
 
 
 class Part(NamedTuple):
@@ -80,8 +78,8 @@ PARTS = (
     Part(
         "scrapes", "scrapes:scrapes", "A storm of scrapes beside a saturated job",
         "Beside one query that never waits. An address is answered 5 times a second; further requests wait or are "
-        "refused. The exporter's threads are measured as CPU time of the driver's Python process less that of its "
-        "other threads.",
+        "refused. The exporter's threads are measured by their own CPU clocks. "
+        "`python -m load.bench.scrapes --storm 3600` makes the storm last an hour.",
     ),
     Part(
         "core", "core:core", "Scrape, memory, replay and start",

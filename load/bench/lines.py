@@ -14,6 +14,7 @@ from pathlib import Path
 
 from ledgerops.version import __version__
 
+KEPT = Path("load") / "bench" / "figures"  # in the repository, so that one part measured anew leaves the page whole
 RESAMPLES = 2000
 YES, NO, UNKNOWN = "yes", "**no**", "within noise"
 

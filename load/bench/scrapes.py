@@ -3,10 +3,16 @@
 The CPU time of the exporter's own threads, compared with that of the job, over a long window. As a cross-check, short
 windows of the same query follow each other as bare, scraped, scraped, bare, and CPU seconds for a million rows are
 compared. The scrapers are a process of their own and not counted.
+
+    python -m load.bench.scrapes --storm 3600
+
+runs it alone, with a storm of so many seconds, and keeps the figures like `python -m load.bench --only scrapes`.
 """
 
 from __future__ import annotations
 
+import argparse
+import os
 import statistics
 import subprocess
 import sys
@@ -14,12 +20,15 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from load.bench.lines import Line, compare, limit
+from ledgerops.agent.exporter import Exporter
+from ledgerops.common.http_server import Server
+from load.bench.lines import KEPT, NO, Line, Measured, compare, limit, machine, table
 from load.bench.session import session
-from load.bench.usage import Meter, ThreadMeter
+from load.bench.usage import Meter
 
 PER_SECOND = 200
 CLIENTS = 128  # four times as many as wait for an answer at most
@@ -29,7 +38,6 @@ STORM_SECONDS = 600.0  # of the window in which the exporter's threads are measu
 WARM_SECONDS = 30.0
 ROWS = 400_000  # of a batch
 MAX_SHARE = 0.02  # CPU seconds of the exporter's threads, of those of the job without them
-EXPORTER_THREADS = ("ledgerops-exporter", "(process_request_thread)")  # the ends of their names
 SCRAPER = """
 import itertools, socket, sys, threading, time
 port, each, clients = int(sys.argv[1]), float(sys.argv[2]), int(sys.argv[3])
@@ -53,11 +61,38 @@ print(counts["answered"], counts["refused"])
 """
 
 
+class ExporterMeter:
+    """CPU that an exporter's threads use from now on: the one that accepts, and one for each request, at its end.
+
+    What other short-lived threads of this process use is not in it, unlike in the process's time less theirs.
+    """
+
+    def __init__(self, exporter: Exporter) -> None:
+        self._clock = time.pthread_getcpuclockid(exporter._thread.ident or 0)
+        self._began, requests = time.clock_gettime(self._clock), list[float]()
+        self._requests = requests
+        usual = Server.process_request_thread
+
+        def process(request: Any, address: Any) -> None:
+            try:
+                usual(exporter._server, request, address)
+            finally:
+                requests.append(time.thread_time())  # the thread lives for this request alone
+
+        exporter._server.process_request_thread = process  # type: ignore[assignment,method-assign]
+
+    def used(self) -> float:
+        """CPU seconds since the meter was created; the latest meter of an exporter gets those of its requests."""
+        return time.clock_gettime(self._clock) - self._began + sum(self._requests)
+
+
 class Window(NamedTuple):
-    """CPU seconds for a million rows, those of the exporter for one of the job, and scrapes answered and refused."""
+    """CPU seconds for a million rows, those of the exporter for one of the job and for one second, and scrapes."""
 
     cost: float
     share: float
+    second: float
+    load: float  # the system's load average of the last minutes at the end
     answered: int = 0
     refused: int = 0
 
@@ -73,6 +108,7 @@ def scrapes(
         stack.callback(spark.stop)
         watch = ledgerops.attach(spark, port=0, recording=f"{name}/recording")
         assert watch.port, watch.error
+        exporter = watch._hub.exporter  # type: ignore[attr-defined]
         stack.callback(watch.close)
         query = _saturated(spark, Path(name))
         stack.callback(query.stop)
@@ -81,10 +117,10 @@ def scrapes(
         seen: dict[bool, list[Window]] = {False: [], True: []}
         for number in range(rounds):
             for scraped in (False, True, True, False):
-                seen[scraped].append(_window(query, seconds, watch.port if scraped else None))
+                seen[scraped].append(_window(query, seconds, exporter, scraped))
             say(f"round {number + 1} of {rounds}")
         say(f"{storm_seconds:.0f} s with {PER_SECOND} scrapes a second")
-        storm = _window(query, storm_seconds, watch.port)
+        storm = _window(query, storm_seconds, exporter, True)
     yield from _lines(seen[False], seen[True], storm, storm_seconds)
 
 
@@ -107,21 +143,21 @@ def _await_batch(query: Any, number: int) -> int:
         time.sleep(0.02)
 
 
-def _window(query: Any, seconds: float, port: int | None) -> Window:
+def _window(query: Any, seconds: float, exporter: Exporter, scraped: bool) -> Window:
     """From the end of one batch to that of another, at least so many seconds later."""
     scraper = None
-    if port is not None:
-        command = [sys.executable, "-c", SCRAPER, str(port), str(1 / PER_SECOND), str(CLIENTS)]
+    if scraped:
+        command = [sys.executable, "-c", SCRAPER, str(exporter.port), str(1 / PER_SECOND), str(CLIENTS)]
         scraper = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     first = _await_batch(query, query.lastProgress.batchId + 1)
-    meter, exporter, end = Meter(), ThreadMeter(EXPORTER_THREADS), time.monotonic() + seconds
-    while time.monotonic() < end:
+    meter, ours, began = Meter(), ExporterMeter(exporter), time.monotonic()
+    while time.monotonic() < began + seconds:
         time.sleep(0.1)
     last = _await_batch(query, query.lastProgress.batchId + 1)
-    total, ours = meter.used().total, exporter.used()
-    cost, share = total / ((last - first) * ROWS / 1e6), ours / (total - ours)
+    total, used, took = meter.used().total, ours.used(), time.monotonic() - began
+    cost = total / ((last - first) * ROWS / 1e6)
     printed = scraper.communicate()[0].split() if scraper is not None else []
-    return Window(cost, share, *map(int, printed))
+    return Window(cost, used / (total - used), used / took, os.getloadavg()[2], *map(int, printed))
 
 
 def _lines(bare: list[Window], scraped: list[Window], storm: Window, seconds: float) -> Iterator[Line]:
@@ -134,6 +170,8 @@ def _lines(bare: list[Window], scraped: list[Window], storm: Window, seconds: fl
     )
     without = statistics.median(each.share for each in bare)
     yield Line("the same without scrapes", f"{without:.2%}")
+    yield Line("CPU milliseconds of the exporter's threads in a second of the storm", f"{storm.second * 1000:.1f} ms")
+    yield Line("load average of the machine at the end of the storm, 15 minutes", f"{storm.load:.1f} on 2 cores")
     sent = storm.answered + storm.refused
     yield Line(f"scrapes in these {seconds:.0f} s", f"{sent:,}, of which {storm.answered:,} were answered")
     costs = [each.cost for each in bare]
@@ -141,3 +179,22 @@ def _lines(bare: list[Window], scraped: list[Window], storm: Window, seconds: fl
     found = compare(costs[::2], costs[1::2], [(one.cost + two.cost) / 2 for one, two in pairs])
     what = "cross-check in short windows: CPU seconds for a million rows, with scrapes against without"
     yield Line(what, f"{found.ratio:.3f} of {statistics.median(costs):.2f} s", found.floor)
+
+
+def main() -> int:
+    """Measures with a storm of any length and keeps the figures. Returns 0 within the budget, else 1."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--storm", type=float, default=STORM_SECONDS, metavar="SECONDS", help="default %(default)g")
+    parser.add_argument(
+        "--kept", type=Path, default=KEPT, metavar="FOLDER", help="of the figures (default %(default)s)"
+    )
+    args = parser.parse_args()
+    began, at = time.monotonic(), f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
+    lines = list(scrapes(lambda text: print(text, file=sys.stderr, flush=True), storm_seconds=args.storm))
+    Measured("scrapes", at, round(time.monotonic() - began, 1), machine(), lines).write(args.kept)
+    print(table(lines))
+    return 1 if any(line.holds == NO for line in lines) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -32,7 +32,7 @@ from ledgerops.cli.arg_types import seconds
 from ledgerops.common import format
 from ledgerops.errors import UserError
 from load.bench import soak_samples
-from load.bench.lines import NO, YES, Line, Measured, machine
+from load.bench.lines import KEPT, NO, YES, Line, Measured, machine
 from load.bench.soak_churn import Churn
 from load.bench.soak_samples import Sample, Scraper
 from load.bench.soak_verdict import FEWEST, WARM_SHARE, Flatness, bounded, grows, table, warm
@@ -180,9 +180,9 @@ def _publish(page: Path, at: str, samples: Sequence[Sample], found: Sequence[Fla
                 holds={True: YES, False: NO, None: ""}[each.flat],
             )
         )
-    Measured("soak", at, samples[-1].at, machine(), lines).write(__main__.KEPT)
+    Measured("soak", at, samples[-1].at, machine(), lines).write(KEPT)
     page.with_name("soak.svg").write_text(picture(samples), "utf-8")
-    page.write_text(__main__.page(__main__.KEPT), "utf-8")
+    page.write_text(__main__.page(KEPT), "utf-8")
 
 
 def picture(samples: Sequence[Sample]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -59,30 +58,6 @@ class Meter:
             with suppress(psutil.NoSuchProcess):
                 workers[worker] = _seconds(worker)
         return _seconds(psutil.Process()), _seconds(java) if java else 0.0, workers
-
-
-class ThreadMeter:
-    """CPU that threads of this process with certain ends of their names use from now on.
-
-    Measured as that of the process less that of all other threads: a thread that has ended keeps no time of its own,
-    but what it used is in the time of the process. A thread of another name that ends before `used()` is counted, too.
-    """
-
-    def __init__(self, names: tuple[str, ...]) -> None:
-        self._names = names
-        self._began = self._look()
-
-    def used(self) -> float:
-        """CPU seconds since the meter was created."""
-        (process, others), (process0, others0) = self._look(), self._began
-        return process - process0 - sum(seconds - others0.get(each, 0.0) for each, seconds in others.items())
-
-    def _look(self) -> tuple[float, dict[int, float]]:
-        process = psutil.Process()
-        ours = {each.native_id for each in threading.enumerate() if each.name.endswith(self._names)}
-        return _seconds(process), {
-            each.id: each.user_time + each.system_time for each in process.threads() if each.id not in ours
-        }
 
 
 def _serving_threads() -> dict[str, float]:
