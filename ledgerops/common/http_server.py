@@ -8,6 +8,7 @@ An address is that of a client, of IPv6 its /64.
 from __future__ import annotations
 
 import errno
+import gzip
 import math
 import socket
 import ssl
@@ -22,7 +23,7 @@ from typing import Any
 
 from ledgerops.common.credentials import Reread
 from ledgerops.common.http_access import Access
-from ledgerops.common.http_handler import Answer, Handler, Request, packed, problem
+from ledgerops.common.http_handler import Answer, Handler, Request, problem
 from ledgerops.common.http_refusal import Refusals
 from ledgerops.common.rate_limit import RateLimit, network
 
@@ -37,6 +38,8 @@ ACCEPT_AGAIN_SECONDS = 0.2  # while they are; the connection waits in the system
 PAUSE_SECONDS = 0.2  # after refused requests, before others are accepted: together they take less CPU time
 ACCEPT_SECONDS = 0.05  # that connections are accepted together, before those that wait or are slow get their turn
 SHARED_SECONDS = 1.0  # that an answer is shared by requests that had to wait
+MAX_SHARED_BYTES = 2_000_000  # of an answer that is kept for that
+MIN_PACKED_BYTES = 1024  # of an answer that is worth compressing
 MAX_PARKED = 32  # requests that wait because their address has sent more than it may
 
 
@@ -172,13 +175,16 @@ class Server(ThreadingHTTPServer):
 
     def respond(self, connection: Any, request: Request) -> Answer:
         """The answer to a request that has come in whole and is allowed. Requests that had to wait share theirs."""
-        known = self._open.get(connection)
-        if known is None or not known.waited or request.method != "GET":
-            return self.answer(request)
-        now, (at, shared, answer) = time.monotonic(), self._shared
-        if answer is None or shared != request or now - at > SHARED_SECONDS:
-            answer = self.answer(request)
-            answer = answer._replace(packed=packed(answer.body))
+        known, now, (at, shared, answer) = self._open.get(connection), time.monotonic(), self._shared
+        waited = known is not None and known.waited
+        if waited and answer is not None and shared == request and now - at <= SHARED_SECONDS:
+            return answer
+        answer = self.answer(request)
+        if request.gzip and len(answer.body) >= MIN_PACKED_BYTES:
+            answer = answer._replace(
+                packed=gzip.compress(answer.body, 1)
+            )  # level 9: a fifth less in twenty times as long
+        if waited and len(answer.body) <= MAX_SHARED_BYTES:
             self._shared = now, request, answer
         return answer
 
