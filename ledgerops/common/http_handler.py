@@ -5,6 +5,7 @@ from __future__ import annotations
 import ssl
 from collections.abc import Callable
 from http import HTTPStatus
+from http.client import LineTooLong
 from http.server import BaseHTTPRequestHandler
 from typing import Any, NamedTuple, Protocol, cast
 
@@ -12,6 +13,7 @@ import orjson
 
 from ledgerops.common.http_access import Access
 
+MAX_HEAD_BYTES = 131_072  # of request line and headers together; the library allows a hundred headers of 64 kB each
 QUIET_SECONDS = 5.0  # a client that is silent for so long is cut off
 # the live page loads nothing but its figures, so nothing that slips into it could load more
 POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'; img-src data:"
@@ -34,7 +36,7 @@ class Answer(NamedTuple):
     body: bytes
     kind: str = JSON
     status: HTTPStatus = HTTPStatus.OK
-    packed: bytes | None = None  # the body in gzip, where it is to be sent so
+    packed: bool = False  # whether the body is in gzip
 
 
 def problem(status: HTTPStatus, text: str) -> Answer:
@@ -56,6 +58,27 @@ class Answering(Protocol):
         """Called once a request has come in whole."""
 
 
+class BoundedHead:
+    """The stream of a request of which only so much is read line by line."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream, self._left = stream, MAX_HEAD_BYTES
+        self.read, self.close = stream.read, stream.close
+
+    def readline(self, limit: int) -> bytes:
+        """Raises LineTooLong, which the library answers with 431."""
+        line: bytes = self._stream.readline(limit)
+        self._left -= len(line)
+        if self._left < 0:
+            raise LineTooLong("header")
+        return line
+
+    @property
+    def closed(self) -> bool:
+        """Whether the stream is."""
+        return bool(self._stream.closed)
+
+
 class Handler(BaseHTTPRequestHandler):
     """One connection with one request."""
 
@@ -67,6 +90,7 @@ class Handler(BaseHTTPRequestHandler):
     def setup(self) -> None:
         """Prepares the streams and completes the TLS handshake. Raises OSError when the handshake fails."""
         super().setup()
+        self.rfile = BoundedHead(self.rfile)  # type: ignore[assignment]
         if isinstance(self.request, ssl.SSLSocket):  # here, not in the accepting thread, which it would hold up
             self.request.do_handshake()
 
@@ -112,8 +136,7 @@ class Handler(BaseHTTPRequestHandler):
         self.send_response(answer.status)
         if answer.status is HTTPStatus.UNAUTHORIZED:
             self.send_header("WWW-Authenticate", 'Basic realm="ledgerops"')
-        if answer.packed is not None:
-            body = answer.packed
+        if answer.packed:
             self.send_header("Content-Encoding", "gzip")
         self.send_header("Content-Type", answer.kind)
         self.send_header("X-Content-Type-Options", "nosniff")

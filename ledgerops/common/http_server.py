@@ -38,7 +38,9 @@ ACCEPT_AGAIN_SECONDS = 0.2  # while they are; the connection waits in the system
 PAUSE_SECONDS = 0.2  # after refused requests, before others are accepted: together they take less CPU time
 ACCEPT_SECONDS = 0.05  # that connections are accepted together, before those that wait or are slow get their turn
 SHARED_SECONDS = 1.0  # that an answer is shared by requests that had to wait
-MAX_SHARED_BYTES = 2_000_000  # of an answer that is kept for that
+LARGE_BYTES = 1_000_000  # answers up to this size are sent whatever else is, and kept for sharing
+MAX_BYTES = 32 * 1024 * 1024  # of large answers that are being sent
+MAX_BYTES_PER_ADDRESS = 16 * 1024 * 1024  # the rest is left to others
 MIN_PACKED_BYTES = 1024  # of an answer that is worth compressing
 MAX_PARKED = 32  # requests that wait because their address has sent more than it may
 
@@ -51,6 +53,7 @@ class Connection:
     began: float  # by the monotonic clock
     waited: bool = False  # because its address had sent more than it may
     asked: bool = False  # whether its request has come in whole
+    size: int = 0  # of its answer, before compression
 
 
 class Server(ThreadingHTTPServer):
@@ -86,6 +89,7 @@ class Server(ThreadingHTTPServer):
         self._shared: tuple[float, Request | None, Answer | None] = (0.0, None, None)  # by the monotonic clock
         self._crowded = False  # whether a request has been refused since the last pause
         self._slots = threading.BoundedSemaphore(max_requests)
+        self._lock = threading.Lock()
         self._open: dict[socket.socket, Connection] = {}
         if ":" in address[0]:
             self.address_family = socket.AF_INET6
@@ -180,13 +184,26 @@ class Server(ThreadingHTTPServer):
         if waited and answer is not None and shared == request and now - at <= SHARED_SECONDS:
             return answer
         answer = self.answer(request)
+        if known is not None and not self._has_memory(known, len(answer.body)):
+            self.refused("busy")
+            return self.problem(HTTPStatus.SERVICE_UNAVAILABLE, "too much is being sent; try again")
         if request.gzip and len(answer.body) >= MIN_PACKED_BYTES:
-            answer = answer._replace(
-                packed=gzip.compress(answer.body, 1)
-            )  # level 9: a fifth less in twenty times as long
-        if waited and len(answer.body) <= MAX_SHARED_BYTES:
+            packed = gzip.compress(answer.body, 1)  # level 9 takes twenty times as long for a fifth less
+            answer = answer._replace(body=packed, packed=True)
+        if waited and len(answer.body) <= LARGE_BYTES:
             self._shared = now, request, answer
         return answer
+
+    def _has_memory(self, asking: Connection, size: int) -> bool:
+        """Counts an answer as being sent, unless it is large and too much already is: clients may be slow to read."""
+        with self._lock:
+            others = [each for each in list(self._open.values()) if each.size and each is not asking]
+            of_address = [each.size for each in others if each.address == asking.address]
+            full = others and sum(each.size for each in others) + size > MAX_BYTES
+            if size > LARGE_BYTES and (full or (of_address and sum(of_address) + size > MAX_BYTES_PER_ADDRESS)):
+                return False
+            asking.size = size
+            return True
 
     def request_is_in(self, request: Any) -> None:
         """Called once a request has come in whole: from now on it is not cut for another."""

@@ -462,6 +462,43 @@ def test_clients_that_never_finish_their_request_leave_room_for_those_that_do(se
             each.close()
 
 
+def test_headers_that_are_large_together_are_refused(serve):
+    served = serve()
+    with opened(served, 1)[0] as client:
+        client.sendall(b"GET /status HTTP/1.1\r\nHost: localhost\r\nA: " + b"a" * 60_000 + b"\r\nB: " + b"b" * 60_000)
+        client.sendall(b"\r\nC: " + b"c" * (http_handler.MAX_HEAD_BYTES - 120_000))
+        client.sendall(b"\r\n")
+        assert client.recv(100).startswith(b"HTTP/1.1 431 ")
+
+    status, _, _ = served.get("/status", A="a" * 60_000, B="b" * 60_000)
+    assert status == 200
+
+
+def test_clients_that_do_not_read_a_large_answer_hold_little_memory_and_no_other_up(serve, monkeypatch):
+    monkeypatch.setattr(http_server, "REQUEST_SECONDS", 600.0)
+    monkeypatch.setattr(http_handler.Handler, "timeout", None)
+    served, large = serve(), http_server.MAX_BYTES_PER_ADDRESS
+    served.exporter._pages["/large"] = lambda query, accept: http_handler.Answer(bytes(large))
+    served.exporter._pages["/small"] = lambda query, accept: http_handler.Answer(bytes(http_server.LARGE_BYTES))
+    with opened(served, 1)[0] as slow:
+        slow.sendall(b"GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert slow.recv(100).startswith(b"HTTP/1.1 200")
+        refused = served.get("/large")
+        assert (refused[0], served.stats.requests_refused) == (503, {"busy": 1})
+        assert served.get("/small")[0] == 200
+        with socket.create_connection(("127.0.0.1", served.exporter.port), 60, ("127.0.0.2", 0)) as other:
+            other.sendall(b"GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            assert other.recv(100).startswith(b"HTTP/1.1 200"), "another address has its own share"
+    until(lambda: served.get("/large")[0] == 200, 60, "the end of the slow client")
+
+
+def test_a_large_answer_that_is_the_only_one_is_sent(serve):
+    served = serve()
+    served.exporter._pages["/large"] = lambda query, accept: http_handler.Answer(bytes(2 * http_server.MAX_BYTES))
+
+    assert len(served.get("/large")[2]) == 2 * http_server.MAX_BYTES
+
+
 def test_when_all_places_are_taken_by_requests_the_next_is_answered_503_and_counted(serve, monkeypatch):
     served, ready, done = serve(), threading.Semaphore(0), threading.Event()
     served.exporter._pages["/slow"] = lambda query, accept: (ready.release(), done.wait(60), http_handler.Answer(b""))[
