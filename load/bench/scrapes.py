@@ -87,11 +87,12 @@ class ExporterMeter:
 
 
 class Window(NamedTuple):
-    """CPU seconds for a million rows, those of the exporter for one of the job and for one second, and scrapes."""
+    """CPU seconds for a million rows, those of the exporter for one of the job, both in a second, and scrapes."""
 
     cost: float
     share: float
-    second: float
+    exporter: float  # CPU seconds in a second
+    job: float  # likewise
     load: float  # the system's load average of the last minutes at the end
     answered: int = 0
     refused: int = 0
@@ -157,7 +158,9 @@ def _window(query: Any, seconds: float, exporter: Exporter, scraped: bool) -> Wi
     total, used, took = meter.used().total, ours.used(), time.monotonic() - began
     cost = total / ((last - first) * ROWS / 1e6)
     printed = scraper.communicate()[0].split() if scraper is not None else []
-    return Window(cost, used / (total - used), used / took, os.getloadavg()[2], *map(int, printed))
+    return Window(
+        cost, used / (total - used), used / took, (total - used) / took, os.getloadavg()[2], *map(int, printed)
+    )
 
 
 def _lines(bare: list[Window], scraped: list[Window], storm: Window, seconds: float) -> Iterator[Line]:
@@ -170,8 +173,9 @@ def _lines(bare: list[Window], scraped: list[Window], storm: Window, seconds: fl
     )
     without = statistics.median(each.share for each in bare)
     yield Line("the same without scrapes", f"{without:.2%}")
-    yield Line("CPU milliseconds of the exporter's threads in a second of the storm", f"{storm.second * 1000:.1f} ms")
-    yield Line("load average of the machine at the end of the storm, 15 minutes", f"{storm.load:.1f} on 2 cores")
+    used = f"{storm.exporter * 1000:.1f} ms of the exporter's threads, {storm.job:.2f} s of the job"
+    yield Line("CPU time in a second of the storm", used)
+    yield Line("load average of the machine, of 15 minutes, at the end of the storm", f"{storm.load:.1f}")
     sent = storm.answered + storm.refused
     yield Line(f"scrapes in these {seconds:.0f} s", f"{sent:,}, of which {storm.answered:,} were answered")
     costs = [each.cost for each in bare]
