@@ -30,9 +30,8 @@ Evidence:
 from collections.abc import Iterator
 from dataclasses import replace
 from statistics import median
-from typing import NamedTuple
 
-from ledgerops.diagnosis import batch_time, cpu_contention, harm
+from ledgerops.diagnosis import batch_time, cpu_contention, harm, stretch
 from ledgerops.diagnosis.criteria import VERY_LONG_SECONDS
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
@@ -41,12 +40,6 @@ from ledgerops.signals.query_view import QueryView
 
 MIN_BUSY_SHARE = 0.9  # of all cores; a query that works back to back on half of them is far below
 MIN_SLOWDOWN = 1.5  # at equal rows; what two cores and six queries do to each other when they start stays below
-MIN_STRETCH_RATIO = 1.5  # so much longer takes what only the driver's own threads do, when they wait for a core
-AS_MUCH = 0.5  # of the slowdown of the whole batch: missing cores slow down everything alike, a broker does not
-MIN_PHASE_SECONDS = (
-    0.05  # seconds of a phase below which its ratio is chance: that of planning is reported too small, if anything
-)
-OWN_PHASES = ("wal_commit", "commit_offsets", "add_batch")  # none of them waits for a source
 MAX_MORE_CPU = 1.5  # CPU time of the tasks against their usual, at equal rows: with more, they have more to do
 MAX_WAITING_CPU_SHARE = 0.4  # of the time of tasks that wait for a core
 MIN_FOREIGN_SHARE = 0.25  # of all cores, used by other processes: less does not explain a slowdown
@@ -100,8 +93,8 @@ def check(view: QueryView) -> Iterator[Finding]:
         or cpu_contention.collected(view) >= cpu_contention.MIN_GC_SHARE
     ):
         return
-    stretched = _stretched(view, "query_planning")
-    foreign = use.by[cpu_contention.OTHER] >= MIN_FOREIGN_SHARE * use.cores and _all_stretched(view, lost)
+    stretched = stretch.of_phase(view, "query_planning")
+    foreign = use.by[cpu_contention.OTHER] >= MIN_FOREIGN_SHARE * use.cores and stretch.of_all(view, lost)
     own = {who: taken for who, taken in use.by.items() if who != cpu_contention.OTHER}
     if not foreign and not (sum(own.values()) >= MIN_OWN_SHARE * use.cores and _fills_the_slots(view)):
         return
@@ -110,7 +103,7 @@ def check(view: QueryView) -> Iterator[Finding]:
         Evidence("cpu_busy_ratio", use.busy, "ratio", f"< {MIN_BUSY_SHARE:g}", use.at),
         Evidence("cores_of_the_heaviest", use.by[who], "cores", f"< {MIN_FOREIGN_SHARE * use.cores:g}", use.at),
         Evidence("slowdown_at_equal_rows", lost.factor, "ratio", f"< {MIN_SLOWDOWN:g}", view.last.ended),
-        Evidence("planning_slowdown", stretched, "ratio", f"< {MIN_STRETCH_RATIO:g}", view.last.ended),
+        Evidence("planning_slowdown", stretched, "ratio", f"< {stretch.MIN_STRETCH_RATIO:g}", view.last.ended),
     ]
     yield Finding(
         f"{use.busy:.0%} of {use.cores} cores are busy ({use.by[who]:.1f} used by {who}); a batch takes "
@@ -119,19 +112,11 @@ def check(view: QueryView) -> Iterator[Finding]:
         tuple(evidence),
         (REMEDIES[who],),
         confidence=min(
-            0.95, 0.5 + 0.15 * (use.busy >= 0.97) + 0.15 * (stretched >= MIN_STRETCH_RATIO) + 0.15 * foreign
+            0.95, 0.5 + 0.15 * (use.busy >= 0.97) + 0.15 * (stretched >= stretch.MIN_STRETCH_RATIO) + 0.15 * foreign
         ),
         began=view.baseline.steady[-RECENT_BATCHES].started,
         share=max(0.0, 1 - 1 / lost.factor),
     )
-
-
-def _all_stretched(view: QueryView, lost: Slowdown) -> bool:
-    """Whether planning has grown like the whole batch: it waits for nothing but a core. Where it is too short to tell
-    how much it has grown, all else must have grown alike."""
-    stretched, much = _stretched(view, "query_planning"), AS_MUCH * lost.seconds / lost.usual_seconds
-    alike = stretched >= much or all(_stretched(view, phase) >= much for phase in OWN_PHASES)
-    return stretched >= MIN_STRETCH_RATIO and alike
 
 
 def _not_sampled(view: QueryView, lost: Slowdown) -> Iterator[Finding]:
@@ -139,13 +124,13 @@ def _not_sampled(view: QueryView, lost: Slowdown) -> Iterator[Finding]:
 
     Tasks that wait for a service have grown alone, and those that have more to do compute.
     """
-    now, before = _work(view, batch_time.pairs(view)), _work(view, batch_time.usual_pairs(view))
+    now, before = stretch.work(view, batch_time.pairs(view)), stretch.work(view, batch_time.usual_pairs(view))
     if (
         now is None
         or before is None
         or view.last is None
         or lost.factor < MIN_SLOWDOWN
-        or not _all_stretched(view, lost)
+        or not stretch.of_all(view, lost)
         or now.cpu_share > MAX_WAITING_CPU_SHARE
         or now.gc_share >= cpu_contention.MIN_GC_SHARE
         or now.cpu > MAX_MORE_CPU * before.cpu * max(1.0, lost.rows / max(1.0, lost.usual_rows))
@@ -153,7 +138,7 @@ def _not_sampled(view: QueryView, lost: Slowdown) -> Iterator[Finding]:
         or cpu_contention.offender(view) is not None
     ):
         return
-    at, stretched = view.last.ended, _stretched(view, "query_planning")
+    at, stretched = view.last.ended, stretch.of_phase(view, "query_planning")
     yield Finding(
         f"all parts of a batch take longer: {lost.seconds:.1f} s instead of the usual {lost.usual_seconds:.1f} s, "
         f"planning {stretched:.1f} times as long; the tasks compute for {now.cpu_share:.0%} of their time, so they "
@@ -161,7 +146,7 @@ def _not_sampled(view: QueryView, lost: Slowdown) -> Iterator[Finding]:
         Component("host", "the driver's machine", "cores"),
         (
             Evidence("slowdown_at_equal_rows", lost.factor, "ratio", f"< {MIN_SLOWDOWN:g}", at),
-            Evidence("planning_slowdown", stretched, "ratio", f"< {MIN_STRETCH_RATIO:g}", at),
+            Evidence("planning_slowdown", stretched, "ratio", f"< {stretch.MIN_STRETCH_RATIO:g}", at),
             Evidence("task_cpu_share", now.cpu_share, "ratio", f"> {MAX_WAITING_CPU_SHARE:g}", at),
         ),
         (
@@ -175,25 +160,6 @@ def _not_sampled(view: QueryView, lost: Slowdown) -> Iterator[Finding]:
         began=view.baseline.steady[-RECENT_BATCHES].started,
         share=max(0.0, 1 - 1 / lost.factor),
     )
-
-
-class Work(NamedTuple):
-    """Medians over batches: CPU seconds of their tasks, and the shares of their run time that they computed and that
-    the JVM collected garbage."""
-
-    cpu: float
-    cpu_share: float
-    gc_share: float
-
-
-def _work(view: QueryView, known: batch_time.Pairs) -> Work | None:
-    found = []
-    for _, tasks in known:
-        ran = sum(stage.run_seconds for stage in tasks.stages)
-        cpu = sum(stage.cpu_seconds for stage in tasks.stages)
-        if ran > 0:
-            found.append(Work(cpu, cpu / ran, sum(stage.gc_seconds for stage in tasks.stages) / ran))
-    return Work(*(median(each) for each in zip(*found, strict=True))) if len(found) >= batch_time.MIN_PAIRS else None
 
 
 def _from_birth(view: QueryView, use: cpu_contention.Use) -> Iterator[Finding]:
@@ -268,15 +234,6 @@ def _stretch(view: QueryView) -> float:
         return 0.0
     seconds = median(sum(batch.phases.get(phase, 0.0) for phase in FIXED_PHASES) for batch in newest)
     return max(0.0, 1 - FIXED_SECONDS / seconds) if seconds > 0 else 0.0
-
-
-def _stretched(view: QueryView, phase: str) -> float:
-    """How much longer a phase takes than usual."""
-    before, now = (
-        median(batch.phases.get(phase, 0.0) for batch in some)
-        for some in (view.baseline.usual, view.baseline.steady[-RECENT_BATCHES:])
-    )
-    return now / max(before, MIN_PHASE_SECONDS)
 
 
 def _fills_the_slots(view: QueryView) -> bool:

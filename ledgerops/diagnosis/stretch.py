@@ -1,0 +1,54 @@
+"""Which parts of a batch take longer than usual: missing cores slow down all of it, a broker or a sink its own part."""
+
+from __future__ import annotations
+
+from statistics import median
+from typing import NamedTuple
+
+from ledgerops.diagnosis import batch_time
+from ledgerops.signals.baseline import RECENT_BATCHES, Slowdown
+from ledgerops.signals.query_view import QueryView
+
+MIN_STRETCH_RATIO = 1.5  # so much longer takes what only the driver's own threads do, when they wait for a core
+AS_MUCH = 0.5  # of the slowdown of the whole batch: missing cores slow down everything alike, a broker does not
+MIN_PHASE_SECONDS = (
+    0.05  # seconds of a phase below which its ratio is chance: that of planning is reported too small, if anything
+)
+OWN_PHASES = ("wal_commit", "commit_offsets", "add_batch")  # none of them waits for a source
+
+
+def of_phase(view: QueryView, phase: str) -> float:
+    """How much longer a phase takes than usual."""
+    before, now = (
+        median(batch.phases.get(phase, 0.0) for batch in some)
+        for some in (view.baseline.usual, view.baseline.steady[-RECENT_BATCHES:])
+    )
+    return now / max(before, MIN_PHASE_SECONDS)
+
+
+def of_all(view: QueryView, lost: Slowdown) -> bool:
+    """Whether planning has grown like the whole batch: it waits for nothing but a core. Where it is too short to tell
+    how much it has grown, all else must have grown alike."""
+    stretched, much = of_phase(view, "query_planning"), AS_MUCH * lost.seconds / lost.usual_seconds
+    alike = stretched >= much or all(of_phase(view, phase) >= much for phase in OWN_PHASES)
+    return stretched >= MIN_STRETCH_RATIO and alike
+
+
+class Work(NamedTuple):
+    """Medians over batches: CPU seconds of their tasks, and the shares of their run time that they computed and that
+    the JVM collected garbage."""
+
+    cpu: float
+    cpu_share: float
+    gc_share: float
+
+
+def work(view: QueryView, known: batch_time.Pairs) -> Work | None:
+    """Of these batches; None when the tasks of too few are known."""
+    found = []
+    for _, tasks in known:
+        ran = sum(stage.run_seconds for stage in tasks.stages)
+        cpu = sum(stage.cpu_seconds for stage in tasks.stages)
+        if ran > 0:
+            found.append(Work(cpu, cpu / ran, sum(stage.gc_seconds for stage in tasks.stages) / ran))
+    return Work(*(median(each) for each in zip(*found, strict=True))) if len(found) >= batch_time.MIN_PAIRS else None
