@@ -154,6 +154,7 @@ CHAIN_BATCHES = 3  # longer batches in a row, the one that runs now included; a 
 MAX_RATE_RATIO = 0.5  # of the rows a second of the batch before
 CHAIN_SECONDS = 20.0  # and they must add up to this
 MIN_SLOWDOWN = 2.0  # times as long for as many rows
+MIN_FEW_SECONDS = 30.0  # of three batches that are a trend; of shorter ones it takes five
 ALONE_SECONDS = 15.0  # one is enough if it is this long, has twice the rows, and took half as long again as they came
 
 
@@ -224,10 +225,10 @@ def _rising_trend(view: QueryView) -> Growth | None:
     """Batches that each take a little longer than their rows took to come, and will go on until results are too old.
 
     Where batches run back to back their time converges to overhead / (1 - utilisation), with utilisation = rows that
-    arrive in a second x seconds that a row takes. From 1 on it grows without end.
+    arrive in a second x seconds that a row takes. From 1 on it grows without end. Of long batches three are enough.
     """
     batches = [batch for batch in view.baseline.settled[-SERIES_BATCHES:] if batch.rows > 0]
-    if len(batches) <= TREND_BATCHES or view.last is None or view.last.rows == 0:
+    if len(batches) <= RECENT_BATCHES or view.last is None or view.last.rows == 0:
         return None
     if view.trigger.interval and view.baseline.usual:
         return None  # the interval and the batches that kept it say more
@@ -235,18 +236,18 @@ def _rising_trend(view: QueryView) -> Growth | None:
     interval = view.trigger.interval or 0.0
     came = [max(interval, turn.came_in(before)) for before, turn in pairwise(turns)]
     ratios = [turn.seconds / gap for turn, gap in zip(turns[1:], came, strict=True) if gap > 0][-TREND_BATCHES:]
-    if (
-        len(ratios) < TREND_BATCHES
-        or sum(each > 1 for each in ratios) < MIN_TREND_BATCHES
-        or median(ratios) < OVER_RATIO
-    ):
+    several = len(ratios) == TREND_BATCHES and sum(each > 1 for each in ratios) >= MIN_TREND_BATCHES
+    newest = ratios[-RECENT_BATCHES:]
+    few = len(newest) == RECENT_BATCHES and min(newest) > 1
+    few = few and sum(turn.seconds for turn in turns[-RECENT_BATCHES:]) >= MIN_FEW_SECONDS
+    if not (several or few) or median(ratios if several else newest) < OVER_RATIO:
         return None
     line = fit_line([batch.rows for batch in batches], [batch.duration for batch in batches])
     if line is None or line.slope <= 0:
         return None
     arrival = median(batch.rows / gap for batch, gap in zip(batches[1:], came, strict=True) if gap > 0)
     spare = 1 - arrival * line.slope
-    chain = turns[-TREND_BATCHES:]
+    chain = turns[-len(ratios if several else newest) :]
     if spare > 0 and 2 * line.overhead / spare <= view.freshness:
         return None  # it settles before anybody has to wait too long
     lag = max(view.now, view.batches[-1].ended) - head_table.offsets_read_at(batches[-2])

@@ -67,3 +67,31 @@ def test_results_are_late_since_the_batch_before_asked_for_its_offsets(history):
     [finding] = RULE.check(history(**case, phases=[{"latest_offset": 1.5, "add_batch": 6.0}, {"add_batch": 19.0}]))
 
     assert {each.name: each.value for each in finding.evidence}["result_delay_seconds"] == pytest.approx(26.5)
+
+
+def back_to_back(first, per_row, overhead, batches=5, rate=40):
+    """Seconds and rows of batches of which each reads what came while the one before it ran."""
+    seconds, rows = [first], [round(first / per_row)]
+    for _ in range(batches - 1):
+        rows.append(round(rate * seconds[-1]))
+        seconds.append(overhead + per_row * rows[-1])
+    return {"seconds": seconds, "rows": rows, "warm": 0, "interval": 0.0, "plan": {"trigger": None}}
+
+
+def test_long_batches_that_grow_by_a_fifth_each_are_found_after_three(history):
+    """A row takes 29 ms and 40 come a second, so that no batch is ever long enough."""
+    [finding] = RULE.check(history(**back_to_back(8.0, 0.029, 0.5)))
+
+    assert finding.summary.startswith("each of the last 3 batches took longer than its rows took to arrive")
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(back_to_back(6.0, 0.02, 3.0), id="they settle at 15 s"),
+        pytest.param(back_to_back(1.0, 0.029, 0.2), id="too short to tell after three"),
+        pytest.param(back_to_back(20.0, 0.02, 1.0), id="they get shorter"),
+    ],
+)
+def test_batches_that_settle_or_are_short_are_not(history, case):
+    assert list(RULE.check(history(**case))) == []
