@@ -13,8 +13,8 @@ from ledgerops.mixin.alertmanager import alertmanager_file
 from ledgerops.mixin.prometheus import prometheus_file
 from ledgerops.mixin.rule_files import rule_files
 from ledgerops.mixin.site import Site
-from ledgerops.servers.process import Process, free_port
-from tests.programs import answers, needed
+from ledgerops.servers.process import Process, answers, free_port
+from tests.programs import needed
 
 
 class Prometheus:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import time
-import urllib.request
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -35,12 +34,3 @@ def until(look: Callable[[], Found], seconds: float = 120.0, what: str = "") -> 
         assert time.monotonic() < deadline, f"not within {seconds:g} s: {what or found!r}"
         time.sleep(0.05)
     return found
-
-
-def answers(url: str) -> bool:
-    """Whether an HTTP server is there and well."""
-    try:
-        with urllib.request.urlopen(url, timeout=2) as answer:
-            return bool(answer.status == 200)
-    except OSError:
-        return False

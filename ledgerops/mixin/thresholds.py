@@ -7,7 +7,6 @@ from ledgerops.diagnosis.rules.key_skew import MIN_HOT_SHARE
 from ledgerops.diagnosis.state_cost import GC_MARKED
 from ledgerops.mixin.alerts.crash_loop import AGAIN
 from ledgerops.mixin.alerts.freshness import FAST
-from ledgerops.mixin.alerts.query_stuck import SILENCE
 from ledgerops.mixin.site import Site
 from ledgerops.signals.trigger import SATURATED_RATIO
 
@@ -16,11 +15,9 @@ PRESSED = 0.7  # of the capacity; below it there is room for a burst
 OVERLOADED = 1.0  # of the capacity: from here on the backlog must grow
 BUSY = SATURATED_RATIO  # of the time: from here on the status is `pressured`
 HEALTHY, POOR = 100.0, 50.0  # health: 100 with nothing found; a critical finding at full confidence leaves 40
-SILENT = SILENCE  # seconds: LedgerQueryStuck, without what a query's own batches add
 LOOP = AGAIN  # restarts: LedgerCrashLoop, if the runs failed
 HOT_KEY = MIN_HOT_SHARE  # of the rows: rule key-skew
 SKEWED, LOPSIDED = 3.0, 10.0  # largest over median; no rule speaks of it alone: with room to spare it does no harm
-UNEVEN = 50.0  # of FLIP-418's score: half of what it can be
 FAST_BURN = FAST[0].factor  # LedgerFreshnessPage
 SPENT = 0.5  # of the error budget: what is left must do for the rest of the period
 CACHED = 0.9  # of the reads of blocks; below it RocksDB waits for the disk rather than for memory

@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import time
+import urllib.request
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -181,6 +182,15 @@ def free_port() -> int:
             _given.add(port)
             return port
     raise UserError(f"no free port between {PORTS.start} and {PORTS.stop} on 127.0.0.1")
+
+
+def answers(url: str) -> bool:
+    """Whether an HTTP server answers at `url` with 200 within two seconds."""
+    try:
+        with urllib.request.urlopen(url, timeout=2) as answer:
+            return bool(answer.status == 200)
+    except OSError:
+        return False
 
 
 def is_free(port: int) -> bool:

@@ -27,7 +27,7 @@ from ledgerops.errors import UserError
 from ledgerops.mixin.alertmanager import alertmanager
 from ledgerops.mixin.site import Site
 from ledgerops.mixin.yaml_text import document
-from ledgerops.servers.process import Process, free_port
+from ledgerops.servers.process import Process, answers, free_port
 from load.bench.lines import Line, least
 
 DRIVERS, QUERIES = 250, 20  # that vanish, and of each driver
@@ -152,8 +152,8 @@ def scene(
         command += [f"--web.listen-address={address}", "--cluster.listen-address="]
         sender = Process("Alertmanager", command, folder / "alertmanager.log")
         stack.callback(sender.stop)
-        notify.wait_until(lambda: _answers(f"http://127.0.0.1:{port}/healthz"), START_SECONDS)
-        sender.wait_until(lambda: _answers(f"http://{address}/-/ready"), START_SECONDS)
+        notify.wait_until(lambda: answers(f"http://127.0.0.1:{port}/healthz"), START_SECONDS)
+        sender.wait_until(lambda: answers(f"http://{address}/-/ready"), START_SECONDS)
         began = time.monotonic()
         for wait, alerts in steps:
             time.sleep(wait)
@@ -206,14 +206,6 @@ def peak_memory(pid: int) -> int:
         if line.startswith("VmHWM:"):
             return int(line.split()[1]) * 1024
     return 0
-
-
-def _answers(url: str) -> bool:
-    try:
-        with urllib.request.urlopen(url, timeout=2) as answer:
-            return bool(answer.status == 200)
-    except OSError:
-        return False
 
 
 def _post(url: str, alerts: Sequence[Alert]) -> None:

@@ -15,10 +15,10 @@ import pytest
 
 from ledgerops.cli import main
 from ledgerops.notify.spool import Spool
-from ledgerops.servers.process import free_port
+from ledgerops.servers.process import answers, free_port
 from tests.notify.build import DIAGNOSIS, webhook
 from tests.notify.receiver import Receiver
-from tests.programs import answers, until
+from tests.programs import until
 
 
 @pytest.fixture

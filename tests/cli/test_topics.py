@@ -11,8 +11,8 @@ from confluent_kafka.admin import ConfigResource, NewTopic
 
 from ledgerops.cli import main
 from ledgerops.common.kafka import reach
-from ledgerops.ledger.sources.customers import write_reference
 from ledgerops.ledger.sources.topics import TOPICS
+from tests.ledger.sources.reference import write_reference
 from tests.topics import make as make_topics
 
 broker = pytest.mark.spark  # a JVM, though not Spark's

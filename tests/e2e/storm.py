@@ -29,9 +29,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from ledgerops.servers.process import free_port
+from ledgerops.servers.process import answers, free_port
 from tests.notify.build import DIAGNOSIS, alert, webhook
-from tests.programs import answers, until
+from tests.programs import until
 
 ALERTS_OF_A_GROUP = 5
 POSTERS = 16  # groups that are posted at the same time

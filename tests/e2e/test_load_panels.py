@@ -10,10 +10,10 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from ledgerops.metrics import GENERATOR_METRICS
 from ledgerops.mixin.dashboards.layout import LOAD_MARKS
-from ledgerops.servers.process import free_port
+from ledgerops.servers.process import answers, free_port
 from tests.mixin.dashboards.replayed import evaluated, parsed
 from tests.mixin.dashboards.test_waiting import LOAD, WAITING, asked, filled
-from tests.programs import answers, needed, until
+from tests.programs import needed, until
 
 SECONDS = 6
 EVERY = 1.0  # seconds between scrapes

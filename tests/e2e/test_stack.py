@@ -13,10 +13,10 @@ from ledgerops.mixin.dashboards.panels import expression as expression_of
 from ledgerops.mixin.reference import metrics_page, rule_pages
 from ledgerops.mixin.runbooks import runbook_pages
 from ledgerops.mixin.site import Site
-from ledgerops.servers.process import Process, free_port
+from ledgerops.servers.process import Process, answers, free_port
 from tests.monitoring import Prometheus
 from tests.paths import ROOT
-from tests.programs import answers, until
+from tests.programs import until
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
 

@@ -23,12 +23,12 @@ from ledgerops.notify.message import compose
 from ledgerops.notify.senders import Webhook, open_senders
 from ledgerops.notify.service import MAX_HUNG, Service
 from ledgerops.notify.spool import Spool
-from ledgerops.servers.process import free_port
+from ledgerops.servers.process import answers, free_port
 from tests.certificates import authority, certificate_of
 from tests.hostile import dripping_server
 from tests.notify.build import DIAGNOSIS, HEALTHY, alert, resolved, webhook
 from tests.paths import ROOT
-from tests.programs import answers, needed, until
+from tests.programs import needed, until
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from ledgerops.errors import UserError
-from ledgerops.servers.process import PORTS, Process, free_port
+from ledgerops.servers.process import PORTS, Process, answers, free_port
 from tests.paths import ROOT
 from tests.programs import until
 
@@ -121,3 +121,11 @@ def test_a_free_port_is_one_that_outgoing_connections_do_not_take():
         probe.bind(("127.0.0.1", port))
 
     assert port in PORTS
+
+
+def test_a_server_answers_only_with_200(receiver):
+    receiver.pages["/ready"] = "yes"
+
+    assert answers(f"{receiver.url}/ready")
+    assert not answers(f"{receiver.url}/absent")
+    assert not answers(f"http://127.0.0.1:{free_port()}/ready")

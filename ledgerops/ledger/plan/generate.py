@@ -152,18 +152,6 @@ class Generator:
         return accounts, customers
 
 
-def scheduled_seconds(plan: Plan, partitions: Ints, offsets: Ints, origin: float = 0.0) -> NDArray[np.float64]:
-    """When the record at each partition and offset is due: seconds after the plan's start, on top of `origin`.
-
-    Offsets are those of the embedded source, and of a topic that was empty and gets no poison.
-    """
-    layout, found = Generator(plan, 0.0).layout, np.empty(len(offsets))
-    for partition in map(int, np.unique(partitions)):
-        mine = np.asarray(partitions) == partition
-        found[mine] = plan.schedule.due_time(layout.records(partition, np.asarray(offsets, np.int64)[mine]))
-    return found + origin
-
-
 def manifest(plan: Plan, ranges: Mapping[int, tuple[int, int]]) -> Manifest:
     """The exact counts and sums of the rows at offsets [start, end) of each partition."""
     generator = Generator(plan, 0.0)

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ParquetSink:
-    """Each row exactly once, for readers that go by outputs.committed_files.
+    """Each row exactly once, for readers that go by committed.committed_files.
 
     Append jobs write through Spark's file sink, whose log names the files of each batch. Jobs that upsert, update or
     look at their batches get a folder `batch=N` for each, which appears whole or not at all; a batch whose folder is
-    there is not written again. Of an upserted key outputs.current_rows gives the newest row. With `route`, files lie
+    there is not written again. Of an upserted key committed.current_rows gives the newest row. With `route`, files lie
     in a folder `COLUMN=VALUE`.
     """
 

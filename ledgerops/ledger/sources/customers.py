@@ -6,7 +6,6 @@ The options of the source are those of `filesource`.
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import random
 from collections.abc import Callable, Iterable, Sequence
@@ -17,7 +16,6 @@ from typing import Any, ClassVar
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from ledgerops.errors import UserError
 from ledgerops.ledger.plan.name_lists import CITIES, FREQUENCIES, LAST, MEN, STREETS, WOMEN
 from ledgerops.ledger.plan.schemas import CUSTOMERS
 from ledgerops.ledger.sources import arrow_file
@@ -189,23 +187,6 @@ def _table(schema: pa.Schema, rows: Sequence[tuple[Any, ...]]) -> pa.Table:
     columns = zip(*rows, strict=True) if rows else [() for _ in schema]
     arrays = [pa.array(values, field.type) for field, values in zip(schema, columns, strict=True)]
     return pa.Table.from_arrays(arrays, schema=schema)
-
-
-def write_reference(folder: Path, customers: Iterable[str], accounts: Iterable[str], seed: int = 0) -> None:
-    """Write customers.csv and accounts.csv with invented records for these ids, in the columns of the bank's files."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        _write(folder / "customers.csv", CUSTOMER_COLUMNS, (customer_record(each, seed) for each in customers))
-        _write(folder / "accounts.csv", ACCOUNT_COLUMNS, (account_record(each, seed) for each in accounts))
-    except OSError as problem:
-        raise UserError(f"cannot write {folder}: {(problem.strerror or str(problem)).lower()}") from problem
-
-
-def _write(path: Path, columns: Sequence[str], records: Iterable[dict[str, str]]) -> None:
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, columns, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(records)
 
 
 def prepare_customers(path: Path, folder: Path) -> Prepared:

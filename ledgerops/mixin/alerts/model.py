@@ -15,7 +15,6 @@ from ledgerops.model.finding import Severity
 
 # What each alert must be shown to do. Where a query has no way to restart or vanish, the alert says so by `without`.
 Behaviour = Literal["fires", "stays quiet", "resolves", "series vanishes", "query restarts"]
-BEHAVIOURS: tuple[Behaviour, ...] = ("fires", "stays quiet", "resolves", "series vanishes", "query restarts")
 
 Page = Literal["ledgerops-query", "ledgerops-fleet", "ledgerops-state", "ledgerops-resources"]
 

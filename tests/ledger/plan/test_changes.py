@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ledgerops.errors import UserError
 from ledgerops.ledger.plan.changes import Change
-from ledgerops.ledger.plan.generate import Generator, account_ids, manifest, scheduled_seconds
+from ledgerops.ledger.plan.generate import Generator, account_ids, manifest
 from ledgerops.ledger.plan.partitioning import Partitions
 from ledgerops.ledger.plan.plan import load_plan, parse_plan
 from ledgerops.ledger.plan.poison import REASONS
@@ -355,12 +355,11 @@ def test_a_manifest_of_before_knows_no_future():
 def test_the_scheduled_time_of_any_place_is_known():
     layout = Generator(PLAN, 0.0).layout
     partitions, offsets = layout.places(ROWS.numbers)
-    order = np.random.default_rng(1).permutation(TOTAL)
 
-    found = scheduled_seconds(PLAN, partitions[order], offsets[order])
-
-    assert found.tolist() == DUE[order].tolist()
-    assert scheduled_seconds(PLAN, np.array([2]), np.array([0]), origin=1e9)[0] == 1e9 + 0.03
+    for partition in np.unique(partitions).tolist():
+        mine = np.random.default_rng(1).permutation(np.flatnonzero(partitions == partition))
+        found = PLAN.schedule.due_time(layout.records(partition, offsets[mine]))
+        assert found.tolist() == DUE[mine].tolist()
 
 
 def test_every_account_that_a_change_names_is_in_the_reference_data():

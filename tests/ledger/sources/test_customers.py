@@ -13,6 +13,7 @@ from ledgerops.errors import UserError
 from ledgerops.ledger.plan.schemas import ACCOUNTS, CUSTOMERS
 from ledgerops.ledger.sources import arrow_file, customers
 from ledgerops.ledger.sources.csv_file import rejected
+from tests.ledger.sources.reference import write_reference
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -39,14 +40,14 @@ def test_generated_tables_keep_the_order_of_the_ids_and_have_no_gaps() -> None:
 
 
 def test_written_reference_data_reads_back_as_generated(tmp_path: Path) -> None:
-    customers.write_reference(tmp_path, IDS, ["A1", "A2"], seed=3)
+    write_reference(tmp_path, IDS, ["A1", "A2"], seed=3)
     assert customers.read_customers(tmp_path, tmp_path / "work") == customers.generate_customers(IDS, 3)
     assert customers.read_accounts(tmp_path, tmp_path / "work") == customers.generate_accounts(["A1", "A2"], 3)
     assert rejected(tmp_path / "work") == []
 
 
 def test_written_files_have_the_columns_of_the_real_ones(tmp_path: Path, data_dir: Path) -> None:
-    customers.write_reference(tmp_path, IDS, ["A1"])
+    write_reference(tmp_path, IDS, ["A1"])
     for name in ("customers.csv", "accounts.csv"):
         with (tmp_path / name).open() as written, (data_dir / name).open() as real:
             assert written.readline() == real.readline()
@@ -74,7 +75,7 @@ def change(path: Path, line: int, column: str, value: str) -> None:
     ],
 )
 def test_a_bad_row_is_kept_aside(tmp_path: Path, name: str, column: str, value: str, reason: str) -> None:
-    customers.write_reference(tmp_path, IDS, ["A3", "A1"])
+    write_reference(tmp_path, IDS, ["A3", "A1"])
     change(tmp_path / name, 3, column, value)
     read = customers.read_customers if name == "customers.csv" else customers.read_accounts
     table = read(tmp_path, tmp_path / "work")
@@ -84,7 +85,7 @@ def test_a_bad_row_is_kept_aside(tmp_path: Path, name: str, column: str, value: 
 
 
 def test_rejects_of_one_file_leave_those_of_another(tmp_path: Path) -> None:
-    customers.write_reference(tmp_path, IDS, ["A1", "A2"])
+    write_reference(tmp_path, IDS, ["A1", "A2"])
     change(tmp_path / "customers.csv", 2, "district_id", "")
     change(tmp_path / "accounts.csv", 2, "district_id", "")
     for _ in range(2):
@@ -94,7 +95,7 @@ def test_rejects_of_one_file_leave_those_of_another(tmp_path: Path) -> None:
 
 
 def test_missing_texts_are_absent_not_empty(tmp_path: Path) -> None:
-    customers.write_reference(tmp_path, IDS, [])
+    write_reference(tmp_path, IDS, [])
     change(tmp_path / "customers.csv", 2, "email", "")
     assert customers.read_customers(tmp_path, tmp_path / "work")["email"][0].as_py() is None
 

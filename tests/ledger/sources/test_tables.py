@@ -11,9 +11,10 @@ from pyspark.sql.types import StructType
 from ledgerops.errors import UserError
 from ledgerops.ledger.plan.plan import load_plan
 from ledgerops.ledger.plan.schemas import AD_EVENTS
-from ledgerops.ledger.sources import customers, tables
+from ledgerops.ledger.sources import tables
 from ledgerops.ledger.sources.csv_file import rejected
 from ledgerops.ledger.sources.replay import COLUMNS
+from tests.ledger.sources.reference import write_reference
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 def bank(tmp_path: Path) -> Path:
     """A data folder: three customers, thirty transactions and one bad row in each file."""
     folder = tmp_path / "data"
-    customers.write_reference(folder, ["C0", "C1", "C2"], ["A0"])
+    write_reference(folder, ["C0", "C1", "C2"], ["A0"])
     with (folder / "customers.csv").open("a") as file:
         file.write("C3,Female\n")
     rows = [f"T{n},A{n},Credit,,1.10,0.00,,2013-01-01T00:00:{n:02},C{n % 3}" for n in range(30)]

@@ -1,13 +1,14 @@
 """The catalogue of alerts keeps the conventions that linters and people expect (monitoring mixins, mixtool)."""
 
 import re
+from typing import get_args
 
 import pytest
 
 from ledgerops.diagnosis.rules import RULES
 from ledgerops.metrics import METRICS
 from ledgerops.mixin.alerts import ALERTS, CAUSES
-from ledgerops.mixin.alerts.model import BEHAVIOURS
+from ledgerops.mixin.alerts.model import Behaviour
 from ledgerops.mixin.reference import SECTIONS
 from ledgerops.mixin.rule_files import FILES, MOST, groups, texts
 from ledgerops.mixin.site import Site
@@ -51,7 +52,7 @@ def test_it_is_held_for_two_scrapes_and_goes_on_for_a_trigger(subtests: pytest.S
 def test_every_behaviour_is_shown(subtests: pytest.Subtests):
     for alert in ALERTS:
         with subtests.test(alert.name):
-            assert {case.shows for case in alert.cases} | set(alert.without) == set(BEHAVIOURS)
+            assert {case.shows for case in alert.cases} | set(alert.without) == set(get_args(Behaviour))
             for case in alert.cases:
                 if case.shows in ("stays quiet", "resolves"):
                     assert not case.fires
