@@ -24,7 +24,7 @@ def pair_slopes(x: Sequence[float], y: Sequence[float], least_ratio: float = 1.0
     for place, (across, along) in enumerate(zip(x, y, strict=True)):
         for other in range(place + 1, len(x)):
             run = x[other] - across
-            if run and max(across, x[other]) >= least_ratio * min(across, x[other]):
+            if run and (least_ratio <= 1.0 or max(across, x[other]) >= least_ratio * min(across, x[other])):
                 found.append((y[other] - along) / run)
     found.sort()
     return found
