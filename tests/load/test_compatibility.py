@@ -72,6 +72,15 @@ def test_a_rule_that_is_missing_on_a_busy_machine_is_said_with_how_busy_it_was()
     )
 
 
+def test_a_rule_that_a_version_cannot_feed_has_the_reason_and_not_the_machine():
+    found = Tried("3.5.7", "classic", "3.11", FAMILIES, [r for r in FAULTS if r != "python-bound"], waiting=0.93)
+
+    assert lines_of(found)[-1] == (
+        "- Spark 3.5.7, classic, Python 3.11: not named: `python-bound`, because Spark 3 does not measure the time in "
+        "Python workers."
+    )
+
+
 def test_more_than_the_reference_has_is_not_missing():
     more = Tried("4.3.0", "classic", "3.11", [*FAMILIES, "ledgerops_host_cpu_ratio"], list(FAULTS))
 
