@@ -15,6 +15,7 @@ from ledgerops.mixin.dashboards.pages import PAGES
 from ledgerops.mixin.dashboards.sdk import encoded, models
 from ledgerops.mixin.rule_files import FILES, groups
 from ledgerops.mixin.site import Site
+from tests.mixin.dashboards.lint import panels
 from tests.paths import ROOT
 
 FOLDER = ROOT / "dashboards"
@@ -28,13 +29,6 @@ UNITS = {"short", "s", "bytes", "Bps", "rowsps", "percentunit", "suffix: cores",
 @pytest.fixture(params=PAGES, ids=lambda page: page.uid)
 def board(request):
     return json.loads((FOLDER / f"{request.param.uid}.json").read_text())
-
-
-def panels(board):
-    for panel in board["panels"]:
-        if panel["type"] != "row":
-            yield panel
-        yield from panel.get("panels", ())
 
 
 def expressions(board):
