@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import queue
+import threading
 import time
 from typing import NamedTuple
 
 from ledgerops.metrics.self_watch import SelfStats
 from ledgerops.model.records import Kind
 
-MAX_EVENTS = 10_000  # a minute of 50 busy queries, about 30 MB of JSON at worst
+MAX_EVENTS = 10_000  # a minute of 50 busy queries, about 30 MB of JSON
+MAX_BYTES = 64 * 1024 * 1024  # of JSON: a record of a source with thousands of partitions has hundreds of kilobytes
 
 
 class Event(NamedTuple):
@@ -29,16 +31,19 @@ class EventQueue:
         self.stats = stats
         self.limit = size
         self._queue: queue.Queue[Event | None] = queue.Queue(size)
+        self._bytes, self._lock = 0, threading.Lock()
 
     def put(self, kind: Kind, data: str | bytes, query: str | None = None, origin: object = None) -> bool:
         """False when the queue was full: the event is lost, and counted."""
-        try:
-            self._queue.put_nowait(Event(time.time(), kind, query, data, origin))
-        except queue.Full:
-            with self.stats.lock:
-                self.stats.dropped += 1
-            return False
-        return True
+        if self._reserve(len(data)):
+            try:
+                self._queue.put_nowait(Event(time.time(), kind, query, data, origin))
+                return True
+            except queue.Full:
+                self._free(len(data))
+        with self.stats.lock:
+            self.stats.dropped += 1
+        return False
 
     def wake(self) -> None:
         """Ends a wait that is under way, without an event."""
@@ -58,7 +63,20 @@ class EventQueue:
                 events.append(self._queue.get_nowait())
             except queue.Empty:
                 break
-        return [event for event in events if event is not None]
+        taken = [event for event in events if event is not None]
+        self._free(sum(len(event.data) for event in taken))
+        return taken
+
+    def _reserve(self, size: int) -> bool:
+        with self._lock:
+            if self._bytes and self._bytes + size > MAX_BYTES:
+                return False
+            self._bytes += size
+            return True
+
+    def _free(self, size: int) -> None:
+        with self._lock:
+            self._bytes -= size
 
     def __len__(self) -> int:
         return self._queue.qsize()

@@ -13,6 +13,7 @@ import orjson
 
 from ledgerops.model.spark_progress import parse_instant
 
+MAX_ANSWER_BYTES = 64 * 1024 * 1024  # a page about thousands of executors has a few megabytes
 ANSWER_SECONDS = 60.0  # a driver on a busy machine takes many seconds; after a minute it will not answer
 
 
@@ -28,7 +29,10 @@ class SparkRest:
         """The decoded JSON at `path`, which is appended to the application's address. Waits at most ANSWER_SECONDS."""
         self.requests += 1
         with self._opener.open(self.base + path, timeout=ANSWER_SECONDS) as answer:
-            return orjson.loads(answer.read())
+            content = answer.read(MAX_ANSWER_BYTES + 1)
+        if len(content) > MAX_ANSWER_BYTES:
+            raise ValueError(f"the answer has more than {MAX_ANSWER_BYTES} bytes")
+        return orjson.loads(content)
 
 
 def rest_instant(text: object) -> float | None:

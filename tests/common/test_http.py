@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
+import threading
 import time
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
 from ledgerops.common.http import ask
 from ledgerops.errors import UserError
 from tests.hostile import BODY_WITHOUT_END, HEAD_WITHOUT_END, dripping_server
+
+
+@contextmanager
+def running(handler):
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield server
+    server.shutdown()
+    thread.join()
+    server.server_close()
 
 
 @pytest.mark.parametrize("begin", [HEAD_WITHOUT_END, BODY_WITHOUT_END], ids=["headers", "body"])
@@ -51,3 +65,29 @@ def test_credentials_in_an_address_are_refused_and_not_repeated(url):
 def test_a_client_certificate_that_is_none_is_named(tmp_path):
     with pytest.raises(UserError, match=r"cannot use the client certificate .*absent.pem"):
         ask("https://127.0.0.1:1/", environ={"LEDGEROPS_CLIENT_CERTIFICATE": str(tmp_path / "absent.pem")})
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+def test_no_redirect_is_followed_and_no_other_address_gets_the_credentials(tmp_path, status):
+    (tmp_path / "token").write_text("geheim\n")
+    asked = []
+
+    class Elsewhere(BaseHTTPRequestHandler):
+        def do_GET(self):
+            asked.append(self.headers["Authorization"])
+            self.send_response(status)
+            self.send_header("Location", f"http://127.0.0.1:{other.server_port}/")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *args):
+            pass
+
+    with (
+        running(Elsewhere) as server,
+        running(Elsewhere) as other,
+        pytest.raises(UserError, match=f"answers {status} "),
+    ):
+        ask(f"http://127.0.0.1:{server.server_port}/", environ={"LEDGEROPS_BEARER_TOKEN_FILE": str(tmp_path / "token")})
+
+    assert asked == ["Bearer geheim"]
