@@ -91,7 +91,7 @@ def parse_webhook(payload: object) -> Incident:
         query=common.get("query"),
         alerts=tuple(sorted(alerts, key=lambda a: (a.status != "firing", rank.get(a.severity, 1), a.began, a.name))),
         alertmanager=str(payload["externalURL"]) if payload.get("externalURL") else None,
-        cut=int(payload.get("truncatedAlerts") or 0),
+        cut=max(0, int(payload.get("truncatedAlerts") or 0)),
         app=common.get("app", ""),
     )
 

@@ -6,6 +6,7 @@ what was ruled out, and links. Texts come from labels and exceptions: each is on
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -18,6 +19,8 @@ from ledgerops.notify.incident import Incident, matchers
 MAX_LINES = 12
 MAX_LINE_CHARACTERS = 300  # characters of a line: chat clients fold it, pagers cut it
 RULED_OUT = 3
+# where a space ends what Discord, Mattermost and others would follow: @everyone, <@name>, [text](address)
+ADDRESSING = re.compile(r"(?<=@)(?=(?:everyone|here|channel|all)\b)|(?<=<)(?=[@!#&])|(?<=\])(?=\()", re.IGNORECASE)
 MAX_SUBJECTS = 8  # that are named of a group without a query: a zone may have hundreds of drivers
 
 
@@ -68,8 +71,9 @@ def compose_checked(
 
 
 def _one_line(text: str) -> str:
-    """Without line breaks and control characters: a text must not be able to add a line of its own."""
-    line = clean(" ".join(text.split()))
+    """Without line breaks and control characters: a text must not be able to add a line of its own, to call everybody
+    of a channel, or to hide an address behind other words."""
+    line = ADDRESSING.sub(" ", clean(" ".join(text.split())))
     return line if len(line) <= MAX_LINE_CHARACTERS else line[: MAX_LINE_CHARACTERS - 1] + "…"
 
 

@@ -136,3 +136,27 @@ def test_what_cannot_be_printed_is_not_sent():
     given = alert(annotations={"summary": "red \x1b[31m and \u202e back", "description": ""})
 
     assert "red ?[31m and ? back" in compose(parse_webhook(webhook(given)), None, NOW).title
+
+
+@pytest.mark.parametrize(
+    ("text", "sent"),
+    [
+        ("ask @everyone", "ask @ everyone"),
+        ("@Channel: down", "@ Channel: down"),
+        ("<!here> <@U123> <#C1>", "< !here> < @U123> < #C1>"),
+        ("[runbook](http://evil.example)", "[runbook] (http://evil.example)"),
+        ("![](http://evil.example/x.png)", "![] (http://evil.example/x.png)"),
+        pytest.param("mail ops@example.com, x@hereford", "mail ops@example.com, x@hereford", id="addresses of mail"),
+        pytest.param("rows[3] (of 5) < 7 @ 10", "rows[3] (of 5) < 7 @ 10", id="usual text"),
+    ],
+)
+def test_a_text_calls_nobody_and_hides_no_address(text, sent):
+    given = alert(labels={"alertname": "A", "query": text}, annotations={"summary": text, "description": text})
+    message = compose(parse_webhook(webhook(given)), None, NOW, text)
+
+    assert message.title.startswith(f"WARNING {sent}: {sent} (since ")
+    assert message.body.splitlines()[:2] == [f"diagnosis: none ({sent})", sent]
+
+
+def test_less_than_nothing_left_out_is_nothing():
+    assert " more" not in about_drivers(lost(1), truncatedAlerts=-7).body
