@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import os
 import sqlite3
 import threading
 import time
@@ -17,7 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from ledgerops.errors import UserError
 
@@ -51,6 +52,11 @@ class Waiting:
     attempts: int
 
 
+def _private(file: Path, flags: int = 0) -> IO[str]:
+    """Opens a file that only its owner may read, and leaves its content. Raises OSError."""
+    return os.fdopen(os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | flags, 0o600), "r+", encoding="utf-8")
+
+
 class Spool:
     """The queues of `senders`, by name. Safe for threads of one process; a second process on the file is refused."""
 
@@ -62,12 +68,17 @@ class Spool:
         self._lock = threading.Lock()
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
-            self._held = file.with_name(f"{file.name}.lock").open("w")
+            self._held = _private(file.with_name(f"{file.name}.lock"), os.O_NOFOLLOW)
+        except OSError as error:
+            raise UserError(f"cannot keep the queue in {file}: {error}; give another --queue") from None
+        try:
             fcntl.flock(self._held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _private(file).close()  # SQLite gives its other files the same rights
         except BlockingIOError:
             self._held.close()
             raise UserError(f"{file} is in use by another ledgerops notify; give another --queue") from None
         except OSError as error:
+            self._held.close()
             raise UserError(f"cannot keep the queue in {file}: {error}; give another --queue") from None
         try:
             self._db = sqlite3.connect(file, check_same_thread=False, isolation_level=None)

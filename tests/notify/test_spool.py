@@ -205,3 +205,30 @@ def test_two_services_cannot_share_a_queue(tmp_path):
         Spool(tmp_path / "queue.db", ["chat"])
     first.close()
     Spool(tmp_path / "queue.db", ["chat"]).close()
+
+
+def test_only_the_owner_may_read_the_queue(tmp_path):
+    spool = Spool(tmp_path / "queue.db", ["chat"])
+    spool.put("a", "a", "critical", {}, now=0.0)
+
+    assert {each.name: oct(each.stat().st_mode & 0o777) for each in tmp_path.iterdir()} == dict.fromkeys(
+        ("queue.db", "queue.db-shm", "queue.db-wal", "queue.db.lock"), "0o600"
+    )
+    spool.close()
+
+
+def test_a_link_that_waits_where_the_lock_goes_is_not_followed(tmp_path):
+    victim = tmp_path / "victim"
+    victim.write_text("kept")
+    (tmp_path / "queue.db.lock").symlink_to(victim)
+
+    with pytest.raises(UserError, match=r"cannot keep the queue in .*symbolic links"):
+        Spool(tmp_path / "queue.db", ["chat"])
+    assert victim.read_text() == "kept"
+
+
+def test_a_queue_may_be_a_link_to_another_folder(tmp_path):
+    (tmp_path / "queue.db").symlink_to(tmp_path / "elsewhere.db")
+    Spool(tmp_path / "queue.db", ["chat"]).close()
+
+    assert (tmp_path / "elsewhere.db").stat().st_size > 0
