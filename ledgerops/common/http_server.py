@@ -65,7 +65,7 @@ class Server(ThreadingHTTPServer):
     """
 
     daemon_threads = True
-    request_queue_size = 512
+    request_queue_size = 4096  # as many as the system allows: they wait here while the server pauses
 
     def __init__(
         self,

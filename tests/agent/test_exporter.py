@@ -13,6 +13,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
@@ -701,6 +702,17 @@ def test_connections_that_come_together_are_accepted_in_one_go(serve, monkeypatc
         each.close()
 
     assert len(accepted) == 20
+
+
+def test_many_clients_find_a_place_while_the_server_pauses(serve):
+    limit = Path("/proc/sys/net/core/somaxconn")
+    if not limit.exists() or int(limit.read_text()) < 1024:
+        pytest.skip("the system lets fewer connections wait")
+    served = serve()
+    served.exporter._server.shutdown()
+    clients = opened(served, 600)  # one that finds no place would wait for its next attempt, longer each time
+    for each in clients:
+        each.close()
 
 
 def test_clients_of_one_network_of_ipv6_share_their_rate(serve, monkeypatch):
