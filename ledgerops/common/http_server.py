@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import gzip
+import logging
 import math
 import socket
 import ssl
@@ -26,6 +27,8 @@ from ledgerops.common.http_access import Access
 from ledgerops.common.http_handler import Answer, Handler, Request, problem
 from ledgerops.common.http_refusal import Refusals
 from ledgerops.common.rate_limit import RateLimit, network
+
+log = logging.getLogger("ledgerops")
 
 MAX_REQUESTS = 32  # at a time, so that a storm cannot take the process's memory
 MAX_REQUESTS_PER_ADDRESS = 24  # the rest is left to others
@@ -135,7 +138,10 @@ class Server(ThreadingHTTPServer):
         while time.monotonic() < limit:
             try:
                 request, client_address = self.get_request()
-            except OSError:
+            except OSError:  # none waits, or it is gone already
+                return
+            except Exception:  # a lack of memory, for example, must not end the thread, nor take a whole core
+                time.sleep(ACCEPT_AGAIN_SECONDS)
                 return
             try:
                 self.process_request(request, client_address)
@@ -172,9 +178,8 @@ class Server(ThreadingHTTPServer):
         try:
             super().process_request_thread(request, client_address)
         finally:
-            self._limit.charge(
-                network(client_address[0]), time.thread_time()
-            )  # the thread lives for this request alone
+            used = time.thread_time()  # the thread lives for this request alone
+            self._limit.charge(network(client_address[0]), used)
             self._release(request)
 
     def respond(self, connection: Any, request: Request) -> Answer:
@@ -212,11 +217,17 @@ class Server(ThreadingHTTPServer):
             connection.asked = True
 
     def service_actions(self) -> None:
-        """Answers what has waited long enough and cuts what has taken too long; called between requests."""
-        if self._crowded:
-            self._crowded = False
-            time.sleep(PAUSE_SECONDS)
-        now = time.monotonic()
+        """Does what is due between requests; no error ends the thread that accepts, which would end the server."""
+        try:
+            if self._crowded:
+                self._crowded = False
+                time.sleep(PAUSE_SECONDS)
+            self._do_what_is_due(time.monotonic())
+        except Exception as error:
+            log.debug("between requests: %s", error)
+
+    def _do_what_is_due(self, now: float) -> None:
+        """Answers what has waited long enough, and cuts what has taken too long."""
         for address, parked in list(self._parked.items()):
             while parked and self._limit.admit(address):
                 self._begin(*parked.popleft(), waited=True)

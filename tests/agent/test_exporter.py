@@ -704,6 +704,22 @@ def test_connections_that_come_together_are_accepted_in_one_go(serve, monkeypatc
     assert len(accepted) == 20
 
 
+@pytest.mark.parametrize("step", ["get_request", "_do_what_is_due"])
+def test_a_lack_of_memory_ends_one_request_and_not_the_exporter(serve, monkeypatch, step):
+    served, failed = serve(), threading.Event()
+    usual = getattr(served.exporter._server, step)
+
+    def fail(*args):
+        if not failed.is_set():
+            failed.set()
+            raise MemoryError
+        return usual(*args)
+
+    monkeypatch.setattr(served.exporter._server, step, fail)
+    assert served.get("/healthz")[0] == 200
+    assert failed.is_set()
+
+
 def test_many_clients_find_a_place_while_the_server_pauses(serve):
     limit = Path("/proc/sys/net/core/somaxconn")
     if not limit.exists() or int(limit.read_text()) < 1024:
