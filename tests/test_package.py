@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 
 from tests.paths import ROOT
@@ -21,3 +22,12 @@ def test_the_wheel_carries_every_file_that_is_no_module():
     }
 
     assert {str(file.relative_to(package)) for file in others - carried} == set()
+
+
+def test_make_installs_what_is_locked_by_hash_and_nothing_but_the_checkout_besides():
+    installs = re.findall(r"(?:pip install|\$\(INSTALL\)) ([^\n;]*)", (ROOT / "Makefile").read_text("utf-8"))
+    others = [each for each in installs if "--require-hashes -r" not in each]
+
+    assert len(installs) - len(others) == 3
+    # the two without a lock: the checkout itself, and the tool that writes the locks; the third defines INSTALL
+    assert others == ["--quiet uv", "--quiet --disable-pip-version-check", "--no-deps --no-build-isolation -e ."]

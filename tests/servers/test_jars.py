@@ -1,4 +1,5 @@
 import os
+import re
 import shutil
 import sys
 import time
@@ -52,6 +53,21 @@ def test_the_hash_file_names_the_jars_of_both_configurations():
     ]
     assert all(name.startswith(("connector/", "broker/")) and name.endswith(".jar") for name in names)
     assert {len(digest) for digest in jars.hashes().values()} == {64}
+
+
+@pytest.mark.parametrize(
+    ("jar", "mended"),
+    [
+        ("commons-beanutils", (1, 11, 0)),  # CVE-2025-48734
+        ("lz4-java", (1, 10, 1)),  # CVE-2025-12183, CVE-2025-66566
+        ("log4j-core", (2, 25, 4)),  # CVE-2025-68161, CVE-2026-34477
+    ],
+)
+def test_no_jar_is_older_than_the_version_that_mends_a_known_hole(jar, mended):
+    versions = [re.fullmatch(rf".*/{jar}-([\d.]+)\.jar", name) for name in jars.hashes()]
+    found = [tuple(int(part) for part in each[1].split(".")) for each in versions if each]
+
+    assert found and min(found) >= mended
 
 
 def test_the_folder_is_the_given_one_else_in_the_cache_of_the_user(monkeypatch):
