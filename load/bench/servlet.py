@@ -22,7 +22,7 @@ from load.bench.session import session
 QUERIES = 10
 SCRAPES = 100
 WARM = 100  # of each: the JVM compiles what it serves with
-PAUSE_SECONDS = 0.15  # between rounds: an exporter answers an address twenty times a second
+PAUSE_SECONDS = 0.5  # between rounds of two scrapes: an exporter answers an address five times a second
 TRIGGER = "60 seconds"  # the first batch runs at once, and then there is quiet
 READY_SECONDS = 120.0
 CONF = {
