@@ -227,7 +227,8 @@ def _run(setup: RunSetup, args: argparse.Namespace, stop: Stop) -> int:
     from ledgerops.ledger.run.app import start_run
 
     began = time.monotonic()
-    with _progress(f"starting Spark and {len(setup.jobs)} jobs"):
+    jobs = "1 job" if len(setup.jobs) == 1 else f"{len(setup.jobs)} jobs"
+    with _progress(f"starting Spark and {jobs}"):
         running = start_run(setup)
     try:
         stop.calm()
