@@ -29,8 +29,10 @@ class Cpu(NamedTuple):
 class Meter:
     """CPU that this process and the JVM below it use from now on.
 
-    Workers are measured one by one: Spark ends one that was idle for a minute, and pyspark's daemon ignores SIGCHLD, so
-    no `children_*` time keeps what it used. A worker that ends before `used()` is not counted.
+    Workers are measured one by one. Of one that ends before `used()` the JVM keeps the time, if it is the JVM's own
+    child: such is the process of an embedded source, which ends with its query, some moments before or after it, and
+    has used more than a second for its imports. A child of pyspark's daemon, which ignores SIGCHLD, is not counted
+    then: Spark ends one that was idle for a minute.
     """
 
     def __init__(self) -> None:
@@ -38,9 +40,10 @@ class Meter:
 
     def used(self) -> Cpu:
         """CPU seconds since the meter was created."""
-        (driver, jvm, workers), (driver0, jvm0, workers0) = self._look(), self._began
-        spent = sum(seconds - workers0.get(worker, 0.0) for worker, seconds in workers.items())
-        return Cpu(driver - driver0, jvm - jvm0, spent)
+        now, began = self._look(), self._began
+        spent = sum(seconds - began.workers.get(worker, 0.0) for worker, seconds in now.workers.items())
+        before = sum(began.workers[worker] for worker in began.children - now.workers.keys())
+        return Cpu(now.driver - began.driver, now.jvm - began.jvm, spent + now.ended - began.ended - before)
 
     def serving(self) -> float:
         """CPU seconds of this process and of the JVM's threads that serve it, since the meter was created.
@@ -51,13 +54,29 @@ class Meter:
         threads = (seconds - self._served.get(thread, 0.0) for thread, seconds in _serving_threads().items())
         return self.used().driver + sum(threads)
 
-    def _look(self) -> tuple[float, float, dict[psutil.Process, float]]:
+    def _look(self) -> _Spent:
         java = spark_jvm()
-        workers = {}
-        for worker in java.children(recursive=True) if java else ():
-            with suppress(psutil.NoSuchProcess):
-                workers[worker] = _seconds(worker)
-        return _seconds(psutil.Process()), _seconds(java) if java else 0.0, workers
+        if java is None:
+            return _Spent(_seconds(psutil.Process()), 0.0, {}, frozenset(), 0.0)
+        while True:  # until none has ended meanwhile, which would be counted twice or not at all
+            ended = _seconds_of_ended(java)
+            children = frozenset(java.children())
+            workers = {}
+            for worker in java.children(recursive=True):
+                with suppress(psutil.NoSuchProcess):
+                    workers[worker] = _seconds(worker)
+            if _seconds_of_ended(java) == ended:
+                return _Spent(_seconds(psutil.Process()), _seconds(java), workers, children & workers.keys(), ended)
+
+
+class _Spent(NamedTuple):
+    """CPU seconds since each process began; `ended` is that of the JVM's children that have ended, all together."""
+
+    driver: float
+    jvm: float
+    workers: dict[psutil.Process, float]
+    children: frozenset[psutil.Process]  # those of the workers that the JVM itself started
+    ended: float
 
 
 def _serving_threads() -> dict[str, float]:
@@ -93,6 +112,11 @@ def _is_spark(process: psutil.Process) -> bool:
         return any("org.apache.spark" in word for word in process.cmdline())
     except psutil.NoSuchProcess:
         return False
+
+
+def _seconds_of_ended(process: psutil.Process) -> float:
+    times = process.cpu_times()
+    return float(times.children_user + times.children_system)
 
 
 def _seconds(process: psutil.Process) -> float:
