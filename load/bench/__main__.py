@@ -64,7 +64,8 @@ PARTS = (
         "from_json, which accepts such a record or turns the field into a null. From the embedded source, both read "
         "typed rows, so only the job itself is compared. Flink SQL cannot read that source.\n\n"
         "There are at least four rounds, then more until the noise cannot change the verdict, for at most 150 seconds "
-        "a job from Kafka and 60 from the embedded source.",
+        "a job from Kafka and 60 from the embedded source. Figures still fall from round to round while the JIT "
+        "compiles, so they are higher than those of a job that runs for long.",
     ),
     Part(
         "growth", "growth:growth", "Growth of the observer's cost",
