@@ -15,13 +15,15 @@ Mitigation: start the driver again; its queries resume from their checkpoints. I
 from __future__ import annotations
 
 from ledgerops.mixin.alerts.model import Alert, Case
-from ledgerops.mixin.alerts.promql import lost
+from ledgerops.mixin.alerts.promql import LAST_ACTIVE, lost
 from ledgerops.mixin.site import Site
 
 ACTIVE, INFO, UP = "ledgerops_query_active", "ledgerops_query_info", "up"
+ITS = "{job=%q, instance=%q}"
+LAST = f"last_over_time(ledgerops_query_active{ITS}[10m]) or last_over_time({LAST_ACTIVE}{ITS}[12h])"
 NAMES = (
-    '{{ with printf "max by (query) (last_over_time(ledgerops_query_active{job=%q, instance=%q}[12h]) == 1)" '
-    '$labels.job $labels.instance | query }}{{ range sortByLabel "query" . }} {{ .Labels.query }}{{ end }}{{ end }}'
+    f'{{{{ with printf "max by (query) (({LAST}) == 1)" $labels.job $labels.instance $labels.job $labels.instance '
+    '| query }}{{ range sortByLabel "query" . }} {{ .Labels.query }}{{ end }}{{ end }}'
 )
 
 

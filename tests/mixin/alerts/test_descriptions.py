@@ -63,13 +63,13 @@ def test_an_alert_names_the_first_cause_of_its_own_application_and_what_to_do(tm
     assert "&var-app=" not in found[""][1] and "&var-app=a&var-query=orders&" in found["a"][1]
 
 
-def observer_said(folder, series, alert):
-    """What promtool prints of an alert about drivers or notify, which it expects to be silent after six minutes."""
+def observer_said(folder, series, alert, after="6m"):
+    """What promtool prints of an alert about drivers or notify, which it expects to be silent `after` some minutes."""
     (folder / "observer.yaml").write_text(rule_files(Site())["observer.yaml"], "utf-8")
     test = {
         "interval": "15s",
         "input_series": [{"series": name, "values": value} for name, value in series.items()],
-        "alert_rule_test": [{"eval_time": "6m", "alertname": alert, "exp_alerts": []}],
+        "alert_rule_test": [{"eval_time": after, "alertname": alert, "exp_alerts": []}],
     }
     (folder / "test.yaml").write_text(yaml.safe_dump({"rule_files": ["observer.yaml"], "tests": [test]}, width=10_000))
     command = [needed("promtool"), "test", "rules", "test.yaml"]
@@ -98,11 +98,12 @@ def test_a_sender_that_fails_is_named(tmp_path):
     assert "var-job=ledgerops&" in said, "the dashboards know the drivers' job"
 
 
-def test_a_lost_driver_names_the_queries_that_nobody_runs(tmp_path):
+@pytest.mark.parametrize("after", ["6m", "2h"], ids=["soon", "hours later"])
+def test_a_lost_driver_names_the_queries_that_nobody_runs(tmp_path, after):
     active = 'ledgerops_query_active{job="ledgerops", app="a", instance="%s", query="%s"}'
     series = {active % ("d:1", "orders"): "1x8 stale", active % ("d:1", "payments"): "1x8 stale",
-              active % ("d:1", "old"): "0x8 stale", active % ("d:2", "refunds"): "1x40"}  # fmt: skip
+              active % ("d:1", "old"): "0x8 stale", active % ("d:2", "refunds"): "1x500"}  # fmt: skip
 
-    said = observer_said(tmp_path, series, "LedgerDriverLost")
+    said = observer_said(tmp_path, series, "LedgerDriverLost", after)
 
     assert "d:1 of ledgerops stopped answering. No other driver runs its queries (2): orders payments." in said
