@@ -19,6 +19,11 @@ def _of_partitions(values: Mapping[Partition, float]) -> Series:
     return cast("Series", values)
 
 
+def _unread_headroom(view: QueryView) -> Series:
+    left = (seconds for partition, seconds in view.lag.headroom.items() if view.lag.unread.get(partition))
+    return _known(min(left, default=None))
+
+
 ARRIVAL: Metric[QueryView] = Metric(
     "ledgerops_arrival_rows_per_second",
     "Rows per second that arrive at a source, from the growth of its head offsets: it does not depend on what is read.",
@@ -106,6 +111,13 @@ HEADROOM: Metric[QueryView] = Metric(
     labels=("topic", "partition"),
     read=lambda view: _of_partitions(view.lag.headroom),
 )
+QUERY_HEADROOM: Metric[QueryView] = Metric(
+    "ledgerops_query_retention_headroom_seconds",
+    "Smallest retention headroom of the partitions in which the query has something to read, including those that the "
+    "series budget leaves out of ledgerops_retention_headroom_seconds. Absent while everything is read.",
+    read=_unread_headroom,
+    unbudgeted=True,
+)
 REACHABLE: Metric[QueryView] = Metric(
     "ledgerops_source_reachable",
     "1 while the broker answers ledgerops, 0 while it does not; absent where ledgerops does not poll it.",
@@ -126,5 +138,6 @@ METRICS = (
     FILE_AGE,
     DRAIN,
     HEADROOM,
+    QUERY_HEADROOM,
     REACHABLE,
 )

@@ -3,7 +3,8 @@
 Meaning: a query has more source partitions, operators or phases than its budget of series has room for (settings
     `series_per_query` and `series_total`). The partitions that are furthest behind were kept.
 Impact: panels by partition do not show all partitions. Sums and maxima of a query hold for all of them
-    (`ledgerops_query_backlog_offsets`, `ledgerops_query_lag_seconds`), so no other alert is affected.
+    (`ledgerops_query_backlog_offsets`, `ledgerops_query_lag_seconds`,
+    `ledgerops_query_retention_headroom_seconds`), so no other alert is affected.
 Diagnosis: 1. `ledgerops_series_dropped_total{instance="INSTANCE"}` is the number of series that were left out.
     2. `count by (query) (ledgerops_source_backlog_offsets{instance="INSTANCE"})` shows which queries have many
     partitions.
