@@ -53,6 +53,25 @@ def test_what_the_observers_threads_cost_is_seen_where_runs_differ_by_more(own, 
     assert (line.figure, line.holds) == (f"{1 + own / 10:.4f} of a bare run's", holds)
 
 
+@pytest.mark.parametrize(
+    ("again", "attached", "holds"),
+    [
+        pytest.param(10.3, 10.2, UNKNOWN, id="near the budget, and equal runs differ by three per cent"),
+        pytest.param(10.3, 11.2, NO, id="far above the budget"),
+        pytest.param(10.3, 9.5, YES, id="far below the budget"),
+        pytest.param(10.02, 10.2, YES, id="near the budget, and equal runs differ by less than one per cent"),
+    ],
+)
+def test_noise_leaves_the_budget_of_cpu_seconds_open_only_near_it(again, attached, holds):
+    def runs(seconds: float) -> list[Run]:
+        return [Run(100, 1.0, [1.0, 1.0], Cpu(0.0, seconds, 0.0), 0.0, {}, 0.0)] * 3
+
+    seen = {BARE: runs(10.0), AGAIN: runs(again), ATTACHED: runs(attached)}
+    lines = {line.what.split(": ")[1].split(",")[0]: line for line in _compared("large_credits", seen)}
+
+    assert lines["CPU seconds per million rows"].holds == holds
+
+
 @pytest.mark.spark
 def test_the_jvm_is_sparks_and_its_use_is_told_apart(spark, kafka):
     meter = Meter()
