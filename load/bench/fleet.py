@@ -1,7 +1,7 @@
 """Many drivers on one Prometheus with the shipped rules: series, memory, CPU, scrapes, and how long the rules take.
 
-One process serves all drivers. Its text is made by the exporter's own code from synthetic records, anew for each scrape
-interval, and differs between drivers in the label `app` only. Prometheus is a real one.
+One process serves all drivers. Its text is made by the exporter's own code from synthetic records, anew for each
+evaluation of the rules, and differs between drivers in the label `app` only. Prometheus is a real one.
 """
 
 from __future__ import annotations
