@@ -14,8 +14,8 @@ from ledgerops.common.http_handler import Answer
 MAX_LEAVING = 256  # refused connections whose request is still under way
 MAX_UNREAD_BYTES = 65_536  # of a refused request that are taken from its connection
 LEAVING_SECONDS = 0.1  # that such a connection stays open: closing it unread would reset it, and lose the answer
-AT_ONCE = getattr(socket, "MSG_DONTWAIT", 0)  # where the system knows it; elsewhere the socket is set not to block
-MORE_FOLLOWS = getattr(socket, "MSG_MORE", 0)  # likewise; in one packet with the end of the connection
+AT_ONCE = int(getattr(socket, "MSG_DONTWAIT", 0))  # where the system knows it; elsewhere the socket is set so
+AT_ONCE_WITH_END = AT_ONCE | int(getattr(socket, "MSG_MORE", 0))  # in one packet with the end of the connection
 
 
 class Refusals:
@@ -31,7 +31,7 @@ class Refusals:
         try:
             if not AT_ONCE:
                 request.setblocking(False)
-            request.send(self._answer, MORE_FOLLOWS | AT_ONCE)
+            request.send(self._answer, AT_ONCE_WITH_END)
             if not self._has_come(request):
                 request.shutdown(socket.SHUT_WR)
                 if len(self._leaving) >= MAX_LEAVING:
