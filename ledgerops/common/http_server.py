@@ -8,7 +8,6 @@ An address is that of a client, of IPv6 its /64.
 from __future__ import annotations
 
 import errno
-import gzip
 import logging
 import math
 import socket
@@ -17,13 +16,13 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from http import HTTPStatus
 from http.server import ThreadingHTTPServer
 from typing import Any
 
 from ledgerops.common.credentials import Reread
 from ledgerops.common.http_access import Access
+from ledgerops.common.http_answers import Answers, Connection
 from ledgerops.common.http_handler import Answer, Handler, Request, problem
 from ledgerops.common.http_refusal import Refusals
 from ledgerops.common.rate_limit import RateLimit, network
@@ -40,23 +39,7 @@ EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)  # descrip
 ACCEPT_AGAIN_SECONDS = 0.2  # while they are; the connection waits in the system's queue
 PAUSE_SECONDS = 0.2  # after refused requests, before others are accepted: together they take less CPU time
 ACCEPT_SECONDS = 0.05  # that connections are accepted together, before those that wait or are slow get their turn
-SHARED_SECONDS = 1.0  # that an answer is shared by requests that had to wait
-LARGE_BYTES = 1_000_000  # answers up to this size are sent whatever else is, and kept for sharing
-MAX_BYTES = 32 * 1024 * 1024  # of large answers that are being sent
-MAX_BYTES_PER_ADDRESS = 16 * 1024 * 1024  # the rest is left to others
-MIN_PACKED_BYTES = 1024  # of an answer that is worth compressing
 MAX_PARKED = 32  # requests that wait because their address has sent more than it may
-
-
-@dataclass(slots=True)
-class Connection:
-    """One that is being served."""
-
-    address: str
-    began: float  # by the monotonic clock
-    waited: bool = False  # because its address had sent more than it may
-    asked: bool = False  # whether its request has come in whole
-    size: int = 0  # of its answer, before compression
 
 
 class Server(ThreadingHTTPServer):
@@ -84,15 +67,14 @@ class Server(ThreadingHTTPServer):
         max_per_second: float = math.inf,
         problem: Callable[[HTTPStatus, str], Answer] = problem,
     ) -> None:
-        self.answer, self.access, self.refused, self.secure = answer, access, refused, secure
+        self.access, self.refused, self.secure = access, refused, secure
+        self._answers = Answers(answer)
         self.max_body_bytes, self.problem = max_body_bytes, problem
         self._max_per_address, self._limit = max_per_address, RateLimit(max_per_second)
         self._parked: dict[str, deque[tuple[Any, Any]]] = {}  # by address, the oldest first
         self._refusals = Refusals(problem)
-        self._shared: tuple[float, Request | None, Answer | None] = (0.0, None, None)  # by the monotonic clock
         self._crowded = False  # whether a request has been refused since the last pause
         self._slots = threading.BoundedSemaphore(max_requests)
-        self._lock = threading.Lock()
         self._open: dict[socket.socket, Connection] = {}
         if ":" in address[0]:
             self.address_family = socket.AF_INET6
@@ -183,32 +165,13 @@ class Server(ThreadingHTTPServer):
             self._release(request)
 
     def respond(self, connection: Any, request: Request) -> Answer:
-        """The answer to a request that has come in whole and is allowed. Requests that had to wait share theirs."""
-        known, now, (at, shared, answer) = self._open.get(connection), time.monotonic(), self._shared
-        waited = known is not None and known.waited
-        if waited and answer is not None and shared == request and now - at <= SHARED_SECONDS:
-            return answer
-        answer = self.answer(request)
-        if known is not None and not self._has_memory(known, len(answer.body)):
+        """The answer to a request that has come in whole and is allowed."""
+        known = self._open.get(connection) or Connection("", 0.0)  # one that was cut is no longer known
+        answer = self._answers.make(request, known, list(self._open.values()))
+        if answer is None:
             self.refused("busy")
             return self.problem(HTTPStatus.SERVICE_UNAVAILABLE, "too much is being sent; try again")
-        if request.gzip and len(answer.body) >= MIN_PACKED_BYTES:
-            packed = gzip.compress(answer.body, 1)  # level 9 takes twenty times as long for a fifth less
-            answer = answer._replace(body=packed, packed=True)
-        if waited and len(answer.body) <= LARGE_BYTES:
-            self._shared = now, request, answer
         return answer
-
-    def _has_memory(self, asking: Connection, size: int) -> bool:
-        """Counts an answer as being sent, unless it is large and too much already is: clients may be slow to read."""
-        with self._lock:
-            others = [each for each in list(self._open.values()) if each.size and each is not asking]
-            of_address = [each.size for each in others if each.address == asking.address]
-            full = others and sum(each.size for each in others) + size > MAX_BYTES
-            if size > LARGE_BYTES and (full or (of_address and sum(of_address) + size > MAX_BYTES_PER_ADDRESS)):
-                return False
-            asking.size = size
-            return True
 
     def request_is_in(self, request: Any) -> None:
         """Called once a request has come in whole: from now on it is not cut for another."""

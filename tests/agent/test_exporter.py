@@ -24,7 +24,7 @@ from ledgerops.agent.exporter import Exporter
 from ledgerops.agent.queue import EventQueue
 from ledgerops.agent.worker import Worker
 from ledgerops.cli import main
-from ledgerops.common import http_handler, http_refusal, http_server, rate_limit
+from ledgerops.common import http_answers, http_handler, http_refusal, http_server, rate_limit
 from ledgerops.common.http import ask
 from ledgerops.common.http_server import MAX_REQUESTS, MAX_REQUESTS_PER_ADDRESS
 from ledgerops.config import Config
@@ -478,9 +478,9 @@ def test_headers_that_are_large_together_are_refused(serve):
 def test_clients_that_do_not_read_a_large_answer_hold_little_memory_and_no_other_up(serve, monkeypatch):
     monkeypatch.setattr(http_server, "REQUEST_SECONDS", 600.0)
     monkeypatch.setattr(http_handler.Handler, "timeout", None)
-    served, large = serve(), http_server.MAX_BYTES_PER_ADDRESS
+    served, large = serve(), http_answers.MAX_BYTES_PER_ADDRESS
     served.exporter._pages["/large"] = lambda query, accept: http_handler.Answer(bytes(large))
-    served.exporter._pages["/small"] = lambda query, accept: http_handler.Answer(bytes(http_server.LARGE_BYTES))
+    served.exporter._pages["/small"] = lambda query, accept: http_handler.Answer(bytes(http_answers.LARGE_BYTES))
     with opened(served, 1)[0] as slow:
         slow.sendall(b"GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert slow.recv(100).startswith(b"HTTP/1.1 200")
@@ -495,9 +495,9 @@ def test_clients_that_do_not_read_a_large_answer_hold_little_memory_and_no_other
 
 def test_a_large_answer_that_is_the_only_one_is_sent(serve):
     served = serve()
-    served.exporter._pages["/large"] = lambda query, accept: http_handler.Answer(bytes(2 * http_server.MAX_BYTES))
+    served.exporter._pages["/large"] = lambda query, accept: http_handler.Answer(bytes(2 * http_answers.MAX_BYTES))
 
-    assert len(served.get("/large")[2]) == 2 * http_server.MAX_BYTES
+    assert len(served.get("/large")[2]) == 2 * http_answers.MAX_BYTES
 
 
 def test_when_all_places_are_taken_by_requests_the_next_is_answered_503_and_counted(serve, monkeypatch):
@@ -658,7 +658,7 @@ def counted_page(served):
 def test_requests_that_had_to_wait_share_an_answer_and_others_get_their_own(serve, monkeypatch):
     monkeypatch.setattr(rate_limit, "BURST", 1)
     monkeypatch.setattr(exporter_module, "MAX_PER_SECOND", 0.001)
-    monkeypatch.setattr(http_server, "SHARED_SECONDS", 600.0)
+    monkeypatch.setattr(http_answers, "SHARED_SECONDS", 600.0)
     served = serve()
     counted_page(served)
     parked, limit = served.exporter._server._parked, served.exporter._server._limit
@@ -683,7 +683,7 @@ def test_requests_that_had_to_wait_share_an_answer_and_others_get_their_own(serv
 def test_a_shared_answer_is_made_anew_after_its_time(serve, monkeypatch):
     monkeypatch.setattr(rate_limit, "BURST", 1)
     monkeypatch.setattr(exporter_module, "MAX_PER_SECOND", 20.0)
-    monkeypatch.setattr(http_server, "SHARED_SECONDS", 0.0)
+    monkeypatch.setattr(http_answers, "SHARED_SECONDS", 0.0)
     served = serve()
     counted_page(served)
 
