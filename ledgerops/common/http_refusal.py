@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import select
 import socket
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from http import HTTPStatus
 from typing import Any
 
@@ -16,6 +17,17 @@ MAX_UNREAD_BYTES = 65_536  # of a refused request that are taken from its connec
 LEAVING_SECONDS = 0.1  # that such a connection stays open: closing it unread would reset it, and lose the answer
 AT_ONCE = int(getattr(socket, "MSG_DONTWAIT", 0))  # where the system knows it; elsewhere the socket is set so
 AT_ONCE_WITH_END = AT_ONCE | int(getattr(socket, "MSG_MORE", 0))  # in one packet with the end of the connection
+ENDED_BY_PEER = getattr(select, "POLLRDHUP", 0)  # where the system knows it
+
+
+def ended(requests: Sequence[Any]) -> set[int]:
+    """The descriptors of connections that their clients have ended, as after a timeout; empty where it is unknown."""
+    if not requests or not ENDED_BY_PEER:
+        return set()
+    poller = select.poll()
+    for request in requests:
+        poller.register(request, ENDED_BY_PEER)
+    return {descriptor for descriptor, _ in poller.poll(0)}
 
 
 class Refusals:

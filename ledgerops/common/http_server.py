@@ -24,7 +24,7 @@ from ledgerops.common.credentials import Reread
 from ledgerops.common.http_access import Access
 from ledgerops.common.http_answers import Answers, Connection
 from ledgerops.common.http_handler import Answer, Handler, Request, problem
-from ledgerops.common.http_refusal import Refusals
+from ledgerops.common.http_refusal import Refusals, ended
 from ledgerops.common.rate_limit import RateLimit, network
 
 log = logging.getLogger("ledgerops")
@@ -191,7 +191,11 @@ class Server(ThreadingHTTPServer):
 
     def _do_what_is_due(self, now: float) -> None:
         """Answers what has waited long enough, and cuts what has taken too long."""
+        gone = ended([request for waiting in self._parked.values() for request, _ in waiting])
         for address, parked in list(self._parked.items()):
+            for each in [each for each in parked if each[0].fileno() in gone]:
+                parked.remove(each)
+                self._turn_away(each[0], "rate")
             while parked and self._limit.admit(address):
                 self._begin(*parked.popleft(), waited=True)
             if not parked:

@@ -533,6 +533,29 @@ def test_an_address_that_asks_too_often_waits_and_then_is_answered(serve, monkey
     assert not served.stats.requests_refused
 
 
+@pytest.mark.skipif(not http_refusal.ENDED_BY_PEER, reason="the system does not say it")
+def test_a_client_that_gave_up_waiting_takes_no_place_of_one_that_waits(serve, monkeypatch):
+    monkeypatch.setattr(rate_limit, "BURST", 1)
+    monkeypatch.setattr(exporter_module, "MAX_PER_SECOND", 0.001)
+    served = serve()
+    first, *waiting = opened(served, 6)
+    parked = served.exporter._server._parked
+    try:
+        until(lambda: len(parked.get("127.0.0.1", ())) == 5, 60, "all but the first to wait")
+        for each in waiting[:3]:
+            each.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            each.close()
+        until(lambda: served.stats.requests_refused["rate"] == 3, 60, "the end of those that gave up")
+        assert len(parked["127.0.0.1"]) == 2
+        served.exporter._server._limit._per_second = 1000.0
+        for each in waiting[3:]:
+            each.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            assert each.recv(100).startswith(b"HTTP/1.1 200")
+    finally:
+        for each in (first, *waiting):
+            each.close()
+
+
 def test_one_address_that_asks_too_often_holds_up_no_other(serve, monkeypatch):
     monkeypatch.setattr(rate_limit, "BURST", 1)
     monkeypatch.setattr(exporter_module, "MAX_PER_SECOND", 0.1)
