@@ -33,22 +33,30 @@ class Answers:
 
     def __init__(self, answer: Callable[[Request], Answer]) -> None:
         self._answer = answer
-        self._lock = threading.Lock()
+        self._lock, self._sharing = threading.Lock(), threading.Lock()
         self._shared: tuple[float, Request | None, Answer | None] = (0.0, None, None)  # by the monotonic clock
 
     def make(self, request: Request, asking: Connection, served: Sequence[Connection]) -> Answer | None:
         """The answer as it is to be sent; None where too much is being sent to the connections that are `served`."""
-        now, (at, shared, answer) = time.monotonic(), self._shared
-        if asking.waited and answer is not None and shared == request and now - at <= SHARED_SECONDS:
+        if not asking.waited:
+            return self._made(request, asking, served)
+        with self._sharing:
+            at, shared, answer = self._shared
+            if answer is not None and shared == request and time.monotonic() - at <= SHARED_SECONDS:
+                return answer
+            began = time.monotonic()
+            answer = self._made(request, asking, served)
+            if answer is not None and len(answer.body) <= LARGE_BYTES:
+                self._shared = began, request, answer
             return answer
+
+    def _made(self, request: Request, asking: Connection, served: Sequence[Connection]) -> Answer | None:
         answer = self._answer(request)
         if not self._has_memory(len(answer.body), asking, served):
             return None
         if request.gzip and len(answer.body) >= MIN_PACKED_BYTES:
             packed = gzip.compress(answer.body, 1)  # level 9 takes twenty times as long for a fifth less
             answer = answer._replace(body=packed, packed=True)
-        if asking.waited and len(answer.body) <= LARGE_BYTES:
-            self._shared = now, request, answer
         return answer
 
     def _has_memory(self, size: int, asking: Connection, served: Sequence[Connection]) -> bool:
