@@ -66,6 +66,8 @@ class Service:
         self._stop = threading.Event()
         self._messages: dict[str, tuple[float, Future[Message]]] = {}  # incident -> since when, its message
         self._composing = threading.Lock()
+        # one webhook after the other, as the queue takes them: each takes many times its size of memory
+        self._accepting = threading.Lock()
         self._pool = ThreadPoolExecutor(MAX_LOOKUPS, thread_name_prefix="notify-compose")
         self._hung = threading.Semaphore(MAX_HUNG)
         self.counts = Counts()
@@ -140,26 +142,32 @@ class Service:
 
     def accept(self, body: bytes) -> tuple[HTTPStatus, str]:
         """What a webhook of Alertmanager is answered with."""
+        with self._accepting:
+            status, text, incident = self._store(body)
+        if status is not HTTPStatus.BAD_REQUEST:  # a full queue of one sender, too: the others have taken it
+            for wake in self._wake.values():
+                wake.set()
+        if incident is not None:
+            self.counts.accept()
+            if incident.query:
+                self._message(incident.identity, incident)  # the diagnoses of all incidents are looked up together
+        return status, text
+
+    def _store(self, body: bytes) -> tuple[HTTPStatus, str, Incident | None]:
+        """Puts the incident of a webhook into the queue: the answer, and the incident if it is new."""
         try:
             payload = json.loads(body)
             json.dumps(payload, ensure_ascii=False).encode()  # half of a surrogate pair could never be sent
             incident = parse_webhook(payload)
             identity = incident.identity
         except (UserError, ValueError, TypeError, OverflowError, RecursionError) as error:
-            return HTTPStatus.BAD_REQUEST, str(error).encode("utf-8", "replace").decode()[:300]
+            return HTTPStatus.BAD_REQUEST, str(error).encode("utf-8", "replace").decode()[:300], None
         try:
             new = self._spool.put(identity, incident.group, incident.worst.severity, payload, self._clock())
         except (OverflowError, sqlite3.Error) as error:
             self.counts.refuse("queue")
-            return HTTPStatus.SERVICE_UNAVAILABLE, str(error)
-        finally:
-            for wake in self._wake.values():
-                wake.set()
-        if new:
-            self.counts.accept()
-            if incident.query:
-                self._message(identity, incident)  # the diagnoses of all incidents are looked up at the same time
-        return HTTPStatus.OK, "accepted" if new else "already accepted"
+            return HTTPStatus.SERVICE_UNAVAILABLE, str(error), None
+        return HTTPStatus.OK, "accepted" if new else "already accepted", incident if new else None
 
     def waiting(self) -> int:
         """The number of incidents that at least one sender has not delivered."""

@@ -8,6 +8,8 @@ import threading
 import time
 import urllib.error
 import urllib.request
+from concurrent.futures import ThreadPoolExecutor
+from http import HTTPStatus
 
 import pytest
 import yaml
@@ -16,6 +18,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from ledgerops.common.credentials import Secrets
 from ledgerops.common.http_access import Rules
 from ledgerops.errors import UserError
+from ledgerops.notify import service as service_module
 from ledgerops.notify import spool as spool_module
 from ledgerops.notify.incident import parse_webhook
 from ledgerops.notify.lookup import Lookup
@@ -629,3 +632,21 @@ def test_a_webhook_with_credentials_in_its_url_sends_them_and_does_not_show_them
 
     assert receiver.got_authorization == ["Basic bWU6Z2VoQGVpbQ=="]
     assert "geh" not in sender.name
+
+
+def test_webhooks_that_come_together_are_read_one_after_the_other(notify, receiver, monkeypatch):
+    service, reading, most, usual = notify([]), [], [], service_module.parse_webhook
+
+    def parse(payload):
+        reading.append(payload)
+        most.append(len(reading))
+        threading.Event().wait(0.02)  # long enough for another to begin
+        reading.pop()
+        return usual(payload)
+
+    monkeypatch.setattr(service_module, "parse_webhook", parse)
+    bodies = [json.dumps(webhook(groupKey=str(number))).encode() for number in range(8)]
+    with ThreadPoolExecutor(8) as pool:
+        assert {status for status, _ in pool.map(service.accept, bodies)} == {HTTPStatus.OK}
+
+    assert most == [1] * 8
