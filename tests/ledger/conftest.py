@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 IN_MEMORY = "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider"
 # jobs of transformWithState, which Spark has for RocksDB alone
-ON_ROCKSDB = {"conflicting_transactions", "debit_credit_ratio", "enriched_transactions", "versioned_customers"}
+ON_ROCKSDB = {"conflicting_transactions", "enriched_transactions", "versioned_customers"}
 
 
 @pytest.fixture

@@ -10,76 +10,51 @@ again, and the row would not show it. Some 100 bytes each, so a million customer
 Watermark: none, so no row is ever too late, and the order of rows does not matter.
 Restart: the totals come back with the checkpoint; a repeated batch starts from those before it, so nothing counts
 twice.
-Upgrade: the ratios may change at a restart; the state and the key may not (begin with a new checkpoint and output).
+Upgrade: the ratios may change at a restart; the totals and the key may not (begin with a new checkpoint and output).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from pyspark.sql import Row
 from pyspark.sql import functions as F
-from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
 from ledgerops.ledger.jobs.job import Job
-from ledgerops.ledger.sources.workers import make_importable
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-    from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle, TimerValues, ValueState
+    from pyspark.sql import Column, DataFrame
 
-MONEY = "DECIMAL(28,2)"  # 28 digits are what Python's decimals add without rounding: 10^10 of the largest amounts
-TOTALS = f"debits BIGINT, credits BIGINT, debit_amount {MONEY}, credit_amount {MONEY}"
-OUTPUT = f"customer_id STRING, {TOTALS}"
-NOTHING = (0, 0, Decimal("0.00"), Decimal("0.00"))
-
-_Output = Row("customer_id", "debits", "credits", "debit_amount", "credit_amount")
-
-
-class Totals(StatefulProcessor):  # type: ignore[misc]  # pyspark is untyped here
-    """One customer's debits and credits, counted and summed."""
-
-    def init(self, handle: StatefulProcessorHandle) -> None:
-        self.totals: ValueState = handle.getValueState("totals", TOTALS)
-
-    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: TimerValues) -> Iterator[Row]:  # noqa: N803
-        debits, credits, debit_amount, credit_amount = self.totals.get() or NOTHING
-        for row in rows:
-            if row.debit:
-                debits += 1
-                debit_amount += row.amount or 0
-            else:
-                credits += 1
-                credit_amount += row.amount or 0
-        totals = (debits, credits, debit_amount, credit_amount)
-        self.totals.update(totals)
-        yield _Output(key[0], *totals)
-
-    def close(self) -> None:
-        """Nothing is held besides the state."""
+MONEY = "DECIMAL(28,2)"  # what Spark makes of the sum of 18 digits: room for 10^10 of the largest amounts
 
 
 def transform(debits: DataFrame, credits: DataFrame) -> DataFrame:
     """Debits and credits in; customer_id, both counts, both sums and their ratios (DOUBLE) out."""
-    make_importable(debits.sparkSession)
     sides = (
         side.select("customer_id", F.lit(is_debit).alias("debit"), "amount")
         for side, is_debit in ((debits, True), (credits, False))
     )
+    debit, credit = F.col("debit"), ~F.col("debit")
     totals = (
         next(sides)
         .union(next(sides))
         .groupBy("customer_id")
-        .transformWithState(statefulProcessor=Totals(), outputStructType=OUTPUT, outputMode="append", timeMode="none")
+        .agg(
+            F.count_if(debit).alias("debits"),
+            F.count_if(credit).alias("credits"),
+            _sum(debit).alias("debit_amount"),
+            _sum(credit).alias("credit_amount"),
+        )
     )
     return totals.withColumns(
         {"count_ratio": _ratio("debits", "credits"), "amount_ratio": _ratio("debit_amount", "credit_amount")}
     )
 
 
-def _ratio(debit: str, credit: str) -> Any:
+def _sum(kind: Column) -> Column:
+    return F.coalesce(F.sum(F.when(kind, F.col("amount"))), F.lit(0)).cast(MONEY)
+
+
+def _ratio(debit: str, credit: str) -> Column:
     return F.when(F.col(credit) != 0, F.col(debit).cast("double") / F.col(credit).cast("double"))
 
 
@@ -90,6 +65,7 @@ JOB = Job(
     transform=transform,
     stateful=True,
     inputs=("debits", "credits"),
+    output_mode="update",
     key="customer_id",
     upsert=("customer_id",),
 )
