@@ -9,6 +9,7 @@ from ledgerops.ledger.jobs.dead_letters import JOB, MAX_VALUE_BYTES
 from ledgerops.ledger.run.start import start
 from ledgerops.ledger.sinks import ParquetSink
 from ledgerops.ledger.sources import landing
+from tests.ledger.jobs.faults import uncommit
 from tests.ledger.jobs.feed import read
 
 pytestmark = pytest.mark.spark
@@ -50,8 +51,7 @@ def test_rejects_are_written_once_with_the_start_of_their_value(written, job_ses
     expected = [("customers/b.jsonl", "invalid_json", "not one JSON object in UTF-8", 2, b"[]", None), *first]
     assert written() == expected
 
-    for name in ("1", ".1.crc"):  # as after a crash between writing and commit
-        (tmp_path / "checkpoint" / "commits" / name).unlink()
+    uncommit(tmp_path / "checkpoint")
     assert written() == expected
 
 
