@@ -251,6 +251,8 @@ def _rising_trend(view: QueryView) -> Growth | None:
     if spare > 0 and 2 * line.overhead / spare <= view.freshness:
         return None  # it settles before anybody has to wait too long
     lag = max(view.now, view.batches[-1].ended) - head_table.offsets_read_at(batches[-2])
+    if lag < MIN_LAG_SECONDS or chain[-1].seconds < MIN_GROWTH_RATIO * chain[0].seconds:
+        return None  # short batches that are all alike take as long as their rows take to come, give or take a moment
     return Growth("batches", chain[0].began, len(chain), chain[0].seconds, chain[-1].seconds, lag)
 
 

@@ -85,12 +85,23 @@ def test_long_batches_that_grow_by_a_fifth_each_are_found_after_three(history):
     assert finding.summary.startswith("each of the last 3 batches took longer than its rows took to arrive")
 
 
+ONE_OF_TWICE_THE_ROWS = {"rows": [50] * 5 + [101] + [50] * 6, "warm": 0, "interval": 0.0, "plan": {"trigger": None}}
+
+
 @pytest.mark.parametrize(
     "case",
     [
         pytest.param(back_to_back(6.0, 0.02, 3.0), id="they settle at 15 s"),
         pytest.param(back_to_back(1.0, 0.029, 0.2), id="too short to tell after three"),
         pytest.param(back_to_back(20.0, 0.02, 1.0), id="they get shorter"),
+        pytest.param(
+            {"seconds": [0.5] * 5 + [1.3, 0.42, 0.44, 0.47, 0.5, 0.53, 0.57], **ONE_OF_TWICE_THE_ROWS},
+            id="short, and results are a second late",
+        ),
+        pytest.param(
+            {"seconds": [6.0] * 5 + [13.0, 5.9, 6.25, 6.6, 5.6, 5.95, 6.3], **ONE_OF_TWICE_THE_ROWS},
+            id="long, but no longer than before",
+        ),
     ],
 )
 def test_batches_that_settle_or_are_short_are_not(history, case):
