@@ -15,8 +15,9 @@ Mitigation: move or limit the job at the target that causes the stalls. Write wi
     node of the target if there is one. If the target throttles, use a smaller connection pool. More cores do not help.
 Evidence:
     slow_batches: number of slow batches in W. W = the newest 60 batches of the run that began in the last 120 s,
-        without those of its first 10 s. A batch is slow if it takes longer than all of: 3 times the median of W, that
-        median + 1 s, 1.1 times the trigger interval, and 2 x that median x max(1, its numInputRows / their median in W)
+        without those of its first 10 s; if only two slow ones are left, without the first one only. A batch is slow if
+        it takes longer than all of: 3 times the median of W, that median + 1 s, 1.1 times the trigger interval, and
+        2 x that median x max(1, its numInputRows / their median in W)
     batches: number of batches in W
     usual_batch_seconds: median of durationMs.triggerExecution / 1000 over W
     slow_batch_excess_seconds: median duration of the slow batches, minus usual_batch_seconds
@@ -43,6 +44,8 @@ MIN_BATCHES = 8  # batches, to know what is usual
 MIN_TIMES_USUAL = 3.0  # the median; JIT, a garbage collection or a burst make a batch up to twice as long
 MIN_EXCESS_SECONDS = 1.0  # seconds over the median; nobody waits for less
 MIN_EVENTS = 3  # separate slow ones: one is a hiccup, two a coincidence
+MIN_STEADY_EVENTS = 2  # of them after the warm-up, which makes batches slow, too, where all are so slow:
+FAR_TIMES_USUAL = 10.0  # times the median
 MAX_SLOW_SHARE = 0.4  # share of slow ones; above it the sink is slow, not now and then
 IN_SINK = 0.8  # of the excess is in add_batch
 MIN_OUTSIDE_SHARE = 0.5  # of the excess passes while no task computes
@@ -58,19 +61,21 @@ MAX_REGULAR_DEVIATION = (
 
 
 def check(view: QueryView) -> Iterator[Finding]:
-    batches = [each for each in view.baseline.steady[-MAX_BATCHES:] if each.started >= view.now - MAX_WINDOW_SECONDS]
     interval = view.trigger.interval or 0.0
+    batches = _newest(view, view.baseline.steady)
+    usual, slow, events = _split(batches, interval)
+    if len(events) < MIN_EVENTS and len(events) >= MIN_STEADY_EVENTS:
+        batches = _newest(view, view.baseline.settled)
+        usual, slow, events = _split(batches, interval)
+        if min(each.duration for each in slow) < FAR_TIMES_USUAL * usual:
+            return
     if (
         len(batches) < MIN_BATCHES
         or max(each.duration for each in batches) < OVERRUN_RATIO * interval + MIN_EXCESS_SECONDS
+        or len(events) < MIN_EVENTS
+        or len(slow) > MAX_SLOW_SHARE * len(batches)
+        or (interval and usual > interval)
     ):
-        return
-    usual = median(each.duration for each in batches)
-    slow = _slow(batches, usual, interval)
-    events = [
-        each for place, each in enumerate(batches) if each in slow and (place == 0 or batches[place - 1] not in slow)
-    ]
-    if len(events) < MIN_EVENTS or len(slow) > MAX_SLOW_SHARE * len(batches) or (interval and usual > interval):
         return
     spacings = [later.started - earlier.started for earlier, later in pairwise(events)]
     spacing = median(spacings)
@@ -125,6 +130,22 @@ def check(view: QueryView) -> Iterator[Finding]:
         harmless=not interval,  # nobody was promised a rhythm
         share=min(1.0, sum(each.duration - usual for each in slow) / sum(each.duration for each in batches)),
     )
+
+
+def _newest(view: QueryView, batches: Sequence[Progress]) -> Sequence[Progress]:
+    return [each for each in batches[-MAX_BATCHES:] if each.started >= view.now - MAX_WINDOW_SECONDS]
+
+
+def _split(batches: Sequence[Progress], interval: float) -> tuple[float, Sequence[Progress], Sequence[Progress]]:
+    """The median duration, the slow batches, and those of them that do not follow a slow one directly."""
+    if not batches:
+        return 0.0, [], []
+    usual = median(each.duration for each in batches)
+    slow = _slow(batches, usual, interval)
+    events = [
+        each for place, each in enumerate(batches) if each in slow and (place == 0 or batches[place - 1] not in slow)
+    ]
+    return usual, slow, events
 
 
 def _slow(batches: Sequence[Progress], usual: float, interval: float) -> Sequence[Progress]:

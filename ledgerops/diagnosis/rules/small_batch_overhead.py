@@ -24,7 +24,7 @@ Evidence:
     rows_per_batch: median over P of numInputRows
     seconds_without_rows: if the tasks compute most of the time, whatever their rows: intercept of the Theil-Sen line
         through numInputRows and durationMs.triggerExecution / 1000 of the newest 60 batches with rows, without the
-        first of the run; only pairs of batches whose rows differ by 1.3 times or more count; at most the median of
+        first of the run; only pairs of batches whose rows differ by 1.15 times or more count; at most the median of
         durationMs.triggerExecution / 1000 over P
     without_rows_share: seconds_without_rows divided by the median of durationMs.triggerExecution / 1000 over P
 """
@@ -46,7 +46,7 @@ from ledgerops.signals.theil_sen import fit_line
 MIN_OVERHEAD_SHARE = 0.7  # of the batch
 MIN_SECONDS = 1.0  # of a batch; nobody waits for less
 FIT_BATCHES = 60  # that a line goes through
-ODD_RATIO = 1.3  # between the rows of two batches that the line compares
+ODD_RATIO = 1.15  # between the rows of two batches that the line compares
 MIN_ODDS = (
     1.8  # product of the ratios of the odd batches' rows to the usual: one of 1.8 times the rows, or three of 1.3
 )

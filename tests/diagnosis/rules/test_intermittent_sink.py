@@ -23,6 +23,14 @@ def test_stalls_now_and_then_are_told_with_their_number_excess_and_spacing(histo
     assert finding.component.kind == "sink" and finding.component.detail == "periodic"
 
 
+@pytest.mark.parametrize(("usual", "found"), [(0.2, True), (1.0, False)])
+def test_a_stall_in_the_first_seconds_counts_where_all_are_far_longer_than_usual(history, usual, found):
+    """Every fourth batch, from the start: the first of the three begins while the query still warms up."""
+    seconds = [usual, usual, usual, 6.0] * 3 + [usual]
+
+    assert bool(list(RULE.check(history(seconds=seconds, phases=phases(seconds), warm=0)))) is found
+
+
 def test_without_tasks_they_are_told_with_less_confidence(history):
     [with_tasks] = RULE.check(history(seconds=STALLS, phases=phases(STALLS), stages=[QUICK] * 16))
     [without] = RULE.check(history(seconds=STALLS, phases=phases(STALLS)))

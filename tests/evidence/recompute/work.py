@@ -42,7 +42,7 @@ def _without_rows(tape: Tape) -> float:
     """Where a line of the median slope between any two batches of unlike rows meets no rows."""
     whole = [batch for batch in tape.all if batch.run == tape.run_id][1:][-60:]
     points = [(batch.rows, batch.seconds) for batch in whole if batch.rows]
-    pairs = [(a, b) for i, a in enumerate(points) for b in points[i + 1 :] if max(a[0], b[0]) >= 1.3 * min(a[0], b[0])]
+    pairs = [(a, b) for i, a in enumerate(points) for b in points[i + 1 :] if max(a[0], b[0]) >= 1.15 * min(a[0], b[0])]
     slope = median((b[1] - a[1]) / (b[0] - a[0]) for a, b in pairs)
     typical = middle(b.seconds for b in tape.late_with_tasks) or 0.0
     return min(typical, max(0.0, median(y - slope * x for x, y in points)))
@@ -79,7 +79,12 @@ def _phase_median(name: str) -> Formula:
 
 
 def _sink_window(tape: Tape) -> tuple[list[Batch], list[Batch], float]:
-    window = [batch for batch in tape.steady if batch.start >= tape.now - 120][-60:]
+    found = _sink_split(tape, tape.steady)
+    return found if len(_sink_firsts(*found[:2])) != 2 else _sink_split(tape, tape.without_first())
+
+
+def _sink_split(tape: Tape, batches: Sequence[Batch]) -> tuple[list[Batch], list[Batch], float]:
+    window = [batch for batch in batches if batch.start >= tape.now - 120][-60:]
     usual = median(batch.seconds for batch in window)
     rows = max(1.0, median(batch.rows for batch in window))
     slow = [
@@ -91,11 +96,14 @@ def _sink_window(tape: Tape) -> tuple[list[Batch], list[Batch], float]:
     return window, slow, usual
 
 
+def _sink_firsts(window: list[Batch], slow: list[Batch]) -> list[Batch]:
+    at = {batch.id: place for place, batch in enumerate(window)}
+    return [batch for batch in slow if at[batch.id] == 0 or window[at[batch.id] - 1] not in slow]
+
+
 def _sink_spacing(tape: Tape, finding: Json) -> float | None:
     window, slow, _ = _sink_window(tape)
-    at = {batch.id: place for place, batch in enumerate(window)}
-    firsts = [batch for batch in slow if at[batch.id] == 0 or window[at[batch.id] - 1] not in slow]
-    return middle(later.start - earlier.start for earlier, later in pairwise(firsts))
+    return middle(later.start - earlier.start for earlier, later in pairwise(_sink_firsts(window, slow)))
 
 
 def _sink_share(tape: Tape, finding: Json) -> float | None:
