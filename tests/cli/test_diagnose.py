@@ -1,14 +1,14 @@
 from __future__ import annotations
 
 import json
-import threading
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
 
 from ledgerops.cli import main
 from tests.paths import RECORDED
+from tests.serving import serving
 
 CRASH = str(RECORDED / "spark-4.2.0.jsonl")
 KEYS = {
@@ -120,13 +120,8 @@ def exporter():
         def log_message(self, *args):
             pass
 
-    server = HTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with serving(Handler) as server:
+        yield f"http://127.0.0.1:{server.server_port}"
 
 
 def test_a_running_exporter_is_asked_for_its_recording(exporter, capsys, monkeypatch):

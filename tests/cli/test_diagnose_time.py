@@ -10,8 +10,7 @@ import shutil
 import signal
 import subprocess
 import sys
-import threading
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
@@ -19,6 +18,7 @@ import pytest
 from ledgerops.analysis.session import Investigation
 from ledgerops.cli import main
 from tests.paths import RECORDED
+from tests.serving import serving
 
 CRASH, OUTAGE = str(RECORDED / "spark-4.2.0.jsonl"), str(RECORDED / "source-unreachable.jsonl")
 
@@ -172,14 +172,9 @@ def exporter():
         def log_message(self, *args):
             pass
 
-    server = HTTPServer(("127.0.0.1", 0), Handler)
-    server.asked, server.away = [], False
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    yield server
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with serving(Handler) as server:
+        server.asked, server.away = [], False
+        yield server
 
 
 def test_an_exporter_is_asked_again_for_what_is_new_only(exporter):

@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-import threading
 import time
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 
 import pytest
 
 from ledgerops.common.http import ask
 from ledgerops.errors import UserError
 from tests.hostile import BODY_WITHOUT_END, HEAD_WITHOUT_END, dripping_server
-
-
-@contextmanager
-def running(handler):
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    yield server
-    server.shutdown()
-    thread.join()
-    server.server_close()
+from tests.serving import serving
 
 
 @pytest.mark.parametrize("begin", [HEAD_WITHOUT_END, BODY_WITHOUT_END], ids=["headers", "body"])
@@ -84,8 +72,8 @@ def test_no_redirect_is_followed_and_no_other_address_gets_the_credentials(tmp_p
             pass
 
     with (
-        running(Elsewhere) as server,
-        running(Elsewhere) as other,
+        serving(Elsewhere) as server,
+        serving(Elsewhere) as other,
         pytest.raises(UserError, match=f"answers {status} "),
     ):
         ask(f"http://127.0.0.1:{server.server_port}/", environ={"LEDGEROPS_BEARER_TOKEN_FILE": str(tmp_path / "token")})
