@@ -120,7 +120,7 @@ def _launch(tasks: TaskSummary, cores: int, busy: float) -> float:
 
 def _inside(batch: Progress, tasks: TaskSummary, wall: float) -> dict[str, float]:
     """The time in which stages were at work, by what their tasks did in it."""
-    left = ran = sum(stage.run_seconds for stage in tasks.stages)
+    left = ran = tasks.run_seconds
     if ran <= 0:
         return {"waiting": wall}
     python = min(tasks.python_seconds or 0.0, ran)
@@ -128,14 +128,14 @@ def _inside(batch: Progress, tasks: TaskSummary, wall: float) -> dict[str, float
     if any(sign in each.name.lower() for each in batch.operators for sign in PYTHON_OPERATORS):
         update = max(0.0, update - python)
     wanted = {"python": python} if tasks.python_seconds is not None else {}
-    wanted["gc"] = sum(stage.gc_seconds for stage in tasks.stages)
+    wanted["gc"] = tasks.gc_seconds
     if batch.operators:
         wanted["state_commit"] = sum(each.commit_seconds for each in batch.operators)
         wanted["state_update"] = update
     shuffled = [stage.shuffle_seconds for stage in tasks.stages if stage.shuffle_seconds is not None]
     if shuffled:
         wanted["shuffle"] = sum(shuffled)
-    wanted["cpu"] = sum(stage.cpu_seconds for stage in tasks.stages) - (update if batch.operators else 0.0)
+    wanted["cpu"] = tasks.cpu_seconds - (update if batch.operators else 0.0)
     found = {}
     for part, seconds in wanted.items():
         found[part] = min(max(0.0, seconds), left)

@@ -99,7 +99,7 @@ def per_batch_second(history: History, since: float, until: float) -> float | No
             break
         tasks = history.tasks_of(batch)
         if tasks is not None and tasks.stages:
-            ran += sum(stage.run_seconds for stage in tasks.stages)
+            ran += tasks.run_seconds
             spent += batch.duration
     return ran / spent if spent else None
 

@@ -237,17 +237,16 @@ def _rising_trend(view: QueryView) -> Growth | None:
     came = [max(interval, turn.came_in(before)) for before, turn in pairwise(turns)]
     ratios = [turn.seconds / gap for turn, gap in zip(turns[1:], came, strict=True) if gap > 0][-TREND_BATCHES:]
     several = len(ratios) == TREND_BATCHES and sum(each > 1 for each in ratios) >= MIN_TREND_BATCHES
-    newest = ratios[-RECENT_BATCHES:]
-    few = len(newest) == RECENT_BATCHES and min(newest) > 1
-    few = few and sum(turn.seconds for turn in turns[-RECENT_BATCHES:]) >= MIN_FEW_SECONDS
-    if not (several or few) or median(ratios if several else newest) < OVER_RATIO:
+    newest = ratios if several else ratios[-RECENT_BATCHES:]
+    chain = turns[-len(newest) :]
+    few = len(newest) == RECENT_BATCHES and min(newest) > 1 and sum(each.seconds for each in chain) >= MIN_FEW_SECONDS
+    if not (several or few) or median(newest) < OVER_RATIO:
         return None
     line = fit_line([batch.rows for batch in batches], [batch.duration for batch in batches])
     if line is None or line.slope <= 0:
         return None
     arrival = median(batch.rows / gap for batch, gap in zip(batches[1:], came, strict=True) if gap > 0)
     spare = 1 - arrival * line.slope
-    chain = turns[-len(ratios if several else newest) :]
     if spare > 0 and 2 * line.overhead / spare <= view.freshness:
         return None  # it settles before anybody has to wait too long
     lag = max(view.now, view.batches[-1].ended) - head_table.offsets_read_at(batches[-2])

@@ -47,8 +47,7 @@ def work(view: QueryView, known: batch_time.Pairs) -> Work | None:
     """Of these batches; None when the tasks of too few are known."""
     found = []
     for _, tasks in known:
-        ran = sum(stage.run_seconds for stage in tasks.stages)
-        cpu = sum(stage.cpu_seconds for stage in tasks.stages)
+        ran = tasks.run_seconds
         if ran > 0:
-            found.append(Work(cpu, cpu / ran, sum(stage.gc_seconds for stage in tasks.stages) / ran))
+            found.append(Work(tasks.cpu_seconds, tasks.cpu_seconds / ran, tasks.gc_seconds / ran))
     return Work(*(median(each) for each in zip(*found, strict=True))) if len(found) >= batch_time.MIN_PAIRS else None

@@ -176,6 +176,21 @@ class TaskSummary:
     stages: tuple[StageSummary, ...]
     python_seconds: float | None = None  # time in Python workers, summed over tasks, where Spark reports it
 
+    @property
+    def run_seconds(self) -> float:
+        """Time of all tasks, in seconds."""
+        return sum(stage.run_seconds for stage in self.stages)
+
+    @property
+    def cpu_seconds(self) -> float:
+        """CPU time of all tasks, in seconds."""
+        return sum(stage.cpu_seconds for stage in self.stages)
+
+    @property
+    def gc_seconds(self) -> float:
+        """Of the time of all tasks, in seconds, that in which the JVM collected garbage."""
+        return sum(stage.gc_seconds for stage in self.stages)
+
 
 @dataclass(frozen=True, slots=True)
 class FilesRead:

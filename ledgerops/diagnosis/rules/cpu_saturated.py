@@ -41,7 +41,7 @@ from ledgerops.signals.query_view import QueryView
 MIN_BUSY_SHARE = 0.9  # of all cores; a query that works back to back on half of them is far below
 MIN_SLOWDOWN = 1.5  # at equal rows; what two cores and six queries do to each other when they start stays below
 MAX_MORE_CPU = 1.5  # CPU time of the tasks against their usual, at equal rows: with more, they have more to do
-MAX_WAITING_CPU_SHARE = 0.4  # of the time of tasks that wait for a core
+MAX_STARVED_CPU_SHARE = 0.4  # of the time of tasks that wait for a core
 MIN_FOREIGN_SHARE = 0.25  # of all cores, used by other processes: less does not explain a slowdown
 MIN_RUN_SECONDS = 60.0  # that the query must have run before: everything is slow at its start
 MOST_FOREIGN = 0.5  # the same where no past says how much slower the query became
@@ -131,7 +131,7 @@ def _not_sampled(view: QueryView, lost: Slowdown) -> Iterator[Finding]:
         or view.last is None
         or lost.factor < MIN_SLOWDOWN
         or not stretch.of_all(view, lost)
-        or now.cpu_share > MAX_WAITING_CPU_SHARE
+        or now.cpu_share > MAX_STARVED_CPU_SHARE
         or now.gc_share >= cpu_contention.MIN_GC_SHARE
         or now.cpu > MAX_MORE_CPU * before.cpu * max(1.0, lost.rows / max(1.0, lost.usual_rows))
         or cpu_contention.slots_taken(view)
@@ -147,7 +147,7 @@ def _not_sampled(view: QueryView, lost: Slowdown) -> Iterator[Finding]:
         (
             Evidence("slowdown_at_equal_rows", lost.factor, "ratio", f"< {MIN_SLOWDOWN:g}", at),
             Evidence("planning_slowdown", stretched, "ratio", f"< {stretch.MIN_STRETCH_RATIO:g}", at),
-            Evidence("task_cpu_share", now.cpu_share, "ratio", f"> {MAX_WAITING_CPU_SHARE:g}", at),
+            Evidence("task_cpu_share", now.cpu_share, "ratio", f"> {MAX_STARVED_CPU_SHARE:g}", at),
         ),
         (
             Remedy(
@@ -241,11 +241,11 @@ def _fills_the_slots(view: QueryView) -> bool:
     width, found = view.cluster.cores or 0, []
     for batch, tasks in batch_time.pairs(view):
         inside = batch_time.stage_seconds(tasks)
-        ran = sum(stage.run_seconds for stage in tasks.stages)
+        ran = tasks.run_seconds
         if inside is None or not inside[0] or not width or batch.duration <= 0:
             continue
-        collected = sum(stage.gc_seconds for stage in tasks.stages)
-        computed = sum(stage.cpu_seconds for stage in tasks.stages) + (tasks.python_seconds or 0.0)
+        collected = tasks.gc_seconds
+        computed = tasks.cpu_seconds + (tasks.python_seconds or 0.0)
         filled = ran / (inside[0] * width) >= MIN_FILLED_SHARE and inside[0] >= MIN_COMPUTING_SHARE * batch.duration
         spills = any(stage.spill_bytes for stage in tasks.stages)  # which is packed and read again
         found.append(

@@ -62,10 +62,12 @@ MAX_REGULAR_DEVIATION = (
 
 def check(view: QueryView) -> Iterator[Finding]:
     interval = view.trigger.interval or 0.0
-    batches = _newest(view, view.baseline.steady)
+    settled, batches = _newest(view, view.baseline.settled), _newest(view, view.baseline.steady)
+    if max((each.duration for each in settled), default=0.0) < OVERRUN_RATIO * interval + MIN_EXCESS_SECONDS:
+        return
     usual, slow, events = _split(batches, interval)
-    if len(events) < MIN_EVENTS and len(events) >= MIN_STEADY_EVENTS:
-        batches = _newest(view, view.baseline.settled)
+    if MIN_STEADY_EVENTS <= len(events) < MIN_EVENTS:
+        batches = settled
         usual, slow, events = _split(batches, interval)
         if min(each.duration for each in slow) < FAR_TIMES_USUAL * usual:
             return

@@ -60,11 +60,11 @@ def bound(view: QueryView) -> Bound | None:
 def _bound(view: QueryView, known: batch_time.Pairs) -> Bound | None:
     found = []
     for batch, tasks in known:
-        ran, inside = sum(stage.run_seconds for stage in tasks.stages), batch_time.stage_seconds(tasks)
+        ran, inside = tasks.run_seconds, batch_time.stage_seconds(tasks)
         if not tasks.python_seconds or ran <= 0 or inside is None or batch.rows <= 0:
             continue
         share = min(1.0, tasks.python_seconds / ran)
-        cpu = sum(stage.cpu_seconds for stage in tasks.stages) / ran
+        cpu = tasks.cpu_seconds / ran
         per_row = tasks.python_seconds / batch.rows
         width = batch_time.slots(view, max(stage.tasks for stage in tasks.stages))
         saving = min(inside[0], tasks.python_seconds / width)

@@ -47,9 +47,7 @@ MIN_OVERHEAD_SHARE = 0.7  # of the batch
 MIN_SECONDS = 1.0  # of a batch; nobody waits for less
 FIT_BATCHES = 60  # that a line goes through
 ODD_RATIO = 1.15  # between the rows of two batches that the line compares
-MIN_ODDS = (
-    1.8  # product of the ratios of the odd batches' rows to the usual: one of 1.8 times the rows, or three of 1.3
-)
+MIN_ODDS = 1.8  # product of the ratios of odd batches to the usual rows: one of 1.8 times the rows, or five of 1.15
 MAX_RECORDS = 100  # of a task: with more the work may be in the rows
 MIN_COMPUTING_SHARE = 0.5  # of a batch's time outside tasks and on the CPU: waiting tasks are another cause
 MIN_SLOWDOWN = 1.5  # the overhead against the usual: if it grew, something happened to the query, and that is the cause
@@ -111,9 +109,8 @@ def fixed(view: QueryView) -> Fixed | None:
         inside = batch_time.stage_seconds(tasks)
         if inside is None or any(stage.records > MAX_RECORDS * stage.tasks for stage in tasks.stages):
             return None
-        ran = sum(stage.run_seconds for stage in tasks.stages)
-        waits = ran - sum(stage.cpu_seconds + stage.gc_seconds for stage in tasks.stages)
-        computes.append(1 - max(0.0, waits) / max(ran, 0.001) * inside[0] / batch.duration)
+        waits = max(0.0, tasks.run_seconds - tasks.cpu_seconds - tasks.gc_seconds)
+        computes.append(1 - waits / max(tasks.run_seconds, 0.001) * inside[0] / batch.duration)
     duration = median(batch.duration for batch, _ in known)
     seconds = min(line.overhead, duration)
     return Fixed(seconds, seconds / duration) if median(computes) >= MIN_COMPUTING_SHARE else None
@@ -181,12 +178,8 @@ def _other_cause(view: QueryView, now: Overhead, without: Fixed | None) -> bool:
     busy = batch_time.machine_busy(view) if without is None else batch_time.starved(view)
     if now.planning < batch_time.MIN_MAIN_SHARE * now.duration and busy:
         return True
-    waste = task_skew.wasted(view)
-    if (
-        now.planning < batch_time.MIN_PART_SHARE * now.duration
-        and waste is not None
-        and (without is None or waste.seconds >= batch_time.MIN_PART_SHARE * waste.duration)
-    ):
+    waste = task_skew.wasted(view) if now.planning < batch_time.MIN_PART_SHARE * now.duration else None
+    if waste is not None and (without is None or waste.seconds >= batch_time.MIN_PART_SHARE * waste.duration):
         return True
     named = (checkpoint_slow.check, slow_source.check, too_many_tasks.check)
     return any(next(rule(view), None) is not None for rule in named)
