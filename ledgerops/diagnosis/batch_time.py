@@ -7,7 +7,7 @@ from itertools import takewhile
 from statistics import median
 from typing import NamedTuple
 
-from ledgerops.diagnosis import overload
+from ledgerops.diagnosis import overload, strain
 from ledgerops.diagnosis.cpu_contention import MIN_BUSY_SHARE, OTHER, OTHERS_SHARE, offender, slots_taken, taken, used
 from ledgerops.diagnosis.criteria import VERY_LONG_SECONDS, WORTH_SHARE
 from ledgerops.diagnosis.harm import harm
@@ -65,7 +65,7 @@ def _second(view: QueryView) -> Sequence[Progress]:
 def pairs(view: QueryView) -> Pairs:
     """The newest settled batches with their tasks, newest first; of those that outlast the interval in a row when the
     query is under strain and there are enough of them: the batches before them say how it was."""
-    strained = overload.strained(view) and bool(view.trigger.interval)
+    strained = strain.strained(view) and bool(view.trigger.interval)
     for newest in (view.baseline.settled[-2 * MAX_PAIRS :], view.baseline.settled[-LOOKBACK_BATCHES:]):
         if strained:
             long = takewhile(lambda batch: overran(batch, view.trigger.interval), reversed(newest))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from ledgerops.diagnosis import overload
+from ledgerops.diagnosis import strain
 from ledgerops.model.history import History
 from ledgerops.model.records import Host
 from ledgerops.signals.baseline import RECENT_BATCHES
@@ -189,7 +189,7 @@ def offender(view: QueryView) -> Offender | None:
     if not view.others:
         return None
     holder = _holder(view)
-    if holder is None and not overload.strained(view):
+    if holder is None and not strain.strained(view):
         return None
     lost, width = view.baseline.slowdown, view.cluster.cores
     slower = holder is not None or (lost.factor >= MIN_SLOWDOWN if lost is not None else slots_taken(view))

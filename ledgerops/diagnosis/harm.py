@@ -9,7 +9,7 @@ from itertools import pairwise
 from statistics import median
 from typing import Literal, NamedTuple
 
-from ledgerops.diagnosis import overload
+from ledgerops.diagnosis import overload, strain
 from ledgerops.diagnosis.criteria import OVER_RATIO, STILL_LONG, TREND_BATCHES, VERY_LONG_SECONDS
 from ledgerops.signals.baseline import RECENT_BATCHES
 from ledgerops.signals.memo import once
@@ -45,7 +45,7 @@ def _overrun(view: QueryView) -> Harm | None:
     interval = view.trigger.interval
     if not interval or not view.baseline.settled:
         return None
-    if not overload.strained(view) and not overload.always_over(view, interval):
+    if not strain.strained(view) and not strain.always_over(view, interval):
         return None
     newest = view.baseline.steady[-TREND_BATCHES:] or view.baseline.settled[-1:]
     return Harm("overrun", max(1.0, median(each.duration for each in newest) / interval), newest[0].started)
@@ -80,7 +80,7 @@ def _with_rows(view: QueryView) -> list[float]:
 @once
 def examined(view: QueryView) -> bool:
     """Whether it is worth saying where the time goes: the query is harmed, or its batches are long and never pause."""
-    if harm(view) is not None or overload.strained(view):
+    if harm(view) is not None or strain.strained(view):
         return True
     if view.run.is_idle or view.plan.trigger in overload.ENDS_BY_ITSELF:
         return False

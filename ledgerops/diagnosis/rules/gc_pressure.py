@@ -28,7 +28,7 @@ Evidence:
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ledgerops.diagnosis import batch_time, overload, state_cost
+from ledgerops.diagnosis import batch_time, overload, state_cost, strain
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.signals.memo import once
@@ -64,7 +64,7 @@ def _pressure(view: QueryView) -> Pressure | None:
 def check(view: QueryView) -> Iterator[Finding]:
     if view.last is None:
         return
-    harm = overload.strained(view) or overload.growth(view) is not None
+    harm = strain.strained(view) or overload.growth(view) is not None
     pressure = _pressure(view)
     if pressure is None or pressure.share < (MARKED if harm else SEVERE_GC_SHARE) or pressure.seconds < MIN_SECONDS:
         return

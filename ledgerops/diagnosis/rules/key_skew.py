@@ -32,7 +32,7 @@ Evidence:
 from collections.abc import Iterator
 from statistics import median
 
-from ledgerops.diagnosis import batch_time, harm, overload, task_skew
+from ledgerops.diagnosis import batch_time, harm, overload, strain, task_skew
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.skew import HOT_KEY
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
@@ -116,7 +116,7 @@ def check(view: QueryView) -> Iterator[Finding]:
 def _beyond_chance(view: QueryView, slots: int) -> float:
     """How much longer than an even split a stage must take, where no key is known to be hot: two tasks cannot reach 2,
     and the more tasks there are, the more uneven they are by chance."""
-    if slots > 2 and not overload.strained(view) and overload.growth(view) is None:
+    if slots > 2 and not strain.strained(view) and overload.growth(view) is None:
         return MIN_HARMLESS_SLOWDOWN
     return min(FEW_KEYS, MIN_SLOWDOWN + 0.25 * (slots - 2))
 
@@ -148,7 +148,7 @@ def _hot_share(view: QueryView) -> float | None:
     """
     hot = [each for each in view.skew.hot_keys if each.rows >= MIN_HOT_ROWS]
     if (
-        overload.strained(view)
+        strain.strained(view)
         and len(hot) >= batch_time.MIN_PAIRS
         and min(each.share for each in hot[: batch_time.MIN_PAIRS]) >= MIN_HOT_SHARE
     ):

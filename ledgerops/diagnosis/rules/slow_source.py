@@ -40,7 +40,7 @@ from itertools import takewhile
 from statistics import median
 from typing import NamedTuple
 
-from ledgerops.diagnosis import batch_time, harm, overload, source_wait
+from ledgerops.diagnosis import batch_time, harm, overload, source_wait, strain
 from ledgerops.diagnosis.criteria import OVER_RATIO
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.latency import RUNNING
@@ -196,7 +196,7 @@ def _slow(view: QueryView) -> Slow | None:
     if not usual:
         return None
     interval = view.trigger.interval or 0.0
-    harmed = overload.strained(view) or overload.growth(view) or (interval and overload.outlasted(view, interval))
+    harmed = strain.strained(view) or overload.growth(view) or (interval and strain.outlasted(view, interval))
     several = len(latest) == RECENT_BATCHES and bool(harmed)
     return _judged(view, usual, latest, alone=several)
 
@@ -206,7 +206,7 @@ def _latest(view: QueryView) -> Sequence[Progress]:
     newest, interval = view.baseline.steady[-RECENT_BATCHES:], view.trigger.interval
     if not interval:
         return newest if len(newest) == RECENT_BATCHES else []
-    ratio = OVER_RATIO if overload.outlasted(view, interval) else overload.SOON_RATIO
+    ratio = OVER_RATIO if strain.outlasted(view, interval) else strain.SOON_RATIO
     found = list(takewhile(lambda batch: batch.duration > ratio * interval, reversed(newest)))
     return found[::-1]
 

@@ -26,7 +26,7 @@ Evidence:
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from ledgerops.diagnosis import batch_time, harm, overload, task_skew
+from ledgerops.diagnosis import batch_time, harm, overload, strain, task_skew
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.records import Partition, Progress
@@ -47,7 +47,7 @@ SOON_ROWS = MIN_ROWS_PER_MINUTE * SHORT_WINDOW_SECONDS / WINDOW_SECONDS
 
 def check(view: QueryView) -> Iterator[Finding]:
     found = {}
-    if overload.strained(view) or overload.growth(view) or harm.examined(view):
+    if strain.strained(view) or overload.growth(view) or harm.examined(view):
         found = _uneven(view, SHORT_WINDOW_SECONDS, SOON_ROWS) or _uneven_in_one(view)
     for topic, uneven in (found or _uneven(view, WINDOW_SECONDS, MIN_ROWS_PER_MINUTE)).items():
         if topic not in found and _even_by_now(view, topic):
