@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from statistics import median
 from typing import NamedTuple
 
-from ledgerops.diagnosis import batch_time, state_cost
+from ledgerops.diagnosis import batch_time, sink_wait, state_cost
 from ledgerops.model.records import StageSummary
 from ledgerops.signals.baseline import RECENT_BATCHES
 from ledgerops.signals.memo import once
@@ -76,10 +76,10 @@ def wasted(view: QueryView) -> Waste | None:
     collection, and saving the state."""
     found = [Waste(*each) for each in state_cost.wasted(view)]
     outside = batch_time.outside_tasks(view)
-    if outside is not None and batch_time.sink_blocks(view, outside):
+    if outside is not None and sink_wait.blocks(view, outside):
         found.append(Waste("the sink, outside Spark's tasks", outside.seconds, outside.duration))
-    waiting = batch_time.waiting_sink_stage(view)
-    if waiting is not None and batch_time.sink_waits(view, waiting):
+    waiting = sink_wait.waiting_stage(view)
+    if waiting is not None and sink_wait.waits(view, waiting):
         found.append(Waste("waiting in the stage that writes", waiting.seconds, waiting.duration))
     uneven = uneven_stage(view, shuffle=True)
     if uneven is not None and uneven.factor >= MIN_UNEVEN_RATIO and uneven.stage.wall_seconds is not None:

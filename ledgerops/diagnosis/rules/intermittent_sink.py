@@ -31,7 +31,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from statistics import median, pstdev
 
-from ledgerops.diagnosis import batch_time, state_cost
+from ledgerops.diagnosis import batch_time, starvation, state_cost
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.records import Progress
@@ -88,7 +88,7 @@ def check(view: QueryView) -> Iterator[Finding]:
         in_sink < IN_SINK
         or _compaction(view, events)
         or _collected(view, batches, slow, usual)
-        or batch_time.starved(view)
+        or starvation.starved(view)
     ):
         return
     if median(state_cost.commit_seconds(view, each) / (each.duration - usual) for each in slow) >= MIN_OUTSIDE_SHARE:

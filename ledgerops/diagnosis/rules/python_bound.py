@@ -29,7 +29,7 @@ from collections.abc import Iterator
 from statistics import median
 from typing import NamedTuple
 
-from ledgerops.diagnosis import batch_time, harm
+from ledgerops.diagnosis import batch_time, harm, starvation
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.signals.memo import once
@@ -86,7 +86,7 @@ def check(view: QueryView) -> Iterator[Finding]:
     ):
         return
     before = _bound(view, batch_time.usual_pairs(view))
-    if (before is not None and now.per_row < MIN_SLOWDOWN * before.per_row) or batch_time.starved(view):
+    if (before is not None and now.per_row < MIN_SLOWDOWN * before.per_row) or starvation.starved(view):
         return
     at = view.last.ended
     evidence = [

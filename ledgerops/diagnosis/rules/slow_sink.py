@@ -35,7 +35,7 @@ from collections.abc import Iterator
 from statistics import median
 from typing import NamedTuple
 
-from ledgerops.diagnosis import batch_time, harm
+from ledgerops.diagnosis import batch_time, harm, sink_wait, starvation
 from ledgerops.diagnosis.criteria import WORTH_SHARE
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
@@ -81,7 +81,7 @@ def check(view: QueryView) -> Iterator[Finding]:
 
 def _outside(view: QueryView) -> Slow | None:
     outside = batch_time.outside_tasks(view)
-    if outside is None or outside.seconds < MIN_SECONDS or not batch_time.sink_blocks(view, outside):
+    if outside is None or outside.seconds < MIN_SECONDS or not sink_wait.blocks(view, outside):
         return None
     usual = batch_time.usually_outside(view)
     before = usual.seconds if usual is not None else 0.0
@@ -110,8 +110,8 @@ def _outside(view: QueryView) -> Slow | None:
 
 
 def _waiting(view: QueryView) -> Slow | None:
-    waiting = batch_time.waiting_sink_stage(view)
-    if waiting is None or not batch_time.sink_waits(view, waiting):
+    waiting = sink_wait.waiting_stage(view)
+    if waiting is None or not sink_wait.waits(view, waiting):
         return None
     return Slow(
         f"are spent in {waiting.stage}, which writes; its tasks compute for {waiting.cpu_share:.0%} of that time",
@@ -134,7 +134,7 @@ def _waiting(view: QueryView) -> Slow | None:
 def _slower_than_usual(view: QueryView) -> Slow | None:
     """Without tasks, or with more stages than were read: only add_batch got slower, at no more rows than usual."""
     usual, latest = view.baseline.usual, view.baseline.steady[-RECENT_BATCHES:]
-    if batch_time.outside_tasks(view) is not None or not usual or batch_time.machine_busy(view):
+    if batch_time.outside_tasks(view) is not None or not usual or starvation.machine_busy(view):
         return None
     before = median(batch.phases.get("add_batch", 0.0) for batch in usual)
     now = median(batch.phases.get("add_batch", 0.0) for batch in latest)
@@ -149,7 +149,7 @@ def _slower_than_usual(view: QueryView) -> Slow | None:
         or now < batch_time.MIN_MAIN_SHARE * duration
     ):
         return None
-    if others_before > 0 and others > batch_time.MAX_OTHERS_RATIO * others_before:
+    if others_before > 0 and others > starvation.MAX_OTHERS_RATIO * others_before:
         return None
     return Slow(
         f"are spent in add_batch, which used to take {before:.1f} s for as many rows; no task times are available",
@@ -170,7 +170,7 @@ def acquit(view: QueryView) -> str | None:
         return None
     spent = f"no task runs in {outside.seconds:.1f} s of a batch of {outside.duration:.1f} s"
     if outside.share >= batch_time.MIN_MAIN_SHARE:
-        return f"{spent}, but other queries use the cores meanwhile" if batch_time.machine_busy(view) else None
+        return f"{spent}, but other queries use the cores meanwhile" if starvation.machine_busy(view) else None
     return f"{spent} ({outside.share:.0%})"
 
 

@@ -40,7 +40,7 @@ from itertools import takewhile
 from statistics import median
 from typing import NamedTuple
 
-from ledgerops.diagnosis import batch_time, harm, overload, source_wait, strain
+from ledgerops.diagnosis import batch_time, harm, overload, source_wait, starvation, strain
 from ledgerops.diagnosis.criteria import OVER_RATIO
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.latency import RUNNING
@@ -122,7 +122,7 @@ def _while_running(view: QueryView) -> Iterator[Finding]:
     if running < max(MIN_RUNNING_INTERVALS * (view.trigger.interval or 0.0), source_wait.MIN_TIMES_USUAL * usually):
         return
     answer = source_wait.answer(view)
-    certain = MIN_ALONE_RATIO * (MIN_ALONE_RATIO if batch_time.machine_busy(view) else 1.0)
+    certain = MIN_ALONE_RATIO * (MIN_ALONE_RATIO if starvation.machine_busy(view) else 1.0)
     if answer is None or answer.now < certain * max(
         source_wait.MIN_ANSWER_SECONDS, source_wait.MIN_ANSWER_RATIO * answer.usual
     ):
@@ -242,12 +242,12 @@ def _judged(view: QueryView, usual: Sequence[Progress], latest: Sequence[Progres
 
 def _starved(view: QueryView, usual: Sequence[Progress], latest: Sequence[Progress]) -> bool:
     """Whether a busy machine makes all phases longer, the source's among them."""
-    if not batch_time.machine_busy(view):
+    if not starvation.machine_busy(view):
         return False
     before, now = (
         median(sum(batch.phases.get(phase, 0.0) for phase in OTHERS) for batch in some) for some in (usual, latest)
     )
-    return now >= batch_time.MAX_OTHERS_RATIO * max(before, batch_time.MIN_OTHERS_SECONDS)
+    return now >= starvation.MAX_OTHERS_RATIO * max(before, starvation.MIN_OTHERS_SECONDS)
 
 
 def acquit(view: QueryView) -> str | None:

@@ -34,7 +34,7 @@ from math import prod
 from statistics import median
 from typing import NamedTuple
 
-from ledgerops.diagnosis import batch_time, harm, task_skew
+from ledgerops.diagnosis import batch_time, harm, starvation, task_skew
 from ledgerops.diagnosis.criteria import OVER_RATIO
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.diagnosis.rules import checkpoint_slow, slow_source, too_many_tasks
@@ -175,7 +175,7 @@ def _other_cause(view: QueryView, now: Overhead, without: Fixed | None) -> bool:
     before = _overhead(view, batch_time.usual_pairs(view))
     if before is not None and now.seconds >= MIN_SLOWDOWN * before.seconds:
         return True
-    busy = batch_time.machine_busy(view) if without is None else batch_time.starved(view)
+    busy = starvation.machine_busy(view) if without is None else starvation.starved(view)
     if now.planning < batch_time.MIN_MAIN_SHARE * now.duration and busy:
         return True
     waste = task_skew.wasted(view) if now.planning < batch_time.MIN_PART_SHARE * now.duration else None

@@ -31,7 +31,7 @@ Evidence:
 from collections.abc import Iterator, Sequence
 from statistics import median
 
-from ledgerops.diagnosis import batch_time, harm, task_skew
+from ledgerops.diagnosis import batch_time, harm, starvation, task_skew
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.signals.baseline import RECENT_BATCHES
@@ -64,7 +64,7 @@ def _slow_task(view: QueryView) -> Finding | None:
     if len(slow) < max(MIN_BATCHES, 0.6 * len(batch_time.pairs(view))) or view.last is None:
         return None
     lost, duration = median(each.lost for each in slow), median(each.duration for each in slow)
-    if lost < MIN_COST_SHARE * duration or batch_time.starved(view):
+    if lost < MIN_COST_SHARE * duration or starvation.starved(view):
         return None
     newest = slow[0]
     seconds, others = median(each.seconds for each in slow), median(each.others for each in slow)

@@ -29,7 +29,7 @@ from collections.abc import Iterator
 from statistics import median
 from typing import NamedTuple
 
-from ledgerops.diagnosis import batch_time, harm
+from ledgerops.diagnosis import batch_time, harm, starvation
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.signals.memo import once
@@ -91,7 +91,7 @@ def check(view: QueryView) -> Iterator[Finding]:
     # tasks without number always look as if they took every slot; with next to nothing to do in each, no lack of cores
     # explains that there are so many
     blatant = tiny.tasks >= BLATANT_TASKS_PER_CORE * cores and tiny.records < NEXT_TO_NOTHING
-    if not blatant and batch_time.starved(view):
+    if not blatant and starvation.starved(view):
         return
     at = view.last.ended
     yield Finding(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ledgerops.diagnosis.batch_time import starved
+from ledgerops.diagnosis.starvation import starved
 from tests.diagnosis.rules.conftest import stage
 from tests.diagnosis.rules.crowd import beside, looked_at, neighbour
 
