@@ -15,9 +15,9 @@ Mitigation: move or limit the job at the target that causes the stalls. Write wi
     node of the target if there is one. If the target throttles, use a smaller connection pool. More cores do not help.
 Evidence:
     slow_batches: number of slow batches in W. W = the newest 60 batches of the run that began in the last 120 s,
-        without those of its first 10 s; if only two slow ones are left, without the first one only. A batch is slow if
-        it takes longer than all of: 3 times the median of W, that median + 1 s, 1.1 times the trigger interval, and
-        2 x that median x max(1, its numInputRows / their median in W)
+        without those of its first 10 s; if only one or two slow ones are left, without the first one only. A batch is
+        slow if it takes longer than all of: 3 times the median of W, that median + 1 s, 1.1 times the trigger interval,
+        and 2 x that median x max(1, its numInputRows / their median in W)
     batches: number of batches in W
     usual_batch_seconds: median of durationMs.triggerExecution / 1000 over W
     slow_batch_excess_seconds: median duration of the slow batches, minus usual_batch_seconds
@@ -32,6 +32,7 @@ from itertools import pairwise
 from statistics import median, pstdev
 
 from ledgerops.diagnosis import batch_time, starvation, state_cost
+from ledgerops.diagnosis.criteria import FAR_RATIO
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.records import Progress
@@ -44,8 +45,9 @@ MIN_BATCHES = 8  # batches, to know what is usual
 MIN_TIMES_USUAL = 3.0  # the median; JIT, a garbage collection or a burst make a batch up to twice as long
 MIN_EXCESS_SECONDS = 1.0  # seconds over the median; nobody waits for less
 MIN_EVENTS = 3  # separate slow ones: one is a hiccup, two a coincidence
-MIN_STEADY_EVENTS = 2  # of them after the warm-up, which makes batches slow, too, where all are so slow:
-FAR_TIMES_USUAL = 10.0  # times the median
+FAR_TIMES_USUAL = 10.0  # times the median: those that began in the warm-up, which makes batches slow, count, too
+GROSS_EVENTS = 2  # that are far longer than usual and than the interval are enough, if they add up to
+GROSS_SECONDS = 15.0
 MAX_SLOW_SHARE = 0.4  # share of slow ones; above it the sink is slow, not now and then
 IN_SINK = 0.8  # of the excess is in add_batch
 MIN_OUTSIDE_SHARE = 0.5  # of the excess passes while no task computes
@@ -66,15 +68,15 @@ def check(view: QueryView) -> Iterator[Finding]:
     if max((each.duration for each in settled), default=0.0) < OVERRUN_RATIO * interval + MIN_EXCESS_SECONDS:
         return
     usual, slow, events = _split(batches, interval)
-    if MIN_STEADY_EVENTS <= len(events) < MIN_EVENTS:
+    if 0 < len(events) < MIN_EVENTS:
         batches = settled
         usual, slow, events = _split(batches, interval)
-        if min(each.duration for each in slow) < FAR_TIMES_USUAL * usual:
+        if min((each.duration for each in slow), default=0.0) < FAR_TIMES_USUAL * usual:
             return
     if (
         len(batches) < MIN_BATCHES
         or max(each.duration for each in batches) < OVERRUN_RATIO * interval + MIN_EXCESS_SECONDS
-        or len(events) < MIN_EVENTS
+        or len(events) < (least := _needed(view, slow, usual, interval))
         or len(slow) > MAX_SLOW_SHARE * len(batches)
         or (interval and usual > interval)
     ):
@@ -98,8 +100,10 @@ def check(view: QueryView) -> Iterator[Finding]:
     if proof is False or (proof is None and view.run.stateful and _in_state(batches, slow, usual)):
         return
     excess = median(each.duration for each in slow) - usual
-    regular = pstdev(spacings) < MAX_REGULAR_DEVIATION * (sum(spacings) / len(spacings))
+    regular = len(spacings) > 1 and pstdev(spacings) < MAX_REGULAR_DEVIATION * (sum(spacings) / len(spacings))
     rhythm = f"every {spacing:.0f} s" if regular else f"at irregular intervals with a median of {spacing:.0f} s"
+    if len(spacings) == 1:
+        rhythm = f"{spacing:.0f} s apart"
     sink = (view.plan.sink or batches[-1].sink).partition("[")[0] or "sink"
     at = batches[-1].ended
     yield Finding(
@@ -107,7 +111,7 @@ def check(view: QueryView) -> Iterator[Finding]:
         f"a usual batch takes {usual:.1f} s",
         Component("sink", sink, "periodic" if regular else "irregular"),
         (
-            Evidence("slow_batches", float(len(slow)), "count", f"< {MIN_EVENTS}", at),
+            Evidence("slow_batches", float(len(slow)), "count", f"< {least}", at),
             Evidence("batches", float(len(batches)), "count", f">= {MIN_BATCHES}", at),
             Evidence("usual_batch_seconds", usual, "seconds", "the usual", at),
             Evidence(
@@ -132,6 +136,14 @@ def check(view: QueryView) -> Iterator[Finding]:
         harmless=not interval,  # nobody was promised a rhythm
         share=min(1.0, sum(each.duration - usual for each in slow) / sum(each.duration for each in batches)),
     )
+
+
+def _needed(view: QueryView, slow: Sequence[Progress], usual: float, interval: float) -> int:
+    """How many separate stalls it takes: fewer where each is so long that a third would come late, and it is known that
+    no task computed meanwhile."""
+    durations = [each.duration for each in slow]
+    far = min(durations, default=0.0) >= max(FAR_TIMES_USUAL * usual, FAR_RATIO * interval)
+    return GROSS_EVENTS if far and sum(durations) >= GROSS_SECONDS and _outside(view, slow, usual) else MIN_EVENTS
 
 
 def _newest(view: QueryView, batches: Sequence[Progress]) -> Sequence[Progress]:

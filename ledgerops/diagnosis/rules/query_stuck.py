@@ -2,7 +2,8 @@
 
 Meaning: Spark reports a batch only when it has ended. A batch that hangs reports nothing, and every gauge keeps its
     last, healthy value. The watchdog polls the query itself and found that one trigger has run for far too long.
-    The first batch of a run may take as long as it needs while its tasks end.
+    The first batch of a run may take as long as it needs while its tasks end. If it waits without a job at work while
+    the driver computes nothing, a minute is too long.
 Impact: the query writes no results. The backlog grows without being reported; watermark and state do not change.
 Diagnosis: 1. `ledgerops_batch_running_seconds{query="QUERY"}` is how long the batch has run,
     `time() - ledgerops_last_seen_timestamp_seconds{query="QUERY"}` how long nothing was reported. If only the second
@@ -25,6 +26,7 @@ Evidence:
 from collections.abc import Iterator
 from statistics import median
 
+from ledgerops.diagnosis.cpu_contention import OTHER, used
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.diagnosis.rules.observer_degraded import MIN_SILENCE_SECONDS, unseen
 from ledgerops.metrics.latency import RUNNING
@@ -40,6 +42,8 @@ TIMES_LONGEST = 4.0  # the longest of the latest batches; under overload each ma
 MAX_FIRST_BATCH_SECONDS = (
     300.0  # seconds for the first batch of a run: it may read a long backlog, restore state, start executors
 )
+MIN_STILL_SECONDS = 60.0  # of a batch without a past, with no job at work: planning it takes the driver's CPU
+MAX_STILL_CORES = 0.1  # that the driver's processes use while they wait; Spark's own threads use a tenth of it
 TIMES_ROWS = 3.0  # the time that so many rows usually take
 MAX_SAMPLE_DISTANCE_SECONDS = (
     5.0  # seconds between the start of a batch and a sample of its source that shows what it reads
@@ -58,7 +62,7 @@ def check(view: QueryView) -> Iterator[Finding]:
         return  # no samples: whether the query is stuck is not known, and observer-degraded reports that
     running, limit = view.run.running_seconds, _limit(view)
     if history.running is not None and running is not None:
-        if running > limit and not _first_batch_moves(view):
+        if running > limit and (_nothing_moves(view) or not _first_batch_moves(view)):
             usual = _usual(view)
             phase = history.running.message.strip() or "no message"
             yield _finding(
@@ -92,6 +96,15 @@ def _first_batch_moves(view: QueryView) -> bool:
     return not view.batches and moved is not None and view.now - moved <= MAX_FIRST_BATCH_SECONDS
 
 
+def _nothing_moves(view: QueryView) -> bool:
+    """Whether no job is at work or was begun for a minute, and the driver computes nothing either: it waits."""
+    running, use = view.history.running, used(view)
+    if running is None or running.tasks != 0 or running.moved is None or use is None:
+        return False
+    own = sum(cores for who, cores in use.by.items() if who != OTHER)
+    return view.now - running.moved >= MIN_STILL_SECONDS and own <= MAX_STILL_CORES
+
+
 def _limit(view: QueryView) -> float:
     """Seconds from which a trigger counts as stuck."""
     if view.plan.trigger in LONG_RUNNING:
@@ -101,7 +114,10 @@ def _limit(view: QueryView) -> float:
     latest = [batch.duration for batch in view.batches[-LATEST_BATCHES:]]
     interval = view.trigger.interval or 0.0
     if view.baseline.usual_duration is None:
-        return max(MAX_FIRST_BATCH_SECONDS, TIMES_USUAL * interval, TIMES_LONGEST * max(latest, default=0.0))
+        longest = TIMES_LONGEST * max(latest, default=0.0)
+        if _nothing_moves(view):
+            return max(MIN_STILL_SECONDS, 2 * interval, longest)
+        return max(MAX_FIRST_BATCH_SECONDS, TIMES_USUAL * interval, longest)
     much = TIMES_ROWS * view.baseline.usual_duration * _times_usual_rows(view)
     return max(
         MIN_STUCK_SECONDS, TIMES_USUAL * view.baseline.usual_duration, TIMES_LONGEST * max(latest), 2 * interval, much

@@ -12,8 +12,8 @@ from ledgerops.drills.scoring.report import table
 from ledgerops.errors import UserError
 
 SAMPLES = (
-    ("Seeds 9 to 11: never seen by the rules", range(9, 12)),
-    ("Seeds 1 to 8: the rules were tuned on them", range(1, 9)),
+    ("Seeds 11 to 13: never seen by the rules", range(11, 14)),
+    ("Seeds 1 to 10: the rules were tuned on them", range(1, 11)),
 )
 SECTION = r"(?ms)^## Drills drawn by seed\n.*?(?=^## |\Z)"
 INTRODUCTION = """\

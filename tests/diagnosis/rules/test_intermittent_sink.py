@@ -31,6 +31,32 @@ def test_a_stall_in_the_first_seconds_counts_where_all_are_far_longer_than_usual
     assert bool(list(RULE.check(history(seconds=seconds, phases=phases(seconds), warm=0)))) is found
 
 
+GROSS = [0.2] * 10 + [15.0] + [0.2] * 4 + [15.0, 0.2]
+
+
+def test_two_are_enough_where_they_are_so_long_that_a_third_would_come_after_a_minute(history):
+    [finding] = RULE.check(history(seconds=GROSS, phases=phases(GROSS), stages=[QUICK] * len(GROSS)))
+
+    assert finding.summary.endswith(" waited about 14.8 s for the sink, 23 s apart; a usual batch takes 0.2 s")
+    assert finding.component.detail == "irregular"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "stages"),
+    [
+        pytest.param(GROSS, [], id="nobody saw the tasks"),
+        pytest.param(GROSS, [[stage("save", seconds=[14.0, 14.0], wall=14.5)]], id="tasks computed"),
+        pytest.param([each * 0.48 for each in GROSS], [QUICK], id="14 s in all: a third comes soon"),
+        pytest.param([each if each > 1 else 1.6 for each in GROSS], [QUICK], id="less than ten times the usual"),
+        pytest.param(GROSS[:-2], [QUICK], id="one"),
+    ],
+)
+def test_two_are_a_coincidence_otherwise(history, seconds, stages):
+    known = {"stages": [stages[0]] * len(seconds)} if stages else {}
+
+    assert list(RULE.check(history(seconds=seconds, phases=phases(seconds), **known))) == []
+
+
 def test_without_tasks_they_are_told_with_less_confidence(history):
     [with_tasks] = RULE.check(history(seconds=STALLS, phases=phases(STALLS), stages=[QUICK] * 16))
     [without] = RULE.check(history(seconds=STALLS, phases=phases(STALLS)))

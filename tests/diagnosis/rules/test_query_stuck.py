@@ -5,7 +5,7 @@ import pytest
 from ledgerops.diagnosis.rules.query_stuck import RULE
 from ledgerops.signals.query_view import QueryView
 from tests.diagnosis.rules.broker import asked
-from tests.diagnosis.rules.crowd import watched
+from tests.diagnosis.rules.crowd import looked_at, watched
 from tests.diagnosis.rules.retelling import retold
 
 
@@ -47,6 +47,42 @@ def test_a_first_batch_may_take_long_while_its_tasks_end(history):
 )
 def test_tasks_that_end_excuse_nothing_else(history, case, moved_ago):
     assert list(RULE.check(work(history(**case), moved_ago)))
+
+
+def still(view, jobs=0, tasks=0, for_seconds=61.0, **by):
+    """No task of the running batch has begun or ended for so long; `by` as in looked_at."""
+    running = view.history.running
+    moved = running.at - for_seconds
+    view.history.running = replace(running, jobs=jobs, tasks=tasks, tasks_done=0, moved=moved)
+    return looked_at(view, busy=0.1, **by)
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param({"warm": 0, "running": 70}, id="the first batch"),
+        pytest.param({"warm": 0, "seconds": [3, 2], "running": 70}, id="the third batch: nothing is usual yet"),
+        pytest.param({"warm": 0, "running": 70, "interval": 30.0}, id="of a query with a long interval"),
+    ],
+)
+def test_a_batch_without_a_past_that_waits_while_nothing_computes_is_stuck_after_a_minute(history, case):
+    assert list(RULE.check(still(history(**case), driver_jvm=0.02, driver_python=0.01)))
+
+
+@pytest.mark.parametrize(
+    ("case", "signs"),
+    [
+        pytest.param({"running": 59}, {}, id="it may wait for less than a minute"),
+        pytest.param({"running": 70}, {"for_seconds": 50.0}, id="a job ended less than a minute ago"),
+        pytest.param({"running": 200}, {"driver_jvm": 0.3}, id="the driver plans or loads"),
+        pytest.param({"running": 200}, {"driver_python": 0.3}, id="the application's own code computes"),
+        pytest.param({"running": 200}, {"jobs": 1, "tasks": 2}, id="a job waits for executors"),
+        pytest.param({"running": 110, "interval": 60.0}, {}, id="two intervals have not passed"),
+        pytest.param({"running": 599, "plan": {"trigger": "available_now"}}, {}, id="one run over a long backlog"),
+    ],
+)
+def test_a_first_batch_may_load_or_wait_for_executors(history, case, signs):
+    assert list(RULE.check(still(history(warm=0, **case), **signs))) == []
 
 
 @pytest.mark.parametrize(

@@ -80,7 +80,7 @@ def _phase_median(name: str) -> Formula:
 
 def _sink_window(tape: Tape) -> tuple[list[Batch], list[Batch], float]:
     found = _sink_split(tape, tape.steady)
-    return found if len(_sink_firsts(*found[:2])) != 2 else _sink_split(tape, tape.without_first())
+    return found if len(_sink_firsts(*found[:2])) not in (1, 2) else _sink_split(tape, tape.without_first())
 
 
 def _sink_split(tape: Tape, batches: Sequence[Batch]) -> tuple[list[Batch], list[Batch], float]:
