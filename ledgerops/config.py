@@ -81,7 +81,7 @@ class Config:
     tls_certificate: str | None = _setting(None, "PEM file with the exporter's certificate; turns TLS on.")
     tls_key: str | None = _setting(None, "PEM file with the certificate's private key.")
     tls_client_ca: str | None = _setting(
-        None, "PEM file with the authority of client certificates; every request then needs one."
+        None, "PEM file with the CA of client certificates; every request then needs one."
     )
     basic_auth_user: str | None = _setting(None, "User name that every request must send.")
     basic_auth_password_file: str | None = _setting(None, "File with the password of that user.")

@@ -44,7 +44,7 @@ def add_options(parser: Any, **_: Any) -> None:
     option("--samples", "write the times of some records to this file, on each worker", default="")
     option("--sample-every", "sample every N-th record (default: about 100 per second)", default="")
     option("--manifest", "file for the manifest (default runs/manifest.json)", default="")
-    option("--metrics-port", "serve the metrics of the load on this port of the address in setting host", default="")
+    option("--metrics-port", "serve the load's metrics on this port, at the address of the setting host", default="")
 
 
 def read(options: Namespace) -> tuple[LoadRequest, float]:

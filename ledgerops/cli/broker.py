@@ -1,7 +1,7 @@
 """Runs a Kafka broker on this machine to try things out: one process, without replicas or security.
 
-It serves clients on 127.0.0.1 until Ctrl-C or SIGTERM. Its data stay in the folder: the next start on that folder has
-the same topics and records. Needs the jars that `ledgerops jars` fetches.
+It serves clients on 127.0.0.1 until Ctrl-C or SIGTERM. Its data stay in the folder, so the next start with that folder
+has the same topics and records. Needs the jars that `ledgerops jars` fetches.
 
 Exit code: 0 after Ctrl-C or SIGTERM, 1 when the broker stopped by itself, 2 when it could not start.
 

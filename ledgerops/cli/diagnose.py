@@ -1,4 +1,4 @@
-"""Names the root cause of what is wrong with each query, the numbers that prove it, and what to do about it.
+"""Names the root cause of each query's problem, with the numbers that prove it, and says what to do about it.
 
 Reads a running exporter, a recording, a folder of recordings, or a Spark event log (file or rolling folder, plain or
 zstd). --at diagnoses a past moment. --since also lists problems that have ended. --timeline shows how an incident

@@ -2,8 +2,8 @@
 
 Each drill starts a Spark driver with queries of the ledger under random names, lets them run undisturbed, breaks one
 thing, repairs it, and compares the diagnosis of the recording with the truth. Healthy controls must have no finding.
-With --seed and no names, drills are drawn at random: plain PySpark applications with a fault or a healthy peculiarity,
-the same ones for the same seed. Each is scored live, from its recording and from its event log.
+With --seed and no names, drills are drawn at random: plain PySpark applications with a fault, or with something unusual
+that does no harm. The same seed draws the same ones. Each is scored live, from its recording and from its event log.
 Drills are part of a checkout, not of an installed package.
 
 Exit code: 0 every drill passed, 1 at least one failed, 2 at least one could not be run.
@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--seed",
         type=int,
         metavar="N",
-        help="draw drills from this seed; with NAME: for their random names (default 1)",
+        help="seed for drawing drills; with NAME, for their random names (default 1)",
     )
     add("--count", type=whole, default=20, metavar="M", help="how many drills to draw (default 20)")
     add("--lanes", type=whole, default=1, metavar="N", help="number of light drills to run in parallel (default 1)")

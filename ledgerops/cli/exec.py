@@ -1,9 +1,9 @@
 """Runs your own PySpark script, unchanged, and attaches the observer to every Spark session that it creates.
 
-The script gets its own name, arguments and exit code, as under python. Settings come from ledgerops.toml and the
-LEDGEROPS_* variables. The address of the exporter is printed on stderr.
+The script sees its own name and arguments, and its exit code is returned, as under python. Settings come from
+ledgerops.toml and the LEDGEROPS_* variables. The address of the exporter is printed on stderr.
 
-Under spark-submit, its launcher is the application: --py-files, --archives and --conf work as usual.
+Under spark-submit, submit the launcher in place of the script: --py-files, --archives and --conf work as usual.
 
 Examples:
     LEDGEROPS_PORT=9464 ledgerops exec app.py --input topic

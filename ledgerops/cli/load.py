@@ -85,7 +85,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--metrics-port",
         type=port,
         metavar="PORT",
-        help="serve the generator's own metrics on this port of the address in setting host (default 127.0.0.1)",
+        help="serve the generator's own metrics on this port, at the address of the setting host (default 127.0.0.1)",
     )
 
 

@@ -1,8 +1,8 @@
 """Measures how many records a second the load generator can send on time on this machine.
 
-Doubles the rate until one fails, then narrows the limit down, in at most 40 seconds. By default it sends to a mock
-broker inside the Kafka client and so measures the generator alone. With --bootstrap-servers it measures generator,
-network and broker together, on a temporary topic. A rate holds if 99 % of the records were acknowledged and p99
+Doubles the rate until a rate fails, then narrows down the limit, in at most 40 seconds. By default it sends to a mock
+broker inside the Kafka client and so measures the generator alone. With --bootstrap-servers it measures the generator,
+the network and the broker together, on a temporary topic. A rate holds if 99 % of the records were acknowledged and p99
 lateness is within --late-budget, as for `ledgerops load`. Use at most 80 % of the result in a load test.
 
 Exit code: 0 a rate holds, 1 none does, 2 it could not run.

@@ -1,4 +1,4 @@
-"""Runs jobs under a load and passes or fails them by objectives.
+"""Runs jobs under a load, and passes or fails them by their objectives.
 
 The load is a plan of the embedded source (by name or path), a rate in rows a second, or with --load a share of the rate
 that `ledgerops load search JOB` found. Rows arrive on schedule, whether or not the jobs are ready, and their latency
@@ -11,9 +11,9 @@ row's latency: before its batch began, and within it).
 On failure the summary names the cause that `ledgerops diagnose` finds in the recording of the run. The results go to a
 new folder: test.html (a single file with plots), test.json, test.csv (one line per batch), and the recording.
 
-With --manifest no job is run. Instead the command judges jobs that read from Kafka (`ledgerops run --source kafka`)
-while `ledgerops load` sent a plan, by its manifest and their recording. The jobs must have been running when the load
-started.
+With --manifest the command runs no job. It judges jobs that read from Kafka (`ledgerops run --source kafka`) while
+`ledgerops load` sent a plan, from the manifest of the load and the recording of the jobs. The jobs must have been
+running when the load started.
 
 Exit code: 0 every objective was met, 1 at least one was not, 2 it could not run.
 

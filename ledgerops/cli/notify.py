@@ -62,7 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--tls-client-ca",
         metavar="FILE",
-        help="PEM file with the authority of client certificates; they are then required",
+        help="PEM file with the CA of client certificates, which are then required",
     )
     for server in ("exporter", "prometheus"):
         name = "exporters" if server == "exporter" else "Prometheus"

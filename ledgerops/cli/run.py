@@ -112,7 +112,7 @@ def _add_surroundings(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=VALUE",
         help="Spark setting, such as spark.executor.memory=4g; may be repeated",
     )
-    add("--properties-file", type=Path, metavar="FILE", help="file with Spark settings, as spark-submit takes it")
+    add("--properties-file", type=Path, metavar="FILE", help="file with Spark settings, in the format of spark-submit")
     add("--no-view", action="store_true", help="print nothing while running")
     add(
         "--record",

@@ -2,7 +2,7 @@
 
 For a checkpoint folder: operators, stores, columns, rows and bytes per partition, the keys with the most state, and
 growth over the batches that the checkpoint retains. For the folder of a run: a table of all its jobs, without starting
-Spark. Never writes to the checkpoint. Keys and texts are shown as hashes unless --show-keys is given.
+Spark. Never writes to the checkpoint. Keys and strings are shown as hashes unless --show-keys is given.
 
 Exit code: 0 the state was shown, or the query has none; 2 could not read the checkpoint.
 
@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--top", type=_number, default=5, metavar="K", help="number of keys with the most state to show (default 5)")
     add("--key", metavar="COLUMN", help="key column to rank by (default: all except timestamps)")
     add("--rows", type=_number, default=0, metavar="N", help="sample rows to show per store (default 0)")
-    add("--show-keys", action="store_true", help="show keys and texts in full instead of hashes")
+    add("--show-keys", action="store_true", help="show keys and strings in full instead of hashes")
     add("--json", action="store_true", help="print one JSON document and nothing else")
     add("--cores", type=whole, default=2, help="cores for reading (default 2)")
     add("--master", help="read on this Spark master; its workers must see the checkpoint under the same path")

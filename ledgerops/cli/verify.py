@@ -1,8 +1,8 @@
 """Checks the output of jobs against what was sent: no row lost, repeated or changed, and all amounts conserved.
 
 The manifest of `ledgerops load` says what was sent: --manifest, else RUN/manifest.json, else the manifest of the last
-load next to the run. For a replay it is counted from the file. Wait until the jobs have processed everything: rows that
-they have not read yet count as lost. The Kafka sink may repeat rows, which is reported, and an error with `--strict`.
+load next to the run. For a replay, the file itself says it. Wait until the jobs have processed everything: rows that
+they have not read yet count as lost. The Kafka sink may repeat rows: this is reported, and is an error with `--strict`.
 
 Exit code: 0 all checks pass, 1 rows were lost, repeated or changed, 2 could not check.
 

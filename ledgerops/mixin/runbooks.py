@@ -18,9 +18,9 @@ def runbook_pages(site: Site) -> Mapping[str, str]:
     pages = {f"{alert.name}.md": _page(alert) for alert in ALERTS}
     rows = "".join(f"| [{alert.name}]({alert.name}.md) | {alert.severity} | {alert.summary} |\n" for alert in ALERTS)
     pages["README.md"] = (
-        f"{HEAD}# Runbooks\n\nOne page for each alert. critical = act now, warning = act today, info = know it: a "
-        "cause is information for the page of its symptom.\n\n| alert | severity | what it says |\n|---|---|---|\n"
-        + rows
+        f"{HEAD}# Runbooks\n\nOne page for each alert. critical = act now, warning = act today, info = know it. "
+        "The alert of a cause is info: it adds to the alert of the symptom.\n\n"
+        "| alert | severity | what it says |\n|---|---|---|\n" + rows
     )
     return pages
 

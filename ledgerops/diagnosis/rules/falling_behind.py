@@ -2,7 +2,7 @@
 
 Meaning: more rows arrive than the query processes. If the source limits its batches, rows pile up in the source. If it
     does not, each batch reads all available rows and takes longer than the one before. A file source does not report
-    its backlog: it grows when each batch reads as many files as `maxFilesPerTrigger` allows and these get older.
+    its backlog. It grows if each batch reads as many files as `maxFilesPerTrigger` allows, and the files get older.
 Impact: results are late, by more every minute. Once the retention of the topic is reached, rows are lost.
 Diagnosis: 1. Read the root cause named with this finding: it says what makes the query slow.
     `ledgerops diagnose --query QUERY` also lists the causes that were ruled out.

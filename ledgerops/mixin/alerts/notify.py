@@ -37,7 +37,7 @@ Mitigation: renew the URL in the file of `--senders` and restart notify: nothing
 LATE_RUNBOOK = """Notifications are late: a message has been waiting for more than a quarter of an hour.
 
 Meaning: `ledgerops notify` accepted an alert and could not deliver it through this sender since then.
-Impact: somebody who should know of an alert does not. It is given up after a day.
+Impact: somebody who should know of an alert does not. It is dropped after a day.
 Diagnosis: 1. Alertmanager's list of alerts shows what is firing now.
     2. `increase(ledgerops_notify_failed_total{sender="SENDER"}[10m])` above 0 means that the service refuses the
     messages or is down; notify's log has the error.
@@ -116,7 +116,7 @@ LATE = Alert(
         f"max {BY} ({site.notify_series('ledgerops_notify_oldest_waiting_seconds')}) > {MAX_WAITING_SECONDS:g}"
     ),
     hold=30.0,
-    summary="A message has not been delivered for a quarter of an hour.",
+    summary="A message has been waiting for delivery for 15 minutes.",
     description="The oldest message for {{ $labels.sender }} of {{ $labels.instance }} has been waiting for "
     "{{ $value | humanizeDuration }}.",
     runbook=LATE_RUNBOOK,
@@ -135,7 +135,7 @@ GAVE_UP = Alert(
     severity="warning",
     expression=_gave_up,
     hold=30.0,
-    summary="Messages were given up after a day of failed attempts.",
+    summary="Messages were dropped after a day of failed attempts.",
     description="{{ $labels.sender }} of {{ $labels.instance }} gave up "
     '{{ $value | printf "%.0f" }} messages within an hour.',
     runbook=GAVE_UP_RUNBOOK,
