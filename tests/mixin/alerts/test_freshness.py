@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import subprocess
 
 import pytest
@@ -22,30 +24,43 @@ SERIES = {  # 20 minutes bad from 1:00, and 100 s from 2:33:20 on
 }
 
 
-@pytest.mark.parametrize("at", [3000, 4500, 9600, 12000], ids=["good", "in the middle", "after the second", "later"])
-@pytest.mark.parametrize(
-    ("recorded", "exact"),
-    [
-        ("query:freshness_bad:ratio_6h", f"sum_over_time({BAD}[6h]) / 1440"),
-        ("query:freshness_bad:ratio_1d", f"sum_over_time({BAD}[1d]) / 5760"),
-        ("query:freshness_bad:ratio_3d", f"sum_over_time({BAD}[3d]) / 17280"),
-        ("query:freshness_budget:ratio", f"1 - sum_over_time({BAD}[30d]) / 172800 / 0.01"),
-    ],
-)
-def test_at_the_end_of_a_step_a_long_window_has_the_share_of_all_its_seconds(rules, recorded, exact, at):
-    assert holds(rules, f"abs({recorded} - ({exact})) < bool 1e-9", at)
+WINDOWS = [
+    ("query:freshness_bad:ratio_6h", f"sum_over_time({BAD}[6h]) / 1440"),
+    ("query:freshness_bad:ratio_1d", f"sum_over_time({BAD}[1d]) / 5760"),
+    ("query:freshness_bad:ratio_3d", f"sum_over_time({BAD}[3d]) / 17280"),
+    ("query:freshness_budget:ratio", f"1 - sum_over_time({BAD}[30d]) / 172800 / 0.01"),
+]
+ENDS = {"good": 3000, "in the middle": 4500, "after the second": 9600, "later": 12000}  # seconds
+BETWEEN = [15, 120, 285]  # seconds after a step
+BEHIND = f"(sum_over_time({BAD}[6h]) - 1440 * query:freshness_bad:ratio_6h) * 15"
+SAMPLES = f"count_over_time({STEP}[59m59s])"
 
 
-@pytest.mark.parametrize("after", [15, 120, 285])
-def test_between_two_steps_a_long_window_is_at_most_five_minutes_behind(rules, after):
-    behind = f"(sum_over_time({BAD}[6h]) - 1440 * query:freshness_bad:ratio_6h) * 15"
-
-    assert holds(rules, f"{behind} >= bool 0", 3600 + after)
-    assert holds(rules, f"{behind} <= bool 300", 3600 + after)
+def same(recorded, exact):
+    return f"abs({recorded} - ({exact})) < bool 1e-9"
 
 
-def test_a_step_has_one_sample(rules):
-    assert holds(rules, f"count_over_time({STEP}[59m59s]) == bool 12", 7200)
+ASKED = [
+    *((same(*window), at) for window in WINDOWS for at in ENDS.values()),
+    *((f"{BEHIND} {bound}", 3600 + after) for bound in (">= bool 0", "<= bool 300") for after in BETWEEN),
+    (f"{SAMPLES} == bool 12", 7200),
+]
+
+
+@pytest.mark.parametrize("at", ENDS.values(), ids=ENDS)
+@pytest.mark.parametrize(("recorded", "exact"), WINDOWS)
+def test_at_the_end_of_a_step_a_long_window_has_the_share_of_all_its_seconds(holds, recorded, exact, at):
+    assert holds[same(recorded, exact), at]
+
+
+@pytest.mark.parametrize("after", BETWEEN)
+def test_between_two_steps_a_long_window_is_at_most_five_minutes_behind(holds, after):
+    assert holds[f"{BEHIND} >= bool 0", 3600 + after]
+    assert holds[f"{BEHIND} <= bool 300", 3600 + after]
+
+
+def test_a_step_has_one_sample(holds):
+    assert holds[f"{SAMPLES} == bool 12", 7200]
 
 
 def test_no_rule_reads_more_than_a_day_of_single_evaluations():
@@ -60,25 +75,26 @@ def test_the_budget_is_evaluated_more_often_than_a_sample_is_forgotten():
 
 
 @pytest.fixture(scope="module")
-def rules(tmp_path_factory):
+def holds(tmp_path_factory):
+    """Whether each of ASKED, an expression and a second of SERIES, is 1 there: by promtool, which is started once."""
     folder = tmp_path_factory.mktemp("rules")
     (folder / "freshness.yaml").write_text(rule_files(SITE)["freshness.yaml"])
-    return folder
-
-
-def holds(folder, expression, at):
-    """Whether an expression is 1 at a second of SERIES, by promtool."""
+    asked = {f"sum({expression}) # {at}": (expression, at) for expression, at in ASKED}
+    one = [{"labels": "{}", "value": 1}]
     case = {
         "interval": "15s",
         "input_series": [{"series": f"{name}{{{LABELS}}}", "values": values} for name, values in SERIES.items()],
         "promql_expr_test": [
-            {"expr": f"sum({expression})", "eval_time": f"{at}s", "exp_samples": [{"labels": "{}", "value": 1}]}
+            {"expr": text, "eval_time": f"{at}s", "exp_samples": one} for text, (_, at) in asked.items()
         ],
     }
-    test = {"rule_files": ["freshness.yaml"], "evaluation_interval": "15s", "tests": [case]}
-    file = folder / f"test-{at}.yaml"
-    file.write_text(yaml.safe_dump(test))
+    file = folder / "test.yaml"
+    file.write_text(
+        yaml.safe_dump({"rule_files": ["freshness.yaml"], "evaluation_interval": "15s", "tests": [case]}, width=10_000)
+    )
     done = subprocess.run([needed("promtool"), "test", "rules", str(file)], capture_output=True, text=True)
-    assert done.returncode in (0, 1)
-    print(done.stdout, done.stderr)
-    return done.returncode == 0
+    said = done.stdout + done.stderr
+    print(said)
+    refused = {json.loads(each) for each in re.findall(r'expr: ("(?:[^"\\]|\\.)*"), time', said)}
+    assert (done.returncode == 0) == (not refused), said
+    return {question: text not in refused for text, question in asked.items()}
