@@ -37,7 +37,7 @@ Evidence:
 from collections.abc import Iterator
 from statistics import median
 
-from ledgerops.diagnosis import harm, overload, task_skew
+from ledgerops.diagnosis import batch_time, harm, overload, task_skew
 from ledgerops.diagnosis.attribution import attribution
 from ledgerops.diagnosis.criteria import OVER_RATIO, STILL_LONG, TREND_BATCHES
 from ledgerops.diagnosis.rule import Rule
@@ -103,17 +103,30 @@ def _remedies(view: QueryView, held_back: bool) -> tuple[Remedy, ...]:
     if held_back:
         limits = ", ".join(sorted(view.plan.rate_limits)) or "the limit of the source on a batch"
         return (Remedy(f"raise {limits}", "batches end well within the interval: the limit is the bottleneck"),)
-    partitions = len(view.lag.backlog_by_partition)
     return (
-        Remedy(
-            f"add cores, up to {partitions} for this source" if partitions > 1 else "add cores",
-            "each source partition is read by one task at a time",
-            safe=False,
-        ),
+        _more_cores(view),
         Remedy(
             "ask the producer whether the load is intended; spread or reduce it", "only fewer rows or more cores help"
         ),
     )
+
+
+def _more_cores(view: QueryView) -> Remedy:
+    """More cores help only as far as there are tasks for them."""
+    cores, newest = view.cluster.cores, batch_time.pairs(view)[:1]
+    stages = [stage for _, tasks in newest for stage in tasks.stages if stage.wall_seconds is not None]
+    longest = max(stages, key=lambda stage: stage.wall_seconds or 0.0, default=None)
+    if longest is None:
+        partitions = len(view.lag.backlog_by_partition)
+        action = f"add cores, up to {partitions} for this source" if partitions > 1 else "add cores"
+        return Remedy(action, "each source partition is read by one task at a time", safe=False)
+    if cores and longest.tasks <= cores:
+        return Remedy(
+            "split the input into more tasks (source partitions, minPartitions or repartition), then add cores",
+            f"the longest stage has only {longest.tasks} tasks, and {cores} cores already run them at once",
+            safe=False,
+        )
+    return Remedy(f"add cores, up to {longest.tasks}", "the longest stage has as many tasks", safe=False)
 
 
 def _other_cause(view: QueryView, ratio: float) -> str | None:

@@ -111,7 +111,20 @@ def test_the_work_on_the_rows_is_the_cause_where_each_batch_reads_all_there_is(h
     [finding] = RULE.check(history(stages=computes, **WORK))
 
     assert finding.summary.startswith("the work on 1,000 rows takes ")
-    assert finding.remedies[0].action == "add cores"
+
+
+@pytest.mark.parametrize(
+    ("cores", "seconds", "action"),
+    [
+        pytest.param(1, [1.35, 1.35], "add cores, up to 2", id="tasks wait for cores"),
+        pytest.param(2, [2.7, 2.7], "split the input into more tasks", id="each task has a core already"),
+    ],
+)
+def test_more_cores_are_advised_only_as_far_as_there_are_tasks_for_them(history, cores, seconds, action):
+    computes = [[stage(seconds=seconds, wall=2.7)]] * 20
+    [finding] = RULE.check(history(stages=computes, **WORK | {"cores": cores}))
+
+    assert finding.remedies[0].action.startswith(action)
 
 
 @pytest.mark.parametrize(
