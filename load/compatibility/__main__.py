@@ -5,12 +5,14 @@ The wheel of each Spark version is built once, in up to two minutes and 0.5 GB. 
 1 GB, with uv on the PATH seconds, and is removed again. What is most used comes first: classic sessions and older
 Pythons. What was found is kept beside this module after each environment: --resume tries only what is not kept, and
 one version can be tried again without the others. Interpreters are found as pythonX.Y on the PATH or under pyenv.
+Where a package that Spark needs has no version for a Python, the installer's words are what was found. One command for
+classic sessions and one for Connect can run at the same time.
 
-Exit code: 0 when all could be tried, 2 when one could not (no such interpreter, no wheels of a dependency).
+Exit code: 0 when all could be tried, 2 when one could not (no such interpreter, no answer).
 
 Examples:
     python -m load.compatibility --spark 4.2.0 3.5.7 --python 3.11 --write docs/compatibility.md
-    python -m load.compatibility --resume --wheels /var/tmp/wheels
+    python -m load.compatibility --resume --wheels /var/tmp/wheels --session connect
     python -m load.compatibility --page docs/compatibility.md
 """
 
@@ -20,36 +22,25 @@ import argparse
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import product
 from pathlib import Path
 
 from ledgerops.servers.java import java_home
+from load.compatibility.environments import EXTRA, NotTried, Unsolvable, Wheels, environment
 from load.compatibility.probe import FAULTS
-from load.compatibility.results import PYTHONS, SESSIONS, SPARKS, Key, Tried, keep, put, read, tables
+from load.compatibility.results import PYTHONS, SESSIONS, SPARKS, Key, Tried, keep, put, read, tables, unmeasured
 
-ROOT = Path(__file__).parents[2]
-INSTALL_SECONDS = 1200.0
 PROBE_SECONDS = 600.0
-# wheels only: compiling grpcio takes an hour; of py4j there are sources, which are pure Python
-WHEELS = ("--only-binary=:all:", *(f"--no-binary={name}" for name in ("py4j", "ledgerops")))
 # a JVM that lives for a minute: compiling its hot code once more costs more than it saves
 SHORT_LIVED_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-# of Spark's own extra, whose newest versions Spark does not take
-LIMITS = ("pandas<3", "setuptools<81")
-LIMITS_OF_SPARK_3 = ("pyarrow<20",)  # newer ones ask for a numpy that Spark 3 does not take
-
-
 ERROR = re.compile(r"(?:\w+\.)*\w*(?:Error|Exception)\b")
-
-
-class NotTried(Exception):
-    """An environment cannot be made: the reason, in one line."""
+MAX_REASON_CHARACTERS = 300
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -67,9 +58,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     cells = () if args.page is not None else by_use(args.spark, args.session, args.python)
     failed = False
     with tempfile.TemporaryDirectory(prefix="compatibility-") as temporary:
+        wheels = Wheels(args.wheels or Path(temporary), Path(temporary))
         for cell in (cell for cell in cells if cell not in kept):
             try:
-                found = tried(*cell, args.wheels or Path(temporary))
+                found = tried(*cell, wheels)
             except NotTried as error:
                 failed = True
                 print(f"{name(*cell)}: {error}", file=sys.stderr, flush=True)
@@ -94,62 +86,19 @@ def name(spark: str, session: str, python: str) -> str:
     return f"Spark {spark}, {session}, Python {python}"
 
 
-def tried(spark: str, session: str, python: str, wheels: Path) -> Tried:
-    """What the probe saw in a new environment, which is removed again. Raises NotTried."""
+def tried(spark: str, session: str, python: str, wheels: Wheels) -> Tried:
+    """What the probe saw in a new environment, which is removed again, or why there is none. Raises NotTried."""
     with tempfile.TemporaryDirectory(prefix="compatibility-") as folder:
-        return probe(environment(Path(folder), spark, python, wheels), spark, session, python)
-
-
-def spark_wheel(version: str, folder: Path) -> Path:
-    """The wheel of this Spark version, built in `folder` unless it is there. Raises NotTried."""
-    wanted = f"pyspark-{version}-*.whl"
-    if not (there := list(folder.glob(wanted))):
-        build = [sys.executable, "-m", "pip", "wheel", "-q", "--no-cache-dir", "--no-deps", "-w", str(folder)]
-        _install([*build, "--no-binary=pyspark", f"pyspark=={version}"])
-        there = list(folder.glob(wanted))
-    return there[0]
-
-
-def _install(command: Sequence[str]) -> None:
-    """Runs an installer. Raises NotTried with its last error."""
-    done = subprocess.run(command, capture_output=True, text=True, timeout=INSTALL_SECONDS, check=False)
-    if done.returncode != 0:
-        said = done.stderr.strip().splitlines() or ["the installer failed"]
-        raise NotTried(next((line for line in reversed(said) if line.startswith("ERROR:")), said[-1]).strip())
-
-
-def environment(folder: Path, spark: str, python: str, wheels: Path) -> Path:
-    """The interpreter of a new environment with this Spark, and this checkout. Raises NotTried."""
-    own = find_python(python)
-    if own is None:
-        raise NotTried(f"no interpreter python{python}")
-    source = folder / "source"
-    shutil.copytree(ROOT / "ledgerops", source / "ledgerops", ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("pyproject.toml", "README.md", "LICENSE", "NOTICE"):
-        shutil.copy(ROOT / name, source)
-    interpreter = folder / "env/bin/python"
-    here = str(interpreter)
-    if uv := shutil.which("uv"):  # keeps unpacked wheels and links them
-        make, install = [uv, "venv", "-q", "--python", own], [uv, "pip", "install", "--python", here]
-    else:
-        make, install = [own, "-m", "venv"], [here, "-m", "pip", "install"]
-    subprocess.run([*make, str(folder / "env")], check=True)
-    limits = (*LIMITS, *(LIMITS_OF_SPARK_3 if spark.startswith("3.") else ()))
-    wheel = spark_wheel(spark, wheels)
-    _install([*install, "-q", *WHEELS, *limits, f"pyspark[connect] @ {wheel.resolve().as_uri()}", str(source)])
-    return interpreter
-
-
-def find_python(version: str) -> str | None:
-    """The interpreter of this version: on the PATH, or the newest of pyenv's."""
-    root = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
-    own = max(map(str, root.glob(f"versions/{version}.*/bin/python{version}")), default=None)
-    # on the PATH may be a shim of pyenv, which fails unless that version is chosen
-    return next((found for found in (shutil.which(f"python{version}"), own) if found and _runs(found)), None)
-
-
-def _runs(interpreter: str) -> bool:
-    return subprocess.run([interpreter, "-c", ""], capture_output=True, check=False).returncode == 0
+        notes = []
+        try:
+            interpreter = environment(Path(folder, "whole"), spark, python, wheels)
+        except Unsolvable as error:
+            if session == "connect":
+                return Tried(spark, session, python, reason=str(error), at=today())
+            notes.append(f"without the packages of `pyspark{EXTRA}`: {error}")
+            interpreter = environment(Path(folder, "bare"), spark, python, wheels, extra="")
+        found = probe(interpreter, spark, session, python)
+        return replace(found, notes=[*notes, *found.notes])
 
 
 def probe(interpreter: Path, spark: str, session: str, python: str) -> Tried:
@@ -161,7 +110,8 @@ def probe(interpreter: Path, spark: str, session: str, python: str) -> Tried:
         "PYSPARK_PYTHON": str(interpreter),
         "SPARK_LOCAL_IP": "127.0.0.1",
     }
-    command = [str(interpreter), str(Path(__file__).with_name("probe.py")), session]
+    awaited = [rule for rule in FAULTS if rule not in unmeasured(spark)]
+    command = [str(interpreter), str(Path(__file__).with_name("probe.py")), session, *awaited]
     with tempfile.TemporaryDirectory() as folder:
         try:
             done = subprocess.run(
@@ -177,16 +127,18 @@ def probe(interpreter: Path, spark: str, session: str, python: str) -> Tried:
     if unnamed := FAULTS.keys() - set(found["rules"]):
         queries = tuple(FAULTS[rule] for rule in unnamed)
         said = [line for line in done.stderr.splitlines() if line.startswith(queries)]
-        print("\n".join([f"not named: {', '.join(sorted(unnamed))}", *said]), file=sys.stderr)
-    at = datetime.now(UTC).strftime("%Y-%m-%d")
-    why, waiting = found.get("reason", ""), found.get("waiting", 0.0)
-    return Tried(spark, session, python, found["families"], found["rules"], why, at, waiting)
+        print("\n".join([f"not named: {', '.join(sorted(unnamed))}", *said]), file=sys.stderr, flush=True)
+    return Tried(spark, session, python, at=today(), **found)
+
+
+def today() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%d")
 
 
 def reason(stderr: str) -> str:
     """The last line that names an exception, else the last line."""
     lines = stderr.strip().splitlines() or ["no output"]
-    return next((line for line in reversed(lines) if ERROR.match(line)), lines[-1])[:300]
+    return next((line for line in reversed(lines) if ERROR.match(line)), lines[-1])[:MAX_REASON_CHARACTERS]
 
 
 if __name__ == "__main__":

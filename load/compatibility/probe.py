@@ -1,27 +1,30 @@
 """Run as a program, in the environment that is tried: attaches, runs queries with known faults, prints what was seen.
 
 arguments: classic or connect, and the rules and families after which it stops, where these are not all rules. The last
-line of stdout is a JSON object: versions, families of metrics that had samples, names of the rules that named their
-query, and why the session was not watched, where it was not.
+line of stdout is a JSON object: families of metrics that had samples, names of the rules that named their query, why
+the session was not watched, where it was not, and notes on queries that could not be started.
 """
 
 from __future__ import annotations
 
 import json
 import logging
-import platform
 import re
 import socket
 import sys
 import time
 import urllib.request
-from collections.abc import Set
+from collections.abc import Callable, Set
+from pathlib import Path
 from typing import Any
 
 MAX_SECONDS = 180.0  # for the findings; an idle machine needs fifty
 MIN_SECONDS = 20.0  # in which families that come late have come
 CORES = 6  # more than the queries hold while they sleep, so that none waits for another
 MAX_STARTS = 5  # of a query, on a machine that is busy
+CONNECT_PORT = 15002  # of every server that remote("local[N]") starts, so that there is one on a machine at a time
+MAX_PORT_SECONDS = 240.0  # for another one to end
+MAX_REASON_CHARACTERS = 300
 HEALTHY_BATCHES = 20  # of the query whose sink becomes slow: Spark Connect does not say whose tasks a sink's are, so
 # that its slowness shows only in comparison with the past
 PRESSURE = re.compile(r"^ledgerops_host_cpu_pressure_ratio(?:\{.*?\})? (\S+)", re.MULTILINE)
@@ -41,17 +44,20 @@ def main() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    spark = session(connect, port)
-    import ledgerops
-
-    found: dict[str, Any] = {"spark": spark.version, "python": platform.python_version(), "families": [], "rules": []}
+    found: dict[str, Any] = {"families": [], "rules": []}
+    try:
+        spark = session(connect, port)
+        import ledgerops
+    except ImportError as error:  # this Spark does not run on this Python
+        print(json.dumps({**found, "reason": line_of(error)}), flush=True)
+        return
     # a Connect client is not told where the server's UI is
     watch = ledgerops.attach(spark, port=0, host_interval=2.0, ui_url=f"http://127.0.0.1:{port}" if connect else None)
     try:
         if watch.url is None:
             found["reason"] = str(watch.error)
         else:
-            start_queries(spark)
+            found["notes"] = start_queries(spark)
             found |= observe(watch.url, set(sys.argv[2:]) or FAULTS.keys())
             for query in json.loads(ask(f"{watch.url}/diagnosis"))["queries"]:
                 said = [f"{each['rule']}: {each['summary']}" for each in query["findings"]]
@@ -64,6 +70,7 @@ def main() -> None:
 
 def session(connect: bool, ui_port: int) -> Any:
     """A session on this machine, whose UI is at `ui_port`."""
+    import pyspark
     from pyspark.sql import SparkSession
 
     builder = (
@@ -72,17 +79,40 @@ def session(connect: bool, ui_port: int) -> Any:
     settings = {
         "spark.app.name": "compatibility",
         "spark.driver.memory": "1g",
+        "spark.python.authenticate.socketTimeout": "60s",  # for a Python worker to connect; by default 15
         "spark.sql.shuffle.partitions": "2",
         "spark.ui.port": str(ui_port),
         "spark.ui.showConsoleProgress": "false",
     }
+    if connect:
+        deadline = time.monotonic() + MAX_PORT_SECONDS
+        while answers(CONNECT_PORT) and time.monotonic() < deadline:
+            time.sleep(1.0)
+        if pyspark.__version__.startswith("3."):  # its wheel has no server
+            package = f"org.apache.spark:spark-connect_2.12:{pyspark.__version__}"
+            settings |= {"spark.jars.packages": package, "spark.jars.ivy": str(Path.cwd() / "ivy")}
     for name, value in settings.items():
         builder = builder.config(name, value)
     return builder.getOrCreate()
 
 
-def start_queries(spark: Any) -> None:
-    """One query that is healthy but for late rows, and one for each other fault."""
+def answers(port: int) -> bool:
+    """Whether a server of this machine listens there."""
+    with socket.socket() as client:
+        return client.connect_ex(("127.0.0.1", port)) == 0
+
+
+def line_of(error: BaseException) -> str:
+    """An exception in one line, without the files that it names."""
+    said = re.sub(r" \(/[^)]*\)", "", " ".join(str(error).split()))
+    return f"{type(error).__name__}: {said}"[:MAX_REASON_CHARACTERS]
+
+
+def start_queries(spark: Any) -> list[str]:
+    """One query that is healthy but for late rows, and one for each other fault. Returns which did not start, and why.
+
+    Raises what a busy machine causes: Python workers that are too slow at every attempt.
+    """
     from pyspark.sql import functions as F
 
     import ledgerops
@@ -90,21 +120,26 @@ def start_queries(spark: Any) -> None:
     def rows(per_second: int) -> Any:
         return spark.readStream.format("rate").option("rowsPerSecond", per_second).option("numPartitions", 2).load()
 
-    def start(writer: Any, name: str, trigger: str = "1 second") -> None:
+    refused: list[str] = []
+
+    def start(made: Callable[[], Any], name: str, trigger: str = "1 second") -> None:
         for attempt in range(MAX_STARTS):
             try:
-                writer.queryName(name).trigger(processingTime=trigger).start()
+                made().queryName(name).trigger(processingTime=trigger).start()
                 return
             except Exception as error:
-                # a Connect server gives a Python worker ten seconds to start, and the worker has 15 to connect
-                if attempt == MAX_STARTS - 1 or not any(late in str(error) for late in ("connect back", "OPEN_SOCKET")):
+                # a Connect server gives a Python worker ten seconds to start, which no setting changes
+                if not any(late in str(error) for late in ("connect back", "OPEN_SOCKET")):
+                    refused.append(f"`{name}` did not start: {line_of(error)}")
+                    return
+                if attempt == MAX_STARTS - 1:
                     raise
 
     late = F.when(F.col("value") % 10 == 0, F.col("timestamp") - F.expr("INTERVAL 10 MINUTES"))
     timed = rows(100).withColumn("event_time", F.coalesce(late, F.col("timestamp"))).withColumn("key", F.lit("a"))
     seen = ledgerops.instrument(timed, "event_time", key="key")
     counts = seen.withWatermark("event_time", "5 seconds").groupBy(F.window("event_time", "5 seconds"), "value").count()
-    start(counts.writeStream.format("noop").outputMode("append"), "windows", "2 seconds")
+    start(lambda: counts.writeStream.format("noop").outputMode("append"), "windows", "2 seconds")
 
     def overrun(batch: Any, number: int) -> None:
         import time
@@ -126,11 +161,12 @@ def start_queries(spark: Any) -> None:
         time.sleep(0.02)
         return value
 
-    start(rows(20).writeStream.foreachBatch(overrun), "overrun")
-    start(rows(20).writeStream.foreachBatch(slow_sink), "slow_sink")
-    start(rows(20).writeStream.foreachBatch(fail), "failing")
+    start(lambda: rows(20).writeStream.foreachBatch(overrun), "overrun")
+    start(lambda: rows(20).writeStream.foreachBatch(slow_sink), "slow_sink")
+    start(lambda: rows(20).writeStream.foreachBatch(fail), "failing")
     # nine tenths of the time, so that batches take long and do not fall behind
-    start(rows(45).coalesce(1).select(F.udf(slow, "long")("value")).writeStream.format("noop"), "python_udf")
+    start(lambda: rows(45).coalesce(1).select(F.udf(slow, "long")("value")).writeStream.format("noop"), "python_udf")
+    return refused
 
 
 def observe(url: str, wanted: Set[str]) -> dict[str, Any]:

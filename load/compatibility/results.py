@@ -47,6 +47,7 @@ class Tried:
     reason: str = ""
     at: str = ""
     waiting: float = 0.0  # share of the time in which a thread of the machine waited for a core
+    notes: Sequence[str] = ()  # what was otherwise than elsewhere: a package that was left out, a query without a start
 
     @property
     def key(self) -> Key:
@@ -120,13 +121,19 @@ def _said(tried: Tried, reference: Tried) -> Iterator[str]:
         return
     for group, names in missing(tried, reference).items():
         yield f"{group} without {', '.join(f'`{name}`' for name in names)}"
-    known = UNMEASURED if tried.spark.startswith("3.") else {}
+    yield from tried.notes
+    known = unmeasured(tried.spark)
     unnamed = [rule for rule in FAULTS if rule not in tried.rules]
     yield from (f"not named: `{rule}`, because {known[rule]}" for rule in unnamed if rule in known)
     unnamed = [rule for rule in unnamed if rule not in known]
     if unnamed:
         busy = f" (the machine was busy: threads waited for a core {tried.waiting:.0%} of the time)"
         yield f"not named: {', '.join(f'`{rule}`' for rule in unnamed)}{busy if tried.waiting >= BUSY else ''}"
+
+
+def unmeasured(spark: str) -> Mapping[str, str]:
+    """The rules that cannot name their query on this Spark, and why."""
+    return UNMEASURED if spark.startswith("3.") else {}
 
 
 def _row(cells: Sequence[str]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from load.compatibility import __main__ as command
+from load.compatibility.environments import Unsolvable, Wheels, find_python, unsolvable
 from load.compatibility.results import (
     END,
     FAULTS,
@@ -20,6 +21,7 @@ from load.compatibility.results import (
     put,
     read,
     tables,
+    unmeasured,
     write,
 )
 from tests.paths import ROOT
@@ -163,14 +165,79 @@ def test_a_shim_that_does_not_run_is_passed_over_for_an_interpreter_of_pyenv(mon
     program(shim, 127)
     monkeypatch.setenv("PYENV_ROOT", str(tmp_path))
     monkeypatch.setenv("PATH", str(shim.parent), prepend=":")
-    assert command.find_python("3.99") is None
+    assert find_python("3.99") is None
 
     program(own, 0)
-    assert command.find_python("3.99") == str(own)
+    assert find_python("3.99") == str(own)
 
 
 def test_a_wheel_of_spark_that_is_there_is_not_built_again(tmp_path):
     wheel = tmp_path / "pyspark-4.2.0-py2.py3-none-any.whl"
     wheel.touch()
 
-    assert command.spark_wheel("4.2.0", tmp_path) == wheel
+    assert Wheels(tmp_path, tmp_path).of_spark("4.2.0") == wheel
+
+
+UV = """\
+error: No solution found when resolving dependencies
+  cause: Because numpy>=1.26.0,<=1.26.4 has no usable wheels and pyspark[connect]==3.5.7 depends on numpy>=1.15,<2,
+         we can conclude that all versions of pyspark[connect] cannot be used.
+         And because you require pyspark[connect], we can conclude that your requirements are unsatisfiable.
+
+hint: Wheels are required for `numpy` because building from source is disabled for all packages
+"""
+PIP = """\
+ERROR: Could not find a version that satisfies the requirement numpy<2,>=1.15 (from versions: 2.1.0)
+ERROR: No matching distribution found for numpy<2,>=1.15
+"""
+
+
+@pytest.mark.parametrize(
+    ("stderr", "why"),
+    [
+        pytest.param(
+            UV,
+            "No solution found; numpy>=1.26.0,<=1.26.4 has no usable wheels; pyspark[connect]==3.5.7 depends on "
+            "numpy>=1.15,<2",
+            id="uv",
+        ),
+        pytest.param(PIP, "No matching distribution found for numpy<2,>=1.15", id="pip"),
+        pytest.param("error: Failed to fetch the index\n  cause: timed out\n", "", id="no network"),
+        pytest.param("", "", id="nothing printed"),
+    ],
+)
+def test_packages_that_do_not_fit_together_are_told_from_an_installer_that_failed(stderr, why):
+    assert unsolvable(stderr) == why
+
+
+@pytest.fixture
+def no_extra(monkeypatch):
+    """No version of Spark's extra fits, and a probe that sees all."""
+
+    def environment(folder, *versions, extra="[connect]"):
+        if extra:
+            raise Unsolvable("No solution found")
+        return folder
+
+    monkeypatch.setattr(command, "environment", environment)
+    monkeypatch.setattr(command, "probe", lambda _, *cell: Tried(*cell, FAMILIES, list(FAULTS), notes=["a note"]))
+
+
+def test_a_connect_session_whose_packages_do_not_fit_has_the_installers_reason(no_extra, tmp_path):
+    found = command.tried("3.5.7", "connect", "3.13", Wheels(tmp_path, tmp_path))
+
+    assert (found.reason, found.rules) == ("No solution found", ())
+
+
+def test_a_classic_session_is_tried_without_the_packages_that_do_not_fit(no_extra, tmp_path):
+    found = command.tried("3.5.7", "classic", "3.13", Wheels(tmp_path, tmp_path))
+
+    assert found.reason == ""
+    assert lines_of(found)[-1] == (
+        "- Spark 3.5.7, classic, Python 3.13: without the packages of `pyspark[connect]`: No solution found; a note."
+    )
+
+
+@pytest.mark.parametrize(("spark", "rules"), [("3.5.7", ["python-bound"]), ("4.0.5", []), ("4.3.0", [])])
+def test_no_time_is_spent_on_a_rule_that_a_version_cannot_feed(spark, rules):
+    assert list(unmeasured(spark)) == rules
