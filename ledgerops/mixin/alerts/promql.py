@@ -9,6 +9,7 @@ from ledgerops.mixin.site import Site, duration
 BY = "by (job, app, query)"
 CAUSE = "[cause]"  # in a description: stands for what `cause` gives
 ACTIVE, LAST_ACTIVE = "ledgerops_query_active", "query:active:last_step_5m"
+SEEN, LAST_SEEN = "ledgerops_last_seen_timestamp_seconds", "query:last_seen:last_step_5m"
 STEP_SECONDS = 300.0  # between two samples of a series of which long windows are made
 REMEMBERED_SECONDS = 12 * 3600.0  # for so long a driver that stopped answering is reported
 
@@ -52,10 +53,13 @@ def once_a_step(site: Site) -> str:
 
 
 def remembered(site: Site) -> list[tuple[str, str]]:
-    """The recording rule (name, expression) that `lost` is made of: twelve hours of every scrape are thousands of
-    samples for each query. Its window is two steps, so that the last value before a driver is gone is among them."""
+    """The recording rules (name, expression) that `lost` and the dashboards are made of: twelve hours of every scrape
+    are thousands of samples for each query. Their window is two steps, so that the last value before a driver is gone
+    is among them."""
+    window = duration(2 * step_seconds(site))
     return [
-        (LAST_ACTIVE, f"last_over_time({site.series(ACTIVE)}[{duration(2 * step_seconds(site))}]){once_a_step(site)}")
+        (name, f"last_over_time({site.series(metric)}[{window}]){once_a_step(site)}")
+        for name, metric in ((LAST_ACTIVE, ACTIVE), (LAST_SEEN, SEEN))
     ]
 
 
@@ -79,9 +83,8 @@ def lost(site: Site) -> str:
 
 def silent(site: Site) -> str:
     """Seconds since each active query was last seen; of several drivers only those that run it count."""
-    seen, active = "ledgerops_last_seen_timestamp_seconds", "ledgerops_query_active"
-    on = f"and on (job, app, instance, query) {site.series(active)} == 1"
-    return f"max {BY} ((time() - {site.series(seen)}) {on})"
+    on = f"and on (job, app, instance, query) {site.series(ACTIVE)} == 1"
+    return f"max {BY} ((time() - {site.series(SEEN)}) {on})"
 
 
 def interval(site: Site, like: str) -> str:

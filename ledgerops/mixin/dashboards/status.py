@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ledgerops.mixin.alerts.promql import LAST_ACTIVE
 from ledgerops.mixin.dashboards.model import EACH, ONE, Target, by, q
 
 # the worse a status, the larger its number: tables sort by it
@@ -36,10 +37,18 @@ SENTENCES = {
     "lost": "Lost: it stopped reporting without having ended.",
 }
 REMEMBERED = "12h"  # for so long a driver that stopped answering is shown
+# of which every scrape is read: what is older is one sample every five minutes, which the rules record
+READ_WHOLE = "1h"
+
+
+def last(metric: str, recorded: str) -> str:
+    """The last value of each series of a query's metric, also of those that no driver has any more."""
+    return f"(last_over_time({q(metric)}[{READ_WHOLE}]) or last_over_time({q(recorded)}[{REMEMBERED}]))"
+
 
 ACTIVE = q("ledgerops_query_active")
 RUNS_ELSEWHERE = f"({ACTIVE} == 0 and on ({ONE}) {ACTIVE} == 1)"
-LOST = f"(last_over_time({ACTIVE}[{REMEMBERED}]) == 1 unless on ({ONE}) {ACTIVE})"
+LOST = f"({last('ledgerops_query_active', LAST_ACTIVE)} == 1 unless on ({ONE}) {ACTIVE})"
 
 
 def present(expression: str) -> str:

@@ -5,7 +5,7 @@ from typing import get_args
 import pytest
 
 from ledgerops.mixin.dashboards.status import DERIVED, FOUND, NAMES, NUMBERS, SENTENCES, SEVERITIES, STATUSES, status
-from ledgerops.mixin.site import duration
+from ledgerops.mixin.site import Site, duration
 from ledgerops.model import finding
 from tests.mixin.dashboards.replayed import SCRAPE, evaluated
 from tests.mixin.dashboards.test_waiting import filled
@@ -79,3 +79,50 @@ def test_what_a_driver_does_not_say_is_a_status_too(tmp_path, pages, expected):
 
     found = evaluated(tmp_path, pages, asked)
     assert {STATUSES[asked[each]][0] for each in found} == ({expected} - {None})
+
+
+MINUTE = 60.0
+HOURS_AGO = [{}] * 180  # minutes: longer than every scrape is read
+ENDED = {("ledgerops_query_active", (("query", "q"),)): 0.0}
+
+
+def of_application(name, page):
+    return {(metric, (("app", name), *labels)): value for (metric, labels), value in page.items()}
+
+
+HERE, THERE = of_application("here", a_query("healthy")), of_application("there", a_query("healthy"))
+
+
+@pytest.mark.parametrize(
+    ("pages", "expected"),
+    [
+        pytest.param([a_query("healthy")] * 20 + [{}] * 10, {"lost"}, id="its driver is gone for ten minutes"),
+        pytest.param([a_query("healthy")] * 20 + HOURS_AGO, {"lost"}, id="its driver is gone for hours"),
+        pytest.param(
+            [a_query("healthy")] * 4 + [a_query("stopped") | ENDED] * 60, {"stopped"}, id="it ended an hour ago"
+        ),
+        pytest.param(
+            [a_query("healthy")] * 4 + [a_query("stopped") | ENDED] * 60 + HOURS_AGO,
+            set(),
+            id="it ended, and an hour later its driver",
+        ),
+        pytest.param(
+            [a_query("healthy")] * 4 + [a_query("stopped") | ENDED] + HOURS_AGO,
+            set(),
+            id="it ended within the last step of its driver",
+        ),
+        pytest.param(
+            [HERE | THERE] * 20 + [THERE] * 10, {"lost", "healthy"}, id="its namesake in another application runs on"
+        ),
+        pytest.param(
+            [HERE | THERE] * 20 + [THERE] * 180, {"lost", "healthy"}, id="its namesake has run on for hours since"
+        ),
+    ],
+)
+def test_a_query_is_lost_for_as_long_as_its_driver_is_remembered(tmp_path, pages, expected):
+    numbers, step = range(len(STATUSES)), duration(MINUTE)
+    at_the_end = f"[{step}:{step}] @ end() offset {step}"
+    asked = {f"last_over_time(({filled(status())}){at_the_end}) == {number}": number for number in numbers}
+
+    found = evaluated(tmp_path, pages, asked, every=MINUTE, site=Site(scrape_seconds=MINUTE, evaluation_seconds=MINUTE))
+    assert {STATUSES[asked[each]][0] for each in found} == expected

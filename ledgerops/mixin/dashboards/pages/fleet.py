@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ledgerops.mixin import thresholds
+from ledgerops.mixin.alerts.promql import LAST_SEEN, SEEN
 from ledgerops.mixin.dashboards.model import (
     ALERTING,
     EACH,
@@ -21,10 +22,10 @@ from ledgerops.mixin.dashboards.model import (
     worst,
 )
 from ledgerops.mixin.dashboards.panels import OPEN_QUERY, OPEN_RULE, OPEN_SLO, OPEN_STATE
-from ledgerops.mixin.dashboards.status import ACTIVE, LOST, NAMES, REMEMBERED, present, rows, status
+from ledgerops.mixin.dashboards.status import ACTIVE, LOST, NAMES, REMEMBERED, last, present, rows, status
 
 EXPECTED = q("ledgerops_query_expected")
-LAST_SEEN = f"last_over_time({q('ledgerops_last_seen_timestamp_seconds')}[{REMEMBERED}])"
+HEARD = last(SEEN, LAST_SEEN)
 LAG = q("ledgerops_query_lag_seconds")
 CAUSE = q("ledgerops_root_cause_info", 'rank="1"')
 SINCE = q("ledgerops_root_cause_since_timestamp_seconds")
@@ -69,7 +70,7 @@ HEADLINES = (
         (
             Target(
                 named(
-                    f"time() - {by('max', ONE, LAST_SEEN)} and on ({ONE}) {MISSING} or on ({ONE}) -1 * {MISSING}",
+                    f"time() - {by('max', ONE, HEARD)} and on ({ONE}) {MISSING} or on ({ONE}) -1 * {MISSING}",
                     "every expected query",
                     KNOWN,
                 ),
@@ -131,7 +132,7 @@ TABLE = Panel(
             cell="hidden",
         ),
         Column(
-            f"time() - ({by('min', EACH, present(SINCE))} or on ({EACH}) {by('max', EACH, LAST_SEEN)} and on ({EACH}) {LOST})",
+            f"time() - ({by('min', EACH, present(SINCE))} or on ({EACH}) {by('max', EACH, HEARD)} and on ({EACH}) {LOST})",
             "since",
             unit="s",
             pixels=80,
