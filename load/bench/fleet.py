@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import math
 import re
 import tempfile
 import threading
@@ -16,7 +17,6 @@ import urllib.parse
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -30,16 +30,16 @@ from ledgerops.mixin.site import Site
 from ledgerops.runtime import exposition
 from ledgerops.runtime.snapshot import published
 from ledgerops.servers.process import Process, free_port
+from load.bench.fleet_table import MIN_SCRAPES, Watched, lines_of
 from load.bench.growth import Fed
-from load.bench.lines import Line, limit
+from load.bench.lines import Line
 from load.bench.outage import peak_memory
 
 DRIVERS, QUERIES, PARTITIONS = 500, 20, 5
 BATCHES = 30  # behind each query when it is scraped first
-WARM_SECONDS, MEASURED_SECONDS, OUTAGE_SECONDS = 60.0, 180.0, 150.0
-MAX_WARM_SECONDS = 600.0
-START_SECONDS = 120.0
-MAX_SHARE = 0.5  # of a rule group's interval that its evaluation may take
+MAX_START_SECONDS = 900.0  # for the scrapes before
+MEASURED_SECONDS, OUTAGE_SECONDS = 180.0, 150.0
+READY_SECONDS = 120.0  # for Prometheus itself
 
 SITE = Site(scrape_seconds=30.0)
 SAMPLE = re.compile(r"^(\w+)(?:\{.*\})? (\S+)$", re.MULTILINE)
@@ -131,7 +131,7 @@ class Prometheus:
         self.url = f"http://127.0.0.1:{free_port()}"
         command = [program, f"--config.file={folder / 'prometheus.yml'}", f"--storage.tsdb.path={folder / 'data'}"]
         self._process = Process("Prometheus", [*command, f"--web.listen-address={self.url[7:]}"], folder / "log")
-        self._process.wait_until(self._ready, START_SECONDS)
+        self._process.wait_until(self._ready, READY_SECONDS)
 
     def _ready(self) -> bool:
         try:
@@ -165,41 +165,36 @@ class Prometheus:
         self._process.stop()
 
 
-@dataclass
-class Watched:
-    """What was read of Prometheus during some minutes."""
-
-    cpu: float = 0.0  # cores
-    samples: float = 0.0  # appended a second
-    slowest: dict[str, float] = field(default_factory=dict)  # by rule group: the longest evaluation, seconds
-    rules: dict[str, float] = field(default_factory=dict)  # by rule: the longest, seconds
-    missed: float = 0.0  # evaluations that were left out
-
-    @property
-    def text(self) -> str:
-        """The groups, slowest first, and the three slowest rules."""
-        groups, rules = (sorted(each.items(), key=lambda row: -row[1]) for each in (self.slowest, self.rules))
-        named = ", ".join(f"{name} {seconds:.2f} s" for name, seconds in groups)
-        return f"{named}; slowest rules: {', '.join(f'{name} {seconds:.2f} s' for name, seconds in rules[:3])}"
-
-
-def watch(prometheus: Prometheus, drivers: Drivers, seconds: float) -> Watched:
-    """Reads for so many seconds what scraping and evaluating cost, while the drivers go on."""
+def watch(prometheus: Prometheus, drivers: Drivers, over: Callable[[float], bool]) -> Watched:
+    """Reads what scraping and evaluating cost while the drivers go on, until `over` says so of the seconds so far."""
     found = Watched()
     missed = prometheus.total("prometheus_rule_group_iterations_missed_total")
     cpu = prometheus.total("process_cpu_seconds_total")
     appended = prometheus.total("prometheus_tsdb_head_samples_appended_total")
     began, since = time.monotonic(), datetime.now(UTC)
-    while time.monotonic() - began < seconds:
+    while not over(found.seconds):
         _turn(prometheus, drivers)
         for group in prometheus.get("rules")["groups"]:
+            found.skipped.add(group["name"])
             _longest(found.slowest, group, since)
             for rule in group["rules"]:
                 _longest(found.rules, rule, since)
-    took = time.monotonic() - began
+        found.seconds = time.monotonic() - began
+    found.skipped -= found.slowest.keys()
+    took = max(found.seconds, 1e-9)
     found.cpu = (prometheus.total("process_cpu_seconds_total") - cpu) / took
     found.samples = (prometheus.total("prometheus_tsdb_head_samples_appended_total") - appended) / took
     found.missed = prometheus.total("prometheus_rule_group_iterations_missed_total") - missed
+    job = f'{{job="{prometheus.site.job}"}}'
+    found.answered = prometheus.value(f"sum(up{job})")
+    found.median, found.p99 = (
+        prometheus.value(f"quantile({share}, scrape_duration_seconds{job})") for share in (0.5, 0.99)
+    )
+    found.longest = prometheus.value(f"max(max_over_time(scrape_duration_seconds{job}[{math.ceil(took)}s]))")
+    found.series = prometheus.total("prometheus_tsdb_head_series")
+    found.resident = prometheus.total("process_resident_memory_bytes")
+    found.peak = peak_memory(prometheus.pid)
+    found.firing = prometheus.value('count(ALERTS{alertstate="firing"})')
     return found
 
 
@@ -216,60 +211,43 @@ def _longest(known: dict[str, float], evaluated: Mapping[str, Any], since: datet
         known[evaluated["name"]] = max(known.get(evaluated["name"], 0.0), evaluated["evaluationTime"])
 
 
+def settled(prometheus: Prometheus, drivers: int, queries: int) -> Callable[[float], bool]:
+    """Whether each driver was scraped MIN_SCRAPES times and the rules have seen all queries. Raises UserError late."""
+    up = f'up{{job="{prometheus.site.job}"}}'
+    scraped = f"count(sum_over_time({up}[{MAX_START_SECONDS:.0f}s]) >= {MIN_SCRAPES})"
+
+    def over(seconds: float) -> bool:
+        if seconds > MAX_START_SECONDS:
+            raise UserError(f"not all drivers were scraped {MIN_SCRAPES} times within {MAX_START_SECONDS:.0f} s")
+        judged = prometheus.value("count(query:freshness:seconds)")
+        return judged >= drivers * queries and prometheus.value(scraped) >= drivers
+
+    return over
+
+
 def fleet(
     say: Callable[[str], None],
     drivers: int = DRIVERS,
     queries: int = QUERIES,
     partitions: int = PARTITIONS,
-    seconds: tuple[float, float, float] = (WARM_SECONDS, MEASURED_SECONDS, OUTAGE_SECONDS),
+    seconds: tuple[float, float] = (MEASURED_SECONDS, OUTAGE_SECONDS),
     site: Site = SITE,
 ) -> Iterator[Line]:
-    """Yields the lines of the part. `seconds`: before measuring, measuring, and with half of the drivers gone."""
-    warm, measured, outage = seconds
+    """Yields the lines of the part. `seconds`: measuring once the start is over, and with half of the drivers gone."""
+    measured, outage = seconds
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         served = Drivers(queries, partitions, folder)
         stack.callback(served.close)
         prometheus = Prometheus(folder, served.address, drivers, site)
         stack.callback(prometheus.stop)
-        began = time.monotonic()
-        # the first scrapes and evaluations take far longer: all series are new
-        while prometheus.value("count(query:freshness:seconds)") < drivers * queries:
-            if time.monotonic() - began > MAX_WARM_SECONDS:
-                raise UserError(f"not all drivers were scraped within {MAX_WARM_SECONDS:.0f} s")
-            _turn(prometheus, served)
-        say(f"all drivers were scraped after {time.monotonic() - began:.0f} s")
-        watch(prometheus, served, warm)
-        say("measuring")
-        found = watch(prometheus, served, measured)
-        say(found.text)
-        series = prometheus.total("prometheus_tsdb_head_series")
-        scrapes = [prometheus.value(f"quantile({share}, scrape_duration_seconds)") for share in (0.5, 0.99)]
-        up = prometheus.value("sum(up)")
-        what = f"{drivers} drivers of {queries} queries with {partitions} source partitions"
-        yield Line(f"{what}: series", f"{served.series:,} in {served.size / 1e6:.2f} MB a driver, {series:,.0f} in all")
-        yield Line(
-            f"a scrape of each every {site.scrape_seconds:.0f} s",
-            f"{up:.0f} of {drivers} answered; {found.samples:,.0f} samples a second; median {scrapes[0]:.2f} s, p99 "
-            f"{scrapes[1]:.2f} s",
-        )
-        resident = prometheus.total("process_resident_memory_bytes")
-        yield Line(
-            "Prometheus",
-            f"{resident / 1e9:.1f} GB resident ({resident / series / 1e3:.1f} kB a series), peak "
-            f"{peak_memory(prometheus.pid) / 1e9:.1f} GB; {found.cpu:.2f} cores",
-        )
-        yield _rules("rules, nothing wrong: the longest evaluation of each group", found, site.evaluation_seconds)
+        start = watch(prometheus, served, settled(prometheus, drivers, queries))
+        say(f"each driver was scraped {MIN_SCRAPES} times after {start.seconds:.0f} s; {start.text}")
+        steady = watch(prometheus, served, lambda so_far: so_far >= measured)
+        say(f"measured for {steady.seconds:.0f} s; {steady.text}")
         served.gone = {f"{n:03}" for n in range(drivers // 2)}
-        lost = watch(prometheus, served, outage)
-        say(lost.text)
-        firing = prometheus.value('count(ALERTS{alertstate="firing"})')
-        yield _rules(
-            f"the same with {drivers // 2} drivers gone, {firing:,.0f} alerts firing", lost, site.evaluation_seconds
-        )
-
-
-def _rules(what: str, found: Watched, interval: float) -> Line:
-    figure = f"{found.text}; {found.missed:.0f} evaluations left out"
-    share = max(found.slowest.values(), default=0.0) / interval
-    return limit(what, share, figure, MAX_SHARE, f"each <= {MAX_SHARE:.0%} of {interval:.0f} s")
+        lost = watch(prometheus, served, lambda so_far: so_far >= outage)
+        say(f"half of the drivers were gone for {lost.seconds:.0f} s; {lost.text}")
+        what = f"{drivers} drivers of {queries} queries with {partitions} source partitions"
+        each = f"{served.series:,} in {served.size / 1e6:.2f} MB a driver"
+        yield from lines_of(what, each, drivers, start, steady, lost, site)
