@@ -6,6 +6,7 @@ import fcntl
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import product
 from pathlib import Path
 
 from ledgerops.metrics import event_time, identity, latency, pressure, resources, skew, state, throughput, verdict
@@ -92,8 +93,18 @@ def tables(found: Mapping[Key, Tried]) -> str:
         for session in SESSIONS:
             cells = [_cell(found.get((spark, session, python)), reference) for python in PYTHONS]
             lines.append(_row([spark, session, *cells]))
-    lines += ["", *_notes(found, reference)]
-    return "\n".join(lines).rstrip()
+    notes = list(_notes(found, reference))
+    return "\n".join([*lines, "", *([*notes, ""] if notes else []), _counted(list(found.values()))])
+
+
+def _counted(tried: Sequence[Tried]) -> str:
+    """How many of all combinations were tried, when, and on how busy a machine."""
+    every = len(SPARKS) * len(SESSIONS) * len(PYTHONS)
+    days = sorted({each.at for each in tried} - {""})
+    when = f", {' to '.join(dict.fromkeys((days[0], days[-1])))}" if days else ""
+    busy = sum(each.waiting >= BUSY for each in tried)
+    beside = f" In {busy} of them the machine was busy: threads waited for a core half of the time or more."
+    return f"Tried: {len(tried)} of {every} combinations{when}.{beside if busy else ''}"
 
 
 def _cell(tried: Tried | None, reference: Tried) -> str:
@@ -106,13 +117,16 @@ def _cell(tried: Tried | None, reference: Tried) -> str:
 
 
 def _notes(found: Mapping[Key, Tried], reference: Tried) -> Iterator[str]:
+    """One line for all combinations of a Spark version of which the same is to be said."""
     for spark in SPARKS:
-        for session in SESSIONS:
-            for python in PYTHONS:
-                tried = found.get((spark, session, python))
-                said = [] if tried is None else list(_said(tried, reference))
-                if said:
-                    yield f"- Spark {spark}, {session}, Python {python}: {'; '.join(said)}."
+        alike: dict[str, dict[str, list[str]]] = {}  # by what is said: the Pythons of each session
+        for session, python in product(SESSIONS, PYTHONS):
+            tried = found.get((spark, session, python))
+            if tried is not None and (said := "; ".join(_said(tried, reference))):
+                alike.setdefault(said, {}).setdefault(session, []).append(python)
+        for said, sessions in alike.items():
+            which = "; ".join(f"{session}, Python {', '.join(pythons)}" for session, pythons in sessions.items())
+            yield f"- Spark {spark}, {which}: {said}."
 
 
 def _said(tried: Tried, reference: Tried) -> Iterator[str]:

@@ -37,7 +37,8 @@ def lines_of(*tried: Tried) -> list[str]:
 def test_what_was_not_tried_is_said_so():
     lines = lines_of()
 
-    assert len(lines) == 2 + len(SPARKS) * len(SESSIONS)
+    assert len(lines) == 2 + len(SPARKS) * len(SESSIONS) + 2
+    assert lines[-1] == "Tried: 1 of 30 combinations."
     assert lines[0].count("|") == 3 + len(PYTHONS)
     assert sum(line.count("not tried") for line in lines) == len(SPARKS) * len(SESSIONS) * len(PYTHONS) - 1
     groups, rules = len(GROUPS), len(FAULTS)
@@ -52,7 +53,7 @@ def test_what_a_version_lacks_is_named():
     assert missing(part, WHOLE) == {"state": ["ledgerops_state_rows"]}
     assert f"{len(GROUPS) - 1} of {len(GROUPS)} groups, 1 of {len(FAULTS)} rules" in "\n".join(lines)
     unnamed = ", ".join(f"`{rule}`" for rule in FAULTS if rule != "slow-sink")
-    assert lines[-1] == (
+    assert lines[-3] == (
         f"- Spark 4.0.5, connect, Python 3.12: state without `ledgerops_state_rows`; not named: {unnamed}."
     )
 
@@ -61,14 +62,14 @@ def test_a_session_that_cannot_be_watched_has_its_reason():
     lines = lines_of(Tried("3.5.7", "connect", "3.11", reason="PicklingError: no listener."))
 
     assert "| 3.5.7 | connect | no | not tried | not tried |" in lines
-    assert lines[-1] == "- Spark 3.5.7, connect, Python 3.11: PicklingError: no listener."
+    assert lines[-3] == "- Spark 3.5.7, connect, Python 3.11: PicklingError: no listener."
 
 
 def test_a_rule_that_is_missing_on_a_busy_machine_is_said_with_how_busy_it_was():
     busy = Tried("4.1.4", "classic", "3.11", FAMILIES, list(FAULTS)[1:], waiting=0.93)
     unnamed = next(iter(FAULTS))
 
-    assert lines_of(busy)[-1] == (
+    assert lines_of(busy)[-3] == (
         f"- Spark 4.1.4, classic, Python 3.11: not named: `{unnamed}` (the machine was busy: threads waited for a core "
         "93% of the time)."
     )
@@ -77,10 +78,40 @@ def test_a_rule_that_is_missing_on_a_busy_machine_is_said_with_how_busy_it_was()
 def test_a_rule_that_a_version_cannot_feed_has_the_reason_and_not_the_machine():
     found = Tried("3.5.7", "classic", "3.11", FAMILIES, [r for r in FAULTS if r != "python-bound"], waiting=0.93)
 
-    assert lines_of(found)[-1] == (
+    assert lines_of(found)[-3] == (
         "- Spark 3.5.7, classic, Python 3.11: not named: `python-bound`, because Spark 3 does not measure the time in "
         "Python workers."
     )
+
+
+def test_combinations_of_one_spark_that_lack_the_same_share_a_line():
+    alike = [Tried("4.0.5", session, python, FAMILIES[:-1], list(FAULTS)) for session in SESSIONS for python in PYTHONS]
+    lines = lines_of(*alike[:4], Tried("4.1.4", "classic", "3.11", FAMILIES[:-1], list(FAULTS)))
+
+    assert [line for line in lines if line.startswith("- ")] == [
+        "- Spark 4.1.4, classic, Python 3.11: state without `ledgerops_state_rows`.",
+        "- Spark 4.0.5, classic, Python 3.11, 3.12, 3.13; connect, Python 3.11: state without `ledgerops_state_rows`.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("tried", "said"),
+    [
+        ([], "Tried: 1 of 30 combinations."),
+        ([Tried("4.1.4", "classic", "3.11", at="2026-11-22")], "Tried: 2 of 30 combinations, 2026-11-22."),
+        (
+            [
+                Tried("4.1.4", "classic", "3.11", at="2026-11-23", waiting=0.5),
+                Tried("4.0.5", "classic", "3.11", at="2026-11-22", waiting=0.4),
+            ],
+            "Tried: 3 of 30 combinations, 2026-11-22 to 2026-11-23. In 1 of them the machine was busy: threads waited "
+            "for a core half of the time or more.",
+        ),
+    ],
+    ids=["no date", "one day", "two days, one busy"],
+)
+def test_the_table_says_how_many_were_tried_when_and_beside_what(tried, said):
+    assert lines_of(*tried)[-1] == said
 
 
 def test_more_than_the_reference_has_is_not_missing():
@@ -233,7 +264,7 @@ def test_a_classic_session_is_tried_without_the_packages_that_do_not_fit(no_extr
     found = command.tried("3.5.7", "classic", "3.13", Wheels(tmp_path, tmp_path))
 
     assert found.reason == ""
-    assert lines_of(found)[-1] == (
+    assert lines_of(found)[-3] == (
         "- Spark 3.5.7, classic, Python 3.13: without the packages of `pyspark[connect]`: No solution found; a note."
     )
 
