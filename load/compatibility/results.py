@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from itertools import product
 from pathlib import Path
 
@@ -48,7 +48,8 @@ class Tried:
     reason: str = ""
     at: str = ""
     waiting: float = 0.0  # share of the time in which a thread of the machine waited for a core
-    notes: Sequence[str] = ()  # what was otherwise than elsewhere: a package that was left out, a query without a start
+    # what was otherwise than elsewhere: packages that were left out, a query that did not start
+    notes: Sequence[str] = field(default_factory=list)
 
     @property
     def key(self) -> Key:
