@@ -18,7 +18,7 @@ from collections.abc import Callable, Set
 from pathlib import Path
 from typing import Any
 
-MAX_SECONDS = 180.0  # for the findings; an idle machine needs fifty
+MAX_SECONDS = 110.0  # for the findings; an idle machine needs fifty
 MIN_SECONDS = 20.0  # in which families that come late have come
 CORES = 6  # more than the queries hold while they sleep, so that none waits for another
 MAX_STARTS = 5  # of a query, on a machine that is busy
