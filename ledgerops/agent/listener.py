@@ -15,6 +15,7 @@ from typing import Any
 import orjson
 
 from ledgerops.agent.queue import EventQueue
+from ledgerops.errors import UserError
 from ledgerops.model.records import Kind
 
 WRAPPED = '{"progress":'  # how a progress event writes the record that it carries
@@ -133,9 +134,17 @@ def add_java_listener(session: Any, sink: EventSink) -> tuple[Callable[[], None]
 def add_connect_listener(session: Any, sink: EventSink, began: Callable[[str], None]) -> Callable[[], None]:
     """Registers with a Connect session's client-side bus (Spark 4.0 on). Returns what removes it again.
 
-    `began` is called with the id of each run that starts, on the thread that reports it, and raises nothing.
+    `began` is called with the id of each run that starts, on the thread that reports it, and raises nothing. Raises
+    UserError where the client is older.
     """
+    import pyspark
     from pyspark.sql.streaming.listener import StreamingQueryListener
+
+    if pyspark.__version__.startswith("3."):
+        raise UserError(
+            f"the Spark Connect client of PySpark {pyspark.__version__} runs listeners on the server; "
+            "on Spark Connect ledgerops needs PySpark 4.0 or newer"
+        )
 
     class ConnectListener(StreamingQueryListener):  # type: ignore[misc]  # pyspark is not checked
         def onQueryStarted(self, event: Any) -> None:

@@ -124,7 +124,8 @@ def probe(interpreter: Path, spark: str, session: str, python: str) -> Tried:
         found = json.loads(done.stdout.splitlines()[-1])
     except (IndexError, ValueError):
         raise NotTried(reason(done.stderr)) from None
-    if unnamed := FAULTS.keys() - set(found["rules"]):
+    unnamed = FAULTS.keys() - set(found["rules"])
+    if unnamed and not found.get("reason"):
         queries = tuple(FAULTS[rule] for rule in unnamed)
         said = [line for line in done.stderr.splitlines() if line.startswith(queries)]
         print("\n".join([f"not named: {', '.join(sorted(unnamed))}", *said]), file=sys.stderr, flush=True)

@@ -360,6 +360,17 @@ def test_sessions_that_are_stopped_without_a_word_leave_nothing_behind(attach):
     assert [each.spark for each in watch_module._hub.sessions.values()] == [session]
 
 
+def test_a_connect_client_that_runs_listeners_on_the_server_is_refused_with_what_is_needed(attach, monkeypatch):
+    monkeypatch.setattr("pyspark.__version__", "3.5.7")
+    session = RemoteSession("session")
+
+    assert attach(session).error == (
+        "UserError: the Spark Connect client of PySpark 3.5.7 runs listeners on the server; on Spark Connect ledgerops "
+        "needs PySpark 4.0 or newer"
+    )
+    assert session.listeners == [] and watch_module._hub is None
+
+
 def test_of_two_sessions_the_one_that_goes_on_stays_watched(attach):
     first, second = RemoteSession("first"), RemoteSession("second")
     watch, other = attach(first), attach(second)
