@@ -19,10 +19,9 @@ Everything is decided by Spark's own expressions, none of it in Python. The rule
 The first reason that holds, in this order, is the reject's: tombstone, null_key, oversized, invalid_json,
 missing_field, wrong_type.
 
-Most records are written as `_written` has it, without blanks, escapes or further fields and with all decimals. They are
-cut at their commas, and the values are put together again: where that gives the very text that came, and no value holds
-what JSON escapes, the record is what it seems to be. Only the others are parsed as JSON and taken apart field by field,
-which takes far longer.
+Most records are as our own writers make them: all fields in their order, without blanks, escapes, commas in a text or
+further fields. These are recognised and cut by `plain_records`. Only the others are parsed as JSON and judged field by
+field, which takes far longer.
 """
 
 from __future__ import annotations
@@ -33,11 +32,11 @@ from typing import TYPE_CHECKING
 
 from ledgerops.ledger.plan.poison import MAX_VALUE_BYTES, REASONS
 from ledgerops.ledger.plan.schemas import REJECTS, TABLES
+from ledgerops.ledger.sources.plain_records import NULLABLE, frames, is_plain, is_short, values
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-NULLABLE = frozenset({"operation"})
 OBSERVED = "rejected_"  # column of the observation: how many records of a batch were refused, by reason
 OPTIONS = {"allowSingleQuotes": "false", "allowNonNumericNumbers": "false"}
 MIN_INSTANT_CHARACTERS = len("2024-03-01T10:00:00Z")
@@ -47,11 +46,7 @@ WORDS = {
     "INT": "whole number",
     "DECIMAL(18,2)": "amount with at most two decimals",
 }
-PIECES, GOOD, ROW, TAKEN = "__pieces", "__good", "__row", "__taken"  # columns on the way
-CUT, AT = "__cut_", "__at_"  # before the names of columns that were read by cutting, and of their instants
-QUOTED = ("STRING", "TIMESTAMP")
-# What a text in JSON holds only after a backslash. Each character by itself: Java looks such a class up in a table.
-ESCAPED = '["\\\\' + "".join(f"\\x{code:02X}" for code in range(0x20)) + "]"
+JUDGED = "__judged"  # the only column between records and rows
 
 
 def rows(records: DataFrame, table: str, keyed: bool, observation: str) -> DataFrame:
@@ -61,11 +56,11 @@ def rows(records: DataFrame, table: str, keyed: bool, observation: str) -> DataF
     """
     from pyspark.sql import functions as F
 
-    found = F.col(f"{TAKEN}.reason")  # as a column of its own it would copy each row once more
-    counts = [F.count(F.when(found == reason, 1)).alias(f"{OBSERVED}{reason}") for reason in REASONS]
-    # the observation also keeps filters from being pushed below it, where every record would be parsed twice
-    judged = _judged(records, table, keyed).observe(observation, *counts)
-    return judged.where(found.isNull()).select(*_row_of(_columns(table)))
+    columns, reason = _columns(table), F.col(f"{JUDGED}.reason")
+    counts = [F.count(F.when(reason == each, 1)).alias(f"{OBSERVED}{each}") for each in REASONS]
+    # the observation also keeps filters from being pushed below it, where every record would be judged twice
+    judged = records.select(_judged(columns, keyed).alias(JUDGED)).observe(observation, *counts)
+    return judged.where(reason.isNull()).select(*values(columns, F.col(f"{JUDGED}.pieces")))
 
 
 def rejects(records: DataFrame, table: str, keyed: bool) -> DataFrame:
@@ -75,7 +70,8 @@ def rejects(records: DataFrame, table: str, keyed: bool) -> DataFrame:
     """
     from pyspark.sql import functions as F
 
-    judged = _judged(records, table, keyed, detailed=True).select("*", f"{TAKEN}.reason", f"{TAKEN}.detail")
+    judged = records.withColumn(JUDGED, _judged(_columns(table), keyed, detailed=True))
+    judged = judged.select("*", f"{JUDGED}.reason", f"{JUDGED}.detail")
     read = judged.observe(f"records_of_{table}", F.count(F.lit(1)).alias("records"))  # as in `rows`
     return read.where(F.col("reason").isNotNull()).select(*(name.split()[0] for name in REJECTS.split(", ")))
 
@@ -85,72 +81,32 @@ def _columns(table: str) -> dict[str, str]:
     return dict(column.split() for column in TABLES[table].split(", "))
 
 
-def _judged(records: DataFrame, table: str, keyed: bool, detailed: bool = False) -> DataFrame:
-    """`records` with ROW, null where cutting did not give it, and TAKEN, null elsewhere.
+def _judged(columns: Mapping[str, str], keyed: bool, detailed: bool = False) -> Column:
+    """A struct of `pieces`, one for each column, which `values` reads, and `reason`, null where the record is a row.
 
-    TAKEN is the `row`, the `reason` why it is none (null where it is one), and `detail` if wanted. Value and key are
-    kept only with it. ROW is one column because each operator on the way copies all columns, but a struct as one.
+    When `detailed` it has `reason` and `detail` instead. One column, because Spark would judge a record once for each.
     """
     from pyspark.sql import functions as F
 
-    value, columns = F.col("value"), _columns(table)
-    text = value.cast("string")
-    short = F.octet_length(value) <= MAX_VALUE_BYTES
-    cut = records.withColumn(PIECES, F.when(short, F.split(text, ",")))
-    cut = cut.withColumns({f"{CUT}{name}": each for name, each in _cut(columns).items()}).drop(PIECES)
-    instants = {name: f"{AT}{name}" for name, kind in columns.items() if kind == "TIMESTAMP"}
-    cut = cut.withColumns({at: _instant(F.col(f"{CUT}{name}")) for name, at in instants.items()})
-    texts = [F.col(f"{CUT}{name}") for name, kind in columns.items() if kind in QUOTED]
-    plain = ~F.concat(*(F.coalesce(each, F.lit("")) for each in texts)).rlike(ESCAPED)
-    wanted = [*instants.values(), *(["key"] if keyed else [])]
-    good = reduce(lambda a, b: a & b, [F.col(each).isNotNull() for each in wanted], (_written(columns) == text) & plain)
-    cut = cut.withColumn(GOOD, F.coalesce(good, F.lit(False)))
-    whole = F.struct(*(F.col(instants.get(name, f"{CUT}{name}")).alias(name) for name in columns))
-    kept = {name: F.when(~F.col(GOOD), F.col(name)) for name in ("value", *(["key"] if keyed else []))}
-    # What follows is not compiled with what stands before: only what it needs goes there.
-    cut = cut.withColumns({**kept, ROW: F.when(F.col(GOOD), whole)})
-    cut = cut.drop(*(f"{CUT}{name}" for name in columns), *instants.values())
-    slow = _taken_apart(F.when(short & F.is_valid_utf8(value), text), columns, keyed, detailed)
-    return cut.withColumn(TAKEN, F.when(~F.col(GOOD), slow)).drop(GOOD)
+    value, text = F.col("value"), F.col("value").cast("string")
+    parsed = _parsed(F.when(is_short() & F.is_valid_utf8(value), text), columns, keyed, detailed)
+    if detailed:
+        return F.when(~F.coalesce(is_plain(columns, keyed), F.lit(False)), parsed)
+    cut = F.struct(F.split(text, ",").alias("pieces"), F.lit(None).cast("string").alias("reason"))
+    return F.when(is_plain(columns, keyed), cut).otherwise(parsed)
 
 
-def _row_of(columns: Mapping[str, str]) -> list[Column]:
-    """The columns of a good row, from what `_judged` adds."""
-    from pyspark.sql import functions as F
-
-    cut, taken = F.col(ROW), F.col(TAKEN)["row"]
-    return [F.when(cut.isNotNull(), cut[name]).otherwise(taken[name]).alias(name) for name in columns]
-
-
-def _cut(columns: Mapping[str, str]) -> dict[str, Column]:
-    """The value of each field, of an instant its text, from its place among PIECES; of another record it is anything.
-
-    `{"a":"x","b":1.00}` has the pieces `{"a":"x"` and `"b":1.00}`.
-    """
-    from pyspark.sql import functions as F
-
-    found: dict[str, Column] = {}
-    for place, (name, kind) in enumerate(columns.items()):
-        piece, end = F.get(PIECES, F.lit(place)), "}" if place == len(columns) - 1 else ""
-        lead, end = f'{"" if place else "{"}"{name}":', f'"{end}' if kind in QUOTED else end
-        skipped = len(lead) + (kind in QUOTED)
-        text = F.substring(piece, F.lit(skipped + 1), F.length(piece) - (skipped + len(end)))
-        if kind not in QUOTED:
-            text = text.try_cast(kind)
-        found[name] = F.when(piece.endswith(end), text) if name in NULLABLE else text
-    return found
-
-
-def _taken_apart(text: Column, columns: Mapping[str, str], keyed: bool, detailed: bool) -> Column:
-    """What becomes of a record, from the type of each of its fields. `text` is null where it is not to be parsed."""
+def _parsed(text: Column, columns: Mapping[str, str], keyed: bool, detailed: bool) -> Column:
+    """As `_judged`, from the type of each field. `text` is null where it is not to be parsed."""
     from pyspark.sql import functions as F
 
     shape = f"ARRAY<STRUCT<{', '.join(f'{name}: VARIANT' for name in columns)}>>"
 
     def judged(fields: Column, types: Column, row: Column) -> Column:
         reason = _reason(fields, types, row, columns, keyed)
-        found = [row.alias("row"), reason.alias("reason")]
-        return F.struct(*found, *([_detail(reason, types, row, columns).alias("detail")] if detailed else []))
+        if detailed:
+            return F.struct(reason.alias("reason"), _detail(reason, types, row, columns).alias("detail"))
+        return F.struct(_pieces(fields, row, columns).alias("pieces"), reason.alias("reason"))
 
     def with_types(fields: Column) -> Column:
         types = F.struct(*(F.schema_of_variant(fields[name]).alias(name) for name in columns))
@@ -160,8 +116,18 @@ def _taken_apart(text: Column, columns: Mapping[str, str], keyed: bool, detailed
         return F.struct(*(_value(fields[name], types[name], kind).alias(name) for name, kind in columns.items()))
 
     # Spark stops at the end of the first object; between brackets a second one, or anything else, is an error
-    parsed = F.from_json(F.concat(F.lit("["), text, F.lit("]")), shape, OPTIONS)
-    return _let(parsed, lambda found: _let(F.when(F.size(found) == 1, found[0]), with_types))
+    found = F.from_json(F.concat(F.lit("["), text, F.lit("]")), shape, OPTIONS)
+    return _let(found, lambda found: _let(F.when(F.size(found) == 1, found[0]), with_types))
+
+
+def _pieces(fields: Column, row: Column, columns: Mapping[str, str]) -> Column:
+    """The values in the pieces of a plain record, whatever a text holds; null where there is no value."""
+    from pyspark.sql import functions as F
+
+    def text(name: str) -> Column:  # of an instant as it came: Spark would write it without a zone
+        return (fields[name] if columns[name] == "TIMESTAMP" else row[name]).try_cast("string")
+
+    return F.array(*(F.concat(F.lit(lead), text(name), F.lit(end)) for name, lead, end in frames(columns)))
 
 
 def _let(value: Column, use: Callable[[Column], Column]) -> Column:
@@ -189,22 +155,6 @@ def _reason(fields: Column, types: Column, row: Column, columns: Mapping[str, st
         .when(missing, "missing_field")
         .otherwise("wrong_type")
     )
-
-
-def _written(columns: Mapping[str, str]) -> Column:
-    """The record as a writer without blanks makes it of the columns of CUT; null where a field is missing."""
-    from pyspark.sql import functions as F
-
-    parts: list[Column] = []
-    for name, kind in columns.items():
-        value, lead = F.col(f"{CUT}{name}").cast("string"), f'{"," if parts else "{"}"{name}":'
-        if name in NULLABLE:
-            parts += [F.lit(lead), F.coalesce(F.concat(F.lit('"'), value, F.lit('"')), F.lit("null"))]
-        elif kind in QUOTED:
-            parts += [F.lit(f'{lead}"'), value, F.lit('"')]
-        else:
-            parts += [F.lit(lead), value]
-    return F.concat(*parts, F.lit("}"))
 
 
 def _instant(text: Column) -> Column:

@@ -45,6 +45,9 @@ WAITING = {
     "fetchOffset.numRetries": "2",
     "fetchOffset.retryIntervalMs": "1000",
 }
+# After each poll Spark asks the broker where the partition begins and ends, and Kafka's default is 500 records a poll.
+# A poll never has more than was fetched at once: 1 MiB of a partition, about 4,000 transactions.
+MAX_POLL_RECORDS = 10_000
 ANSWER_SECONDS = 10.0
 REJECTS = "rejects"  # the table of what is no row of any other
 
@@ -144,6 +147,7 @@ def open_table(
 def _records(spark: SparkSession, topics: Topics, table: str, max_rows_per_trigger: int | None) -> DataFrame:
     options = {
         **WAITING,
+        "kafka.max.poll.records": str(MAX_POLL_RECORDS),
         **topics.client.spark(),
         **topics.start.options,
         "subscribe": topics.of(table)[0],

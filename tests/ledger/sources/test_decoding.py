@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ledgerops.ledger.plan.poison import MAX_VALUE_BYTES, REASONS
-from ledgerops.ledger.sources import decoding
+from ledgerops.ledger.plan.schemas import TRANSACTIONS
+from ledgerops.ledger.sources import decoding, plain_records
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 pytestmark = pytest.mark.spark
 
@@ -40,6 +41,7 @@ CUSTOMER = {
 }
 RECORD = "key BINARY, value BINARY, topic STRING, partition INT, offset BIGINT, timestamp TIMESTAMP"
 AT = datetime(2024, 3, 1, tzinfo=UTC)
+COLUMNS = decoding._columns("transactions")
 
 
 def text(**changed: Any) -> bytes:
@@ -148,14 +150,21 @@ def row(**changed: Any) -> dict[str, Any]:
     return {**GOOD, "event_time": moment, "amount": Decimal("12.50"), "balance": Decimal("100.00"), **changed}
 
 
+def rows_by_offset(records: DataFrame) -> DataFrame:
+    """As decoding.rows, with the column `offset`."""
+    judged = records.select("offset", decoding._judged(COLUMNS, keyed=True).alias("judged"))
+    return judged.where("judged.reason IS NULL").select(
+        "offset", *plain_records.values(COLUMNS, judged["judged.pieces"])
+    )
+
+
 @pytest.fixture(scope="module", params=FORMS)
 def decoded(spark: SparkSession, request: pytest.FixtureRequest) -> Any:
     """Rows and rejects by offset, which is the number of the case; and the form of the values."""
     form = FORMS[request.param]
     values = [form(value) for value, *_ in [*TAKEN.values(), *REFUSED.values()]]
     records = spark.createDataFrame([(b"C1", v, "transactions", 3, n, AT) for n, v in enumerate(values)], RECORD)
-    judged = decoding._judged(records, "transactions", True).where("__taken.reason IS NULL")
-    found = judged.select("offset", *decoding._row_of(decoding._columns("transactions")))
+    found = rows_by_offset(records)
     rows = {each.offset: each.asDict() for each in found.selectExpr("*", "unix_micros(event_time) micros").collect()}
     for each in rows.values():
         each["event_time"] = datetime.fromtimestamp(each.pop("micros") / 1e6, UTC)
@@ -188,38 +197,58 @@ def test_what_our_writers_write_is_cut_and_not_parsed(spark):
     none = written(text(operation=None))
     records = spark.createDataFrame([(b"C1", v, "transactions", 0, 0, AT) for v in (written(text()), none)], RECORD)
 
-    judged = decoding._judged(records, "transactions", True)
-
-    assert [each["__taken"] for each in judged.select("__taken").collect()] == [None, None]
+    assert records.where(plain_records.is_plain(COLUMNS, keyed=True)).count() == 2
     assert [each.operation for each in decoding.rows(records, "transactions", True, "cut").collect()] == [
         "Credit in Cash", None,
     ]  # fmt: skip
 
 
-def test_a_record_that_is_cut_gives_the_row_that_parsing_gives(spark):
-    """Each byte of a good record is replaced, removed and preceded by bytes that mean something in JSON."""
+def count_plain(spark: SparkSession, values: list[bytes]) -> int:
+    """How many records need not be parsed. The rows of all are those that Spark's typed from_json reads."""
     from pyspark.sql import functions as F
 
+    records = spark.createDataFrame([(b"C1", v, "transactions", 3, n, AT) for n, v in enumerate(values)], RECORD)
+    value = F.when(F.is_valid_utf8("value"), F.col("value").cast("string"))
+    parsed = decoding._parsed(value, COLUMNS, keyed=True, detailed=False)["reason"].alias("reason")
+    typed = F.from_json(value, TRANSACTIONS).alias("row")
+    expected = records.select("offset", parsed, typed).where("reason IS NULL").select("offset", "row.*")
+    found = rows_by_offset(records)
+
+    assert found.exceptAll(expected).collect() == []
+    assert expected.exceptAll(found).collect() == []
+    return records.where(plain_records.is_plain(COLUMNS, keyed=True)).count()
+
+
+def test_a_record_that_is_cut_gives_the_row_that_parsing_gives(spark):
+    """Each byte of a good record is replaced, removed and preceded by bytes that mean something in JSON."""
     good = [written(text()), written(text(operation=None)), written(text(operation="é☕", amount=b"-0.01"))]
     bytes_ = [b"", *(bytes([each]) for each in b'"\\,:{}[]0-.eE+ \t\n\x00\x7f\x80\xc3nZT')]
     changed = {
         value[:at] + byte + value[at + gone :]
         for value in good for at in range(len(value) + 1) for byte in bytes_ for gone in (0, 1)
     }  # fmt: skip
-    values = sorted(changed)
-    records = spark.createDataFrame([(b"C1", v, "transactions", 3, n, AT) for n, v in enumerate(values)], RECORD)
-    columns = decoding._columns("transactions")
-    value = F.when(F.is_valid_utf8("value"), F.col("value").cast("string"))
-    parsed = records.select("offset", decoding._taken_apart(value, columns, True, False).alias("is")).select(
-        "offset", *(F.col("is.row")[name].alias(name) for name in columns), "is.reason"
-    )
-    judged = decoding._judged(records, "transactions", True)
-    found = judged.select("offset", *decoding._row_of(columns), "__taken.reason").where("reason IS NULL")
 
-    expected = parsed.where("reason IS NULL")
-    assert found.exceptAll(expected).collect() == []
-    assert expected.exceptAll(found).collect() == []
-    assert judged.where("__taken IS NULL").count() > len(values) // 20  # what is cut is tried, and what is not
+    plain = count_plain(spark, sorted(changed))
+
+    assert plain > len(changed) // 20  # what is cut is tried, and what is not
+
+
+def test_an_instant_or_a_number_that_is_cut_is_what_parsing_makes_of_it(spark):
+    years = (0, 1900, 2000, 2023, 2024)
+    days = [f"{year:04}-{month:02}-{day:02}" for year in years for month in range(14) for day in range(33)]
+    times = [f"{hour:02}:00:00" for hour in range(26)]
+    times += ["10:59:60", "10:60:00", "10:00:59.1", "10:00:00.", "10:00:00.1234567"]
+    zones = ["", "Z", "z", "+00:00", "-00:00", "+17:59", "+18:00", "-18:01", "+19:00", "+02:60", "+0200", "+02", "UTC"]
+    instants = [f"{day}T10:00:00Z" for day in days] + [f"2024-03-01T{time}Z" for time in times]
+    instants += [f"2024-03-01T10:00:00{zone}" for zone in zones]
+    numbers = [b"0", b"-0", b"00", b"1", b"-1.5", b"+1", b".5", b"1.", b"1.50", b"-0.00", b"1.005", b"01.00", b"1.5e1"]
+    numbers += [b"9" * digits + end for digits in (15, 16, 17) for end in (b"", b".9", b".99", b".990", b".999")]
+    values = [written(text(event_time=instant)) for instant in instants]
+    values += [written(text(amount=number)) for number in numbers]
+
+    plain = count_plain(spark, values)
+
+    assert len(values) * 3 // 4 < plain < len(values)
 
 
 def test_every_reason_but_the_key_s_has_a_case():
