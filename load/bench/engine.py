@@ -12,6 +12,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -207,20 +208,38 @@ def _ways(
         topic = TOPICS.get(job, "transactions")
         opened = embedded(spark, (topic,))
 
+        def bare(table: Any) -> float:
+            with _spark_defaults(spark):
+                return _run(plain(table, F), folder)
+
         def ours() -> float:
             table = open_table(spark, Topics(kafka.client), topic, rows // BATCHES, "rejected")
             return _run(find_job(job).transform(table), folder)
 
-        def made(work: Callable[[Any], Any]) -> float:
-            return _run(work(opened(folder, rows, rows // BATCHES)[topic]), folder)
+        def made() -> Any:
+            return opened(folder, rows, rows // BATCHES)[topic]
 
         if source == EMBEDDED:
-            same = lambda: made(find_job(job).transform)  # noqa: E731
-            return {OURS: same, PLAIN: lambda: made(lambda table: plain(table, F)), AGAIN: same}
-        kinds = {OURS: ours, PLAIN: lambda: _run(plain(decoded(topic), F), folder), AGAIN: ours}
+            same = lambda: _run(find_job(job).transform(made()), folder)  # noqa: E731
+            return {OURS: same, PLAIN: lambda: bare(made()), AGAIN: same}
+        kinds = {OURS: ours, PLAIN: lambda: bare(decoded(topic)), AGAIN: ours}
         return kinds if flink is None else {**kinds, FLINK: lambda: flink.run(f"INSERT INTO {job} {query}")}
 
     return {job: one(job, plain, query) for job, (plain, _, query) in JOBS.items()}
+
+
+@contextmanager
+def _spark_defaults(spark: Any) -> Iterator[None]:
+    """Spark's own settings in place of the ledger's. A query keeps those that it is started with."""
+    from ledgerops.ledger.run.start import SESSION_CONF
+
+    for key in SESSION_CONF:
+        spark.conf.unset(key)
+    try:
+        yield
+    finally:
+        for key, value in SESSION_CONF.items():
+            spark.conf.set(key, value)
 
 
 def _run(result: Any, folder: Path) -> float:
