@@ -4,17 +4,20 @@ Reads `transactions`, writes unchanged each row whose transaction_id came before
 account, time, or any other column. An exact copy is no conflict and is not written. Which of two is right cannot be
 seen from the rows: the first is only the one that came first; within a batch, the one that most of its copies say, then
 the one with the earlier event time.
-State: a 64-bit hash for each transaction_id, for as long as the lateness after the event time of its first row.
+State: 64-bit hashes of each transaction_id and of what it said first, for as long as the lateness after the event time
+of its first row. Ids share GROUPS keys of state, since Spark's calls cost as much for a key with one row as for one
+with hundreds. Two ids with the same hash would be one: with a million ids in state, one chance in 37 million.
 Watermark: the largest event time seen, less the lateness. A row behind the watermark is dropped unseen, and a copy that
 comes later than the lateness after the first counts as a first itself (as in dedup_transactions). A row without an
 event time is never late, and compared with those of its own batch and with what is known then.
 Restart: the hashes come back with the checkpoint, so a copy that arrives after the restart is still compared.
-Upgrade: the lateness may change at a restart and holds for ids seen from then on; a new column of `transactions` makes
-every copy of an older row a conflict, for the time of the lateness.
+Upgrade: the lateness may change at a restart and holds for ids seen from then on; GROUPS may not. A new column of
+`transactions` makes every copy of an older row a conflict, for the time of the lateness.
 """
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -39,33 +42,42 @@ if TYPE_CHECKING:
 
 JSON = {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"}  # the default would cut microseconds
 OUTPUT = "transaction STRING"
+GROUPS = 256  # keys of state: more than the partitions of a large cluster, fewer than the rows of a small batch
 
 _Output = Row("transaction")
+Copy = tuple[int, int | None, str]  # content, until and transaction of a row
 
 
 class Contents(StatefulProcessor):  # type: ignore[misc]  # pyspark is untyped here
-    """One transaction_id: the hash of its first contents, until the watermark has passed its `until`."""
+    """One group of ids: each one's first content, until the watermark has passed its `until`.
+
+    All are in one value, three numbers an id. There is a timer at the earliest `until`, and perhaps others before it.
+    """
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self.handle = handle
-        self.first: ValueState = handle.getValueState("first", "content BIGINT")
+        self.first: ValueState = handle.getValueState("first", "ids BINARY")
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: TimerValues) -> Iterator[Row]:  # noqa: N803
-        found = self.first.get()
-        known = found[0] if found else None
-        together = list(rows)
-        said = Counter(row.content for row in together)
-        # a shuffle has no order, and a batch that is repeated must come to the same rows
-        for row in sorted(
-            together, key=lambda row: (-said[row.content], row.until is None, row.until, row.transaction)
-        ):
-            if known is None:
-                known = row.content
-                self.first.update((known,))
-                soon = timerValues.getCurrentWatermarkInMs() + 1
-                self.handle.registerTimer(soon if row.until is None else row.until)
-            elif row.content != known:
-                yield _Output(row.transaction)
+        copies: dict[int, list[Copy]] = {}
+        for _, number, content, until, transaction, _ in rows:
+            copies.setdefault(number, []).append((content, until, transaction))
+        numbers = self._known()
+        known = dict(zip(numbers[::3], numbers[1::3], strict=True))
+        earliest = min(numbers[2::3], default=None)
+        new = array("q")
+        for number, together in copies.items():
+            for content, until, transaction in _in_order(together):
+                if number not in known:
+                    known[number] = content
+                    soon = timerValues.getCurrentWatermarkInMs() + 1
+                    new.extend((number, content, soon if until is None else until))
+                elif content != known[number]:
+                    yield _Output(transaction)
+        if new:
+            self.first.update(((numbers + new).tobytes(),))
+            if earliest is None or min(new[2::3]) < earliest:
+                self.handle.registerTimer(min(new[2::3]))
 
     def handleExpiredTimer(
         self,
@@ -73,25 +85,51 @@ class Contents(StatefulProcessor):  # type: ignore[misc]  # pyspark is untyped h
         timerValues: TimerValues,  # noqa: N803
         expiredTimerInfo: ExpiredTimerInfo,  # noqa: N803
     ) -> Iterator[Row]:
-        self.first.clear()
+        numbers, staying = self._known(), array("q")
+        for place in range(0, len(numbers), 3):
+            if numbers[place + 2] >= timerValues.getCurrentWatermarkInMs():
+                staying.extend(numbers[place : place + 3])
+        if not staying:
+            self.first.clear()
+        elif len(staying) < len(numbers):
+            self.first.update((staying.tobytes(),))
+        if staying:
+            self.handle.registerTimer(min(staying[2::3]))
         return iter(())
 
     def close(self) -> None:
         """Nothing is held besides the state."""
+
+    def _known(self) -> array[int]:
+        found = self.first.get()
+        return array("q", bytes(found[0]) if found else b"")
+
+
+def _in_order(copies: list[Copy]) -> list[Copy]:
+    """The same for the same rows: a shuffle has no order, and a batch that is repeated must come to the same output."""
+    said = Counter(content for content, *_ in copies)
+    return sorted(copies, key=lambda copy: (-said[copy[0]], copy[1] is None, copy[1] or 0, copy[2]))
 
 
 def transform(transactions: DataFrame, lateness: str = LATENESS) -> DataFrame:
     """Transactions in; those that contradict the first of their transaction_id out, counted as conflicts."""
     make_importable(transactions.sparkSession)
     rows = transactions.withWatermark("event_time", lateness).select(
-        "transaction_id",
+        F.xxhash64("transaction_id").alias("id"),
         "event_time",
         F.unix_millis(F.expr(f"event_time + INTERVAL '{lateness}'")).alias("until"),
         F.to_json(F.struct(*transactions.columns), JSON).alias("transaction"),
     )
     found = (
-        rows.withColumn("content", F.xxhash64("transaction"))
-        .groupBy("transaction_id")
+        rows.select(
+            F.pmod("id", F.lit(GROUPS)).cast("int").alias("group"),
+            "id",
+            F.xxhash64("transaction").alias("content"),
+            "until",
+            "transaction",
+            "event_time",
+        )
+        .groupBy("group")
         .transformWithState(
             statefulProcessor=Contents(), outputStructType=OUTPUT, outputMode="append", timeMode="eventTime"
         )
