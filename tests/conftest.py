@@ -33,7 +33,9 @@ settings.load_profile("untimed")
 
 # A JVM of a test lives for some minutes and would spend a third of its CPU on Java's second compiler, which pays off
 # later, and some of it on collecting garbage beside the work: with a test process for each core, there is no core left.
-os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+os.environ.setdefault("SPARK_SUBMIT_OPTS", SHORT_LIVED)
+os.environ.setdefault("KAFKA_OPTS", SHORT_LIVED)
 
 # promtool spends a third of its CPU on collecting garbage that it need not: each run ends after seconds
 os.environ.setdefault("GOGC", "800")
@@ -145,10 +147,11 @@ def _connector() -> str:
 # What saves the shared session CPU and changes no result; JVMs that e2e tests start have none of it. Hadoop starts
 # chmod for each local file that it makes: for checkpoints half as often without files of checksums (HDFS and S3 have
 # none), and at less cost without a helper process. Java reserves only 48 MB for compiled code where its second
-# compiler is off.
+# compiler is off, collects all garbage whenever Spark's classes outgrow a threshold of 21 MB, and begins with a heap
+# whose room for new objects, 100 MB, lasts for a second.
 SHARED_SESSION: dict[str, Any] = {
     "spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs",
-    "spark.driver.extraJavaOptions": "-XX:ReservedCodeCacheSize=256m"
+    "spark.driver.extraJavaOptions": "-XX:ReservedCodeCacheSize=256m -XX:MetaspaceSize=512m -Xms1536m -Xmn1g"
     + (" -Djdk.lang.Process.launchMechanism=VFORK" if sys.platform == "linux" else ""),
 }
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 import subprocess
 import uuid
 from base64 import urlsafe_b64encode
@@ -34,7 +36,8 @@ _LOGGING = """<Configuration status="ERROR">
 class Kafka(Server):
     """A broker with its data in `folder`, started on entering the context and ended on leaving it.
 
-    It listens on `port` of 127.0.0.1, or on any free one. A folder with data of an earlier broker is used again.
+    It listens on `port` of 127.0.0.1, or on any free one. A folder with data of an earlier broker is used again. The
+    variable KAFKA_OPTS has further options for its JVM, as for Kafka's own scripts.
 
     `properties` are added to its server.properties or replace what is there; the listener for clients is called
     CLIENT. `options` are the client's (see `KafkaClient`), for a broker that is configured to ask for a password. With
@@ -74,6 +77,7 @@ class Kafka(Server):
         if self.pid is not None:
             return
         options = [HEAP, "-Xms128m", f"-Dlog4j2.configurationFile={self.folder / 'log4j2.xml'}"]
+        options += shlex.split(os.environ.get("KAFKA_OPTS", ""))
         command = self._java("kafka.Kafka", self.folder / "server.properties", options=options)
         process = Process("Kafka", command, self.folder / "out.log", self.log, cwd=self.folder)
         self._process = process

@@ -1,3 +1,6 @@
+import os
+
+import psutil
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
@@ -43,6 +46,10 @@ def test_topics_are_not_made_by_naming_them(kafka):
 
     assert admin.list_topics("never-made", timeout=10).topics["never-made"].error is not None
     assert "never-made" not in admin.list_topics(timeout=10).topics
+
+
+def test_its_jvm_has_the_options_of_the_variable_that_kafkas_own_scripts_read(kafka):
+    assert {*os.environ["KAFKA_OPTS"].split()} <= {*psutil.Process(kafka.pid).cmdline()}
 
 
 def test_kafkas_own_tools_speak_with_the_broker(kafka, topic):
