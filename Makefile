@@ -4,7 +4,8 @@ DURATION ?=
 ONLY ?=
 PLAN ?=
 JOBS ?=
-# processes that share the tests; each that needs them has a Spark session, a broker and a Postgres of its own
+# processes that share the tests: one for each core, but at most four, that has a Spark session, a broker and a Postgres
+# of its own when it needs them, and one more for tests without these (tests/sharing.py)
 WORKERS ?= logical
 VENV := .venv
 BIN := $(VENV)/bin
@@ -18,7 +19,7 @@ run: $(READY) ## run the ledger's jobs, watched: make run DURATION=60 PLAN=defau
 	$(BIN)/ledgerops run $(JOBS) $(if $(DURATION),--duration $(DURATION)) $(if $(PLAN),--plan $(PLAN))
 
 # modules are not split, so that what their tests share is made once
-XDIST := -n $(WORKERS) --maxprocesses 4 --dist loadscope --no-loadscope-reorder
+XDIST := -n $(WORKERS) --dist loadscope --no-loadscope-reorder
 
 # tests start many Python processes, and each would compile the package anew where compiled modules are not kept
 test e2e check: export PYTHONDONTWRITEBYTECODE :=

@@ -18,12 +18,13 @@ from ledgerops.errors import UserError
 from ledgerops.servers import jars
 from ledgerops.servers.kafka import Kafka
 from ledgerops.servers.postgres import Postgres, binaries
-from tests import topics
+from tests import sharing, topics
 from tests.notify.receiver import Receiver
 from tests.paths import ROOT
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+    from xdist.workermanage import WorkerController
 
 MakeTopic = Callable[..., str]
 
@@ -184,8 +185,24 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 SERVERS = {"spark", "kafka", "postgres", "server_jars"}  # fixtures whose users are worth beginning with
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """What `-n logical` stands for."""
+    return sharing.WITH_SERVERS + 1
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: WorkerController) -> None:
+    sharing.ask(node)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> sharing.ServersFirst | None:
+    return sharing.ServersFirst(config, log) if config.getoption("dist") == "loadscope" else None
+
+
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """A test that uses the shared JVM or broker bears the mark `spark` whether it is written there or not.
 
     Modules with such tests come first: where several processes share the tests, the many short modules then fill what
@@ -199,3 +216,4 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if used or item.get_closest_marker("spark"):
             heavy.add(item.path)
     items.sort(key=lambda item: item.path not in heavy)
+    sharing.answer(config, sorted({item.nodeid.partition("::")[0] for item in items if item.path in heavy}))
