@@ -62,7 +62,7 @@ fuzz: $(READY) ## a million random and mutated records: nothing may leave the co
 predict: $(READY) ## check what ledgerops capacity predicts against measured runs
 	$(BIN)/python -m load.bench.predict --write docs/capacity.md
 
-compatibility: $(READY) ## try versions of Spark and Python: make compatibility SPARK="4.2.0 3.5.7" PYTHON_VERSIONS=3.11; all of them: half an hour with uv; RESUME=1 for those that are missing
+compatibility: $(READY) ## try versions of Spark and Python: make compatibility SPARK="4.2.0 3.5.7" PYTHON_VERSIONS=3.11; all of them: forty minutes with uv; RESUME=1 for those that are missing
 	$(BIN)/python -m load.compatibility $(if $(RESUME),--resume) $(if $(SPARK),--spark $(SPARK)) $(if $(PYTHON_VERSIONS),--python $(PYTHON_VERSIONS)) --write docs/compatibility.md
 
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
