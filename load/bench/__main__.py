@@ -113,7 +113,7 @@ PARTS = (
         "fleet", "fleet:fleet", "Many drivers on one Prometheus",
         "A real Prometheus with the shipped rules. One process serves all drivers: the text is made by the exporter's "
         "own code from synthetic records, anew every 15 s, and drivers differ in the label `app` only. It needs 8 GB "
-        "of memory and a quarter of an hour. Figures of the start end when each driver was scraped four times; the "
+        "of memory and ten minutes. Figures of the start end when each driver was scraped four times; the "
         "others begin there. Seconds of rules are elapsed time. Windows of hours and days are not filled within these "
         "minutes; their cost with a month of history is in [decision "
         "35](decisions/035-long-windows-are-made-of-steps.md).",
