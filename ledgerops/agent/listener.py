@@ -140,9 +140,10 @@ def add_connect_listener(session: Any, sink: EventSink, began: Callable[[str], N
     import pyspark
     from pyspark.sql.streaming.listener import StreamingQueryListener
 
-    if pyspark.__version__.startswith("3."):
+    version = getattr(pyspark, "__version__", "")
+    if version.startswith("3."):
         raise UserError(
-            f"the Spark Connect client of PySpark {pyspark.__version__} runs listeners on the server; "
+            f"the Spark Connect client of PySpark {version} runs listeners on the server; "
             "on Spark Connect ledgerops needs PySpark 4.0 or newer"
         )
 

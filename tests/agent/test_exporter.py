@@ -642,15 +642,18 @@ def test_after_a_refused_request_others_are_accepted_together(serve, monkeypatch
     monkeypatch.setattr(http_server, "PAUSE_SECONDS", 0.5)
     served = serve()
     waiting = opened(served, http_server.MAX_PARKED + 1)
-    began = time.monotonic()
-    for _ in range(2):
+    longest = 0.0
+    for _ in range(3000):  # those that come within ACCEPT_SECONDS of each other are refused without a pause
+        began = time.monotonic()
         with opened(served, 1)[0] as refused:
             assert refused.recv(100).startswith(b"HTTP/1.1 503 ")
-    took = time.monotonic() - began
+        longest = max(longest, time.monotonic() - began)
+        if longest > 0.9 * 0.5:
+            break
     for each in waiting:
         each.close()
 
-    assert took > 0.9 * 0.5
+    assert longest > 0.9 * 0.5
 
 
 def test_a_request_does_not_overtake_those_of_its_address_that_wait(serve, monkeypatch):
