@@ -156,7 +156,7 @@ def test_samples_are_never_mixed_and_the_rest_of_the_page_stays(tmp_path):
     way = {name: Judged(6.0, True, "slow-sink", ()) for name in ("live", "recording", "event log")}
     results = [
         Result(Case(name="1-x", kind="slow-sink", seed=seed, onset="later", strength="just"), HARM, "", way, 0.0)
-        for seed in (1, 11)
+        for seed in (1, 13)
     ]
 
     drawn_page.publish(page, results)
@@ -165,14 +165,14 @@ def test_samples_are_never_mixed_and_the_rest_of_the_page_stays(tmp_path):
 
     assert (
         text.count("## Drills drawn by seed")
-        == text.count("### Seeds 11 to 13")
-        == text.count("### Seeds 1 to 10")
+        == text.count("### Seeds 13 to 15")
+        == text.count("### Seeds 1 to 12")
         == 1
     )
     assert (
-        text.index("### Seeds 11 to 13")
-        < text.index("| 11-1-x")
-        < text.index("### Seeds 1 to 10")
+        text.index("### Seeds 13 to 15")
+        < text.index("| 13-1-x")
+        < text.index("### Seeds 1 to 12")
         < text.index("| 1-1-x")
     )
     assert text.startswith("# How often\n\ntext\n\n## Drills drawn by seed\n")

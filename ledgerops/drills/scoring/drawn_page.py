@@ -12,8 +12,8 @@ from ledgerops.drills.scoring.report import table
 from ledgerops.errors import UserError
 
 SAMPLES = (
-    ("Seeds 11 to 13: never seen by the rules", range(11, 14)),
-    ("Seeds 1 to 10: the rules were tuned on them", range(1, 11)),
+    ("Seeds 13 to 15: never seen by the rules", range(13, 16)),
+    ("Seeds 1 to 12: the rules were tuned on them", range(1, 13)),
 )
 SECTION = r"(?ms)^## Drills drawn by seed\n.*?(?=^## |\Z)"
 INTRODUCTION = """\
