@@ -113,6 +113,12 @@ def test_the_work_on_the_rows_is_the_cause_where_each_batch_reads_all_there_is(h
     assert finding.summary.startswith("the work on 1,000 rows takes ")
 
 
+def test_a_single_task_is_reported_in_the_singular(history):
+    [finding] = RULE.check(history(stages=[[stage(records=[1000], seconds=[2.7], wall=2.7)]] * 20, **WORK))
+
+    assert finding.remedies[0].why == "the longest stage has only 1 task for 2 cores: more would be idle"
+
+
 @pytest.mark.parametrize(
     ("cores", "seconds", "action"),
     [
