@@ -32,6 +32,11 @@ class Use(NamedTuple):
         """Who uses most."""
         return max(self.by, key=lambda who: self.by[who])
 
+    @property
+    def own(self) -> Mapping[str, float]:
+        """What the application's own processes use, in cores."""
+        return {who: cores for who, cores in self.by.items() if who != OTHER}
+
 
 @once
 def used(view: QueryView) -> Use | None:

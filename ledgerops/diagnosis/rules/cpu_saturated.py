@@ -95,7 +95,7 @@ def check(view: QueryView) -> Iterator[Finding]:
         return
     stretched = stretch.of_phase(view, "query_planning")
     foreign = use.by[cpu_contention.OTHER] >= MIN_FOREIGN_SHARE * use.cores and stretch.of_all(view, lost)
-    own = {who: taken for who, taken in use.by.items() if who != cpu_contention.OTHER}
+    own = use.own
     if not foreign and not (sum(own.values()) >= MIN_OWN_SHARE * use.cores and _fills_the_slots(view)):
         return
     who = use.most if foreign else max(own, key=lambda each: own[each])

@@ -26,7 +26,7 @@ Evidence:
 from collections.abc import Iterator
 from statistics import median
 
-from ledgerops.diagnosis.cpu_contention import OTHER, used
+from ledgerops.diagnosis.cpu_contention import used
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.diagnosis.rules.observer_degraded import MIN_SILENCE_SECONDS, unseen
 from ledgerops.metrics.latency import RUNNING
@@ -62,7 +62,7 @@ def check(view: QueryView) -> Iterator[Finding]:
         return  # no samples: whether the query is stuck is not known, and observer-degraded reports that
     running, limit = view.run.running_seconds, _limit(view)
     if history.running is not None and running is not None:
-        if running > limit and (_nothing_moves(view) or not _first_batch_moves(view)):
+        if running > limit and not _first_batch_moves(view):
             usual = _usual(view)
             phase = history.running.message.strip() or "no message"
             yield _finding(
@@ -92,8 +92,9 @@ def check(view: QueryView) -> Iterator[Finding]:
 def _first_batch_moves(view: QueryView) -> bool:
     """Whether a first batch, however long, has finished a task or begun a job lately."""
     running = view.history.running
-    moved = None if running is None else running.moved
-    return not view.batches and moved is not None and view.now - moved <= MAX_FIRST_BATCH_SECONDS
+    if view.batches or running is None or running.moved is None or _nothing_moves(view):
+        return False
+    return view.now - running.moved <= MAX_FIRST_BATCH_SECONDS
 
 
 def _nothing_moves(view: QueryView) -> bool:
@@ -101,8 +102,7 @@ def _nothing_moves(view: QueryView) -> bool:
     running, use = view.history.running, used(view)
     if running is None or running.tasks != 0 or running.moved is None or use is None:
         return False
-    own = sum(cores for who, cores in use.by.items() if who != OTHER)
-    return view.now - running.moved >= MIN_STILL_SECONDS and own <= MAX_STILL_CORES
+    return view.now - running.moved >= MIN_STILL_SECONDS and sum(use.own.values()) <= MAX_STILL_CORES
 
 
 def _limit(view: QueryView) -> float:
