@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from ledgerops.mixin.alerts.promql import LAST_ACTIVE
+from ledgerops.mixin.alerts import promql
 from ledgerops.mixin.dashboards.model import EACH, ONE, Target, by, q
+from ledgerops.mixin.site import duration
 
 # the worse a status, the larger its number: tables sort by it
 STATUSES = (
@@ -36,7 +37,7 @@ SENTENCES = {
     "failed": "Failed; see the driver log.",
     "lost": "Lost: it stopped reporting without having ended.",
 }
-REMEMBERED = "12h"  # for so long a driver that stopped answering is shown
+REMEMBERED = duration(promql.REMEMBERED_SECONDS)  # for so long a driver that stopped answering is shown
 # of which every scrape is read: what is older is one sample every five minutes, which the rules record
 READ_WHOLE = "1h"
 
@@ -46,9 +47,9 @@ def last(metric: str, recorded: str) -> str:
     return f"(last_over_time({q(metric)}[{READ_WHOLE}]) or last_over_time({q(recorded)}[{REMEMBERED}]))"
 
 
-ACTIVE = q("ledgerops_query_active")
+ACTIVE = q(promql.ACTIVE)
 RUNS_ELSEWHERE = f"({ACTIVE} == 0 and on ({ONE}) {ACTIVE} == 1)"
-LOST = f"({last('ledgerops_query_active', LAST_ACTIVE)} == 1 unless on ({ONE}) {ACTIVE})"
+LOST = f"({last(promql.ACTIVE, promql.LAST_ACTIVE)} == 1 unless on ({ONE}) {ACTIVE})"
 
 
 def present(expression: str) -> str:
