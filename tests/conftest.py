@@ -16,6 +16,7 @@ from ledgerops.cli import main
 from ledgerops.common.kafka import reach
 from ledgerops.errors import UserError
 from ledgerops.servers import jars
+from ledgerops.servers.java import SHORT_LIVED
 from ledgerops.servers.kafka import Kafka
 from ledgerops.servers.postgres import Postgres, binaries
 from tests import sharing, topics
@@ -34,7 +35,6 @@ settings.load_profile("untimed")
 
 # A JVM of a test lives for some minutes and would spend a third of its CPU on Java's second compiler, which pays off
 # later, and some of it on collecting garbage beside the work: with a test process for each core, there is no core left.
-SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 os.environ.setdefault("SPARK_SUBMIT_OPTS", SHORT_LIVED)
 os.environ.setdefault("KAFKA_OPTS", SHORT_LIVED)
 

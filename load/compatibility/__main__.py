@@ -31,16 +31,13 @@ from datetime import UTC, datetime
 from itertools import product
 from pathlib import Path
 
-from ledgerops.servers.java import java_home
-from load.compatibility.environments import EXTRA, NotTried, Unsolvable, Wheels, environment
+from ledgerops.servers.java import SHORT_LIVED, java_home
+from load.compatibility.environments import EXTRA, MAX_REASON_CHARACTERS, NotTried, Unsolvable, Wheels, environment
 from load.compatibility.probe import FAULTS
 from load.compatibility.results import PYTHONS, SESSIONS, SPARKS, Key, Tried, keep, put, read, tables, unmeasured
 
 PROBE_SECONDS = 600.0
-# a JVM that lives for a minute: compiling its hot code once more costs more than it saves
-SHORT_LIVED_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 ERROR = re.compile(r"(?:\w+\.)*\w*(?:Error|Exception)\b")
-MAX_REASON_CHARACTERS = 300
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -106,7 +103,7 @@ def probe(interpreter: Path, spark: str, session: str, python: str) -> Tried:
     outside = {name: value for name, value in os.environ.items() if not name.startswith(("LEDGEROPS_", "PYTHON"))}
     java = {
         "JAVA_HOME": str(java_home()),
-        "JAVA_TOOL_OPTIONS": SHORT_LIVED_JVM,
+        "JAVA_TOOL_OPTIONS": SHORT_LIVED,
         "PYSPARK_PYTHON": str(interpreter),
         "SPARK_LOCAL_IP": "127.0.0.1",
     }

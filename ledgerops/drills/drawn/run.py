@@ -31,6 +31,7 @@ from ledgerops.drills.drawn.feeder import Feeder, to_folder, to_topic
 from ledgerops.drills.harness.fault_control import FaultControl
 from ledgerops.drills.harness.proxy import Proxy
 from ledgerops.errors import UserError
+from ledgerops.servers.java import SHORT_LIVED
 
 APPLICATIONS = Path(__file__).parent.parent / "applications"
 MAX_START_SECONDS = 240.0  # on a machine that is busy with other things
@@ -39,7 +40,6 @@ MAX_CLOSE_SECONDS = 25.0
 POLL_SECONDS = 1.0
 MIN_BATCHES = 6  # before and after the onset
 MAX_EXTRA_SECONDS = 40.0  # to wait for them
-JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # quick to start, and quiet: a drill lasts a minute
 TOPICS = ("input", "second")
 PLAN = "seed: 11\nstart: now\nphases: [{{shape: constant, rate: {rate}}}]\n"
 
@@ -165,8 +165,8 @@ class Run:
         (folder / "eventlog").mkdir()
         conf = {
             "spark.driver.memory": "768m",
-            "spark.driver.extraJavaOptions": JVM,
-            "spark.executor.extraJavaOptions": JVM,
+            "spark.driver.extraJavaOptions": SHORT_LIVED,
+            "spark.executor.extraJavaOptions": SHORT_LIVED,
             "spark.ui.port": "0",
             "spark.eventLog.enabled": "true",
             "spark.eventLog.dir": f"file://{folder / 'eventlog'}",

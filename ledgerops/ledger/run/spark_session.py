@@ -11,15 +11,12 @@ from typing import TYPE_CHECKING
 
 from ledgerops.errors import UserError
 from ledgerops.ledger.run import cluster
-from ledgerops.servers.java import java_home
+from ledgerops.servers.java import SHORT_LIVED, java_home
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-# The JIT's second compiler and parallel garbage collection pay off after minutes of full load. Before that they take
-# the CPU from the jobs: a driver of a minute needs about half as much without them.
-QUICK_START_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 JVM_OPTION_VARIABLES = ("JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "SPARK_SUBMIT_OPTS")
 
 
@@ -29,7 +26,7 @@ def quick_start_conf(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
     arguments = environ.get("PYSPARK_SUBMIT_ARGS", "") + _spark_defaults(environ)
     if chosen or "JavaOptions" in arguments or "--driver-java-options" in arguments:
         return {}
-    return {"spark.driver.extraJavaOptions": QUICK_START_OPTIONS}
+    return {"spark.driver.extraJavaOptions": SHORT_LIVED}
 
 
 def _spark_defaults(environ: Mapping[str, str]) -> str:
