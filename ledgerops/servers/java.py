@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -45,6 +46,14 @@ def java_version(java: Path) -> int | None:
         return None
     found = re.search(r'version "(?:1\.)?(\d+)', done.stderr)
     return int(found.group(1)) if found else None
+
+
+def options_in(variable: str) -> list[str]:
+    """The JVM options that an environment variable holds, split as a shell does. UserError for an unclosed quote."""
+    try:
+        return shlex.split(os.environ.get(variable, ""))
+    except ValueError as error:
+        raise UserError(f"cannot read {variable}: {error}; close the quote or unset it") from None
 
 
 def _candidates() -> Iterator[tuple[str, Path]]:

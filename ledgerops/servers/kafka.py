@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shlex
 import subprocess
 import uuid
 from base64 import urlsafe_b64encode
@@ -14,7 +12,7 @@ from typing import Any
 from ledgerops.common.kafka import KafkaClient, reach
 from ledgerops.errors import UserError
 from ledgerops.servers.jars import broker_jars
-from ledgerops.servers.java import java_home
+from ledgerops.servers.java import java_home, options_in
 from ledgerops.servers.process import Process, Server, free_port
 
 HEAP = "-Xmx512m"
@@ -43,7 +41,7 @@ class Kafka(Server):
     CLIENT. `options` are the client's (see `KafkaClient`), for a broker that is configured to ask for a password. With
     `proxied` it has a second listener on the port `behind`, whose clients are sent to the port `proxied`: a proxy there
     has all of their traffic, and the traffic of others is not touched.
-    Raises UserError when jars or Java are missing, or when the broker does not start.
+    Raises UserError when jars or Java are missing, when KAFKA_OPTS cannot be read, or when the broker does not start.
     """
 
     def __init__(
@@ -77,7 +75,7 @@ class Kafka(Server):
         if self.pid is not None:
             return
         options = [HEAP, "-Xms128m", f"-Dlog4j2.configurationFile={self.folder / 'log4j2.xml'}"]
-        options += shlex.split(os.environ.get("KAFKA_OPTS", ""))
+        options += options_in("KAFKA_OPTS")
         command = self._java("kafka.Kafka", self.folder / "server.properties", options=options)
         process = Process("Kafka", command, self.folder / "out.log", self.log, cwd=self.folder)
         self._process = process

