@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from load.bench.engine import AGAIN, FLINK, JOBS, OURS, PLAIN, TOPICS, _is_decided, _line, _rounds
+from load.bench.engine import AGAIN, DEFAULTS, FLINK, JOBS, OURS, PLAIN, TOPICS, _is_decided, _line, _rounds
 
 SEEN = {OURS: [10.0, 12.0], PLAIN: [10.0, 10.0], AGAIN: [10.0, 12.0], FLINK: [20.0, 22.0]}
 
@@ -27,6 +27,13 @@ def test_a_line_has_the_cpu_seconds_of_every_way():
     figure = _line("daily_counts", "Kafka", SEEN).figure
 
     assert figure == "1.100 of PySpark's CPU: 11.00 our job, 10.00 PySpark, 21.00 Flink SQL"
+
+
+def test_the_default_state_store_is_compared_beside_ours_and_is_not_judged():
+    line = _line("daily_counts", "Kafka", {**SEEN, PLAIN: [12.0, 12.0], DEFAULTS: [8.0, 8.0]})
+
+    assert line.figure.startswith("0.917 of PySpark's CPU (1.375 of it with state in memory): 11.00 our job, ")
+    assert line.holds == "yes"
 
 
 def test_kinds_take_turns_and_the_first_run_of_each_is_not_counted():
