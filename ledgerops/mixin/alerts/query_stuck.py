@@ -26,8 +26,8 @@ ALERT = Alert(
     hold=30.0,
     summary="A query is running but reports no progress.",
     description=(
-        "{{ $labels.query }} has reported nothing for {{ $value | humanizeDuration }}, over a minute longer than three "
-        f"trigger intervals and three batches. {CAUSE}"
+        "{{ $labels.query }} has reported nothing for {{ $value | humanizeDuration }}, more than three trigger "
+        f"intervals plus three batches plus a minute. {CAUSE}"
     ),
     runbook=query_stuck.__doc__ or "",
     rule="query-stuck",

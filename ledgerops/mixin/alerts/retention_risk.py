@@ -26,8 +26,8 @@ ALERT = Alert(
     hold=60.0,
     summary="Rows will be deleted before a query has read them.",
     description=(
-        "At the present rate the topic will delete rows that {{ $labels.query }} has not read in "
-        f"{{{{ $value | humanizeDuration }}}}. {CAUSE}"
+        "At the current rate, in {{ $value | humanizeDuration }} the topic will delete rows that {{ $labels.query }} "
+        f"has not read. {CAUSE}"
     ),
     runbook=retention_risk.__doc__ or "",
     rule="retention-risk",

@@ -24,8 +24,8 @@ ALERT = Alert(
     hold=120.0,
     summary="Batches take longer than their trigger interval.",
     description=(
-        "Batches of {{ $labels.query }} have taken {{ $value | humanizeDuration }} over five minutes, longer than the "
-        f"trigger interval. {CAUSE}"
+        "A batch of {{ $labels.query }} takes {{ $value | humanizeDuration }} on average (last five minutes), longer "
+        f"than the trigger interval. {CAUSE}"
     ),
     runbook=trigger_overrun.__doc__ or "",
     rule="trigger-overrun",
