@@ -48,7 +48,7 @@ def _written(value: float, unit: str) -> str:
 
 def text(panel: Panel) -> str:
     """The description."""
-    return panel.help if panel.waits is None else f"{panel.help} Shows data once there is {panel.waits}."
+    return panel.help if panel.waits is None else f"{panel.help} No data without {panel.waits}."
 
 
 def empty(panel: Panel) -> str:

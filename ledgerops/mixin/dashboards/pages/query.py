@@ -125,7 +125,7 @@ WRONG = Row(
             "Restarts in the last hour",
             (Target(counted(q("ledgerops_query_restarts_total"), ONE_QUERY), "restarts"),),
             "short",
-            f"Runs that began after the first. Good: 0 outside of deployments; {thresholds.LOOP} within a quarter of an hour, of runs that failed, are a crash loop.",
+            f"Runs that began after the first. Good: 0 outside of deployments; {thresholds.LOOP} restarts after failures within a quarter of an hour are a crash loop.",
             kind="stat",
             warn=1.0,
             bad=thresholds.LOOP,
@@ -148,7 +148,7 @@ WRONG = Row(
             drill="crash",
         ),
         Panel(
-            "Present run",
+            "Current run",
             (Column(f"time() - {by('max', RUN, STARTED)}", "up for", unit="s", pixels=90),),
             "short",
             "Trigger, output mode, sink, version and run id. Good: what was deployed.",

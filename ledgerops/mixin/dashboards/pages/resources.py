@@ -26,7 +26,7 @@ MACHINE = Row(
             "CPU in use, ten highest",
             (Target(worst(by("max", EACH_DRIVER, d("ledgerops_host_cpu_busy_ratio")), EACH_DRIVER), "{{instance}}"),),
             "percentunit",
-            f"All cores of the machine. Good: below {thresholds.percent(thresholds.CPU)}; above, every query on it slows down.",
+            f"All cores of the machine. Good: below {thresholds.percent(thresholds.CPU)}; above that, every query on it slows down.",
             warn=thresholds.CPU,
             most=1.0,
             width=12,
