@@ -52,7 +52,7 @@ def text(found: Mapping[str, Any], colour: bool = False) -> str:
     for query in queries:
         lines += [*_block(query), []]
     counts = [f"{count} {name}" for name in ORDER if (count := sum(each["verdict"] == name for each in queries))]
-    lines.append([(f"{len(queries)} {'query' if len(queries) == 1 else 'queries'}: {', '.join(counts)}", "strong")])
+    lines.append([(f"{format.counted(len(queries), 'query', 'queries')}: {', '.join(counts)}", "strong")])
     if colour:
         return painted(lines)
     return "\n".join("".join(part for part, _ in line).rstrip() for line in lines) + "\n"

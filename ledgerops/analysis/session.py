@@ -14,6 +14,7 @@ from ledgerops.analysis.finding_history import FindingHistory, FindingPeriod
 from ledgerops.analysis.inputs import is_exporter, open_source
 from ledgerops.analysis.plot_series import Track
 from ledgerops.analysis.timeline import timeline
+from ledgerops.common.format import counted
 from ledgerops.diagnosis.report import document, finding_document
 from ledgerops.errors import UserError
 from ledgerops.model.records import Observation
@@ -40,7 +41,7 @@ class Moment:
 def complain(bad: int, name: str) -> None:
     """Prints on stderr how many records of a place could not be read."""
     print(
-        f"ledgerops: skipped {bad} {'record' if bad == 1 else 'records'} of {name} that could not be read",
+        f"ledgerops: skipped {counted(bad, 'record')} of {name} that could not be read",
         file=sys.stderr,
     )
 

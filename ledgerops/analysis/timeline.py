@@ -113,7 +113,7 @@ def _short(streak: Sequence[Event]) -> Iterator[Event]:
         return
     yield from streak[:FIRST_EVENTS]
     failed = sum(event.what == "fail" for event in hidden)
-    text = f"failed {failed} more times within {format.duration(hidden[-1].at - hidden[0].at)}"
+    text = f"failed {format.counted(failed, 'more time')} within {format.duration(hidden[-1].at - hidden[0].at)}"
     yield Event(hidden[0].at, hidden[0].query, "fail", text)
     yield from streak[-LAST_EVENTS:]
 

@@ -11,7 +11,7 @@ from typing import Any
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
-from ledgerops.common.format import UNKNOWN, clean, count, ratio, size
+from ledgerops.common.format import UNKNOWN, clean, count, counted, ratio, size
 from ledgerops.common.terminal import ASCII_SPARKS, BLUE, ORANGE, SKY, SPARKS, sparkline
 
 Document = Mapping[str, Any]
@@ -54,7 +54,7 @@ def _operator(operator: Document, width: int, ascii_only: bool) -> Iterator[Text
     yield Text.assemble(
         f"operator {operator['operator']}  ",
         (operator["name"], "bold"),
-        f"  {_times(operator['partitions'], 'partition', 'partitions')}{layout}",
+        f"  {counted(operator['partitions'], 'partition')}{layout}",
     )
     yield from _files(operator, rows)
     for store in operator["stores"]:
@@ -72,17 +72,17 @@ def _files(operator: Document, rows: str) -> Iterator[Text]:
     elif len(known) < len(ages):
         age = f"{len(ages) - len(known)} of {len(ages)} stores without a snapshot yet"
     else:
-        age = f"oldest snapshot {_times(max(known), 'batch', 'batches')} old"
+        age = f"oldest snapshot {counted(max(known), 'batch', 'batches')} old"
     yield Text(f"  {rows}{size(operator['bytes'])} of files (snapshots {size(whole)}, changes {size(changes)})")
     yield Text(f"  {age}", style="dim")
 
 
 def _store(store: Document, operator: Document, width: int, ascii_only: bool) -> Iterator[Text]:
     kind = KINDS[store["kind"]] + (", with TTL" if store["ttl"] else "")
-    keys = "" if not store["keys"] else f" of {_times(store['keys'], 'key', 'keys')}"
+    keys = "" if not store["keys"] else f" of {counted(store['keys'], 'key')}"
     uneven = store["skew"] is not None and store["skew"] > MIN_SKEW_RATIO
     parts: list[str | tuple[str, str]] = ["  ", (clean(store["store"]), "bold"), f"  {kind}; "]
-    parts.append(f"{_times(store['rows'], 'row', 'rows')}{keys}")
+    parts.append(f"{counted(store['rows'], 'row')}{keys}")
     if store["skew"] is not None:
         parts += ["; skew ", (ratio(store["skew"]), f"bold {ORANGE}" if uneven else "")]
     yield Text.assemble(*parts)
@@ -156,7 +156,7 @@ def _top(keys: Sequence[Document]) -> Iterator[Text]:
         by = f"  by {names}" if not number else ""
         yield Text.assemble(
             f"    {'top' if not number else '':7}{text[:broad]:{broad}} ",
-            f"{_times(key['rows'], 'row', 'rows'):>14} {size(key['bytes']):>9}",
+            f"{counted(key['rows'], 'row'):>14} {size(key['bytes']):>9}",
             (by, "dim"),
         )
 
@@ -211,10 +211,6 @@ def _short(path: Path) -> str:
     """A path as it is shortest to type from here."""
     here = Path.cwd()
     return str(path.relative_to(here) if path.is_relative_to(here) else path)
-
-
-def _times(number: int, one: str, many: str) -> str:
-    return f"{number:,} {one if number == 1 else many}"
 
 
 def _fitted(lines: Iterator[Text], width: int, ascii_only: bool) -> Iterator[Text]:

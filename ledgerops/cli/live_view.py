@@ -13,7 +13,7 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.style import Style
 from rich.text import Text
 
-from ledgerops.common.format import UNKNOWN, clean, count, duration, ratio, size
+from ledgerops.common.format import UNKNOWN, clean, count, counted, duration, ratio, size
 from ledgerops.common.terminal import ASCII_SPARKS, BLUE, GREEN, ORANGE, PURPLE, RED, SKY, SPARKS, YELLOW, sparkline
 from ledgerops.model.finding import WAITING
 
@@ -242,7 +242,7 @@ def _wrapped(text: Text, width: int, console: Console) -> list[Text]:
 def _legend(hidden: int, ascii_only: bool) -> Text:
     line = Text(MARGIN)
     if hidden > 0:
-        line.append(f"{hidden} more queries not shown  ", style="bold")
+        line.append(f"{counted(hidden, 'more query', 'more queries')} not shown  ", style="bold")
     for name, glyph, ascii_glyph, colour in PHASES.values():
         line.append(f"{ascii_glyph if ascii_only else glyph} ", style=colour)
         line.append(f"{name}  ", style="dim")

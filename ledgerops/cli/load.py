@@ -36,6 +36,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ledgerops.cli.arg_types import factor, port, seconds, whole
+from ledgerops.common.format import counted
 
 if TYPE_CHECKING:
     from ledgerops.common.shutdown import Stop
@@ -110,7 +111,7 @@ def _run(args: argparse.Namespace, order: LoadRequest, stop: Stop) -> int:
     with _progress(order.records) as (show, say), serving(args.metrics_port, board, say, host):
         stream = order.stream()
         if rejected := getattr(stream, "rejected", 0):
-            say(f"{rejected:,} unreadable rows of transactions.csv are skipped")
+            say(f"skipped {counted(rejected, 'unreadable row')} of transactions.csv")
         if args.workers == 1:
             order, sent, legs = _alone(order, stop, board, say, show)
         else:

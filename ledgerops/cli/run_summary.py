@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ledgerops.common.format import clock, duration
+from ledgerops.common.format import clock, counted, duration
 from ledgerops.config import load
 
 if TYPE_CHECKING:
@@ -35,7 +35,8 @@ def announce(running: ActiveRun, took: float, start: str | None) -> None:
     refused = running.refused()
     if refused:
         print(
-            f"skipped {refused:,} unreadable rows of the data files: see {_short(setup.folder.work / 'rejects.jsonl')}"
+            f"skipped {counted(refused, 'unreadable row')} of the data files: "
+            f"see {_short(setup.folder.work / 'rejects.jsonl')}"
         )
     print(f"writing to {_short(setup.folder.path)}; stop with Ctrl-C", flush=True)
 

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ledgerops.cli.arg_types import whole
+from ledgerops.common.format import counted
 from ledgerops.errors import UserError
 
 DATA = "LEDGEROPS_DATA"
@@ -86,7 +87,7 @@ def _check(client: KafkaClient, prefix: str) -> int:
         raise UserError(found.problems[0])
     for name, topic in topics.named(prefix).items():
         state = "missing" if name in found.missing else "present"
-        print(f"{state:8} {name}  {topic.partitions} partitions, {topic.holds}")
+        print(f"{state:8} {name}  {counted(topic.partitions, 'partition')}, {topic.holds}")
     return 1 if found.missing else 0
 
 
@@ -104,7 +105,7 @@ def _tables(data: Path | None, plan: str | None) -> dict[str, Any]:
     for each in refused[:3]:
         print(f"rejected {data / str(each['file'])}:{each['line']}: {each['reason']}", file=sys.stderr)
     if len(refused) > 3:
-        print(f"rejected {len(refused) - 3} more rows", file=sys.stderr)
+        print(f"rejected {counted(len(refused) - 3, 'more row')}", file=sys.stderr)
     return tables
 
 

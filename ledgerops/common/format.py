@@ -16,6 +16,12 @@ def count(value: float | None) -> str:
     return f"{value:,.0f}" if abs(value) >= 10 or value == int(value) else f"{value:.1f}"
 
 
+def counted(number: float, one: str, many: str = "") -> str:
+    """1 core · 8,075 rows · 2 queries; `many` is for a plural that does not end in s alone."""
+    text = f"{number:,.0f}"
+    return f"{text} {one if text == '1' else many or f'{one}s'}"
+
+
 def duration(seconds: float | None) -> str:
     """0.44 s · 6.6 s · 32 s · 17 min · 3.2 h · 5 d"""
     if seconds is None:

@@ -250,7 +250,7 @@ def _heading(incident: Mapping[str, Any]) -> str:
     began, ended = incident["began"], incident["ended"]
     queries = len(incident["queries"])
     until = "ongoing" if ended is None else f"until {ended[11:19]}"
-    return f"incident at {format.instant(began)}, {until}, {queries} {'query' if queries == 1 else 'queries'}"
+    return f"incident at {format.instant(began)}, {until}, {format.counted(queries, 'query', 'queries')}"
 
 
 def amount(value: float, unit: str) -> str:
@@ -269,7 +269,7 @@ def amount(value: float, unit: str) -> str:
 
 def _sum_up(document: Mapping[str, Any], lowest: Severity) -> Line:
     queries = document["queries"]
-    counted = f"{len(queries)} {'query' if len(queries) == 1 else 'queries'} at {format.instant(document['at'])}"
+    counted = f"{format.counted(len(queries), 'query', 'queries')} at {format.instant(document['at'])}"
     sick = [
         f"{clean(query['query'])} ({', '.join(cause['rule'] for cause in query['root_causes'])})"
         for query in queries

@@ -117,7 +117,7 @@ def test_a_check_says_what_is_missing_and_makes_nothing(topics, make, prefix):
         assert (code, err) == (1, "")
         assert out.splitlines()[:2] == [
             f"missing  {prefix}transactions  5 partitions, transactions, by customer_id",
-            f"present  {prefix}customers  1 partitions, customers, by customer_id",
+            f"present  {prefix}customers  1 partition, customers, by customer_id",
         ]
     topics()
     assert topics("--check")[0] == 0

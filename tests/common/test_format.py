@@ -1,6 +1,6 @@
 import pytest
 
-from ledgerops.common.format import clock, count, duration, instant, ratio, size
+from ledgerops.common.format import clock, count, counted, duration, instant, ratio, size
 
 
 @pytest.mark.parametrize(
@@ -9,6 +9,14 @@ from ledgerops.common.format import clock, count, duration, instant, ratio, size
 )
 def test_counts_are_short(value, text):
     assert count(value) == text
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [(0, "0 queries"), (1, "1 query"), (1.2, "1 query"), (8075, "8,075 queries")],
+)
+def test_a_single_thing_is_in_the_singular(number, text):
+    assert counted(number, "query", "queries") == text
 
 
 @pytest.mark.parametrize(

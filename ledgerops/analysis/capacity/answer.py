@@ -25,6 +25,7 @@ from ledgerops.analysis.capacity.bottleneck import Limit, limit
 from ledgerops.analysis.capacity.fit import Estimate, Fit, Numbers
 from ledgerops.analysis.capacity.situation import Situation
 from ledgerops.analysis.capacity.stages import MAX_CORES_FACTOR
+from ledgerops.common import format
 
 Behaviour = Literal["keeps_up", "outlasts", "grows", "unknown"]
 UNBOUNDED = 1e9  # seconds of a batch, or its rows, where each batch would be longer than the one before
@@ -49,7 +50,7 @@ class Question(NamedTuple):
         if self.trigger is not None:
             parts.append(f"trigger {self.trigger:g}s")
         if self.cores is not None:
-            parts.append(f"{self.cores} {'core' if self.cores == 1 else 'cores'}")
+            parts.append(format.counted(self.cores, "core"))
         return ", ".join(parts) or "now"
 
 

@@ -110,7 +110,7 @@ def text(answered: Sequence[Answered], at: float) -> str:
 def _block(known: Situation, answers: Sequence[Answer], at: float) -> list[str]:
     known_facts = [
         None if known.trigger is None else f"trigger {known.trigger:g} s" if known.trigger else "batches back to back",
-        None if not known.stages or not known.stages.cores else f"{known.stages.cores} cores",
+        None if not known.stages or not known.stages.cores else format.counted(known.stages.cores, "core"),
         None if known.arrival is None else f"arrival {format.count(known.arrival)} rows/s",
         None if not known.backlog else f"backlog {format.count(known.backlog)} rows",
         None if known.cap is None else f"{known.cap[0]} {known.cap[1]:,.0f} rows",

@@ -13,6 +13,7 @@ from statistics import median
 from typing import NamedTuple
 
 from ledgerops.analysis.capacity.fit import fit
+from ledgerops.common.format import counted
 from ledgerops.diagnosis import batch_time
 from ledgerops.model.records import Progress, StageSummary, TaskSummary
 from ledgerops.signals.query_view import QueryView
@@ -64,7 +65,7 @@ class Stages:
 
     def _bound(self, stage: StageSummary, cores: int) -> Bound:
         even = stage.run_seconds / min(cores, stage.tasks)
-        tasks = f"{stage.tasks} {'task' if stage.tasks == 1 else 'tasks'}"
+        tasks = counted(stage.tasks, "task")
         if stage.tasks > 1 and stage.seconds_max >= MIN_UNEVEN_RATIO * even:
             share = stage.records_max / stage.records if stage.records else 0.0
             if share * min(cores, stage.tasks) >= MIN_UNEVEN_RATIO:
@@ -78,7 +79,7 @@ class Stages:
             if self.stateful:
                 return Bound("state_partitions", f"the state stage has {tasks}, fixed by the checkpoint")
             return Bound("shuffle_partitions", f"the stage after the shuffle has {tasks}")
-        return Bound("cores", f"{tasks} share {cores} {'core' if cores == 1 else 'cores'}")
+        return Bound("cores", f"{tasks} share {counted(cores, 'core')}")
 
 
 def _seconds(stage: StageSummary, now: int, cores: int) -> float:

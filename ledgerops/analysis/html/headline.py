@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from ledgerops.common.format import counted
 from ledgerops.model.finding import SEVERITIES
 
 Json = Mapping[str, Any]
@@ -44,15 +45,15 @@ def headline(document: Json, worst: Mapping[str, Json]) -> Headline:
     over = sorted(worst.values(), key=_gravity)
     if over:
         return _sentence(over[0], len(over) - 1, over=True)
-    return Headline(f"No problem found in {len(queries)} {'query' if len(queries) == 1 else 'queries'}", "good")
+    return Headline(f"No problem found in {counted(len(queries), 'query', 'queries')}", "good")
 
 
 def _sentence(query: Json, others: int, over: bool) -> Headline:
     cause = query["root_causes"][0]
     state = STATES.get(query["status"], OTHER_STATE)[over]
     more = len(query["root_causes"]) - 1
-    causes = cause["rule"] + (f" and {more} more {'cause' if more == 1 else 'causes'}" if more else "")
-    also = f"; {others} more {'query' if others == 1 else 'queries'} affected" if others else ""
+    causes = cause["rule"] + (f" and {counted(more, 'more cause')}" if more else "")
+    also = f"; {counted(others, 'more query', 'more queries')} affected" if others else ""
     sentence = f"{query['query']} {state}: {causes}{also}{' (ended)' if over else ''}"
     return Headline(sentence, cause["severity"], cause["summary"], next(iter(cause["remedies"]), None))
 

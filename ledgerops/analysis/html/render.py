@@ -38,6 +38,7 @@ def _environment() -> Environment:
         "amount_head": lambda name: (name, "amount"),  # of a column of numbers
         "clock": lambda instant: instant[11:19],  # of an ISO 8601 instant
         "count": format.count,
+        "counted": format.counted,
         "duration": format.duration,
         "instant": format.instant,
         "percent": lambda share: f"{share:.0%}",

@@ -31,6 +31,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from statistics import median
 
+from ledgerops.common.format import counted
 from ledgerops.diagnosis import batch_time, cpu_contention, harm, stretch
 from ledgerops.diagnosis.criteria import VERY_LONG_SECONDS
 from ledgerops.diagnosis.rule import Rule
@@ -106,8 +107,8 @@ def check(view: QueryView) -> Iterator[Finding]:
         Evidence("planning_slowdown", stretched, "ratio", f"< {stretch.MIN_STRETCH_RATIO:g}", view.last.ended),
     ]
     yield Finding(
-        f"{use.busy:.0%} of {use.cores} cores are busy ({use.by[who]:.1f} used by {who}); a batch takes "
-        f"{lost.seconds:.1f} s instead of the usual {lost.usual_seconds:.1f} s",
+        f"{use.busy:.0%} of {counted(use.cores, 'core is', 'cores are')} busy ({use.by[who]:.1f} used by {who}); "
+        f"a batch takes {lost.seconds:.1f} s instead of the usual {lost.usual_seconds:.1f} s",
         Component("host", "the driver's machine", who),
         tuple(evidence),
         (REMEDIES[who],),
@@ -202,8 +203,8 @@ def _foreign(use: cpu_contention.Use, pressed: Evidence | None, effect: str) -> 
         words = f"; threads wait for a core {pressed.value:.0%} of the time" if waits else ""
         words = words or f"; {pressed.value:.0f} threads run or wait for a core"
     return Finding(
-        f"{use.busy:.0%} of {use.cores} cores have been busy since the query started ({taken:.1f} used by "
-        f"{cpu_contention.OTHER}{words}); {effect}",
+        f"{use.busy:.0%} of {counted(use.cores, 'core has', 'cores have')} been busy since the query started "
+        f"({taken:.1f} used by {cpu_contention.OTHER}{words}); {effect}",
         Component("host", "the driver's machine", cpu_contention.OTHER),
         tuple(evidence),
         (REMEDIES[cpu_contention.OTHER],),
@@ -259,7 +260,9 @@ def _fills_the_slots(view: QueryView) -> bool:
 
 def acquit(view: QueryView) -> str | None:
     use = cpu_contention.used(view)
-    return None if use is None or use.busy >= MIN_BUSY_SHARE else f"only {use.busy:.0%} of {use.cores} cores are busy"
+    if use is None or use.busy >= MIN_BUSY_SHARE:
+        return None
+    return f"only {use.busy:.0%} of {counted(use.cores, 'core is', 'cores are')} busy"
 
 
 RULE = Rule(

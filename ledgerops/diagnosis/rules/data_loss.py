@@ -32,6 +32,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import NamedTuple
 
+from ledgerops.common.format import counted
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.metrics.pressure import HEADROOM
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
@@ -154,7 +155,8 @@ def _passed_over(skipped: Skipped) -> Finding:
     topic, partition = skipped.gaps[0].partition
     more = f" and {_more(len(skipped.gaps) - 1)}" if len(skipped.gaps) > 1 else ""
     return Finding(
-        f"{skipped.lost:,} offsets of partition {partition}{more} of {topic} were deleted before "
+        f"{counted(skipped.lost, 'offset')} of partition {partition}{more} of {topic} "
+        f"{'was' if skipped.lost == 1 else 'were'} deleted before "
         f"batch {batch.batch_id} could read them; the query continued without them",
         Component("partition", f"{topic}-{partition}", topic),
         (
@@ -177,7 +179,7 @@ def _passed_over(skipped: Skipped) -> Finding:
 
 
 def _more(partitions: int) -> str:
-    return f"{partitions} more partition{'s' * (partitions > 1)}"
+    return counted(partitions, "more partition")
 
 
 def _gaps_in_text(exception: str) -> list[Gap]:
@@ -193,9 +195,10 @@ def _finding(view: QueryView, gaps: list[Gap], at: float, failed: bool) -> Findi
     evidence = []
     if gaps:
         topic, partition = gaps[0].partition
-        size = f"{gaps[0].offsets:,} offsets" if gaps[0].offsets else "offsets"
+        size = counted(gaps[0].offsets, "offset") if gaps[0].offsets else "offsets"
+        verb, them = ("was", "it") if gaps[0].offsets == 1 and len(gaps) == 1 else ("were", "them")
         more = f" and {sum(gap.offsets for gap in gaps[1:]):,} of {_more(len(gaps) - 1)}" * (len(gaps) > 1)
-        what = f"{size} of partition {partition} of {topic}{more} were deleted before the query had read them"
+        what = f"{size} of partition {partition} of {topic}{more} {verb} deleted before the query had read {them}"
         component = Component("partition", f"{topic}-{partition}", topic)
         if gaps[0].offsets:
             evidence.append(Evidence("offsets_lost", float(sum(gap.offsets for gap in gaps)), "offsets", "0", at))

@@ -24,6 +24,7 @@ Evidence:
 from collections.abc import Iterator
 from decimal import Decimal
 
+from ledgerops.common.format import counted
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.observed_metrics import book_of, newest, plainly_balanced
@@ -80,7 +81,7 @@ def _difference(rows: int, amount: Decimal) -> str:
     less = "lower" if amount > 0 else "higher"
     if not rows:
         return f"the amount that left the query is {abs(amount):,} {less} than the amount that entered it"
-    what = f"{abs(rows):,} rows" if abs(rows) != 1 else "1 row"
+    what = counted(abs(rows), "row")
     verb = "entered the query and did not leave it" if rows > 0 else "left the query without entering it"
     if not amount:
         return f"{what} {verb}"

@@ -26,6 +26,7 @@ Evidence:
 
 from collections.abc import Iterator
 
+from ledgerops.common.format import counted
 from ledgerops.diagnosis import batch_time, cpu_contention
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
@@ -52,7 +53,7 @@ def check(view: QueryView) -> Iterator[Finding]:
         limit = f"< {cpu_contention.MIN_SLOWDOWN:g}"
         evidence.append(Evidence("slowdown_at_equal_rows", lost.factor, "ratio", limit, view.last.ended))
     yield Finding(
-        f"{found.query} takes {found.takes:.1f} of {found.slots} cores ({before}); "
+        f"{found.query} takes {found.takes:.1f} of {counted(found.slots, 'core')} ({before}); "
         f"a batch of this query takes {effect}",
         Component("query", found.query, "shares the driver's cores"),
         tuple(evidence),

@@ -27,6 +27,7 @@ Evidence:
 
 from collections.abc import Iterator, Sequence
 
+from ledgerops.common.format import counted
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.records import Observer
@@ -64,7 +65,7 @@ def check(view: QueryView) -> Iterator[Finding]:
         gaps.append(f"{which} {' and '.join(failing)} failed {errors} times in {seconds:.0f} s")
         evidence.append(Evidence("collector_errors", float(errors), "count", f"< {MIN_ERRORS}", newest.at))
     if dropped > 0:
-        gaps.append(f"{dropped:,} events were dropped in {seconds:.0f} s")
+        gaps.append(f"{counted(dropped, 'event was', 'events were')} dropped in {seconds:.0f} s")
         evidence.append(Evidence("dropped_events", float(dropped), "count", "0", newest.at))
     if queue >= MIN_QUEUE_SHARE:
         gaps.append(f"{newest.queue_size:,} of at most {newest.queue_limit:,} events are waiting")

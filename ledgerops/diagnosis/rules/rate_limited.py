@@ -30,6 +30,7 @@ from collections.abc import Iterator
 from statistics import median
 from typing import NamedTuple
 
+from ledgerops.common.format import counted
 from ledgerops.diagnosis import overload
 from ledgerops.diagnosis.file_wait import file_wait
 from ledgerops.diagnosis.rule import Rule
@@ -70,8 +71,8 @@ def check(view: QueryView) -> Iterator[Finding]:
     better = round(held.cap * MAX_ROOMY_SHARE * interval / held.seconds, -2) if held.seconds > 0 else 2 * held.cap
     at = view.last.ended
     yield Finding(
-        f"each of the last {MIN_BATCHES} batches read the {held.cap:,} offsets that {held.option} allows, took "
-        f"{held.seconds:.1f} s of {interval:g} s, and left {held.left:,} behind",
+        f"each of the last {MIN_BATCHES} batches read the {counted(held.cap, 'offset')} that {held.option} allows, "
+        f"took {held.seconds:.1f} s of {interval:g} s, and left {held.left:,} behind",
         Component("source", ",".join(source.name for source in view.last.sources), held.option),
         (
             Evidence(
@@ -104,7 +105,7 @@ def _files(view: QueryView) -> Iterator[Finding]:
     if seconds > MAX_ROOMY_SHARE * interval:
         return
     better = max(2 * wait.cap, int(wait.cap * MAX_ROOMY_SHARE * interval / seconds))
-    files = "1 file" if wait.cap == 1 else f"{wait.cap:,} files"
+    files = counted(wait.cap, "file")
     yield Finding(
         f"each of the last {wait.batches} batches read the {files} that {wait.option} allows and took {seconds:.1f} s "
         f"of {interval:g} s; files now wait {wait.last:.0f} s, {wait.last - wait.first:.0f} s longer than before",

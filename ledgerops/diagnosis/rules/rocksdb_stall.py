@@ -82,7 +82,8 @@ def acquit(view: QueryView) -> str | None:
     ]
     if not latest or any(state.custom[STALL] for state in latest):
         return None
-    return f"RocksDB stalled no write in the latest {min(RECENT_BATCHES, len(view.baseline.steady))} batches"
+    batches = min(RECENT_BATCHES, len(view.baseline.steady))
+    return f"RocksDB stalled no write in the latest {f'{batches} batches' if batches > 1 else 'batch'}"
 
 
 RULE = Rule(

@@ -34,6 +34,7 @@ from math import prod
 from statistics import median
 from typing import NamedTuple
 
+from ledgerops.common.format import counted
 from ledgerops.diagnosis import batch_time, harm, starvation, task_skew
 from ledgerops.diagnosis.criteria import OVER_RATIO
 from ledgerops.diagnosis.rule import Rule
@@ -145,8 +146,8 @@ def check(view: QueryView) -> Iterator[Finding]:
         )
     promise = f"the trigger interval is {interval:g} s" if interval else "the next batch starts at once"
     yield Finding(
-        f"{seconds:.1f} s of a batch of {now.duration:.1f} s are fixed cost, independent of its {now.rows:,.0f} rows; "
-        f"{promise}",
+        f"{seconds:.1f} s of a batch of {now.duration:.1f} s are fixed cost, independent of its "
+        f"{counted(now.rows, 'row')}; {promise}",
         Component("query", view.query, "query_planning" if now.planning >= 0.5 * now.seconds else "scheduling"),
         (
             *proof,

@@ -29,6 +29,7 @@ from collections.abc import Iterator
 from statistics import median
 from typing import NamedTuple
 
+from ledgerops.common.format import counted
 from ledgerops.diagnosis import batch_time, harm, starvation
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
@@ -95,8 +96,8 @@ def check(view: QueryView) -> Iterator[Finding]:
         return
     at = view.last.ended
     yield Finding(
-        f"{tiny.tasks:,.0f} tasks on {cores} cores take {tiny.wall:.1f} s of a batch of {tiny.duration:.1f} s, with "
-        f"{tiny.records:,.0f} records and {tiny.seconds * 1000:.0f} ms each",
+        f"{tiny.tasks:,.0f} tasks on {counted(cores, 'core')} take {tiny.wall:.1f} s of a batch of "
+        f"{tiny.duration:.1f} s, with {counted(tiny.records, 'record')} and {tiny.seconds * 1000:.0f} ms each",
         Component("stage", "tasks of the source" if tiny.source > tiny.tasks / 2 else "shuffle"),
         (
             Evidence("tasks", tiny.tasks, "count", f"<= {3 * cores}", at),
@@ -134,7 +135,7 @@ def acquit(view: QueryView) -> str | None:
     known = batch_time.pairs(view)
     if len(known) < batch_time.MIN_PAIRS:
         return None
-    return f"a batch has {median(sum(stage.tasks for stage in tasks.stages) for _, tasks in known):,.0f} tasks"
+    return f"a batch has {counted(median(sum(stage.tasks for stage in tasks.stages) for _, tasks in known), 'task')}"
 
 
 RULE = Rule(

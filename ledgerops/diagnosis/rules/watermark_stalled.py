@@ -31,6 +31,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
+from ledgerops.common.format import counted
 from ledgerops.diagnosis.rule import Rule
 from ledgerops.model.finding import Component, Evidence, Finding, Remedy
 from ledgerops.model.observed_metrics import OBSERVATION
@@ -90,7 +91,7 @@ def check(view: QueryView) -> Iterator[Finding]:
     grows = f"; state grew from {rows[0]:,} to {rows[1]:,} rows meanwhile" if rows[1] > rows[0] else ""
     stands = "there has been no watermark" if stall.never else "the watermark has not advanced"
     yield Finding(
-        f"{stands} for {stall.seconds:.0f} s while {stall.rows:,} rows arrived: "
+        f"{stands} for {stall.seconds:.0f} s while {counted(stall.rows, 'row')} arrived: "
         f"{silent.name}{known}{silent.words} {'keeps it from starting' if stall.never else 'stops it'}{grows}",
         Component(silent.kind, silent.name, f"has the lowest watermark{known}"),
         tuple(evidence),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import ledgerops
 from ledgerops.checkpoint.batch_log import BatchLog, parse_source_offset
+from ledgerops.common.format import counted
 from ledgerops.common.shutdown import stop_queries
 from ledgerops.errors import UserError
 from ledgerops.ledger.jobs.job import REPLAY_LATENESS, Job
@@ -91,8 +92,8 @@ class RunSetup:
                 number = (self.source.partitions or {}).get(topic)
                 if number is not None and int(partition) >= number:
                     raise UserError(
-                        f"topic {topic} has {number} partitions and the checkpoint of {job.name} has more: it was "
-                        "deleted and created again; add --fresh to start over, or --out another folder"
+                        f"topic {topic} has {counted(number, 'partition')} and the checkpoint of {job.name} has more: "
+                        "it was deleted and created again; add --fresh to start over, or --out another folder"
                     )
 
 

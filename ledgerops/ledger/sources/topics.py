@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ledgerops.common.format import counted
 from ledgerops.common.kafka import KafkaClient, reach
 from ledgerops.errors import UserError
 
@@ -145,7 +146,7 @@ def _policies(admin: Any, names: Sequence[str]) -> dict[str, set[str]]:
 def _wrong(name: str, topic: Topic, partitions: int, policy: set[str]) -> Iterable[str]:
     if partitions != topic.partitions:
         yield (
-            f"topic {name} has {partitions} partitions, expected {topic.partitions}; delete it and run "
+            f"topic {name} has {counted(partitions, 'partition')}, expected {topic.partitions}; delete it and run "
             "ledgerops topics, or use another --prefix"
         )
     if ("compact" in policy) != topic.compacted:

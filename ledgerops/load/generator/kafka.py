@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ledgerops.common.format import counted
 from ledgerops.common.kafka import KafkaClient, plain, without_secrets
 from ledgerops.common.kafka_offsets import read_heads
 from ledgerops.errors import UserError
@@ -165,9 +166,12 @@ def _check(client: KafkaClient, topic: str, partitions: int, say: Callable[[str]
     cluster = kafka.describe_cluster(client, [topic], ANSWER_SECONDS)
     if cluster.partitions[topic] < partitions:
         raise UserError(
-            f"topic {topic} has {cluster.partitions[topic]} partitions and the load {partitions}; "
+            f"topic {topic} has {counted(cluster.partitions[topic], 'partition')} and the load {partitions}; "
             "create it again with that number, or change partitions in the plan"
         )
     held = sum(read_heads(client, cluster.partitions).values())
     if held:
-        say(f"topic {topic} is not empty ({held:,} records so far): the manifest counts only what this load adds")
+        say(
+            f"topic {topic} is not empty ({counted(held, 'record')} so far): "
+            "the manifest counts only what this load adds"
+        )

@@ -45,6 +45,11 @@ def test_several_partitions_are_added_up(history):
             id="Spark 3.5",
         ),
         pytest.param(
+            "Partition bank.tx-0's offset was changed from 10 to 11, some data may have been missed. ",
+            "1 offset of partition 0 of bank.tx was deleted before the query had read it",
+            id="a single offset",
+        ),
+        pytest.param(
             "Cannot fetch records in offset range, see failOnDataLoss",
             "the source has deleted offsets that the query had not read",
             id="without a number",
