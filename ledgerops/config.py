@@ -180,7 +180,7 @@ def _from_text(setting: Field[Any], text: str) -> object:
 
 def _typed(known: Mapping[str, Field[Any]], key: str, value: object, where: str) -> object:
     if key not in known:
-        raise UserError(f"{where}: no setting {key!r}; known are {', '.join(sorted(known))}")
+        raise UserError(f"{where}: no setting {key!r}; the settings are {', '.join(sorted(known))}")
     kind = _kind(known[key])
     if isinstance(value, int) and abs(value) > MAX_NUMBER:
         raise UserError(f"{where}: {key} is too large")

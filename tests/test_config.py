@@ -95,7 +95,7 @@ def test_an_unknown_key_names_the_known_ones(tmp_path):
     file = tmp_path / "my.toml"
     file.write_text("prot = 1")
 
-    with pytest.raises(UserError, match=r"my\.toml: no setting 'prot'; known are app, basic_auth_password_file, .*po"):
+    with pytest.raises(UserError, match=r"my\.toml: no setting 'prot'; the settings are app, basic_auth_.*po"):
         load(file, {})
 
 

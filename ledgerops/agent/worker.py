@@ -108,7 +108,7 @@ class Worker:
             self._stats.queue_size = len(self._queue)
         now, steady = self._clock(), self._steady()
         if now < self._now - MAX_CLOCK_STEP_SECONDS:
-            log.warning("the machine's clock was set back by %.0f s: rates and findings start anew", self._now - now)
+            log.warning("the machine's clock was set back by %.0f s: rates and findings start over", self._now - now)
             self._registry.forget_times(now)
             self._judged.clear()
         self._now = now

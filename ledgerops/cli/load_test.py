@@ -156,8 +156,7 @@ def _sent(args: argparse.Namespace) -> Trial:
     given = ["a PLAN"] if args.plan is not None else []
     given += [f"--{name.replace('_', '-')}" for name in LOCAL if getattr(args, name) is not None]
     if given:
-        do = "does" if len(given) == 1 else "do"
-        raise UserError(f"--manifest judges what was sent: {', '.join(given)} {do} not go with it")
+        raise UserError(f"--manifest judges what was sent: {', '.join(given)} cannot be combined with it")
     names = args.job or []
     sent = sent_load(args.manifest, args.samples)
     folder = _folder(args, names)

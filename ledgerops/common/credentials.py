@@ -35,7 +35,7 @@ class Reread(Generic[Value]):
             try:
                 self._value = self._read()
             except UserError as error:
-                log.warning("%s; the one before stays valid", error)
+                log.warning("%s; the previous one stays valid", error)
         return self._value
 
     def _stamp(self) -> list[tuple[int, int, int] | None]:

@@ -78,7 +78,7 @@ class Site:
         if any("=" not in each for each in self.kubernetes_labels.split(",") if each):
             raise UserError(f"render: kubernetes_labels is name=value,name=value, not {self.kubernetes_labels!r:.60}")
         if any(mark in self.job for mark in '"\\\n'):
-            raise UserError(f"render: job must not have quotes, backslashes or line breaks, not {self.job!r:.60}")
+            raise UserError(f"render: job must not contain quotes, backslashes or line breaks: {self.job!r:.60}")
         for name in NUMBERS:
             if not getattr(self, name) > 0:
                 raise UserError(f"render: {name} must be above 0")
@@ -126,7 +126,7 @@ def read_site(file: Path | None) -> Site:
         values[name] = str(whole.get(setting, ""))
     for key, value in table.items():
         if key not in known:
-            raise UserError(f"{file}: no setting render.{key}; known are {', '.join(known)}")
+            raise UserError(f"{file}: no setting render.{key}; the settings are {', '.join(known)}")
         wanted = type(known[key].default)
         if isinstance(value, int) and abs(value) > MAX_NUMBER:
             raise UserError(f"{file}: render.{key} is too large")

@@ -140,7 +140,7 @@ def _owner() -> pwd.struct_passwd | None:
             return pwd.getpwnam(name)
         except KeyError:
             continue
-    raise UserError("Postgres refuses to run as root, and there is neither a user postgres nor nobody")
+    raise UserError("Postgres refuses to run as root, and neither the user postgres nor the user nobody exists")
 
 
 def _reachable(folder: Path) -> bool:

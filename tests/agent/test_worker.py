@@ -207,7 +207,7 @@ def test_what_happens_after_the_clock_was_set_back_is_seen_and_totals_go_on(make
     families = bench.queries["daily_counts"].families
     assert families["ledgerops_batches_total"].series == (((), 2.0),)
     assert families["ledgerops_last_seen_timestamp_seconds"].series[0][1] < T0 - 3000.0
-    assert caplog.messages == ["the machine's clock was set back by 3590 s: rates and findings start anew"]
+    assert caplog.messages == ["the machine's clock was set back by 3590 s: rates and findings start over"]
 
 
 @pytest.mark.parametrize("back", [0.0, 4.0, -3600.0], ids=["not at all", "by little", "forward"])

@@ -113,7 +113,7 @@ def test_a_place_that_takes_no_files_is_refused_before_anything_runs(tmp_path, c
             id="no lane",
         ),
         pytest.param(
-            ["--score", "nowhere"], "no bundle of a drill in nowhere; run ledgerops drill first", id="no folder"
+            ["--score", "nowhere"], "no result of a drill in nowhere; run ledgerops drill first", id="no folder"
         ),
     ],
 )
@@ -125,6 +125,6 @@ def test_what_it_cannot_do_is_one_line(tmp_path, monkeypatch, capsys, argv, line
 def test_a_folder_of_somebody_else_is_not_emptied(tmp_path):
     (tmp_path / "thesis.txt").write_text("years of work")
 
-    with pytest.raises(UserError, match="contains files that are not of a drill; choose another folder with --out"):
+    with pytest.raises(UserError, match="files that do not belong to a drill; choose another folder with --out"):
         run_drill(BY_NAME["crash"], tmp_path, seed=1)
     assert (tmp_path / "thesis.txt").read_text() == "years of work"

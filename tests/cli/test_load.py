@@ -427,7 +427,7 @@ def test_a_load_at_once_ends_now(load, plan, tmp_path):
             ["default", "--to", "x", "--data", "y"], "--data is for replay; a plan generates its own rows", id="data"
         ),
         pytest.param(
-            ["default", "--to", "x", "--sample-every", "9"], "--sample-every is for --samples FILE", id="no file"
+            ["default", "--to", "x", "--sample-every", "9"], "--sample-every needs --samples FILE", id="no file"
         ),
         pytest.param(
             ["replay", "--to", "x"],
@@ -441,12 +441,14 @@ def test_a_load_at_once_ends_now(load, plan, tmp_path):
         ),
         pytest.param(
             ["default", "--to", "x", "--duration", "60", "--rate-scale", "1e308"],
-            "at 1e+308 times its rates plan default sends more than 1,000,000,000 records per second; give less",
+            "at 1e+308 times its rates plan default sends more than 1,000,000,000 records per second; "
+            "give a smaller factor",
             id="an absurd rate",
         ),
         pytest.param(
             ["default", "--to", "x", "--duration", "1", "--rate-scale", "1e300"],
-            "at 1e+300 times its rates plan default sends more than 1,000,000,000 records per second; give less",
+            "at 1e+300 times its rates plan default sends more than 1,000,000,000 records per second; "
+            "give a smaller factor",
             id="a rate nearly as absurd",
         ),
         pytest.param(

@@ -345,7 +345,7 @@ def test_a_run_on_kafka_reads_all_once_over_restarts_and_keeps_poison_aside(bank
     again = ("large_credits", *kafka, "--out", str(tmp_path / "runs"))
     assert refused(*again, "--sink", "kafka") == (
         f"{folder} holds a run that wrote to parquet, not to kafka {bank.kafka.servers} {bank.prefix}; "
-        "add --fresh to start over, or --out another folder"
+        "add --fresh to start over, or give another folder with --out"
     )
     bank.delete("transactions")
     until(lambda: bank.prefix + "transactions" not in bank.admin.list_topics(timeout=30).topics, SLOW, "its end")
@@ -353,7 +353,7 @@ def test_a_run_on_kafka_reads_all_once_over_restarts_and_keeps_poison_aside(bank
     assert refused(*again) == (
         f"topic {bank.prefix}transactions was deleted and created again since the last run, so the offsets in "
         "the checkpoint are not valid; "
-        "add --fresh to start over, or --out another folder"
+        "add --fresh to start over, or give another folder with --out"
     )
 
 

@@ -49,7 +49,7 @@ def run(case: Case, folder: Path, stop: Stop | None = None) -> None:
     stop = stop or Stop()
     if folder.exists():
         if any(folder.iterdir()) and not (folder / "case.json").exists():
-            raise UserError(f"{folder} contains files that are not of a drill; choose another folder with --out")
+            raise UserError(f"{folder} contains files that do not belong to a drill; choose another folder with --out")
         shutil.rmtree(folder)
     folder.mkdir(parents=True)
     folder = folder.absolute()

@@ -37,7 +37,7 @@ def run_drill(drill: Drill, folder: Path, seed: int, lanes: int = 1, stop: Stop 
     """
     if folder.exists():
         if any(folder.iterdir()) and not (folder / "drill.json").exists():
-            raise UserError(f"{folder} contains files that are not of a drill; choose another folder with --out")
+            raise UserError(f"{folder} contains files that do not belong to a drill; choose another folder with --out")
         shutil.rmtree(folder)
     folder.mkdir(parents=True)
     names = random_names(drill, seed)

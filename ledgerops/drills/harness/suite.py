@@ -86,7 +86,7 @@ def score_again(folder: Path, drills: Sequence[Drill]) -> list[Result]:
         except (UserError, OSError) as error:
             results.append(Result(drill, None, None, str(error)))
     if not results:
-        raise UserError(f"no bundle of a drill in {folder}; run ledgerops drill first")
+        raise UserError(f"no result of a drill in {folder}; run ledgerops drill first")
     if len(bundles) > 1:
         there = {result.drill.name for result in results}
         results += [Result(drill, None, None, "it was not run") for drill in drills if drill.name not in there]

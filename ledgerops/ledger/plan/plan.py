@@ -146,7 +146,9 @@ def load_plan(name_or_path: str | Path, scale: float | None = None) -> Plan:
     except UserError:
         # lines of this text are not the file's; and what could be read before can only be too fast now
         most = f"{sections.MAX_RECORDS_PER_SECOND:,.0f} records per second"
-        raise UserError(f"at {scale:g} times its rates plan {name} sends more than {most}; give less") from None
+        raise UserError(
+            f"at {scale:g} times its rates plan {name} sends more than {most}; give a smaller factor"
+        ) from None
 
 
 @lru_cache(maxsize=64)

@@ -93,7 +93,7 @@ class RunSetup:
                 if number is not None and int(partition) >= number:
                     raise UserError(
                         f"topic {topic} has {counted(number, 'partition')} and the checkpoint of {job.name} has more: "
-                        "it was deleted and created again; add --fresh to start over, or --out another folder"
+                        "it was deleted and created again; add --fresh to start over, or give another folder with --out"
                     )
 
 

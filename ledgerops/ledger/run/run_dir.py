@@ -97,7 +97,7 @@ class RunDir:
 
     def _compare(self, earlier: RunNote, wanted: RunNote) -> None:
         """Refuses to go on with checkpoints that mean other rows, or that were written elsewhere."""
-        remedy = "add --fresh to start over, or --out another folder"
+        remedy = "add --fresh to start over, or give another folder with --out"
         if earlier.source != wanted.source:
             raise UserError(
                 f"{self.path} holds a run on another source ({earlier.source}, now {wanted.source}); {remedy}"
@@ -130,7 +130,8 @@ class RunDir:
             holder = lock.read().strip()
             lock.close()
             raise UserError(
-                f"{self.path} is in use by process {holder or 'unknown'}; stop that run, or add --out another folder"
+                f"{self.path} is in use by process {holder or 'unknown'}; stop that run, or give another folder with "
+                "--out"
             ) from None
         lock.truncate(0)
         lock.write(str(os.getpid()))
@@ -159,7 +160,7 @@ class RunDir:
         except OSError as error:
             reason = os_reason(error)
             raise UserError(
-                f"cannot move {self.path} aside: {reason}; move it away yourself, or add --out another folder"
+                f"cannot move {self.path} aside: {reason}; move it away yourself, or give another folder with --out"
             ) from None
         self.close()
         self._acquire()

@@ -152,7 +152,7 @@ def read_request(options: Namespace) -> LoadRequest:
     if to is not None and (given("kafka_config") or given("topic_prefix")):
         raise UserError("--kafka-config and --topic-prefix are for Kafka, not for --to")
     if given("sample_every") and not given("samples"):
-        raise UserError("--sample-every is for --samples FILE")
+        raise UserError("--sample-every needs --samples FILE")
     order = LoadRequest(
         plan=options.plan,
         table=given("table", "transactions"),

@@ -85,7 +85,7 @@ def sent_load(file: Path, samples: Path | None = None) -> SentLoad:
         )
     plan = parse_plan(manifest.text, manifest.plan)
     if plan.schedule.total is not None and manifest.records > plan.schedule.total:
-        raise UserError(f"cannot judge by {file}: its plan has no {manifest.records:,} records")
+        raise UserError(f"cannot judge by {file}: its plan has fewer than {manifest.records:,} records")
     return SentLoad(manifest, plan, file, {} if samples is None else _ways(samples))
 
 
@@ -101,7 +101,7 @@ def judged(load: SentLoad, place: Path, folder: Path, jobs: Sequence[str], warm_
         raise UserError(f"no batch of {', '.join(missing) or 'any job'} in {place}; it has batches of {there}")
     names = tuple(jobs) or tuple(sorted(known.batches))
     if load.last <= warm_up:
-        raise UserError(f"the load of {load.file} took {load.last:.0f} s, all of it warm-up; give less --warm-up")
+        raise UserError(f"the load of {load.file} took {load.last:.0f} s, all of it warm-up; give a shorter --warm-up")
     trigger = min((known.intervals[job] for job in names if known.intervals.get(job)), default=None)
     wanted = TrialRequest(names, load.plan, warm_up, load.last - warm_up, trigger, cores=None)
     failed = {job: known.failed[job] for job in names if job in known.failed}

@@ -78,7 +78,7 @@ def test_a_run_that_cannot_be_moved_aside_is_one_line(root):
     with pytest.raises(UserError) as refused:
         folder.open(LATER, fresh=True)
     assert str(refused.value) == (
-        f"cannot move {folder.path} aside: file name too long; move it away yourself, or add --out another folder"
+        f"cannot move {folder.path} aside: file name too long; move it away yourself, or give another folder with --out"
     )
 
 
@@ -152,7 +152,7 @@ def test_what_a_checkpoint_means_nothing_for_is_refused(root, changed, message):
         opened(root, replace(KAFKA, **changed))
 
     assert message in str(refused.value)
-    assert str(refused.value).endswith("; add --fresh to start over, or --out another folder")
+    assert str(refused.value).endswith("; add --fresh to start over, or give another folder with --out")
 
 
 def test_a_note_of_before_there_were_sinks_is_still_read(root):

@@ -102,7 +102,7 @@ def test_a_load_that_was_sent_at_once_has_no_due_times(tmp_path):
 def test_more_records_than_the_plan_has_are_refused(tmp_path):
     plan = parse_plan("phases: [{shape: constant, rate: 10, duration: 10s}, {shape: constant, rate: 0}]")
     assert sent_load(manifest(tmp_path, text=plan.text, records=100)).last == pytest.approx(10.0)
-    with pytest.raises(UserError, match=r"its plan has no 101 records$"):
+    with pytest.raises(UserError, match=r"its plan has fewer than 101 records$"):
         sent_load(manifest(tmp_path, text=plan.text, records=101))
 
 
@@ -128,7 +128,7 @@ def test_a_job_that_is_not_in_the_recording_is_named(tmp_path):
 
 
 def test_a_load_shorter_than_its_warm_up_is_refused(tmp_path):
-    with pytest.raises(UserError, match=r"took 80 s, all of it warm-up; give less --warm-up$"):
+    with pytest.raises(UserError, match=r"took 80 s, all of it warm-up; give a shorter --warm-up$"):
         judged(sent_load(manifest(tmp_path)), recording(tmp_path), tmp_path / "t", (), 90.0)
 
 
@@ -164,11 +164,11 @@ def test_the_command_refuses_half_of_what_it_needs(tmp_path, monkeypatch, capsys
         (("--recording", "x", "--rate", "5"), "--recording and --samples need --manifest"),
         (
             ("--manifest", file, "--recording", "x", "--rate", "5"),
-            "--manifest judges what was sent: --rate does not go with it",
+            "--manifest judges what was sent: --rate cannot be combined with it",
         ),
         (
             ("burst", "--manifest", file, "--recording", "x", "--duration", "60", "--trigger", "5s", "--cores", "2"),
-            "--manifest judges what was sent: a PLAN, --duration, --trigger, --cores do not go with it",
+            "--manifest judges what was sent: a PLAN, --duration, --trigger, --cores cannot be combined with it",
         ),
     ):
         assert main(["load", "test", *argv]) == 2

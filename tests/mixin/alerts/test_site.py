@@ -36,8 +36,9 @@ def test_a_file_changes_what_it_names_and_nothing_else(tmp_path):
         ("period_days = inf", "render: period_days must be at most 31536000, not inf"),
         ("time_scale = 1e300", "render: time_scale must be at most 31536000, not 1e+300"),
         (f"time_scale = 0x{'f' * 5000}", "{file}: render.time_scale is too large"),
-        ("""job = 'x"'""", """render: job must not have quotes, backslashes or line breaks, not 'x"'"""),
-        ("jobs = 'x'", "{file}: no setting render.jobs; known are job, scrape_seconds, evaluation_seconds, time_scale, "
+        ("""job = 'x"'""", """render: job must not contain quotes, backslashes or line breaks: 'x"'"""),
+        ("jobs = 'x'", "{file}: no setting render.jobs; the settings are job, scrape_seconds, "
+         "evaluation_seconds, time_scale, "
          "freshness_seconds, freshness_objective, period_days, retention_seconds, runbooks, rule_pages, grafana, "
          "scrape_tls, scrape_ca_file, "
          "scrape_server_name, scrape_token_file, scrape_user, scrape_password_file, scrape_certificate, scrape_key, "
