@@ -51,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add(
         "--trigger",
-        metavar="SECONDS",
+        metavar="TIME",
         type=seconds,
         help="trigger interval (2s, 1m), if the source does not record it, such as an event log",
     )

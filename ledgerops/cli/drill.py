@@ -1,10 +1,10 @@
 """Breaks real queries on purpose and scores the diagnosis.
 
 Each drill starts a Spark driver with queries of the ledger under random names, lets them run undisturbed, breaks one
-thing, repairs it, and compares the diagnosis of the recording with the truth. Healthy controls must have no finding.
-With --seed and no names, drills are drawn at random: plain PySpark applications with a fault, or with something unusual
-that does no harm. The same seed draws the same ones. Each is scored live, from its recording and from its event log.
-Drills are part of a checkout, not of an installed package.
+thing, repairs it, and compares the diagnosis of the recording with the truth. Healthy controls must have no finding at
+warning or above. With --seed and no names, drills are drawn at random: plain PySpark applications with a fault, or with
+something unusual that does no harm. The same seed draws the same ones. Each is scored live, from its recording and
+from its event log. Drills are part of a checkout, not of an installed package.
 
 Exit code: 0 every drill passed, 1 at least one failed, 2 at least one could not be run.
 

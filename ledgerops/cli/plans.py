@@ -15,7 +15,7 @@ from ledgerops.errors import UserError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", nargs="?", help="print this plan's YAML")
+    parser.add_argument("name", nargs="?", metavar="NAME", help="print this plan's YAML")
 
 
 def run(args: argparse.Namespace) -> int:

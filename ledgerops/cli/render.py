@@ -35,7 +35,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=_format,
         choices=FORMATS,
         default="files",
-        help="kubernetes writes PrometheusRule, ServiceMonitor and dashboard ConfigMaps instead; needs --out",
+        help="kubernetes writes manifests instead: rules and monitors for the Prometheus operator, dashboard "
+        "ConfigMaps, NetworkPolicies, and ledgerops notify; needs --out",
     )
 
 
