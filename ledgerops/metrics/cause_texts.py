@@ -68,7 +68,7 @@ CAUSE_TEXTS: Mapping[str, CauseText] = {
         ("noisy-neighbour", "Another query takes the cores.", "Check what changed in the other query."),
         ("executor-lost", "An executor was lost.", "Check why the executor's process ended."),
         ("checkpoint-slow", "Writing the checkpoint is slow.", "Check the latency of the checkpoint storage."),
-        ("checkpoint-full", "The checkpoint storage is full.", "Free space or raise the quota; delete no checkpoint."),
+        ("checkpoint-full", "The checkpoint storage is full.", "Free space or raise the quota; keep the checkpoint."),
         # ledger
         ("conflicting-duplicates", "Copies of a transaction disagree.", "Ask the producer which copy is right."),
         ("ledger-imbalance", "Money out does not match money in.", "Stop what reads the output, then verify it."),

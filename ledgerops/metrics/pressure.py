@@ -100,7 +100,7 @@ FILE_AGE: Metric[QueryView] = Metric(
 )
 DRAIN: Metric[QueryView] = Metric(
     "ledgerops_backlog_drain_seconds",
-    "Seconds until the backlog is gone at the present rates; absent when unknown or never.",
+    "Seconds until the backlog is gone at the current rates; absent when unknown or never.",
     read=lambda view: _known(view.capacity.drain_seconds),
 )
 HEADROOM: Metric[QueryView] = Metric(

@@ -7,8 +7,8 @@ Diagnosis: 1. `rate(ledgerops_executor_gc_seconds_total[5m]) / rate(ledgerops_ex
     share of run time by executor. If one executor is far above the others, it holds more data: see `key-skew`.
     2. If `ledgerops_state_memory_bytes{query="QUERY"}` is a large part of the heap, the state fills it: see
     `state-growth` and `unbounded-state`.
-    3. Otherwise `jcmd PID GC.class_histogram` on the executor shows which objects do. Several queries of one driver
-    share its heaps.
+    3. Otherwise `jcmd PID GC.class_histogram` on the executor shows which objects fill it. Several queries of one
+    driver share its heaps.
 Mitigation: give the executors more memory or fewer cores each; this needs only a restart. Then bound the state with a
     watermark or a time to live, or keep it in RocksDB, off the heap. The checkpoint fixes the state store provider, so
     changing it needs a new checkpoint.

@@ -1,7 +1,7 @@
 """Observer degraded: the data of ledgerops about this query may be incomplete.
 
-Meaning: ledgerops misses data in this driver. Its worker could not keep up and dropped events, a collector fails
-    repeatedly, the worker uses nearly all the time of its thread, or it has stopped and reports nothing.
+Meaning: ledgerops is missing data of this driver. Its worker could not keep up and dropped events, a collector fails
+    repeatedly, the worker is busy nearly all the time, or it has stopped and reports nothing.
 Impact: metrics have gaps, and causes may be missed. The query itself is not affected. Every query of the driver has
     this finding, because the missing data concerns them all; the alert LedgerObserverDegraded fires once for the
     driver.
@@ -13,8 +13,8 @@ Diagnosis: 1. Search the log of the driver for lines that begin with `ledgerops`
     `rate(ledgerops_worker_seconds_total[5m])` by `step`. A full queue or a worker near 1 second per second means too
     many batches for one worker.
 Mitigation: do not restart the job because of this finding. For `tasks` and `host`, check the setting ui_url and whether
-    the driver has a free core. For `kafka`, check the broker address and the credentials. For `recording`, free the
-    disk. If the worker is too busy, raise the trigger interval of queries with very short ones, or switch off the
+    the driver has a free core. For `kafka`, check the broker address and the credentials. For `recording`, free
+    disk space. If the worker is too busy, raise the trigger interval of queries with very short ones, or switch off the
     setting tasks_collector.
 Evidence:
     collector_errors: growth of collector_errors in the 60 s before the newest `observer` record, summed over the

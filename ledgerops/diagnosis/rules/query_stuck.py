@@ -2,8 +2,8 @@
 
 Meaning: Spark reports a batch only when it has ended. A batch that hangs reports nothing, and every gauge keeps its
     last, healthy value. The watchdog polls the query itself and found that one trigger has run for far too long.
-    The first batch of a run may take as long as it needs while its tasks end. If it waits without a job at work while
-    the driver computes nothing, a minute is too long.
+    The first batch of a run may take long. It counts as stuck after five minutes in which no task ended and no job
+    began, or after one minute in which no job runs and the driver uses hardly any CPU.
 Impact: the query writes no results. The backlog grows without being reported; watermark and state do not change.
 Diagnosis: 1. `ledgerops_batch_running_seconds{query="QUERY"}` is how long the batch has run,
     `time() - ledgerops_last_seen_timestamp_seconds{query="QUERY"}` how long nothing was reported. If only the second

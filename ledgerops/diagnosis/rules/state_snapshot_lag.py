@@ -11,9 +11,9 @@ Diagnosis: 1. `ledgerops_state_snapshot_lag_batches{query="QUERY"}` rises by one
     3. Without an error there, check `spark.sql.streaming.stateStore.maintenanceInterval` (60s by default) and
     `minDeltasForSnapshot` (10). Larger values delay the snapshots; many stores on one executor need more threads
     (`numStateStoreMaintenanceThreads`).
-Mitigation: do not restart the query before a snapshot was uploaded, if you can wait. Repair what the log names. At the
-    next start set both settings back to their defaults, or give maintenance more threads. All of this works with the
-    same checkpoint.
+Mitigation: if you can wait, do not restart the query until a snapshot has been uploaded. Repair what the log names. At
+    the next start set both settings back to their defaults, or give maintenance more threads. All of this works with
+    the same checkpoint.
 Evidence:
     state_snapshot_lag_batches: batchId + 1 minus the smallest customMetrics SnapshotLastUploaded.partition_*_* of the
         operator in the newest batch. A version below the first batchId of the run, and -1 (never), count as the first

@@ -32,7 +32,8 @@ Mitigation: follow the runbook of the cause. If there is none and the query is d
 """
 TICKET_RUNBOOK = """Freshness budget burns slowly: at this rate the error budget will not last for the period.
 
-Meaning: results have repeatedly been too old for hours or days, but not by enough to page.
+Meaning: over the last day or the last three days, results were too old for a larger share of the time than the
+    objective allows. The share is not large enough to page.
 Impact: small, but it adds up: the objective will be missed at the end of the period.
 Diagnosis: 1. `avg_over_time(query:freshness_bad:bool{query="QUERY"}[1d])` is the share of bad time.
     2. Run `ledgerops diagnose --query QUERY` at a bad moment, or with `--at TIME` from the recording.

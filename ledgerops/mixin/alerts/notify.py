@@ -32,30 +32,30 @@ Diagnosis: 1. notify's log names the error of each attempt: an HTTP status means
     3. On notify's host run `ledgerops notify --senders FILE --test QUERY`: it sends one message at once and prints each
     failure.
 Mitigation: renew the URL in the file of `--senders` and restart notify: nothing in the queue is lost. If the service is
-    down, add another sender; it gets what waits for one that was removed.
+    down, replace its URL by that of another service: the waiting messages go there.
 """
 LATE_RUNBOOK = """Notifications are late: a message has been waiting for more than a quarter of an hour.
 
-Meaning: `ledgerops notify` accepted an alert and could not deliver it through this sender since then.
-Impact: somebody who should know of an alert does not. It is dropped after a day.
+Meaning: `ledgerops notify` accepted an alert and has not been able to deliver it through this sender since.
+Impact: someone who should have been notified has not been. The message is dropped after a day.
 Diagnosis: 1. Alertmanager's list of alerts shows what is firing now.
     2. `increase(ledgerops_notify_failed_total{sender="SENDER"}[10m])` above 0 means that the service refuses the
     messages or is down; notify's log has the error.
     3. If it is 0 and `ledgerops_notify_waiting` grows, notify cannot keep up, or cannot write its queue; its log says
     which, and `df` shows whether the disk is full.
 Mitigation: act on the firing alerts first. Then repair the sender, or replace its URL in the file of `--senders` and
-    restart notify: what waits goes to the new one.
+    restart notify: the waiting messages go to the new sender.
 """
 GAVE_UP_RUNBOOK = """Notifications were given up: messages could not be delivered for a day.
 
 Meaning: a sender failed for 24 hours, and its oldest messages were dropped.
-Impact: nobody was notified through this sender of the alerts of that time. Alerts that are still firing are sent again.
+Impact: through this sender, nobody was notified of these alerts. Alerts that are still firing are sent again.
 Diagnosis: 1. `increase(ledgerops_notify_given_up_total{sender="SENDER"}[1d])` is the number of lost messages.
     2. notify's log names the incidents, and the error of each attempt.
     3. `ALERTS{alertstate="firing"}` over the last day shows what the messages were about.
-Mitigation: read in Prometheus what fired since then. Repair or remove the sender, and restart notify.
+Mitigation: check which of these alerts still need action. Then repair or remove the sender, and restart notify.
 """
-ABSENT_RUNBOOK = """Notify absent: no `ledgerops notify` answers Prometheus, although one is a target or was lately.
+ABSENT_RUNBOOK = """Notify absent: no `ledgerops notify` answers Prometheus, although one is, or recently was, a target.
 
 Meaning: the process that turns alerts into messages is down, or Prometheus cannot reach it.
 Impact: alerts that go through notify reach nobody. Alertmanager repeats them, so they arrive once notify is back.

@@ -8,7 +8,7 @@ Impact: panels by partition do not show all partitions. Sums and maxima of a que
 Diagnosis: 1. `ledgerops_series_dropped_total{instance="INSTANCE"}` is the number of series that were left out.
     2. `count by (query) (ledgerops_source_backlog_offsets{instance="INSTANCE"})` shows which queries have many
     partitions.
-Mitigation: raise `series_per_query` if Prometheus has room for more: three series for each source partition. Raise
+Mitigation: raise `series_per_query` if Prometheus has room: each source partition has three series. Raise
     `series_total` only together with the `sample_limit` of the scrape job. The alert ends when the driver starts again.
 """
 
