@@ -88,7 +88,7 @@ def checkpoint(folder, planned, done=True):
         pytest.param(range(0, 60, 2), 2.0, None, None, id="each batch at its interval"),
         pytest.param(range(0, 60, 3), 2.0, "outlasts its trigger", "warning", id="each batch a second too long"),
         pytest.param([0, 2, 4, 6, 9, 10, 12, 14, *range(16, 60, 2)], 2.0, None, None, id="one long batch"),
-        pytest.param([0, 2, 4, 6], 2.0, "stands still", "warning", id="nothing after a few batches"),
+        pytest.param([0, 2, 4, 6], 2.0, "makes no progress", "warning", id="nothing after a few batches"),
         pytest.param([0.3 * each for each in range(200)], None, None, None, id="short batches back to back"),
         pytest.param([3.0 * each for each in range(20)], None, "costly batches", "info", id="long ones back to back"),
         pytest.param([0, 1, 2, 4, 7, 12, 20, 33, 55], None, "cannot keep up", "warning", id="ever longer ones"),
@@ -164,13 +164,10 @@ def test_samples_are_never_mixed_and_the_rest_of_the_page_stays(tmp_path):
     text = page.read_text()
 
     assert (
-        text.count("## Drills drawn by seed")
-        == text.count("### Seeds 13 to 15")
-        == text.count("### Seeds 1 to 12")
-        == 1
+        text.count("## Drills drawn by seed") == text.count("### Seeds from 13") == text.count("### Seeds 1 to 12") == 1
     )
     assert (
-        text.index("### Seeds 13 to 15")
+        text.index("### Seeds from 13")
         < text.index("| 13-1-x")
         < text.index("### Seeds 1 to 12")
         < text.index("| 1-1-x")

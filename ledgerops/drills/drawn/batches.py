@@ -56,14 +56,14 @@ def slow(checkpoint: Path, trigger: float | None, onset: float, ended: float) ->
     """Whether batches stop, outlast their interval, grow longer, or merely take long."""
     begun = [at for at in starts(checkpoint) if at <= ended]
     if not begun:
-        return Harm(onset + MIN_STUCK_SECONDS, "stands still", "warning")
+        return Harm(onset + MIN_STUCK_SECONDS, "makes no progress", "warning")
     first = 1 if onset < begun[0] + MIN_STUCK_SECONDS else 0  # a first batch takes longer than the others
     gaps = [(later, later - earlier) for earlier, later in pairwise(begun) if later > onset][first:]
     found: list[Harm] = []
     quiet = max(MIN_STUCK_SECONDS, 4 * (trigger or 0.0))
     last = max([onset, *begun])
     if ended - last > quiet:
-        found.append(Harm(last + quiet, "stands still", "warning"))
+        found.append(Harm(last + quiet, "makes no progress", "warning"))
     if trigger:
         over = [Harm(at, OUTLASTS, "warning") for at, _ in _pairs_over(gaps, OVER * trigger)]
         long = max(LONG * trigger, MIN_LONG_SECONDS)

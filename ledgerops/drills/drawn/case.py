@@ -65,6 +65,6 @@ class Case:
     @property
     def summary(self) -> str:
         """The case in a few words."""
-        trigger = "no trigger" if self.trigger is None else f"{self.trigger:g} s"
+        trigger = {None: "no trigger", -1.0: "available now"}.get(self.trigger) or f"{self.trigger:g} s"
         when = f", {self.onset}, {self.strength}" if not self.healthy else ""
         return f"{self.kind}: {self.app} from {self.source}, {trigger}{when}"

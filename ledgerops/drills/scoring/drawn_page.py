@@ -12,7 +12,7 @@ from ledgerops.drills.scoring.report import table
 from ledgerops.errors import UserError
 
 SAMPLES = (
-    ("Seeds 13 to 15: never seen by the rules", range(13, 16)),
+    ("Seeds from 13: never seen by the rules", range(13, 16)),
     ("Seeds 1 to 12: the rules were tuned on them", range(1, 13)),
 )
 SECTION = r"(?ms)^## Drills drawn by seed\n.*?(?=^## |\Z)"
@@ -26,8 +26,12 @@ recording, and a replay of its event log. A fault without harm, such as slow bat
 still keeps up, must be named at info or above, any other fault at warning or above. Spark's event log does not say the
 trigger interval, and it is not given to the replay with `--trigger`: there, batches that are only longer than their
 interval count as named at info, too. Live answers are those of the rules at the time of the run; recordings and event
-logs are replayed with the present rules. Recall: named at all. Cause first: named, and the first root cause in most
-answers from then on. Silent: no finding at warning or above at any time.
+logs are replayed with the current rules.
+
+Recall: named at all. Cause first: named, and the first root cause in most answers from then on. Behind: named, but in
+most answers not first. Silent: no finding at warning or above at any time. From birth: the fault is there from the
+start of the query; later: it begins after a healthy time. Just, clear and gross are the strength of the fault. The
+truth is what happened to the query, with the rules in brackets that are accepted as its cause.
 """
 
 
