@@ -1,12 +1,12 @@
 """Driver lost: a driver stopped answering while its queries ran, and no other driver runs them.
 
-Meaning: Prometheus can no longer scrape this driver, or its target is gone. Other drivers answer. The last scrape
-    showed running queries, and no driver has an active run of them now.
+Meaning: Prometheus can no longer scrape this driver, or its target is gone. The last scrape showed running queries, and
+    no driver has an active run of them now. If no driver answers at all, see LedgerExporterAbsent.
 Impact: most likely nothing reads the input of these queries. Their results get older, and their backlog grows until the
     topic deletes rows. No other alert about these queries can fire.
 Diagnosis: 1. Check whether the driver's process or pod is alive; its log ends with the reason.
-    2. If it is alive, run `ledgerops status --once --url http://INSTANCE` on the Prometheus host. Without an answer,
-    only the endpoint is gone, and the queries may be running.
+    2. If it is alive, run `ledgerops status --once --url http://INSTANCE` on the Prometheus host. An answer
+    means that the scrape configuration is wrong. Without one, only the endpoint is gone; the queries may be running.
     3. `up{job="JOB", instance="INSTANCE"}` is 0 while the target exists; no value means that it was removed.
 Mitigation: start the driver again; its queries resume from their checkpoints. If it was shut down on purpose, silence
     the alert: it ends by itself 12 hours after the last scrape.
