@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import NamedTuple
 
+from ledgerops.common.format import counted
 from ledgerops.signals.baseline import Baseline
 from ledgerops.signals.lag import Lag
 from ledgerops.signals.rates import Rates
@@ -39,7 +40,7 @@ def unfit(rows: Sequence[float]) -> str | None:
     """Why no line can be laid through batches of these rows; None when one can."""
     count = len(rows)
     if count < MIN_FIT_BATCHES:
-        return f"{count} batches with rows, {MIN_FIT_BATCHES} are needed"
+        return f"only {counted(count, 'batch has', 'batches have')} rows; {MIN_FIT_BATCHES} are needed"
     ordered = sorted(rows)
     spread = (ordered[(count * 9) // 10] - ordered[count // 10]) / (sum(rows) / count)
     if spread < MIN_FIT_SPREAD:

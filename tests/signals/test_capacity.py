@@ -19,7 +19,7 @@ def test_a_fit_splits_batch_time_into_overhead_and_rate():
 @pytest.mark.parametrize(
     ("rows", "seconds", "reason"),
     [
-        pytest.param([100] * 3, [1.0] * 3, "3 batches with rows, 8 are needed", id="too few"),
+        pytest.param([100] * 3, [1.0] * 3, "only 3 batches have rows; 8 are needed", id="too few"),
         pytest.param(
             [1000, 1001, 999, 1000, 1002, 1000, 998, 1000],
             [1.0, 1.5, 0.9, 1.1, 1.0, 2.0, 1.0, 1.0],

@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ledgerops.common.format import counted
 from ledgerops.signals.capacity import MIN_FIT_BATCHES, MIN_FIT_SPREAD
 from ledgerops.signals.theil_sen import fit_line
 
@@ -94,7 +95,7 @@ def fit(rows: Sequence[int], seconds: Sequence[float]) -> Fit | str:
     """
     count = len(rows)
     if count < MIN_FIT_BATCHES:
-        return f"{count} batches with rows, {MIN_FIT_BATCHES} are needed"
+        return f"only {counted(count, 'batch has', 'batches have')} rows; {MIN_FIT_BATCHES} are needed"
     x, y = np.asarray(rows, np.float64), np.asarray(seconds, np.float64)
     low, high = np.quantile(x, (0.1, 0.9))
     spread = float((high - low) / x.mean())

@@ -83,8 +83,8 @@ def check(view: QueryView) -> Iterator[Finding]:
         evidence.append(Evidence(LAG.name, max(0.0, view.now - lag), "seconds", "falling", view.now))
     more = f" (and {len(risks) - 1} more)" if len(risks) > 1 else ""
     yield Finding(
-        f"the oldest unread row of partition {partition} of {topic}{more} is deleted in {left:,.0f} s, "
-        f"{share:.0%} of what the topic keeps, and the query is not catching up",
+        f"the oldest unread row of partition {partition} of {topic}{more} will be deleted in {left:,.0f} s, "
+        f"{share:.0%} of the time that the topic keeps rows, and the query is not catching up",
         Component("partition", f"{topic}-{partition}", topic),
         tuple(evidence),
         (

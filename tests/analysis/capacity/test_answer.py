@@ -107,8 +107,8 @@ def test_the_present_cores_change_nothing(situation):
     ("known", "question", "reason"),
     [
         pytest.param(
-            {"fit": None, "reason": "3 batches with rows, 8 are needed"}, NOW,
-            "capacity unknown: 3 batches with rows, 8 are needed", id="no line",
+            {"fit": None, "reason": "only 3 batches have rows; 8 are needed"}, NOW,
+            "capacity unknown: only 3 batches have rows; 8 are needed", id="no line",
         ),
         pytest.param(
             {"fit": exact_line(2000)}, NOW,

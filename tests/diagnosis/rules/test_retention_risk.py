@@ -15,7 +15,7 @@ def behind(**changes):
 def test_a_query_that_comes_near_the_end_of_the_retention_is_found(history):
     [finding] = RULE.check(asked(history(**behind()), [105_800], [0], keeps=48.0, later=2.0))
 
-    assert finding.summary.startswith("the oldest unread row of partition 0 of transactions is deleted in ")
+    assert finding.summary.startswith("the oldest unread row of partition 0 of transactions will be deleted in ")
     assert finding.evidence[0].value == pytest.approx(4, abs=1)
     assert finding.evidence[1].value < 0.2
     assert finding.remedies[0].action == "raise retention.ms of transactions now, and retention.bytes if it is set"
