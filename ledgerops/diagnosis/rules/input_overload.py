@@ -37,6 +37,7 @@ Evidence:
 from collections.abc import Iterator
 from statistics import median
 
+from ledgerops.common.format import counted
 from ledgerops.diagnosis import batch_time, harm, overload, task_skew
 from ledgerops.diagnosis.attribution import attribution
 from ledgerops.diagnosis.criteria import OVER_RATIO, STILL_LONG, TREND_BATCHES
@@ -121,10 +122,9 @@ def _more_cores(view: QueryView) -> Remedy:
         action = f"add cores, up to {partitions} for this source" if partitions > 1 else "add cores"
         return Remedy(action, "each source partition is read by one task at a time", safe=False)
     if cores and longest.tasks <= cores:
-        few = "1 task" if longest.tasks == 1 else f"{longest.tasks} tasks"
         return Remedy(
             "split the input into more tasks (source partitions, minPartitions or repartition), then add cores",
-            f"the longest stage has only {few} for {cores} {'core' if cores == 1 else 'cores'}: more would be idle",
+            f"more would be idle: {counted(longest.tasks, 'task')} in the longest stage, {counted(cores, 'core')}",
             safe=False,
         )
     return Remedy(f"add cores, up to {longest.tasks}", "the longest stage has as many tasks", safe=False)

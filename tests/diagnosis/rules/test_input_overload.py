@@ -116,7 +116,7 @@ def test_the_work_on_the_rows_is_the_cause_where_each_batch_reads_all_there_is(h
 def test_a_single_task_is_reported_in_the_singular(history):
     [finding] = RULE.check(history(stages=[[stage(records=[1000], seconds=[2.7], wall=2.7)]] * 20, **WORK))
 
-    assert finding.remedies[0].why == "the longest stage has only 1 task for 2 cores: more would be idle"
+    assert finding.remedies[0].why == "more would be idle: 1 task in the longest stage, 2 cores"
 
 
 @pytest.mark.parametrize(
