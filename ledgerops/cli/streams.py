@@ -9,6 +9,8 @@ import os
 import sys
 from typing import TextIO
 
+from ledgerops.common.format import clean
+
 
 def prepare_streams() -> None:
     """Opens closed streams on the null device, or a file of the command would get their number; replaces signs that
@@ -35,9 +37,9 @@ def print_note(line: str) -> None:
 
 
 def print_error(line: str) -> None:
-    """One line to standard error, if that can be written."""
+    """One line to standard error, if that can be written. It may repeat what a file or an argument holds."""
     try:
-        print(line, file=sys.stderr, flush=True)
+        print(clean(" ".join(line.splitlines())), file=sys.stderr, flush=True)
     except OSError:
         drop(sys.stderr)
 
