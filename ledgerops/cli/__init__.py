@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import re
 import sys
@@ -76,6 +77,7 @@ OPTIONAL = {
     "yaml": "PyYAML",
     "zstandard": "zstandard",
 }
+UNUSABLE = (errno.EACCES, errno.EPERM, errno.ENAMETOOLONG)  # of a path, whatever is asked of it
 CHECKOUT_ONLY = "ledgerops.drills"  # the package does not carry it
 
 
@@ -192,7 +194,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as error:
         if argv[:1] == ["exec"]:  # an application's error is its own
             raise
-        if isinstance(error, PermissionError) and error.filename is not None:  # pathlib raises it for `exists`, too
+        if error.errno in UNUSABLE and error.filename is not None:  # pathlib raises them for `exists`, too
             print_error(f"ledgerops: cannot use {error.filename}: {os_reason(error)}")
             return 2
         if not is_of_output(error):

@@ -152,7 +152,7 @@ def _setup(args: argparse.Namespace) -> RunSetup:
         print(f"skipping {job.name}: this source does not provide all of {', '.join(job.inputs)}", file=sys.stderr)
     if args.port:
         _check_port(args.port)
-    folder = RunDir(args.out.resolve(), source.folder)
+    folder = RunDir(Path(os.path.realpath(args.out)), source.folder)
     wanted = replace(source.note(time.time()), sink=sink.kind, target=sink.target)
     note, resumed = folder.open(wanted, args.fresh)
     setup = RunSetup(

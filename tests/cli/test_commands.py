@@ -274,6 +274,11 @@ def test_a_file_that_this_user_may_not_use_is_one_line(monkeypatch, capsys):
     assert refused(capsys, "jobs") == "ledgerops: cannot use /others/recording: permission denied"
 
 
+@pytest.mark.parametrize("argv", [["diagnose", "--from"], ["verify"], ["state"], ["capacity", "--from"]])
+def test_a_path_that_is_too_long_is_one_line(capsys, argv):
+    assert refused(capsys, *argv, "x" * 300).endswith(": file name too long")
+
+
 @pytest.mark.parametrize("argv", [["diagnose", "--from"], ["verify"], ["state"], ["sbom", "--lock"]])
 def test_what_an_argument_holds_neither_breaks_the_line_nor_reaches_the_terminal(capsys, argv):
     assert "no\x1b[31m\nwhere".replace("\x1b", "?").replace("\n", " ") in refused(capsys, *argv, "no\x1b[31m\nwhere")

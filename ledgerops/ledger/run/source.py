@@ -109,7 +109,7 @@ def choose_source(
             return RunSource(kind, kafka.client.servers, "", kafka=kafka)
         if landing is None:
             raise UserError("--source files needs --landing FOLDER")
-        source = RunSource(kind, str(landing), _digest(str(landing.resolve()).encode()), landing=landing)
+        source = RunSource(kind, str(landing), _digest(os.path.realpath(landing).encode()), landing=landing)
         source.offered  # noqa: B018  # raises UserError for a folder that is not there
         return source
     if plan is not None or scale is not None:

@@ -98,6 +98,13 @@ def test_a_folder_that_cannot_be_written_is_refused(refused, tmp_path):
     assert refused("--out", "file") == f"cannot write to {tmp_path}/file/default: not a directory"
 
 
+def test_folders_that_link_to_themselves_are_refused_in_one_line(refused, tmp_path):
+    (loop := tmp_path / "loop").symlink_to(loop)
+
+    assert refused("--out", str(loop)) == f"cannot write to {loop}/default: too many levels of symbolic links"
+    assert refused("--source", "files", "--landing", str(loop)).startswith(f"no landing folder {loop}; create it")
+
+
 KAFKA = ("--source", "kafka", "--bootstrap-servers")
 GONE = "127.0.0.1:1"  # where nothing listens
 
