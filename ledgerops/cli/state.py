@@ -108,7 +108,6 @@ def _session(args: argparse.Namespace) -> Iterator[SparkSession]:
     _check_version()
     from pyspark.sql import SparkSession
 
-    from ledgerops.checkpoint.state_rows import reason, spark_errors
     from ledgerops.ledger.run.spark_session import open_session, output_to
 
     at_work = SparkSession.getActiveSession()
@@ -118,11 +117,8 @@ def _session(args: argparse.Namespace) -> Iterator[SparkSession]:
     print("starting Spark to read the state ...", file=sys.stderr, flush=True)
     with tempfile.TemporaryDirectory(prefix="ledgerops-state-") as folder:
         extra = {"spark.ui.enabled": "false", "spark.local.dir": folder}
-        try:
-            with output_to(Path(folder) / "spark.log"):
-                session = open_session(args.master, args.cores, Path(folder), extra)
-        except spark_errors() as error:
-            raise UserError(f"cannot start Spark: {reason(error)}") from None
+        with output_to(Path(folder) / "spark.log"):
+            session = open_session(args.master, args.cores, Path(folder), extra)
         try:
             yield session
         finally:

@@ -184,7 +184,7 @@ def start_run(setup: RunSetup) -> ActiveRun:
             jars = {"spark.jars": ",".join(map(str, setup.jars))} if setup.jars else {}
             quick = quick_start_conf() if setup.quick_start else {}
             conf = {**SESSION_CONF, **jars, **quick, **setup.conf}
-            spark = open_session(setup.master, setup.cores, folder.path, conf, setup.executor_python)
+            spark = open_session(setup.master, setup.cores, folder.path, conf, setup.executor_python, folder.log)
             check_file_system(spark, folder.path)
             if is_remote(setup.master):
                 check_executors(spark, folder.path)

@@ -71,11 +71,12 @@ def open_session(
     folder: Path,
     extra: Mapping[str, str] | None = None,
     executor_python: str | None = None,
+    log: Path | None = None,
 ) -> SparkSession:
     """A new session; without `master` it runs on `cores` cores of this machine.
 
-    The executors of a master run `executor_python`, or what PYSPARK_PYTHON names. Raises UserError without a Java, and
-    when the master does not answer.
+    The executors of a master run `executor_python`, or what PYSPARK_PYTHON names. Raises UserError without a Java,
+    when the master does not answer, and when Spark does not start; `log` is where the JVM has said why.
     """
     os.environ["JAVA_HOME"] = str(java_home())
     # without these Spark starts whichever python3 comes first on the PATH
@@ -93,10 +94,10 @@ def open_session(
         builder = builder.config(key, value)
     try:
         return builder.getOrCreate()
-    except Exception as error:  # of py4j, with a page of Java's frames
-        if not cluster.is_remote(master):
-            raise
-        raise UserError(f"cannot start Spark on {master}: {cluster.one_line(str(error))}") from None
+    except Exception as error:  # of a setting, or of py4j, with a page of Java's frames
+        where = f"on {master}" if cluster.is_remote(master) else "on this machine"
+        hint = f"; see {log}" if log else ""
+        raise UserError(f"cannot start Spark {where}: {cluster.one_line(str(error))}{hint}") from None
 
 
 @contextmanager

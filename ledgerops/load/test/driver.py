@@ -62,7 +62,7 @@ def run(spec: Spec) -> int:
     stop = Stop()
     with stop.on_signals():
         with output_to(folder.log):  # `start_run` takes the session that there is
-            open_session(None, spec.cores, folder.path, SESSION_CONF)
+            open_session(None, spec.cores, folder.path, SESSION_CONF, log=folder.log)
         origin = time.time() + LEAD_SECONDS
         note, resumed = folder.open(source.note(origin), fresh=True)
         running = start_run(

@@ -191,6 +191,37 @@ def test_which_python_executors_run(monkeypatch, tmp_path, master, given, variab
     assert spark_session.os.environ["PYSPARK_PYTHON"] == used
 
 
+@pytest.mark.parametrize(
+    ("variable", "value", "told"),
+    [
+        pytest.param(
+            "SPARK_HOME",
+            "/nowhere",
+            r"cannot start Spark on this machine: .*No such file or directory: '/nowhere/.*spark-submit'",
+            id="home",
+        ),
+        pytest.param(
+            "PYSPARK_SUBMIT_ARGS",
+            "'--conf",
+            "cannot start Spark on this machine: No closing quotation; see .*spark.log",
+            id="arguments",
+        ),
+    ],
+)
+def test_a_spark_that_does_not_start_here_is_one_line(monkeypatch, tmp_path, variable, value, told):
+    from pyspark import SparkContext
+
+    monkeypatch.setattr(SparkContext, "_gateway", None)  # as in a process without a session
+    monkeypatch.setattr(SparkContext, "_active_spark_context", None)
+    monkeypatch.setattr("pyspark.sql.SparkSession._instantiatedSession", None)
+    for name in ("JAVA_HOME", "PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON", "SPARK_LOCAL_IP"):
+        monkeypatch.setenv(name, "")
+    monkeypatch.setenv(variable, value)
+
+    with pytest.raises(UserError, match=told):
+        spark_session.open_session(None, 1, tmp_path, log=tmp_path / "spark.log")
+
+
 def with_default_file_system(address):
     context = SimpleNamespace(_jsc=SimpleNamespace(hadoopConfiguration=lambda: {"fs.defaultFS": address}))
     return SimpleNamespace(sparkContext=context)
