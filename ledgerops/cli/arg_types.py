@@ -6,6 +6,8 @@ import argparse
 import re
 from pathlib import Path
 
+MAX_SECONDS = 36_500 * 86_400.0  # a century: neither Spark nor a thread's wait takes much more
+MAX_WHOLE = 2**31 - 1  # Spark takes no more cores or files
 UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
@@ -14,7 +16,10 @@ def seconds(text: str) -> float:
     found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smhd]?)", text.strip())
     if not found or float(found.group(1)) <= 0:
         raise argparse.ArgumentTypeError(f"not a duration: {text!r}; write 90, 90s, 2m, 1h or 2d")
-    return float(found.group(1)) * UNITS[found.group(2)]
+    value = float(found.group(1)) * UNITS[found.group(2)]
+    if value > MAX_SECONDS:
+        raise argparse.ArgumentTypeError(f"{text!r:.40} is out of range: at most {MAX_SECONDS / 86_400:.0f}d")
+    return value
 
 
 def interval(text: str) -> float:
@@ -46,7 +51,9 @@ def whole(text: str) -> int:
     except ValueError:
         value = 0
     if value <= 0:
-        raise argparse.ArgumentTypeError(f"not a positive whole number: {text!r}")
+        raise argparse.ArgumentTypeError(f"not a positive whole number: {text!r:.40}")
+    if value > MAX_WHOLE:
+        raise argparse.ArgumentTypeError(f"{text!r:.40} is out of range: at most {MAX_WHOLE}")
     return value
 
 
