@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from ledgerops.checkpoint.batch_log import COMPACT, metadata_log
+from ledgerops.errors import UserError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -28,18 +29,13 @@ BATCH = "batch="
 def committed_files(output: Path) -> list[Path]:
     """The data files in `output` that belong to committed batches, in order of commit; none before the first batch.
 
-    Names are taken relative to `output`, so a folder that was moved since reads the same.
+    Names are taken relative to `output`, so a folder that was moved since reads the same. Raises UserError for a log
+    that is damaged.
     """
     log = metadata_log(output / LOG)
     compacted = [batch for batch, file in log.items() if file.name.endswith(COMPACT)]
     first = max(compacted, default=0)
-    named = [
-        _within(output, entry["path"])
-        for batch, file in sorted(log.items())
-        if batch >= first
-        for entry in map(json.loads, file.read_text("utf-8").splitlines()[1:])
-        if entry["action"] == "add"
-    ]
+    named = [path for batch, file in sorted(log.items()) if batch >= first for path in _added(output, file)]
     return named + [file for _, folder in sorted(_batches(output).items()) for file in _data_files(folder)]
 
 
@@ -82,6 +78,14 @@ def current_rows(output: Path, job: Job) -> pa.Table:
     return rows.take(newest.column(f"{BATCH}_min").combine_chunks().sort())
 
 
+def _added(output: Path, file: Path) -> list[Path]:
+    try:
+        entries = [json.loads(line) for line in file.read_text("utf-8").splitlines()[1:]]
+        return [_within(output, entry["path"]) for entry in entries if entry["action"] == "add"]
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        raise UserError(f"cannot read {file} ({type(error).__name__}: {error}); the output is damaged") from None
+
+
 def _within(output: Path, url: str) -> Path:
     # the log holds absolute URLs: what counts is the file's name, and its folder if that is one of a route
     path = PurePosixPath(unquote(url))
@@ -95,4 +99,4 @@ def _data_files(folder: Path) -> list[Path]:
 
 def _batches(output: Path) -> dict[int, Path]:
     numbers = ((folder.name.removeprefix(BATCH), folder) for folder in output.glob(f"{BATCH}*"))
-    return {int(number): folder for number, folder in numbers if number.isdigit()}
+    return {int(number): folder for number, folder in numbers if number.isdecimal()}

@@ -5,6 +5,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from ledgerops.errors import UserError
 from ledgerops.ledger.jobs.customer_activity import JOB
 from ledgerops.ledger.sinks.committed import batch_folder, committed_files, current_rows, last_batch
 from tests.ledger.jobs.feed import instant
@@ -67,6 +68,26 @@ def test_an_output_in_a_folder_named_like_a_routes_is_not_taken_for_one(tmp_path
     (tmp_path / "_spark_metadata" / "0").write_text("v1\n" + json.dumps(entry))
 
     assert committed_files(tmp_path) == [tmp_path / "part-a.parquet"]
+
+
+@pytest.mark.parametrize(
+    "entry",
+    ['{"path": "part', "[]", '{"action": "add", "path": {}}', "[" * 100_000, "\udcff"],
+    ids=["torn", "a list", "no path", "nested too deeply", "not UTF-8"],
+)
+def test_a_log_that_is_damaged_is_told_in_one_line(tmp_path, entry):
+    file = tmp_path / "_spark_metadata" / "0"
+    file.parent.mkdir()
+    file.write_bytes(f"v1\n{entry}\n".encode("utf-8", "surrogateescape"))
+
+    with pytest.raises(UserError, match=r"cannot read .*/_spark_metadata/0 \(.*\); the output is damaged"):
+        committed_files(tmp_path)
+
+
+def test_a_folder_that_only_looks_like_a_batch_is_none(tmp_path):
+    (tmp_path / "batch=²").mkdir()
+
+    assert committed_files(tmp_path) == []
 
 
 def test_of_folders_by_batch_the_whole_ones_are_named_in_order(tmp_path):
