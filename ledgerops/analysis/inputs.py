@@ -62,5 +62,5 @@ def _exporter(url: str, seconds: float | None) -> Source:
 def _instant(date: str | None) -> float | None:
     try:
         return parsedate_to_datetime(date).timestamp() if date else None
-    except ValueError:
+    except (ValueError, OverflowError):
         return None

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import socket
+import threading
 
 import pytest
 import zstandard
@@ -98,3 +100,18 @@ def test_a_dead_exporter_is_not_taken_for_a_healthy_query(capsys):
         f"ledgerops: cannot reach an exporter at {url}: [errno 111] connection refused; "
         "start the application, or give a recording with --from\n"
     )
+
+
+def test_a_server_that_has_no_clock_is_no_traceback():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve():
+            connection, _ = server.accept()
+            with connection:
+                connection.recv(65_536)
+                connection.sendall(b"HTTP/1.1 200 OK\r\nDate: Mon, 01 Jan 2024 00:00:00 +99999999999999999999\r\n\r\n")
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        assert open_source(f"http://127.0.0.1:{server.getsockname()[1]}").now is None
+        thread.join(10)

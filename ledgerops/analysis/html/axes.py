@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+from ledgerops.model.spark_progress import MAX_EPOCH_SECONDS
+
 MAX_AXIS_VALUE = 1e15  # no number of Spark's is larger
 # distances between two ticks of a time axis
 TIME_STEPS_SECONDS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400)
@@ -42,6 +44,7 @@ def value_ticks(top: float, show: Callable[[float], str]) -> list[Tick]:
 
 def utc_ticks(low: float, high: float, most: int = 8) -> list[Tick]:
     """About `most` round instants in UTC between two epoch seconds."""
+    high = min(high, MAX_EPOCH_SECONDS)  # an axis may end later than there are dates
     step = _step(high - low, most)
     pattern = "%H:%M:%S" if step < 60 else "%H:%M" if step < 86_400 else "%m-%d"
     first = math.ceil(low / step) * step

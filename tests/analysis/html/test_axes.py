@@ -24,6 +24,10 @@ def test_there_are_a_few_round_instants_whatever_the_span(span):
     assert len(ticks) <= 9 and all(at >= 1_800_000_000.0 for at, _ in ticks)
 
 
+def test_an_axis_that_ends_later_than_there_are_dates_has_ticks():
+    assert utc_ticks(253_402_300_000.0, 253_402_400_000.0)[-1][1] == "23:58"
+
+
 @pytest.mark.parametrize("span", [0.0, 1.0, 59.0, 3600.0, 4e8])
 def test_elapsed_times_begin_at_zero_and_are_few(span):
     ticks = elapsed_ticks(1_800_000_000.0, 1_800_000_000.0 + span)
