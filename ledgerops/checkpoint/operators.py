@@ -77,7 +77,7 @@ def _read(folder: Path, number: int, batch: int) -> Operator:
         if version not in ("v1", "v2"):
             raise UserError(f"{file} has version {version:.10}, which needs a newer ledgerops")
         return _parse(json.loads(text), number)
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise UserError(f"cannot read {file} ({type(error).__name__}: {error}); the checkpoint is damaged") from None
 
 

@@ -198,7 +198,7 @@ def _searched(out: Path, names: tuple[str, ...]) -> float:
         found = json.loads(file.read_text("utf-8"))["sustainable_rows_per_second"]
     except OSError:
         raise UserError(f"no {file}: run ledgerops load search {names[0]} first, or give --rate") from None
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, KeyError, RecursionError):
         raise UserError(f"cannot read {file}: not a result of load search; run it again, or give --rate") from None
     if not isinstance(found, int | float):
         raise UserError(f"{file} has no sustained rate for {names[0]}; give --rate")

@@ -120,7 +120,7 @@ def read_manifest(file: Path) -> Manifest:
         version = document.pop("version")
     except OSError as error:
         raise UserError(f"cannot read {file}: {os_reason(error)}; give --manifest") from None
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise UserError(f"cannot read {file}: not a manifest; ledgerops load writes them") from None
     if version != VERSION:
         raise UserError(f"cannot read {file}: a manifest of version {version}; this ledgerops reads version {VERSION}")

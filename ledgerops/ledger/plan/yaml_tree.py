@@ -170,6 +170,8 @@ def parse(text: str, file: str) -> Entry:
         mark = getattr(error, "problem_mark", None)
         place = f"{file}:{mark.line + 1}" if mark else file
         raise UserError(f"{place}: not YAML ({getattr(error, 'problem', None) or error})") from None
+    except RecursionError:
+        raise UserError(f"{file}: not YAML (nested too deeply)") from None
     if node is None:
         raise UserError(f"{file}:1: empty; a plan needs at least phases")
     return Entry(file, "", node)

@@ -15,6 +15,7 @@ from typing import TextIO
 from ledgerops.checkpoint.batch_log import BatchLog
 from ledgerops.common.files import write_json
 from ledgerops.errors import UserError, os_reason
+from ledgerops.model.spark_progress import MAX_EPOCH_SECONDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,10 +142,13 @@ class RunDir:
     def _read(self) -> RunNote | None:
         file = self.path / "run.json"
         try:
-            return RunNote(**json.loads(file.read_text("utf-8")))
+            note = RunNote(**json.loads(file.read_text("utf-8")))
+            if not (0 <= note.origin <= MAX_EPOCH_SECONDS and isinstance(note.topics, dict)):
+                raise ValueError(f"origin {note.origin!r:.20}, topics {note.topics!r:.20}")
+            return note
         except FileNotFoundError:
             return None
-        except (OSError, ValueError, TypeError) as error:
+        except (OSError, ValueError, TypeError, RecursionError) as error:
             raise UserError(f"cannot read {file} ({error}); add --fresh to start over") from None
 
     def _write(self, note: RunNote) -> None:

@@ -103,7 +103,7 @@ def _claim(job: Job, checkpoint: Path, output: Sink, fingerprint: str) -> None:
         found = dict(json.loads(note.read_text("utf-8")))
     except FileNotFoundError:
         found = None
-    except (OSError, ValueError, TypeError) as error:
+    except (OSError, ValueError, TypeError, RecursionError) as error:
         raise UserError(f"cannot read {note} ({error}); move {checkpoint} and {output} away to start over") from None
     if planned is not None and found is None:
         raise UserError(

@@ -53,7 +53,7 @@ def _find(run: Path | None, given: Path | None, data: Path | None) -> Manifest:
 def _source(run: Path) -> str | None:
     try:
         found = json.loads((run / "run.json").read_text("utf-8")).get("source")
-    except (OSError, ValueError, AttributeError):
+    except (OSError, ValueError, AttributeError, RecursionError):
         return None
     return str(found)
 

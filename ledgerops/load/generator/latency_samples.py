@@ -154,7 +154,7 @@ def read_samples(path: Path) -> Iterator[dict[str, Any]]:
             row = json.loads(line)
             instants = [row["created"], row["acknowledged"]]
             instants += [time for time in (row.get("scheduled"), row.get("appended")) if time is not None]
-        except (ValueError, KeyError, TypeError, AttributeError):
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             instants = [None]
         if not all(map(is_instant, instants)):
             raise UserError(f"cannot read {path}:{number}: not a sample; ledgerops load --samples writes them")

@@ -219,6 +219,7 @@ def test_an_id_that_a_file_has_twice_counts_once(tmp_path):
     [
         pytest.param("{", "not a manifest; ledgerops load writes them", id="not JSON"),
         pytest.param("[]", "not a manifest; ledgerops load writes them", id="another document"),
+        pytest.param("[" * 100_000, "not a manifest; ledgerops load writes them", id="nested too deeply"),
         pytest.param('{"version": 9}', "a manifest of version 9; this ledgerops reads version 1", id="another version"),
         pytest.param('{"version": 1}', "a damaged manifest ('summary')", id="half of one"),
     ],

@@ -158,6 +158,7 @@ def test_the_digest_is_that_of_the_meaning():
             "plan.yaml:3: not YAML (expected the node content, but found '<stream end>')",
             id="not YAML",
         ),
+        pytest.param("[" * 10_000, "plan.yaml: not YAML (nested too deeply)", id="nested too deeply"),
         pytest.param(
             ONE + "keyz: {}",
             "plan.yaml:2: keyz: unknown key (did you mean keys?); known here: seed, start, scale, repeat, phases, "

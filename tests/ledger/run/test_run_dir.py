@@ -97,7 +97,17 @@ def test_another_plan_is_refused_and_the_earlier_run_left_alone(root):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{", "[]", '{"source": "embedded"}'], ids=["empty", "torn", "a list", "keys absent"]
+    "text",
+    [
+        pytest.param("", id="empty"),
+        pytest.param("{", id="torn"),
+        pytest.param("[]", id="a list"),
+        pytest.param('{"source": "embedded"}', id="keys absent"),
+        pytest.param("[" * 100_000, id="nested too deeply"),
+        pytest.param('{"source": "embedded", "plan": "p", "digest": "d", "origin": "x"}', id="no instant"),
+        pytest.param('{"source": "embedded", "plan": "p", "digest": "d", "origin": NaN}', id="no number"),
+        pytest.param('{"source": "embedded", "plan": "p", "digest": "d", "origin": 1, "topics": null}', id="no topics"),
+    ],
 )
 def test_a_note_that_cannot_be_read_is_refused_and_fresh_helps(root, text):
     opened(root, FIRST)
