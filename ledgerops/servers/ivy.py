@@ -63,7 +63,7 @@ def problem(lines: Sequence[str]) -> str:
     for line in lines:
         if found := re.search(r"\[FAILED +\] (.*?)( \(\d+ms\))?$", line):
             return f"download failed: {found[1]}"
-    messages = [line for line in lines if line and not line.startswith(("at ", "::"))]
+    messages = [line for line in lines if line and not line.startswith(("at ", "... ", "::"))]
     return _lower(messages[-1]) if messages else f"Ivy took more than {MAX_DOWNLOAD_SECONDS:.0f} s, or was killed"
 
 

@@ -241,6 +241,16 @@ def test_settings_that_are_not_there_are_named(tmp_path):
             ["[FAILED     ] a#b;1!b.jar: invalid sha1 (9ms)"], "download failed: a#b;1!b.jar: invalid sha1", id="broken"
         ),
         pytest.param(["Error: could not create the VM"], "error: could not create the VM", id="no sense in it"),
+        pytest.param(
+            [
+                'Exception in thread "main" java.text.ParseException: failed to load settings',
+                "at org.apache.ivy.Main.main(Main.java:197)",
+                "Caused by: org.xml.sax.SAXParseException: Premature end of file.",
+                "... 7 more",
+            ],
+            "caused by: org.xml.sax.SAXParseException: Premature end of file.",
+            id="settings that are none",
+        ),
         pytest.param([], "Ivy took more than 900 s, or was killed", id="nothing"),
     ],
 )
