@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ledgerops.ledger.jobs.job import Job
-from ledgerops.ledger.run.start import SESSION_CONF
+from ledgerops.ledger.run.start import IN_MEMORY, PROVIDER, SESSION_CONF
 from tests.ledger.jobs.feed import Feed
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-PROVIDER = "spark.sql.streaming.stateStore.providerClass"
-IN_MEMORY = "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider"
 # jobs of transformWithState, which Spark has for RocksDB alone
 ON_ROCKSDB = {"conflicting_transactions", "enriched_transactions", "versioned_customers"}
 
@@ -34,8 +32,8 @@ def job_session(spark: SparkSession) -> Iterator[SparkSession]:
 
 @pytest.fixture
 def feed(job_session: SparkSession, tmp_path: Path) -> Callable[[Job], Feed]:
-    """Makes the feed of a job, whose state is in the memory where it may be: that of RocksDB, which a run uses for all
-    jobs, takes longer to open and to save, and is tried with every kind of state in tests/checkpoint."""
+    """Makes the feed of a job, whose state is in the memory where it may be: that of RocksDB, which a run uses for
+    most jobs, takes longer to open and to save, and is tried with every kind of state in tests/checkpoint."""
 
     def make(job: Job) -> Feed:
         job_session.conf.set(PROVIDER, SESSION_CONF[PROVIDER] if job.name in ON_ROCKSDB else IN_MEMORY)

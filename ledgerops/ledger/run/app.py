@@ -22,7 +22,7 @@ from ledgerops.ledger.run.services import Services, open_services
 from ledgerops.ledger.run.sink import RunSink
 from ledgerops.ledger.run.source import RunSource, open_tables, read_source_heads, total_rows
 from ledgerops.ledger.run.spark_session import open_session, output_to, quick_start_conf
-from ledgerops.ledger.run.start import SESSION_CONF, start
+from ledgerops.ledger.run.start import SESSION_CONF, provider_of, start
 from ledgerops.ledger.sources.csv_file import rejected
 
 if TYPE_CHECKING:
@@ -226,6 +226,7 @@ def _start_one(
         fingerprint=f"{setup.note.source} {setup.note.digest}",
         lateness=setup.lateness or (REPLAY_LATENESS if setup.source.kind == "replay" else None),
         services=services,
+        provider=provider_of(job, setup.conf),
     )
 
 

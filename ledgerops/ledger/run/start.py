@@ -25,10 +25,11 @@ if TYPE_CHECKING:
 # For the session and not for single queries: Spark reads these from the session that starts the query, and a listener
 # receives events only of the queries of its own session.
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
+IN_MEMORY = "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider"  # Spark's default
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 JOIN_VERSION = "spark.sql.streaming.join.stateFormatVersion"
 SESSION_CONF: dict[str, str] = {
-    # transformWithState works with this provider only; for the others it bounds the memory
+    # transformWithState works with this provider only; for the others it bounds the memory, where state is not short
     PROVIDER: ROCKSDB,
     # a join's state in one store a partition instead of four, each of which is opened and committed in every batch
     JOIN_VERSION: "3",
@@ -50,14 +51,16 @@ def start(
     fingerprint: str = "",
     lateness: str | None = None,
     services: Mapping[str, str] | None = None,
+    provider: str | None = None,
 ) -> StreamingQuery:
     """The running query of `job`, named after it, fed by `inputs` (by name, at least those that the job reads).
 
     `available_now` reads what is there and ends; otherwise a batch starts every `trigger_seconds`, or without
     these as soon as the last has ended. `fingerprint` says where the rows come from (kind of source and plan): the
     offsets in a checkpoint mean nothing for another source. `lateness` replaces the job's own allowance, where it has
-    one. `services` are the URLs, by name, of what the job asks besides Spark. Raises UserError, before anything is
-    started or written, when checkpoint or output belong to something else.
+    one. `services` are the URLs, by name, of what the job asks besides Spark. `provider` is the class of the state
+    store for a new checkpoint (see `provider_of`), instead of the session's; an old one keeps its own. Raises
+    UserError, before anything is started or written, when checkpoint or output belong to something else.
     """
     _claim(job, checkpoint, sink, fingerprint)
     named = {} if job.lateness is None else {"lateness": lateness or job.lateness}
@@ -71,17 +74,23 @@ def start(
         .option("checkpointLocation", str(checkpoint))
         .trigger(**({"availableNow": True} if available_now else trigger))
     )
-    conf = {}
+    conf = {} if provider is None else {PROVIDER: provider}
     if job.timers and available_now:  # without input the timers' batches would go on for ever and the query never end
         conf["spark.sql.streaming.noDataMicroBatches.enabled"] = "false"
-    if rows.sparkSession.conf.get(PROVIDER) != ROCKSDB:  # no other has a join's state in one store
+    if (provider or rows.sparkSession.conf.get(PROVIDER)) != ROCKSDB:  # no other has a join's state in one store
         conf[JOIN_VERSION] = "2"
-    with _conf(rows.sparkSession, conf):
+    with temporary_conf(rows.sparkSession, conf):
         return writer.start()
 
 
+def provider_of(job: Job, chosen: Mapping[str, str]) -> str | None:
+    """The class of the state store for `job`: the one in the settings that a user chose, else memory for a short
+    state; None for that of the session."""
+    return chosen.get(PROVIDER, IN_MEMORY if job.short_state else None)
+
+
 @contextmanager
-def _conf(session: SparkSession, conf: Mapping[str, str]) -> Iterator[None]:
+def temporary_conf(session: SparkSession, conf: Mapping[str, str]) -> Iterator[None]:
     """For the time of a start: a query keeps the settings of the session that it was started with."""
     before = {key: session.conf.get(key) for key in conf}
     for key, value in conf.items():

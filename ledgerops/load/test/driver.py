@@ -53,7 +53,7 @@ def run(spec: Spec) -> int:
     from ledgerops.ledger.run.run_dir import RunDir
     from ledgerops.ledger.run.source import RunSource
     from ledgerops.ledger.run.spark_session import open_session, output_to
-    from ledgerops.ledger.run.start import SESSION_CONF
+    from ledgerops.ledger.run.start import PROVIDER, ROCKSDB, SESSION_CONF
 
     jobs, plan = choose_jobs(spec.jobs), parse_plan(spec.plan, spec.title)
     source = RunSource("embedded", spec.title, plan.digest, plan=plan)
@@ -79,6 +79,7 @@ def run(spec: Spec) -> int:
                 max_rows=None,
                 record=True,
                 service_urls={},
+                conf={PROVIDER: ROCKSDB},  # a minute of state at the highest rate need not fit the heap
             )
         )
         try:
