@@ -1,9 +1,9 @@
 """The ledger's jobs against the engine that runs them: our job, the same in a few lines of PySpark, and Flink SQL.
 
-All rows are there at the start and nothing is written, so that decoding and the job itself are compared. PySpark has
-our settings of the session, among them state in RocksDB, whose memory is bounded: what is judged is the job. From Kafka
-it is also measured at Spark's defaults, with state in memory. Figures are CPU seconds of all processes but the broker;
-what a JVM compiles is in them, as all kinds take turns in the same JVMs.
+All rows are there at the start and nothing is written, so that decoding and the job itself are compared. All three
+keep their state where our job does, and PySpark has our settings of the session: what is judged is the job. Where that
+is RocksDB, the other two are also measured at their own defaults, with state in memory. Figures are CPU seconds of all
+processes but the broker; what a JVM compiles is in them, as all kinds take turns in the same JVMs.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from load.bench.usage import Meter
 
 ROWS, ROUNDS, BATCHES = 300_000, 4, 3
 OURS, AGAIN, PLAIN, FLINK = "our job", "our job again", "PySpark", "Flink SQL"
-DEFAULTS = "PySpark with state in memory"
+DEFAULTS, FLINK_DEFAULTS = "PySpark with state in memory", "Flink SQL with state in memory"
 KAFKA, EMBEDDED = "Kafka", "the embedded source"
 MAX_SECONDS = {KAFKA: 150.0, EMBEDDED: 60.0}  # of one job: no round after the fourth begins later
 MAX_OF_PLAIN = 1.02  # CPU of our job over that of plain PySpark
@@ -200,6 +200,7 @@ def _ways(
 
     from ledgerops.ledger.jobs import find_job
     from ledgerops.ledger.plan.schemas import TABLES
+    from ledgerops.ledger.run.start import PROVIDER, ROCKSDB, provider_of, temporary_conf
     from ledgerops.ledger.sources.kafka import Topics, open_table
 
     def decoded(topic: str) -> Any:
@@ -212,27 +213,41 @@ def _ways(
         topic = TOPICS.get(job, "transactions")
         opened = embedded(spark, (topic,))
 
+        known, in_heap = find_job(job), find_job(job).short_state
+        store = {PROVIDER: provider_of(known, {}) or ROCKSDB}
+
         def bare(table: Any) -> float:
-            return _run(plain(table, F), folder)
+            with temporary_conf(spark, store):
+                return _run(plain(table, F), folder)
 
         def at_defaults() -> float:
             with _spark_defaults(spark):
-                return bare(decoded(topic))
+                return _run(plain(decoded(topic), F), folder)
 
-        def ours() -> float:
-            table = open_table(spark, Topics(kafka.client), topic, rows // BATCHES, "rejected")
-            return _run(find_job(job).transform(table), folder)
+        def ours(table: Any) -> float:
+            with temporary_conf(spark, store):
+                return _run(known.transform(table), folder)
+
+        def opened_topic() -> Any:
+            return open_table(spark, Topics(kafka.client), topic, rows // BATCHES, "rejected")
 
         def made() -> Any:
             return opened(folder, rows, rows // BATCHES)[topic]
 
         if source == EMBEDDED:
-            same = lambda: _run(find_job(job).transform(made()), folder)  # noqa: E731
-            return {OURS: same, PLAIN: lambda: bare(made()), AGAIN: same}
-        kinds = {OURS: ours, PLAIN: lambda: bare(decoded(topic)), AGAIN: ours}
-        if find_job(job).stateful:
+            return {OURS: lambda: ours(made()), PLAIN: lambda: bare(made()), AGAIN: lambda: ours(made())}
+        kinds = {
+            OURS: lambda: ours(opened_topic()),
+            PLAIN: lambda: bare(decoded(topic)),
+            AGAIN: lambda: ours(opened_topic()),
+        }
+        if flink is not None:
+            kinds[FLINK] = lambda: flink.insert(job, query, "hashmap" if in_heap else "rocksdb")
+        if known.stateful and not in_heap:
             kinds[DEFAULTS] = at_defaults
-        return kinds if flink is None else {**kinds, FLINK: lambda: flink.run(f"INSERT INTO {job} {query}")}
+            if flink is not None:
+                kinds[FLINK_DEFAULTS] = lambda: flink.insert(job, query, "hashmap")
+        return kinds
 
     return {job: one(job, plain, query) for job, (plain, _, query) in JOBS.items()}
 

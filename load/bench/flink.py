@@ -79,6 +79,11 @@ class Flink:
             limit.cancel()
         raise RuntimeError(f"Flink: {''.join(said).strip()[-800:]}")
 
+    def insert(self, table: str, query: str, backend: str) -> float:
+        """Runs a query into `table`, with its state in a backend: `rocksdb` or `hashmap`. Returns as `run` does."""
+        self.run(f"SET 'state.backend.type' = '{backend}'")
+        return self.run(f"INSERT INTO {table} {query}")
+
     def close(self) -> None:
         """Ends the JVM."""
         self._process.kill()
