@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 MAX_SECONDS = 36_500 * 86_400.0  # a century: neither Spark nor a thread's wait takes much more
-MAX_WHOLE = 2**31 - 1  # Spark takes no more cores or files
+MAX_CORES = 100_000  # of a cluster
 UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
@@ -52,9 +52,14 @@ def whole(text: str) -> int:
         value = 0
     if value <= 0:
         raise argparse.ArgumentTypeError(f"not a positive whole number: {text!r:.40}")
-    if value > MAX_WHOLE:
-        raise argparse.ArgumentTypeError(f"{text!r:.40} is out of range: at most {MAX_WHOLE}")
     return value
+
+
+def cores(text: str) -> int:
+    """A number of cores that a cluster may have."""
+    if (found := whole(text)) > MAX_CORES:
+        raise argparse.ArgumentTypeError(f"{text:.40} cores is out of range: at most {MAX_CORES:,}")
+    return found
 
 
 def factor(text: str) -> float:

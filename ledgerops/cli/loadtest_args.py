@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from ledgerops.cli.arg_types import seconds, whole
+from ledgerops.cli.arg_types import cores, seconds
 from ledgerops.common.format import clock
 from ledgerops.config import FRESHNESS_OBJECTIVE_SECONDS
 from ledgerops.errors import UserError, os_reason
@@ -56,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add(
         "--cores",
-        type=whole,
+        type=cores,
         default=CORES,
         help=f"cores for Spark, and number of shuffle partitions (default {CORES})",
     )

@@ -36,7 +36,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ledgerops.cli import source_sink_args
-from ledgerops.cli.arg_types import factor, interval, port, rate, seconds, shared_folder, spark_property, whole
+from ledgerops.cli.arg_types import cores, factor, interval, port, rate, seconds, shared_folder, spark_property, whole
 from ledgerops.cli.run_summary import announce, sum_up
 from ledgerops.common.format import clock
 from ledgerops.errors import UserError, os_reason
@@ -101,7 +101,7 @@ def _add_surroundings(parser: argparse.ArgumentParser) -> None:
     add("--port", type=port, help="port of the live page and metrics (default 9464, or any free port)")
     add("--out", type=shared_folder, default=Path("runs"), metavar="FOLDER", help="folder for runs (default runs)")
     add("--fresh", action="store_true", help="start over; the earlier run is kept under another name")
-    add("--cores", type=whole, default=2, help="number of cores and of shuffle partitions (default 2)")
+    add("--cores", type=cores, default=2, help="number of cores and of shuffle partitions (default 2)")
     add("--master", help="run on this Spark master instead of this machine; --out must be a folder that it shares")
     add("--executor-python", metavar="PATH", help="Python of the executors (default: PYSPARK_PYTHON, or this one)")
     add(

@@ -27,7 +27,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ledgerops.cli.arg_types import whole
+from ledgerops.cli.arg_types import cores
 from ledgerops.errors import UserError
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--rows", type=_number, default=0, metavar="N", help="sample rows to show per store (default 0)")
     add("--show-keys", action="store_true", help="show keys and strings in full instead of hashes")
     add("--json", action="store_true", help="print one JSON document and nothing else")
-    add("--cores", type=whole, default=2, help="cores for reading (default 2)")
+    add("--cores", type=cores, default=2, help="cores for reading (default 2)")
     add("--master", help="read on this Spark master; its workers must see the checkpoint under the same path")
 
 

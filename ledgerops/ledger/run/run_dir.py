@@ -15,7 +15,7 @@ from typing import TextIO
 from ledgerops.checkpoint.batch_log import BatchLog
 from ledgerops.common.files import write_json
 from ledgerops.errors import UserError, os_reason
-from ledgerops.model.spark_progress import MAX_EPOCH_SECONDS
+from ledgerops.ledger.plan.manifest import is_instant
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +143,7 @@ class RunDir:
         file = self.path / "run.json"
         try:
             note = RunNote(**json.loads(file.read_text("utf-8")))
-            if not (0 <= note.origin <= MAX_EPOCH_SECONDS and isinstance(note.topics, dict)):
+            if not (is_instant(note.origin) and isinstance(note.topics, dict)):
                 raise ValueError(f"origin {note.origin!r:.20}, topics {note.topics!r:.20}")
             return note
         except FileNotFoundError:
