@@ -30,6 +30,7 @@ Evidence:
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from statistics import median, pstdev
+from typing import NamedTuple
 
 from ledgerops.diagnosis import batch_time, starvation, state_cost
 from ledgerops.diagnosis.criteria import FAR_RATIO
@@ -54,62 +55,56 @@ MIN_OUTSIDE_SHARE = 0.5  # of the excess passes while no task computes
 PER_ROW = 2.0  # times the median time for a row: more rows may take longer
 OVER_AFTER = 2.5  # times their spacing without a slow one, and it is over
 MIN_MEDIAN_TASK_SHARE = 0.5  # of the longest task the one in the middle takes, when all of them wait for the sink
-COMPACTION_BATCHES = (
-    10  # batches: the state store's snapshots and the logs of metadata are compacted in this rhythm by default
-)
-MAX_REGULAR_DEVIATION = (
-    0.35  # standard deviation over mean of the spacings; a timer seen through batches stays below it
-)
+COMPACTION_BATCHES = 10  # by default the rhythm in which the state's snapshots and the logs of metadata are compacted
+MAX_REGULAR_DEVIATION = 0.35  # standard deviation over mean of the spacings; a timer seen through batches is below it
+
+
+class Stalls(NamedTuple):
+    """The newest batches, the usual seconds of one, the slow ones, and those of them that do not follow a slow one."""
+
+    batches: Sequence[Progress]
+    usual: float
+    slow: Sequence[Progress]
+    events: Sequence[Progress]
+    least: int = MIN_EVENTS  # so many events are needed
+
+    @property
+    def spacings(self) -> Sequence[float]:
+        """Seconds between the starts of the events."""
+        return [later.started - earlier.started for earlier, later in pairwise(self.events)]
+
+    @property
+    def regular(self) -> bool:
+        """Whether the events come in a rhythm."""
+        spacings = self.spacings
+        return len(spacings) > 1 and pstdev(spacings) < MAX_REGULAR_DEVIATION * (sum(spacings) / len(spacings))
+
+    @property
+    def rhythm(self) -> str:
+        """When they come, as text."""
+        spacing = median(self.spacings)
+        if len(self.spacings) == 1:
+            return f"{spacing:.0f} s apart"
+        return f"every {spacing:.0f} s" if self.regular else f"at irregular intervals with a median of {spacing:.0f} s"
 
 
 def check(view: QueryView) -> Iterator[Finding]:
-    interval = view.trigger.interval or 0.0
-    settled, batches = _newest(view, view.baseline.settled), _newest(view, view.baseline.steady)
-    if max((each.duration for each in settled), default=0.0) < OVERRUN_RATIO * interval + MIN_EXCESS_SECONDS:
+    found = _stalls(view)
+    if found is None or _explained(view, found):
         return
-    usual, slow, events = _split(batches, interval)
-    if 0 < len(events) < MIN_EVENTS:
-        batches = settled
-        usual, slow, events = _split(batches, interval)
-        if min((each.duration for each in slow), default=0.0) < FAR_TIMES_USUAL * usual:
-            return
-    if (
-        len(batches) < MIN_BATCHES
-        or max(each.duration for each in batches) < OVERRUN_RATIO * interval + MIN_EXCESS_SECONDS
-        or len(events) < (least := _needed(view, slow, usual, interval))
-        or len(slow) > MAX_SLOW_SHARE * len(batches)
-        or (interval and usual > interval)
-    ):
-        return
-    spacings = [later.started - earlier.started for earlier, later in pairwise(events)]
-    spacing = median(spacings)
-    if view.now - slow[-1].ended > OVER_AFTER * max(spacing, interval):
-        return
-    in_sink = _share_in_add_batch(batches, slow, usual)
-    if (
-        in_sink < IN_SINK
-        or _compaction(view, events)
-        or _collected(view, batches, slow, usual)
-        or starvation.starved(view)
-    ):
-        return
-    if median(state_cost.commit_seconds(view, each) / (each.duration - usual) for each in slow) >= MIN_OUTSIDE_SHARE:
-        return  # they save their state
-    proof = _outside(view, slow, usual)
+    batches, usual, slow, events, least = found
+    in_sink, proof = _share_in_add_batch(batches, slow, usual), _outside(view, slow, usual)
     # a stateful query has rhythms of its own, such as windows that end
-    if proof is False or (proof is None and view.run.stateful and _in_state(batches, slow, usual)):
+    in_state = proof is None and view.run.stateful and _in_state(batches, slow, usual)
+    if in_sink < IN_SINK or proof is False or in_state:
         return
     excess = median(each.duration for each in slow) - usual
-    regular = len(spacings) > 1 and pstdev(spacings) < MAX_REGULAR_DEVIATION * (sum(spacings) / len(spacings))
-    rhythm = f"every {spacing:.0f} s" if regular else f"at irregular intervals with a median of {spacing:.0f} s"
-    if len(spacings) == 1:
-        rhythm = f"{spacing:.0f} s apart"
     sink = (view.plan.sink or batches[-1].sink).partition("[")[0] or "sink"
     at = batches[-1].ended
     yield Finding(
-        f"{len(slow)} of the last {len(batches)} batches waited about {excess:.1f} s for the sink, {rhythm}; "
+        f"{len(slow)} of the last {len(batches)} batches waited about {excess:.1f} s for the sink, {found.rhythm}; "
         f"a usual batch takes {usual:.1f} s",
-        Component("sink", sink, "periodic" if regular else "irregular"),
+        Component("sink", sink, "periodic" if found.regular else "irregular"),
         (
             Evidence("slow_batches", float(len(slow)), "count", f"< {least}", at),
             Evidence("batches", float(len(batches)), "count", f">= {MIN_BATCHES}", at),
@@ -121,7 +116,7 @@ def check(view: QueryView) -> Iterator[Finding]:
                 f"< {max(MIN_EXCESS_SECONDS, (MIN_TIMES_USUAL - 1) * usual):.1f}",
                 at,
             ),
-            Evidence("slow_batch_spacing_seconds", spacing, "seconds", "none", at),
+            Evidence("slow_batch_spacing_seconds", median(found.spacings), "seconds", "none", at),
             Evidence("add_batch_share_of_excess", in_sink, "ratio", f"< {IN_SINK:g}", at),
         ),
         (
@@ -131,11 +126,45 @@ def check(view: QueryView) -> Iterator[Finding]:
             ),
             Remedy("write with a timeout and a retry", "a stalled write then no longer blocks the batch", safe=False),
         ),
-        confidence=min(0.95, 0.5 + 0.05 * len(events) + (0.2 if proof else 0.0) + (0.1 if regular else 0.0)),
+        confidence=min(0.95, 0.5 + 0.05 * len(events) + (0.2 if proof else 0.0) + (0.1 if found.regular else 0.0)),
         began=events[0].started,
-        harmless=not interval,  # nobody was promised a rhythm
+        harmless=not view.trigger.interval,  # nobody was promised a rhythm
         share=min(1.0, sum(each.duration - usual for each in slow) / sum(each.duration for each in batches)),
     )
+
+
+def _stalls(view: QueryView) -> Stalls | None:
+    """The stalls, if there are enough of them, they are not the rule, and the newest is not long ago."""
+    interval = view.trigger.interval or 0.0
+    long = OVERRUN_RATIO * interval + MIN_EXCESS_SECONDS
+    settled = _newest(view, view.baseline.settled)
+    if max((each.duration for each in settled), default=0.0) < long:
+        return None
+    found = _split(_newest(view, view.baseline.steady), interval)
+    if 0 < len(found.events) < MIN_EVENTS:
+        found = _split(settled, interval)
+        if min((each.duration for each in found.slow), default=0.0) < FAR_TIMES_USUAL * found.usual:
+            return None
+    found = found._replace(least=_needed(view, found.slow, found.usual, interval))
+    if (
+        len(found.batches) < MIN_BATCHES
+        or max(each.duration for each in found.batches) < long
+        or len(found.events) < found.least
+        or len(found.slow) > MAX_SLOW_SHARE * len(found.batches)
+        or (interval and found.usual > interval)
+    ):
+        return None
+    over = view.now - found.slow[-1].ended > OVER_AFTER * max(median(found.spacings), interval)
+    return None if over else found
+
+
+def _explained(view: QueryView, found: Stalls) -> bool:
+    """Whether something else makes them slow: Spark tidies up, collects garbage, saves state, or has no cores."""
+    batches, usual, slow, events, _ = found
+    if _compaction(view, events) or _collected(view, batches, slow, usual) or starvation.starved(view):
+        return True
+    saving = median(state_cost.commit_seconds(view, each) / (each.duration - usual) for each in slow)
+    return saving >= MIN_OUTSIDE_SHARE
 
 
 def _needed(view: QueryView, slow: Sequence[Progress], usual: float, interval: float) -> int:
@@ -150,16 +179,15 @@ def _newest(view: QueryView, batches: Sequence[Progress]) -> Sequence[Progress]:
     return [each for each in batches[-MAX_BATCHES:] if each.started >= view.now - MAX_WINDOW_SECONDS]
 
 
-def _split(batches: Sequence[Progress], interval: float) -> tuple[float, Sequence[Progress], Sequence[Progress]]:
-    """The median duration, the slow batches, and those of them that do not follow a slow one directly."""
+def _split(batches: Sequence[Progress], interval: float) -> Stalls:
     if not batches:
-        return 0.0, [], []
+        return Stalls(batches, 0.0, [], [])
     usual = median(each.duration for each in batches)
     slow = _slow(batches, usual, interval)
     events = [
         each for place, each in enumerate(batches) if each in slow and (place == 0 or batches[place - 1] not in slow)
     ]
-    return usual, slow, events
+    return Stalls(batches, usual, slow, events)
 
 
 def _slow(batches: Sequence[Progress], usual: float, interval: float) -> Sequence[Progress]:
@@ -214,9 +242,8 @@ def _outside(view: QueryView, slow: Sequence[Progress], usual: float) -> bool | 
             continue
         writing = tasks.stages[-1]
         busy = writing.cpu_seconds + writing.gc_seconds + (tasks.python_seconds or 0.0)
-        alone = (
-            writing.seconds_median < MIN_MEDIAN_TASK_SHARE * writing.seconds_max
-        )  # one task of many: that is a straggler
+        # one task of many: that is a straggler
+        alone = writing.seconds_median < MIN_MEDIAN_TASK_SHARE * writing.seconds_max
         waits = busy < batch_time.MAX_WAITING_CPU_SHARE * writing.run_seconds and not alone
         waited = (writing.wall_seconds or 0.0) if waits else 0.0
         outside = batch.phases.get("add_batch", 0.0) - inside[0] + waited
