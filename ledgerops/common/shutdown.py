@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import signal
+import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from queue import Empty, SimpleQueue
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -16,9 +16,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql.streaming import StreamingQuery
 
-GRACE_SECONDS = (
-    15.0  # seconds for the batches at work to end; a longer one is run again by the next start, with no loss
-)
+#: What the batches at work have to end in; a longer one is run again by the next start, with no loss.
+GRACE_SECONDS = 15.0
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -27,19 +26,21 @@ class Stop:
 
     It asks in both cases: an interrupt that comes within a destructor or a callback of C is dropped by Python, and
     who waits for the stop ends all the same. A handler runs between any two steps of the main thread, so what it
-    touches has to be reentrant: `Event.set` within `Event.wait` waits for a lock that its own thread holds.
+    touches has to be reentrant: `Event.set` within `Event.wait` waits for a lock that its own thread holds. And
+    `SimpleQueue.get` waits for ever when its time is over before it begins to wait (CPython 3.11 to 3.13).
     """
 
     def __init__(self) -> None:
         self.reason: str | None = None
-        self._asked: SimpleQueue[None] = SimpleQueue()  # its `put` is reentrant, as the library's reference says
+        self._unasked = threading.Lock()  # held until somebody asks; whoever gets it then gives it back
+        self._unasked.acquire()
         self._calm = False
 
     def ask(self, reason: str) -> None:
         """Asks the run to end; the first reason is kept. May be called from a signal handler."""
         if self.reason is None:
             self.reason = reason
-        self._asked.put(None)
+        self._release()
 
     @property
     def asked(self) -> bool:
@@ -48,9 +49,13 @@ class Stop:
 
     def wait(self, seconds: float) -> bool:
         """True as soon as somebody asked; False after `seconds`."""
-        with suppress(Empty):
-            self._asked.put(self._asked.get(timeout=max(0.0, seconds)))  # for the next who waits
+        if self._unasked.acquire(timeout=max(0.0, seconds)):
+            self._release()
         return self.asked
+
+    def _release(self) -> None:
+        with suppress(RuntimeError):  # released already: by an earlier reason, or by a handler that came in between
+            self._unasked.release()
 
     @contextmanager
     def on_signals(self) -> Iterator[None]:

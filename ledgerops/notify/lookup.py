@@ -68,7 +68,7 @@ class Lookup:
         """
         end = time.monotonic() + self.seconds
         troubles: list[str] = []
-        answers: queue.SimpleQueue[tuple[str, Any]] = queue.SimpleQueue()
+        answers: queue.Queue[tuple[str, Any]] = queue.Queue()
         given = [base.rstrip("/") for base in self.exporters]
         asked = self._ask(given, query, app, end, answers, troubles)
         named = self._instances(query, job, app, end, troubles)
@@ -101,7 +101,7 @@ class Lookup:
         query: str,
         app: str,
         end: float,
-        answers: queue.SimpleQueue[tuple[str, Any]],
+        answers: queue.Queue[tuple[str, Any]],
         troubles: list[str],
     ) -> set[str]:
         """Asks each driver in a thread of its own; returns those that are asked."""

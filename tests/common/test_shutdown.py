@@ -33,6 +33,15 @@ def test_who_waits_hears_at_once_and_so_does_who_waits_later():
     assert stop.asked and stop.reason == "the first"
 
 
+def test_a_wait_ends_though_its_time_is_over_before_it_begins():
+    """On a busy machine the thread may lose its core at any step, and in 10,000 short waits it does."""
+    waits = threading.Thread(target=lambda: [Stop().wait(2e-6) for _ in range(10_000)], daemon=True)
+    waits.start()
+    waits.join(60.0)
+
+    assert not waits.is_alive()
+
+
 def test_a_signal_may_come_at_any_step_of_waiting():
     """Its handler runs in the thread that waits, between two steps of it, and must not wait for that thread."""
     stuck = []
