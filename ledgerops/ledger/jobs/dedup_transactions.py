@@ -1,7 +1,7 @@
 """Deduplicated transactions: the first of every transaction_id, however often a producer sent it.
 
 Reads `transactions`, writes its rows unchanged. State: one row for each transaction_id, for as long as the lateness
-after its event time; in the heap, about 400 bytes each, so that with more than a million of them RocksDB is the better
+after its event time; in the heap, 200 to 400 bytes each, so that with more than a million of them RocksDB is the better
 store (docs/guides/rocksdb.md). Watermark: the largest event time seen, less the lateness. A row behind the watermark is
 dropped even if it is the first of its id, since Spark can no longer know; a copy with an event time later by more than
 the lateness counts as a new transaction.
