@@ -134,7 +134,7 @@ MEMORY_SPILL = Drill(
 
 # R3, CPU saturated: processes that do not belong to the driver use every core of its machine.
 CPU_SATURATED_PLAN = "{seed: 26, start: now, phases: [{shape: constant, rate: 500}]}"
-BUSY = "import os\nconductor = os.getppid()\nwhile os.getppid() == parent: sum(range(100_000))"
+BUSY = "import os\nparent = os.getppid()\nwhile os.getppid() == parent: sum(range(100_000))"
 PROCESSES_PER_CORE = 10  # processes for each core: the driver, with two or three running threads, keeps a tenth
 
 
