@@ -1,6 +1,6 @@
-"""A load in locust's own statistics: records as requests, their lateness as response time, without an event each.
+"""A load in locust's own statistics: records as requests, their lateness as response time.
 
-An event for each record would cost more than to send it (13 µs and 6 µs). So the counts of a tick are entered at once.
+An event for each record would cost more than sending it (13 µs and 6 µs), so counts are added ten times a second.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Statistics:
         self._counted_at = 0.0
 
     def count(self, sent: SentCounts, last: bool = False) -> None:
-        """Ten times a second, as locust's own figures are by the second, and when it is the `last` time."""
+        """Adds what is new since the last time; ten times a second is enough, except for the `last` call."""
         now = time.time()
         if now - self._counted_at < REPORT_SECONDS and not last:
             return
@@ -48,7 +48,7 @@ class Statistics:
 
 
 def _add(entry: Any, counts: dict[int, int], more: int, now: float) -> None:
-    """As locust's StatsEntry.log, so many times."""
+    """Does what locust's StatsEntry.log does, for `more` records at once."""
     second = int(now)
     if entry.use_response_times_cache and entry.last_request_timestamp and second > int(entry.last_request_timestamp):
         entry._cache_response_times(second - 1)

@@ -18,8 +18,8 @@ from locust.runners import STATE_INIT, MasterRunner, WorkerRunner
 
 sys.path.append(str(Path(__file__).resolve().parent.parent))  # wherever locust was started
 
-from load.locust_master import MISSING_SECONDS, Lead
-from load.locust_worker import Pacing
+from load.locust_master import MISSING_SECONDS, LoadMaster
+from load.locust_worker import LoadWorker
 from load.options import add_options
 
 events.init_command_line_parser.add_listener(add_options)
@@ -29,11 +29,11 @@ runners.HEARTBEAT_LIVENESS = MISSING_SECONDS
 
 @events.init.add_listener
 def on_init(environment: Any, **_: Any) -> None:
-    """A process that sends has a Pacing, one that leads a Lead; without workers one process has both."""
+    """A process that sends has a LoadWorker, the master a LoadMaster; without workers one process has both."""
     if not isinstance(environment.runner, MasterRunner):
-        environment.pacing = Pacing(environment)
+        environment.load_worker = LoadWorker(environment)
     if not isinstance(environment.runner, WorkerRunner):
-        environment.lead = Lead(environment)
+        environment.load_master = LoadMaster(environment)
 
 
 class PacerUser(User):
@@ -45,13 +45,13 @@ class PacerUser(User):
     @task
     def send(self) -> None:
         """Sends the worker's share, then waits until locust ends the user."""
-        self.environment.pacing.run()
+        self.environment.load_worker.run()
         while True:  # until locust ends the user
             gevent.sleep(1.0)
 
     def on_stop(self) -> None:
         """Abandons what was not sent when locust ends the user early."""
-        self.environment.pacing.abandon()
+        self.environment.load_worker.abandon()
 
 
 class OneForEachWorker(LoadTestShape):
@@ -60,8 +60,8 @@ class OneForEachWorker(LoadTestShape):
     use_common_options = True  # --run-time is the load's --duration
 
     def tick(self) -> tuple[int, float] | None:
-        lead = self.runner.environment.lead
-        # before it starts, locust asks once: what is over then is the load before this one
-        if lead.over and self.runner.state != STATE_INIT:
+        master = self.runner.environment.load_master
+        # locust asks once before it starts: what is over then is the load before this one
+        if master.over and self.runner.state != STATE_INIT:
             return None
-        return lead.workers, max(lead.workers, 1)
+        return master.workers, max(master.workers, 1)

@@ -1,4 +1,4 @@
-"""The options that a load has under locust, and the order that they make."""
+"""The options of a load under locust, and the request that they make."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from ledgerops.errors import UserError
 from ledgerops.ledger.plan.plan import PLANS
 from ledgerops.load.generator.request import LoadRequest, read_request
 
-# of the machine that locust runs on, and no business of whoever has its web page before him
-PLACES = ("--kafka-config", "--to", "--data", "--samples", "--manifest", "--metrics-port")
+# of the machine that locust runs on, so not shown on its web page
+LOCAL_OPTIONS = ("--kafka-config", "--to", "--data", "--samples", "--manifest", "--metrics-port")
 
 
 def add_options(parser: Any, **_: Any) -> None:
-    """Those of `ledgerops load`; the web interface shows them too and sends texts, so they are read in `read`."""
+    """Adds the options of `ledgerops load`. The web interface sends them as text, so `read` parses them."""
     group = parser.add_argument_group("ledgerops", "what to send, and where")
 
     def option(name: str, help: str, **more: Any) -> None:
@@ -26,7 +26,7 @@ def add_options(parser: Any, **_: Any) -> None:
             name, help=help, env_var=f"LEDGEROPS_{name.strip('-').replace('-', '_').upper()}", **more
         )
         # as locust's own add_argument does, which groups do not have
-        action.include_in_web_ui = name not in PLACES
+        action.include_in_web_ui = name not in LOCAL_OPTIONS
         action.is_secret = action.is_required = action.is_multiple = False
 
     option("--plan", f"a load plan's file or name ({', '.join(PLANS)}), or replay", default="default")
@@ -48,7 +48,7 @@ def add_options(parser: Any, **_: Any) -> None:
 
 
 def read(options: Namespace) -> tuple[LoadRequest, float]:
-    """The order, and the budget of lateness in seconds. Raises UserError."""
+    """The request, and the lateness budget in seconds. Raises UserError for an invalid option."""
     given = dict(vars(options))
     kinds = {"records": whole, "duration": span, "rate_scale": factor, "late_budget": span, "sample_every": whole}
     for name, kind in kinds.items():
@@ -63,7 +63,7 @@ def read(options: Namespace) -> tuple[LoadRequest, float]:
 
 
 def metrics_port(options: Namespace) -> int | None:
-    """The port, or None. Raises UserError."""
+    """The port of --metrics-port, None where it is not given. Raises UserError for an invalid one."""
     return _value("metrics_port", port, getattr(options, "metrics_port", ""))
 
 

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 TABLES = ("transactions", "debits", "credits", "ad_events")
 SHOW_SECONDS = 0.2
-LATE_BUDGET = 0.05  # as in load.generator.validity, which `--help` shall not import
+LATE_BUDGET = 0.05  # as in load.generator.validity, which `--help` must not import
 
 
 def span(text: str) -> float:
@@ -94,80 +94,80 @@ def run(args: argparse.Namespace) -> int:
     from ledgerops.common.shutdown import Stop
     from ledgerops.load.generator.request import read_request
 
-    order = read_request(args)
+    request = read_request(args)
     stop = Stop()
     with stop.on_signals():
-        return _run(args, order, stop)
+        return _run(args, request, stop)
 
 
-def _run(args: argparse.Namespace, order: LoadRequest, stop: Stop) -> int:
+def _run(args: argparse.Namespace, request: LoadRequest, stop: Stop) -> int:
     from ledgerops.config import load
     from ledgerops.load.generator.metrics import LoadMetrics, serving
-    from ledgerops.load.generator.report import conclude, failure, good, place_of
+    from ledgerops.load.generator.report import conclude, failure, manifest_path, succeeded
 
-    file = place_of(args.manifest, args.table)
-    board = LoadMetrics(order.plan, args.late_budget)
+    file = manifest_path(args.manifest, args.table)
+    metrics = LoadMetrics(request.plan, args.late_budget)
     host = load().host if args.metrics_port is not None else ""
-    with _progress(order.records) as (show, say), serving(args.metrics_port, board, say, host):
-        stream = order.stream()
+    with _progress(request.records) as (show, say), serving(args.metrics_port, metrics, say, host):
+        stream = request.stream()
         if rejected := getattr(stream, "rejected", 0):
             say(f"skipped {counted(rejected, 'unreadable row')} of transactions.csv")
         if args.workers == 1:
-            order, sent, legs = _alone(order, stop, board, say, show)
+            request, sent, legs = _send_alone(request, stop, metrics, say, show)
         else:
-            order, sent, legs = _together(order, args.workers, stop, board, say, show)
-    manifest = conclude(order, sent, legs, args.late_budget, file)
+            request, sent, legs = _send_with_workers(request, args.workers, stop, metrics, say, show)
+    manifest = conclude(request, sent, legs, args.late_budget, file)
     if why := failure(manifest, sent):
         print(why, file=sys.stderr)
-    return 0 if good(manifest) else 1
+    return 0 if succeeded(manifest) else 1
 
 
-def _alone(
-    order: LoadRequest, stop: Stop, board: LoadMetrics, say: Say, show: Show
+def _send_alone(
+    request: LoadRequest, stop: Stop, metrics: LoadMetrics, say: Say, show: Show
 ) -> tuple[LoadRequest, SentCounts, Mapping[str, Any]]:
     """Sends it from this process."""
     from ledgerops.load.generator.pacer import produce, settle
 
-    stream = order.stream()
-    stream.rows(0, 1)  # its tables are made once, and not when the schedule has begun
-    target = order.target(stream.partitions, stop.wait, say)
+    stream = request.stream()
+    stream.rows(0, 1)  # makes its tables before the schedule begins
+    target = request.target(stream.partitions, stop.wait, say)
     stop.calm()
-    order = order.begins()  # to reach the target took its time
-    stream = order.stream()
-    sampler = order.sampler(stream)
+    request = request.begins()  # reaching the target took time
+    stream = request.stream()
+    sampler = request.sampler(stream)
 
-    def tell(sent: SentCounts) -> None:
-        board.publish(sent)
+    def publish(sent: SentCounts) -> None:
+        metrics.publish(sent)
         show(sent.produced)
 
     sent = produce(
-        stream, target, records=order.records, at_once=order.at_once, wait=stop.wait, show=tell, sampler=sampler
+        stream, target, records=request.records, at_once=request.at_once, wait=stop.wait, show=publish, sampler=sampler
     )
     settle(sent, target)
     if sampler is not None:
         sampler.close()
-    return order, sent, {} if sampler is None else sampler.legs
+    return request, sent, {} if sampler is None else sampler.legs
 
 
-def _together(
-    order: LoadRequest, workers: int, stop: Stop, board: LoadMetrics, say: Say, show: Show
+def _send_with_workers(
+    request: LoadRequest, workers: int, stop: Stop, metrics: LoadMetrics, say: Say, show: Show
 ) -> tuple[LoadRequest, SentCounts, Mapping[str, Any]]:
     """Sends it from several processes."""
     from ledgerops.load.generator.latency_samples import gather
-    from ledgerops.load.generator.local_senders import conduct
+    from ledgerops.load.generator.local_senders import run_senders
 
-    def tell(books: Mapping[int, SentCounts]) -> None:
-        for number, sent in books.items():
-            board.publish(sent, number)
-        show(sum(sent.produced for sent in books.values()))
+    def publish(counts: Mapping[int, SentCounts]) -> None:
+        for number, sent in counts.items():
+            metrics.publish(sent, number)
+        show(sum(sent.produced for sent in counts.values()))
 
     stop.calm()
-    conductor = conduct(order, workers, lambda: stop.asked, say, tell)
-    if not conductor.begun:
+    coordinator = run_senders(request, workers, lambda: stop.asked, say, publish)
+    if not coordinator.begun:
         raise KeyboardInterrupt
-    if order.samples is not None:
-        gather(Path(order.samples), workers)
-    return conductor.order, conductor.result(), conductor.legs()
+    if request.samples is not None:
+        gather(Path(request.samples), workers)
+    return coordinator.request, coordinator.result(), coordinator.legs()
 
 
 @contextmanager

@@ -134,14 +134,14 @@ INTERRUPTED = """
 import os, signal
 from types import SimpleNamespace as Fake
 import gevent
-from load.locust_worker import Pacing
+from load.locust_worker import LoadWorker
 
 def step():
     os.kill(os.getpid(), signal.SIGINT)
     for _ in range(1000): pass
     print("the step is done")
 
-Pacing(
+LoadWorker(
     Fake(
         runner=Fake(register_message=lambda *_: None),
         events=Fake(quitting=Fake(add_listener=lambda _: None)),
@@ -208,9 +208,9 @@ def options(**given):
 
 
 def test_texts_of_the_web_interface_are_read():
-    order, budget = read(options(records="", duration="2m", rate_scale="2", late_budget="80ms", run_time=60))
+    request, budget = read(options(records="", duration="2m", rate_scale="2", late_budget="80ms", run_time=60))
 
-    assert (order.records, budget) == (600 * 2 * 60, 0.08)  # whichever is shorter
+    assert (request.records, budget) == (600 * 2 * 60, 0.08)  # whichever is shorter
     assert metrics_port(options(metrics_port="9100")) == 9100
     assert metrics_port(options(metrics_port="")) is None
 

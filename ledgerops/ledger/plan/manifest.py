@@ -29,7 +29,7 @@ from ledgerops.ledger.plan.record_stream import PlanStream, ReplayStream, Stream
 from ledgerops.ledger.plan.summary import Summary
 
 VERSION = 1
-MAX_RECORDS = 2**40  # records: a million a second for twelve days
+MAX_RECORDS = 2**40  # a million a second for twelve days
 MAX_EPOCH_SECONDS = 2**36  # seconds since the epoch: in the year 4147
 
 
@@ -88,7 +88,7 @@ class Manifest:
     exact: bool = True
 
     def write(self, file: Path) -> None:
-        """Written whole before it gets its name. Raises UserError where that is not possible."""
+        """Writes the manifest under a temporary name, then renames it. Raises UserError if it cannot be written."""
         document = {"version": VERSION, **vars(self), "summary": self.summary.document()}
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
@@ -114,7 +114,7 @@ class Manifest:
 
 
 def read_manifest(file: Path) -> Manifest:
-    """Raises UserError when `file` is no manifest of a version that is known."""
+    """The manifest in `file`. Raises UserError if it is not a manifest, or of an unknown version."""
     try:
         document: dict[str, Any] = json.loads(file.read_text("utf-8"))
         version = document.pop("version")

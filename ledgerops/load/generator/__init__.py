@@ -1,1 +1,1 @@
-"""Sends the ledger's stream: what is to be sent (`records`), when (`pace`) and where (`kafka`, `landing`) apart."""
+"""Sends the ledger's stream: what is to be sent (`records`), when (`pacer`) and where (`kafka`, `landing`)."""

@@ -1,6 +1,6 @@
-"""The books of a load: what was due, what was handed over, what became of it, and how late each record was.
+"""What a load has sent: what was due, what was handed over, what became of it, and how late each record was.
 
-Lateness is counted by the millisecond, so books of several senders add up without averaging percentiles.
+Lateness is counted by the millisecond, so counts of several senders add up without averaging percentiles.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from ledgerops.ledger.plan.partitioning import Ints
 from ledgerops.ledger.plan.summary import HASH_MODULUS, Bucket, Summary, Tally
 
-MOST_LATE = 60_000  # ms; anything later is counted as this, but reported in full as the latest
+MAX_LATENESS_MS = 60_000  # anything later is counted as this, but reported in full as the latest
 
 
 def _no_lateness() -> Ints:
-    return np.zeros(MOST_LATE + 1, np.int64)
+    return np.zeros(MAX_LATENESS_MS + 1, np.int64)
 
 
 @dataclass
@@ -32,8 +32,8 @@ class SentCounts:
     acknowledged: int = 0
     refused: int = 0
     problem: str | None = None  # why the first record was refused
-    backpressured: int = 0  # times that the target was full
-    backpressure_seconds: float = 0.0  # how long in all it was
+    backpressured: int = 0  # how often the target was full
+    backpressure_seconds: float = 0.0  # for how long in all
     rate: float = 0.0  # records a second due now
     seconds: float = 0.0
     latest: float = 0.0  # seconds by which the latest record was late
@@ -52,7 +52,7 @@ class SentCounts:
         if not len(behind):
             return
         behind = np.maximum(behind, 0.0)
-        counts = np.bincount(np.minimum(behind * 1000, MOST_LATE).astype(np.int64))
+        counts = np.bincount(np.minimum(behind * 1000, MAX_LATENESS_MS).astype(np.int64))
         self.lateness[: len(counts)] += counts
         self.latest = max(self.latest, float(behind.max()))
         self.late_seconds += float(behind.sum())
@@ -70,7 +70,7 @@ class SentCounts:
 
     @classmethod
     def read(cls, document: dict[str, Any]) -> SentCounts:
-        """What `document` made."""
+        """The counts that `document` wrote."""
         lateness = _no_lateness()
         at, counts = document["lateness"]
         lateness[np.asarray(at, np.int64)] = counts
@@ -84,8 +84,8 @@ class SentCounts:
         )
 
 
-def together(parts: list[SentCounts]) -> SentCounts:
-    """The books of several senders, each with a share of its own of one stream, as if one had sent it all."""
+def add_up(parts: list[SentCounts]) -> SentCounts:
+    """The counts of senders that share one stream, as if one sender had sent all of it."""
     if not parts:
         return SentCounts()
     whole = SentCounts(

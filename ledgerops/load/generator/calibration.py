@@ -1,6 +1,6 @@
 """How much this machine's load generator can send on time, found by steps of rate.
 
-Each step is a load of some seconds of which one asks what one asks of every load (`verdict`). Rates double until one
+Each step is a load of some seconds that is judged as every load is (`validity`). Rates double until one
 does not hold, then lie between the highest that did and the lowest that did not. A step that fails is tried once more:
 something else on the machine may have had the core.
 """
@@ -25,10 +25,10 @@ from ledgerops.load.generator.validity import LATE_BUDGET, judge
 
 FIRST_RATE = 25_000.0  # records a second; a machine that cannot do this carries no load test
 STEP_SECONDS = 2.5  # of a step: 250 readings of the clock, so that its p99 does not rest on one
-MAX_SECONDS = 38.0  # seconds in all
+MAX_SECONDS = 38.0  # in all
 PRECISION_RATIO = 1.15  # the highest rate that holds is known within 15 %
 SAFE_SHARE = 0.8  # of the ceiling: what a load may ask while jobs and a broker share the machine
-ANSWER_SECONDS = 10.0  # seconds for one answer of the broker
+ANSWER_SECONDS = 10.0  # for one answer of the broker
 MOCK_PARTITIONS = 4  # as librdkafka's mock broker makes topics
 TOPIC = "ledgerops.calibration"
 # rows as of the default plan, all of them to as many partitions as there are
@@ -68,18 +68,18 @@ Try = Callable[[float], Step]
 
 
 def search(attempt: Try, stopped: Callable[[], bool], clock: Callable[[], float] = time.monotonic) -> Iterator[Step]:
-    """Steps until the ceiling is known, time is up, or somebody `stopped` it."""
+    """Yields steps until the ceiling is known, time is up, or `stopped` returns true."""
     began = clock()
 
-    def more() -> bool:
+    def has_time() -> bool:
         return clock() - began < MAX_SECONDS - STEP_SECONDS and not stopped()
 
     low: float | None = None
     high: float | None = None
     rate = FIRST_RATE
-    while more():
+    while has_time():
         step = attempt(rate)
-        if not step.holds and more():
+        if not step.holds and has_time():
             yield step
             step = attempt(rate)
         yield step
@@ -107,7 +107,7 @@ def ceiling(steps: list[Step]) -> float | None:
 def attempt_on(
     target: Callable[[], Target], partitions: int, wait: Callable[[float], bool], late_budget: float = LATE_BUDGET
 ) -> Try:
-    """Tries a rate on a new target."""
+    """A function that tries a rate, each time on a new target."""
 
     def attempt(rate: float) -> Step:
         plan = parse_plan(_PLAN.format(rate=rate, partitions=partitions), "calibration.yaml")
@@ -115,7 +115,7 @@ def attempt_on(
         began, used = time.monotonic(), time.process_time()
 
         def pause(seconds: float) -> bool:
-            return wait(seconds) or time.monotonic() > began + 2 * STEP_SECONDS  # so far behind it holds no more
+            return wait(seconds) or time.monotonic() > began + 2 * STEP_SECONDS  # too far behind to hold
 
         wanted = round(rate * STEP_SECONDS)
         sent = produce(PlanStream(plan, 0.0), to, records=wanted, at_once=False, wait=pause)
@@ -141,7 +141,7 @@ def mock_target() -> Target:
 
 @contextmanager
 def own_topic(client: KafkaClient, partitions: int, say: Callable[[str], None]) -> Iterator[str]:
-    """A topic for the time of the calibration. Raises UserError where it cannot be had; says when it cannot go."""
+    """A topic for the time of the calibration. Raises UserError if it cannot be created; says if it stays behind."""
     from confluent_kafka import KafkaException
     from confluent_kafka.admin import NewTopic
 

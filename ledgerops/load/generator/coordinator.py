@@ -1,11 +1,11 @@
 """One load sent by several senders, each a process of its own, that begin and end together.
 
-A conductor gives each member its share, waits until all have reached the target, and lets them begin at one instant.
+A coordinator gives each sender its share, waits until all have reached the target, and lets them begin at one instant.
 To stop, they pause, report their position, and continue to one record that none of them has passed: so
 the records below it were sent and no other, at any moment. The transport is not defined here: a pipe
-(`processes`), or locust's own connection (load/locustfile.py).
+(`local_senders`), or locust's own connection (load/locustfile.py).
 
-To a member: order, begin, pause, limit. From it: ready, said, books, position, done, failed (see `member`).
+To a sender: request, begin, pause, limit. From it: ready, message, counts, position, done, failed (see `sender`).
 """
 
 from __future__ import annotations
@@ -14,28 +14,28 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from ledgerops.load.generator.accounting import SentCounts, together
+from ledgerops.load.generator.accounting import SentCounts, add_up
 from ledgerops.load.generator.latency_samples import histogram
 from ledgerops.load.generator.request import LoadRequest
 
-LEAD_SECONDS = 0.5  # seconds between the message to begin and the start: all members have received it by then
+LEAD_SECONDS = 0.5  # from the message to begin to the start: all senders have received it by then
 
 
 class Coordinator:
-    """Of all members; `send(member, kind, data)` reaches one. Members are named by the transport."""
+    """Coordinates the senders of one load. `send(sender, kind, data)` reaches one; the transport names them."""
 
     def __init__(
         self,
-        order: LoadRequest,
-        members: Sequence[Hashable],
+        request: LoadRequest,
+        senders: Sequence[Hashable],
         send: Callable[[Any, str, Any], None],
         say: Callable[[str], None] = lambda text: None,
     ) -> None:
-        self.order = order
-        self.books: dict[Hashable, SentCounts] = {}  # the latest of each member
-        self.failure: str | None = None  # why a member could not begin
+        self.request = request
+        self.counts: dict[Hashable, SentCounts] = {}  # the latest of each sender
+        self.failure: str | None = None  # why a sender could not begin
         self.begun = False
-        self._members, self._send, self._say = list(members), send, say
+        self._senders, self._send, self._say = list(senders), send, say
         self._ready: set[Hashable] = set()
         self._positions: dict[Hashable, int] = {}
         self._done: dict[Hashable, dict[str, str]] = {}  # histograms, encoded, by leg
@@ -43,71 +43,71 @@ class Coordinator:
         self._stopping = False
 
     def start(self) -> None:
-        """Sends each member the order and its share. The load begins when all of them have reported ready."""
-        for number, member in enumerate(self._members):
-            self._send(member, "order", {"order": asdict(self.order), "share": [number, len(self._members)]})
+        """Sends each sender the request and its share. The load begins when all of them have reported ready."""
+        for number, sender in enumerate(self._senders):
+            self._send(sender, "request", {"request": asdict(self.request), "share": [number, len(self._senders)]})
 
-    def heard(self, member: Hashable, kind: str, data: Any) -> None:
-        """Handles one message from a member: said, ready, books, position, done or failed. Ignores unknown members."""
-        if member not in self._members:
+    def receive(self, sender: Hashable, kind: str, data: Any) -> None:
+        """Handles what a sender reports: message, ready, counts, position, done or failed. Ignores unknown senders."""
+        if sender not in self._senders:
             return
-        if kind == "said":
+        if kind == "message":
             self._say(data)
         elif kind == "ready":
-            self._ready.add(member)
-            if len(self._ready) == len(self._members) and not self._stopping:
+            self._ready.add(sender)
+            if len(self._ready) == len(self._senders) and not self._stopping:
                 self._begin()
-        elif kind == "books":
-            self.books[member] = SentCounts.read(data)
+        elif kind == "counts":
+            self.counts[sender] = SentCounts.read(data)
         elif kind == "position":
-            self._positions[member] = data
+            self._positions[sender] = data
             self._agree()
         elif kind == "done":
-            self._done[member] = data["legs"]
-            self.books[member] = SentCounts.read(data["sent"])
+            self._done[sender] = data["legs"]
+            self.counts[sender] = SentCounts.read(data["sent"])
             self._agree()
         elif kind == "failed":
             self.failure = self.failure or data
-            self._lost.add(member)
+            self._lost.add(sender)
 
-    def lost(self, member: Hashable) -> None:
-        """A member is gone, and what it sent is not known."""
-        if member in self._members and member not in self._done:
-            self._lost.add(member)
+    def lost(self, sender: Hashable) -> None:
+        """A sender is gone, and what it sent is not known."""
+        if sender in self._senders and sender not in self._done:
+            self._lost.add(sender)
             if not self.begun and not self._stopping:
                 self.failure = self.failure or "a sender stopped before it could start"
             self._agree()
 
     def stop(self) -> None:
-        """Ends the load at a record that no member has passed."""
+        """Ends the load at a record that no sender has passed."""
         if self._stopping:
             return
         self._stopping = True
-        for member in self._left:
-            self._send(member, "pause", None)
+        for sender in self._active:
+            self._send(sender, "pause", None)
 
     @property
     def over(self) -> bool:
-        """Whether nothing is to be expected any more."""
-        return not self._left or self.failure is not None or (self._stopping and not self.begun)
+        """Whether no sender will report anything more."""
+        return not self._active or self.failure is not None or (self._stopping and not self.begun)
 
     @property
-    def members(self) -> tuple[Hashable, ...]:
-        """In the order of their shares."""
-        return tuple(self._members)
+    def senders(self) -> tuple[Hashable, ...]:
+        """The senders, in the order of their shares."""
+        return tuple(self._senders)
 
-    def number(self, member: Hashable) -> int:
-        """Of its share."""
-        return self._members.index(member)
+    def number(self, sender: Hashable) -> int:
+        """The number of the share that a sender has."""
+        return self._senders.index(sender)
 
     def result(self) -> SentCounts:
-        """The counts of all members, added up. Not exact if a member is lost or they did not end together."""
-        parts = [self.books[member] for member in self._members if member in self._done]
-        whole = together(parts)
-        missing = len(self._members) - len(parts)
+        """The counts of all senders, added up. Not exact if a sender is lost or they did not end together."""
+        parts = [self.counts[sender] for sender in self._senders if sender in self._done]
+        whole = add_up(parts)
+        missing = len(self._senders) - len(parts)
         if missing and self.begun:
             whole.problem = (
-                f"{missing} of {len(self._members)} senders stopped without a report, so it is not known what they sent"
+                f"{missing} of {len(self._senders)} senders stopped without a report, so it is not known what they sent"
             )
         elif len({part.records for part in parts}) > 1:
             whole.problem = whole.problem or "the senders did not stop at the same record"
@@ -122,18 +122,19 @@ class Coordinator:
         return {name: histogram(each) for name, each in found.items()}
 
     @property
-    def _left(self) -> list[Hashable]:
-        return [member for member in self._members if member not in self._done and member not in self._lost]
+    def _active(self) -> list[Hashable]:
+        return [sender for sender in self._senders if sender not in self._done and sender not in self._lost]
 
     def _begin(self) -> None:
         self.begun = True
-        self.order = self.order.begins(LEAD_SECONDS)
-        for member in self._members:
-            self._send(member, "begin", {"origin": self.order.origin})
+        self.request = self.request.begins(LEAD_SECONDS)
+        for sender in self._senders:
+            self._send(sender, "begin", {"origin": self.request.origin})
 
     def _agree(self) -> None:
-        waiting = [member for member in self._left if member not in self._positions]
+        """Once all have reported their position, lets them continue to the furthest of these records."""
+        waiting = [sender for sender in self._active if sender not in self._positions]
         if self._stopping and not waiting and self._positions:
-            furthest = max([*self._positions.values(), *(self.books[each].records for each in self._done)])
-            for member in self._left:
-                self._send(member, "limit", furthest)
+            furthest = max([*self._positions.values(), *(self.counts[each].records for each in self._done)])
+            for sender in self._active:
+                self._send(sender, "limit", furthest)

@@ -67,7 +67,7 @@ class KafkaTarget:
         self._away, self._before = False, 0  # whether no broker answers, and what was acknowledged until then
         self._fatal, self._append_time = KafkaException, TIMESTAMP_LOG_APPEND_TIME
         try:
-            self._producer = Producer(client.librdkafka(**SETTINGS, error_cb=self._heard))
+            self._producer = Producer(client.librdkafka(**SETTINGS, error_cb=self._on_error))
         except KafkaException as error:
             raise UserError(f"the Kafka client rejects the options: {self._error_text(error.args[0])}") from None
 
@@ -94,7 +94,7 @@ class KafkaTarget:
         """Number of records that are neither acknowledged nor refused yet."""
         return len(self._producer)
 
-    def _produce(self, records: Records, start: int, end: int, heard: Callable[[Any, Any], None]) -> int:
+    def _produce(self, records: Records, start: int, end: int, on_delivery: Callable[[Any, Any], None]) -> int:
         """Returns the first place that it did not take: the queue is full, because the broker is slow, or away."""
         produce, topic = self._producer.produce, self._topic
         keys, values, partitions = records.keys, records.values, records.partitions
@@ -102,7 +102,7 @@ class KafkaTarget:
         try:
             # one loop without a test inside: at 150,000 records a second each costs 7 microseconds at most
             while place < end:
-                produce(topic, values[place], keys[place], partitions[place], heard)
+                produce(topic, values[place], keys[place], partitions[place], on_delivery)
                 place += 1
         except BufferError:
             pass
@@ -132,13 +132,13 @@ class KafkaTarget:
             self._refuse(error, 1)
 
     def _sampled(self, sample: LatencySample) -> Callable[[Any, Any], None]:
-        def heard(error: Any, message: Any) -> None:
+        def on_delivery(error: Any, message: Any) -> None:
             self._delivered(error, message)
             if error is None:
                 kind, at = message.timestamp()
-                sample.heard(time.time(), at / 1000 if kind == self._append_time else None)
+                sample.acknowledge(time.time(), at / 1000 if kind == self._append_time else None)
 
-        return heard
+        return on_delivery
 
     def _note_recovery(self) -> None:
         if self._away and self.acknowledged > self._before:
@@ -149,7 +149,7 @@ class KafkaTarget:
         self.refused += records
         self.problem = self.problem or self._error_text(error)
 
-    def _heard(self, error: Any) -> None:
+    def _on_error(self, error: Any) -> None:
         """Handles an error of the connection. librdkafka repeats what it can."""
         from confluent_kafka import KafkaError
 

@@ -75,7 +75,7 @@ class LandingTarget:
         self.acknowledged += len(self._lines)
         self._lines = []
         for sample in self._samples:
-            sample.heard(time.time(), None)
+            sample.acknowledge(time.time(), None)
         self._samples = []
 
     def _problem(self, error: OSError) -> UserError:

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from ledgerops.ledger.plan.record_stream import Rows, Stream
     from ledgerops.load.generator.records import Records
 
-A_SECOND = 100  # samples a second by default: 9,000 in 90 s give a p99.9 of nine
-_MOST_MICROS = 3_600_000_000  # an hour; what took longer counts as that
+SAMPLES_PER_SECOND = 100  # by default: of 9,000 in 90 s, nine are above the p99.9
+_MAX_MICROS = 3_600_000_000  # an hour; what took longer counts as that
 _DIGITS = 3
 # name -> from which time to which
 LEGS: Mapping[str, tuple[str, str]] = {
@@ -62,8 +62,8 @@ class LatencySample:
     sampler: Sampler
     created: float = 0.0
 
-    def heard(self, acknowledged: float, appended: float | None) -> None:
-        """The target has it; both in seconds since the epoch."""
+    def acknowledge(self, acknowledged: float, appended: float | None) -> None:
+        """Writes the sample once the target has the record. Both times are seconds since the epoch."""
         self.sampler.keep(self, acknowledged, appended)
 
 
@@ -83,7 +83,7 @@ class Sampler:
             raise cannot_write(file, error) from None
 
     def begin(self, at: float) -> None:
-        """The schedule began at this time, in seconds since the epoch."""
+        """Sets when the schedule began, in seconds since the epoch."""
         self._began = at
 
     def pick(self, made: Records, rows: Rows, due: NDArray[np.float64]) -> None:
@@ -128,14 +128,14 @@ class Sampler:
             self._out.close()
 
 
-def every(stream: Stream, records: int | None, a_second: float = A_SECOND) -> int:
-    """One of how many records makes `a_second` samples a second over the load, or over its first minute."""
+def every(stream: Stream, records: int | None, per_second: float = SAMPLES_PER_SECOND) -> int:
+    """One of how many records makes `per_second` samples a second over the load, or over its first minute."""
     if records:
         last = float(stream.due_time(np.array([records - 1]))[0])
         rate = records / max(last, 1.0)
     else:
         rate = stream.due(60.0) / 60.0
-    return max(1, round(rate / a_second))
+    return max(1, round(rate / per_second))
 
 
 def read_samples(path: Path) -> Iterator[dict[str, Any]]:
@@ -167,7 +167,7 @@ def part_of(file: Path, number: int) -> Path:
 
 
 def gather(file: Path, count: int) -> None:
-    """Makes one file of those of `count` senders. Raises UserError where it cannot be written."""
+    """Joins the files of `count` senders into one and removes them. Raises UserError if it cannot be written."""
     try:
         with file.open("wb") as whole:
             for part in (part_of(file, number) for number in range(count)):
@@ -191,19 +191,19 @@ def legs(samples: Iterable[Mapping[str, Any]], seen: Mapping[str, float] | None 
 
 
 def histogram(encoded: Iterable[str] = ()) -> HdrHistogram:
-    """A histogram of microseconds up to an hour, three digits exact; with what these encoded ones hold, added up."""
+    """A histogram of microseconds up to an hour, exact to three digits; the sum of the `encoded` ones."""
     try:
         from hdrh.histogram import HdrHistogram
     except ImportError:
         raise UserError("samples need hdrhistogram: pip install 'ledgerops[load]'") from None
-    made = HdrHistogram(1, _MOST_MICROS, _DIGITS)
+    made = HdrHistogram(1, _MAX_MICROS, _DIGITS)
     for each in encoded:
         made.decode_and_add(each)
     return made
 
 
 def percentile(histogram: HdrHistogram, share: float) -> float | None:
-    """Seconds that so large a share did not exceed; None of no sample."""
+    """The percentile in seconds; `share` is 0 to 1. None without samples."""
     return histogram.get_value_at_percentile(100 * share) / 1e6 if histogram.get_total_count() else None
 
 
@@ -211,4 +211,4 @@ def _record(legs: Mapping[str, HdrHistogram], sample: Mapping[str, Any]) -> None
     for name, into in legs.items():
         begin, end = (sample.get(time) for time in LEGS[name])
         if begin is not None and end is not None:
-            into.record_value(min(max(1, round((end - begin) * 1e6)), _MOST_MICROS))
+            into.record_value(min(max(1, round((end - begin) * 1e6)), _MAX_MICROS))

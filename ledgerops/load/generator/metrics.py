@@ -1,4 +1,4 @@
-"""The load generator's own metrics, made at scrape time from the books of its senders.
+"""The load generator's own metrics, made at scrape time from the counts of its senders.
 
 They show whether the generator keeps to its plan; the series of the queries under load are another exporter's.
 """
@@ -15,7 +15,7 @@ from prometheus_client.registry import Collector
 
 from ledgerops.errors import UserError, os_reason
 from ledgerops.load.generator.accounting import SentCounts
-from ledgerops.load.generator.validity import LATE_BUDGET, so_far
+from ledgerops.load.generator.validity import LATE_BUDGET, judge_so_far
 
 LOOPBACK = "127.0.0.1"
 LABELS = ("plan", "worker")
@@ -35,22 +35,22 @@ COUNTERS: tuple[tuple[str, str, Callable[[SentCounts], float]], ...] = (
 
 
 class LoadMetrics(Collector):
-    """The latest books of each sender."""
+    """The latest counts of each sender."""
 
     def __init__(self, plan: str, late_budget: float = LATE_BUDGET) -> None:
         self._plan, self._budget = plan, late_budget
         self._sent: dict[str, SentCounts] = {}
 
     def publish(self, sent: SentCounts, worker: int | str = 0) -> None:
-        """From now on these are what is shown of a sender."""
+        """Replaces the counts that are shown for a sender."""
         self._sent[str(worker)] = sent
 
     def collect(self) -> Iterator[CounterMetricFamily | GaugeMetricFamily | HistogramMetricFamily]:
         """Yields all families with their present values, at each scrape."""
-        books = sorted(self._sent.items())
+        senders = sorted(self._sent.items())
         for name, text, read in COUNTERS:
             counter = CounterMetricFamily(f"ledgerops_load_{name}", text, labels=LABELS)
-            for worker, sent in books:
+            for worker, sent in senders:
                 counter.add_metric((self._plan, worker), read(sent))
             yield counter
         late = HistogramMetricFamily(
@@ -64,29 +64,29 @@ class LoadMetrics(Collector):
         valid = GaugeMetricFamily(
             "ledgerops_load_valid", "Whether the generator has kept to its schedule so far.", labels=LABELS
         )
-        for worker, sent in books:
+        for worker, sent in senders:
             labels = (self._plan, worker)
             late.add_metric(labels, _buckets(sent), sent.late_seconds)
             rate.add_metric(labels, sent.rate)
-            valid.add_metric(labels, so_far(sent, self._budget) is None)
+            valid.add_metric(labels, judge_so_far(sent, self._budget) is None)
         yield from (late, rate, valid)
 
 
 def _buckets(sent: SentCounts) -> list[tuple[str, float]]:
-    # the books count whole milliseconds, rounded down: entry i holds lateness of [i, i + 1) ms
+    # they count whole milliseconds, rounded down: entry i holds lateness of [i, i + 1) ms
     upto = np.cumsum(sent.lateness)
     found = [(f"{bound:g}", float(upto[max(0, int(bound * 1000) - 1)])) for bound in BUCKETS]
     return [*found, ("+Inf", float(upto[-1]))]
 
 
 @contextmanager
-def serving(port: int | None, board: LoadMetrics, say: Callable[[str], None], host: str = LOOPBACK) -> Iterator[None]:
-    """Serves the board on a port of an address meanwhile; None: does not. Raises UserError: the port is taken."""
+def serving(port: int | None, metrics: LoadMetrics, say: Callable[[str], None], host: str = LOOPBACK) -> Iterator[None]:
+    """Serves the metrics while the context is open, or nothing if `port` is None. Raises UserError if it is in use."""
     if port is None:
         yield
         return
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(board)
+    registry.register(metrics)
     try:
         server, thread = start_http_server(port, host, registry)
     except OSError as error:

@@ -26,8 +26,8 @@ LEGS = {
 }
 
 
-def place_of(given: Path | str | None, table: str = "transactions") -> Path:
-    """Where the manifest goes. Raises UserError, before anything is sent, when it could not be written there."""
+def manifest_path(given: Path | str | None, table: str = "transactions") -> Path:
+    """Where the manifest goes. Raises UserError, before anything is sent, if it cannot be written there."""
     default = "manifest.json" if table == "transactions" else f"manifest-{table}.json"
     file = Path(given or Path("runs") / default)
     if file.is_dir():
@@ -45,11 +45,11 @@ def place_of(given: Path | str | None, table: str = "transactions") -> Path:
 
 
 def conclude(
-    order: LoadRequest, sent: SentCounts, legs: Mapping[str, HdrHistogram], late_budget: float, file: Path
+    request: LoadRequest, sent: SentCounts, legs: Mapping[str, HdrHistogram], late_budget: float, file: Path
 ) -> Manifest:
     """Prints the report and writes the manifest. Raises UserError, with the report printed, when that fails."""
-    manifest = order.manifest(sent, **quality(sent, late_budget, order.at_once))
-    for line in lines(manifest, sent, order.where, legs, order.samples):
+    manifest = request.manifest(sent, **quality(sent, late_budget, request.at_once))
+    for line in lines(manifest, sent, request.where, legs, request.samples):
         print(line)
     manifest.write(file)
     print(f"manifest  {file}", flush=True)
@@ -61,7 +61,7 @@ def failure(manifest: Manifest, sent: SentCounts) -> str | None:
     return None if manifest.exact else f"failed: {sent.problem or 'not every record was acknowledged'}"
 
 
-def good(manifest: Manifest) -> bool:
+def succeeded(manifest: Manifest) -> bool:
     """Whether every record was acknowledged, on time where there was a schedule."""
     return manifest.exact and bool(manifest.sent.get("valid", True))
 

@@ -1,4 +1,4 @@
-"""What somebody wants sent, where and how: plain values that can go to other processes, and what is made of them."""
+"""A request to send a load: what, where and how, as plain values that can be sent to other processes."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 
 from ledgerops.errors import UserError
-from ledgerops.ledger.plan.manifest import Manifest
+from ledgerops.ledger.plan.manifest import MAX_RECORDS, Manifest
 from ledgerops.ledger.plan.plan import load_plan, parse_plan
 from ledgerops.ledger.plan.record_stream import PlanStream, ReplayStream, Table
 from ledgerops.ledger.plan.sections import MAX_RECORDS_PER_SECOND
@@ -23,17 +23,13 @@ from ledgerops.load.generator.accounting import SentCounts
 from ledgerops.load.generator.latency_samples import Sampler, every, part_of
 from ledgerops.load.generator.target import ALL, Share, Target
 
-if TYPE_CHECKING:
-    from ledgerops.load.generator.kafka import KafkaTarget
-
 REPLAY = "replay"
-MOST_RECORDS = 2**40  # a million a second for twelve days
 REPLAY_RATE = 500.0  # records a second, as in a replay of `ledgerops run`
 
 
 @dataclass(frozen=True, kw_only=True)
 class LoadRequest:
-    """`read_request` makes one of a command's options. The plan is carried as text, the replayed file by its path."""
+    """What `read_request` makes of a command's options. A plan is carried as text, a replayed file by its path."""
 
     plan: str  # the plan's name, or replay
     table: str = "transactions"
@@ -68,17 +64,13 @@ class LoadRequest:
         wait: Callable[[float], bool] = lambda seconds: False,
         say: Callable[[str], None] = lambda text: None,
         share: Share = ALL,
-        first: bool = True,
     ) -> Target:
-        """Raises UserError where it cannot be had. `first`: whether to look at what the topic holds already."""
+        """The target, ready to take records. Raises UserError if it cannot be reached or written to."""
         if self.to is not None:
             from ledgerops.load.generator.landing import LandingTarget
 
             name = REPLAY if self.text is None else f"load-{round(self.origin * 1000)}"
             return LandingTarget(Path(self.to), self.table, name if share == ALL else f"{name}-{share.number}")
-        return self._kafka(partitions, wait, say if first else lambda text: None)
-
-    def _kafka(self, partitions: int, wait: Callable[[float], bool], say: Callable[[str], None]) -> KafkaTarget:
         from ledgerops.common.kafka import read_client
         from ledgerops.load.generator.kafka import KafkaTarget
 
@@ -87,7 +79,7 @@ class LoadRequest:
         return KafkaTarget(client, self.topic, partitions, wait, say)
 
     def sampler(self, stream: PlanStream | ReplayStream, share: Share = ALL) -> Sampler | None:
-        """For one of several senders the file's name gets its number."""
+        """Keeps the times of some records, in a file for each sender; None without --samples."""
         if self.samples is None:
             return None
         file = Path(self.samples)
@@ -96,26 +88,27 @@ class LoadRequest:
         return Sampler(self.sample_every or every(stream, self.records), file, self.at_once)
 
     def begins(self, after: float = 0.0) -> LoadRequest:
-        """The same with a schedule that starts `seconds` from now; with --at-once the start is in the past anyway."""
+        """The same with a schedule that starts `after` seconds from now; with --at-once the start stays in the past."""
         return self if self.at_once else replace(self, origin=round(time.time() + after, 3))
 
     @property
     def where(self) -> str:
-        """The place, as a person reads it."""
+        """The target as a person reads it."""
         return f"{self.to}/{self.table}" if self.to is not None else f"{self.topic} at {self.servers}"
 
     def manifest(self, sent: SentCounts, **more: Any) -> Manifest:
-        """What was sent, with `more` about how."""
+        """The manifest of what was sent. `more` is added to its field `sent`."""
         stream = self.stream()
-        planned = isinstance(stream, PlanStream)
+        origin: dict[str, Any]
+        if isinstance(stream, PlanStream):
+            plan = stream.plan
+            origin = {"source": "plan", "plan": plan.name, "digest": plan.digest, "seed": plan.seed, "text": plan.text}
+            origin["origin"] = stream.origin
+        else:
+            origin = {"source": REPLAY, "plan": stream.file.name, "digest": stream.digest}
+            origin["data"] = None if self.data is None else str(Path(self.data).resolve())
         return Manifest(
-            source="plan" if planned else REPLAY,
-            plan=stream.plan.name if isinstance(stream, PlanStream) else stream.file.name,
-            digest=stream.plan.digest if isinstance(stream, PlanStream) else stream.digest,
-            seed=stream.plan.seed if isinstance(stream, PlanStream) else None,
-            origin=stream.origin if isinstance(stream, PlanStream) else None,
-            text=stream.plan.text if isinstance(stream, PlanStream) else None,
-            data=None if planned or self.data is None else str(Path(self.data).resolve()),
+            **origin,
             table=self.table,
             topic=self.topic,
             records=sent.records,
@@ -136,12 +129,12 @@ class LoadRequest:
 
 @lru_cache(maxsize=1)
 def _replay(file: Path, rate: float, table: Table) -> ReplayStream:
-    """Read once a process: nothing of it depends on when it is sent."""
+    """Reads the file once a process: nothing of it depends on when it is sent."""
     return ReplayStream(file, rate, table)
 
 
 def read_request(options: Namespace) -> LoadRequest:
-    """Of the options of `ledgerops load`, of which `plan` must be there. Raises UserError where they do not fit."""
+    """The request in the options of `ledgerops load`; only `plan` is required. Raises UserError if they contradict."""
 
     def given(name: str, default: Any = None) -> Any:
         return getattr(options, name, default) or default
@@ -153,7 +146,7 @@ def read_request(options: Namespace) -> LoadRequest:
         raise UserError("--kafka-config and --topic-prefix are for Kafka, not for --to")
     if given("sample_every") and not given("samples"):
         raise UserError("--sample-every needs --samples FILE")
-    order = LoadRequest(
+    request = LoadRequest(
         plan=options.plan,
         table=given("table", "transactions"),
         servers=servers,
@@ -169,26 +162,26 @@ def read_request(options: Namespace) -> LoadRequest:
         data = given("data") or os.environ.get("LEDGEROPS_DATA")
         if not data:
             raise UserError("nothing to replay; give --data FOLDER, or set LEDGEROPS_DATA, with transactions.csv")
-        order = replace(order, data=str(data), rate=REPLAY_RATE * (scale or 1.0))
+        request = replace(request, data=str(data), rate=REPLAY_RATE * (scale or 1.0))
     else:
         if given("data") is not None:
             raise UserError("--data is for replay; a plan generates its own rows")
         plan = load_plan(options.plan, scale)
-        order = replace(order, plan=plan.name, text=plan.text)
-    if order.rate > MAX_RECORDS_PER_SECOND:
-        raise UserError(f"a replay of {order.rate:g} rows a second; give a smaller --rate-scale, or --at-once")
-    return _limited(order, given("records"), given("duration"))
+        request = replace(request, plan=plan.name, text=plan.text)
+    if request.rate > MAX_RECORDS_PER_SECOND:
+        raise UserError(f"a replay of {request.rate:g} rows a second; give a smaller --rate-scale, or --at-once")
+    return _limited(request, given("records"), given("duration"))
 
 
-def _limited(order: LoadRequest, records: int | None, duration: float | None) -> LoadRequest:
-    """With how many records it sends, and when its schedule begins. Raises UserError where it would not end."""
-    stream = order.stream()
+def _limited(request: LoadRequest, records: int | None, duration: float | None) -> LoadRequest:
+    """The request with its number of records and its start. Raises UserError if it would send without end."""
+    stream = request.stream()
     limits = [stream.total, records, None if duration is None else stream.due(duration)]
     last = min((limit for limit in limits if limit is not None), default=None)
-    if last is not None and last > MOST_RECORDS:
+    if last is not None and last > MAX_RECORDS:
         raise UserError("too many records for one load; reduce --records, --duration or --rate-scale")
     origin = time.time()
-    if order.at_once and order.text is not None:
+    if request.at_once and request.text is not None:
         # as if it had been sent until now: rows from the future would move every watermark with them
         if last is None:
             raise UserError(
@@ -199,7 +192,7 @@ def _limited(order: LoadRequest, records: int | None, duration: float | None) ->
             raise UserError(
                 "at this rate the records would start before 1970; give a larger --rate-scale or fewer --records"
             )
-    return replace(order, records=last, origin=round(origin, 3))
+    return replace(request, records=last, origin=round(origin, 3))
 
 
 def _text(path: Path | str | None) -> str | None:

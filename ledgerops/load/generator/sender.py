@@ -1,6 +1,6 @@
-"""One sender of a team: it does what the conductor says (see `team`), and never waits itself.
+"""One sender of a shared load: it does what the coordinator says (see `coordinator`), and never waits itself.
 
-It receives order, begin, pause and limit, and sends ready, said, books, position, done and failed.
+It receives request, begin, pause and limit, and sends ready, message, counts, position, done and failed.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from ledgerops.load.generator.pacer import TICK_SECONDS, Pacer, settle
 from ledgerops.load.generator.request import LoadRequest
 from ledgerops.load.generator.target import ALL, Share, Target
 
-REPORT_SECONDS = 0.5  # seconds between two reports
-CLOSE_SECONDS = 60.0  # seconds for the target to take what it has not acknowledged at the end
-GIVE_UP = 10.0  # seconds to come to the agreed end once the load was stopped
+REPORT_SECONDS = 0.5  # between two reports
+CLOSE_SECONDS = 60.0  # for the target to acknowledge the last records
+MAX_STOP_SECONDS = 10.0  # to reach the agreed end once the load was stopped
 
 Send = Callable[[str, Any], None]
 
 
 class ShareSender:
-    """One sender, driven by the conductor's messages and by calls of `step`."""
+    """One sender, driven by the coordinator's messages and by calls of `step`."""
 
     def __init__(self, send: Send, clock: Callable[[], float] = time.monotonic) -> None:
         self.over = False
         self.pacer: Pacer | None = None
         self._send, self._clock = send, clock
-        self._order: LoadRequest | None = None
+        self._request: LoadRequest | None = None
         self._target: Target | None = None
         self._share = ALL
         self._paused = False
@@ -40,11 +40,11 @@ class ShareSender:
         self._stopped = False
         self._sampler: Sampler | None = None
 
-    def heard(self, kind: str, data: Any) -> None:
-        """Handles one message from the conductor: order, begin, pause or limit."""
-        if kind == "order":
-            self._order, self._share = LoadRequest(**data["order"]), Share(*data["share"])
-        elif kind == "begin" and self._order is not None:
+    def receive(self, kind: str, data: Any) -> None:
+        """Handles one message from the coordinator: request, begin, pause or limit."""
+        if kind == "request":
+            self._request, self._share = LoadRequest(**data["request"]), Share(*data["share"])
+        elif kind == "begin" and self._request is not None:
             self._begin(data["origin"])
         elif kind == "pause":
             self._paused = True
@@ -55,26 +55,23 @@ class ShareSender:
                 self.pacer.limit(data)
 
     @property
-    def ordered(self) -> bool:
-        """Whether it has an order and has not connected yet."""
-        return self._order is not None and self._target is None and not self.over
+    def must_connect(self) -> bool:
+        """Whether it has a request and has not connected yet."""
+        return self._request is not None and self._target is None and not self.over
 
     def connect(self) -> None:
         """Reaches the target, which may take seconds."""
-        assert self._order is not None
-        is_first = self._share.number == 0
+        assert self._request is not None
 
         def say(text: str) -> None:
-            if is_first:
-                self._send("said", text)
+            if self._share.number == 0:  # all senders would say the same of the target
+                self._send("message", text)
 
         try:
-            stream = self._order.stream()
-            stream.rows(0, 1)  # its tables are made once a process, and not when it has begun
-            self._target = self._order.target(
-                stream.partitions, lambda seconds: self._stopped, say, self._share, is_first
-            )
-            self._sampler = self._order.sampler(stream, self._share)
+            stream = self._request.stream()
+            stream.rows(0, 1)  # makes its tables before the schedule begins
+            self._target = self._request.target(stream.partitions, lambda seconds: self._stopped, say, self._share)
+            self._sampler = self._request.sampler(stream, self._share)
         except UserError as error:
             self.over = True
             self._send("failed", str(error))
@@ -101,13 +98,13 @@ class ShareSender:
             return TICK_SECONDS
         pause = self.pacer.step()
         now = self._clock()
-        if self._limit_at is not None and now - self._limit_at > GIVE_UP:
+        if self._limit_at is not None and now - self._limit_at > MAX_STOP_SECONDS:
             self.pacer.stop()
         if self.pacer.over:
             self._closing_since = now
         elif now - self._reported >= REPORT_SECONDS:
             self._reported = now
-            self._send("books", self.pacer.sent.document(summed=False))
+            self._send("counts", self.pacer.sent.document(summed=False))
         return pause
 
     def abandon(self) -> None:
@@ -118,19 +115,19 @@ class ShareSender:
             self._end()
 
     def _begin(self, origin: float) -> None:
-        assert self._order is not None and self._target is not None
-        order = replace(self._order, origin=origin)
+        assert self._request is not None and self._target is not None
+        request = replace(self._request, origin=origin)
         self.pacer = Pacer(
-            order.stream(),
+            request.stream(),
             self._target,
-            records=order.records,
-            at_once=order.at_once,
+            records=request.records,
+            at_once=request.at_once,
             share=self._share,
             sampler=self._sampler,
             clock=self._clock,
         )
         self.pacer.prepare()
-        self.pacer.begin(None if order.at_once else self._clock() + origin - time.time())
+        self.pacer.begin(None if request.at_once else self._clock() + origin - time.time())
 
     def _close(self) -> None:
         assert self._target is not None and self._closing_since is not None

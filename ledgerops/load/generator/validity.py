@@ -10,9 +10,8 @@ from __future__ import annotations
 from ledgerops.load.generator.accounting import SentCounts
 
 MIN_ACKNOWLEDGED_SHARE = 0.99  # of what was due
-LATE_BUDGET = (
-    0.05  # seconds, of the 99th percentile of lateness: five readings of the clock, and far below a trigger interval
-)
+#: Seconds of p99 lateness: five readings of the clock, and far below a trigger interval.
+LATE_BUDGET = 0.05
 
 
 def judge(sent: SentCounts, late_budget: float = LATE_BUDGET) -> str | None:
@@ -27,7 +26,7 @@ def judge(sent: SentCounts, late_budget: float = LATE_BUDGET) -> str | None:
     return _late(sent, late_budget)
 
 
-def so_far(sent: SentCounts, late_budget: float = LATE_BUDGET) -> str | None:
+def judge_so_far(sent: SentCounts, late_budget: float = LATE_BUDGET) -> str | None:
     """As `judge`, of a load that is under way: what was handed over may still be on its way."""
     if sent.refused:
         return f"refused {sent.refused:,} records: {_why_missing(sent)}"
@@ -42,7 +41,7 @@ def _late(sent: SentCounts, late_budget: float) -> str | None:
 
 
 def spent(seconds: float) -> str:
-    """A time in which milliseconds count: 12 ms, 340 ms, 2.10 s, 63 s."""
+    """A duration to the millisecond where that matters: 12 ms, 340 ms, 2.10 s, 63 s."""
     if seconds < 1:
         return f"{seconds * 1000:.0f} ms"
     return f"{seconds:.2f} s" if seconds < 10 else f"{seconds:,.0f} s"

@@ -26,7 +26,7 @@ class Memory:
         for sample in records.samples:
             if start <= sample.place < upto:
                 sample.created = time.time()
-                sample.heard(sample.created + 0.5, sample.created + 0.25)
+                sample.acknowledge(sample.created + 0.5, sample.created + 0.25)
         if self.acknowledges:
             self.acknowledged = len(self.got)
         return upto

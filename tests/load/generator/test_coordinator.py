@@ -8,7 +8,7 @@ import pytest
 from ledgerops.errors import UserError
 from ledgerops.load.generator.accounting import SentCounts
 from ledgerops.load.generator.coordinator import Coordinator
-from ledgerops.load.generator.local_senders import conduct
+from ledgerops.load.generator.local_senders import run_senders
 from ledgerops.load.generator.request import LoadRequest
 from ledgerops.load.generator.sender import ShareSender
 
@@ -21,36 +21,36 @@ poison: {share: 0.02}
 
 
 class Team:
-    """Coordinator and members in one process, on a clock that moves only when they rest."""
+    """Coordinator and senders in one process, on a clock that moves only when they rest."""
 
-    def __init__(self, folder, count=3, **order):
+    def __init__(self, folder, count=3, **request):
         self.now = 50.0
-        self.lines = []  # what is on its way to the conductor
+        self.lines = []  # what is on its way to the coordinator
         self.said = []
-        order = LoadRequest(**{"plan": "mine.yaml", "text": PLAN, "to": str(folder), **order})
-        self.members = {number: ShareSender(self._line(number), lambda: self.now) for number in range(count)}
-        self.conductor = Coordinator(order, list(self.members), self._send, self.said.append)
-        self.conductor.start()
+        request = LoadRequest(**{"plan": "mine.yaml", "text": PLAN, "to": str(folder), **request})
+        self.senders = {number: ShareSender(self._line(number), lambda: self.now) for number in range(count)}
+        self.coordinator = Coordinator(request, list(self.senders), self._send, self.said.append)
+        self.coordinator.start()
 
     def _line(self, number):
         return lambda kind, data: self.lines.append((number, kind, data))
 
     def _send(self, number, kind, data):
-        self.members[number].heard(kind, data)
+        self.senders[number].receive(kind, data)
 
     def turn(self):
-        for member in self.members.values():
-            if member.ordered:
-                member.connect()
-        rests = [member.step() for member in self.members.values() if not member.over]
+        for sender in self.senders.values():
+            if sender.must_connect:
+                sender.connect()
+        rests = [sender.step() for sender in self.senders.values() if not sender.over]
         self.now += min(rests, default=0.0)
         while self.lines:
-            self.conductor.heard(*self.lines.pop(0))
+            self.coordinator.receive(*self.lines.pop(0))
 
     def run(self):
-        while not self.conductor.over:
+        while not self.coordinator.over:
             self.turn()
-        return self.conductor.result()
+        return self.coordinator.result()
 
 
 def test_all_of_the_records_are_sent_once(tmp_path):
@@ -62,13 +62,13 @@ def test_all_of_the_records_are_sent_once(tmp_path):
 
 def test_a_stop_ends_all_at_one_record(tmp_path):
     team = Team(tmp_path, at_once=True)
-    while len(team.conductor.books) < 3:
+    while len(team.coordinator.counts) < 3:
         team.turn()
         team.now += 0.1
-    for number, member in team.members.items():  # one is further than the others
+    for number, sender in team.senders.items():  # one is further than the others
         for _ in range(6 * number):
-            member.step()
-    team.conductor.stop()
+            sender.step()
+    team.coordinator.stop()
     sent = team.run()
 
     assert sent.problem is None
@@ -77,53 +77,53 @@ def test_a_stop_ends_all_at_one_record(tmp_path):
 
 def test_a_stop_before_the_beginning_sends_nothing(tmp_path):
     team = Team(tmp_path)
-    team.conductor.stop()
+    team.coordinator.stop()
 
-    assert team.conductor.over
-    assert not team.conductor.begun
+    assert team.coordinator.over
+    assert not team.coordinator.begun
 
 
-def test_a_member_that_is_lost_makes_the_books_unknown(tmp_path):
+def test_a_sender_that_is_lost_makes_the_counts_unknown(tmp_path):
     team = Team(tmp_path, records=500, at_once=True)
-    while not team.conductor.begun:
+    while not team.coordinator.begun:
         team.turn()
-    del team.members[1]
-    team.conductor.lost(1)
+    del team.senders[1]
+    team.coordinator.lost(1)
     sent = team.run()
 
     assert sent.problem == "1 of 3 senders stopped without a report, so it is not known what they sent"
 
 
-def test_a_member_that_is_lost_does_not_keep_the_others_from_stopping(tmp_path):
+def test_a_sender_that_is_lost_does_not_keep_the_others_from_stopping(tmp_path):
     team = Team(tmp_path, at_once=True)
-    while len(team.conductor.books) < 3:
+    while len(team.coordinator.counts) < 3:
         team.turn()
         team.now += 0.1
-    del team.members[1]
-    team.conductor._send = lambda number, kind, data: number == 1 or team._send(number, kind, data)
-    team.conductor.stop()
-    team.conductor.lost(1)
+    del team.senders[1]
+    team.coordinator._send = lambda number, kind, data: number == 1 or team._send(number, kind, data)
+    team.coordinator.stop()
+    team.coordinator.lost(1)
 
     assert team.run().problem is not None
 
 
-def test_a_member_that_is_lost_before_the_beginning_ends_the_load(tmp_path):
+def test_a_sender_that_is_lost_before_the_beginning_ends_the_load(tmp_path):
     team = Team(tmp_path)
-    team.conductor.lost(1)
+    team.coordinator.lost(1)
 
-    assert team.conductor.over
-    assert team.conductor.failure == "a sender stopped before it could start"
+    assert team.coordinator.over
+    assert team.coordinator.failure == "a sender stopped before it could start"
 
 
-def test_a_member_that_is_done_while_it_is_asked_to_pause_keeps_nobody_waiting():
+def test_a_sender_that_is_done_while_it_is_asked_to_pause_keeps_nobody_waiting():
     """The other one told how far it is before that word came."""
     told = []
-    conductor = Coordinator(LoadRequest(plan="mine.yaml", text=PLAN), [0, 1], lambda *message: told.append(message))
-    conductor.begun = True
-    conductor.stop()
-    conductor.heard(1, "position", 3)
-    conductor.heard(0, "done", {"sent": SentCounts(records=7).document(), "legs": {}})
-    conductor.lost(0)
+    coordinator = Coordinator(LoadRequest(plan="mine.yaml", text=PLAN), [0, 1], lambda *message: told.append(message))
+    coordinator.begun = True
+    coordinator.stop()
+    coordinator.receive(1, "position", 3)
+    coordinator.receive(0, "done", {"sent": SentCounts(records=7).document(), "legs": {}})
+    coordinator.lost(0)
 
     assert told[-1] == (1, "limit", 7)
 
@@ -132,32 +132,32 @@ def test_a_member_that_is_done_while_it_is_asked_to_pause_keeps_nobody_waiting()
 def test_a_place_of_samples_that_takes_nothing_is_told_in_one_line(tmp_path, place):
     samples = {"nowhere": tmp_path / "file" / "s.jsonl", "full": Path("/dev/full")}[place]
     (tmp_path / "file").touch()
-    member = ShareSender(lambda kind, data: said.append((kind, data)))
+    sender = ShareSender(lambda kind, data: said.append((kind, data)))
     said = []
-    order = LoadRequest(
+    request = LoadRequest(
         plan="mine.yaml", text=PLAN, to=str(tmp_path / "to"), records=50, at_once=True, samples=str(samples)
     )
-    member.heard("order", {"order": asdict(order), "share": [0, 1]})
-    member.connect()
-    member.heard("begin", {"origin": 0.0})
-    while not member.over:
-        member.step()
+    sender.receive("request", {"request": asdict(request), "share": [0, 1]})
+    sender.connect()
+    sender.receive("begin", {"origin": 0.0})
+    while not sender.over:
+        sender.step()
 
     [failed] = [data for kind, data in said if kind == "failed"]
     assert failed.startswith(f"cannot write {samples}: ")
 
 
-def test_members_that_cannot_begin_are_told_in_one_line(tmp_path):
+def test_senders_that_cannot_begin_are_told_in_one_line(tmp_path):
     (tmp_path / "file").touch()
-    order = LoadRequest(plan="mine.yaml", text=PLAN, to=str(tmp_path / "file"), records=10)
+    request = LoadRequest(plan="mine.yaml", text=PLAN, to=str(tmp_path / "file"), records=10)
 
     with pytest.raises(UserError, match=f"^cannot write to {tmp_path}/file/transactions: not a directory$"):
-        conduct(order, 2, lambda: False)
+        run_senders(request, 2, lambda: False)
 
 
-def test_what_a_member_says_is_passed_on_once(tmp_path):
+def test_what_a_sender_says_is_passed_on_once(tmp_path):
     team = Team(tmp_path, records=10)
-    team.conductor.heard(0, "said", "the broker is back")
-    team.conductor.heard("a stranger", "said", "hello")
+    team.coordinator.receive(0, "message", "the broker is back")
+    team.coordinator.receive("a stranger", "message", "hello")
 
     assert team.said == ["the broker is back"]

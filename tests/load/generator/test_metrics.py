@@ -19,7 +19,7 @@ def told(board):
     return generate_latest(registry).decode()
 
 
-def test_every_number_of_the_books_is_a_series():
+def test_every_number_of_the_counts_is_a_series():
     sent = SentCounts(planned=10, produced=9, acknowledged=8, refused=1, backpressure_seconds=0.5, rate=100.0)
     sent.add_lateness(np.array([0.0004, 0.004, 0.3]))
     board = LoadMetrics("burst")
@@ -54,7 +54,7 @@ def test_each_sender_has_its_series_and_one_on_time_is_valid():
     assert 'ledgerops_load_valid{plan="burst",worker="0"} 1.0' in told(board)
 
 
-def test_before_the_first_books_there_is_no_sample():
+def test_before_the_first_counts_there_is_no_sample():
     assert [line for line in told(LoadMetrics("burst")).splitlines() if not line.startswith("#")] == []
 
 

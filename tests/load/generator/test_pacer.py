@@ -6,11 +6,11 @@ import pytest
 
 from ledgerops.ledger.plan.plan import parse_plan
 from ledgerops.ledger.plan.record_stream import CHUNK_RECORDS, PlanStream
-from ledgerops.load.generator.accounting import together
+from ledgerops.load.generator.accounting import add_up
 from ledgerops.load.generator.pacer import Pacer, produce, settle
 from ledgerops.load.generator.records import records
 from ledgerops.load.generator.target import ALL, Share
-from ledgerops.load.generator.validity import judge, so_far
+from ledgerops.load.generator.validity import judge, judge_so_far
 from tests.load.generator.targets import Memory
 
 PLAN = """
@@ -80,7 +80,7 @@ def test_several_senders_send_what_one_does(count):
     parts = [at_once(Share(number, count)) for number in range(count)]
     one, sent = at_once()
     whole_order = one.by_partition()
-    whole = together([part for _, part in parts])
+    whole = add_up([part for _, part in parts])
 
     assert sorted(repr(pair) for target, _ in parts for pair in target.got) == sorted(map(repr, one.got))
     assert whole.summary == sent.summary
@@ -92,7 +92,7 @@ def test_several_senders_send_what_one_does(count):
             assert all(pair in in_order for pair in some)
 
 
-def test_books_travel_as_a_document():
+def test_counts_travel_as_a_document():
     _, sent = at_once()
 
     assert type(sent).read(sent.document()).document() == sent.document()
@@ -168,7 +168,7 @@ def test_other_tables_are_shared_out_too(table):
         for share in shares:
             target = Memory()
             parts.append(rush(Pacer(PlanStream(plan(), 0.0, table), target, records=COUNT, at_once=True, share=share)))
-        found.append((together(parts).summary, together(parts).records))
+        found.append((add_up(parts).summary, add_up(parts).records))
 
     assert found[0] == found[1]
 
@@ -180,7 +180,7 @@ def test_a_slow_target_makes_the_load_invalid():
 
     assert sent.acknowledged == sent.produced == sent.planned
     assert judge(sent).startswith("p99 lateness was ")
-    assert so_far(sent) == judge(sent)
+    assert judge_so_far(sent) == judge(sent)
 
 
 def test_a_target_that_keeps_up_is_not_blamed():
